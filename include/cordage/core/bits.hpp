@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Facts read off the bits of a number, which hold under fast-math too; serves all stages.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace cordage {
+
+/// True unless x is an infinity or a NaN. Looks at the exponent's bits, so -ffinite-math-only cannot remove it.
+constexpr bool is_finite(double x) noexcept {
+    return (std::bit_cast<std::uint64_t>(x) & 0x7ff0'0000'0000'0000u) != 0x7ff0'0000'0000'0000u;
+}
+constexpr bool is_finite(float x) noexcept { return (std::bit_cast<std::uint32_t>(x) & 0x7f80'0000u) != 0x7f80'0000u; }
+
+/// High and low half of the 128-bit product a*b.
+struct wide_product {
+    std::uint64_t high;
+    std::uint64_t low;
+};
+constexpr wide_product multiply_wide(std::uint64_t a, std::uint64_t b) noexcept {
+    const std::uint64_t a_low = a & 0xffff'ffffu, a_high = a >> 32;
+    const std::uint64_t b_low = b & 0xffff'ffffu, b_high = b >> 32;
+    const std::uint64_t low = a_low * b_low;
+    const std::uint64_t cross = a_high * b_low + (low >> 32);
+    const std::uint64_t middle = a_low * b_high + (cross & 0xffff'ffffu);
+    return {a_high * b_high + (cross >> 32) + (middle >> 32), (middle << 32) | (low & 0xffff'ffffu)};
+}
+
+/// High 64 bits of the 128-bit product a*b.
+constexpr std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) noexcept { return multiply_wide(a, b).high; }
+
+/// The parts of a finite x: x = sign * mantissa * 2^exponent with an integer mantissa below 2^53.
+struct binary64_parts {
+    bool negative;
+    std::uint64_t mantissa;
+    int exponent;
+};
+constexpr binary64_parts parts_of(double x) noexcept {
+    const auto bits = std::bit_cast<std::uint64_t>(x);
+    const auto biased = static_cast<int>((bits >> 52) & 0x7ffu);
+    const std::uint64_t fraction = bits & 0x000f'ffff'ffff'ffffu;
+    const bool negative = (bits >> 63) != 0;
+    if (biased == 0) return {negative, fraction, -1074};
+    return {negative, fraction | 0x0010'0000'0000'0000u, biased - 1075};
+}
+
+}  // namespace cordage

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// The few numbers that define a model's unscaled rotary embedding; serves every stage after it.
+#pragma once
+
+#include <cmath>
+
+#include "cordage/core/bits.hpp"
+#include "cordage/core/error.hpp"
+#include "cordage/core/index.hpp"
+
+namespace cordage {
+
+/// What a policy needs to know of the model. theta_i = theta_base^(-2i/rotary_dim), i = 0 ... rotary_dim/2-1.
+struct rope_config {
+    index_t head_dim = 0;          ///< size of a head
+    index_t rotary_dim = 0;        ///< lanes of a head that turn: even, <= head_dim
+    double theta_base = 10000.0;   ///< the 10000 of RoPE
+    double original_length = 0.0;  ///< tokens the base model was trained on; the L of t = seq_len / L
+
+    /// Number of rotated pairs, rotary_dim/2.
+    constexpr index_t pairs() const noexcept { return rotary_dim / 2; }
+
+    /// log theta_pair of the unscaled basis.
+    double log_inv_freq(index_t pair) const noexcept {
+        return -2.0 * static_cast<double>(pair) / static_cast<double>(rotary_dim) * std::log(theta_base);
+    }
+
+    /// theta_pair of the unscaled basis, radians per position.
+    double inv_freq(index_t pair) const noexcept {
+        return std::pow(theta_base, -2.0 * static_cast<double>(pair) / static_cast<double>(rotary_dim));
+    }
+
+    friend bool operator==(const rope_config&, const rope_config&) = default;
+};
+
+/// Throws value_error naming the first field that is out of its domain.
+inline void validate(const rope_config& config) {
+    if (config.head_dim < 2) {
+        throw value_error(message("rope_config: head_dim ", config.head_dim, " must be >= 2"));
+    }
+    if (config.rotary_dim < 2 || config.rotary_dim % 2 != 0 || config.rotary_dim > config.head_dim) {
+        throw value_error(message("rope_config: rotary_dim ", config.rotary_dim, " must be even, >= 2 and <= head_dim ",
+                                  config.head_dim));
+    }
+    if (!is_finite(config.theta_base) || !(config.theta_base > 1.0)) {
+        throw value_error(message("rope_config: theta_base ", config.theta_base, " must be finite and > 1"));
+    }
+    if (!is_finite(config.original_length) || !(config.original_length >= 1.0)) {
+        throw value_error(message("rope_config: original_length ", config.original_length, " must be finite and >= 1"));
+    }
+}
+
+/// Throws value_error unless t is a length ratio, finite and >= 1.
+inline void validate_ratio(const char* who, double t) {
+    if (!is_finite(t) || !(t >= 1.0)) throw value_error(message(who, ": t ", t, " must be finite and >= 1"));
+}
+
+}  // namespace cordage

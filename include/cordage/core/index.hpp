@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// The signed type of every size, stride and index; serves all stages.
+#pragma once
+
+#include <cstdint>
+
+namespace cordage {
+
+/// Sizes, strides (in elements) and indices. Signed, 64 bits: tensors past 2^31 elements are ordinary.
+using index_t = std::int64_t;
+
+}  // namespace cordage

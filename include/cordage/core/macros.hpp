@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Every macro of the library; serves all stages.
+#pragma once
+
+#include <cassert>
+
+/// Precondition of a function below the door. On in debug and sanitizer builds, gone under NDEBUG.
+#ifndef CORDAGE_ASSERT
+#define CORDAGE_ASSERT(condition) assert(condition)
+#endif
+
+/// Asks the compiler to inline a kernel's building block whatever its size.
+#if defined(_MSC_VER)
+#define CORDAGE_ALWAYS_INLINE __forceinline
+#else
+#define CORDAGE_ALWAYS_INLINE inline __attribute__((always_inline))
+#endif

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// The concept of a scaling policy and the calls that read any of its forms; first file of the stage t -> log alpha.
+#pragma once
+
+#include <concepts>
+#include <span>
+#include <vector>
+
+#include "cordage/core/config.hpp"
+
+namespace cordage {
+
+/// Closed form: log alpha_pair(t), the log of the factor that the policy puts on inv_freq[pair] at length ratio t >= 1.
+template <class P>
+concept has_log_alpha = requires(const P& p, const rope_config& c, index_t pair, double t) {
+    { p.log_alpha(c, pair, t) } -> std::same_as<double>;
+};
+
+/// Closed form: d log alpha_pair / dt.
+template <class P>
+concept has_log_alpha_rate = requires(const P& p, const rope_config& c, index_t pair, double t) {
+    { p.log_alpha_rate(c, pair, t) } -> std::same_as<double>;
+};
+
+/// Closed form: d^2 log alpha_pair / dt^2. Only the prior of an ODE needs it, for the gradient to the end time.
+template <class P>
+concept has_log_alpha_curvature = requires(const P& p, const rope_config& c, index_t pair, double t) {
+    { p.log_alpha_curvature(c, pair, t) } -> std::same_as<double>;
+};
+
+/// Whole-vector form, for policies that are solved rather than evaluated pair by pair: out has rotary_dim/2 entries.
+template <class P>
+concept has_log_alpha_vector = requires(const P& p, const rope_config& c, double t, std::span<double> out) {
+    p.log_alpha(c, t, out);
+    p.log_alpha_rate(c, t, out);
+};
+
+/// Optional: the factor m(t) that multiplies cos and sin (YaRN), and its derivative. Absent means 1 and 0.
+template <class P>
+concept has_attention_factor = requires(const P& p, const rope_config& c, double t) {
+    { p.attention_factor(c, t) } -> std::same_as<double>;
+    { p.attention_factor_rate(c, t) } -> std::same_as<double>;
+};
+
+/// theta_i(t) = alpha_i(t) * theta_i (CLEX, Chen et al. 2024, eq. 8): one alpha(t) for every method.
+template <class P>
+concept scaling_policy = (has_log_alpha<P> && has_log_alpha_rate<P>) || has_log_alpha_vector<P>;
+
+/// A closed form that an ODE can take as its prior.
+template <class P>
+concept prior_policy = has_log_alpha<P> && has_log_alpha_rate<P> && has_log_alpha_curvature<P>;
+
+/// A policy with parameters. log_alpha_vjp adds J^T grad_log_alpha to grad_parameters.
+template <class P>
+concept learned_policy = scaling_policy<P> &&
+    requires(const P& p, const rope_config& c, double t, std::span<const double> in, std::span<double> out) {
+    { p.parameters() } -> std::same_as<std::vector<double>>;
+    { p.with_parameters(in) } -> std::same_as<P>;
+    p.log_alpha_vjp(c, t, in, out);
+};
+
+/// log alpha(t) of every pair, into out [rotary_dim/2].
+template <scaling_policy Policy>
+void log_alpha(const Policy& policy, const rope_config& config, double t, std::span<double> out) {
+    if constexpr (has_log_alpha_vector<Policy>) {
+        policy.log_alpha(config, t, out);
+    } else {
+        for (index_t pair = 0; pair < config.pairs(); ++pair) {
+            out[static_cast<std::size_t>(pair)] = policy.log_alpha(config, pair, t);
+        }
+    }
+}
+
+/// d log alpha / dt of every pair, into out [rotary_dim/2].
+template <scaling_policy Policy>
+void log_alpha_rate(const Policy& policy, const rope_config& config, double t, std::span<double> out) {
+    if constexpr (has_log_alpha_vector<Policy>) {
+        policy.log_alpha_rate(config, t, out);
+    } else {
+        for (index_t pair = 0; pair < config.pairs(); ++pair) {
+            out[static_cast<std::size_t>(pair)] = policy.log_alpha_rate(config, pair, t);
+        }
+    }
+}
+
+/// The policy's attention factor m(t), 1 where it defines none.
+template <scaling_policy Policy>
+double attention_factor(const Policy& policy, const rope_config& config, double t) {
+    if constexpr (has_attention_factor<Policy>) {
+        return policy.attention_factor(config, t);
+    } else {
+        return 1.0;
+    }
+}
+
+/// dm/dt, 0 where the policy defines no attention factor.
+template <scaling_policy Policy>
+double attention_factor_rate(const Policy& policy, const rope_config& config, double t) {
+    if constexpr (has_attention_factor<Policy>) {
+        return policy.attention_factor_rate(config, t);
+    } else {
+        return 0.0;
+    }
+}
+
+}  // namespace cordage

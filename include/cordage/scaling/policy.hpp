@@ -59,6 +59,13 @@ concept learned_policy = scaling_policy<P> &&
     p.log_alpha_vjp(c, t, in, out);
 };
 
+/// Calls the policy's own check of its parameters, where it has one.
+template <scaling_policy Policy>
+void validate(const Policy& policy, const rope_config& config) {
+    validate(config);
+    if constexpr (requires { policy.validate(config); }) policy.validate(config);
+}
+
 /// log alpha(t) of every pair, into out [rotary_dim/2].
 template <scaling_policy Policy>
 void log_alpha(const Policy& policy, const rope_config& config, double t, std::span<double> out) {

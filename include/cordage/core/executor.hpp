@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// Who runs the slices of a kernel: this thread, some threads, or the host's own pool; serves angles and rotation.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <thread>
+#include <vector>
+
+#include "cordage/core/error.hpp"
+#include "cordage/core/index.hpp"
+
+namespace cordage {
+
+/// Runs everything on the calling thread. The default.
+struct serial {
+    index_t concurrency() const noexcept { return 1; }
+    template <class Slice>
+    void run(index_t slices, const Slice& slice) const {
+        for (index_t ith = 0; ith < slices; ++ith) slice(ith);
+    }
+};
+
+/// Starts up to count-1 threads beside the calling one and joins them before it returns.
+struct threads {
+    index_t count = 1;
+
+    index_t concurrency() const noexcept { return count; }
+    template <class Slice>
+    void run(index_t slices, const Slice& slice) const {
+        std::vector<std::jthread> others;
+        others.reserve(static_cast<std::size_t>(slices - 1));
+        index_t started = 1;
+        try {
+            for (; started < slices; ++started) others.emplace_back([&slice, ith = started] { slice(ith); });
+        } catch (const std::system_error&) {  // no more threads to be had: this one takes the rest
+        }
+        slice(0);
+        for (index_t ith = started; ith < slices; ++ith) slice(ith);
+    }
+};
+
+/// The host's own loop: loop(n, body) must call body(0) ... body(n-1), in any order, and return when all have returned.
+///
+///   parallel_for pool{[&](index_t n, auto&& body) { host_pool.run(n, body); }, host_pool.size()};
+template <class Loop>
+struct parallel_for {
+    Loop loop;
+    index_t count;
+
+    index_t concurrency() const noexcept { return count; }
+    template <class Slice>
+    void run(index_t slices, const Slice& slice) const {
+        loop(slices, slice);
+    }
+};
+template <class Loop>
+parallel_for(Loop, index_t) -> parallel_for<Loop>;
+
+template <class E>
+concept executor = requires(const E& e, index_t n, void (*slice)(index_t)) {
+    { e.concurrency() } -> std::convertible_to<index_t>;
+    e.run(n, slice);
+};
+static_assert(executor<serial> && executor<threads>);
+
+/// Cuts [0, items) into as many equal parts as the executor has hands, none smaller than `grain`, and runs
+/// body(begin, end) on each. Work of up to one grain stays on the calling thread. body must not throw.
+template <executor Executor, class Body>
+void for_each_range(const Executor& how, index_t items, index_t grain, const Body& body) {
+    if (how.concurrency() < 1) {
+        throw value_error(message("executor: concurrency ", how.concurrency(), " must be >= 1"));
+    }
+    const index_t slices = std::min<index_t>(how.concurrency(), items / std::max<index_t>(grain, 1));
+    if (slices <= 1) {
+        body(index_t{0}, items);
+        return;
+    }
+    how.run(slices, [&](index_t ith) { body(items * ith / slices, items * (ith + 1) / slices); });
+}
+
+}  // namespace cordage

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// NTK-by-parts with a ramp over rotations, which is also Llama-3's rule; a policy of the stage t -> log alpha.
+#pragma once
+
+#include <algorithm>
+#include <numbers>
+
+#include "cordage/scaling/interpolated_share.hpp"
+#include "cordage/scaling/policy.hpp"
+
+namespace cordage {
+
+/// Pairs that turn at least `rotations_high` times over the original length keep their frequency, pairs that turn at
+/// most `rotations_low` times are interpolated (1/t), and between the two the share falls linearly in the number of
+/// rotations original_length / wavelength (YaRN, Peng et al. 2023, eq. 17-18, without its temperature).
+///
+/// Llama 3.1's "llama3" rope type is this rule with low_freq_factor = rotations_low and high_freq_factor =
+/// rotations_high, at t = factor; the defaults are Llama 3.1's. (`yarn` is the other ramp in use: linear in the pair.)
+struct by_parts {
+    double rotations_low = 1.0;
+    double rotations_high = 4.0;
+
+    double log_alpha(const rope_config& c, index_t pair, double t) const { return share(c, pair).log_alpha(t); }
+    double log_alpha_rate(const rope_config& c, index_t pair, double t) const { return share(c, pair).rate(t); }
+    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const {
+        return share(c, pair).curvature(t);
+    }
+
+    /// 1 where the pair is fully interpolated, 0 where it is left alone.
+    interpolated_share share(const rope_config& c, index_t pair) const {
+        const double rotations = c.original_length * c.inv_freq(pair) / (2.0 * std::numbers::pi);
+        return {std::clamp((rotations_high - rotations) / (rotations_high - rotations_low), 0.0, 1.0)};
+    }
+
+    void validate(const rope_config&) const {
+        if (!is_finite(rotations_low) || !(rotations_low >= 0.0)) {
+            throw value_error(message("by_parts: rotations_low ", rotations_low, " must be finite and >= 0"));
+        }
+        if (!is_finite(rotations_high) || !(rotations_high > rotations_low)) {
+            throw value_error(message("by_parts: rotations_high ", rotations_high,
+                                      " must be finite and > rotations_low ", rotations_low));
+        }
+    }
+};
+static_assert(scaling_policy<by_parts> && prior_policy<by_parts>);
+
+}  // namespace cordage

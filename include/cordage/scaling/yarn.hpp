@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// YaRN as its code and Hugging Face configs have it: a ramp over pairs and a temperature; stage t -> log alpha.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "cordage/scaling/interpolated_share.hpp"
+#include "cordage/scaling/policy.hpp"
+
+namespace cordage {
+
+/// Both ends of YaRN's ramp, in (fractional) pairs, after clamping.
+struct yarn_ramp {
+    double low;
+    double high;
+};
+
+/// YaRN (Peng et al. 2023) as in the authors' code and transformers' "yarn": pairs up to `low` keep their frequency,
+/// pairs from `high` on are interpolated, linear in the pair index between. low and high are the pairs that turn
+/// beta_fast and beta_slow times over original_length:
+///
+///   pair(beta) = d ln(original_length / (2 pi beta)) / (2 ln theta_base)
+///
+/// rounded outwards if `truncate`, then clamped to [0, d-1] (not d/2-1: as the reference has it).
+/// attention_factor(t) = 0.1 ln t + 1 multiplies cos and sin.
+struct yarn {
+    double beta_fast = 32.0;
+    double beta_slow = 1.0;
+    bool truncate = true;
+
+    double log_alpha(const rope_config& c, index_t pair, double t) const { return share(c, pair).log_alpha(t); }
+    double log_alpha_rate(const rope_config& c, index_t pair, double t) const { return share(c, pair).rate(t); }
+    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const {
+        return share(c, pair).curvature(t);
+    }
+
+    yarn_ramp ramp(const rope_config& c) const {
+        double low = pair_turning(c, beta_fast), high = pair_turning(c, beta_slow);
+        if (truncate) {
+            low = std::floor(low);
+            high = std::ceil(high);
+        }
+        low = std::max(low, 0.0);
+        high = std::min(high, static_cast<double>(c.rotary_dim - 1));
+        if (low == high) high += 0.001;  // as the reference: a step instead of a division by zero
+        return {low, high};
+    }
+
+    /// 1 where the pair is fully interpolated, 0 where it is left alone.
+    interpolated_share share(const rope_config& c, index_t pair) const {
+        const yarn_ramp r = ramp(c);
+        return {std::clamp((static_cast<double>(pair) - r.low) / (r.high - r.low), 0.0, 1.0)};
+    }
+
+    double attention_factor(const rope_config&, double t) const { return 0.1 * std::log(t) + 1.0; }
+    double attention_factor_rate(const rope_config&, double t) const { return 0.1 / t; }
+
+    void validate(const rope_config&) const {
+        if (!is_finite(beta_slow) || !(beta_slow > 0.0)) {
+            throw value_error(message("yarn: beta_slow ", beta_slow, " must be finite and > 0"));
+        }
+        if (!is_finite(beta_fast) || !(beta_fast >= beta_slow)) {
+            throw value_error(message("yarn: beta_fast ", beta_fast, " must be finite and >= beta_slow ", beta_slow));
+        }
+    }
+
+ private:
+    static double pair_turning(const rope_config& c, double beta) {
+        return static_cast<double>(c.rotary_dim) * std::log(c.original_length / (beta * 2.0 * std::numbers::pi)) /
+               (2.0 * std::log(c.theta_base));
+    }
+};
+static_assert(scaling_policy<yarn> && prior_policy<yarn> && has_attention_factor<yarn>);
+
+}  // namespace cordage

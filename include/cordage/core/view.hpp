@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <type_traits>
 
@@ -79,99 +81,117 @@ struct position_view {
     position_view() = default;
     position_view(const P* first, index_t rows, index_t count, index_t stride)
         : data(first), batch(rows), tokens(count), batch_stride(stride) {}
-    /// One row of positions, for every row of the batch.
-    position_view(std::span<const P> row) : data(row.data()), tokens(static_cast<index_t>(row.size())) {}
+    /// One row of positions, for every row of the batch: a vector, an array, a span.
+    template <class Row>
+    requires std::convertible_to<const Row&, std::span<const P>> position_view(const Row& row)
+        : position_view(std::span<const P>(row).data(), 1, std::ssize(row), 0) {}
 
     P at(index_t row, index_t token) const noexcept { return data[row * batch_stride + token]; }
 };
 
 namespace view_detail {
 
-// One axis of a view: how many steps, how far each goes.
+// One axis of two views with equal strides: how many steps each takes along it.
 struct axis {
-    index_t count;
     index_t stride;
+    index_t count_a;
+    index_t count_b;
+
+    index_t longest() const { return std::max(count_a, count_b); }
 };
 
-// The axes of a view that have more than one step, widest stride first.
-template <class T>
-struct sorted_axes {
+// The axes of a pair of views, widest stride first. `comparable` unless they step differently along an axis.
+struct axis_pairs {
     std::array<axis, 3> axes;
-    std::size_t count = 0;
+    bool comparable = true;
 
-    explicit sorted_axes(const heads_view<T>& v) : axes{} {
-        for (const axis a : {axis{v.shape.batch, v.batch_stride}, axis{v.shape.tokens, v.token_stride},
-                             axis{v.shape.heads, v.head_stride}}) {
-            if (a.count > 1) axes[count++] = a;
-        }
-        std::sort(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(count),
-                  [](axis a, axis b) { return a.stride > b.stride; });
+    template <class A, class B>
+    axis_pairs(const heads_view<A>& a, const heads_view<B>& b)
+        : axes{merge(a.batch_stride, a.shape.batch, b.batch_stride, b.shape.batch),
+               merge(a.token_stride, a.shape.tokens, b.token_stride, b.shape.tokens),
+               merge(a.head_stride, a.shape.heads, b.head_stride, b.shape.heads)} {
+        std::sort(axes.begin(), axes.end(), [](const axis& p, const axis& q) { return p.stride > q.stride; });
     }
-    std::span<const axis> all() const { return {axes.data(), count}; }
-};
 
-// Elements from the first to one past the last, for axes inside `axes` and rows of `row` elements.
-inline index_t extent(std::span<const axis> axes, index_t row) {
-    index_t last = row;
-    for (const axis a : axes) last += (a.count - 1) * a.stride;
-    return last;
-}
+ private:
+    axis merge(index_t stride_a, index_t count_a, index_t stride_b, index_t count_b) {
+        if (count_a > 1 && count_b > 1 && stride_a != stride_b) comparable = false;
+        if (count_a <= 1 && count_b <= 1) return {0, 1, 1};  // nobody steps along it: sorts last
+        return {count_a > 1 ? stride_a : stride_b, std::max<index_t>(count_a, 1), std::max<index_t>(count_b, 1)};
+    }
+};
 
 // Whether each axis steps over all that lies inside it, so that no element has two indices.
 inline bool is_nested(std::span<const axis> axes, index_t row) {
-    for (std::size_t i = 0; i < axes.size(); ++i) {
-        if (axes[i].stride < extent(axes.subspan(i + 1), row)) return false;
+    index_t inside = row;
+    for (std::size_t i = axes.size(); i-- > 0;) {
+        if (axes[i].longest() == 1) continue;
+        if (axes[i].stride < inside) return false;
+        inside += (axes[i].longest() - 1) * axes[i].stride;
     }
     return true;
 }
 
-// Whether two equal nested lattices of rows, one shifted by `delta` elements, share an element.
-inline bool shifted_lattices_meet(std::span<const axis> axes, index_t row, index_t delta) {
-    if (axes.empty()) return delta > -row && delta < row;
+// Whether two nested lattices of rows share an element, the second shifted by `delta` elements against the first.
+inline bool lattices_meet(std::span<const axis> axes, index_t row_a, index_t row_b, index_t delta) {
+    if (axes.empty()) return delta > -row_b && delta < row_a;
     const axis outer = axes.front();
+    if (outer.longest() == 1) return lattices_meet(axes.subspan(1), row_a, row_b, delta);
     index_t near = delta / outer.stride;
     if (delta % outer.stride < 0) --near;  // floor
     for (const index_t steps : {near, near + 1}) {
-        if (steps > -outer.count && steps < outer.count &&
-            shifted_lattices_meet(axes.subspan(1), row, delta - steps * outer.stride)) {
+        if (steps > -outer.count_b && steps < outer.count_a &&
+            lattices_meet(axes.subspan(1), row_a, row_b, delta - steps * outer.stride)) {
             return true;
         }
     }
     return false;
 }
 
-}  // namespace view_detail
-
-/// True if no two indices of the view name the same element (strides positive and nested in some order).
+// Elements from a view's first to one past its last.
 template <class T>
-bool has_distinct_elements(const heads_view<T>& v) {
-    return view_detail::is_nested(view_detail::sorted_axes(v).all(), v.shape.head_dim);
+index_t extent(const heads_view<T>& v) {
+    return (v.shape.batch - 1) * v.batch_stride + (v.shape.tokens - 1) * v.token_stride +
+           (v.shape.heads - 1) * v.head_stride + v.shape.head_dim;
 }
 
-/// How two views of equal shape lie in memory.
+template <class T>
+bool is_empty(const heads_view<T>& v) {
+    return v.shape.batch == 0 || v.shape.tokens == 0 || v.shape.heads == 0;
+}
+
+}  // namespace view_detail
+
+/// True if no two indices of the view name the same element (strides nested in some order, none negative).
+template <class T>
+bool has_distinct_elements(const heads_view<T>& v) {
+    return view_detail::is_nested(view_detail::axis_pairs(v, v).axes, v.shape.head_dim);
+}
+
+/// How two views lie in memory.
 enum class overlap { none, same, partial };
 
-/// Exact for views with equal strides (two slices of one fused buffer are `none`); otherwise by their extents.
+/// Exact for views with equal strides, so that two slices of one fused buffer are `none`; otherwise by their extents.
+/// Strides must not be negative.
 template <class A, class B>
 overlap overlap_of(const heads_view<A>& a, const heads_view<B>& b) {
     static_assert(sizeof(A) == sizeof(B));
-    const view_detail::sorted_axes axes_a(a);
-    const view_detail::sorted_axes axes_b(b);
-    const index_t row = a.shape.head_dim;
+    if (view_detail::is_empty(a) || view_detail::is_empty(b)) return overlap::none;
+    constexpr auto size = static_cast<std::intptr_t>(sizeof(A));
     const auto first_a = reinterpret_cast<std::intptr_t>(a.data), first_b = reinterpret_cast<std::intptr_t>(b.data);
-    const auto size = static_cast<std::intptr_t>(sizeof(A));
-    const bool apart = first_a + size * view_detail::extent(axes_a.all(), row) <= first_b ||
-                       first_b + size * view_detail::extent(axes_b.all(), b.shape.head_dim) <= first_a;
-    if (apart) return overlap::none;
-    const bool equal_strides =
-        a.shape == b.shape &&
-        std::ranges::equal(axes_a.all(), axes_b.all(), [](view_detail::axis p, view_detail::axis q) {
-            return p.count == q.count && p.stride == q.stride;
-        });
+    if (first_a + size * view_detail::extent(a) <= first_b || first_b + size * view_detail::extent(b) <= first_a) {
+        return overlap::none;
+    }
+    const view_detail::axis_pairs pairs(a, b);
     const std::intptr_t distance = first_b - first_a;
-    if (!equal_strides || distance % size != 0 || !view_detail::is_nested(axes_a.all(), row)) return overlap::partial;
-    if (distance == 0) return overlap::same;
-    return view_detail::shifted_lattices_meet(axes_a.all(), row, distance / size) ? overlap::partial : overlap::none;
+    const index_t longest_row = std::max(a.shape.head_dim, b.shape.head_dim);
+    if (!pairs.comparable || distance % size != 0 || !view_detail::is_nested(pairs.axes, longest_row)) {
+        return overlap::partial;
+    }
+    if (distance == 0 && a.shape == b.shape) return overlap::same;
+    return view_detail::lattices_meet(pairs.axes, a.shape.head_dim, b.shape.head_dim, distance / size)
+               ? overlap::partial
+               : overlap::none;
 }
 
 }  // namespace cordage

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// The concept of a source of cos and sin, the two that need no table, and their check against a tensor; stage angles.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "cordage/angles/cos_sin.hpp"
+#include "cordage/basis/basis.hpp"
+#include "cordage/core/view.hpp"
+
+namespace cordage {
+
+/// Gives m*cos and m*sin of the angle of every (row, token, pair), m the attention factor, in float or double.
+template <class S>
+concept angle_source = requires(const S& s, index_t i) {
+    { s.batch() } -> std::same_as<index_t>;  // rows; 1 serves any batch
+    { s.tokens() } -> std::same_as<index_t>;
+    { s.pairs() } -> std::same_as<index_t>;
+    { s.attention_factor() } -> std::same_as<double>;
+    { s.template at<float>(i, i, i) } -> std::same_as<cos_sin<float>>;
+    { s.template at<double>(i, i, i) } -> std::same_as<cos_sin<double>>;
+};
+
+/// A source that also knows the positions and frequencies behind its angles, so that gradients can flow to them.
+template <class S>
+concept differentiable_angle_source = angle_source<S> && requires(const S& s, index_t i) {
+    { s.position(i, i) } -> std::same_as<double>;
+    { s.inv_freq() } -> std::same_as<std::span<const double>>;
+};
+
+namespace angle_detail {
+
+// What both table-free sources share: a basis and positions, viewed.
+template <position_type P>
+class basis_and_positions {
+ public:
+    basis_and_positions(const basis& b, position_view<P> position_ids) : basis_(&b), position_ids_(position_ids) {
+        if (position_ids.data == nullptr && position_ids.tokens > 0) {
+            throw shape_error("angles: position_ids.data nullptr must point to the positions");
+        }
+        if (position_ids.tokens < 0 || position_ids.batch < 1 || position_ids.batch_stride < 0) {
+            throw shape_error(message("angles: position_ids [", position_ids.batch, ", ", position_ids.tokens,
+                                      "] with batch_stride ", position_ids.batch_stride,
+                                      " must have batch >= 1, tokens >= 0 and batch_stride >= 0"));
+        }
+    }
+    basis_and_positions(const basis&&, position_view<P>) = delete;  // the basis must outlive its angles
+
+    index_t batch() const noexcept { return position_ids_.batch; }
+    index_t tokens() const noexcept { return position_ids_.tokens; }
+    index_t pairs() const noexcept { return basis_->pairs(); }
+    double attention_factor() const noexcept { return basis_->attention_factor(); }
+    std::span<const double> inv_freq() const noexcept { return basis_->inv_freq(); }
+    double position(index_t row, index_t token) const noexcept { return static_cast<double>(position_id(row, token)); }
+    P position_id(index_t row, index_t token) const noexcept {
+        return position_ids_.at(position_ids_.batch == 1 ? 0 : row, token);
+    }
+    std::span<const turns> turns_per_position() const noexcept { return basis_->turns_per_position(); }
+
+ private:
+    const basis* basis_;
+    position_view<P> position_ids_;
+};
+
+template <class T>
+cos_sin<T> scaled(cos_sin<double> exact, double factor) noexcept {
+    return {static_cast<T>(exact.cos * factor), static_cast<T>(exact.sin * factor)};
+}
+
+}  // namespace angle_detail
+
+/// angle = position * inv_freq, reduced exactly: cos and sin are right to rounding at every position, in float up to
+/// 2^31-1 and beyond. A view: holds no numbers, allocates nothing, and the basis and positions must outlive it.
+///
+/// @param basis         rotary_dim/2 frequencies and the attention factor
+/// @param position_ids  [tokens] or [batch, tokens], int32, int64, float or double, any sign; |position| < 2^63
+template <position_type P>
+class exact_angles : public angle_detail::basis_and_positions<P> {
+ public:
+    using angle_detail::basis_and_positions<P>::basis_and_positions;
+
+    template <class T>
+    cos_sin<T> at(index_t row, index_t token, index_t pair) const noexcept {
+        const turns rate = this->turns_per_position()[static_cast<std::size_t>(pair)];
+        const auto exact = cos_sin_of_phase(phase_of(rate, this->position_id(row, token)));
+        return angle_detail::scaled<T>(exact, this->attention_factor());
+    }
+};
+
+/// The common way, to reproduce what other code computed: inv_freq and position rounded to float32, their product
+/// rounded to float32 (bit-equal to theirs), then cos and sin of that angle. Off by 6e-3 at position 10^5.
+template <position_type P>
+class float32_angles : public angle_detail::basis_and_positions<P> {
+ public:
+    using angle_detail::basis_and_positions<P>::basis_and_positions;
+
+    /// The float32 angle itself, radians.
+    float angle(index_t row, index_t token, index_t pair) const noexcept {
+        return static_cast<float>(this->position_id(row, token)) *
+               static_cast<float>(this->inv_freq()[static_cast<std::size_t>(pair)]);
+    }
+
+    template <class T>
+    cos_sin<T> at(index_t row, index_t token, index_t pair) const noexcept {
+        const auto exact = cos_sin_of(static_cast<double>(angle(row, token, pair)));
+        return angle_detail::scaled<T>(exact, this->attention_factor());
+    }
+};
+
+template <class Row>
+exact_angles(const basis&, const Row&) -> exact_angles<std::remove_cv_t<typename Row::value_type>>;
+template <class Row>
+float32_angles(const basis&, const Row&) -> float32_angles<std::remove_cv_t<typename Row::value_type>>;
+template <position_type P>
+exact_angles(const basis&, position_view<P>) -> exact_angles<P>;
+template <position_type P>
+float32_angles(const basis&, position_view<P>) -> float32_angles<P>;
+
+static_assert(differentiable_angle_source<exact_angles<std::int32_t>>);
+static_assert(differentiable_angle_source<float32_angles<double>>);
+
+}  // namespace cordage

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// The basis: inv_freq as plain numbers and as turns, and the attention factor; stage policy at t -> basis.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "cordage/basis/turns.hpp"
+#include "cordage/scaling/policy.hpp"
+
+namespace cordage {
+
+/// Everything that angles need of a model at one t: theta_i(t) = alpha_i(t) theta_i and m(t). Immutable.
+class basis {
+ public:
+    /// From plain numbers, as an engine has them.
+    ///
+    /// @param inv_freq          [rotary_dim/2], radians per position; finite, at most 2^62 in magnitude, not empty
+    /// @param attention_factor  multiplies cos and sin; finite and not 0
+    /// @throws value_error  naming the first entry that is out of its domain
+    explicit basis(std::vector<double> inv_freq, double attention_factor = 1.0)
+        : inv_freq_(std::move(inv_freq)), attention_factor_(attention_factor) {
+        if (inv_freq_.empty()) throw value_error("basis: inv_freq [] must have at least one entry");
+        for (std::size_t pair = 0; pair < inv_freq_.size(); ++pair) {
+            if (!is_finite(inv_freq_[pair]) || std::fabs(inv_freq_[pair]) > largest_inv_freq) {
+                throw value_error(message("basis: inv_freq[", pair, "] ", inv_freq_[pair],
+                                          " must be finite and at most 2^62 in magnitude"));
+            }
+        }
+        if (!is_finite(attention_factor) || attention_factor == 0.0) {
+            throw value_error(message("basis: attention_factor ", attention_factor, " must be finite and not 0"));
+        }
+        turns_.reserve(inv_freq_.size());
+        for (const double theta : inv_freq_) turns_.push_back(turns_of(theta));
+    }
+
+    index_t pairs() const noexcept { return static_cast<index_t>(inv_freq_.size()); }
+    index_t rotary_dim() const noexcept { return 2 * pairs(); }
+    std::span<const double> inv_freq() const noexcept { return inv_freq_; }
+    std::span<const turns> turns_per_position() const noexcept { return turns_; }
+    double attention_factor() const noexcept { return attention_factor_; }
+
+ private:
+    std::vector<double> inv_freq_;
+    std::vector<turns> turns_;
+    double attention_factor_;
+};
+
+/// The basis of a policy at length ratio t: theta_i(t) = alpha_i(t) theta_i (CLEX, eq. 8).
+///
+/// @throws value_error  if config, the policy's parameters or t are out of their domain
+template <scaling_policy Policy>
+basis make_basis(const rope_config& config, const Policy& policy, double t) {
+    validate(policy, config);
+    validate_ratio("make_basis", t);
+    std::vector<double> values(static_cast<std::size_t>(config.pairs()));
+    log_alpha(policy, config, t, values);
+    for (index_t pair = 0; pair < config.pairs(); ++pair) {
+        double& value = values[static_cast<std::size_t>(pair)];
+        value = std::exp(value) * config.inv_freq(pair);
+    }
+    return basis(std::move(values), attention_factor(policy, config, t));
+}
+
+}  // namespace cordage

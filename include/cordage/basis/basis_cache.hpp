@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// The K bases of a server that keeps a few t_k ready; stage policy at t -> basis.
+#pragma once
+
+#include <vector>
+
+#include "cordage/basis/basis.hpp"
+#include "cordage/schedule/nearest_upper_bound.hpp"
+
+namespace cordage {
+
+/// One basis for each cached t_k, built once, chosen by the nearest upper bound of a length (CLEX, section 3.3).
+/// Reading allocates nothing and is safe from several threads.
+class basis_cache {
+ public:
+    /// @throws value_error  as make_basis
+    template <scaling_policy Policy>
+    basis_cache(const rope_config& config, const Policy& policy, nearest_upper_bound schedule)
+        : config_(config), schedule_(std::move(schedule)) {
+        for (const double t : schedule_.cached_t()) bases_.push_back(make_basis(config_, policy, t));
+    }
+
+    const basis& at_length(double seq_len) const { return bases_[schedule_.index(config_, seq_len)]; }
+    double ratio(double seq_len) const { return schedule_.ratio(config_, seq_len); }
+
+ private:
+    rope_config config_;
+    nearest_upper_bound schedule_;
+    std::vector<basis> bases_;
+};
+
+}  // namespace cordage

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// The tensors that one rotation reads and writes; serves rotation and its backends.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "cordage/core/float16.hpp"
+#include "cordage/core/view.hpp"
+
+namespace cordage {
+
+/// One tensor to turn: x is read, y is written. Both [batch, tokens, heads, head_dim].
+template <element T>
+struct operand {
+    heads_view<const T> x;
+    heads_view<T> y;
+};
+
+/// x is overwritten.
+template <element T>
+operand<T> in_place(const heads_view<T>& x) {
+    return {x, x};
+}
+
+/// x is left as it was. y may be x itself or apart from it.
+template <class In, element T>
+requires std::same_as<std::remove_const_t<In>, T> operand<T> from_to(const heads_view<In>& x, const heads_view<T>& y) {
+    return {x, y};
+}
+
+/// One tensor of the backward pass: grad_y and y are read, grad_x is written. y is the forward's output.
+template <element T>
+struct backward_operand {
+    heads_view<const T> grad_y;
+    heads_view<const T> y;
+    heads_view<T> grad_x;
+};
+
+template <class G, class Y, element T>
+requires std::same_as<std::remove_const_t<G>, T> && std::same_as<std::remove_const_t<Y>, T> backward_operand<T>
+grad_through(const heads_view<G>& grad_y, const heads_view<Y>& y, const heads_view<T>& grad_x) {
+    return {grad_y, y, grad_x};
+}
+
+}  // namespace cordage

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Which two lanes of a head form a pair; serves rotation and its backends.
+#pragma once
+
+#include <concepts>
+
+#include "cordage/core/index.hpp"
+
+namespace cordage {
+
+/// Pair i is (x[i], x[i + rotary_dim/2]); GPT-NeoX, LLaMA in transformers.   rotary_dim 4 of 8: [c c s s . . . .]
+struct half_split {
+    static constexpr index_t first(index_t pair, index_t) noexcept { return pair; }
+    static constexpr index_t second(index_t pair, index_t pairs) noexcept { return pair + pairs; }
+};
+
+/// Pair i is (x[2i], x[2i+1]); Su et al. 2021, GPT-J, LLaMA as released.      rotary_dim 4 of 8: [c s c s . . . .]
+struct interleaved {
+    static constexpr index_t first(index_t pair, index_t) noexcept { return 2 * pair; }
+    static constexpr index_t second(index_t pair, index_t) noexcept { return 2 * pair + 1; }
+};
+
+/// There is no default: the wrong layout degrades a model silently.
+template <class P>
+concept pairing = std::same_as<P, half_split> || std::same_as<P, interleaved>;
+
+}  // namespace cordage

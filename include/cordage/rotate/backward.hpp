@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// The backward pass of the rotation: to x, and to frequencies, positions and the attention factor; stage rotation.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "cordage/rotate/forward.hpp"
+
+namespace cordage {
+
+/// The gradients beyond grad_x that a backward pass adds to. Leave out what is not wanted.
+struct rotation_gradients {
+    std::span<double> inv_freq = {};      ///< dL/dinv_freq, [rotary_dim/2], added to
+    std::span<double> position_ids = {};  ///< dL/dposition, [batch, tokens] dense, added to
+    double* attention_factor = nullptr;   ///< dL/dm, added to
+};
+
+/// grad_x = m R(-a) grad_y, the transpose of rotate_forward; arguments and errors as rotate_forward's. In place
+/// allowed.
+template <pairing Pairing, class Backend = backend::fastest, executor Executor, angle_source Source, element T,
+          class... More>
+requires(std::same_as<More, operand<T>>&&...) void rotate_backward(const Executor& how, const Source& angles,
+                                                                   const operand<T>& first, const More&... more) {
+    const std::array<operand<T>, 1 + sizeof...(More)> all{first, more...};
+    rotate_detail::rotate<Pairing, Backend, backend::adjoint, Executor, Source, T>("rotate_backward", how, angles, all);
+}
+template <pairing Pairing, class Backend = backend::fastest, angle_source Source, element T, class... More>
+requires(std::same_as<More, operand<T>>&&...) void rotate_backward(const Source& angles, const operand<T>& first,
+                                                                   const More&... more) {
+    rotate_backward<Pairing, Backend>(serial{}, angles, first, more...);
+}
+
+namespace rotate_detail {
+
+// Tokens are cut into at most this many chunks, each with its own partial sums, whoever runs them: so the sums are
+// added in one order and have the same bits whatever the number of threads.
+inline constexpr index_t most_chunks = 64;
+inline constexpr index_t smallest_chunk = 32;
+
+template <angle_source Source, class T>
+void check_gradients(const rotation_gradients& grads, const Source& angles, const backward_operand<T>& o) {
+    const index_t tokens = o.y.shape.batch * o.y.shape.tokens;
+    const auto wrong = [](std::span<double> given, index_t wanted) {
+        return !given.empty() && static_cast<index_t>(given.size()) != wanted;
+    };
+    if (wrong(grads.inv_freq, angles.pairs())) {
+        throw shape_error(message("rotate_backward: grads.inv_freq has ", grads.inv_freq.size(),
+                                  " entries, must have rotary_dim/2 = ", angles.pairs()));
+    }
+    if (wrong(grads.position_ids, tokens)) {
+        throw shape_error(message("rotate_backward: grads.position_ids has ", grads.position_ids.size(),
+                                  " entries, must have batch*tokens = ", tokens));
+    }
+}
+
+}  // namespace rotate_detail
+
+/// As above, and in the same pass over grad_y and y the gradients behind the angles:
+///
+///   dL/da = grad_y1 y0 - grad_y0 y1     dL/dinv_freq_i = sum position * dL/da     dL/dposition = sum_i inv_freq_i *
+///   dL/da dL/dm = sum grad_y . y / m
+///
+///   rotate_backward<half_split>(angles, {.inv_freq = grad}, grad_through(grad_q, q, grad_q), grad_through(...));
+///
+/// @param angles    a source that knows its positions: exact_angles or float32_angles
+/// @param grads     added to, never set; what is left empty is not computed
+/// @param operands  y is what rotate_forward wrote; grad_x may be grad_y or y itself, must not partly overlap them
+/// Sums over heads and tokens in double and in a fixed order: the same bits whatever the number of threads. A 16-bit y
+/// is rounded, which brings its relative rounding (2^-9 for bfloat16) of each |grad_y y| into the sums. Allocates the
+/// partial sums, at most 64 * rotary_dim/2 doubles, when inv_freq or attention_factor is wanted.
+template <pairing Pairing, class Backend = backend::fastest, executor Executor, differentiable_angle_source Source,
+          element T, class... More>
+requires(std::same_as<More, backward_operand<T>>&&...) void rotate_backward(const Executor& how, const Source& angles,
+                                                                            const rotation_gradients& grads,
+                                                                            const backward_operand<T>& first,
+                                                                            const More&... more) {
+    using namespace rotate_detail;
+    const std::array<backward_operand<T>, 1 + sizeof...(More)> all{first, more...};
+    const std::span<const backward_operand<T>> operands(all);
+    check_all("rotate_backward", angles, operands);
+    check_gradients(grads, angles, first);
+
+    const index_t tokens = first.y.shape.batch * first.y.shape.tokens;
+    const index_t chunk = std::max(smallest_chunk, (tokens + most_chunks - 1) / most_chunks);
+    const index_t chunks = (tokens + chunk - 1) / chunk;
+    const index_t pairs = angles.pairs();
+    std::vector<double> partial_inv_freq(grads.inv_freq.empty() ? 0 : static_cast<std::size_t>(chunks * pairs));
+    std::vector<double> partial_factor(grads.attention_factor == nullptr ? 0 : static_cast<std::size_t>(chunks));
+
+    for_each_range(how, chunks, 2, [&](index_t begin, index_t end) noexcept {
+        for (index_t c = begin; c < end; ++c) {
+            backend::angle_gradients mine;
+            if (!partial_inv_freq.empty()) mine.inv_freq = partial_inv_freq.data() + c * pairs;
+            if (!partial_factor.empty()) mine.attention_factor = partial_factor.data() + c;
+            if (!grads.position_ids.empty()) mine.position = grads.position_ids.data();
+            backend::backward_range<Pairing>(Backend{}, angles, operands, mine, c * chunk,
+                                             std::min(tokens, (c + 1) * chunk));
+        }
+    });
+
+    for (std::size_t i = 0; i < partial_inv_freq.size(); ++i) {
+        grads.inv_freq[i % static_cast<std::size_t>(pairs)] += partial_inv_freq[i];
+    }
+    for (const double part : partial_factor) *grads.attention_factor += part;
+}
+template <pairing Pairing, class Backend = backend::fastest, differentiable_angle_source Source, element T,
+          class... More>
+requires(std::same_as<More, backward_operand<T>>&&...) void rotate_backward(const Source& angles,
+                                                                            const rotation_gradients& grads,
+                                                                            const backward_operand<T>& first,
+                                                                            const More&... more) {
+    rotate_backward<Pairing, Backend>(serial{}, angles, grads, first, more...);
+}
+
+}  // namespace cordage

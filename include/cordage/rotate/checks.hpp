@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// The checks at the door of every rotation, all made before anything is written; stage rotation.
+#pragma once
+
+#include "cordage/angles/angle_source.hpp"
+#include "cordage/core/operand.hpp"
+
+namespace cordage::rotate_detail {
+
+template <class T>
+void check_view(const char* who, const char* name, const heads_view<T>& v) {
+    const heads_shape& s = v.shape;
+    if (s.batch < 0 || s.tokens < 0 || s.heads < 0 || s.head_dim < 2) {
+        throw shape_error(message(who, ": ", name, " ", describe(s), " must have head_dim >= 2 and no negative size"));
+    }
+    if (v.batch_stride < 0 || v.token_stride < 0 || v.head_stride < 0) {
+        throw shape_error(message(who, ": ", name, " strides [", v.batch_stride, ", ", v.token_stride, ", ",
+                                  v.head_stride, ", 1] must not be negative"));
+    }
+    if (v.data == nullptr && !view_detail::is_empty(v)) {
+        throw shape_error(message(who, ": ", name, ".data nullptr must point to ", describe(s), " elements"));
+    }
+}
+
+template <class A, class B>
+void check_same_shape(const char* who, const char* a_name, const heads_view<A>& a, const char* b_name,
+                      const heads_view<B>& b) {
+    if (!(a.shape == b.shape)) {
+        throw shape_error(message(who, ": ", b_name, " ", describe(b.shape), " must have the shape of ", a_name, ", ",
+                                  describe(a.shape)));
+    }
+}
+
+template <class T>
+void check_output(const char* who, const char* name, const heads_view<T>& out) {
+    if (!has_distinct_elements(out)) {
+        throw shape_error(message(who, ": ", name, " ", describe(out.shape), " with strides [", out.batch_stride, ", ",
+                                  out.token_stride, ", ", out.head_stride, ", 1] must not overlap itself"));
+    }
+}
+
+template <class A, class B>
+void check_same_or_apart(const char* who, const char* in_name, const heads_view<A>& in, const char* out_name,
+                         const heads_view<B>& out) {
+    if (overlap_of(in, out) == overlap::partial) {
+        throw shape_error(
+            message(who, ": ", out_name, " must be ", in_name, " itself or apart from it, and overlaps it partly"));
+    }
+}
+
+template <class A, class B>
+void check_apart(const char* who, const heads_view<A>& a, const heads_view<B>& b) {
+    if (overlap_of(a, b) != overlap::none) {
+        throw shape_error(message(who, ": operands ", describe(a.shape), " and ", describe(b.shape),
+                                  " must not overlap where one of them is written"));
+    }
+}
+
+template <angle_source Source, class T>
+void check_angles(const char* who, const Source& angles, const heads_view<T>& x) {
+    if (2 * angles.pairs() > x.shape.head_dim) {
+        throw shape_error(message(who, ": rotary_dim ", 2 * angles.pairs(), " must be <= head_dim ", x.shape.head_dim));
+    }
+    if (angles.tokens() != x.shape.tokens || (angles.batch() != 1 && angles.batch() != x.shape.batch)) {
+        throw shape_error(message(who, ": angles [", angles.batch(), ", ", angles.tokens(),
+                                  "] must be [1 or batch, tokens] of ", describe(x.shape)));
+    }
+}
+
+template <angle_source Source, class T>
+void check(const char* who, const Source& angles, const operand<T>& o) {
+    check_view(who, "x", o.x);
+    check_view(who, "y", o.y);
+    check_same_shape(who, "x", o.x, "y", o.y);
+    check_angles(who, angles, o.x);
+    check_output(who, "y", o.y);
+    check_same_or_apart(who, "x", o.x, "y", o.y);
+}
+
+template <angle_source Source, class T>
+void check(const char* who, const Source& angles, const backward_operand<T>& o) {
+    check_view(who, "grad_y", o.grad_y);
+    check_view(who, "y", o.y);
+    check_view(who, "grad_x", o.grad_x);
+    check_same_shape(who, "grad_y", o.grad_y, "y", o.y);
+    check_same_shape(who, "grad_y", o.grad_y, "grad_x", o.grad_x);
+    check_angles(who, angles, o.grad_y);
+    check_output(who, "grad_x", o.grad_x);
+    check_same_or_apart(who, "grad_y", o.grad_y, "grad_x", o.grad_x);
+    check_same_or_apart(who, "y", o.y, "grad_x", o.grad_x);
+}
+
+// The operands of one call share their tokens; what one writes, no other reads or writes.
+template <class T>
+void check_pair(const char* who, const operand<T>& a, const operand<T>& b) {
+    check_apart(who, a.y, b.x);
+    check_apart(who, a.y, b.y);
+    check_apart(who, b.y, a.x);
+}
+template <class T>
+void check_pair(const char* who, const backward_operand<T>& a, const backward_operand<T>& b) {
+    check_apart(who, a.grad_x, b.grad_y);
+    check_apart(who, a.grad_x, b.y);
+    check_apart(who, a.grad_x, b.grad_x);
+    check_apart(who, b.grad_x, a.grad_y);
+    check_apart(who, b.grad_x, a.y);
+}
+
+inline const heads_shape& shape_of(const auto& o) {
+    if constexpr (requires { o.x; }) {
+        return o.x.shape;
+    } else {
+        return o.grad_y.shape;
+    }
+}
+
+template <angle_source Source, class Operand>
+void check_all(const char* who, const Source& angles, std::span<const Operand> operands) {
+    for (const Operand& o : operands) check(who, angles, o);
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        for (std::size_t j = i + 1; j < operands.size(); ++j) {
+            const heads_shape &a = shape_of(operands[i]), &b = shape_of(operands[j]);
+            if (a.batch != b.batch || a.tokens != b.tokens) {
+                throw shape_error(message(who, ": operands ", describe(a), " and ", describe(b),
+                                          " must have the same batch and tokens"));
+            }
+            check_pair(who, operands[i], operands[j]);
+        }
+    }
+}
+
+}  // namespace cordage::rotate_detail

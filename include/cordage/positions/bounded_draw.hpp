@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Unbiased integers and reals from any bit generator, the same on every platform; serves the samplers of positions.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <random>
+
+#include "cordage/core/bits.hpp"
+
+namespace cordage {
+
+/// 64 random bits of a generator such as std::mt19937_64.
+template <std::uniform_random_bit_generator Generator>
+std::uint64_t draw_bits(Generator& generator) {
+    static_assert(Generator::min() == 0 && Generator::max() == std::numeric_limits<std::uint64_t>::max(),
+                  "cordage samplers: Generator must give 64 random bits a call, as std::mt19937_64 does");
+    return generator();
+}
+
+/// An integer in [0, bound), bound >= 1, each equally likely (high half of a product, biased draws thrown away).
+template <std::uniform_random_bit_generator Generator>
+std::uint64_t draw_below(Generator& generator, std::uint64_t bound) {
+    const std::uint64_t threshold = (0u - bound) % bound;
+    wide_product product = multiply_wide(draw_bits(generator), bound);
+    while (product.low < threshold) product = multiply_wide(draw_bits(generator), bound);
+    return product.high;
+}
+
+/// A real in [low, high), of 53 random bits.
+template <std::uniform_random_bit_generator Generator>
+double draw_real(Generator& generator, double low, double high) {
+    return low + (high - low) * (static_cast<double>(draw_bits(generator) >> 11) * 0x1p-53);
+}
+
+}  // namespace cordage

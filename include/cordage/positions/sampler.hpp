@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// Position extrapolation: which positions a training sequence pretends to have; stage positions.
+#pragma once
+
+#include <algorithm>
+#include <random>
+#include <unordered_set>
+#include <vector>
+
+#include "cordage/core/config.hpp"
+#include "cordage/positions/bounded_draw.hpp"
+
+namespace cordage {
+
+/// The lengths that a sampler of positions works with.
+struct sampled_range {
+    index_t train_length = 0;      ///< positions to make, L_train
+    double original_length = 0.0;  ///< L of the base model
+    double t = 1.0;                ///< t' of this training step; positions reach t' * L
+};
+
+/// t' of one training step, uniform in [1, t_train) (CLEX, Algorithm 1, line 3).
+template <std::uniform_random_bit_generator Generator>
+double sample_ratio(Generator& generator, double t_train) {
+    validate_ratio("sample_ratio: t_train", t_train);
+    return draw_real(generator, 1.0, t_train);
+}
+
+namespace positions_detail {
+
+inline void check(const char* who, const sampled_range& range) {
+    if (range.train_length < 1) {
+        throw value_error(message(who, ": train_length ", range.train_length, " must be >= 1"));
+    }
+    if (!is_finite(range.original_length) || !(range.original_length >= 1.0)) {
+        throw value_error(message(who, ": original_length ", range.original_length, " must be finite and >= 1"));
+    }
+    validate_ratio(who, range.t);
+    if (!(range.t * range.original_length <= 0x1p53)) {
+        throw value_error(message(who, ": t * original_length ", range.t * range.original_length, " must be <= 2^53"));
+    }
+}
+
+// `count` distinct integers of 1 ... last, in order, every subset equally likely (Floyd's method).
+template <class Generator>
+std::vector<std::uint64_t> sorted_distinct(Generator& generator, std::uint64_t count, std::uint64_t last) {
+    std::unordered_set<std::uint64_t> chosen;
+    for (std::uint64_t top = last - count + 1; top <= last; ++top) {
+        if (!chosen.insert(1 + draw_below(generator, top)).second) chosen.insert(top);
+    }
+    std::vector<std::uint64_t> sorted(chosen.begin(), chosen.end());
+    std::sort(sorted.begin(), sorted.end());
+    return sorted;
+}
+
+}  // namespace positions_detail
+
+/// Evenly stretched positions {s, 2s, ..., L_train s}, s = t' L / L_train (CLEX, section 3.3).
+inline std::vector<double> uniform_positions(const sampled_range& range) {
+    positions_detail::check("uniform_positions", range);
+    const double step = range.t * range.original_length / static_cast<double>(range.train_length);
+    std::vector<double> positions;
+    for (index_t i = 1; i <= range.train_length; ++i) positions.push_back(static_cast<double>(i) * step);
+    return positions;
+}
+
+/// L_train positions drawn from 1 ... floor(t' L) without replacement, sorted, every choice equally likely (CLEX,
+/// section 3.3; Algorithm 1 writes another range and count, which would not give a training sequence its positions).
+///
+/// Where t' L < L_train there are not enough integers; then they are drawn in the same way from the multiples of 1/m, m
+/// the smallest integer that gives L_train of them in (0, floor(t' L)].
+template <std::uniform_random_bit_generator Generator>
+std::vector<double> sorted_random_positions(Generator& generator, const sampled_range& range) {
+    positions_detail::check("sorted_random_positions", range);
+    const auto last = static_cast<std::uint64_t>(range.t * range.original_length);
+    const auto count = static_cast<std::uint64_t>(range.train_length);
+    const std::uint64_t per_unit = (count + last - 1) / last;
+    std::vector<double> positions;
+    for (const std::uint64_t drawn : positions_detail::sorted_distinct(generator, count, last * per_unit)) {
+        positions.push_back(static_cast<double>(drawn) / static_cast<double>(per_unit));
+    }
+    return positions;
+}
+
+/// Two runs of neighbours with one skip between them, inside [0, floor(t' L)): like PoSE (Zhu et al. 2023) with two
+/// chunks. Neighbours stay at distance 1, as at test time, while distances up to t' L occur. Where t' L <= L_train
+/// there is no room for a skip, and the positions are 0 ... L_train-1.
+template <std::uniform_random_bit_generator Generator>
+std::vector<double> two_contiguous_runs(Generator& generator, const sampled_range& range) {
+    positions_detail::check("two_contiguous_runs", range);
+    const auto count = static_cast<std::uint64_t>(range.train_length);
+    const auto room = std::max(static_cast<std::uint64_t>(range.t * range.original_length), count) - count;
+    const std::uint64_t first_run = 1 + draw_below(generator, count);
+    const std::uint64_t skip = draw_below(generator, room + 1);
+    const std::uint64_t start = draw_below(generator, room - skip + 1);
+    std::vector<double> positions;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        positions.push_back(static_cast<double>(start + i + (i < first_run ? 0 : skip)));
+    }
+    return positions;
+}
+
+}  // namespace cordage

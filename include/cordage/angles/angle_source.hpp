@@ -59,6 +59,7 @@ class basis_and_positions {
         return position_ids_.at(position_ids_.batch == 1 ? 0 : row, token);
     }
     std::span<const turns> turns_per_position() const noexcept { return basis_->turns_per_position(); }
+    std::span<const std::uint64_t> fractions_of_turn() const noexcept { return basis_->fractions_of_turn(); }
 
  private:
     const basis* basis_;

@@ -31,18 +31,25 @@ class basis {
             throw value_error(message("basis: attention_factor ", attention_factor, " must be finite and not 0"));
         }
         turns_.reserve(inv_freq_.size());
-        for (const double theta : inv_freq_) turns_.push_back(turns_of(theta));
+        fractions_.reserve(inv_freq_.size());
+        for (const double theta : inv_freq_) {
+            turns_.push_back(turns_of(theta));
+            fractions_.push_back(turns_.back().fraction);
+        }
     }
 
     index_t pairs() const noexcept { return static_cast<index_t>(inv_freq_.size()); }
     index_t rotary_dim() const noexcept { return 2 * pairs(); }
     std::span<const double> inv_freq() const noexcept { return inv_freq_; }
     std::span<const turns> turns_per_position() const noexcept { return turns_; }
+    /// The fractions of turns_per_position(), dense, for kernels that step whole positions.
+    std::span<const std::uint64_t> fractions_of_turn() const noexcept { return fractions_; }
     double attention_factor() const noexcept { return attention_factor_; }
 
  private:
     std::vector<double> inv_freq_;
     std::vector<turns> turns_;
+    std::vector<std::uint64_t> fractions_;
     double attention_factor_;
 };
 

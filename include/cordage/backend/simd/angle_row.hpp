@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// One token's cos and sin as dense float rows, from whatever source; serves the SIMD rotation.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "cordage/angles/angle_source.hpp"
+#include "cordage/angles/cos_sin_table.hpp"
+#include "cordage/backend/simd/cos_sin.hpp"
+
+namespace cordage::backend {
+
+/// Pairs whose cos and sin are made at a time; their rows live on the stack.
+inline constexpr index_t row_block = 64;
+
+/// Dense cos and sin of up to row_block pairs, times the attention factor.
+struct angle_row {
+    const float* cos;
+    const float* sin;
+};
+
+/// Space for a row that is computed rather than read.
+template <class Arch>
+struct row_buffer {
+    alignas(64) std::uint32_t phase[row_block];
+    alignas(64) float cos[row_block];
+    alignas(64) float sin[row_block];
+};
+
+/// The row of pairs [first, first + count), count <= row_block, of one token. A float table is read where it lies;
+/// exact angles are made in vectors, 32 upper bits of each 64-bit phase (1.5e-9 rad); other sources one at a time.
+template <class Arch, class Source>
+angle_row make_angle_row(const Source& angles, index_t row, index_t token, index_t first, index_t count,
+                         row_buffer<Arch>& buffer) noexcept {
+    for (index_t i = 0; i < count; ++i) {
+        const auto at = angles.template at<float>(row, token, first + i);
+        buffer.cos[i] = at.cos;
+        buffer.sin[i] = at.sin;
+    }
+    return {buffer.cos, buffer.sin};
+}
+
+template <class Arch>
+angle_row make_angle_row(const cos_sin_view<float>& table, index_t row, index_t token, index_t first, index_t,
+                         row_buffer<Arch>&) noexcept {
+    const index_t offset = ((table.rows == 1 ? 0 : row) * table.token_count + token) * table.pair_count + first;
+    return {table.cos_data + offset, table.sin_data + offset};
+}
+
+template <class Arch, position_type P>
+angle_row make_angle_row(const exact_angles<P>& angles, index_t row, index_t token, index_t first, index_t count,
+                         row_buffer<Arch>& buffer) noexcept {
+    using word = xsimd::batch<std::uint32_t, Arch>;
+    const P position = angles.position_id(row, token);
+    if constexpr (std::is_integral_v<P>) {
+        const std::uint64_t* fraction = angles.fractions_of_turn().data() + first;
+        const auto steps = static_cast<std::uint64_t>(static_cast<std::int64_t>(position));
+        for (index_t i = 0; i < count; ++i) buffer.phase[i] = static_cast<std::uint32_t>((fraction[i] * steps) >> 32);
+    } else {
+        const turns* rate = angles.turns_per_position().data() + first;
+        for (index_t i = 0; i < count; ++i) {
+            buffer.phase[i] = static_cast<std::uint32_t>(phase_of(rate[i], position) >> 32);
+        }
+    }
+    constexpr auto width = static_cast<index_t>(word::size);
+    static_assert(row_block % width == 0);
+    const index_t padded = (count + width - 1) / width * width;
+    std::fill(buffer.phase + count, buffer.phase + padded, 0u);
+    const xsimd::batch<float, Arch> factor(static_cast<float>(angles.attention_factor()));
+    for (index_t i = 0; i < padded; i += width) {
+        const auto value = cos_sin_of_phase32<Arch>(word::load_aligned(buffer.phase + i));
+        (value.cos * factor).store_aligned(buffer.cos + i);
+        (value.sin * factor).store_aligned(buffer.sin + i);
+    }
+    return {buffer.cos, buffer.sin};
+}
+
+}  // namespace cordage::backend

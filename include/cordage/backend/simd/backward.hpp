@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// Vector backward pass, fp32: grad_x and the gradients behind the angles in one walk; serves stage rotation.
+#pragma once
+
+#include "cordage/backend/scalar/backward.hpp"
+#include "cordage/backend/simd/forward.hpp"
+
+namespace cordage::backend {
+
+namespace simd_detail {
+
+/// grad_x of Count vectors of pairs of every head of one token; dL/dangle of those pairs into grad_angle, summed over
+/// the heads; returns grad_y . y over the same lanes.
+template <class Arch, pairing Pairing, std::size_t Count>
+CORDAGE_ALWAYS_INLINE double backward_heads(const angle_row& at, std::span<const backward_operand<float>> operands,
+                                            index_t row, index_t token, index_t first, index_t pairs,
+                                            float* grad_angle) noexcept {
+    using lane = turn<Arch, Pairing>;
+    lane lanes[Count];
+    floats<Arch> sums[Count];
+    floats<Arch> dot(0.0f);
+    for (std::size_t v = 0; v < Count; ++v) {
+        const index_t skip = static_cast<index_t>(v) * lane::pairs_each;
+        lanes[v].load(at.cos + skip, at.sin + skip, 1.0f, 1.0f);
+        sums[v] = floats<Arch>(0.0f);
+    }
+    for (const backward_operand<float>& o : operands) {
+        const float *g = o.grad_y.head(row, token, 0), *y = o.y.head(row, token, 0);
+        float* gx = o.grad_x.head(row, token, 0);
+        for (index_t h = 0; h < o.y.shape.heads;
+             ++h, g += o.grad_y.head_stride, y += o.y.head_stride, gx += o.grad_x.head_stride) {
+            [&]<std::size_t... V>(std::index_sequence<V...>) {
+                (lanes[V].backward(g, y, gx, first + static_cast<index_t>(V) * lane::pairs_each, pairs, sums[V], dot),
+                 ...);
+            }
+            (std::make_index_sequence<Count>{});
+        }
+    }
+    for (std::size_t v = 0; v < Count; ++v) {
+        lane::store_grad_angle(sums[v], grad_angle + static_cast<index_t>(v) * lane::pairs_each);
+    }
+    return static_cast<double>(xsimd::hadd(dot));
+}
+
+template <pairing Pairing>
+double backward_heads_tail(const angle_row& at, std::span<const backward_operand<float>> operands, index_t row,
+                           index_t token, index_t first, index_t count, index_t pairs, float* grad_angle) noexcept {
+    float dot = 0.0f;
+    for (index_t i = 0; i < count; ++i) {
+        const index_t lane0 = Pairing::first(first + i, pairs), lane1 = Pairing::second(first + i, pairs);
+        float sum = 0.0f;
+        for (const backward_operand<float>& o : operands) {
+            for (index_t h = 0; h < o.y.shape.heads; ++h) {
+                const float *g = o.grad_y.head(row, token, h), *y = o.y.head(row, token, h);
+                float* gx = o.grad_x.head(row, token, h);
+                const float g0 = g[lane0], g1 = g[lane1], y0 = y[lane0], y1 = y[lane1];
+                gx[lane0] = at.cos[i] * g0 + at.sin[i] * g1;
+                gx[lane1] = at.cos[i] * g1 - at.sin[i] * g0;
+                sum += g1 * y0 - g0 * y1;
+                dot += g0 * y0 + g1 * y1;
+            }
+        }
+        grad_angle[i] = sum;
+    }
+    return static_cast<double>(dot);
+}
+
+}  // namespace simd_detail
+
+/// As the scalar backend's; fp32 goes through vectors of Arch, with sums over one token's heads in fp32 and over tokens
+/// in double; other types go through the scalar kernel.
+template <pairing Pairing, class Arch, class Source, element T>
+void backward_range(simd<Arch>, const Source& angles, std::span<const backward_operand<T>> operands,
+                    const angle_gradients& grads, index_t begin, index_t end) noexcept {
+    if constexpr (!std::same_as<T, float>) {
+        backward_range<Pairing>(scalar{}, angles, operands, grads, begin, end);
+    } else {
+        using lane = turn<Arch, Pairing>;
+        const index_t pairs = angles.pairs(), tokens = angles.tokens();
+        const double* inv_freq = angles.inv_freq().data();
+        row_buffer<Arch> buffer;
+        alignas(64) float grad_angle[row_block];
+        double dot = 0.0;
+        for (index_t i = begin; i < end; ++i) {
+            const index_t row = i / tokens, token = i % tokens;
+            const double position = angles.position(row, token);
+            for (index_t first = 0; first < pairs; first += row_block) {
+                const index_t count = std::min(row_block, pairs - first);
+                angle_row at = make_angle_row<Arch>(angles, row, token, first, count, buffer);
+                index_t done = 0;
+                const auto step = [&]<std::size_t Count>(std::integral_constant<std::size_t, Count>) {
+                    constexpr index_t taken = static_cast<index_t>(Count) * lane::pairs_each;
+                    for (; done + taken <= count; done += taken, at.cos += taken, at.sin += taken) {
+                        dot += simd_detail::backward_heads<Arch, Pairing, Count>(at, operands, row, token, first + done,
+                                                                                 pairs, grad_angle + done);
+                    }
+                };
+                step(std::integral_constant<std::size_t, 4>{});
+                step(std::integral_constant<std::size_t, 1>{});
+                dot += simd_detail::backward_heads_tail<Pairing>(at, operands, row, token, first + done, count - done,
+                                                                 pairs, grad_angle + done);
+                if (grads.inv_freq) {
+                    for (index_t pair = 0; pair < count; ++pair) {
+                        grads.inv_freq[first + pair] += position * static_cast<double>(grad_angle[pair]);
+                    }
+                }
+                if (grads.position) {
+                    for (index_t pair = 0; pair < count; ++pair) {
+                        grads.position[i] += inv_freq[first + pair] * static_cast<double>(grad_angle[pair]);
+                    }
+                }
+            }
+            for (const backward_operand<T>& o : operands) {
+                simd_detail::copy_rest(o.grad_y, o.grad_x, row, token, 2 * pairs);
+            }
+        }
+        if (grads.attention_factor) *grads.attention_factor += dot / angles.attention_factor();
+    }
+}
+
+}  // namespace cordage::backend

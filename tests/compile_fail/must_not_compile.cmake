@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+# Compiles `source` as it stands, then with CORDAGE_COMPILE_FAIL, and looks for the expected texts.
+set(command "${compiler}" -std=c++20 -fsyntax-only)
+foreach(directory IN LISTS include)
+  list(APPEND command -isystem "${directory}")
+endforeach()
+
+execute_process(COMMAND ${command} "${source}" RESULT_VARIABLE result ERROR_VARIABLE output)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "must compile without CORDAGE_COMPILE_FAIL:\n${output}")
+endif()
+
+execute_process(COMMAND ${command} -DCORDAGE_COMPILE_FAIL "${source}" RESULT_VARIABLE result ERROR_VARIABLE output)
+if(result EQUAL 0)
+  message(FATAL_ERROR "must not compile with CORDAGE_COMPILE_FAIL")
+endif()
+
+file(STRINGS "${source}" expectations REGEX "^// expected: ")
+if(NOT expectations)
+  message(FATAL_ERROR "${source}: no line '// expected: TEXT'")
+endif()
+foreach(expectation IN LISTS expectations)
+  string(REPLACE "// expected: " "" text "${expectation}")
+  string(FIND "${output}" "${text}" found)
+  if(found EQUAL -1)
+    message(FATAL_ERROR "the compiler does not say '${text}' but:\n${output}")
+  endif()
+endforeach()

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+# Writes each ```cpp fence of a page to a file of its own, PREFIX_LINE.cpp if it holds a main, else PREFIX_LINE.region.
+/^```cpp/ { inside = 1; text = ""; line = NR; next }
+/^```/ && inside {
+    inside = 0
+    file = prefix "_" line (text ~ /int main\(/ ? ".cpp" : ".region")
+    printf "%s", text > file
+    close(file)
+    next
+}
+inside { text = text $0 "\n" }
+END {
+    if (inside) {
+        print FILENAME ":" line ": fence without an end" > "/dev/stderr"
+        exit 1
+    }
+}

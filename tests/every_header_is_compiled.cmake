@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+# As many objects as there are headers, less those named in `left_out`.
+file(GLOB_RECURSE headers "${include}/*.hpp")
+list(LENGTH headers header_count)
+list(LENGTH left_out left_out_count)
+set(object_count 0)
+foreach(object IN LISTS objects)
+  if(NOT EXISTS "${object}")
+    message(FATAL_ERROR "not compiled: ${object}")
+  endif()
+  math(EXPR object_count "${object_count} + 1")
+endforeach()
+math(EXPR accounted_for "${object_count} + ${left_out_count}")
+if(header_count EQUAL 0 OR NOT accounted_for EQUAL header_count)
+  message(FATAL_ERROR "${header_count} headers, but ${object_count} compiled and left out: '${left_out}'")
+endif()
+message("${object_count} of ${header_count} headers; these need libtorch: '${left_out}'")

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+# Asks a doctest program for its cases and makes each one a test of ctest's, named prefix + case. Run after each link.
+execute_process(COMMAND "${program}" --list-test-cases --no-version OUTPUT_VARIABLE listing COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND "${program}" --count --no-version OUTPUT_VARIABLE count COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCH "current filters: ([0-9]+)" count "${count}")
+set(cases "${CMAKE_MATCH_1}")
+
+string(REGEX REPLACE "(^|\n)(\\[doctest\\]|===)[^\n]*" "" listing "${listing}")
+# These would not reach doctest's filter or ctest whole, and a case that is not reached is run by nobody.
+if(listing MATCHES "[*?;\"$\\\\]")
+  message(FATAL_ERROR "${program}: names of cases must do without * ? ; \" $ and backslash:\n${listing}")
+endif()
+
+# One bracket without the other would join the elements of a list, so they travel in disguise.
+string(ASCII 1 open)
+string(ASCII 2 close)
+string(REPLACE "[" "${open}" listing "${listing}")
+string(REPLACE "]" "${close}" listing "${listing}")
+string(REGEX MATCHALL "[^\n]+" names "${listing}")
+list(REMOVE_DUPLICATES names)
+list(LENGTH names registered)
+if(NOT cases EQUAL registered)
+  message(FATAL_ERROR "${program}: ${cases} cases under ${registered} names; names must differ:\n${listing}")
+endif()
+
+set(script "")
+foreach(name IN LISTS names)
+  string(REPLACE "${open}" "[" name "${name}")
+  string(REPLACE "${close}" "]" name "${name}")
+  string(REPLACE "," "\\," filter "${name}")
+  string(APPEND script "add_test([==[${prefix}${name}]==] [==[${program}]==] [==[--test-case=${filter}]==])\n")
+  # doctest calls a filter that matches no case a success; here it is a failure.
+  string(APPEND script
+    "set_tests_properties([==[${prefix}${name}]==] PROPERTIES FAIL_REGULAR_EXPRESSION \"test cases: +0 \")\n")
+endforeach()
+file(WRITE "${output}" "${script}")

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// The gradient of a solve, exact for the numbers it computed; the backward of the stage ode.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <numeric>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "cordage/core/error.hpp"
+#include "cordage/ode/field.hpp"
+#include "cordage/ode/reverse_sweep.hpp"
+#include "cordage/ode/trajectory.hpp"
+
+namespace cordage {
+
+/// The gradient of a loss to the state read at t: where the reverse sweep takes something in.
+template <class Scalar>
+struct gradient_seed {
+    Scalar t;
+    std::span<const Scalar> grad_z;  ///< [size]
+};
+
+/// Where discrete_adjoint adds its results.
+template <class Scalar>
+struct gradient_sums {
+    std::span<Scalar> grad_z0;          ///< [size]
+    std::span<Scalar> grad_parameters;  ///< [parameter_count]
+    std::span<Scalar> grad_times = {};  ///< [seeds], to each seed's t with the mesh held fixed; empty if not wanted
+};
+
+/// The discrete gradient: of the very numbers that a solve computed, interpolant included, accepted steps held fixed.
+/// One sweep from the last seed back to begin serves all seeds.
+///
+/// @param field  the one the trajectory was solved with, differentiable
+/// @param seeds  any number, in any order, each t within the interval
+/// @param sums   results are added to what is there; must not overlap
+/// @return       the gradient to interval.end with all nodes and seeds moving in proportion, t = begin + r (end -
+/// begin)
+///               (so T of a fixed mesh: through h and through the stages' times); 0 if the interval is empty
+/// @throws cordage::error unless the solve was a success; value_error for a seed's t; shape_error for sizes
+/// Precision: Scalar. Calls vjp at most as often as the accepted steps called the field. Allocates its workspace once.
+template <butcher_tableau Tableau, class Scalar, class Field>
+Scalar discrete_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
+                        std::type_identity_t<std::span<const gradient_seed<Scalar>>> seeds,
+                        const std::type_identity_t<gradient_sums<Scalar>>& sums) {
+    using field_type = std::remove_reference_t<Field>;
+    static_assert(differentiable_field<field_type, Scalar>,
+                  "cordage::discrete_adjoint: Field needs size(), parameter_count() and 'Scalar vjp(Scalar t, "
+                  "std::span<const Scalar> z, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z, "
+                  "std::span<Scalar> grad_parameters)'; docs/extending.md");
+    const auto expect = [](const char* what, std::size_t size, std::size_t wanted) {
+        if (size != wanted) throw shape_error(message("discrete_adjoint: ", what, " size ", size, " must be ", wanted));
+    };
+    expect("field", static_cast<std::size_t>(field.size()), path.size());
+    expect("grad_z0", sums.grad_z0.size(), path.size());
+    expect("grad_parameters", sums.grad_parameters.size(), static_cast<std::size_t>(field.parameter_count()));
+    if (!sums.grad_times.empty()) expect("grad_times", sums.grad_times.size(), seeds.size());
+
+    std::vector<placed_gradient<Scalar>> placed;
+    for (const auto& seed : seeds) {
+        placed.push_back({path.locate("discrete_adjoint", seed.t, seed.grad_z.size()), seed.grad_z});
+    }
+    if (placed.empty()) return Scalar{0};
+    if (!sums.grad_times.empty()) {
+        std::vector<Scalar> slope(path.size());
+        for (std::size_t i = 0; i < seeds.size(); ++i) {
+            path.slope_at(seeds[i].t, slope);
+            sums.grad_times[i] += std::inner_product(slope.begin(), slope.end(), seeds[i].grad_z.begin(), Scalar{0});
+        }
+    }
+
+    // The sweep meets the last seed first. A seed at the last node adds to the state there, any other to its step.
+    std::ranges::stable_sort(placed, std::greater<>{}, [](const auto& seed) { return seed.place.node; });
+    auto next = placed.begin();
+    const auto take_those_at = [&](std::size_t node) {
+        const auto begin = next;
+        while (next != placed.end() && next->place.node == node) ++next;
+        return std::span<const placed_gradient<Scalar>>(begin, next);
+    };
+    reverse_sweep<Tableau, Scalar, field_type> sweep(path, field, sums.grad_parameters);
+    std::size_t node = std::min(placed.front().place.node + 1, path.nodes() - 1);
+    for (const auto& seed : take_those_at(node)) {
+        std::ranges::transform(sweep.grad_z(), seed.grad_z, sweep.grad_z().begin(), std::plus<>{});
+    }
+    while (node-- > 0) sweep.step_back(node, take_those_at(node));
+    sweep.finish();
+    std::ranges::transform(sums.grad_z0, sweep.grad_z(), sums.grad_z0.begin(), std::plus<>{});
+    const Scalar length = path.interval().end - path.interval().begin;
+    return length == 0 ? Scalar{0} : sweep.grad_stretch() / length;
+}
+
+}  // namespace cordage

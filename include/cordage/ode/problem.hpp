@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// What every solver checks at its door; serves the stage ode.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "cordage/core/bits.hpp"
+#include "cordage/core/error.hpp"
+#include "cordage/ode/field.hpp"
+#include "cordage/ode/trajectory.hpp"
+
+namespace cordage {
+
+/// True if no entry is infinite or NaN.
+template <class Scalar>
+bool all_finite(std::span<const Scalar> values) noexcept {
+    bool finite = true;
+    for (const Scalar value : values) finite = finite && is_finite(value);
+    return finite;
+}
+
+/// True if a step ended in numbers.
+template <butcher_tableau Tableau, class Scalar>
+bool is_finite_step(const step_view<Tableau, Scalar>& view) noexcept {
+    const std::span<const Scalar> state(view.z_next), slope(view.slopes.back(), view.z.size());
+    return all_finite(state) && all_finite(slope);
+}
+
+/// Throws value_error or shape_error naming what is wrong with an initial value problem.
+template <class Scalar, class Field>
+void validate_problem(const char* who, Field& field, time_interval<Scalar> interval, std::span<const Scalar> z0) {
+    static_assert(
+        ode_field<Field, Scalar>,
+        "cordage::solve_fixed, solve_adaptive: Field needs 'void operator()(Scalar t, std::span<const Scalar> "
+        "z, std::span<Scalar> dz)'; docs/extending.md");
+    if (!is_finite(interval.begin)) {
+        throw value_error(message(who, ": interval.begin ", interval.begin, " must be finite"));
+    }
+    if (!is_finite(interval.end)) throw value_error(message(who, ": interval.end ", interval.end, " must be finite"));
+    for (std::size_t i = 0; i < z0.size(); ++i) {
+        if (!is_finite(z0[i])) throw value_error(message(who, ": z0[", i, "] ", z0[i], " must be finite"));
+    }
+    if constexpr (sized_field<Field>) {
+        if (static_cast<std::size_t>(field.size()) != z0.size()) {
+            throw shape_error(message(who, ": z0 size ", z0.size(), " must be the field's size ", field.size()));
+        }
+    }
+}
+
+}  // namespace cordage

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// Solves an ODE with steps chosen beforehand; serves the stage ode.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <type_traits>
+
+#include "cordage/ode/problem.hpp"
+#include "cordage/ode/tableaus.hpp"
+#include "cordage/ode/trajectory.hpp"
+
+namespace cordage {
+
+/// So many steps of one size, h = (end - begin)/count.
+struct equal_steps {
+    index_t count;
+};
+
+/// Steps of this size (> 0, whatever the direction), the last one shortened to end where asked.
+struct step_size {
+    double value;
+};
+
+/// The most steps that the fixed solvers take.
+inline constexpr index_t most_fixed_steps = 1'000'000'000;
+
+/// Takes `count` steps of size h from the first node; the last one, of whatever size is left, ends at interval().end.
+template <butcher_tableau Tableau, class Scalar, ode_field<Scalar> Field>
+solve_status march(trajectory<Tableau, Scalar>& path, Field& field, std::size_t count, Scalar h) {
+    const auto [begin, end] = path.interval();
+    field(begin, path.state(0), path.first_slope());
+    path.count_evaluations(1);
+    if (!all_finite(path.slope(0))) return solve_status::non_finite;
+    for (std::size_t n = 1; n <= count; ++n) {
+        const Scalar t = path.reached();
+        const Scalar t_next = n == count ? end : begin + static_cast<Scalar>(n) * h;
+        const Scalar size = n == count ? end - t : h;
+        const auto view = path.next_step();
+        step(field, t, size, view);
+        path.count_evaluations(fsal_form<Tableau>::last);
+        if (!is_finite_step(view)) return solve_status::non_finite;
+        path.accept(t_next, size);
+    }
+    return solve_status::success;
+}
+
+/// Solves dz/dt = f(t, z), z(begin) = z0, with equal steps. An empty interval gives a trajectory of one node.
+///
+///   const auto path = solve_fixed<rk4_classic>(field, {1.0, 16.0}, z0, equal_steps{60});
+///
+/// @param z0  [size], finite
+/// @throws value_error unless steps.count >= 1 and all numbers are finite; shape_error if z0 is not of the field's size
+/// Ends with `success` or `non_finite`. Evaluates the field stages * count + 1 times, or once less a step if the rule's
+/// last stage is the next one's first. Allocates the trajectory before the first step. Gradient: ode/adjoint.hpp.
+template <butcher_tableau Tableau, class Scalar = double, class Field>
+trajectory<Tableau, Scalar> solve_fixed(Field&& field, std::type_identity_t<time_interval<Scalar>> interval,
+                                        std::type_identity_t<std::span<const Scalar>> z0, equal_steps steps) {
+    validate_problem<Scalar>("solve_fixed", field, interval, z0);
+    if (steps.count < 1 || steps.count > most_fixed_steps) {
+        throw value_error(
+            message("solve_fixed: equal_steps.count ", steps.count, " must be >= 1 and <= ", most_fixed_steps));
+    }
+    const auto count = interval.begin == interval.end ? 0 : static_cast<std::size_t>(steps.count);
+    const Scalar h = (interval.end - interval.begin) / static_cast<Scalar>(steps.count);
+    trajectory<Tableau, Scalar> path(interval, z0, count);
+    path.finish(march(path, field, count, h));
+    return path;
+}
+
+/// As above with steps of a given size; the last one is shortened where the interval is not a multiple of it.
+/// @throws value_error unless the size is finite, > 0, and gives at most most_fixed_steps steps
+template <butcher_tableau Tableau, class Scalar = double, class Field>
+trajectory<Tableau, Scalar> solve_fixed(Field&& field, std::type_identity_t<time_interval<Scalar>> interval,
+                                        std::type_identity_t<std::span<const Scalar>> z0, step_size step) {
+    validate_problem<Scalar>("solve_fixed", field, interval, z0);
+    const double length = std::abs(static_cast<double>(interval.end) - static_cast<double>(interval.begin));
+    if (!is_finite(step.value) || !(step.value > 0.0) ||
+        !(length <= step.value * static_cast<double>(most_fixed_steps))) {
+        throw value_error(message("solve_fixed: step_size ", step.value, " must be finite, > 0 and at least 1/",
+                                  most_fixed_steps, " of the interval"));
+    }
+    // A ratio that is whole but for rounding means whole steps, not one more of no length.
+    const double ratio = length / step.value, whole = std::round(ratio);
+    const bool exact = std::abs(ratio - whole) <= 16.0 * double{std::numeric_limits<Scalar>::epsilon()} * ratio;
+    const auto count = static_cast<std::size_t>(exact ? whole : std::ceil(ratio));
+    const auto h = static_cast<Scalar>(interval.end < interval.begin ? -step.value : step.value);
+    trajectory<Tableau, Scalar> path(interval, z0, count);
+    path.finish(march(path, field, count, h));
+    return path;
+}
+
+}  // namespace cordage

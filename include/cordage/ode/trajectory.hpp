@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// A solved ODE: its nodes and slopes, readable at every t of the interval; serves the stage ode.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "cordage/core/bits.hpp"
+#include "cordage/core/error.hpp"
+#include "cordage/core/index.hpp"
+#include "cordage/core/macros.hpp"
+#include "cordage/ode/butcher_tableau.hpp"
+#include "cordage/ode/dense_output.hpp"
+#include "cordage/ode/status.hpp"
+#include "cordage/ode/step.hpp"
+#include "cordage/ode/unroll.hpp"
+
+namespace cordage {
+
+/// Where to solve: from `begin` to `end`, which may lie before it.
+template <class Scalar>
+struct time_interval {
+    Scalar begin;
+    Scalar end;
+};
+
+/// A place in a trajectory: `fraction` in [0, 1) of the way through the step that starts at `node`.
+template <class Scalar>
+struct trajectory_place {
+    std::size_t node;
+    Scalar fraction;
+};
+
+/// What a solver leaves behind. Node n holds t_n and one row of memory, the step that starts there:
+///
+///   row n:  [ z_n | k_0 = f(t_n, z_n) | k_1 | ... ]     the last slope of the step is k_0 of row n+1
+///
+/// Reading throws cordage::error unless the solve was a success, and value_error outside the interval.
+template <butcher_tableau Tableau, std::floating_point Scalar = double>
+class trajectory {
+ public:
+    using form = fsal_form<Tableau>;
+    using tableau = Tableau;
+    using scalar = Scalar;
+
+    solve_status status() const noexcept { return status_; }
+    const solve_statistics& statistics() const noexcept { return statistics_; }
+    std::size_t size() const noexcept { return size_; }                    ///< entries of a state
+    std::size_t nodes() const noexcept { return times_.size(); }           ///< accepted steps + 1
+    std::span<const Scalar> times() const noexcept { return times_; }      ///< t of the nodes [nodes]
+    time_interval<Scalar> interval() const noexcept { return interval_; }  ///< what was asked for
+    Scalar reached() const noexcept { return times_.back(); }              ///< how far the solve got
+
+    std::span<const Scalar> state(std::size_t node) const noexcept { return {row(node), size_}; }
+    std::span<const Scalar> slope(std::size_t node) const noexcept { return {row(node) + size_, size_}; }
+    Scalar step_size(std::size_t step) const noexcept { return steps_[step]; }
+
+    /// The slopes of fsal_form of a step, each [size].
+    std::array<const Scalar*, form::slopes> slopes(std::size_t step) const noexcept {
+        std::array<const Scalar*, form::slopes> out{};
+        for (std::size_t i = 0; i < form::last; ++i) out[i] = row(step) + (1 + i) * size_;
+        out[form::last] = row(step + 1) + size_;
+        return out;
+    }
+
+    /// The state at t into out [size]: exactly the stored one at a node, the interpolant between.
+    void at(Scalar t, std::span<Scalar> out) const {
+        const auto [node, fraction] = locate("trajectory::at", t, out.size());
+        std::ranges::copy(state(node), out.begin());
+        if (fraction != 0) add(node, steps_[node], dense_weights<Tableau>(fraction), out);
+    }
+
+    /// dz/dt of the interpolant at t into out [size]: at a node the field itself.
+    void slope_at(Scalar t, std::span<Scalar> out) const {
+        const auto [node, fraction] = locate("trajectory::slope_at", t, out.size());
+        if (fraction == 0) {
+            std::ranges::copy(slope(node), out.begin());
+        } else {
+            std::ranges::fill(out, Scalar{0});
+            add(node, Scalar{1}, dense_weight_rates<Tableau>(fraction), out);
+        }
+    }
+
+    /// Finds t among the steps. `who` begins the messages; `out_size` is checked against size().
+    trajectory_place<Scalar> locate(const char* who, Scalar t, std::size_t out_size) const {
+        if (status_ != solve_status::success) {
+            throw error(message(who, ": status ", name_of(status_), " must be success; the solve from t ",
+                                interval_.begin, " to ", interval_.end, " ended at t ", reached()));
+        }
+        if (out_size != size_) throw shape_error(message(who, ": out size ", out_size, " must be ", size_));
+        const bool forward = interval_.end >= interval_.begin;
+        const Scalar low = forward ? interval_.begin : interval_.end, high = forward ? interval_.end : interval_.begin;
+        if (!is_finite(t) || !(t >= low && t <= high)) {
+            throw value_error(message(who, ": t ", t, " must be in [", low, ", ", high, "], the solved interval"));
+        }
+        const auto later = [forward](Scalar x, Scalar y) { return forward ? x < y : x > y; };
+        const auto next = std::upper_bound(times_.begin(), times_.end(), t, later);
+        const auto node = static_cast<std::size_t>(next - times_.begin()) - 1;
+        if (t == times_[node]) return {node, Scalar{0}};
+        return {node, (t - times_[node]) / steps_[node]};
+    }
+
+    // For solvers: start at a node, let `next_step` be filled in, keep it or drop it, finish.
+
+    /// One node, z0, whose slope the solver writes next. Room for `expected_steps` is set aside.
+    trajectory(time_interval<Scalar> interval, std::span<const Scalar> z0, std::size_t expected_steps)
+        : interval_(interval), size_(z0.size()) {
+        times_.reserve(expected_steps + 1);
+        steps_.reserve(expected_steps);
+        rows_.reserve((expected_steps + 1) * row_size());
+        rows_.resize(row_size());
+        times_.push_back(interval.begin);
+        std::ranges::copy(z0, rows_.begin());
+    }
+
+    std::span<Scalar> first_slope() noexcept { return {rows_.data() + size_, size_}; }
+
+    /// The memory of the step after the last node. Valid until the next call.
+    step_view<Tableau, Scalar> next_step() {
+        rows_.resize((nodes() + 1) * row_size());
+        Scalar* const here = rows_.data() + (nodes() - 1) * row_size();
+        Scalar* const next = here + row_size();
+        step_view<Tableau, Scalar> view{{here, size_}, {}, {next, size_}};
+        for (std::size_t i = 0; i < form::last; ++i) view.slopes[i] = here + (1 + i) * size_;
+        view.slopes[form::last] = next + size_;
+        return view;
+    }
+
+    /// Keeps the step that was filled in: it has size h and ends at t_next.
+    void accept(Scalar t_next, Scalar h) {
+        times_.push_back(t_next);
+        steps_.push_back(h);
+        ++statistics_.accepted;
+    }
+    void reject() noexcept { ++statistics_.rejected; }
+    void count_evaluations(std::size_t count) noexcept { statistics_.evaluations += static_cast<index_t>(count); }
+    void finish(solve_status status) noexcept { status_ = status; }
+
+ private:
+    std::size_t row_size() const noexcept { return (1 + form::last) * size_; }
+    const Scalar* row(std::size_t node) const noexcept {
+        CORDAGE_ASSERT(node < nodes());
+        return rows_.data() + node * row_size();
+    }
+
+    /// out += factor * sum_i weights[i] k_i
+    void add(std::size_t step, Scalar factor, const std::array<Scalar, form::slopes>& weights,
+             std::span<Scalar> out) const noexcept {
+        const auto k = slopes(step);
+        for (std::size_t lane = 0; lane < size_; ++lane) {
+            Scalar sum = 0;
+            unroll<form::slopes>([&](auto i) { sum += weights[i] * k[i][lane]; });
+            out[lane] += factor * sum;
+        }
+    }
+
+    time_interval<Scalar> interval_;
+    std::size_t size_;
+    std::vector<Scalar> times_;  // [nodes]
+    std::vector<Scalar> steps_;  // [nodes - 1]
+    std::vector<Scalar> rows_;   // [nodes, 1 + last, size], and one more row while a step is tried
+    solve_status status_ = solve_status::max_steps_reached;
+    solve_statistics statistics_;
+};
+
+}  // namespace cordage

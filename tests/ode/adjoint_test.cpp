@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include "cordage/ode/adjoint.hpp"
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+
+#include "cordage/ode/solve_adaptive.hpp"
+#include "cordage/ode/solve_fixed.hpp"
+#include "test_fields.hpp"
+
+using namespace cordage;
+using cordage_test::knotted;
+using vector = std::vector<double>;
+
+namespace {
+
+const vector z_start{0.5, -0.8};
+const vector grad_first{1.3, -0.4}, grad_second{-0.2, 0.9}, grad_third{0.6, 0.1};
+
+/// Two seeds inside steps, of which one is out of order, and one at the end.
+std::vector<gradient_seed<double>> seeds_of(double end) {
+    return {{0.77 * end, grad_first}, {0.13 * end, grad_second}, {end, grad_third}};
+}
+
+double loss_of(const auto& path, double end) {
+    double loss = 0.0;
+    vector z(2);
+    for (const auto& seed : seeds_of(end)) {
+        path.at(seed.t, z);
+        loss += std::inner_product(z.begin(), z.end(), seed.grad_z.begin(), 0.0);
+    }
+    return loss;
+}
+
+double central_difference(const auto& loss, double x) {
+    const double h = 1e-5;
+    return (loss(x + h) - loss(x - h)) / (2 * h);
+}
+
+}  // namespace
+
+TEST_CASE("ode/adjoint: the test field's vjp is its Jacobian transposed") {
+    const vector g{0.7, -1.1};
+    vector grad_z(2), grad_p(3);
+    const double grad_t = knotted{}.vjp(0.4, z_start, g, grad_z, grad_p);
+    const auto pulled = [&](const knotted& f, double t, const vector& z) {
+        vector dz(2);
+        f(t, z, dz);
+        return g[0] * dz[0] + g[1] * dz[1];
+    };
+    CHECK(grad_t == doctest::Approx(central_difference([&](double t) { return pulled({}, t, z_start); }, 0.4)));
+    for (std::size_t i = 0; i < 2; ++i) {
+        const auto moved = [&](double x) { return vector{i == 0 ? x : z_start[0], i == 1 ? x : z_start[1]}; };
+        CHECK(grad_z[i] ==
+              doctest::Approx(central_difference([&](double x) { return pulled({}, 0.4, moved(x)); }, z_start[i])));
+    }
+}
+
+TEST_CASE_TEMPLATE("ode/adjoint: gradients of a fixed solve are those of its numbers, seeds between nodes included",
+                   Tableau, euler, midpoint, ralston2, heun3, rk4_classic, rk4_38, bosh3, dopri5, tsit5) {
+    const double end = 1.7;
+    const index_t steps = 5;  // coarse: the exact flow's gradient would be far off
+    const auto loss = [&](const knotted& f, const vector& z0, double until) {
+        return loss_of(solve_fixed<Tableau>(f, {0.0, until}, z0, equal_steps{steps}), until);
+    };
+    const auto path = solve_fixed<Tableau>(knotted{}, {0.0, end}, z_start, equal_steps{steps});
+    vector grad_z0(2), grad_p(3), grad_t(3);
+    const double grad_end = discrete_adjoint(path, knotted{}, seeds_of(end), {grad_z0, grad_p, grad_t});
+    for (std::size_t i = 0; i < 2; ++i) {
+        const double expected = central_difference(
+            [&](double x) {
+                vector z0 = z_start;
+                z0[i] = x;
+                return loss({}, z0, end);
+            },
+            z_start[i]);
+        CHECK(grad_z0[i] == doctest::Approx(expected).epsilon(1e-8));
+    }
+    for (std::size_t i = 0; i < 3; ++i) {
+        const double expected = central_difference(
+            [&](double x) {
+                knotted f;
+                f.p[i] = x;
+                return loss(f, z_start, end);
+            },
+            knotted{}.p[i]);
+        CHECK(grad_p[i] == doctest::Approx(expected).epsilon(1e-8));
+    }
+    CHECK(grad_end ==
+          doctest::Approx(central_difference([&](double T) { return loss({}, z_start, T); }, end)).epsilon(1e-8));
+    for (std::size_t i = 0; i < 2; ++i) {  // the seeds inside
+        const auto seed = seeds_of(end)[i];
+        const double expected = central_difference(
+            [&](double t) {
+                vector z(2);
+                path.at(t, z);
+                return std::inner_product(z.begin(), z.end(), seed.grad_z.begin(), 0.0);
+            },
+            seed.t);
+        CHECK(grad_t[i] == doctest::Approx(expected).epsilon(1e-7));
+    }
+}
+
+TEST_CASE("ode/adjoint: an adaptive solve at tight tolerance has the gradient of the flow") {
+    const double end = 2.0;
+    const adaptive_options tight{.tolerance = {1e-12, 1e-12}};
+    const auto loss = [&](const vector& z0, double until) {
+        return loss_of(solve_adaptive(knotted{}, {0.0, until}, z0, tight), until);
+    };
+    vector grad_z0(2), grad_p(3);
+    const auto path = solve_adaptive(knotted{}, {0.0, end}, z_start, tight);
+    const double grad_end = discrete_adjoint(path, knotted{}, seeds_of(end), {grad_z0, grad_p});
+    CHECK(grad_end ==
+          doctest::Approx(central_difference([&](double T) { return loss(z_start, T); }, end)).epsilon(1e-6));
+    CHECK(grad_z0[0] == doctest::Approx(central_difference(
+                                            [&](double x) {
+                                                return loss({x, z_start[1]}, end);
+                                            },
+                                            z_start[0]))
+                            .epsilon(1e-6));
+    CHECK(grad_z0[1] == doctest::Approx(central_difference(
+                                            [&](double x) {
+                                                return loss({z_start[0], x}, end);
+                                            },
+                                            z_start[1]))
+                            .epsilon(1e-6));
+}
+
+TEST_CASE("ode/adjoint: one sweep over many seeds is the sum of one sweep each, and results are added") {
+    const auto path = solve_fixed<tsit5>(knotted{}, {0.0, 2.0}, z_start, equal_steps{4});
+    // At both ends, at a node, twice in one step.
+    const std::vector<gradient_seed<double>> seeds{{0.5, grad_first}, {0.0, grad_second}, {2.0, grad_third},
+                                                   {1.2, grad_first}, {1.1, grad_third},  {1.0, grad_second}};
+    vector together_z(2, 10.0), together_p(3, 20.0), apart_z(2, 10.0), apart_p(3, 20.0);
+    const double end_together = discrete_adjoint(path, knotted{}, seeds, {together_z, together_p});
+    double end_apart = 0.0;
+    for (const auto& seed : seeds) end_apart += discrete_adjoint(path, knotted{}, {{seed}}, {apart_z, apart_p});
+    for (std::size_t i = 0; i < 2; ++i) CHECK(together_z[i] == doctest::Approx(apart_z[i]).epsilon(1e-14));
+    for (std::size_t i = 0; i < 3; ++i) CHECK(together_p[i] == doctest::Approx(apart_p[i]).epsilon(1e-14));
+    CHECK(end_together == doctest::Approx(end_apart).epsilon(1e-13));
+}
+
+TEST_CASE("ode/adjoint: a seed at the start passes straight through, and nothing past the last seed is touched") {
+    const auto path = solve_fixed<rk4_38>(knotted{}, {0.0, 2.0}, z_start, equal_steps{4});
+    vector grad_z0(2), grad_p(3);
+    const std::vector<gradient_seed<double>> at_start{{0.0, grad_first}};
+    CHECK(discrete_adjoint(path, knotted{}, at_start, {grad_z0, grad_p}) == 0.0);
+    CHECK(grad_z0 == grad_first);
+    CHECK(grad_p == vector(3, 0.0));
+    CHECK(discrete_adjoint(path, knotted{}, {}, {grad_z0, grad_p}) == 0.0);
+    CHECK(grad_z0 == grad_first);
+
+    const auto empty = solve_fixed<rk4_38>(knotted{}, {1.0, 1.0}, z_start, equal_steps{4});
+    const std::vector<gradient_seed<double>> at_one{{1.0, grad_second}};
+    vector grad(2);
+    CHECK(discrete_adjoint(empty, knotted{}, at_one, {grad, grad_p}) == 0.0);
+    CHECK(grad == grad_second);
+}
+
+TEST_CASE("ode/adjoint: wrong sizes, times and failed solves are errors that add nothing") {
+    const auto path = solve_fixed<rk4_38>(knotted{}, {0.0, 2.0}, z_start, equal_steps{4});
+    vector grad_z0(2), grad_p(3), wrong(1);
+    const std::vector<gradient_seed<double>> outside{{1.0, grad_first}, {2.5, grad_first}};
+    CHECK_THROWS_WITH_AS(discrete_adjoint(path, knotted{}, outside, {grad_z0, grad_p}),
+                         "discrete_adjoint: t 2.5 must be in [0, 2], the solved interval", value_error);
+    const std::vector<gradient_seed<double>> fine{{1.0, grad_first}}, narrow{{1.0, wrong}};
+    CHECK_THROWS_AS(discrete_adjoint(path, knotted{}, narrow, {grad_z0, grad_p}), shape_error);
+    CHECK_THROWS_AS(discrete_adjoint(path, knotted{}, fine, {wrong, grad_p}), shape_error);
+    CHECK_THROWS_AS(discrete_adjoint(path, knotted{}, fine, {grad_z0, wrong}), shape_error);
+    CHECK_THROWS_AS(discrete_adjoint(path, knotted{}, fine, {grad_z0, grad_p, grad_p}), shape_error);
+    const auto failed = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, {.max_steps = 1, .first_step = 0.1});
+    CHECK_THROWS_AS(discrete_adjoint(failed, knotted{}, fine, {grad_z0, grad_p}), cordage::error);
+    CHECK(grad_z0 == vector(2, 0.0));
+    CHECK(grad_p == vector(3, 0.0));
+}

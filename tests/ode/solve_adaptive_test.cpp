@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "cordage/ode/solve_adaptive.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "test_fields.hpp"
+
+using namespace cordage;
+
+namespace {
+const std::vector<double> one{1.0};
+constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+
+template <class Tableau>
+double worst_error(const trajectory<Tableau>& path, double end) {
+    double worst = 0.0;
+    std::vector<double> z(1);
+    for (int i = 0; i <= 500; ++i) {
+        const double t = end * i / 500;
+        path.at(t, z);
+        worst = std::max(worst, std::abs(z[0] - cordage_test::swinging::exact(t)));
+    }
+    return worst;
+}
+}  // namespace
+
+TEST_CASE_TEMPLATE("ode/solve_adaptive: the error everywhere follows the tolerance", Tableau, bosh3, dopri5, tsit5) {
+    index_t steps = 0;
+    for (const double allowed : {1e-4, 1e-6, 1e-8, 1e-10}) {
+        const auto path = solve_adaptive<Tableau>(cordage_test::swinging{}, {0.0, 10.0}, one,
+                                                  {.tolerance = {.relative = allowed, .absolute = allowed}});
+        REQUIRE(path.status() == solve_status::success);
+        CHECK(worst_error(path, 10.0) < 100.0 * allowed);
+        CHECK(path.statistics().accepted > steps);
+        steps = path.statistics().accepted;
+    }
+}
+
+TEST_CASE("ode/solve_adaptive: the controller's steps grow with the fifth root of the tolerance") {
+    const auto steps = [](double allowed) {
+        return static_cast<double>(
+            solve_adaptive(cordage_test::swinging{}, {0.0, 40.0}, one, {.tolerance = {allowed, allowed}})
+                .statistics()
+                .accepted);
+    };
+    CHECK(steps(1e-11) / steps(1e-6) == doctest::Approx(10.0).epsilon(0.2));
+}
+
+TEST_CASE("ode/solve_adaptive: a first step that is far too large is rejected, and the result is as good") {
+    const auto path =
+        solve_adaptive(cordage_test::swinging{}, {0.0, 10.0}, one, {.tolerance = {1e-8, 1e-8}, .first_step = 8.0});
+    CHECK(path.statistics().rejected >= 1);
+    CHECK(worst_error(path, 10.0) < 1e-6);
+    const auto& cost = path.statistics();
+    CHECK(cost.evaluations == 1 + 6 * (cost.accepted + cost.rejected));
+}
+
+TEST_CASE("ode/solve_adaptive: it goes backwards, and an empty interval is one node") {
+    const std::vector<double> z0{cordage_test::swinging::exact(3.0)};
+    const auto path = solve_adaptive(cordage_test::swinging{}, {3.0, 0.0}, z0, {.tolerance = {1e-10, 1e-10}});
+    std::vector<double> z(1);
+    path.at(0.0, z);
+    CHECK(z[0] == doctest::Approx(1.0).epsilon(1e-8));
+    path.at(1.7, z);
+    CHECK(z[0] == doctest::Approx(cordage_test::swinging::exact(1.7)).epsilon(1e-8));
+    CHECK(solve_adaptive(cordage_test::swinging{}, {3.0, 3.0}, z0).nodes() == 1);
+}
+
+TEST_CASE("ode/solve_adaptive: a solution that blows up ends the solve at its pole") {
+    const auto path = solve_adaptive(cordage_test::exploding{}, {0.0, 2.0}, one);
+    CHECK(path.status() == solve_status::step_too_small);
+    CHECK(path.reached() == doctest::Approx(1.0).epsilon(1e-6));
+}
+
+TEST_CASE("ode/solve_adaptive: a field that stops being a number ends the solve there") {
+    const auto bad = [](double t, std::span<const double>, std::span<double> dz) { dz[0] = t < 1.5 ? 1.0 : nan_value; };
+    const auto path = solve_adaptive(bad, {0.0, 3.0}, one);
+    CHECK(path.status() == solve_status::non_finite);
+    CHECK(path.reached() == doctest::Approx(1.5).epsilon(1e-9));
+    const auto at_once = [](double, std::span<const double>, std::span<double> dz) { dz[0] = nan_value; };
+    CHECK(solve_adaptive(at_once, {0.0, 3.0}, one).status() == solve_status::non_finite);
+}
+
+TEST_CASE("ode/solve_adaptive: too few steps allowed is a status, not a short answer") {
+    const auto path = solve_adaptive(cordage_test::swinging{}, {0.0, 100.0}, one, {.max_steps = 7});
+    CHECK(path.status() == solve_status::max_steps_reached);
+    CHECK(path.statistics().accepted + path.statistics().rejected == 7);
+}
+
+TEST_CASE("ode/solve_adaptive: float works to float's precision") {
+    const std::vector<float> z0{1.0f};
+    const auto path =
+        solve_adaptive<tsit5, float>(cordage_test::swinging{}, {0.0f, 3.0f}, z0, {.tolerance = {1e-5, 1e-5}});
+    std::vector<float> z(1);
+    path.at(2.5f, z);
+    CHECK(z[0] == doctest::Approx(cordage_test::swinging::exact(2.5)).epsilon(1e-4));
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "cordage/ode/tableaus.hpp"
+
+#include <doctest/doctest.h>
+
+#include "cordage/ode/solve_fixed.hpp"
+#include "test_fields.hpp"
+
+using namespace cordage;
+
+namespace {
+/// The midpoint rule with a misprint in b, which costs it its order.
+struct misprinted {
+    static constexpr std::string_view name = "misprinted";
+    static constexpr int order = 2;
+    static constexpr double c[2] = {0.0, 0.5};
+    static constexpr double a[2][2] = {{}, {0.5}};
+    static constexpr double b[2] = {0.1, 0.9};
+};
+}  // namespace
+
+#define ALL_TABLEAUS euler, midpoint, heun2, ralston2, heun3, rk4_classic, rk4_38, bosh3, dopri5, tsit5
+
+TEST_CASE_TEMPLATE("ode/tableaus: one step of dz/dt = z is the exponential series up to the order", Tableau,
+                   ALL_TABLEAUS) {
+    const double h = 0.125;
+    const std::vector<double> z0{1.0};
+    const auto path = solve_fixed<Tableau>(cordage_test::growing{}, {0.0, h}, z0, equal_steps{1});
+    double series = 1.0, term = 1.0;
+    for (int power = 1; power <= Tableau::order; ++power) series += term *= h / power;
+    // Rules with more stages than their order go on with terms of their own, below the next one of the series.
+    const bool no_more_terms =
+        stages_of<Tableau> - (is_fsal<Tableau>() ? 1 : 0) == static_cast<std::size_t>(Tableau::order);
+    const double room = no_more_terms ? 1e-15 : term * h;
+    CHECK(std::abs(path.state(1)[0] - series) < room);
+}
+
+TEST_CASE_TEMPLATE("ode/tableaus: halving the step divides the error by 2^order", Tableau, ALL_TABLEAUS) {
+    const std::vector<double> z0{1.0};
+    const auto error = [&](index_t steps) {
+        const auto path = solve_fixed<Tableau>(cordage_test::swinging{}, {0.0, 2.0}, z0, equal_steps{steps});
+        return std::abs(path.state(path.nodes() - 1)[0] - cordage_test::swinging::exact(2.0));
+    };
+    const double order = std::log2(error(64) / error(128));
+    CHECK(order > Tableau::order - 0.15);
+    CHECK(order < Tableau::order + 0.6);
+}
+
+TEST_CASE("ode/tableaus: the names are those of the literature, each once") {
+    CHECK(euler::name == "euler");
+    CHECK(rk4_classic::name == "rk4_classic");
+    CHECK(rk4_38::name == "rk4_38");
+    CHECK(dopri5::name == "dopri5");
+    CHECK(tsit5::name == "tsit5");
+}
+
+TEST_CASE("ode/tableaus: the order is proved from the coefficients, so that a misprint does not compile") {
+    static_assert(butcher_tableau<misprinted> && !is_proved<misprinted>() && order_of_solution<misprinted>() == 1);
+    static_assert(!butcher_tableau<solve_status>);
+    static_assert(!is_fsal<rk4_classic>() && fsal_form<rk4_classic>::slopes == 5 && fsal_form<dopri5>::slopes == 7);
+    CHECK(order_of_solution<midpoint>() == 2);
+    CHECK(order_of_interpolant<euler>() == 1);
+    CHECK(order_of_interpolant<rk4_classic>() == 3);
+    CHECK(order_of_interpolant<tsit5>() == 4);
+}

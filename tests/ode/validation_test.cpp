@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "cordage/ode/solve_adaptive.hpp"
+#include "cordage/ode/solve_fixed.hpp"
+#include "test_fields.hpp"
+
+using namespace cordage;
+
+namespace {
+const std::vector<double> one{1.0};
+constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinite = std::numeric_limits<double>::infinity();
+}  // namespace
+
+TEST_CASE("ode/solve_fixed: bad input is one clear error") {
+    const cordage_test::growing f;
+    CHECK_THROWS_WITH_AS(solve_fixed<euler>(f, {0.0, 1.0}, one, equal_steps{0}),
+                         "solve_fixed: equal_steps.count 0 must be >= 1 and <= 1000000000", value_error);
+    CHECK_THROWS_WITH_AS(solve_fixed<euler>(f, {0.0, 1.0}, one, step_size{0.0}),
+                         "solve_fixed: step_size 0 must be finite, > 0 and at least 1/1000000000 of the interval",
+                         value_error);
+    for (const double step : {-0.1, nan_value, infinite, 1e-300}) {
+        CHECK_THROWS_AS(solve_fixed<euler>(f, {0.0, 1.0}, one, step_size{step}), value_error);
+    }
+    CHECK_THROWS_WITH_AS(solve_fixed<euler>(f, {0.0, infinite}, one, equal_steps{1}),
+                         "solve_fixed: interval.end inf must be finite", value_error);
+    CHECK_THROWS_AS(solve_fixed<euler>(f, {nan_value, 1.0}, one, equal_steps{1}), value_error);
+    const std::vector<double> z0{1.0, nan_value};
+    CHECK_THROWS_WITH_AS(solve_fixed<euler>(f, {0.0, 1.0}, z0, equal_steps{1}), "solve_fixed: z0[1] nan must be finite",
+                         value_error);
+    CHECK_THROWS_WITH_AS(solve_fixed<euler>(cordage_test::knotted{}, {0.0, 1.0}, one, equal_steps{1}),
+                         "solve_fixed: z0 size 1 must be the field's size 2", shape_error);
+}
+
+TEST_CASE("ode/solve_adaptive: bad settings are one clear error each") {
+    const cordage_test::growing f;
+    const auto with = [&](adaptive_options options) { return solve_adaptive(f, {0.0, 1.0}, one, options); };
+    CHECK_THROWS_WITH_AS(with({.tolerance = {.relative = 0.0}}),
+                         "solve_adaptive: tolerance.relative 0 must be finite and > 0", value_error);
+    CHECK_THROWS_WITH_AS(with({.tolerance = {.absolute = -1.0}}),
+                         "solve_adaptive: tolerance.absolute -1 must be finite and > 0", value_error);
+    CHECK_THROWS_AS(with({.tolerance = {.absolute = nan_value}}), value_error);
+    CHECK_THROWS_WITH_AS(with({.max_steps = 0}), "solve_adaptive: max_steps 0 must be >= 1", value_error);
+    CHECK_THROWS_WITH_AS(with({.first_step = 0.0}), "solve_adaptive: first_step 0 must be finite and > 0", value_error);
+    CHECK_THROWS_AS(with({.first_step = nan_value}), value_error);
+    CHECK_THROWS_AS(solve_adaptive(f, {0.0, nan_value}, one), value_error);
+}
+
+TEST_CASE("ode/validation: a field that is not a number is noticed whatever the compiler may assume") {
+    const auto bad = [](double, std::span<const double>, std::span<double> dz) { dz[0] = nan_value; };
+    CHECK(solve_adaptive(bad, {0.0, 3.0}, one).status() == solve_status::non_finite);
+    CHECK(solve_fixed<rk4_38>(bad, {0.0, 3.0}, one, equal_steps{2}).status() == solve_status::non_finite);
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// rotate/<direction>/<backend>/<dtype>/<pairing>/<policy>/<angles>/tokens:N/heads:N/head_dim:N, each beside a bound
+// timed alternately in the same process: forward, an in-place pass over the same bytes (x *= -1); backward, a pass that
+// reads two such streams and writes one (x *= -y). The counter of_bound is the bound's time over the kernel's own: 1 is
+// the speed of memory for the simplest loop that the compiler makes.
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <cstdint>
+#include <numeric>
+
+#include "../variants.hpp"
+#include "cordage/kernels.hpp"
+
+namespace {
+
+using namespace cordage;
+using clock_type = std::chrono::steady_clock;
+
+struct size {
+    index_t tokens;
+    index_t heads;
+};
+
+template <class T>
+std::string dtype_name() {
+    if constexpr (std::same_as<T, float>) return "fp32";
+    if constexpr (std::same_as<T, double>) return "fp64";
+    if constexpr (std::same_as<T, float16>) return "fp16";
+    if constexpr (std::same_as<T, bfloat16>) return "bf16";
+}
+template <class Pairing>
+std::string pairing_name() {
+    return std::same_as<Pairing, half_split> ? "half_split" : "interleaved";
+}
+template <class Backend>
+std::string backend_name() {
+    return std::same_as<Backend, backend::scalar> ? "scalar" : "simd";
+}
+
+// What one benchmark turns: values near 1, at positions a million on, where float32 angles are long wrong.
+template <class T>
+struct fixture {
+    heads_shape shape;
+    std::vector<T> x, other;
+    std::vector<std::int32_t> position_ids;
+    basis frequencies;
+
+    fixture(size s, const any_policy& policy)
+        : shape{1, s.tokens, s.heads, benchmarks::usual_config().head_dim},
+          x(static_cast<std::size_t>(s.tokens * s.heads * shape.head_dim), element_traits<T>::store(1)),
+          other(x),
+          position_ids(static_cast<std::size_t>(s.tokens)),
+          frequencies(make_basis(benchmarks::usual_config(), policy, 4.0)) {
+        std::iota(position_ids.begin(), position_ids.end(), 1'000'000);
+    }
+    heads_view<T> view() { return token_major(x.data(), shape); }
+    heads_view<T> other_view() { return token_major(other.data(), shape); }
+    std::size_t bytes() const { return x.size() * sizeof(T); }
+};
+
+// The plain loops that bound a kernel.
+struct bound {
+    std::vector<float> x, y;
+    index_t streams;  // 2: read x, write x; 3: read x and y, write x
+
+    bound(std::size_t bytes, index_t count)
+        : x(bytes / sizeof(float), 1.0f), y(count == 3 ? x.size() : 0, 1.0f), streams(count) {}
+
+    void run() {
+        if (streams == 2) {
+            for (float& value : x) value *= -1.0f;
+        } else {
+            for (std::size_t i = 0; i < x.size(); ++i) x[i] *= -y[i];
+        }
+        benchmark::ClobberMemory();
+    }
+};
+
+double seconds_since(clock_type::time_point start) {
+    return std::chrono::duration<double>(clock_type::now() - start).count();
+}
+
+// Times kernel() beside the bound, turn by turn, and reports both.
+template <class Kernel>
+void run(benchmark::State& state, std::size_t bytes, index_t streams, index_t tokens, const Kernel& kernel) {
+    bound plain(bytes, streams);
+    double kernel_seconds = 0.0, bound_seconds = 0.0;
+    for (auto _ : state) {
+        auto start = clock_type::now();
+        kernel();
+        benchmark::ClobberMemory();
+        const double mine = seconds_since(start);
+        state.SetIterationTime(mine);
+        kernel_seconds += mine;
+        start = clock_type::now();
+        plain.run();
+        bound_seconds += seconds_since(start);
+    }
+    const auto turns = static_cast<double>(state.iterations());
+    state.counters["bytes/s"] =
+        benchmark::Counter(turns * static_cast<double>(bytes) * static_cast<double>(streams) / kernel_seconds);
+    state.counters["tokens/s"] = benchmark::Counter(turns * static_cast<double>(tokens) / kernel_seconds);
+    state.counters["of_bound"] = benchmark::Counter(bound_seconds / kernel_seconds);
+}
+
+template <class T, class Pairing, class Backend>
+void add(const benchmarks::variant& variant, size s) {
+    const auto name = [&](const char* direction, const char* angles) {
+        return std::string("rotate/") + direction + "/" + backend_name<Backend>() + "/" + dtype_name<T>() + "/" +
+               pairing_name<Pairing>() + "/" + variant.name + "/" + angles + "/tokens:" + std::to_string(s.tokens) +
+               "/heads:" + std::to_string(s.heads) + "/head_dim:128";
+    };
+    const auto enter = [](const std::string& full, auto body) {
+        benchmark::RegisterBenchmark(full.c_str(), body)->UseManualTime()->Unit(benchmark::kMicrosecond);
+    };
+    const any_policy policy = variant.policy;
+    enter(name("forward", "exact"), [=](benchmark::State& state) {
+        fixture<T> f(s, policy);
+        run(state, f.bytes(), 2, s.tokens,
+            [&] { rotate_forward<Pairing, Backend>(exact_angles(f.frequencies, f.position_ids), in_place(f.view())); });
+    });
+    enter(name("forward", "table"), [=](benchmark::State& state) {
+        fixture<T> f(s, policy);
+        const cos_sin_table<float> table(exact_angles(f.frequencies, f.position_ids));
+        run(state, f.bytes(), 2, s.tokens, [&] { rotate_forward<Pairing, Backend>(table.view(), in_place(f.view())); });
+    });
+    enter(name("backward", "exact"), [=](benchmark::State& state) {
+        fixture<T> f(s, policy);
+        std::vector<double> grad(static_cast<std::size_t>(f.frequencies.pairs()));
+        run(state, f.bytes(), 3, s.tokens, [&] {
+            rotate_backward<Pairing, Backend>(exact_angles(f.frequencies, f.position_ids),
+                                              rotation_gradients{.inv_freq = grad},
+                                              grad_through(f.view(), f.other_view(), f.view()));
+        });
+    });
+}
+
+const int registered = [] {
+    // Every variant by name at one shape, then every shape, type and backend for one variant.
+    for (const auto& variant : benchmarks::closed_forms()) {
+        add<float, half_split, backend::fastest>(variant, {512, 32});
+    }
+    const benchmarks::variant one{"ntk_aware", ntk_aware{}};
+    for (const size s : {size{1, 40}, size{128, 8}, size{4096, 32}}) {
+        add<float, half_split, backend::fastest>(one, s);
+        add<float, interleaved, backend::fastest>(one, s);
+    }
+    add<float, interleaved, backend::fastest>(one, {512, 32});
+    add<float, half_split, backend::scalar>(one, {128, 8});
+    add<double, half_split, backend::scalar>(one, {128, 8});
+    add<float16, half_split, backend::scalar>(one, {128, 8});
+    add<bfloat16, half_split, backend::scalar>(one, {128, 8});
+    return 0;
+}();
+
+}  // namespace

@@ -95,7 +95,7 @@ void backward_range(simd<Arch>, const Source& angles, std::span<const backward_o
                                                                                  pairs, grad_angle + done);
                     }
                 };
-                step(std::integral_constant<std::size_t, 4>{});
+                step(std::integral_constant<std::size_t, lane::most_in_registers>{});
                 step(std::integral_constant<std::size_t, 1>{});
                 dot += simd_detail::backward_heads_tail<Pairing>(at, operands, row, token, first + done, count - done,
                                                                  pairs, grad_angle + done);

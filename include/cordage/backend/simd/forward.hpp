@@ -72,7 +72,7 @@ void copy_rest(const heads_view<const T>& x, const heads_view<T>& y, index_t row
 
 /// As the scalar backend's; fp32 goes through vectors of Arch, other types through the scalar kernel.
 ///
-///   for each token:  cos, sin of up to 64 pairs  ->  4 vectors of each in registers  ->  all heads of q, then of k
+///   for each token:  cos, sin of up to 64 pairs  ->  some vectors of each in registers  ->  all heads of q, then of k
 template <pairing Pairing, class Direction, class Arch, class Source, element T>
 void rotate_range(simd<Arch>, const Source& angles, std::span<const operand<T>> operands, index_t begin,
                   index_t end) noexcept {
@@ -97,7 +97,7 @@ void rotate_range(simd<Arch>, const Source& angles, std::span<const operand<T>> 
                                                                       first + done, pairs);
                     }
                 };
-                step(std::integral_constant<std::size_t, 4>{});
+                step(std::integral_constant<std::size_t, lane::most_in_registers>{});
                 step(std::integral_constant<std::size_t, 1>{});
                 simd_detail::turn_heads_tail<Pairing>(at, sign.cos, sign.sin, operands, row, token, first + done,
                                                       count - done, pairs);

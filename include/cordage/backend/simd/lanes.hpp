@@ -34,6 +34,7 @@ template <class Arch>
 struct turn<Arch, half_split> {
     static constexpr index_t width = static_cast<index_t>(floats<Arch>::size);
     static constexpr index_t pairs_each = width;
+    static constexpr std::size_t most_in_registers = 4;
     floats<Arch> cos, sin;
 
     void load(const float* c, const float* s, float cos_factor, float sin_factor) noexcept {
@@ -64,6 +65,7 @@ template <class Arch>
 struct turn<Arch, interleaved> {
     static constexpr index_t width = static_cast<index_t>(floats<Arch>::size);
     static constexpr index_t pairs_each = width / 2;
+    static constexpr std::size_t most_in_registers = width >= 16 ? 8 : 4;  // AVX-512 has twice the registers too
     floats<Arch> cos, sin;
 
     void load(const float* c, const float* s, float cos_factor, float sin_factor) noexcept {

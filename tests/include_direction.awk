@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+# Reads every header (paths from the folder include/) and complains about includes that point the wrong way: a stage
+# includes core/ and stages to its left, and a dependency lives in one place only.
+BEGIN {
+    stages = split("core scaling schedule ode clex positions basis angles backend rotate attention host", stage, " ")
+    for (i = 1; i <= stages; ++i) rank[stage[i]] = i
+    home["Eigen"] = "^cordage/clex/"
+    home["xsimd"] = "^cordage/backend/simd/"
+    home["immintrin.h"] = home["arm_neon.h"] = "^cordage/backend/simd/"
+    home["ATen"] = home["torch"] = home["c10"] = home["nlohmann"] = "^cordage/host/"
+}
+
+FNR == 1 { header = FILENAME; exists[header] = 1 }
+
+function complain(text) {
+    print header ":" FNR ": " text
+    wrong = 1
+}
+
+function folder(path, parts) {
+    return split(path, parts, "/") > 2 ? parts[2] : "door"
+}
+
+# "cordage/stage/name.hpp"
+match($0, /^ *# *include "[^"]+"/) {
+    split($0, quoted, "\"")
+    target = quoted[2]
+    edges[header] = edges[header] " " target
+    from = folder(header)
+    to = folder(target)
+    if (target == "cordage/version.hpp") next
+    if (target !~ /^cordage\//) complain("'" target "' must be named from the root, as \"cordage/...\"")
+    else if (to == "door") {
+        if (from != "host" || target != "cordage/kernels.hpp") complain("a stage must not include the door '" target "'")
+    } else if (!(to in rank)) complain("'" to "' is no stage: add it to include_direction.awk")
+    else if (from == "door") next
+    else if (!(from in rank)) complain("'" from "' is no stage: add it to include_direction.awk")
+    else if (to == "backend" && from !~ /^(backend|angles|rotate)$/) complain("only angles/ and rotate/ may include backend/")
+    else if (from == "angles" && to == "backend") next
+    else if (rank[to] > rank[from]) complain(from "/ must not include " to "/, which comes after it")
+}
+
+# <Eigen/Core>
+match($0, /^ *# *include <[^>]+>/) {
+    split($0, bracketed, /[<>]/)
+    split(bracketed[2], parts, "/")
+    if (parts[1] in home && header !~ home[parts[1]]) complain("<" bracketed[2] "> belongs in " substr(home[parts[1]], 2))
+}
+
+# Marks in `seen` what `door` includes, directly or not.
+function reach(door, seen, todo, names, count, i) {
+    seen[door] = 1
+    count = split(edges[door], names, " ")
+    for (i = 1; i <= count; ++i) if (!(names[i] in seen)) reach(names[i], seen)
+}
+
+END {
+    reach("cordage/kernels.hpp", by_kernels)
+    for (name in by_kernels) if (name ~ /^cordage\/(clex|host)\//) {
+        print "cordage/kernels.hpp reaches " name ", but engines must do without it"
+        wrong = 1
+    }
+    if ("cordage/cordage.hpp" in exists) {
+        reach("cordage/cordage.hpp", by_cordage)
+        for (name in exists) if (name !~ /^cordage\/host\// && !(name in by_cordage)) {
+            print "cordage/cordage.hpp does not reach " name
+            wrong = 1
+        }
+    }
+    exit wrong
+}

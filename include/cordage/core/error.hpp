@@ -2,6 +2,7 @@
 // What the front doors throw; serves all stages.
 #pragma once
 
+#include <locale>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -29,6 +30,7 @@ struct shape_error : error {
 template <class... Parts>
 std::string message(const Parts&... parts) {
     std::ostringstream text;
+    text.imbue(std::locale::classic());  // 4096 is "4096" whatever the host's locale
     text.precision(17);
     (text << ... << parts);
     return text.str();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -33,7 +34,7 @@ struct threads {
         index_t started = 1;
         try {
             for (; started < slices; ++started) others.emplace_back([&slice, ith = started] { slice(ith); });
-        } catch (const std::system_error&) {  // no more threads to be had: this one takes the rest
+        } catch (const std::exception&) {  // no more threads to be had, or no memory for one: this one takes the rest
         }
         slice(0);
         for (index_t ith = started; ith < slices; ++ith) slice(ith);

@@ -102,8 +102,8 @@ struct axis {
 
 // The axes of a pair of views, widest stride first. `comparable` unless they step differently along an axis.
 struct axis_pairs {
+    bool comparable = true;  // before axes, whose making may clear it
     std::array<axis, 3> axes;
-    bool comparable = true;
 
     template <class A, class B>
     axis_pairs(const heads_view<A>& a, const heads_view<B>& b)
@@ -157,7 +157,7 @@ index_t extent(const heads_view<T>& v) {
 
 template <class T>
 bool is_empty(const heads_view<T>& v) {
-    return v.shape.batch == 0 || v.shape.tokens == 0 || v.shape.heads == 0;
+    return v.shape.batch == 0 || v.shape.tokens == 0 || v.shape.heads == 0 || v.shape.head_dim == 0;
 }
 
 }  // namespace view_detail

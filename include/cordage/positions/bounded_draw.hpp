@@ -2,6 +2,7 @@
 // Unbiased integers and reals from any bit generator, the same on every platform; serves the samplers of positions.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -27,10 +28,11 @@ std::uint64_t draw_below(Generator& generator, std::uint64_t bound) {
     return product.high;
 }
 
-/// A real in [low, high), of 53 random bits.
+/// A real in [low, high], of 53 random bits; high itself only by rounding. The fused multiply-add is written out, since
+/// a compiler may make one of a product and a sum, or not, and then platforms would differ in the last bit.
 template <std::uniform_random_bit_generator Generator>
 double draw_real(Generator& generator, double low, double high) {
-    return low + (high - low) * (static_cast<double>(draw_bits(generator) >> 11) * 0x1p-53);
+    return std::fma(high - low, static_cast<double>(draw_bits(generator) >> 11) * 0x1p-53, low);
 }
 
 }  // namespace cordage

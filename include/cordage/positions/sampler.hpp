@@ -19,7 +19,7 @@ struct sampled_range {
     double t = 1.0;                ///< t' of this training step; positions reach t' * L
 };
 
-/// t' of one training step, uniform in [1, t_train) (CLEX, Algorithm 1, line 3).
+/// t' of one training step, uniform in [1, t_train] (CLEX, Algorithm 1, line 3).
 template <std::uniform_random_bit_generator Generator>
 double sample_ratio(Generator& generator, double t_train) {
     validate_ratio("sample_ratio: t_train", t_train);

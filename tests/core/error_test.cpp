@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#include "cordage/core/error.hpp"
+
+#include <doctest/doctest.h>
+
+#include <locale>
+#include <type_traits>
+
+using namespace cordage;
+
+namespace {
+struct thousands : std::numpunct<char> {
+    char do_thousands_sep() const override { return ','; }
+    char do_decimal_point() const override { return '!'; }
+    std::string do_grouping() const override { return "\3"; }
+};
+}  // namespace
+
+TEST_CASE("core/error: value and shape errors are errors, and errors are runtime errors") {
+    static_assert(std::is_base_of_v<std::runtime_error, error>);
+    static_assert(std::is_base_of_v<error, value_error> && std::is_base_of_v<error, shape_error>);
+    CHECK_THROWS_WITH_AS(throw shape_error("x"), "x", error);
+}
+
+TEST_CASE("core/error: a message shows numbers so that they can be typed back") {
+    CHECK(message("t ", 0.1, " of ", 7) == "t 0.10000000000000001 of 7");
+    CHECK(std::stod(message(1.0 / 3.0)) == 1.0 / 3.0);
+}
+
+// Once, a host that had set its own locale read "head_dim 4,096".
+TEST_CASE("core/error: a message does not depend on the locale of the host") {
+    const std::locale before = std::locale::global(std::locale(std::locale::classic(), new thousands));
+    const std::string text = message("head_dim ", 4096, ", t ", 1.5);
+    std::locale::global(before);
+    CHECK(text == "head_dim 4096, t 1.5");
+}

@@ -11,7 +11,8 @@ namespace cordage {
 struct interpolated_share {
     double r;
 
-    double log_alpha(double t) const { return std::log1p(r * (1.0 / t - 1.0)); }
+    /// 1 / alpha = 1 + r (t - 1) / (r + (1 - r) t), which cancels nothing at any t.
+    double log_alpha(double t) const { return -std::log1p(r * (t - 1.0) / (r + (1.0 - r) * t)); }
     /// d log alpha / dt = -(r/t^2) / alpha
     double rate(double t) const { return -r / (t * (r + (1.0 - r) * t)); }
     /// d2 log alpha / dt2 = alpha''/alpha - (alpha'/alpha)^2, and alpha''/alpha' = -2/t

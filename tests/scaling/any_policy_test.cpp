@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "cordage/scaling/any_policy.hpp"
+
+#include "cordage/scaling/by_parts.hpp"
+#include "cordage/scaling/ntk_aware.hpp"
+#include "cordage/scaling/yarn.hpp"
+#include "scaling/derivatives.hpp"
+
+using namespace cordage;
+using namespace cordage_test;
+
+namespace {
+template <class Policy>
+void check_same_numbers(const Policy& policy) {
+    const any_policy held(policy);
+    std::vector<double> direct(64), through(64);
+    for (const double t : {1.0, 2.5, 16.0}) {
+        log_alpha(policy, llama2(), t, direct);
+        log_alpha(held, llama2(), t, through);
+        CHECK(direct == through);
+        log_alpha_rate(policy, llama2(), t, direct);
+        log_alpha_rate(held, llama2(), t, through);
+        CHECK(direct == through);
+        CHECK(attention_factor(held, llama2(), t) == attention_factor(policy, llama2(), t));
+        CHECK(attention_factor_rate(held, llama2(), t) == attention_factor_rate(policy, llama2(), t));
+    }
+}
+}  // namespace
+
+TEST_CASE("scaling/any_policy: it gives the same bits as the policy it holds") {
+    check_same_numbers(ntk_aware{});
+    check_same_numbers(by_parts{.rotations_low = 2.0, .rotations_high = 8.0});
+    check_same_numbers(yarn{.truncate = false});
+}
+
+TEST_CASE("scaling/any_policy: policies chosen at run time share one list") {
+    const std::vector<any_policy> list{ntk_aware{}, yarn{}, any_policy(by_parts{})};
+    std::vector<double> out(64);
+    for (const any_policy& policy : list) {
+        any_policy copy = policy;
+        log_alpha(copy, llama2(), 4.0, out);
+        CHECK(close_relative(std::exp(out[63]), 0.25, closed_form));
+    }
+}
+
+TEST_CASE("scaling/any_policy: it checks the settings of what it holds") {
+    CHECK_THROWS_AS(validate(any_policy(by_parts{4.0, 1.0}), llama2()), value_error);
+    CHECK_NOTHROW(validate(any_policy(ntk_aware{}), llama2()));
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#include "cordage/scaling/by_parts.hpp"
+
+#include <limits>
+
+#include "scaling/derivatives.hpp"
+
+using namespace cordage;
+using namespace cordage_test;
+
+namespace {
+const rope_config llama31{.head_dim = 128, .rotary_dim = 128, .theta_base = 500000.0, .original_length = 8192};
+}
+
+TEST_CASE("scaling/by_parts: derivatives, and alpha 1 at the original length") {
+    check_derivatives(by_parts{}, llama31);
+    check_starts_at_one_and_falls(by_parts{}, llama31);
+}
+
+// transformers 5.23 "llama3", factor 8, in 50-digit arithmetic; golden/policies.json, Llama-3.1-8B.
+TEST_CASE("scaling/by_parts: its defaults at t = 8 are Llama 3.1") {
+    const std::initializer_list<std::pair<index_t, double>> known{{0, 1.0},
+                                                                  {9, 0.1579728099090432},
+                                                                  {15, 0.04616405026546052},
+                                                                  {20, 0.016560440080994446},
+                                                                  {63, 3.068925988914511e-07}};
+    for (const auto& [pair, theta] : known) {
+        CHECK(close_relative(std::exp(by_parts{}.log_alpha(llama31, pair, 8.0)) * llama31.inv_freq(pair), theta,
+                             closed_form));
+    }
+    check_alpha(by_parts{}, llama31, 4.0, {{32, 0.4609619538724383}});
+}
+
+TEST_CASE(
+    "scaling/by_parts: pairs turning often keep alpha 1, rare ones are divided by t, the share is linear between") {
+    const by_parts policy{.rotations_low = 2.0, .rotations_high = 16.0};
+    for (index_t pair = 0; pair < 64; ++pair) {
+        const double rotations = llama2().original_length * llama2().inv_freq(pair) / (2.0 * std::acos(-1.0));
+        const double alpha = std::exp(policy.log_alpha(llama2(), pair, 4.0));
+        if (rotations >= 16.0) {
+            CHECK(alpha == 1.0);
+        } else if (rotations <= 2.0) {
+            CHECK(close_relative(alpha, 0.25, closed_form));
+        } else {
+            const double share = (16.0 - rotations) / 14.0;
+            CHECK(close_relative(alpha, share / 4.0 + 1.0 - share, closed_form));
+        }
+    }
+}
+
+TEST_CASE("scaling/by_parts: settings out of their domain are named") {
+    const double infinity = std::numeric_limits<double>::infinity();
+    CHECK_THROWS_WITH_AS(validate(by_parts{-1.0, 4.0}, llama2()), "by_parts: rotations_low -1 must be finite and >= 0",
+                         value_error);
+    CHECK_THROWS_WITH_AS(validate(by_parts{4.0, 4.0}, llama2()),
+                         "by_parts: rotations_high 4 must be finite and > rotations_low 4", value_error);
+    CHECK_THROWS_AS(validate(by_parts{1.0, infinity}, llama2()), value_error);
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "cordage/scaling/policy.hpp"
+
+#include "cordage/scaling/linear.hpp"
+#include "scaling/derivatives.hpp"
+
+using namespace cordage;
+using namespace cordage_test;
+
+namespace {
+
+// A researcher's policy: only what the concept asks for.
+struct half_way {
+    double log_alpha(const rope_config&, index_t pair, double t) const { return -std::log(t) / double(pair + 1); }
+    double log_alpha_rate(const rope_config&, index_t pair, double t) const { return -1.0 / (t * double(pair + 1)); }
+};
+// One that is solved for all pairs at once and has a temperature.
+struct solved {
+    void log_alpha(const rope_config& c, double t, std::span<double> out) const {
+        for (index_t i = 0; i < c.pairs(); ++i) out[std::size_t(i)] = half_way{}.log_alpha(c, i, t);
+    }
+    void log_alpha_rate(const rope_config& c, double t, std::span<double> out) const {
+        for (index_t i = 0; i < c.pairs(); ++i) out[std::size_t(i)] = half_way{}.log_alpha_rate(c, i, t);
+    }
+    double attention_factor(const rope_config&, double t) const { return t; }
+    double attention_factor_rate(const rope_config&, double) const { return 1.0; }
+};
+struct without_rate {
+    double log_alpha(const rope_config&, index_t, double) const { return 0.0; }
+};
+struct in_float {
+    float log_alpha(const rope_config&, index_t, double) const { return 0.0f; }
+    float log_alpha_rate(const rope_config&, index_t, double) const { return 0.0f; }
+};
+
+}  // namespace
+
+TEST_CASE("scaling/policy: the concept takes closed and solved forms, in double, with a rate") {
+    static_assert(scaling_policy<half_way> && !prior_policy<half_way> && !has_attention_factor<half_way>);
+    static_assert(scaling_policy<solved> && has_attention_factor<solved> && !has_log_alpha<solved>);
+    static_assert(!scaling_policy<without_rate> && !scaling_policy<in_float> && !scaling_policy<int>);
+    static_assert(!learned_policy<half_way>);
+    CHECK(prior_policy<linear>);
+}
+
+TEST_CASE("scaling/policy: both forms read alike") {
+    std::vector<double> closed(64), vector(64);
+    log_alpha(half_way{}, llama2(), 3.0, closed);
+    log_alpha(solved{}, llama2(), 3.0, vector);
+    CHECK(closed == vector);
+    CHECK(closed[63] == -std::log(3.0) / 64.0);
+    log_alpha_rate(half_way{}, llama2(), 3.0, closed);
+    log_alpha_rate(solved{}, llama2(), 3.0, vector);
+    CHECK(closed == vector);
+}
+
+TEST_CASE("scaling/policy: a policy without a temperature has attention factor 1 and rate 0") {
+    CHECK(attention_factor(half_way{}, llama2(), 3.0) == 1.0);
+    CHECK(attention_factor_rate(half_way{}, llama2(), 3.0) == 0.0);
+    CHECK(attention_factor(solved{}, llama2(), 3.0) == 3.0);
+    CHECK(attention_factor_rate(solved{}, llama2(), 3.0) == 1.0);
+}
+
+TEST_CASE("scaling/policy: validate looks at the model's numbers too") {
+    CHECK_NOTHROW(validate(half_way{}, llama2()));
+    CHECK_THROWS_AS(validate(half_way{}, rope_config{.head_dim = 8, .rotary_dim = 10, .original_length = 4}),
+                    value_error);
+}

@@ -20,8 +20,12 @@ class basis_cache {
         for (const double t : schedule_.cached_t()) bases_.push_back(make_basis(config_, policy, t));
     }
 
-    const basis& at_length(double seq_len) const { return bases_[schedule_.index(config_, seq_len)]; }
-    double ratio(double seq_len) const { return schedule_.ratio(config_, seq_len); }
+    /// @throws value_error  if seq_len is not a finite number >= 0
+    const basis& at_length(double seq_len) const {
+        validate_length("basis_cache", seq_len);
+        return bases_[schedule_.index(config_, seq_len)];
+    }
+    double ratio(double seq_len) const { return ratio_at(schedule_, config_, seq_len); }
 
  private:
     rope_config config_;

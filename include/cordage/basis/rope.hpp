@@ -30,10 +30,11 @@ class rope {
                   "ratio t >= 1 at that length; docs/extending.md");
 
  public:
-    /// @throws value_error  if config or the policy's parameters are out of their domain
+    /// @throws value_error  if config, the policy's parameters or the schedule's settings are out of their domain
     rope(rope_config config, Policy policy, Schedule schedule)
         : config_(config), policy_(std::move(policy)), schedule_(std::move(schedule)) {
         validate(policy_, config_);
+        validate_schedule(schedule_);
     }
 
     /// The t that the schedule gives a sequence of seq_len tokens.

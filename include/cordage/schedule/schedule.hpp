@@ -14,14 +14,25 @@ concept length_schedule = requires(const S& s, const rope_config& c, double seq_
     { s.ratio(c, seq_len) } -> std::same_as<double>;
 };
 
+/// Calls the schedule's own check of its settings, where it has one.
+template <length_schedule Schedule>
+void validate_schedule(const Schedule& schedule) {
+    if constexpr (requires { schedule.validate(); }) schedule.validate();
+}
+
+/// Throws value_error unless seq_len is a number of tokens.
+inline void validate_length(const char* who, double seq_len) {
+    if (!is_finite(seq_len) || !(seq_len >= 0.0)) {
+        throw value_error(message(who, ": seq_len ", seq_len, " must be finite and >= 0"));
+    }
+}
+
 /// t of a schedule, with its arguments and its own settings checked.
 template <length_schedule Schedule>
 double ratio_at(const Schedule& schedule, const rope_config& config, double seq_len) {
     validate(config);
-    if constexpr (requires { schedule.validate(); }) schedule.validate();
-    if (!is_finite(seq_len) || !(seq_len >= 0.0)) {
-        throw value_error(message("ratio_at: seq_len ", seq_len, " must be finite and >= 0"));
-    }
+    validate_schedule(schedule);
+    validate_length("ratio_at", seq_len);
     return schedule.ratio(config, seq_len);
 }
 

@@ -20,8 +20,10 @@ inline constexpr double first_difference = 1e-10;
 /// Phase of position * theta against exact integers, in units of 2^-64 turn a position: half a unit for the rounding of
 /// theta / 2 pi, and 1/16 for the 130 bits of 1 / 2 pi at the largest theta.
 inline constexpr double turns_per_position = 0.5625;
-/// The same, per call: a fractional position drops what is below one unit.
+/// The same, per call: what is below one unit is dropped.
 inline constexpr double turns_per_call = 2.0;
+/// A fractional position is cut at 2^-64 of a position, which takes theta / 2 pi units with it.
+inline constexpr double turns_cut_per_radian = 0.16;
 
 /// cos and sin of a phase in double: one rounding of the argument (at most pi/4) and of each result, with a little room
 /// for fast-math's reciprocals.

@@ -11,10 +11,10 @@
 namespace cordage_test {
 
 /// A natural number in base 2^32, lowest digit first. Only what the reference needs, by the school's method.
-using digits = std::vector<std::uint32_t>;
+using natural_number = std::vector<std::uint32_t>;
 
-inline digits product(const digits& a, const digits& b) {
-    digits sum(a.size() + b.size(), 0);
+inline natural_number product(const natural_number& a, const natural_number& b) {
+    natural_number sum(a.size() + b.size(), 0);
     for (std::size_t i = 0; i < a.size(); ++i) {
         std::uint64_t carry = 0;
         for (std::size_t j = 0; j < b.size(); ++j) {
@@ -28,7 +28,7 @@ inline digits product(const digits& a, const digits& b) {
 }
 
 /// Bits [first, first + 64) of a natural number; bits beyond either end are 0.
-inline std::uint64_t bits_from(const digits& number, long first) {
+inline std::uint64_t bits_from(const natural_number& number, long first) {
     std::uint64_t result = 0;
     for (long bit = 63; bit >= 0; --bit) {
         const long at = first + bit;
@@ -42,7 +42,7 @@ inline std::uint64_t bits_from(const digits& number, long first) {
 /// A real number as sign * natural * 2^exponent, from an integer or a binary fraction.
 struct exact_number {
     bool negative;
-    digits natural;
+    natural_number natural;
     int exponent;
 
     exact_number(std::int64_t x) : negative(x < 0), exponent(0) {
@@ -63,10 +63,10 @@ struct exact_number {
 template <class Position>
 std::uint64_t exact_phase(Position position, double theta) {
     // 2 / pi as a fraction of 384 bits, lowest digit first.
-    const digits two_over_pi = {0x09d1921c, 0x06492eea, 0x424dd2e0, 0xb7246e3a, 0xdebbc561, 0xfe5163ab,
-                                0x3c439041, 0xdb629599, 0xf534ddc0, 0xfc2757d1, 0x4e441529, 0xa2f9836e};
+    const natural_number two_over_pi = {0x09d1921c, 0x06492eea, 0x424dd2e0, 0xb7246e3a, 0xdebbc561, 0xfe5163ab,
+                                        0x3c439041, 0xdb629599, 0xf534ddc0, 0xfc2757d1, 0x4e441529, 0xa2f9836e};
     const exact_number p(position), t(theta);
-    const digits turns = product(product(p.natural, t.natural), two_over_pi);
+    const natural_number turns = product(product(p.natural, t.natural), two_over_pi);
     const long first_bit = 384 + 2 - p.exponent - t.exponent - 64;  // 1 / 2 pi is a quarter of 2 / pi
     const std::uint64_t phase = bits_from(turns, first_bit);
     return p.negative != t.negative ? ~phase + 1u : phase;

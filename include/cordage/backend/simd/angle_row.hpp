@@ -50,8 +50,10 @@ angle_row make_angle_row(const cos_sin_view<float>& table, index_t row, index_t 
 }
 
 template <class Arch, position_type P>
-angle_row make_angle_row(const exact_angles<P>& angles, index_t row, index_t token, index_t first, index_t count,
-                         row_buffer<Arch>& buffer) noexcept {
+requires has_fused_multiply_add<Arch> angle_row make_angle_row(const exact_angles<P>& angles, index_t row,
+                                                               index_t token, index_t first, index_t count,
+                                                               row_buffer<Arch>& buffer)
+noexcept {
     using word = xsimd::batch<std::uint32_t, Arch>;
     const P position = angles.position_id(row, token);
     if constexpr (std::is_integral_v<P>) {

@@ -5,14 +5,12 @@
 #include <cstdint>
 #include <xsimd/xsimd.hpp>
 
+#include "cordage/backend/simd/multiply_add.hpp"
 #include "cordage/core/index.hpp"
 #include "cordage/core/macros.hpp"
 #include "cordage/core/pairing.hpp"
 
 namespace cordage::backend {
-
-template <class Arch>
-using floats = xsimd::batch<float, Arch>;
 
 /// x1, x0, x3, x2, ...: every lane's partner in an interleaved head.
 template <class Arch>
@@ -43,18 +41,18 @@ struct turn<Arch, half_split> {
     }
     CORDAGE_ALWAYS_INLINE void apply(const float* x, float* y, index_t first, index_t pairs) const noexcept {
         const auto x0 = floats<Arch>::load_unaligned(x + first), x1 = floats<Arch>::load_unaligned(x + first + pairs);
-        xsimd::fms(cos, x0, sin * x1).store_unaligned(y + first);
-        xsimd::fma(cos, x1, sin * x0).store_unaligned(y + first + pairs);
+        multiply_subtract<Arch>(cos, x0, sin * x1).store_unaligned(y + first);
+        multiply_add<Arch>(cos, x1, sin * x0).store_unaligned(y + first + pairs);
     }
     /// grad_x, and adds dL/dangle of each lane to grad_angle and grad_y . y to dot.
     CORDAGE_ALWAYS_INLINE void backward(const float* g, const float* y, float* gx, index_t first, index_t pairs,
                                         floats<Arch>& grad_angle, floats<Arch>& dot) const noexcept {
         const auto g0 = floats<Arch>::load_unaligned(g + first), g1 = floats<Arch>::load_unaligned(g + first + pairs);
         const auto y0 = floats<Arch>::load_unaligned(y + first), y1 = floats<Arch>::load_unaligned(y + first + pairs);
-        xsimd::fma(cos, g0, sin * g1).store_unaligned(gx + first);
-        xsimd::fms(cos, g1, sin * g0).store_unaligned(gx + first + pairs);
-        grad_angle = xsimd::fma(g1, y0, xsimd::fnma(g0, y1, grad_angle));
-        dot = xsimd::fma(g0, y0, xsimd::fma(g1, y1, dot));
+        multiply_add<Arch>(cos, g0, sin * g1).store_unaligned(gx + first);
+        multiply_subtract<Arch>(cos, g1, sin * g0).store_unaligned(gx + first + pairs);
+        grad_angle = multiply_add<Arch>(g1, y0, subtract_product<Arch>(g0, y1, grad_angle));
+        dot = multiply_add<Arch>(g0, y0, multiply_add<Arch>(g1, y1, dot));
     }
     static void store_grad_angle(const floats<Arch>& grad_angle, float* out) noexcept {
         grad_angle.store_unaligned(out);
@@ -80,14 +78,14 @@ struct turn<Arch, interleaved> {
     }
     CORDAGE_ALWAYS_INLINE void apply(const float* x, float* y, index_t first, index_t) const noexcept {
         const auto v = floats<Arch>::load_unaligned(x + 2 * first);
-        xsimd::fma(cos, v, sin * swap_neighbours<Arch>(v)).store_unaligned(y + 2 * first);
+        multiply_add<Arch>(cos, v, sin * swap_neighbours<Arch>(v)).store_unaligned(y + 2 * first);
     }
     CORDAGE_ALWAYS_INLINE void backward(const float* g, const float* y, float* gx, index_t first, index_t,
                                         floats<Arch>& grad_angle, floats<Arch>& dot) const noexcept {
         const auto gv = floats<Arch>::load_unaligned(g + 2 * first), yv = floats<Arch>::load_unaligned(y + 2 * first);
-        xsimd::fnma(sin, swap_neighbours<Arch>(gv), cos * gv).store_unaligned(gx + 2 * first);
-        grad_angle = xsimd::fma(gv, swap_neighbours<Arch>(yv), grad_angle);  // g0 y1, g1 y0, ...
-        dot = xsimd::fma(gv, yv, dot);
+        subtract_product<Arch>(sin, swap_neighbours<Arch>(gv), cos * gv).store_unaligned(gx + 2 * first);
+        grad_angle = multiply_add<Arch>(gv, swap_neighbours<Arch>(yv), grad_angle);  // g0 y1, g1 y0, ...
+        dot = multiply_add<Arch>(gv, yv, dot);
     }
     static void store_grad_angle(const floats<Arch>& grad_angle, float* out) noexcept {
         float lanes[floats<Arch>::size];

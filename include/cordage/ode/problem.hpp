@@ -2,6 +2,7 @@
 // What every solver checks at its door; serves the stage ode.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -20,11 +21,11 @@ bool all_finite(std::span<const Scalar> values) noexcept {
     return finite;
 }
 
-/// True if a step ended in numbers.
+/// True if a step ended in numbers and met nothing else on its way: a field may hide the NaN of an earlier stage.
 template <butcher_tableau Tableau, class Scalar>
 bool is_finite_step(const step_view<Tableau, Scalar>& view) noexcept {
-    const std::span<const Scalar> state(view.z_next), slope(view.slopes.back(), view.z.size());
-    return all_finite(state) && all_finite(slope);
+    const auto finite = [&view](const Scalar* slope) { return all_finite(std::span(slope, view.z.size())); };
+    return all_finite(std::span<const Scalar>(view.z_next)) && std::ranges::all_of(view.slopes, finite);
 }
 
 /// Throws value_error or shape_error naming what is wrong with an initial value problem.

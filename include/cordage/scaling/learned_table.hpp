@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// log alpha at a few t as parameters to be learned, over any prior; a policy of the stage t -> log alpha.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cordage/core/bits.hpp"
+#include "cordage/core/error.hpp"
+#include "cordage/core/macros.hpp"
+#include "cordage/scaling/ntk_aware.hpp"
+#include "cordage/scaling/policy.hpp"
+
+namespace cordage {
+
+/// log alpha_i(t) = log alpha_prior,i(t) + offset_i(t), where offset_i is 0 at t = 1, a parameter at each knot t_k > 1,
+/// linear in ln t between knots and constant beyond the last. As free as a solved policy, pair by pair, and without its
+/// structure: the control for what an ODE is said to do.
+///
+///   learned_table<by_parts> table(config, {2, 4, 8, 16});            // all offsets 0: the prior itself
+///   table = table.with_parameters(offsets);                          // [knots, pairs]
+///
+/// A closed form, so that a table can be the prior of another policy too. The attention factor is the prior's. At a
+/// knot the rate is that of the side above.
+template <class Prior = ntk_aware>
+class learned_table {
+    static_assert(has_log_alpha<Prior> && has_log_alpha_rate<Prior>,
+                  "cordage::learned_table: Prior needs 'double log_alpha(const rope_config&, index_t pair, double t) "
+                  "const' and 'double log_alpha_rate' alike; docs/extending.md");
+
+ public:
+    /// @throws value_error unless there are knots, finite, > 1 and increasing, and the config and prior are valid
+    learned_table(const rope_config& config, std::vector<double> knots, const Prior& prior = {})
+        : pairs_(config.pairs()), knots_(std::move(knots)), prior_(prior) {
+        cordage::validate(prior, config);
+        if (knots_.empty()) throw value_error("learned_table: knots size 0 must be >= 1");
+        double below = 1.0;
+        for (std::size_t k = 0; k < knots_.size(); ++k) {
+            if (!is_finite(knots_[k]) || !(knots_[k] > below)) {
+                throw value_error(
+                    message("learned_table: knots[", k, "] ", knots_[k], " must be finite and > ", below));
+            }
+            below = knots_[k];
+            log_knots_.push_back(std::log(below));
+        }
+        offsets_.resize(knots_.size() * static_cast<std::size_t>(pairs_));
+    }
+
+    const std::vector<double>& knots() const noexcept { return knots_; }
+    const Prior& prior() const noexcept { return prior_; }
+
+    double log_alpha(const rope_config& c, index_t pair, double t) const {
+        const auto [lower, upper, share, width] = place(t);
+        return prior_.log_alpha(c, pair, t) + (1.0 - share) * offset(lower, pair) + share * offset(upper, pair);
+    }
+    double log_alpha_rate(const rope_config& c, index_t pair, double t) const {
+        return prior_.log_alpha_rate(c, pair, t) + slope(pair, t) / t;
+    }
+    double log_alpha_curvature(const rope_config& c, index_t pair,
+                               double t) const requires has_log_alpha_curvature<Prior> {
+        return prior_.log_alpha_curvature(c, pair, t) - slope(pair, t) / (t * t);
+    }
+    double attention_factor(const rope_config& c, double t) const { return cordage::attention_factor(prior_, c, t); }
+    double attention_factor_rate(const rope_config& c, double t) const {
+        return cordage::attention_factor_rate(prior_, c, t);
+    }
+
+    /// Throws unless the table was made for as many pairs.
+    void validate(const rope_config& c) const {
+        if (c.pairs() != pairs_) {
+            throw shape_error(message("learned_table: pairs ", pairs_, " must be rotary_dim/2 = ", c.pairs()));
+        }
+        cordage::validate(prior_, c);
+    }
+
+    /// The offsets [knots, pairs].
+    std::vector<double> parameters() const { return offsets_; }
+
+    /// The same table with other offsets.
+    /// @throws shape_error for their number, value_error for one that is not finite
+    learned_table with_parameters(std::span<const double> offsets) const {
+        expect_parameters(offsets.size());
+        for (std::size_t i = 0; i < offsets.size(); ++i) {
+            const auto width = static_cast<std::size_t>(pairs_);
+            if (!is_finite(offsets[i])) {
+                throw value_error(
+                    message("learned_table: offset[", i / width, ", ", i % width, "] ", offsets[i], " must be finite"));
+            }
+        }
+        learned_table other(*this);
+        std::ranges::copy(offsets, other.offsets_.begin());
+        return other;
+    }
+
+    /// grad_parameters += (d log alpha(t) / d parameters)^T grad_log_alpha: only the knots on both sides of t.
+    void log_alpha_vjp(const rope_config& c, double t, std::span<const double> grad_log_alpha,
+                       std::span<double> grad_parameters) const {
+        validate(c);
+        validate_ratio("learned_table::log_alpha_vjp", t);
+        if (grad_log_alpha.size() != static_cast<std::size_t>(pairs_)) {
+            throw shape_error(
+                message("learned_table: grad_log_alpha size ", grad_log_alpha.size(), " must be pairs ", pairs_));
+        }
+        expect_parameters(grad_parameters.size());
+        const auto [lower, upper, share, width] = place(t);
+        for (std::size_t pair = 0; pair < grad_log_alpha.size(); ++pair) {
+            const auto row = [&](std::size_t knot) { return (knot - 1) * grad_log_alpha.size() + pair; };
+            if (lower > 0) grad_parameters[row(lower)] += (1.0 - share) * grad_log_alpha[pair];
+            grad_parameters[row(upper)] += share * grad_log_alpha[pair];
+        }
+    }
+
+ private:
+    /// The two knots around t, counting t = 1 as knot 0, how far t is from one to the other, and ln of their ratio.
+    struct segment {
+        std::size_t lower, upper;
+        double share, width;
+    };
+    segment place(double t) const {
+        const double log_t = std::log(t);
+        const auto next = std::ranges::upper_bound(log_knots_, log_t);
+        const auto upper = static_cast<std::size_t>(next - log_knots_.begin()) + 1;
+        const std::size_t last = knots_.size();
+        if (upper > last) return {last - 1, last, 1.0, 0.0};
+        const double begin = upper == 1 ? 0.0 : log_knots_[upper - 2], width = log_knots_[upper - 1] - begin;
+        return {upper - 1, upper, (log_t - begin) / width, width};
+    }
+
+    double offset(std::size_t knot, index_t pair) const {
+        CORDAGE_ASSERT(pair >= 0 && pair < pairs_);
+        if (knot == 0) return 0.0;
+        return offsets_[(knot - 1) * static_cast<std::size_t>(pairs_) + static_cast<std::size_t>(pair)];
+    }
+
+    /// d offset / d ln t
+    double slope(index_t pair, double t) const {
+        const auto [lower, upper, share, width] = place(t);
+        return width > 0.0 ? (offset(upper, pair) - offset(lower, pair)) / width : 0.0;
+    }
+
+    void expect_parameters(std::size_t size) const {
+        if (size != offsets_.size()) {
+            throw shape_error(message("learned_table: parameters size ", size, " must be knots ", knots_.size(),
+                                      " * pairs ", pairs_));
+        }
+    }
+
+    index_t pairs_;
+    std::vector<double> knots_, log_knots_;  // [knots]
+    std::vector<double> offsets_;            // [knots, pairs]
+    Prior prior_;
+};
+static_assert(learned_policy<learned_table<>> && prior_policy<learned_table<>>);
+
+}  // namespace cordage

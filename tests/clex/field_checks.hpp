@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// What is true of every CLEX field, for the tests of the stage clex.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "cordage/clex/weights.hpp"
+
+namespace cordage_test {
+
+/// Weights without a zero among them, large enough for the network to matter.
+inline cordage::clex_weights dense_weights_for(const cordage::rope_config& config) {
+    cordage::clex_weights weights = cordage::clex_initial_weights(config, 1, 11);
+    weights.down = cordage::clex_initial_weights(config, 1, 12).up;
+    for (double& weight : weights.down) weight *= 0.1;  // the ODE stays tame up to t = 16
+    return weights;
+}
+
+/// <J v, w> = <v, J^T w> for the state, and the derivative in t, against central differences.
+template <class Field>
+void check_vjp(Field field, double t) {
+    const auto size = static_cast<std::size_t>(field.size());
+    std::vector<double> z(size), v(size), w(size), moved(size), above(size), below(size), grad_z(size);
+    std::vector<double> grad_parameters(static_cast<std::size_t>(field.parameter_count()));
+    for (std::size_t i = 0; i < size; ++i) {
+        const auto x = static_cast<double>(i);
+        z[i] = std::sin(1.0 + x), v[i] = std::cos(2.0 * x), w[i] = std::sin(3.0 * x + 0.5);
+    }
+    const double grad_t = field.vjp(t, z, w, grad_z, grad_parameters);
+    const double step = 1e-5;
+    const auto pulled = [&](double at, double along, std::vector<double>& out) {
+        for (std::size_t i = 0; i < size; ++i) moved[i] = z[i] + along * v[i];
+        field(at, moved, out);
+        return std::inner_product(out.begin(), out.end(), w.begin(), 0.0);
+    };
+    const double along_v = (pulled(t, step, above) - pulled(t, -step, below)) / (2 * step);
+    CHECK(std::inner_product(v.begin(), v.end(), grad_z.begin(), 0.0) == doctest::Approx(along_v).epsilon(1e-8));
+    const double along_t = (pulled(t + step, 0, above) - pulled(t - step, 0, below)) / (2 * step);
+    CHECK(grad_t == doctest::Approx(along_t).epsilon(1e-8));
+}
+
+}  // namespace cordage_test

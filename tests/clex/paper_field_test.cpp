@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "cordage/clex/paper_field.hpp"
+
+#include <doctest/doctest.h>
+
+#include "clex/field_checks.hpp"
+#include "clex/golden.hpp"
+#include "cordage/ode/solve_fixed.hpp"
+#include "cordage/scaling/by_parts.hpp"
+#include "cordage/scaling/yarn.hpp"
+
+using namespace cordage;
+using namespace cordage_test;
+
+TEST_CASE("clex/paper_field: one step of every rule is the golden one, and so is its error estimate") {
+    for (const auto& item : golden_cases("single_step")) {
+        paper_field<double> field(config_of(item), weights_of(item));
+        const double t = item.at("t0"), h = item.at("h");
+        const auto z0 = item.at("z0").get<vector>();
+        for (const auto& result : item.at("results")) {
+            with_tableau(result.at("method"), [&]<class Tableau>(Tableau) {
+                const auto path = solve_fixed<Tableau>(field, {t, t + h}, z0, equal_steps{1});
+                CHECK(largest_difference(path.state(1), result.at("z").get<vector>()) < 1e-14);
+                if constexpr (has_error_weights<Tableau>) {
+                    vector estimate(z0.size());
+                    local_error<Tableau>(h, path.slopes(0), std::span<double>(estimate));
+                    for (double& e : estimate) e = std::abs(e);
+                    CHECK(largest_difference(estimate, result.at("abs_error_estimate").get<vector>()) < 1e-14);
+                }
+            });
+        }
+    }
+}
+
+TEST_CASE("clex/paper_field: equal steps of every rule end at the golden state") {
+    for (const auto& item : golden_cases("fixed_steps")) {
+        paper_field<double> field(config_of(item), weights_of(item));
+        const auto z1 = item.at("z1").get<vector>();
+        for (const auto& result : item.at("results")) {
+            with_tableau(result.at("method"), [&]<class Tableau>(Tableau) {
+                const auto path = solve_fixed<Tableau>(field, {1.0, item.at("T")}, z1, equal_steps{item.at("N")});
+                CHECK(largest_difference(path.state(path.nodes() - 1), result.at("z").get<vector>()) < 1e-14);
+            });
+        }
+    }
+}
+
+TEST_CASE_TEMPLATE("clex/paper_field: its vjp is the Jacobian transposed, and the derivative in t that of the prior",
+                   Prior, ntk_aware, by_parts, yarn) {
+    const rope_config config{12, 10, 10000.0, 64.0};
+    check_vjp(paper_field<double, Prior>(config, dense_weights_for(config)), 2.3);
+    check_vjp(paper_field<double, Prior, tanh_activation>(config, dense_weights_for(config)), 2.3);
+}
+
+TEST_CASE("clex/paper_field: in float it is the same field to float's precision") {
+    const rope_config config{12, 10, 10000.0, 64.0};
+    paper_field<double> exact(config, dense_weights_for(config));
+    paper_field<float> narrow(config, dense_weights_for(config));
+    const std::vector<double> z{0.1, -0.9, 0.5, -2.0, 1.5};
+    const std::vector<float> z_narrow(z.begin(), z.end());
+    std::vector<double> dz(5);
+    std::vector<float> dz_narrow(5);
+    exact(1.5, z, dz);
+    narrow(1.5f, z_narrow, dz_narrow);
+    for (std::size_t i = 0; i < 5; ++i) CHECK(double{dz_narrow[i]} == doctest::Approx(dz[i]).epsilon(1e-5));
+}

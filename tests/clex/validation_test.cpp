@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "clex/field_checks.hpp"
+#include "cordage/clex/clex.hpp"
+
+using namespace cordage;
+using cordage_test::dense_weights_for;
+
+namespace {
+const rope_config config{16, 12, 10000.0, 64.0};
+constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+}  // namespace
+
+TEST_CASE("clex/validation: weights that do not fit or are not numbers are named") {
+    auto weights = dense_weights_for(config);
+    weights.up[6 * 3 + 5] = nan_value;
+    CHECK_THROWS_WITH_AS(clex(config, weights), "clex_weights: up[3, 5] nan must be finite", value_error);
+    weights = dense_weights_for(config);
+    weights.down[12 * 2 + 7] = -std::numeric_limits<double>::infinity();
+    CHECK_THROWS_WITH_AS(clex(config, weights), "clex_weights: down[2, 7] -inf must be finite", value_error);
+    weights = dense_weights_for(config);
+    weights.down.pop_back();
+    CHECK_THROWS_WITH_AS(clex(config, weights), "clex_weights: down size 71 must be 6 * 12", shape_error);
+    CHECK_THROWS_WITH_AS(clex({16, 10, 10000.0, 64.0}, dense_weights_for(config)),
+                         "clex_weights: pairs 6 must be rotary_dim/2 = 5", shape_error);
+    CHECK_THROWS_WITH_AS(clex(config, clex_weights{0, 6, {}, {}}), "clex_weights: hidden 0 must be >= 1", shape_error);
+    CHECK_THROWS_AS(clex_initial_weights(config, 0, 1), value_error);
+}
+
+TEST_CASE("clex/validation: settings out of their domain are named") {
+    const auto weights = dense_weights_for(config);
+    CHECK_THROWS_WITH_AS(clex(config, weights, {.t_max = 0.5}), "clex: t_max 0.5 must be finite and >= 1", value_error);
+    CHECK_THROWS_AS(clex(config, weights, {.t_max = nan_value}), value_error);
+    CHECK_THROWS_AS(clex(config, weights, {.tolerance = {0.0, 1e-10}}), value_error);
+    CHECK_THROWS_AS(clex(config, weights, {.max_steps = 0}), value_error);
+    CHECK_THROWS_AS(clex(config, weights, {.fixed_steps = -1}), value_error);
+    using classic = clex<ntk_aware, paper_time, silu, rk4_classic>;
+    CHECK_THROWS_WITH_AS(classic(config, weights),
+                         "clex: fixed_steps 0 must be >= 1, since rk4_classic has no error weights to choose steps by",
+                         value_error);
+    CHECK_THROWS_AS(clex({16, 13, 10000.0, 64.0}, weights), value_error);
+}
+
+TEST_CASE(
+    "clex/validation: t outside what was solved, another config or a wrong size is an error that writes nothing") {
+    const clex policy(config, dense_weights_for(config), {.t_max = 4.0});
+    std::vector<double> out(6, -7.0);
+    CHECK_THROWS_WITH_AS(policy.log_alpha(config, 4.5, out),
+                         "clex::log_alpha: t 4.5 must be in [1, 4], the solved range", value_error);
+    for (const double t : {0.99, -1.0, nan_value}) {
+        CHECK_THROWS_AS(policy.log_alpha(config, t, out), value_error);
+        CHECK_THROWS_AS(policy.log_alpha_rate(config, t, out), value_error);
+        CHECK_THROWS_AS(policy.attention_factor(config, t), value_error);
+        CHECK_THROWS_AS(policy.attention_factor_rate(config, t), value_error);
+    }
+    rope_config other = config;
+    other.theta_base = 500000.0;
+    CHECK_THROWS_AS(policy.log_alpha(other, 2.0, out), value_error);
+    CHECK(out == std::vector<double>(6, -7.0));
+    std::vector<double> narrow(5, -7.0), grad(policy.parameters().size());
+    CHECK_THROWS_AS(policy.log_alpha(config, 2.0, narrow), shape_error);
+    CHECK(narrow == std::vector<double>(5, -7.0));
+    CHECK_THROWS_AS(policy.log_alpha_vjp(config, 2.0, narrow, grad), shape_error);
+    CHECK_THROWS_AS(policy.log_alpha_vjp(config, 2.0, out, narrow), shape_error);
+    CHECK_THROWS_AS(policy.log_alpha_vjp(config, 5.0, out, grad), value_error);
+    CHECK_THROWS_AS(policy.with_parameters(narrow), shape_error);
+    CHECK(grad == std::vector<double>(grad.size(), 0.0));
+}
+
+TEST_CASE("clex/validation: a solve that fails is an error with the status in words") {
+    auto weights = dense_weights_for(config);
+    for (double& w : weights.down) w *= 1e200;
+    CHECK_THROWS_AS(clex(config, weights), cordage::error);
+    CHECK_THROWS_WITH_AS(clex(config, dense_weights_for(config), {.max_steps = 3}),
+                         "clex: the solve to t_max 16 must end in success, not in max_steps_reached after 3 steps",
+                         cordage::error);
+}

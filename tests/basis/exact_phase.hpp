@@ -44,37 +44,34 @@ struct exact_number {
     bool negative;
     natural_number natural;
     int exponent;
+    double rounded;  ///< the number itself, to a double
 
-    exact_number(std::int64_t x) : negative(x < 0), exponent(0) {
+    exact_number(std::int64_t x) : negative(x < 0), exponent(0), rounded(static_cast<double>(x)) {
         const std::uint64_t magnitude = negative ? ~static_cast<std::uint64_t>(x) + 1u : static_cast<std::uint64_t>(x);
         natural = {static_cast<std::uint32_t>(magnitude), static_cast<std::uint32_t>(magnitude >> 32)};
     }
     exact_number(std::int32_t x) : exact_number(std::int64_t{x}) {}
     exact_number(double x) : exact_number(static_cast<std::int64_t>(std::ldexp(std::frexp(x, &exponent), 53))) {
-        if (x != 0.0) {
-            std::frexp(x, &exponent);
-            exponent -= 53;
-        }
+        std::frexp(x, &exponent);
+        exponent -= 53;
+        rounded = x;
     }
     exact_number(float x) : exact_number(double{x}) {}
 };
 
 /// position * theta / 2 pi modulo a turn, in units of 2^-64 turn, rounded down: right in all 64 bits.
-template <class Position>
-std::uint64_t exact_phase(Position position, double theta) {
+inline std::uint64_t exact_phase(const exact_number& position, const exact_number& theta) {
     // 2 / pi as a fraction of 384 bits, lowest digit first.
-    const natural_number two_over_pi = {0x09d1921c, 0x06492eea, 0x424dd2e0, 0xb7246e3a, 0xdebbc561, 0xfe5163ab,
-                                        0x3c439041, 0xdb629599, 0xf534ddc0, 0xfc2757d1, 0x4e441529, 0xa2f9836e};
-    const exact_number p(position), t(theta);
-    const natural_number turns = product(product(p.natural, t.natural), two_over_pi);
-    const long first_bit = 384 + 2 - p.exponent - t.exponent - 64;  // 1 / 2 pi is a quarter of 2 / pi
+    static const natural_number two_over_pi = {0x09d1921c, 0x06492eea, 0x424dd2e0, 0xb7246e3a, 0xdebbc561, 0xfe5163ab,
+                                               0x3c439041, 0xdb629599, 0xf534ddc0, 0xfc2757d1, 0x4e441529, 0xa2f9836e};
+    const natural_number turns = product(product(position.natural, theta.natural), two_over_pi);
+    const long first_bit = 384 + 2 - position.exponent - theta.exponent - 64;  // 1 / 2 pi is a quarter of 2 / pi
     const std::uint64_t phase = bits_from(turns, first_bit);
-    return p.negative != t.negative ? ~phase + 1u : phase;
+    return position.negative != theta.negative ? ~phase + 1u : phase;
 }
 
-/// The same as an angle in (-pi, pi].
-template <class Position>
-long double exact_angle(Position position, double theta) {
+/// The same as an angle in [-pi, pi).
+inline long double exact_angle(const exact_number& position, const exact_number& theta) {
     return static_cast<long double>(static_cast<std::int64_t>(exact_phase(position, theta))) * 0x1p-63L *
            std::numbers::pi_v<long double>;
 }

@@ -165,7 +165,7 @@ bool is_empty(const heads_view<T>& v) {
 /// True if no two indices of the view name the same element (strides nested in some order, none negative).
 template <class T>
 bool has_distinct_elements(const heads_view<T>& v) {
-    return view_detail::is_nested(view_detail::axis_pairs(v, v).axes, v.shape.head_dim);
+    return view_detail::is_empty(v) || view_detail::is_nested(view_detail::axis_pairs(v, v).axes, v.shape.head_dim);
 }
 
 /// How two views lie in memory.

@@ -56,8 +56,25 @@ void check_apart(const char* who, const heads_view<A>& a, const heads_view<B>& b
     }
 }
 
+// A table is an aggregate that a host fills in.
+template <class Table>
+void check_table(const char* who, const Table& table) {
+    if (table.rows < 1 || table.token_count < 0 || table.pair_count < 1) {
+        throw shape_error(message(who, ": table [", table.rows, ", ", table.token_count, ", ", table.pair_count,
+                                  "] must have rows >= 1, tokens >= 0 and pairs >= 1"));
+    }
+    if ((table.cos_data == nullptr || table.sin_data == nullptr) && table.token_count > 0) {
+        throw shape_error(message(who, ": table's cos_data and sin_data must not be nullptr"));
+    }
+    if (!is_finite(table.carried_attention_factor) || table.carried_attention_factor == 0.0) {
+        throw value_error(message(who, ": table's carried_attention_factor ", table.carried_attention_factor,
+                                  " must be finite and not 0"));
+    }
+}
+
 template <angle_source Source, class T>
 void check_angles(const char* who, const Source& angles, const heads_view<T>& x) {
+    if constexpr (requires { angles.cos_data; }) check_table(who, angles);
     if (2 * angles.pairs() > x.shape.head_dim) {
         throw shape_error(message(who, ": rotary_dim ", 2 * angles.pairs(), " must be <= head_dim ", x.shape.head_dim));
     }

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+#include "cordage/rotate/backward.hpp"
+
+#include <numeric>
+
+#include "rotate/naive_rotation.hpp"
+#include "scaling/derivatives.hpp"
+
+using namespace cordage;
+using namespace cordage_test;
+
+namespace {
+
+// The gradients behind the angles, and the sums of magnitudes that their roundings are relative to.
+struct naive_gradients {
+    std::vector<long double> inv_freq, position, inv_freq_size, position_size;
+    long double factor = 0, factor_size = 0;
+
+    naive_gradients(std::size_t pairs, std::size_t tokens)
+        : inv_freq(pairs), position(tokens), inv_freq_size(pairs), position_size(tokens) {}
+
+    void add(const naive_rotation& r, const std::vector<double>& grad_y, const std::vector<double>& y) {
+        r.for_each_pair([&](std::size_t i0, std::size_t i1, std::size_t token, std::size_t pair) {
+            const long double g0 = grad_y[i0], g1 = grad_y[i1], p = r.positions[token].rounded, theta = r.theta[pair];
+            const long double turn = g1 * y[i0] - g0 * y[i1], size = std::fabs(g1 * y[i0]) + std::fabs(g0 * y[i1]);
+            inv_freq[pair] += p * turn;
+            inv_freq_size[pair] += std::fabs(p) * size;
+            position[token] += theta * turn;
+            position_size[token] += std::fabs(theta) * size;
+            factor += (g0 * y[i0] + g1 * y[i1]) / r.attention_factor;
+            factor_size += (std::fabs(g0 * y[i0]) + std::fabs(g1 * y[i1])) / std::fabs(r.attention_factor);
+        });
+    }
+};
+
+const std::vector<double> frequencies20 = frequencies(20);
+
+template <class T>
+void check_gradients() {
+    for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
+        const heads_shape q_shape{2, 40, 3, 24}, k_shape{2, 40, 1, 20};
+        const double m = 1.25;
+        std::vector<double> positions(80);
+        for (std::size_t i = 0; i < positions.size(); ++i) positions[i] = 0.5 + 41.0 * static_cast<double>(i);
+        const basis b(frequencies20, m);
+        const exact_angles angles(b, position_view<double>(positions.data(), 2, 40, 40));
+        const naive_rotation q(q_shape, frequencies20, m, positions, is_interleaved<Pairing>);
+        const naive_rotation k(k_shape, frequencies20, m, positions, is_interleaved<Pairing>);
+        const auto q_y = random_elements<T>(q_shape, 30), q_g = random_elements<T>(q_shape, 31);
+        const auto k_y = random_elements<T>(k_shape, 32), k_g = random_elements<T>(k_shape, 33);
+        std::vector<T> q_x(q_y.size()), k_x(k_y.size());
+
+        std::vector<double> to_inv_freq(10, 7.0), to_position(80, -3.0);  // gradients add to what is there
+        double to_factor = 100.0;
+        rotate_backward<Pairing, Backend>(
+            angles, {.inv_freq = to_inv_freq, .position_ids = to_position, .attention_factor = &to_factor},
+            grad_through(token_major(q_g.data(), q_shape), token_major(q_y.data(), q_shape),
+                         token_major(q_x.data(), q_shape)),
+            grad_through(token_major(k_g.data(), k_shape), token_major(k_y.data(), k_shape),
+                         token_major(k_x.data(), k_shape)));
+
+        q.check(values(q_g), q_x, q.turned_back(values(q_g)));
+        k.check(values(k_g), k_x, k.turned_back(values(k_g)));
+        naive_gradients naive(10, 80);
+        naive.add(q, values(q_g), values(q_y));
+        naive.add(k, values(k_g), values(k_y));
+        const auto is_close = [](double found, long double expected, long double size) {
+            return std::fabs(static_cast<double>(found - expected)) <= gradient_sum<T> * static_cast<double>(size);
+        };
+        for (std::size_t i = 0; i < 10; ++i) {
+            REQUIRE(is_close(to_inv_freq[i] - 7.0, naive.inv_freq[i], naive.inv_freq_size[i]));
+        }
+        for (std::size_t i = 0; i < 80; ++i) {
+            REQUIRE(is_close(to_position[i] + 3.0, naive.position[i], naive.position_size[i] + 1.0L));
+        }
+        REQUIRE(is_close(to_factor - 100.0, naive.factor, naive.factor_size));
+    });
+}
+
+}  // namespace
+
+TEST_CASE("rotate/backward: grad_x and the gradients behind the angles, double") { check_gradients<double>(); }
+TEST_CASE("rotate/backward: grad_x and the gradients behind the angles, float") { check_gradients<float>(); }
+TEST_CASE("rotate/backward: grad_x and the gradients behind the angles, 16 bits") {
+    check_gradients<float16>();
+    check_gradients<bfloat16>();
+}
+
+TEST_CASE("rotate/backward: the transpose of the forward pass, <R x, g> = <x, R^T g>") {
+    for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
+        const auto with_type = []<class T>(T, double tolerance) {
+            const heads_shape shape{1, 4, 3, 28};
+            const std::vector<std::int32_t> positions{0, 9, -77, 131071};
+            const basis b(frequencies(24), 1.5);
+            const exact_angles angles(b, positions);
+            const auto x = random_elements<T>(shape, 34), g = random_elements<T>(shape, 35);
+            std::vector<T> y = x, back = g;
+            rotate_forward<Pairing, Backend>(angles, in_place(token_major(y.data(), shape)));
+            rotate_backward<Pairing, Backend>(angles, in_place(token_major(back.data(), shape)));
+            double forth = 0.0, back_again = 0.0, size = 0.0;
+            for (std::size_t i = 0; i < x.size(); ++i) {
+                forth += value(y[i]) * value(g[i]);
+                back_again += value(x[i]) * value(back[i]);
+                size += std::fabs(value(y[i]) * value(g[i]));
+            }
+            REQUIRE(std::fabs(forth - back_again) < tolerance * size);
+        };
+        with_type(double{}, 1e-14);
+        with_type(float{}, 1e-6);
+        with_type(float16{}, 1e-3);   // a storage rounding of 5e-4 an element
+        with_type(bfloat16{}, 8e-3);  // 4e-3
+    });
+}
+
+TEST_CASE("rotate/backward: finite differences to every frequency, position and the attention factor") {
+    for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
+        const heads_shape shape{1, 3, 2, 10};
+        const std::vector<double> theta{1.0, 0.3, -0.05, 7.0}, positions{0.25, -3.0, 11.5};
+        const double m = 0.8;
+        const auto x = random_elements<double>(shape, 36), weight = random_elements<double>(shape, 37);
+        const auto forward = [&](const std::vector<double>& inv_freq, const std::vector<double>& at, double factor) {
+            const basis b(inv_freq, factor);
+            std::vector<double> y = x;
+            rotate_forward<Pairing, Backend>(exact_angles(b, at), in_place(token_major(y.data(), shape)));
+            return y;
+        };
+        const auto loss = [&](const auto&... inputs) {
+            const auto y = forward(inputs...);
+            return std::inner_product(y.begin(), y.end(), weight.begin(), 0.0);
+        };
+        const auto moved = [](std::vector<double> all, std::size_t i, double to) {
+            all[i] = to;
+            return all;
+        };
+
+        const auto y = forward(theta, positions, m);
+        std::vector<double> grad_x(x.size()), to_theta(4, 0.0), to_position(3, 0.0);
+        double to_factor = 0.0;
+        const basis b(theta, m);
+        rotate_backward<Pairing, Backend>(
+            exact_angles(b, positions),
+            {.inv_freq = to_theta, .position_ids = to_position, .attention_factor = &to_factor},
+            grad_through(token_major(weight.data(), shape), token_major(y.data(), shape),
+                         token_major(grad_x.data(), shape)));
+        for (std::size_t i = 0; i < 4; ++i) {
+            const auto f = [&](double to) { return loss(moved(theta, i, to), positions, m); };
+            REQUIRE(close(to_theta[i], difference(f, theta[i]), 1e-8));  // the fifth derivative holds 11.5^5
+        }
+        for (std::size_t i = 0; i < 3; ++i) {
+            const auto f = [&](double to) { return loss(theta, moved(positions, i, to), m); };
+            REQUIRE(close(to_position[i], difference(f, positions[i]), 1e-8));
+        }
+        REQUIRE(
+            close(to_factor, difference([&](double to) { return loss(theta, positions, to); }, m), first_difference));
+    });
+}
+
+TEST_CASE("rotate/backward: the same bits for every number of threads, and on every run") {
+    for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
+        const auto with_type = []<class T>(T) {
+            const heads_shape shape{2, 333, 3, 20};
+            std::vector<std::int32_t> positions(333);
+            std::iota(positions.begin(), positions.end(), 100);
+            const basis b(frequencies20, 1.1);
+            const exact_angles angles(b, positions);
+            const auto y = random_elements<T>(shape, 38), g = random_elements<T>(shape, 39);
+            const auto with = [&](const auto& how) {
+                std::vector<T> x(y.size());
+                std::vector<double> all(10 + 666 + 1, 0.0);
+                const std::span<double> grads(all);
+                rotate_backward<Pairing, Backend>(
+                    how, angles,
+                    {.inv_freq = grads.first(10),
+                     .position_ids = grads.subspan(10, 666),
+                     .attention_factor = &all.back()},
+                    grad_through(token_major(g.data(), shape), token_major(y.data(), shape),
+                                 token_major(x.data(), shape)));
+                for (const T one : x) all.push_back(value(one));
+                return all;
+            };
+            const auto alone = with(serial{});
+            for (const index_t n : {1, 2, 3, 7}) REQUIRE(same_bits(with(threads{n}), alone));
+            const auto backwards = [](index_t n, const auto& body) {
+                while (n-- > 0) body(n);
+            };
+            REQUIRE(same_bits(with(parallel_for{backwards, 5}), alone));
+        };
+        with_type(float{});
+        with_type(bfloat16{});
+    });
+}
+
+TEST_CASE("rotate/backward: grad_x may be grad_y or y itself, and what is not asked for changes nothing") {
+    for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
+        const heads_shape shape{1, 4, 2, 30};
+        const std::vector<float> positions{0.5f, 1.0f, -8.25f, 1000.0f};
+        const basis b(frequencies20);
+        const exact_angles angles(b, positions);
+        const auto y = random_elements<float>(shape, 40), g = random_elements<float>(shape, 41);
+        std::vector<float> apart(y.size()), over_g = g, over_y = y, plain = g;
+        const auto view = [&](auto& buffer) { return token_major(buffer.data(), shape); };
+        std::vector<double> first(10, 0.0), second(10, 0.0), third(10, 0.0);
+        rotate_backward<Pairing, Backend>(angles, {.inv_freq = first}, grad_through(view(g), view(y), view(apart)));
+        rotate_backward<Pairing, Backend>(angles, {.inv_freq = second},
+                                          grad_through(view(over_g), view(y), view(over_g)));
+        rotate_backward<Pairing, Backend>(angles, {.inv_freq = third},
+                                          grad_through(view(g), view(over_y), view(over_y)));
+        CHECK(same_bits(apart, over_g));
+        CHECK(same_bits(apart, over_y));
+        CHECK((first == second && first == third));
+        rotate_backward<Pairing, Backend>(angles, {}, grad_through(view(plain), view(y), view(plain)));
+        CHECK(same_bits(apart, plain));
+        std::vector<float> without_y = g;
+        rotate_backward<Pairing, Backend>(angles, in_place(view(without_y)));
+        CHECK(same_bits(apart, without_y));
+    });
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+#include "cordage/rotate/checks.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "cordage/angles/cos_sin_table.hpp"
+#include "cordage/rotate/backward.hpp"
+#include "rotate/naive_rotation.hpp"
+
+using namespace cordage;
+using namespace cordage_test;
+
+namespace {
+
+using view = heads_view<float>;
+const basis four_pairs({1.0, 0.5, 0.25, 0.125});
+const std::vector<std::int32_t> three{0, 1, 2};
+
+// Two buffers, and calls that must throw without touching either.
+struct bench {
+    heads_shape shape{1, 3, 2, 8};
+    std::vector<float> a = random_elements<float>({1, 1, 40, 10}, 50), b = random_elements<float>({1, 1, 40, 10}, 51);
+    std::vector<float> a_before = a, b_before = b;
+    exact_angles<std::int32_t> angles{four_pairs, three};
+
+    view in_a() { return token_major(a.data(), shape); }
+    view in_b() { return token_major(b.data(), shape); }
+
+    template <class Error = shape_error, class Call>
+    void refuses(const char* text, const Call& call) {
+        CAPTURE(text);
+        try {
+            call();
+            FAIL_CHECK("nothing was thrown");
+        } catch (const Error& error) {
+            const std::string found = error.what();
+            CAPTURE(found);
+            CHECK(found.find(text) != std::string::npos);
+        }
+        CHECK(same_bits(a, a_before));
+        CHECK(same_bits(b, b_before));
+    }
+};
+
+view with(view v, auto view::*field, auto value) {
+    v.*field = value;
+    return v;
+}
+view with_shape(view v, const heads_shape& shape) { return with(v, &view::shape, shape); }
+
+}  // namespace
+
+TEST_CASE("rotate/checks: more rotated lanes than a head has") {
+    bench t;
+    const heads_shape small{1, 3, 2, 6};
+    t.refuses("rotate_forward: rotary_dim 8 must be <= head_dim 6",
+              [&] { rotate_forward<half_split>(t.angles, in_place(token_major(t.a.data(), small))); });
+    t.refuses("rotate_inverse: rotary_dim 8 must be <= head_dim 6",
+              [&] { rotate_inverse<interleaved>(t.angles, in_place(token_major(t.a.data(), small))); });
+}
+
+TEST_CASE("rotate/checks: shapes that disagree") {
+    bench t;
+    t.refuses("rotate_forward: y [1, 3, 1, 8] must have the shape of x, [1, 3, 2, 8]", [&] {
+        rotate_forward<half_split>(t.angles, from_to(t.in_a(), with_shape(t.in_b(), {1, 3, 1, 8})));
+    });
+    t.refuses("rotate_forward: angles [1, 3] must be [1 or batch, tokens] of [1, 2, 2, 8]", [&] {
+        rotate_forward<half_split>(t.angles, in_place(with_shape(t.in_a(), {1, 2, 2, 8})));
+    });
+    t.refuses("rotate_forward: angles [2, 3] must be [1 or batch, tokens] of [1, 3, 2, 8]", [&] {
+        const std::vector<std::int32_t> six(6);
+        rotate_forward<half_split>(exact_angles(four_pairs, position_view<std::int32_t>(six.data(), 2, 3, 3)),
+                                   in_place(t.in_a()));
+    });
+    t.refuses("must have the same batch and tokens", [&] {
+        rotate_forward<half_split>(t.angles, in_place(t.in_a()), in_place(with_shape(t.in_b(), {2, 3, 1, 8})));
+    });
+    t.refuses("rotate_forward: x [1, 3, 2, -8] must have head_dim >= 2 and no negative size", [&] {
+        rotate_forward<half_split>(t.angles, in_place(with_shape(t.in_a(), {1, 3, 2, -8})));
+    });
+    t.refuses("rotate_forward: x [1, -3, 2, 8] must have head_dim >= 2 and no negative size", [&] {
+        rotate_forward<half_split>(t.angles, in_place(with_shape(t.in_a(), {1, -3, 2, 8})));
+    });
+}
+
+TEST_CASE("rotate/checks: null data, negative strides, and outputs that overlap themselves") {
+    bench t;
+    t.refuses("rotate_forward: x.data nullptr must point to [1, 3, 2, 8] elements",
+              [&] { rotate_forward<half_split>(t.angles, from_to(token_major<float>(nullptr, t.shape), t.in_b())); });
+    t.refuses("rotate_forward: y.data nullptr must point to [1, 3, 2, 8] elements",
+              [&] { rotate_forward<half_split>(t.angles, from_to(t.in_a(), token_major<float>(nullptr, t.shape))); });
+    t.refuses("rotate_forward: x strides [48, -16, 8, 1] must not be negative", [&] {
+        rotate_forward<half_split>(t.angles, in_place(with(t.in_a(), &view::token_stride, index_t{-16})));
+    });
+    t.refuses("rotate_forward: y [1, 3, 2, 8] with strides [48, 16, 0, 1] must not overlap itself", [&] {
+        rotate_forward<half_split>(t.angles, from_to(t.in_a(), with(t.in_b(), &view::head_stride, index_t{0})));
+    });
+    t.refuses("must not overlap itself", [&] {
+        rotate_forward<half_split>(t.angles, in_place(with(t.in_a(), &view::token_stride, index_t{15})));
+    });
+}
+
+TEST_CASE("rotate/checks: outputs that overlap an input partly") {
+    bench t;
+    view shifted = t.in_a();
+    ++shifted.data;
+    t.refuses("rotate_forward: y must be x itself or apart from it, and overlaps it partly",
+              [&] { rotate_forward<half_split>(t.angles, from_to(t.in_a(), shifted)); });
+    // Once, two layouts of one buffer passed for the same view, and x was overwritten before it was read.
+    t.refuses("overlaps it partly",
+              [&] { rotate_forward<half_split>(t.angles, from_to(t.in_a(), head_major(t.a.data(), t.shape))); });
+    t.refuses("rotate_forward: operands [1, 3, 2, 8] and [1, 3, 2, 8] must not overlap where one of them is written",
+              [&] { rotate_forward<half_split>(t.angles, in_place(t.in_a()), in_place(t.in_a())); });
+    t.refuses("must not overlap where one of them is written",
+              [&] { rotate_forward<half_split>(t.angles, from_to(t.in_a(), t.in_b()), in_place(t.in_a())); });
+    t.refuses("must not overlap where one of them is written",
+              [&] { rotate_forward<half_split>(t.angles, in_place(t.in_a()), from_to(shifted, t.in_b())); });
+}
+
+TEST_CASE("rotate/checks: one input may serve two outputs") {
+    bench t;
+    std::vector<float> first(48), second(48);
+    rotate_forward<half_split>(t.angles, from_to(t.in_a(), token_major(first.data(), t.shape)),
+                               from_to(t.in_a(), token_major(second.data(), t.shape)));
+    CHECK(same_bits(first, second));
+}
+
+TEST_CASE("rotate/checks: the backward pass, views and sizes of gradients") {
+    bench t;
+    std::vector<float> y(48);
+    std::vector<double> grads(4, 1.5);
+    const view of_y = token_major(y.data(), t.shape);
+    view shifted = t.in_a();
+    ++shifted.data;
+    t.refuses("rotate_backward: grads.inv_freq has 3 entries, must have rotary_dim/2 = 4", [&] {
+        rotate_backward<half_split>(t.angles, {.inv_freq = std::span(grads).first(3)},
+                                    grad_through(t.in_a(), of_y, t.in_b()));
+    });
+    t.refuses("rotate_backward: grads.position_ids has 4 entries, must have batch*tokens = 3", [&] {
+        rotate_backward<half_split>(t.angles, {.position_ids = grads}, grad_through(t.in_a(), of_y, t.in_b()));
+    });
+    t.refuses("rotate_backward: y [1, 3, 2, 6] must have the shape of grad_y, [1, 3, 2, 8]", [&] {
+        rotate_backward<half_split>(t.angles, {.inv_freq = grads},
+                                    grad_through(t.in_a(), with_shape(of_y, {1, 3, 2, 6}), t.in_b()));
+    });
+    t.refuses("rotate_backward: grad_x must be grad_y itself or apart from it", [&] {
+        rotate_backward<half_split>(t.angles, {.inv_freq = grads}, grad_through(t.in_a(), of_y, shifted));
+    });
+    t.refuses("rotate_backward: grad_x must be y itself or apart from it", [&] {
+        rotate_backward<half_split>(t.angles, {.inv_freq = grads}, grad_through(of_y, t.in_a(), shifted));
+    });
+    t.refuses("rotate_backward: grad_x.data nullptr", [&] {
+        rotate_backward<half_split>(t.angles, {.inv_freq = grads},
+                                    grad_through(t.in_a(), of_y, token_major<float>(nullptr, t.shape)));
+    });
+    t.refuses("must not overlap where one of them is written", [&] {
+        rotate_backward<half_split>(t.angles, {.inv_freq = grads}, grad_through(t.in_a(), of_y, t.in_a()),
+                                    grad_through(t.in_b(), t.in_a(), t.in_b()));
+    });
+    CHECK(grads == std::vector<double>(4, 1.5));
+    CHECK(same_bits(y, std::vector<float>(48)));
+}
+
+TEST_CASE("rotate/checks: a table that a host has filled in wrongly") {
+    bench t;
+    const std::vector<float> numbers(12, 0.5f);
+    const cos_sin_view<float> good{numbers.data(), numbers.data(), 1, 3, 4, 1.0};
+    const auto rotate = [&](const cos_sin_view<float>& table) {
+        return [&t, table] { rotate_forward<half_split>(table, in_place(t.in_a())); };
+    };
+    auto bad = good;
+    bad.sin_data = nullptr;
+    t.refuses("rotate_forward: table's cos_data and sin_data must not be nullptr", rotate(bad));
+    bad = good;
+    bad.pair_count = -1;
+    t.refuses("rotate_forward: table [1, 3, -1] must have rows >= 1, tokens >= 0 and pairs >= 1", rotate(bad));
+    bad = good;
+    bad.rows = 0;
+    t.refuses("rows >= 1", rotate(bad));
+    bad = good;
+    bad.carried_attention_factor = 0.0;
+    t.refuses<value_error>("carried_attention_factor 0 must be finite and not 0", rotate(bad));
+    bad.carried_attention_factor = std::numeric_limits<double>::quiet_NaN();
+    t.refuses<value_error>("carried_attention_factor nan must be finite and not 0", rotate(bad));
+    CHECK_NOTHROW(rotate(good)());
+}
+
+TEST_CASE("rotate/checks: no hands to do the work") {
+    bench t;
+    t.refuses<value_error>("executor: concurrency 0 must be >= 1",
+                           [&] { rotate_forward<half_split>(threads{0}, t.angles, in_place(t.in_a())); });
+}

@@ -124,7 +124,7 @@ class clex {
         discrete_adjoint(path(), field, {&seed, 1}, {grad_z1, grad_parameters});
     }
 
-    /// The gradient to everything, for any number of seeds in one reverse sweep.
+    /// The gradient to everything, for any number of seeds in one reverse sweep. Throws as log_alpha.
     clex_gradient gradient(std::span<const clex_seed> seeds) const {
         std::vector<gradient_seed<double>> placed;
         for (const auto& seed : seeds) {

@@ -36,7 +36,7 @@ inline void validate(const char* who, const adaptive_options& options) {
 }
 
 /// Takes steps from the first node until interval().end, or until it cannot.
-template <has_error_weights Tableau, class Scalar, ode_field<Scalar> Field>
+template <has_error_weights Tableau, class Scalar, class Field>
 solve_status march(trajectory<Tableau, Scalar>& path, Field& field, const adaptive_options& options) {
     const auto [begin, end] = path.interval();
     field(begin, path.state(0), path.first_slope());

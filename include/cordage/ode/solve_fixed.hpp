@@ -28,7 +28,7 @@ struct step_size {
 inline constexpr index_t most_fixed_steps = 1'000'000'000;
 
 /// Takes `count` steps of size h from the first node; the last one, of whatever size is left, ends at interval().end.
-template <butcher_tableau Tableau, class Scalar, ode_field<Scalar> Field>
+template <butcher_tableau Tableau, class Scalar, class Field>
 solve_status march(trajectory<Tableau, Scalar>& path, Field& field, std::size_t count, Scalar h) {
     const auto [begin, end] = path.interval();
     field(begin, path.state(0), path.first_slope());

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// The door to everything on the CPU. How data flows, each stage a folder, none reaching back:
+//
+//   config -> policy alpha(t) -> basis theta(t) = alpha(t) theta -> angles p theta -> rotation of q and k
+//               ^      ^                                                                  |
+//     L -> t(L)        neural ODE (CLEX) <- its gradient <- dL/dtheta <- dL/dq, dL/dk  <--'
+#pragma once
+
+// core: the model's numbers, views, executors, errors
+#include "cordage/core/config.hpp"
+#include "cordage/core/error.hpp"
+#include "cordage/version.hpp"
+
+// scaling: t -> log alpha
+#include "cordage/scaling/any_policy.hpp"
+#include "cordage/scaling/base_change.hpp"
+#include "cordage/scaling/by_parts.hpp"
+#include "cordage/scaling/learned_table.hpp"
+#include "cordage/scaling/linear.hpp"
+#include "cordage/scaling/ntk_aware.hpp"
+#include "cordage/scaling/policy.hpp"
+#include "cordage/scaling/unscaled.hpp"
+#include "cordage/scaling/yarn.hpp"
+
+// schedule: sequence length -> t
+#include "cordage/schedule/any_schedule.hpp"
+#include "cordage/schedule/continuous.hpp"
+#include "cordage/schedule/dynamic.hpp"
+#include "cordage/schedule/fixed.hpp"
+#include "cordage/schedule/nearest_upper_bound.hpp"
+#include "cordage/schedule/schedule.hpp"
+
+// ode, clex: the learned policy
+#include "cordage/clex/clex.hpp"
+
+// positions: which positions a training sequence has
+#include "cordage/positions/sampler.hpp"
+
+// basis: a policy at t -> inv_freq, and its gradient back
+#include "cordage/basis/basis_cache.hpp"
+#include "cordage/basis/gradient.hpp"
+#include "cordage/basis/rope.hpp"
+
+// angles, rotate: the kernels
+#include "cordage/kernels.hpp"
+
+// attention: companions of the scores
+#include "cordage/attention/log_scaling.hpp"

@@ -73,9 +73,9 @@ struct known_alpha {
 template <class Policy>
 void check_alpha(const Policy& policy, const cordage::rope_config& config, double t,
                  std::initializer_list<known_alpha> expected) {
-    for (const auto& [pair, alpha] : expected) {
-        CAPTURE(pair);
-        CHECK(close_relative(std::exp(policy.log_alpha(config, pair, t)), alpha, closed_form));
+    for (const known_alpha& known : expected) {
+        CAPTURE(known.pair);
+        CHECK(close_relative(std::exp(policy.log_alpha(config, known.pair, t)), known.alpha, closed_form));
     }
 }
 

@@ -212,6 +212,8 @@ TEST_CASE("rotate/backward: grad_x may be grad_y or y itself, and what is not as
         CHECK(same_bits(apart, plain));
         std::vector<float> without_y = g;
         rotate_backward<Pairing, Backend>(angles, in_place(view(without_y)));
-        CHECK(same_bits(apart, without_y));
+        for (std::size_t i = 0; i < apart.size(); ++i) {  // another kernel, which may fuse other products
+            CHECK(std::fabs(apart[i] - without_y[i]) < 1e-6f);
+        }
     });
 }

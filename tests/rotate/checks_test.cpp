@@ -159,6 +159,26 @@ TEST_CASE("rotate/checks: the backward pass, views and sizes of gradients") {
         rotate_backward<half_split>(t.angles, {.inv_freq = grads}, grad_through(t.in_a(), of_y, t.in_a()),
                                     grad_through(t.in_b(), t.in_a(), t.in_b()));
     });
+    t.refuses("must not overlap where one of them is written", [&] {
+        rotate_backward<half_split>(t.angles, {.inv_freq = grads}, grad_through(of_y, t.in_a(), of_y),
+                                    grad_through(t.in_b(), t.in_b(), t.in_a()));
+    });
+    t.refuses("must not overlap where one of them is written", [&] {
+        rotate_backward<half_split>(t.angles, {.inv_freq = grads}, grad_through(t.in_a(), of_y, t.in_a()),
+                                    grad_through(t.in_a(), of_y, t.in_b()));
+    });
+    t.refuses("rotate_backward: grad_x [1, 3, 2, 8] with strides [48, 0, 8, 1] must not overlap itself", [&] {
+        rotate_backward<half_split>(t.angles, {.inv_freq = grads},
+                                    grad_through(t.in_a(), of_y, with(t.in_b(), &view::token_stride, index_t{0})));
+    });
+    t.refuses("rotate_backward: grad_y.data nullptr", [&] {
+        rotate_backward<half_split>(t.angles, {.inv_freq = grads},
+                                    grad_through(token_major<float>(nullptr, t.shape), of_y, t.in_b()));
+    });
+    t.refuses("rotate_backward: y.data nullptr", [&] {
+        rotate_backward<half_split>(t.angles, {.inv_freq = grads},
+                                    grad_through(t.in_a(), token_major<float>(nullptr, t.shape), t.in_b()));
+    });
     CHECK(grads == std::vector<double>(4, 1.5));
     CHECK(same_bits(y, std::vector<float>(48)));
 }

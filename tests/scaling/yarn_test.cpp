@@ -67,6 +67,13 @@ TEST_CASE("scaling/yarn: a ramp of no width becomes a step of 0.001 of a pair, a
     check_alpha(step, tiny, 4.0, {{0, 1.0}, {1, 0.25}, {3, 0.25}});
 }
 
+TEST_CASE("scaling/yarn: the ramp's upper end is clamped to d - 1, not to the last pair, as in the reference") {
+    const rope_config tiny{.head_dim = 8, .rotary_dim = 8, .theta_base = 100.0, .original_length = 1e5};
+    CHECK(yarn{}.ramp(tiny).low == 5.0);
+    CHECK(yarn{}.ramp(tiny).high == 7.0);  // 8.4 before; the pairs are 0 to 3
+    check_alpha(yarn{}, tiny, 4.0, {{0, 1.0}, {3, 1.0}});
+}
+
 TEST_CASE("scaling/yarn: settings out of their domain are named") {
     CHECK_THROWS_WITH_AS(validate(yarn{.beta_slow = 0.0}, llama2()), "yarn: beta_slow 0 must be finite and > 0",
                          value_error);

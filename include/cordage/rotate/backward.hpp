@@ -58,17 +58,20 @@ void check_gradients(const rotation_gradients& grads, const Source& angles, cons
 
 /// As above, and in the same pass over grad_y and y the gradients behind the angles:
 ///
-///   dL/da = grad_y1 y0 - grad_y0 y1     dL/dinv_freq_i = sum position * dL/da     dL/dposition = sum_i inv_freq_i *
-///   dL/da dL/dm = sum grad_y . y / m
+///   dL/da           = grad_y1 y0 - grad_y0 y1
+///   dL/dinv_freq_i += sum over tokens and heads of position * dL/da_i
+///   dL/dposition   += sum over pairs and heads of inv_freq_i * dL/da_i
+///   dL/dm          += sum of grad_y . y / m over the rotated lanes
 ///
 ///   rotate_backward<half_split>(angles, {.inv_freq = grad}, grad_through(grad_q, q, grad_q), grad_through(...));
 ///
 /// @param angles    a source that knows its positions: exact_angles or float32_angles
 /// @param grads     added to, never set; what is left empty is not computed
 /// @param operands  y is what rotate_forward wrote; grad_x may be grad_y or y itself, must not partly overlap them
-/// Sums over heads and tokens in double and in a fixed order: the same bits whatever the number of threads. A 16-bit y
-/// is rounded, which brings its relative rounding (2^-9 for bfloat16) of each |grad_y y| into the sums. Allocates the
-/// partial sums, at most 64 * rotary_dim/2 doubles, when inv_freq or attention_factor is wanted.
+/// Sums over tokens in double (over one token's heads too, but a vector backend does those of an fp32 tensor in fp32)
+/// and in a fixed order: the same bits whatever the number of threads. A 16-bit y is rounded, which brings its relative
+/// rounding (2^-9 for bfloat16) of each |grad_y y| into the sums. Allocates the partial sums, at most 64 * rotary_dim/2
+/// doubles, when inv_freq or attention_factor is wanted.
 template <pairing Pairing, class Backend = backend::fastest, executor Executor, differentiable_angle_source Source,
           element T, class... More>
 requires(std::same_as<More, backward_operand<T>>&&...) void rotate_backward(const Executor& how, const Source& angles,

@@ -28,8 +28,9 @@ void rotate(const char* who, const Executor& how, const Source& angles, std::spa
 
 /// Turns the first rotary_dim lanes of every head; later lanes are copied unchanged.
 ///
-///   (y0, y1) = m (x0 cos a - x1 sin a, x0 sin a + x1 cos a)     a = position * inv_freq[pair]   (Su et al. 2021, eq.
-///   34)
+///   (y0, y1) = m (x0 cos a - x1 sin a, x0 sin a + x1 cos a)     a = position * inv_freq[pair]
+///
+/// (Su et al. 2021, eq. 34)
 ///
 ///   rotate_forward<half_split>(angles, in_place(q), in_place(k));
 ///   rotate_forward<interleaved>(threads{4}, angles, from_to(q, rotated_q));

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Compiles `source` as it stands, then with CORDAGE_COMPILE_FAIL, and looks for the expected texts.
+set(ENV{LC_ALL} C)  # plain quotes in messages
 set(command "${compiler}" -std=c++20 -fsyntax-only)
 foreach(directory IN LISTS include)
   list(APPEND command -isystem "${directory}")

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Angles view their basis, so a basis that is gone at the end of the line is refused.
+// expected: deleted
+#include <vector>
+
+#include "cordage/angles/angle_source.hpp"
+
+double first_cos(const std::vector<int>& positions) {
+#ifdef CORDAGE_COMPILE_FAIL
+    const cordage::exact_angles<int> angles(cordage::basis({1.0}), cordage::position_view<int>(positions));
+#else
+    const cordage::basis b({1.0});
+    const cordage::exact_angles<int> angles(b, cordage::position_view<int>(positions));
+#endif
+    return angles.at<double>(0, 0, 0).cos;
+}

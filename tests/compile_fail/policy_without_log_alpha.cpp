@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// A policy that does not say log alpha is told what to write.
+// expected: cordage::rope: Policy needs 'double log_alpha(const rope_config&, index_t pair, double t) const', log
+// expected: of the factor on inv_freq[pair]; docs/extending.md
+#include "cordage/basis/rope.hpp"
+#include "cordage/schedule/fixed.hpp"
+
+struct halving {
+#ifndef CORDAGE_COMPILE_FAIL
+    double log_alpha(const cordage::rope_config&, cordage::index_t, double) const { return -0.69; }
+#endif
+    double log_alpha_rate(const cordage::rope_config&, cordage::index_t, double) const { return 0.0; }
+};
+
+template class cordage::rope<halving, cordage::fixed>;

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// A policy that does not say d log alpha / dt is told what to write.
+// expected: cordage::rope: Policy needs 'double log_alpha_rate(const rope_config&, index_t pair, double t) const',
+// expected: d log_alpha / dt; docs/extending.md
+#include "cordage/basis/rope.hpp"
+#include "cordage/schedule/fixed.hpp"
+
+struct halving {
+    double log_alpha(const cordage::rope_config&, cordage::index_t, double) const { return -0.69; }
+#ifndef CORDAGE_COMPILE_FAIL
+    double log_alpha_rate(const cordage::rope_config&, cordage::index_t, double) const { return 0.0; }
+#endif
+};
+
+template class cordage::rope<halving, cordage::fixed>;

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// Which lanes form a pair must be said: the wrong layout would degrade a model silently.
+// expected: couldn't
+// expected: 'Pairing'
+#include "cordage/rotate/forward.hpp"
+
+void turn(const cordage::exact_angles<int>& angles, const cordage::heads_view<float>& q) {
+#ifdef CORDAGE_COMPILE_FAIL
+    cordage::rotate_forward(angles, cordage::in_place(q));
+#else
+    cordage::rotate_forward<cordage::half_split>(angles, cordage::in_place(q));
+#endif
+}

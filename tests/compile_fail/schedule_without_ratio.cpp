@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// A schedule that does not say t is told what to write.
+// expected: cordage::rope: Schedule needs 'double ratio(const rope_config&, double seq_len) const', the length
+// expected: ratio t >= 1 at that length; docs/extending.md
+#include "cordage/basis/rope.hpp"
+#include "cordage/scaling/linear.hpp"
+
+struct always_two {
+#ifndef CORDAGE_COMPILE_FAIL
+    double ratio(const cordage::rope_config&, double) const { return 2.0; }
+#endif
+};
+
+template class cordage::rope<cordage::linear, always_two>;

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// baselines.json: log scaling, the choice of a cached t, and the positions of training.
+//
+// Random positions have no numbers to reproduce: many draws with a fixed seed must have the listed properties, and
+// means and counts are compared in standard deviations of their own (6 of them: one of 10^8 such numbers is further
+// off).
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "cordage/attention/log_scaling.hpp"
+#include "cordage/positions/sampler.hpp"
+#include "cordage/schedule/continuous.hpp"
+#include "cordage/schedule/nearest_upper_bound.hpp"
+#include "kinds.hpp"
+
+namespace conformance {
+namespace {
+
+using namespace cordage;
+
+constexpr double relative = 1e-13;
+constexpr double deviations = 6.0;
+
+void check_log_scaling(const value& one_case, report& result) {
+    const double train_length = one_case["train_length"].number();
+    const auto n = one_case["n"].numbers();
+    const auto count = static_cast<index_t>(n.size());
+    std::vector<double> clamped, unclamped;
+    for (const double seq_len : n) {
+        clamped.push_back(log_scaling(seq_len, train_length));
+        unclamped.push_back(unclamped_log_scaling(seq_len, train_length));
+    }
+    result.near_relative("scale", clamped, one_case["scale"].numbers(count), relative);
+    result.near_relative("unclamped_released", unclamped, one_case["unclamped_released"].numbers(count), relative);
+}
+
+void check_t_selection(const value& one_case, report& result) {
+    const auto cached_t = one_case["cached_t"].numbers();
+    const nearest_upper_bound schedule(cached_t);
+    const rope_config config{.head_dim = 2, .rotary_dim = 2, .original_length = one_case["original_length"].number()};
+    for (const value& row : one_case["rows"].items()) {
+        const double seq_len = row["seq_len"].number();
+        const std::size_t index = schedule.index(config, seq_len);
+        const double t = ratio_at(schedule, config, seq_len);
+        result.require(row.where() + ".index", static_cast<index_t>(index) == row["index"].integer());
+        result.near(row.where() + ".t", t, row["t"].number(), 0.0);
+        const bool is_beyond = seq_len > t * config.original_length;
+        result.require(row.where() + ".beyond_cap", is_beyond == row["beyond_cap"].flag());
+        const double exact_t = std::max(1.0, row["exact_t"].number());
+        result.near(row.where() + ".exact_t", ratio_at(continuous{}, config, seq_len), exact_t, relative * exact_t);
+        // The released code's rule is the same one over the cache 1, 2 ... K, which such a case has.
+        if (row.has("released_code_t")) {
+            result.near(row.where() + ".released_code_t", t, row["released_code_t"].number(), 0.0);
+        }
+    }
+}
+
+void check_uniform_positions(const value& one_case, report& result) {
+    const sampled_range range{.train_length = one_case["train_length"].size(),
+                              .original_length = one_case["original_length"].number(),
+                              .t = one_case["t"].number()};
+    const auto positions = uniform_positions(range);
+    const auto indices = one_case["index_1_based"].items();
+    std::vector<double> got;
+    for (const value& entry : indices) {
+        const index_t index = entry.size();
+        if (index > range.train_length) throw malformed(entry.where() + " must be <= train_length");
+        got.push_back(positions[static_cast<std::size_t>(index - 1)]);
+    }
+    result.near_relative("position", got, one_case["position"].numbers(static_cast<index_t>(indices.size())), relative);
+    result.require("train_length positions", static_cast<index_t>(positions.size()) == range.train_length);
+    const double step = one_case["step"].number();
+    result.near("step", positions.front(), step, relative * step);
+}
+
+/// What many draws of `count` out of 1 ... last add up to.
+struct draws {
+    explicit draws(const sampled_range& range)
+        : count(range.train_length),
+          last(static_cast<index_t>(range.t * range.original_length)),
+          number(std::clamp<index_t>(4'000'000 / count, 20, 20'000)),  // for good means within seconds
+          bins(std::clamp<index_t>(number * count / 100, 1, last)),    // of 100 positions each, or more
+          sums(static_cast<std::size_t>(count)),
+          in_bin(static_cast<std::size_t>(bins)) {
+        std::mt19937_64 generator(20240116);
+        for (index_t i = 0; i < number; ++i) add(sorted_random_positions(generator, range));
+    }
+
+    void add(const std::vector<double>& positions) {
+        right_count = right_count && static_cast<index_t>(positions.size()) == count;
+        increasing = increasing && std::ranges::adjacent_find(positions, std::greater_equal<>{}) == positions.end();
+        for (std::size_t r = 0; r < std::min(positions.size(), sums.size()); ++r) {
+            const double x = positions[r];
+            const bool is_inside = x >= 1.0 && x <= static_cast<double>(last) && x == std::floor(x);
+            inside = inside && is_inside;
+            sums[r] += x;
+            if (is_inside) in_bin[static_cast<std::size_t>((static_cast<index_t>(x) - 1) * bins / last)] += 1.0;
+        }
+    }
+
+    /// Integers x of 1 ... last with (x-1) * bins / last == bin.
+    index_t bin_size(index_t bin) const {
+        const auto begin = [&](index_t b) { return (b * last + bins - 1) / bins; };
+        return begin(bin + 1) - begin(bin);
+    }
+
+    index_t count, last, number, bins;
+    std::vector<double> sums, in_bin;
+    bool right_count = true, increasing = true, inside = true;
+};
+
+/// How far off something is, in its standard deviations.
+double deviation(double off, double variance) {
+    return variance > 0.0 ? std::abs(off) / std::sqrt(variance) : std::abs(off);
+}
+
+void check_random_positions(const value& one_case, report& result) {
+    const index_t n = one_case["train_length"].size(), last = one_case["range_last"].size();
+    if (one_case["range_first"].number() != 1.0) throw unsupported("cordage draws from 1 on");
+    if (last < n) throw malformed(one_case.where() + ".range_last must be >= train_length");
+    if (last > 10'000'000) throw unsupported("too many positions to draw them often");
+    const value mean = one_case["sorted_mean"];
+    if (mean["N"].integer() != last || mean["n"].integer() != n) {
+        throw malformed(mean.where() + " must have N = range_last and n = train_length");
+    }
+
+    const draws drawn({.train_length = n, .original_length = static_cast<double>(last), .t = 1.0});
+    result.require("exactly train_length positions", drawn.right_count);
+    result.require("strictly increasing", drawn.increasing);
+    result.require("integers of 1 ... range_last", drawn.inside);
+
+    // The r-th of n sorted draws from 1 ... N has variance r (n-r+1) (N+1) (N-n) / ((n+1)^2 (n+2)).
+    const auto size = static_cast<double>(n), range = static_cast<double>(last);
+    const auto number = static_cast<double>(drawn.number);
+    const auto ranks = mean["r"].items();
+    const auto means = mean["mean"].numbers(static_cast<index_t>(ranks.size()));
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        const auto r = static_cast<double>(ranks[i].size());
+        if (r > size) throw malformed(ranks[i].where() + " must be <= n");
+        const double variance = r * (size - r + 1.0) * (range + 1.0) * (range - size) /
+                                ((size + 1.0) * (size + 1.0) * (size + 2.0) * number);
+        const double got = drawn.sums[static_cast<std::size_t>(r) - 1] / number;
+        result.error(ranks[i].where() + " mean", deviation(got - means[i], variance), deviations);
+    }
+
+    // Every integer equally likely: of m integers each draw takes a hypergeometric number, n m/N on average.
+    for (index_t bin = 0; bin < drawn.bins; ++bin) {
+        const double share = static_cast<double>(drawn.bin_size(bin)) / range;
+        const double variance = number * size * share * (1.0 - share) * (range - size) / std::max(1.0, range - 1.0);
+        const double off = drawn.in_bin[static_cast<std::size_t>(bin)] - number * size * share;
+        result.error(message("every integer equally likely, bin ", bin), deviation(off, variance), deviations);
+    }
+
+    std::mt19937_64 generator(1);
+    const auto all = sorted_random_positions(generator, {n, static_cast<double>(n), 1.0});
+    bool identity = static_cast<index_t>(all.size()) == n;
+    for (std::size_t i = 0; identity && i < all.size(); ++i) identity = all[i] == static_cast<double>(i + 1);
+    result.require("the identity when train_length = range_last", identity);
+}
+
+}  // namespace
+
+std::span<const kind> baselines_kinds() {
+    static constexpr kind kinds[] = {
+        {"log_scaling", check_log_scaling},
+        {"t_selection", check_t_selection},
+        {"uniform_positions", check_uniform_positions},
+        {"random_positions_properties", check_random_positions},
+        {.name = "alibi_slopes"},
+        {.name = "alibi_bias"},
+        {.name = "xpos"},
+        {.name = "deepseek_softmax_scale"},
+        {.name = "mrope"},
+        {.name = "axial_2d"},
+    };
+    return kinds;
+}
+
+}  // namespace conformance

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// policies.json: alpha(t) of the closed-form policies.
+//
+// Relative tolerances are 1e-13. The log of alpha and its derivative are compared relative to the largest entry of
+// their table, since where a ramp begins alpha is 1 but for a rounding and its log has no digits left.
+#include <algorithm>
+
+#include "cordage/basis/basis.hpp"
+#include "cordage/scaling/any_policy.hpp"
+#include "cordage/scaling/base_change.hpp"
+#include "cordage/scaling/by_parts.hpp"
+#include "cordage/scaling/linear.hpp"
+#include "cordage/scaling/ntk_aware.hpp"
+#include "cordage/scaling/yarn.hpp"
+#include "cordage/schedule/dynamic.hpp"
+#include "kinds.hpp"
+
+namespace conformance {
+namespace {
+
+using namespace cordage;
+
+constexpr double relative = 1e-13;
+
+/// A policy of the file as cordage has it. Dynamic NTK is ntk_aware at the t of the schedule `dynamic`, which grows
+/// `dynamic_factor` times as fast; the others are at their own t.
+struct known_policy {
+    any_policy policy;
+    double dynamic_factor = 1.0;
+};
+
+known_policy policy_named(const std::string& name, const value& params) {
+    if (name == "pi") return {linear{}};
+    if (name == "ntk_aware") return {ntk_aware{}};
+    if (name == "base_change_constant") return {base_change{params["multiplier"].number()}};
+    if (name == "base_change_power") {
+        return {base_change_power{params["multiplier_at_t_ref"].number(), params["t_ref"].number()}};
+    }
+    if (name == "yarn_by_parts") {
+        return {yarn{params["beta_fast"].number(), params["beta_slow"].number(), params["truncate"].flag()}};
+    }
+    if (name == "llama3") return {by_parts{params["low_freq_factor"].number(), params["high_freq_factor"].number()}};
+    if (name == "dynamic_ntk") return {ntk_aware{}, params["factor"].number()};
+    throw unsupported("cordage has no policy '" + name + "'");
+}
+
+double largest(const std::vector<double>& entries) {
+    double found = 0.0;
+    for (const double x : entries) found = std::max(found, std::abs(x));
+    return found;
+}
+
+void check_share(const value& one_case, const rope_config& config, report& result) {
+    const auto expected = one_case["interpolated_share"].numbers(config.pairs());
+    const value params = one_case["params"];
+    std::vector<double> got;
+    for (index_t pair = 0; pair < config.pairs(); ++pair) {
+        if (one_case["policy"].text() == "llama3") {
+            const by_parts policy{params["low_freq_factor"].number(), params["high_freq_factor"].number()};
+            got.push_back(policy.share(config, pair).r);
+        } else {
+            const yarn policy{params["beta_fast"].number(), params["beta_slow"].number(), params["truncate"].flag()};
+            got.push_back(policy.share(config, pair).r);
+        }
+    }
+    result.near("interpolated_share", got, expected, relative);
+}
+
+void alpha_table(const value& one_case, report& result) {
+    const value params = one_case["params"];
+    const auto [policy, dynamic_factor] = policy_named(one_case["policy"].text(), params);
+    const index_t rotary_dim = one_case["rotary_dim"].size();
+    const char* length_field = "original_max_position_embeddings";
+    const rope_config config{.head_dim = rotary_dim,
+                             .rotary_dim = rotary_dim,
+                             .theta_base = one_case["rope_theta"].number(),
+                             .original_length = params.has(length_field) ? params[length_field].number() : 4096.0};
+    validate(policy, config);
+    const auto theta = one_case["theta"].numbers(config.pairs());
+    if (one_case.has("interpolated_share")) check_share(one_case, config, result);
+
+    std::vector<double> got(theta.size());
+    for (index_t pair = 0; pair < config.pairs(); ++pair) got[static_cast<std::size_t>(pair)] = config.inv_freq(pair);
+    result.near_relative("theta", got, theta, relative);
+
+    for (const value& table : one_case["tables"].items()) {
+        const double t = ratio_at(dynamic{dynamic_factor}, config, table["t"].number() * config.original_length);
+        const auto alpha = table["alpha"].numbers(config.pairs());
+        const auto log_alphas = table["log_alpha"].numbers(config.pairs());
+        const auto rates = table["dlog_alpha_dt"].numbers(config.pairs());
+
+        log_alpha(policy, config, t, got);
+        result.near(table.where() + ".log_alpha", got, log_alphas, relative * std::max(largest(log_alphas), 1e-3));
+        for (double& x : got) x = std::exp(x);
+        result.near_relative(table.where() + ".alpha", got, alpha, relative);
+        log_alpha_rate(policy, config, t, got);
+        for (double& x : got) x *= dynamic_factor;
+        result.near(table.where() + ".dlog_alpha_dt", got, rates, relative * largest(rates));
+
+        const basis b = make_basis(config, policy, t);
+        for (std::size_t pair = 0; pair < got.size(); ++pair) got[pair] = alpha[pair] * theta[pair];
+        result.near_relative(table.where() + " inv_freq", b.inv_freq(), got, relative);
+
+        const double factor = table.has("attention_factor") ? table["attention_factor"].number() : 1.0;
+        const double factor_rate = table.has("dattention_factor_dt") ? table["dattention_factor_dt"].number() : 0.0;
+        result.near(table.where() + ".attention_factor", attention_factor(policy, config, t), factor,
+                    relative * factor);
+        result.near(table.where() + ".dattention_factor_dt", dynamic_factor * attention_factor_rate(policy, config, t),
+                    factor_rate, relative * factor_rate);
+    }
+}
+
+}  // namespace
+
+std::span<const kind> policies_kinds() {
+    static constexpr kind kinds[] = {{"alpha_table", alpha_table}, {.name = "inv_freq"}};
+    return kinds;
+}
+
+}  // namespace conformance

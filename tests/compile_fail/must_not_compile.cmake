@@ -3,7 +3,7 @@
 set(ENV{LC_ALL} C)  # plain quotes in messages
 set(command "${compiler}" -std=c++20 -fsyntax-only)
 foreach(directory IN LISTS include)
-  list(APPEND command -isystem "${directory}")
+  list(APPEND command "-I${directory}")
 endforeach()
 
 execute_process(COMMAND ${command} "${source}" RESULT_VARIABLE result ERROR_VARIABLE output)

@@ -72,7 +72,7 @@ TEST_CASE("conformance: the golden kinds that pass are those of expected.txt, an
     std::istringstream lines(golden.lines);
     std::string found;
     for (std::string verdict, kind, rest; lines >> verdict >> kind && std::getline(lines, rest);) {
-        found += verdict + " " + kind + "\n";
+        found.append(verdict).append(" ").append(kind).append("\n");
     }
     std::ifstream file(fs::path(CORDAGE_GOLDEN_DIR).parent_path() / "conformance" / "expected.txt");
     std::ostringstream expected;

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Training and evaluation as the rest of the program sees them, free of libtorch.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "corpus.hpp"
+#include "methods.hpp"
+#include "settings.hpp"
+
+namespace demo {
+
+class decoder;  // model.hpp
+using shared_decoder = std::shared_ptr<const decoder>;
+
+/// Told the share of the work that is done, 0 ... 1.
+using progress_report = std::function<void(double share)>;
+
+/// What training leaves.
+struct trained {
+    shared_decoder model;
+    std::vector<double> policy_parameters;  ///< of method.policy
+};
+
+/// libtorch on one thread; every result is then the same from run to run.
+void use_one_thread();
+
+/// A model with random weights.
+shared_decoder new_decoder(const settings& s);
+
+/// Trains from `start`, which stays as it is.
+///
+/// @param replicas  threads that share a step's sequences; each has its own gradients, added in their order, so the
+///                  result depends on their number and not on the machine's cores
+trained train(const settings& s, const training_run& run, const method& how, const shared_decoder& start,
+              std::span<const token> text, int replicas, const progress_report& report);
+
+/// Measured on one length.
+struct score {
+    index_t ratio;           ///< length / L
+    index_t length;          ///< tokens of a window; windows do not overlap
+    double perplexity;       ///< over every token
+    double perplexity_last;  ///< over the last L tokens of each stretch of the longest length
+    double accuracy;         ///< share of tokens guessed right, 0 ... 1
+};
+
+/// Measures all lengths on the same tokens.
+std::vector<score> evaluate(const settings& s, const method& how, const trained& what, std::span<const token> text,
+                            const progress_report& report);
+
+void save(const decoder& model, const std::filesystem::path& file);
+shared_decoder load_decoder(const settings& s, const std::filesystem::path& file);
+
+}  // namespace demo

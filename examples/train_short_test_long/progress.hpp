@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Where the program is and how long it still takes: bars on a terminal, plain lines elsewhere.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace demo {
+
+class progress {
+ public:
+    /// @param stages  how many there will be
+    explicit progress(int stages);
+
+    /// Begins the next stage.
+    void stage(const std::string& title);
+
+    /// Prints a line that stays.
+    void line(const std::string& text);
+
+    /// The current stage's bar. @param seconds_left  of the whole program; negative: not known yet
+    void bar(double share, double seconds_left);
+
+    /// Takes the bar away.
+    void end_bar();
+
+ private:
+    bool terminal_;
+    int stages_, stage_ = 0;
+    std::string title_;
+    int shown_percent_ = -1;
+    std::chrono::steady_clock::time_point shown_at_;
+};
+
+/// Guesses the time left from the work that jobs have done, in any one unit.
+class work_clock {
+ public:
+    explicit work_clock(std::vector<double> work_of_jobs);
+    void set(std::size_t job, double share);
+    double seconds_left() const;
+
+    /// Share done of the jobs first ... last-1.
+    double share(std::size_t first, std::size_t last) const;
+
+ private:
+    std::vector<double> work_, share_;
+    std::chrono::steady_clock::time_point begin_;
+};
+
+/// "1:05"
+std::string minutes(double seconds);
+
+}  // namespace demo

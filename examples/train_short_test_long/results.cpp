@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Results as lines of text: a word, then numbers.
+#include "results.hpp"
+
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+namespace demo {
+
+void save(const result& r, const std::filesystem::path& file) {
+    std::ofstream out(file);
+    out.precision(17);
+    out << "run " << r.seconds << ' ' << r.steps << ' ' << r.train_length << '\n';
+    for (const score& s : r.scores) {
+        out << "score " << s.ratio << ' ' << s.length << ' ' << s.perplexity << ' ' << s.perplexity_last << ' '
+            << s.accuracy << '\n';
+    }
+    for (const double number : r.policy_parameters) out << "parameter " << number << '\n';
+    out << "end\n";
+    if (!out.flush()) throw std::runtime_error("demo: cannot write " + file.string());
+}
+
+result load_result(const std::filesystem::path& file) {
+    std::ifstream in(file);
+    result r;
+    std::string word;
+    while (in >> word && word != "end") {
+        if (word == "run") {
+            in >> r.seconds >> r.steps >> r.train_length;
+        } else if (word == "score") {
+            score& s = r.scores.emplace_back();
+            in >> s.ratio >> s.length >> s.perplexity >> s.perplexity_last >> s.accuracy;
+        } else if (word == "parameter") {
+            in >> r.policy_parameters.emplace_back();
+        }
+    }
+    if (word != "end") throw std::runtime_error("demo: cannot read the results in " + file.string());
+    return r;
+}
+
+}  // namespace demo

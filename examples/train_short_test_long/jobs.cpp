@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -26,6 +27,8 @@ std::string text_of(const std::filesystem::path& file) {
     text << in.rdbuf();
     return text.str();
 }
+
+constexpr double almost_done = 0.999;  // all that a process can say of itself: it may still be writing its files
 
 // One running process. Ends it when destroyed early.
 class process {
@@ -81,7 +84,7 @@ class process {
             unread_.erase(0, end + 1);
             std::string word;
             double share = 0.0;
-            if (line >> word >> share && word == "progress") report(index_, share);
+            if (line >> word >> share && word == "progress") report(index_, std::min(share, almost_done));
         }
         return true;
     }

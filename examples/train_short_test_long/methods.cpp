@@ -41,22 +41,22 @@ const position_sampler two_runs = [](generator& draw, const cordage::sampled_ran
     return cordage::two_contiguous_runs(draw, range);
 };
 
-method frozen(const std::string& name, any_learned_policy policy) {
+method frozen(const std::string& name, cordage::any_policy policy) {
     return {"frozen: " + name, std::move(policy), {}, 1.0, {}};
 }
 
-method frozen_learned(const settings& s, const std::string& name, any_learned_policy policy, double basis_rate,
+method frozen_learned(const settings& s, const std::string& name, cordage::any_policy policy, double basis_rate,
                       std::vector<std::string> compared_with) {
     const training_recipe recipe{false, 0, often_the_longest(s.t_train), true_positions, basis_rate};
     return {"frozen: " + name, std::move(policy), recipe, 1.0, std::move(compared_with)};
 }
 
-method tuned_longer(const settings& s, const std::string& name, any_learned_policy policy, double t) {
+method tuned_longer(const settings& s, const std::string& name, cordage::any_policy policy, double t) {
     const training_recipe recipe{true, 4 * s.train_length, always(t), true_positions};
     return {"tuned at 4L: " + name, std::move(policy), recipe, t, {}};
 }
 
-method tuned_short(const settings& s, const std::string& name, any_learned_policy policy, position_sampler positions,
+method tuned_short(const settings& s, const std::string& name, cordage::any_policy policy, position_sampler positions,
                    std::vector<std::string> compared_with) {
     const training_recipe recipe{true, s.train_length, uniform_ratio(s.t_train), std::move(positions), 1e-4};
     return {"tuned at L: " + name, std::move(policy), recipe, 1.0, std::move(compared_with)};

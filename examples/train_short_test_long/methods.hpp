@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "any_learned_policy.hpp"
 #include "batches.hpp"
 #include "cordage/positions/sampler.hpp"
+#include "cordage/scaling/any_policy.hpp"
 #include "settings.hpp"
 
 namespace demo {
@@ -32,7 +32,7 @@ struct training_recipe {
 /// One row of the table.
 struct method {
     std::string name;
-    any_learned_policy policy;
+    cordage::any_policy policy;
     std::optional<training_recipe> training;  ///< nothing: evaluated as pretrained
     double t_min = 1.0;                       ///< evaluated at t = max(t_min, length / L)
     std::vector<std::string> compared_with;   ///< the rows whose difference to this one the report spells out

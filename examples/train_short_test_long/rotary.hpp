@@ -4,8 +4,8 @@
 
 #include <ATen/ATen.h>
 
-#include "any_learned_policy.hpp"
 #include "cordage/host/aten.hpp"
+#include "cordage/scaling/any_policy.hpp"
 
 namespace demo {
 
@@ -17,7 +17,7 @@ struct rotary {
 };
 
 /// The basis of a policy at t, differentiable in its parameters.
-inline rotary rotary_at(const cordage::rope_config& config, const any_learned_policy& policy,
+inline rotary rotary_at(const cordage::rope_config& config, const cordage::any_policy& policy,
                         const at::Tensor& policy_parameters, double t, const at::Tensor& position_ids) {
     return {position_ids, cordage::aten::inv_freq_of(policy, config, policy_parameters, t),
             policy.attention_factor(config, t)};

@@ -2,6 +2,7 @@
 #include "cordage/scaling/any_policy.hpp"
 
 #include "cordage/scaling/by_parts.hpp"
+#include "cordage/scaling/learned_table.hpp"
 #include "cordage/scaling/ntk_aware.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "scaling/derivatives.hpp"
@@ -46,4 +47,38 @@ TEST_CASE("scaling/any_policy: policies chosen at run time share one list") {
 TEST_CASE("scaling/any_policy: it checks the settings of what it holds") {
     CHECK_THROWS_AS(validate(any_policy(by_parts{4.0, 1.0}), llama2()), value_error);
     CHECK_NOTHROW(validate(any_policy(ntk_aware{}), llama2()));
+}
+
+TEST_CASE("scaling/any_policy: a learned policy keeps its parameters and their gradient") {
+    const learned_table<> table(llama2(), {2, 4});
+    const any_policy held(table);
+    CHECK(held.parameters() == table.parameters());
+
+    std::vector<double> numbers(held.parameters().size());
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = 1e-3 * static_cast<double>(i);
+    const any_policy moved = held.with_parameters(numbers);
+    CHECK(moved.parameters() == numbers);
+    CHECK(held.parameters() == table.parameters());
+
+    std::vector<double> direct(64), through(64);
+    log_alpha(table.with_parameters(numbers), llama2(), 3.0, direct);
+    log_alpha(moved, llama2(), 3.0, through);
+    CHECK(direct == through);
+
+    const std::vector<double> grad(64, 1.0);
+    std::vector<double> grad_direct(numbers.size()), grad_through(numbers.size());
+    table.log_alpha_vjp(llama2(), 3.0, grad, grad_direct);
+    held.log_alpha_vjp(llama2(), 3.0, grad, grad_through);
+    CHECK(grad_direct == grad_through);
+    CHECK(grad_direct != std::vector<double>(numbers.size()));
+}
+
+TEST_CASE("scaling/any_policy: a closed form has no parameters and takes none") {
+    const any_policy held(ntk_aware{});
+    std::vector<double> one(1), none;
+    const std::vector<double> grad(64, 1.0);
+    CHECK(held.parameters().empty());
+    CHECK_NOTHROW(held.with_parameters(none).log_alpha_vjp(llama2(), 2.0, grad, none));
+    CHECK_THROWS_AS(held.with_parameters(one), shape_error);
+    CHECK_THROWS_AS(held.log_alpha_vjp(llama2(), 2.0, grad, one), shape_error);
 }

@@ -4,14 +4,17 @@
 
 #include <concepts>
 #include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
+#include "cordage/core/error.hpp"
 #include "cordage/scaling/policy.hpp"
 
 namespace cordage {
 
 /// Holds any scaling policy, a researcher's own included, as one value type that is a scaling policy itself. Copies
-/// share the policy, which nobody can change any more.
+/// share the policy, which nobody can change any more. A learned policy stays one; any other has no parameters.
 class any_policy {
  public:
     template <scaling_policy Policy>
@@ -26,6 +29,17 @@ class any_policy {
     double attention_factor_rate(const rope_config& c, double t) const { return policy_->attention_factor_rate(c, t); }
     void validate(const rope_config& c) const { policy_->validate(c); }
 
+    std::vector<double> parameters() const { return policy_->parameters(); }
+
+    /// @throws shape_error for a number of them that is not parameters().size()
+    any_policy with_parameters(std::span<const double> numbers) const {
+        return any_policy(policy_->with_parameters(numbers));
+    }
+    void log_alpha_vjp(const rope_config& c, double t, std::span<const double> grad_log_alpha,
+                       std::span<double> grad_parameters) const {
+        policy_->log_alpha_vjp(c, t, grad_log_alpha, grad_parameters);
+    }
+
  private:
     struct interface {
         virtual ~interface() = default;
@@ -34,6 +48,9 @@ class any_policy {
         virtual double attention_factor(const rope_config&, double) const = 0;
         virtual double attention_factor_rate(const rope_config&, double) const = 0;
         virtual void validate(const rope_config&) const = 0;
+        virtual std::vector<double> parameters() const = 0;
+        virtual std::shared_ptr<const interface> with_parameters(std::span<const double>) const = 0;
+        virtual void log_alpha_vjp(const rope_config&, double, std::span<const double>, std::span<double>) const = 0;
     };
 
     template <class Policy>
@@ -52,11 +69,40 @@ class any_policy {
             return cordage::attention_factor_rate(policy, c, t);
         }
         void validate(const rope_config& c) const override { cordage::validate(policy, c); }
+        std::vector<double> parameters() const override {
+            if constexpr (learned_policy<Policy>) {
+                return policy.parameters();
+            } else {
+                return {};
+            }
+        }
+        std::shared_ptr<const interface> with_parameters(std::span<const double> numbers) const override {
+            if constexpr (learned_policy<Policy>) {
+                return std::make_shared<const holder>(policy.with_parameters(numbers));
+            } else {
+                expect_none(numbers.size());
+                return std::make_shared<const holder>(policy);
+            }
+        }
+        void log_alpha_vjp(const rope_config& c, double t, std::span<const double> grad_log_alpha,
+                           std::span<double> grad_parameters) const override {
+            if constexpr (learned_policy<Policy>) {
+                policy.log_alpha_vjp(c, t, grad_log_alpha, grad_parameters);
+            } else {
+                expect_none(grad_parameters.size());
+            }
+        }
+        static void expect_none(std::size_t size) {
+            if (size != 0)
+                throw shape_error(message("any_policy: parameters size ", size, " must be 0 for this policy"));
+        }
         Policy policy;
     };
 
+    explicit any_policy(std::shared_ptr<const interface> policy) : policy_(std::move(policy)) {}
+
     std::shared_ptr<const interface> policy_;
 };
-static_assert(scaling_policy<any_policy> && has_attention_factor<any_policy>);
+static_assert(learned_policy<any_policy> && has_attention_factor<any_policy>);
 
 }  // namespace cordage

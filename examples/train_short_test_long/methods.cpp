@@ -56,7 +56,7 @@ method tuned_longer(const settings& s, const std::string& name, cordage::any_pol
     return {"tuned at 4L: " + name, std::move(policy), recipe, t, {}};
 }
 
-// Chosen on the dev text from 0, 1e-5, 3e-5 and 1e-4: larger ones serve the training positions and lose long texts.
+// Chosen on the dev text from 0, 1e-5 and 3e-5: larger ones serve the training positions and lose long texts.
 constexpr double basis_rate_beside_weights = 1e-5;
 
 method tuned_short(const settings& s, const std::string& name, cordage::any_policy policy, position_sampler positions,

@@ -13,22 +13,27 @@
 
 namespace cordage {
 
-/// Gives m*cos and m*sin of the angle of every (row, token, pair), m the attention factor, in float or double.
+/// Gives m*cos and m*sin of the angle of every (row, token, pair), m the row's attention factor, in float or double.
 template <class S>
 concept angle_source = requires(const S& s, index_t i) {
     { s.batch() } -> std::same_as<index_t>;  // rows; 1 serves any batch
     { s.tokens() } -> std::same_as<index_t>;
     { s.pairs() } -> std::same_as<index_t>;
-    { s.attention_factor() } -> std::same_as<double>;
+    { s.attention_factor(i) } -> std::same_as<double>;  // of a row
     { s.template at<float>(i, i, i) } -> std::same_as<cos_sin<float>>;
     { s.template at<double>(i, i, i) } -> std::same_as<cos_sin<double>>;
 };
 
-/// A source that also knows the positions and frequencies behind its angles, so that gradients can flow to them.
+/// A source that also knows the positions and frequencies behind its angles, so that gradients can flow to them:
+///
+///   angle(row, token, pair) = position(row, token, axis(pair)) * inv_freq(row)[pair]
 template <class S>
 concept differentiable_angle_source = angle_source<S> && requires(const S& s, index_t i) {
-    { s.position(i, i) } -> std::same_as<double>;
-    { s.inv_freq() } -> std::same_as<std::span<const double>>;
+    { s.axes() } -> std::same_as<index_t>;  // numbers that make a position; 1 for text
+    { s.axis(i) } -> std::same_as<index_t>;  // the one that turns a pair
+    { s.position(i, i, i) } -> std::same_as<double>;  // of (row, token, axis)
+    { s.bases() } -> std::same_as<index_t>;  // 1, or batch() where every row has its own
+    { s.inv_freq(i) } -> std::same_as<std::span<const double>>;  // of a row
 };
 
 namespace angle_detail {
@@ -52,9 +57,14 @@ class basis_and_positions {
     index_t batch() const noexcept { return position_ids_.batch; }
     index_t tokens() const noexcept { return position_ids_.tokens; }
     index_t pairs() const noexcept { return basis_->pairs(); }
-    double attention_factor() const noexcept { return basis_->attention_factor(); }
-    std::span<const double> inv_freq() const noexcept { return basis_->inv_freq(); }
-    double position(index_t row, index_t token) const noexcept { return static_cast<double>(position_id(row, token)); }
+    double attention_factor(index_t = 0) const noexcept { return basis_->attention_factor(); }
+    std::span<const double> inv_freq(index_t = 0) const noexcept { return basis_->inv_freq(); }
+    static constexpr index_t bases() noexcept { return 1; }
+    static constexpr index_t axes() noexcept { return 1; }
+    static constexpr index_t axis(index_t) noexcept { return 0; }
+    double position(index_t row, index_t token, index_t = 0) const noexcept {
+        return static_cast<double>(position_id(row, token));
+    }
     P position_id(index_t row, index_t token) const noexcept {
         return position_ids_.at(position_ids_.batch == 1 ? 0 : row, token);
     }

@@ -18,11 +18,14 @@ struct cos_sin_view {
     index_t token_count = 0;
     index_t pair_count = 0;
     double carried_attention_factor = 1.0;  ///< the factor that cos and sin already carry
+    const double* row_attention_factors = nullptr;  ///< [rows], read instead where rows carry factors of their own
 
     index_t batch() const noexcept { return rows; }
     index_t tokens() const noexcept { return token_count; }
     index_t pairs() const noexcept { return pair_count; }
-    double attention_factor() const noexcept { return carried_attention_factor; }
+    double attention_factor(index_t row = 0) const noexcept {
+        return row_attention_factors == nullptr ? carried_attention_factor : row_attention_factors[rows == 1 ? 0 : row];
+    }
 
     template <class To>
     cos_sin<To> at(index_t row, index_t token, index_t pair) const noexcept {
@@ -47,9 +50,9 @@ class cos_sin_table {
         : rows_(angles.batch()),
           tokens_(angles.tokens()),
           pairs_(angles.pairs()),
-          attention_factor_(angles.attention_factor()),
           cos_(static_cast<std::size_t>(rows_ * tokens_ * pairs_)),
           sin_(cos_.size()) {
+        for (index_t row = 0; row < rows_; ++row) attention_factors_.push_back(angles.attention_factor(row));
         for_each_range(how, rows_ * tokens_, 64, [&](index_t begin, index_t end) noexcept {
             for (index_t i = begin; i < end; ++i) {
                 for (index_t pair = 0; pair < pairs_; ++pair) {
@@ -63,13 +66,13 @@ class cos_sin_table {
 
     /// Valid while the table lives.
     cos_sin_view<T> view() const noexcept {
-        return {cos_.data(), sin_.data(), rows_, tokens_, pairs_, attention_factor_};
+        return {cos_.data(), sin_.data(), rows_, tokens_, pairs_, attention_factors_[0], attention_factors_.data()};
     }
 
  private:
     index_t rows_, tokens_, pairs_;
-    double attention_factor_;
     std::vector<T> cos_, sin_;
+    std::vector<double> attention_factors_;  // one a row
 };
 
 }  // namespace cordage

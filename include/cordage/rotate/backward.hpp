@@ -11,9 +11,9 @@ namespace cordage {
 
 /// The gradients beyond grad_x that a backward pass adds to. Leave out what is not wanted.
 struct rotation_gradients {
-    std::span<double> inv_freq = {};      ///< dL/dinv_freq, [rotary_dim/2], added to
-    std::span<double> position_ids = {};  ///< dL/dposition, [batch, tokens] dense, added to
-    double* attention_factor = nullptr;   ///< dL/dm, added to
+    std::span<double> inv_freq = {};      ///< dL/dinv_freq, [bases, rotary_dim/2] dense, added to
+    std::span<double> position_ids = {};  ///< dL/dposition, [axes, batch, tokens] dense, added to
+    double* attention_factor = nullptr;   ///< dL/dm, [bases], added to
 };
 
 /// grad_x = m R(-a) grad_y, the transpose of rotate_forward; arguments and errors as rotate_forward's. In place
@@ -33,10 +33,28 @@ requires(std::same_as<More, operand<T>>&&...) void rotate_backward(const Source&
 
 namespace rotate_detail {
 
-// Tokens are cut into at most this many chunks, each with its own partial sums, whoever runs them: so the sums are
-// added in one order and have the same bits whatever the number of threads.
+// Tokens are cut into at most this many chunks, or one a basis where those are more, each with its own partial sums,
+// whoever runs them: so the sums are added in one order and have the same bits whatever the number of threads.
 inline constexpr index_t most_chunks = 64;
 inline constexpr index_t smallest_chunk = 32;
+
+// The chunks of `tokens` tokens of the batch, of which equal shares belong to each basis. A chunk has one basis.
+struct chunks_of_tokens {
+    index_t share, length, per_basis, count;
+
+    chunks_of_tokens(index_t tokens, index_t bases)
+        : share(tokens / bases),
+          length(std::max(smallest_chunk, rounded_up(share, std::max<index_t>(most_chunks / bases, 1)))),
+          per_basis(rounded_up(share, length)),
+          count(per_basis * bases) {}
+
+    index_t basis(index_t chunk) const noexcept { return chunk / per_basis; }
+    index_t begin(index_t chunk) const noexcept { return basis(chunk) * share + chunk % per_basis * length; }
+    index_t end(index_t chunk) const noexcept { return std::min(begin(chunk) + length, (basis(chunk) + 1) * share); }
+
+ private:
+    static index_t rounded_up(index_t a, index_t b) noexcept { return (a + b - 1) / b; }
+};
 
 template <angle_source Source, class T>
 void check_gradients(const rotation_gradients& grads, const Source& angles, const backward_operand<T>& o) {
@@ -44,13 +62,15 @@ void check_gradients(const rotation_gradients& grads, const Source& angles, cons
     const auto wrong = [](std::span<double> given, index_t wanted) {
         return !given.empty() && static_cast<index_t>(given.size()) != wanted;
     };
-    if (wrong(grads.inv_freq, angles.pairs())) {
+    const index_t bases = angles.bases(), axes = angles.axes();
+    if (wrong(grads.inv_freq, bases * angles.pairs())) {
         throw shape_error(message("rotate_backward: grads.inv_freq has ", grads.inv_freq.size(),
-                                  " entries, must have rotary_dim/2 = ", angles.pairs()));
+                                  " entries, must have ", bases == 1 ? "" : "batch*", "rotary_dim/2 = ",
+                                  bases * angles.pairs()));
     }
-    if (wrong(grads.position_ids, tokens)) {
+    if (wrong(grads.position_ids, axes * tokens)) {
         throw shape_error(message("rotate_backward: grads.position_ids has ", grads.position_ids.size(),
-                                  " entries, must have batch*tokens = ", tokens));
+                                  " entries, must have ", axes == 1 ? "" : "axes*", "batch*tokens = ", axes * tokens));
     }
 }
 
@@ -60,18 +80,19 @@ void check_gradients(const rotation_gradients& grads, const Source& angles, cons
 ///
 ///   dL/da           = grad_y1 y0 - grad_y0 y1
 ///   dL/dinv_freq_i += sum over tokens and heads of position * dL/da_i
-///   dL/dposition   += sum over pairs and heads of inv_freq_i * dL/da_i
+///   dL/dposition   += sum over pairs and heads of inv_freq_i * dL/da_i, for each axis over the pairs it turns
 ///   dL/dm          += sum of grad_y . y / m over the rotated lanes
 ///
 ///   rotate_backward<half_split>(angles, {.inv_freq = grad}, grad_through(grad_q, q, grad_q), grad_through(...));
 ///
-/// @param angles    a source that knows its positions: exact_angles or float32_angles
-/// @param grads     added to, never set; what is left empty is not computed
+/// @param angles    a source that knows its positions: exact_angles, float32_angles, axis_angles, or row_angles of these
+/// @param grads     added to, never set; what is left empty is not computed. One basis and one axis but for row_angles,
+///                  which has a basis a row (bases = batch), and axis_angles
 /// @param operands  y is what rotate_forward wrote; grad_x may be grad_y or y itself, must not partly overlap them
 /// Sums over tokens in double (over one token's heads too, but a vector backend does those of an fp32 tensor in fp32)
 /// and in a fixed order: the same bits whatever the number of threads. A 16-bit y is rounded, which brings its relative
-/// rounding (2^-9 for bfloat16) of each |grad_y y| into the sums. Allocates the partial sums, at most 64 * rotary_dim/2
-/// doubles, when inv_freq or attention_factor is wanted.
+/// rounding (2^-9 for bfloat16) of each |grad_y y| into the sums. Allocates the partial sums, at most max(64, bases) *
+/// rotary_dim/2 doubles, when inv_freq or attention_factor is wanted.
 template <pairing Pairing, class Backend = backend::fastest, executor Executor, differentiable_angle_source Source,
           element T, class... More>
 requires(std::same_as<More, backward_operand<T>>&&...) void rotate_backward(const Executor& how, const Source& angles,
@@ -85,27 +106,30 @@ requires(std::same_as<More, backward_operand<T>>&&...) void rotate_backward(cons
     check_gradients(grads, angles, first);
 
     const index_t tokens = first.y.shape.batch * first.y.shape.tokens;
-    const index_t chunk = std::max(smallest_chunk, (tokens + most_chunks - 1) / most_chunks);
-    const index_t chunks = (tokens + chunk - 1) / chunk;
+    const chunks_of_tokens chunks(tokens, angles.bases());
     const index_t pairs = angles.pairs();
-    std::vector<double> partial_inv_freq(grads.inv_freq.empty() ? 0 : static_cast<std::size_t>(chunks * pairs));
-    std::vector<double> partial_factor(grads.attention_factor == nullptr ? 0 : static_cast<std::size_t>(chunks));
+    std::vector<double> partial_inv_freq(grads.inv_freq.empty() ? 0 : static_cast<std::size_t>(chunks.count * pairs));
+    std::vector<double> partial_factor(grads.attention_factor == nullptr ? 0 : static_cast<std::size_t>(chunks.count));
 
-    for_each_range(how, chunks, 2, [&](index_t begin, index_t end) noexcept {
+    for_each_range(how, chunks.count, 2, [&](index_t begin, index_t end) noexcept {
         for (index_t c = begin; c < end; ++c) {
             backend::angle_gradients mine;
             if (!partial_inv_freq.empty()) mine.inv_freq = partial_inv_freq.data() + c * pairs;
             if (!partial_factor.empty()) mine.attention_factor = partial_factor.data() + c;
             if (!grads.position_ids.empty()) mine.position = grads.position_ids.data();
-            backend::backward_range<Pairing>(Backend{}, angles, operands, mine, c * chunk,
-                                             std::min(tokens, (c + 1) * chunk));
+            mine.axis_stride = tokens;
+            backend::backward_range<Pairing>(Backend{}, angles, operands, mine, chunks.begin(c), chunks.end(c));
         }
     });
 
-    for (std::size_t i = 0; i < partial_inv_freq.size(); ++i) {
-        grads.inv_freq[i % static_cast<std::size_t>(pairs)] += partial_inv_freq[i];
+    for (index_t c = 0; c < chunks.count; ++c) {
+        const index_t basis = chunks.basis(c);
+        for (index_t pair = 0; !partial_inv_freq.empty() && pair < pairs; ++pair) {
+            grads.inv_freq[static_cast<std::size_t>(basis * pairs + pair)] +=
+                partial_inv_freq[static_cast<std::size_t>(c * pairs + pair)];
+        }
+        if (!partial_factor.empty()) grads.attention_factor[basis] += partial_factor[static_cast<std::size_t>(c)];
     }
-    for (const double part : partial_factor) *grads.attention_factor += part;
 }
 template <pairing Pairing, class Backend = backend::fastest, differentiable_angle_source Source, element T,
           class... More>

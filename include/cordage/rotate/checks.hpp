@@ -66,9 +66,10 @@ void check_table(const char* who, const Table& table) {
     if ((table.cos_data == nullptr || table.sin_data == nullptr) && table.token_count > 0) {
         throw shape_error(message(who, ": table's cos_data and sin_data must not be nullptr"));
     }
-    if (!is_finite(table.carried_attention_factor) || table.carried_attention_factor == 0.0) {
-        throw value_error(message(who, ": table's carried_attention_factor ", table.carried_attention_factor,
-                                  " must be finite and not 0"));
+    for (index_t row = 0; row < (table.row_attention_factors == nullptr ? 1 : table.rows); ++row) {
+        if (const double m = table.attention_factor(row); !is_finite(m) || m == 0.0) {
+            throw value_error(message(who, ": table's carried_attention_factor ", m, " must be finite and not 0"));
+        }
     }
 }
 

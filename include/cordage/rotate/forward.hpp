@@ -37,7 +37,7 @@ void rotate(const char* who, const Executor& how, const Source& angles, std::spa
 ///
 /// @tparam Pairing  half_split or interleaved: which lanes form a pair. No default; the wrong one fails silently
 /// @param how       (optional, first) who runs it: serial, threads{n} or parallel_for{loop, n}
-/// @param angles    exact_angles, float32_angles or a cos_sin_view, of [1 or batch, tokens]
+/// @param angles    exact_angles, float32_angles, axis_angles, row_angles or a cos_sin_view, of [1 or batch, tokens]
 /// @param operands  one or more tensors [batch, tokens, heads, head_dim] of one type: q and k, with their own heads;
 ///                  y may be x itself, must not partly overlap it, and no operand may touch another's y
 /// @throws shape_error  naming the shapes, before anything is written

@@ -14,14 +14,15 @@ namespace cordage::backend {
 /// Where one range of tokens adds its share of the gradients. A null data pointer means: not wanted.
 struct angle_gradients {
     double* inv_freq = nullptr;          ///< [pairs]
-    double* position = nullptr;          ///< [batch, tokens] dense, each token written by one range only
+    double* position = nullptr;          ///< [axes, batch, tokens] dense, each token written by one range only
+    index_t axis_stride = 0;             ///< batch * tokens, from one axis of `position` to the next
     double* attention_factor = nullptr;  ///< one number
 };
 
-/// One pass over grad_y and y of the tokens [begin, end):
+/// One pass over grad_y and y of the tokens [begin, end), which share one basis:
 ///
 ///   grad_x = m R(-phi) grad_y                 dL/dphi = grad_y1 y0 - grad_y0 y1
-///   dL/dtheta_i += position * sum over heads dL/dphi_i        dL/dposition += sum_i theta_i dL/dphi_i
+///   dL/dtheta_i += position * sum over heads dL/dphi_i        dL/dposition += sum_i theta_i dL/dphi_i, i of its axis
 ///   dL/dm       += sum grad_y . y / m
 ///
 /// Products in compute_of<T>, sums over heads, pairs and tokens in double. Checked by the caller.
@@ -34,8 +35,17 @@ void backward_range(scalar, const Source& angles, std::span<const backward_opera
     double sum_over_m = 0.0;
     for (index_t i = begin; i < end; ++i) {
         const index_t row = i / tokens, token = i % tokens;
-        double grad_position = 0.0;
+        index_t axis = 0;
+        double grad_position = 0.0;  // of the neighbouring pairs so far that this axis turns
+        const auto add_grad_position = [&] {
+            if (grads.position) grads.position[axis * grads.axis_stride + i] += grad_position;
+            grad_position = 0.0;
+        };
         for (index_t pair = 0; pair < pairs; ++pair) {
+            if (angles.axis(pair) != axis) {
+                add_grad_position();
+                axis = angles.axis(pair);
+            }
             const auto at = angles.template at<real>(row, token, pair);
             const index_t lane0 = Pairing::first(pair, pairs), lane1 = Pairing::second(pair, pairs);
             double grad_angle = 0.0;
@@ -53,10 +63,10 @@ void backward_range(scalar, const Source& angles, std::span<const backward_opera
                                   static_cast<double>(g1) * static_cast<double>(y1);
                 }
             }
-            if (grads.inv_freq) grads.inv_freq[pair] += angles.position(row, token) * grad_angle;
-            grad_position += angles.inv_freq()[static_cast<std::size_t>(pair)] * grad_angle;
+            if (grads.inv_freq) grads.inv_freq[pair] += angles.position(row, token, axis) * grad_angle;
+            grad_position += angles.inv_freq(row)[static_cast<std::size_t>(pair)] * grad_angle;
         }
-        if (grads.position) grads.position[i] += grad_position;
+        add_grad_position();
         for (const backward_operand<T>& o : operands) {
             for (index_t h = 0; h < o.y.shape.heads; ++h) {
                 const T* gy = o.grad_y.head(row, token, h);
@@ -66,7 +76,9 @@ void backward_range(scalar, const Source& angles, std::span<const backward_opera
             }
         }
     }
-    if (grads.attention_factor) *grads.attention_factor += sum_over_m / angles.attention_factor();
+    if (grads.attention_factor && begin < end) {
+        *grads.attention_factor += sum_over_m / angles.attention_factor(begin / tokens);
+    }
 }
 
 }  // namespace cordage::backend

@@ -24,9 +24,9 @@ void rotate_range(scalar, const Source& angles, std::span<const operand<T>> oper
     using real = compute_of<T>;
     using traits = element_traits<T>;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
-    const auto factor = static_cast<real>(Direction::extra_factor(angles.attention_factor()));
     for (index_t i = begin; i < end; ++i) {
         const index_t row = i / tokens, token = i % tokens;
+        const auto factor = static_cast<real>(Direction::extra_factor(angles.attention_factor(row)));
         for (index_t pair = 0; pair < pairs; ++pair) {
             const auto at = Direction::turn(angles.template at<real>(row, token, pair));
             const real c = at.cos * factor, s = at.sin * factor;

@@ -7,7 +7,9 @@
 #include <type_traits>
 
 #include "cordage/angles/angle_source.hpp"
+#include "cordage/angles/axis_angles.hpp"
 #include "cordage/angles/cos_sin_table.hpp"
+#include "cordage/angles/row_angles.hpp"
 #include "cordage/backend/simd/cos_sin.hpp"
 
 namespace cordage::backend {
@@ -49,12 +51,28 @@ angle_row make_angle_row(const cos_sin_view<float>& table, index_t row, index_t 
     return {table.cos_data + offset, table.sin_data + offset};
 }
 
+/// Turns the phases of a buffer into its cos and sin, in vectors.
+template <class Arch>
+angle_row row_of_phases(index_t count, double attention_factor, row_buffer<Arch>& buffer) noexcept {
+    using word = xsimd::batch<std::uint32_t, Arch>;
+    constexpr auto width = static_cast<index_t>(word::size);
+    static_assert(row_block % width == 0);
+    const index_t padded = (count + width - 1) / width * width;
+    std::fill(buffer.phase + count, buffer.phase + padded, 0u);
+    const xsimd::batch<float, Arch> factor(static_cast<float>(attention_factor));
+    for (index_t i = 0; i < padded; i += width) {
+        const auto value = cos_sin_of_phase32<Arch>(word::load_aligned(buffer.phase + i));
+        (value.cos * factor).store_aligned(buffer.cos + i);
+        (value.sin * factor).store_aligned(buffer.sin + i);
+    }
+    return {buffer.cos, buffer.sin};
+}
+
 template <class Arch, position_type P>
 requires has_fused_multiply_add<Arch> angle_row make_angle_row(const exact_angles<P>& angles, index_t row,
                                                                index_t token, index_t first, index_t count,
                                                                row_buffer<Arch>& buffer)
 noexcept {
-    using word = xsimd::batch<std::uint32_t, Arch>;
     const P position = angles.position_id(row, token);
     if constexpr (std::is_integral_v<P>) {
         const std::uint64_t* fraction = angles.fractions_of_turn().data() + first;
@@ -66,17 +84,23 @@ noexcept {
             buffer.phase[i] = static_cast<std::uint32_t>(phase_of(rate[i], position) >> 32);
         }
     }
-    constexpr auto width = static_cast<index_t>(word::size);
-    static_assert(row_block % width == 0);
-    const index_t padded = (count + width - 1) / width * width;
-    std::fill(buffer.phase + count, buffer.phase + padded, 0u);
-    const xsimd::batch<float, Arch> factor(static_cast<float>(angles.attention_factor()));
-    for (index_t i = 0; i < padded; i += width) {
-        const auto value = cos_sin_of_phase32<Arch>(word::load_aligned(buffer.phase + i));
-        (value.cos * factor).store_aligned(buffer.cos + i);
-        (value.sin * factor).store_aligned(buffer.sin + i);
+    return row_of_phases(count, angles.attention_factor(), buffer);
+}
+
+template <class Arch, position_type P>
+requires has_fused_multiply_add<Arch> angle_row make_angle_row(const axis_angles<P>& angles, index_t row, index_t token,
+                                                               index_t first, index_t count, row_buffer<Arch>& buffer)
+noexcept {
+    for (index_t i = 0; i < count; ++i) {
+        buffer.phase[i] = static_cast<std::uint32_t>(angles.phase(row, token, first + i) >> 32);
     }
-    return {buffer.cos, buffer.sin};
+    return row_of_phases(count, angles.attention_factor(), buffer);
+}
+
+template <class Arch, class Source>
+angle_row make_angle_row(const row_angles<Source>& angles, index_t row, index_t token, index_t first, index_t count,
+                         row_buffer<Arch>& buffer) noexcept {
+    return make_angle_row<Arch>(angles.source(row), 0, token, first, count, buffer);
 }
 
 }  // namespace cordage::backend

@@ -77,13 +77,16 @@ void backward_range(simd<Arch>, const Source& angles, std::span<const backward_o
     } else {
         using lane = turn<Arch, Pairing>;
         const index_t pairs = angles.pairs(), tokens = angles.tokens();
-        const double* inv_freq = angles.inv_freq().data();
         row_buffer<Arch> buffer;
         alignas(64) float grad_angle[row_block];
         double dot = 0.0;
         for (index_t i = begin; i < end; ++i) {
             const index_t row = i / tokens, token = i % tokens;
-            const double position = angles.position(row, token);
+            const double* inv_freq = angles.inv_freq(row).data();
+            const double first_position = angles.position(row, token, 0);
+            const auto position = [&](index_t pair) {
+                return angles.axes() == 1 ? first_position : angles.position(row, token, angles.axis(pair));
+            };
             for (index_t first = 0; first < pairs; first += row_block) {
                 const index_t count = std::min(row_block, pairs - first);
                 angle_row at = make_angle_row<Arch>(angles, row, token, first, count, buffer);
@@ -101,12 +104,14 @@ void backward_range(simd<Arch>, const Source& angles, std::span<const backward_o
                                                                  pairs, grad_angle + done);
                 if (grads.inv_freq) {
                     for (index_t pair = 0; pair < count; ++pair) {
-                        grads.inv_freq[first + pair] += position * static_cast<double>(grad_angle[pair]);
+                        grads.inv_freq[first + pair] +=
+                            position(first + pair) * static_cast<double>(grad_angle[pair]);
                     }
                 }
                 if (grads.position) {
                     for (index_t pair = 0; pair < count; ++pair) {
-                        grads.position[i] += inv_freq[first + pair] * static_cast<double>(grad_angle[pair]);
+                        grads.position[angles.axis(first + pair) * grads.axis_stride + i] +=
+                            inv_freq[first + pair] * static_cast<double>(grad_angle[pair]);
                     }
                 }
             }
@@ -114,7 +119,9 @@ void backward_range(simd<Arch>, const Source& angles, std::span<const backward_o
                 simd_detail::copy_rest(o.grad_y, o.grad_x, row, token, 2 * pairs);
             }
         }
-        if (grads.attention_factor) *grads.attention_factor += dot / angles.attention_factor();
+        if (grads.attention_factor && begin < end) {
+            *grads.attention_factor += dot / angles.attention_factor(begin / tokens);
+        }
     }
 }
 

@@ -81,11 +81,11 @@ void rotate_range(simd<Arch>, const Source& angles, std::span<const operand<T>> 
     } else {
         using lane = turn<Arch, Pairing>;
         const index_t pairs = angles.pairs(), tokens = angles.tokens();
-        const auto factor = static_cast<float>(Direction::extra_factor(angles.attention_factor()));
-        const cos_sin<float> sign = Direction::turn(cos_sin<float>{factor, factor});
         row_buffer<Arch> buffer;
         for (index_t i = begin; i < end; ++i) {
             const index_t row = i / tokens, token = i % tokens;
+            const auto factor = static_cast<float>(Direction::extra_factor(angles.attention_factor(row)));
+            const cos_sin<float> sign = Direction::turn(cos_sin<float>{factor, factor});
             for (index_t first = 0; first < pairs; first += row_block) {
                 const index_t count = std::min(row_block, pairs - first);
                 angle_row at = make_angle_row<Arch>(angles, row, token, first, count, buffer);

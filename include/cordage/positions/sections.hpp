@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Which axis of a position turns which pair, as a table of bytes; stage positions.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cordage/core/error.hpp"
+#include "cordage/core/index.hpp"
+
+namespace cordage {
+
+namespace positions_detail {
+
+inline std::size_t pairs_of_sections(const char* who, const std::vector<index_t>& sections) {
+    if (sections.empty() || sections.size() > 256) {
+        throw value_error(message(who, ": sections has ", sections.size(), " entries, must have 1 to 256"));
+    }
+    constexpr index_t most = index_t{1} << 20;
+    index_t pairs = 0;
+    for (std::size_t axis = 0; axis < sections.size(); ++axis) {
+        if (sections[axis] < 0 || sections[axis] > most) {
+            throw value_error(message(who, ": sections[", axis, "] ", sections[axis], " must be 0 to ", most, " pairs"));
+        }
+        pairs += sections[axis];
+    }
+    return static_cast<std::size_t>(pairs);
+}
+
+}  // namespace positions_detail
+
+/// Blocks of neighbouring pairs, one block an axis: M-RoPE as Qwen2-VL has it, with sections {16, 24, 24} for time, row
+/// and column. Equal sections, {20, 20}, over a basis that starts anew for every axis (axial_basis) are 2-D axial RoPE.
+///
+///   {2, 3, 3}:  0 0 1 1 1 2 2 2
+///
+/// @param sections  pairs of each axis, sum rotary_dim/2
+/// @returns the axis of every pair, [rotary_dim/2]
+/// @throws value_error  for a negative section or none at all
+inline std::vector<std::uint8_t> contiguous_axes(const std::vector<index_t>& sections) {
+    std::vector<std::uint8_t> axis_of_pair;
+    axis_of_pair.reserve(positions_detail::pairs_of_sections("contiguous_axes", sections));
+    for (std::size_t axis = 0; axis < sections.size(); ++axis) {
+        axis_of_pair.insert(axis_of_pair.end(), static_cast<std::size_t>(sections[axis]),
+                            static_cast<std::uint8_t>(axis));
+    }
+    return axis_of_pair;
+}
+
+/// Pairs dealt to the axes in turn: M-RoPE as Qwen3-VL has it, with sections {24, 20, 20}, or {11, 11, 10}. Pair i
+/// belongs to axis i mod n, n axes, while i < n sections[axis]; every other pair belongs to axis 0 (transformers 5.23,
+/// apply_interleaved_mrope, for n = 3).
+///
+///   {4, 2, 2}:  0 1 2 0 1 2 0 0
+///
+/// @param sections  pairs of each axis, sum rotary_dim/2
+/// @returns the axis of every pair, [rotary_dim/2]
+/// @throws value_error  also where dealing cannot give every axis its section, as for {2, 3, 3}
+inline std::vector<std::uint8_t> interleaved_axes(const std::vector<index_t>& sections) {
+    std::vector<std::uint8_t> axis_of_pair(positions_detail::pairs_of_sections("interleaved_axes", sections), 0);
+    const std::size_t axes = sections.size();
+    for (std::size_t axis = 1; axis < axes; ++axis) {
+        const auto pairs = static_cast<std::size_t>(sections[axis]);
+        if (pairs > 0 && axis + axes * (pairs - 1) >= axis_of_pair.size()) {
+            throw value_error(message("interleaved_axes: sections[", axis, "] ", pairs, " must be at most ",
+                                      (axis_of_pair.size() + axes - 1 - axis) / axes, ", one in ", axes,
+                                      " of all ", axis_of_pair.size(), " pairs"));
+        }
+        for (std::size_t i = 0; i < pairs; ++i) axis_of_pair[axis + axes * i] = static_cast<std::uint8_t>(axis);
+    }
+    return axis_of_pair;
+}
+
+}  // namespace cordage

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include "cordage/angles/axis_angles.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "basis/exact_phase.hpp"
+#include "cordage/angles/cos_sin_table.hpp"
+#include "cordage/positions/sections.hpp"
+#include "tolerances.hpp"
+
+using namespace cordage;
+using namespace cordage_test;
+
+namespace {
+
+const basis b({1.0, 0.5, -0.3, 7.0, 0.01, 1e-4}, 1.25);
+const std::vector<std::uint8_t> in_turn = interleaved_axes({2, 2, 2});
+
+template <class P>
+void check_exact(const std::vector<P>& ids) {
+    const axis_angles angles(b, in_turn, axis_major(ids.data(), 3, 1, 2));
+    for (index_t token = 0; token < 2; ++token) {
+        for (index_t pair = 0; pair < 6; ++pair) {
+            const P position = ids[static_cast<std::size_t>(2 * (pair % 3) + token)];
+            const long double exact = exact_angle(position, b.inv_freq()[static_cast<std::size_t>(pair)]);
+            const double far = rotation<double>.per_position * std::fabs(static_cast<double>(position));
+            const auto at = angles.template at<double>(0, token, pair);
+            const auto rounded = angles.template at<float>(0, token, pair);
+            CHECK(std::fabs(at.cos - static_cast<double>(1.25L * std::cos(exact))) < 1.25 * cos_sin_double + 2 * far);
+            CHECK(std::fabs(at.sin - static_cast<double>(1.25L * std::sin(exact))) < 1.25 * cos_sin_double + 2 * far);
+            CHECK(rounded.cos == static_cast<float>(at.cos));
+            CHECK(rounded.sin == static_cast<float>(at.sin));
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("angles/axis_angles: every pair is turned by its own axis, exactly, for positions of every type") {
+    check_exact<std::int32_t>({0, 1'000'000, -7, 131071, std::numeric_limits<std::int32_t>::max(), 3});
+    check_exact<std::int64_t>({5, std::int64_t{1} << 33, -9, 12, 0, 1});
+    check_exact<float>({0.5f, -3.25f, 1.0f, 16777215.0f, 2.0f, 0.0f});
+    check_exact<double>({0.5, -0.25, 100000.125, 2147483646.75, 3.0, 1.0 / 3.0});
+}
+
+TEST_CASE("angles/axis_angles: equal positions on all axes are one position, as text has under M-RoPE") {
+    const std::vector<std::int32_t> one{3, 77, 100'000}, thrice{3, 77, 100'000, 3, 77, 100'000, 3, 77, 100'000};
+    const axis_angles axes(b, in_turn, axis_major(thrice.data(), 3, 1, 3));
+    const exact_angles plain(b, one);
+    for (index_t token = 0; token < 3; ++token) {
+        for (index_t pair = 0; pair < 6; ++pair) {
+            CHECK(axes.at<double>(0, token, pair).cos == plain.at<double>(0, token, pair).cos);
+            CHECK(axes.at<double>(0, token, pair).sin == plain.at<double>(0, token, pair).sin);
+        }
+    }
+}
+
+TEST_CASE("angles/axis_angles: strides in any order, rows of a batch with their own positions or one row for all") {
+    const std::vector<double> ids{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
+    const axis_angles own(b, in_turn, axis_minor(ids.data(), 3, 3, 2));  // [3 rows, 2 tokens, 3 axes]
+    CHECK((own.batch() == 3 && own.tokens() == 2 && own.pairs() == 6 && own.axes() == 3 && own.bases() == 1));
+    CHECK(own.position(2, 1, 0) == 15.0);
+    CHECK(own.position(1, 0, 2) == 8.0);
+    CHECK(own.at<double>(1, 0, 5).cos == doctest::Approx(1.25 * std::cos(8.0 * 1e-4)));
+    const axis_angles shared(b, in_turn, axis_minor(ids.data(), 3, 1, 2));
+    CHECK(shared.position(2, 1, 0) == 3.0);
+}
+
+TEST_CASE("angles/axis_angles: a table keeps its angles") {
+    const std::vector<std::int32_t> ids{0, 1, 5, 9, 20, 31, 7, 8, 100, 2, 3, 4};  // [3 axes, 2 rows, 2 tokens]
+    const axis_angles angles(b, in_turn, axis_major(ids.data(), 3, 2, 2));
+    const cos_sin_table<double> table(angles);
+    for (index_t row = 0; row < 2; ++row) {
+        for (index_t token = 0; token < 2; ++token) {
+            for (index_t pair = 0; pair < 6; ++pair) {
+                CHECK(table.view().at<double>(row, token, pair).cos == angles.at<double>(row, token, pair).cos);
+                CHECK(table.view().at<double>(row, token, pair).sin == angles.at<double>(row, token, pair).sin);
+            }
+        }
+    }
+    CHECK(table.view().attention_factor(1) == 1.25);
+}
+
+TEST_CASE("angles/axis_angles: positions and axes that do not fit are refused") {
+    const std::vector<double> ids(12);
+    using view = axis_position_view<double>;
+    const auto refused = [&](const std::vector<std::uint8_t>& axes, const view& positions) {
+        return [&, positions] { axis_angles(b, axes, positions); };
+    };
+    const view good = axis_major(ids.data(), 3, 2, 2);
+    CHECK_NOTHROW(refused(in_turn, good)());
+    CHECK_THROWS_WITH_AS(refused({0, 1, 2}, good)(),
+                         "axis_angles: axis_of_pair has 3 entries, must have rotary_dim/2 = 6", shape_error);
+    CHECK_THROWS_WITH_AS(refused({0, 1, 2, 0, 3, 2}, good)(),
+                         "axis_angles: axis_of_pair[4] 3 must be below position_ids.axes 3", value_error);
+    CHECK_THROWS_WITH_AS(refused(in_turn, axis_major<double>(nullptr, 3, 2, 2))(),
+                         "axis_angles: position_ids.data nullptr must point to the positions", shape_error);
+    CHECK_THROWS_WITH_AS(refused(in_turn, {ids.data(), 3, 2, 2, -4, 2, 1})(),
+                         "axis_angles: position_ids [3, 2, 2] with strides [-4, 2, 1] must have axes >= 1, batch >= 1, "
+                         "tokens >= 0 and no negative stride",
+                         shape_error);
+    CHECK_THROWS_AS(refused(in_turn, axis_major(ids.data(), 0, 2, 2))(), shape_error);
+    CHECK_THROWS_AS(refused(in_turn, axis_major(ids.data(), 3, 0, 2))(), shape_error);
+    CHECK_THROWS_AS(refused(in_turn, axis_major(ids.data(), 3, 2, -2))(), shape_error);
+    CHECK_NOTHROW(refused(in_turn, axis_major<double>(nullptr, 3, 2, 0))());
+    static_assert(!std::is_constructible_v<axis_angles<double>, basis, const std::vector<std::uint8_t>&, view>);
+    static_assert(!std::is_constructible_v<axis_angles<double>, const basis&, std::vector<std::uint8_t>, view>);
+}

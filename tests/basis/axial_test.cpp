@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#include "cordage/basis/axial.hpp"
+
+#include <doctest/doctest.h>
+
+#include "cordage/scaling/unscaled.hpp"
+
+using namespace cordage;
+
+TEST_CASE("basis/axial: the frequencies start anew for every axis, the attention factor stays") {
+    const basis both = axial_basis(basis({1.0, 0.1}, 1.5), 3);
+    CHECK(std::vector<double>(both.inv_freq().begin(), both.inv_freq().end()) ==
+          std::vector<double>{1.0, 0.1, 1.0, 0.1, 1.0, 0.1});
+    CHECK(both.attention_factor() == 1.5);
+}
+
+// theta_base^(-2i/(head_dim/2)) for rows and again for columns; head_dim 16.
+TEST_CASE("basis/axial: a vision encoder's frequencies are those of half a head, twice") {
+    const rope_config of_an_axis{.head_dim = 16, .rotary_dim = 8, .original_length = 64};
+    const basis both = axial_basis(make_basis(of_an_axis, unscaled{}, 1.0), 2);
+    REQUIRE(both.pairs() == 8);
+    for (std::size_t pair = 0; pair < 8; ++pair) {
+        CHECK(both.inv_freq()[pair] == doctest::Approx(std::pow(10.0, -static_cast<double>(pair % 4))).epsilon(1e-14));
+    }
+}
+
+TEST_CASE("basis/axial: a number of axes that cannot be is refused") {
+    const basis one({1.0});
+    CHECK_THROWS_WITH_AS(axial_basis(one, 0), "axial_basis: axes 0 must be 1 to 256", value_error);
+    CHECK_THROWS_WITH_AS(axial_basis(one, 257), "axial_basis: axes 257 must be 1 to 256", value_error);
+}

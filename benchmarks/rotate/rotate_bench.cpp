@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// rotate/<direction>/<backend>/<dtype>/<pairing>/<policy>/<angles>/tokens:N/heads:N/head_dim:N, each beside a bound
-// timed alternately in the same process: forward, an in-place pass over the same bytes (x *= -1); backward, a pass that
-// reads two such streams and writes one (x *= -y). The counter of_bound is the bound's time over the kernel's own: 1 is
-// the speed of memory for the simplest loop that the compiler makes.
+// rotate/<direction>/<backend>/<dtype>/<pairing>/<policy>/<angles>/tokens:N/heads:N/head_dim:N, each beside two bounds
+// timed alternately in the same process: a pass that moves the same bytes, as a loop of one vector (of_bound) and at
+// its fastest (of_tight_bound). The counters are a bound's time over the kernel's own: 1 is the speed of that pass.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <numeric>
 
+#include "../bounds.hpp"
 #include "../variants.hpp"
 #include "cordage/kernels.hpp"
 
 namespace {
 
 using namespace cordage;
-using clock_type = std::chrono::steady_clock;
 
 struct size {
     index_t tokens;
@@ -59,49 +59,30 @@ struct fixture {
     std::size_t bytes() const { return x.size() * sizeof(T); }
 };
 
-// The plain loops that bound a kernel.
-struct bound {
-    std::vector<float> x, y;
-    index_t streams;  // 2: read x, write x; 3: read x and y, write x
-
-    bound(std::size_t bytes, index_t count)
-        : x(bytes / sizeof(float), 1.0f), y(count == 3 ? x.size() : 0, 1.0f), streams(count) {}
-
-    void run() {
-        if (streams == 2) {
-            for (float& value : x) value *= -1.0f;
-        } else {
-            for (std::size_t i = 0; i < x.size(); ++i) x[i] *= -y[i];
-        }
-        benchmark::ClobberMemory();
-    }
-};
-
-double seconds_since(clock_type::time_point start) {
-    return std::chrono::duration<double>(clock_type::now() - start).count();
-}
-
-// Times kernel() beside the bound, turn by turn, and reports both.
-template <class Kernel>
-void run(benchmark::State& state, std::size_t bytes, index_t streams, index_t tokens, const Kernel& kernel) {
-    bound plain(bytes, streams);
-    double kernel_seconds = 0.0, bound_seconds = 0.0;
+// Times kernel() and both bounds turn by turn, each often enough that a clock can see it, and reports them.
+template <benchmarks::traffic Traffic, class Kernel>
+void run(benchmark::State& state, std::size_t bytes, index_t tokens, const Kernel& kernel) {
+    constexpr double streams = Traffic == benchmarks::traffic::two_to_one ? 3.0 : 2.0;
+    benchmarks::memory_bound<Traffic> bound(bytes);
+    const std::size_t repeats = std::max<std::size_t>(1, (std::size_t{1} << 20) / bytes);
+    double kernel_seconds = 0.0, naive_seconds = 0.0, tight_seconds = 0.0;
     for (auto _ : state) {
-        auto start = clock_type::now();
-        kernel();
-        benchmark::ClobberMemory();
-        const double mine = seconds_since(start);
+        const auto start = std::chrono::steady_clock::now();
+        for (std::size_t i = 0; i < repeats; ++i) {
+            kernel();
+            benchmark::ClobberMemory();
+        }
+        const double mine = benchmarks::seconds_since(start) / static_cast<double>(repeats);
         state.SetIterationTime(mine);
         kernel_seconds += mine;
-        start = clock_type::now();
-        plain.run();
-        bound_seconds += seconds_since(start);
+        naive_seconds += bound.naive_seconds(repeats);
+        tight_seconds += bound.tight_seconds(repeats);
     }
     const auto turns = static_cast<double>(state.iterations());
-    state.counters["bytes/s"] =
-        benchmark::Counter(turns * static_cast<double>(bytes) * static_cast<double>(streams) / kernel_seconds);
+    state.counters["bytes/s"] = benchmark::Counter(turns * static_cast<double>(bytes) * streams / kernel_seconds);
     state.counters["tokens/s"] = benchmark::Counter(turns * static_cast<double>(tokens) / kernel_seconds);
-    state.counters["of_bound"] = benchmark::Counter(bound_seconds / kernel_seconds);
+    state.counters["of_bound"] = benchmark::Counter(naive_seconds / kernel_seconds);
+    state.counters["of_tight_bound"] = benchmark::Counter(tight_seconds / kernel_seconds);
 }
 
 template <class T, class Pairing, class Backend>
@@ -117,18 +98,20 @@ void add(const benchmarks::variant& variant, size s) {
     const any_policy policy = variant.policy;
     enter(name("forward", "exact"), [=](benchmark::State& state) {
         fixture<T> f(s, policy);
-        run(state, f.bytes(), 2, s.tokens,
-            [&] { rotate_forward<Pairing, Backend>(exact_angles(f.frequencies, f.position_ids), in_place(f.view())); });
+        run<benchmarks::traffic::in_place>(state, f.bytes(), s.tokens, [&] {
+            rotate_forward<Pairing, Backend>(exact_angles(f.frequencies, f.position_ids), in_place(f.view()));
+        });
     });
     enter(name("forward", "table"), [=](benchmark::State& state) {
         fixture<T> f(s, policy);
         const cos_sin_table<float> table(exact_angles(f.frequencies, f.position_ids));
-        run(state, f.bytes(), 2, s.tokens, [&] { rotate_forward<Pairing, Backend>(table.view(), in_place(f.view())); });
+        run<benchmarks::traffic::in_place>(state, f.bytes(), s.tokens,
+                                           [&] { rotate_forward<Pairing, Backend>(table.view(), in_place(f.view())); });
     });
     enter(name("backward", "exact"), [=](benchmark::State& state) {
         fixture<T> f(s, policy);
         std::vector<double> grad(static_cast<std::size_t>(f.frequencies.pairs()));
-        run(state, f.bytes(), 3, s.tokens, [&] {
+        run<benchmarks::traffic::two_to_one>(state, f.bytes(), s.tokens, [&] {
             rotate_backward<Pairing, Backend>(exact_angles(f.frequencies, f.position_ids),
                                               rotation_gradients{.inv_freq = grad},
                                               grad_through(f.view(), f.other_view(), f.view()));
@@ -142,11 +125,15 @@ const int registered = [] {
         add<float, half_split, backend::fastest>(variant, {512, 32});
     }
     const benchmarks::variant one{"ntk_aware", ntk_aware{}};
-    for (const size s : {size{1, 40}, size{128, 8}, size{4096, 32}}) {
-        add<float, half_split, backend::fastest>(one, s);
+    for (const size s : {size{1, 40}, size{32, 32}, size{128, 8}, size{512, 32}, size{4096, 32}}) {
+        if (s.tokens != 512) add<float, half_split, backend::fastest>(one, s);  // 512 is there already
         add<float, interleaved, backend::fastest>(one, s);
+        add<float16, half_split, backend::fastest>(one, s);
+        add<float16, interleaved, backend::fastest>(one, s);
+        add<bfloat16, half_split, backend::fastest>(one, s);
+        add<bfloat16, interleaved, backend::fastest>(one, s);
     }
-    add<float, interleaved, backend::fastest>(one, {512, 32});
+    add<double, half_split, backend::fastest>(one, {512, 32});
     add<float, half_split, backend::scalar>(one, {128, 8});
     add<double, half_split, backend::scalar>(one, {128, 8});
     add<float16, half_split, backend::scalar>(one, {128, 8});

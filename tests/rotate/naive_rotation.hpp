@@ -22,11 +22,14 @@ namespace cordage_test {
 using cordage::heads_shape;
 using cordage::index_t;
 
-/// Calls f with the scalar backend and with the one that a call gets by default, once if they are the same.
+/// Calls f with the scalar backend, the one that a call gets by default, and AVX2's where that is a wider one; each once.
 template <class F>
 void for_each_backend(const F& f) {
     f(cordage::backend::scalar{});
     if constexpr (!std::same_as<cordage::backend::fastest, cordage::backend::scalar>) f(cordage::backend::fastest{});
+#if defined(CORDAGE_HAS_SIMD) && XSIMD_WITH_AVX512F
+    f(cordage::backend::simd<xsimd::fma3<xsimd::avx2>>{});
+#endif
 }
 /// The same for either pairing.
 template <class F>

@@ -34,12 +34,12 @@ CORDAGE_ALWAYS_INLINE cos_sin_batch<Arch> cos_sin_of_phase32(const xsimd::batch<
     const real y = xsimd::to_float(folded) * real(0x1p-32f);
     const real w = y * y;
     const auto next = [&w](const real& inner, float coefficient) {  // one step of Horner's rule
-        return multiply_add<Arch>(w, inner, real(coefficient));
+        return multiply_add(w, inner, real(coefficient));
     };
     const real sin_tail = next(next(next(real(-0x1.2d7a86p+6f), 0x1.465e3p+6f), -0x1.4abbbap+5f), -0x1.777a5cp-23f);
-    const real s = multiply_add<Arch>(y, real(0x1.921fb6p+2f), y * sin_tail);
+    const real s = multiply_add(y, real(0x1.921fb6p+2f), y * sin_tail);
     const real cos_tail = next(next(next(real(0x1.d9f7bcp+5f), -0x1.55c664p+6f), 0x1.03c1dep+6f), -0x1.3bd3ccp+4f);
-    const real c = multiply_add<Arch>(w, cos_tail, real(1.0f));
+    const real c = multiply_add(w, cos_tail, real(1.0f));
     const auto bits = [](const real& x) { return xsimd::bitwise_cast<word>(x); };
     const word odd = word(0u) - ((t >> 30) & word(1u));  // all ones in odd quarters
     const word cos_bits = (bits(c) & ~odd) | (bits(s) & odd);

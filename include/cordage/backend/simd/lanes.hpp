@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <xsimd/xsimd.hpp>
 
+#include "cordage/backend/simd/elements.hpp"
 #include "cordage/backend/simd/multiply_add.hpp"
 #include "cordage/core/index.hpp"
 #include "cordage/core/macros.hpp"
@@ -13,82 +14,112 @@
 namespace cordage::backend {
 
 /// x1, x0, x3, x2, ...: every lane's partner in an interleaved head.
-template <class Arch>
-CORDAGE_ALWAYS_INLINE floats<Arch> swap_neighbours(const floats<Arch>& x) noexcept {
+template <class Real, class Arch>
+CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> swap_neighbours(const xsimd::batch<Real, Arch>& x) noexcept {
+    using word = xsimd::as_unsigned_integer_t<Real>;
     struct partner {
-        static constexpr std::uint32_t get(std::uint32_t lane, std::uint32_t) { return lane ^ 1u; }
+        static constexpr word get(word lane, word) { return lane ^ 1u; }
     };
-    return xsimd::swizzle(x, xsimd::make_batch_constant<xsimd::batch<std::uint32_t, Arch>, partner>());
+    return xsimd::swizzle(x, xsimd::make_batch_constant<xsimd::batch<word, Arch>, partner>());
+}
+
+/// row[0], row[0], row[1], row[1], ...: half a vector of numbers, each for both lanes of its pair.
+template <class Arch, class Real>
+CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> load_twice(const Real* row) noexcept {
+#if defined(__AVX512F__)
+    if constexpr (std::is_base_of_v<xsimd::avx512f, Arch> && std::is_same_v<Real, float>) {
+        const __m512i lanes = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+        return _mm512_permutexvar_ps(lanes, _mm512_castps256_ps512(_mm256_loadu_ps(row)));
+    } else
+#endif
+#if defined(__AVX2__)
+        if constexpr (std::is_base_of_v<xsimd::avx2, Arch> && std::is_same_v<Real, float>) {
+        const __m256i lanes = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
+        return _mm256_permutevar8x32_ps(_mm256_castps128_ps256(_mm_loadu_ps(row)), lanes);
+    } else
+#endif
+    {
+        constexpr std::size_t size = xsimd::batch<Real, Arch>::size;
+        alignas(64) Real lanes[size];
+        for (std::size_t i = 0; i < size; ++i) lanes[i] = row[i / 2];
+        return xsimd::batch<Real, Arch>::load_aligned(lanes);
+    }
+}
+
+/// -1, 1, -1, 1, ...
+template <class Arch, class Real>
+CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> alternating_signs() noexcept {
+    constexpr std::size_t size = xsimd::batch<Real, Arch>::size;
+    alignas(64) Real signs[size];
+    for (std::size_t i = 0; i < size; ++i) signs[i] = i % 2 == 0 ? Real(-1) : Real(1);
+    return xsimd::batch<Real, Arch>::load_aligned(signs);
 }
 
 /// cos and sin of one vector of lanes, in registers for all heads of a token.
 ///
 /// half_split:  `width` pairs; lanes i of two vectors, the second `pairs` further on.   cos = c, sin = s
 /// interleaved: `width/2` pairs in one vector and its swap.    cos = c0 c0 c1 c1 ...    sin = -s0 s0 -s1 s1 ...
-template <class Arch, pairing Pairing>
+template <class Arch, pairing Pairing, element T>
 struct turn;
 
-template <class Arch>
-struct turn<Arch, half_split> {
-    static constexpr index_t width = static_cast<index_t>(floats<Arch>::size);
+template <class Arch, element T>
+struct turn<Arch, half_split, T> {
+    using vector = reals<Arch, T>;
+    using real = compute_of<T>;
+    static constexpr index_t width = static_cast<index_t>(vector::size);
     static constexpr index_t pairs_each = width;
     static constexpr std::size_t most_in_registers = 4;
-    floats<Arch> cos, sin;
+    vector cos, sin;
 
-    void load(const float* c, const float* s, float cos_factor, float sin_factor) noexcept {
-        cos = floats<Arch>::load_unaligned(c) * floats<Arch>(cos_factor);
-        sin = floats<Arch>::load_unaligned(s) * floats<Arch>(sin_factor);
+    CORDAGE_ALWAYS_INLINE void load(const real* c, const real* s, real cos_factor, real sin_factor) noexcept {
+        cos = vector::load_unaligned(c) * vector(cos_factor);
+        sin = vector::load_unaligned(s) * vector(sin_factor);
     }
-    CORDAGE_ALWAYS_INLINE void apply(const float* x, float* y, index_t first, index_t pairs) const noexcept {
-        const auto x0 = floats<Arch>::load_unaligned(x + first), x1 = floats<Arch>::load_unaligned(x + first + pairs);
-        multiply_subtract<Arch>(cos, x0, sin * x1).store_unaligned(y + first);
-        multiply_add<Arch>(cos, x1, sin * x0).store_unaligned(y + first + pairs);
+    CORDAGE_ALWAYS_INLINE void apply(const T* x, T* y, index_t first, index_t pairs) const noexcept {
+        const vector x0 = backend::load<Arch>(x + first), x1 = backend::load<Arch>(x + first + pairs);
+        store<Arch>(multiply_subtract(cos, x0, sin * x1), y + first);
+        store<Arch>(multiply_add(cos, x1, sin * x0), y + first + pairs);
     }
     /// grad_x, and adds dL/dangle of each lane to grad_angle and grad_y . y to dot.
-    CORDAGE_ALWAYS_INLINE void backward(const float* g, const float* y, float* gx, index_t first, index_t pairs,
-                                        floats<Arch>& grad_angle, floats<Arch>& dot) const noexcept {
-        const auto g0 = floats<Arch>::load_unaligned(g + first), g1 = floats<Arch>::load_unaligned(g + first + pairs);
-        const auto y0 = floats<Arch>::load_unaligned(y + first), y1 = floats<Arch>::load_unaligned(y + first + pairs);
-        multiply_add<Arch>(cos, g0, sin * g1).store_unaligned(gx + first);
-        multiply_subtract<Arch>(cos, g1, sin * g0).store_unaligned(gx + first + pairs);
-        grad_angle = multiply_add<Arch>(g1, y0, subtract_product<Arch>(g0, y1, grad_angle));
-        dot = multiply_add<Arch>(g0, y0, multiply_add<Arch>(g1, y1, dot));
+    CORDAGE_ALWAYS_INLINE void backward(const T* g, const T* y, T* gx, index_t first, index_t pairs, vector& grad_angle,
+                                        vector& dot) const noexcept {
+        const vector g0 = backend::load<Arch>(g + first), g1 = backend::load<Arch>(g + first + pairs);
+        const vector y0 = backend::load<Arch>(y + first), y1 = backend::load<Arch>(y + first + pairs);
+        store<Arch>(multiply_add(cos, g0, sin * g1), gx + first);
+        store<Arch>(multiply_subtract(cos, g1, sin * g0), gx + first + pairs);
+        grad_angle = multiply_add(g1, y0, subtract_product(g0, y1, grad_angle));
+        dot = multiply_add(g0, y0, multiply_add(g1, y1, dot));
     }
-    static void store_grad_angle(const floats<Arch>& grad_angle, float* out) noexcept {
-        grad_angle.store_unaligned(out);
-    }
+    static void store_grad_angle(const vector& grad_angle, real* out) noexcept { grad_angle.store_unaligned(out); }
 };
 
-template <class Arch>
-struct turn<Arch, interleaved> {
-    static constexpr index_t width = static_cast<index_t>(floats<Arch>::size);
+template <class Arch, element T>
+struct turn<Arch, interleaved, T> {
+    using vector = reals<Arch, T>;
+    using real = compute_of<T>;
+    static constexpr index_t width = static_cast<index_t>(vector::size);
     static constexpr index_t pairs_each = width / 2;
-    static constexpr std::size_t most_in_registers = width >= 16 ? 8 : 4;  // AVX-512 has twice the registers too
-    floats<Arch> cos, sin;
+    // AVX-512 has twice the registers too
+    static constexpr std::size_t most_in_registers = std::is_base_of_v<xsimd::avx512f, Arch> ? 8 : 4;
+    vector cos, sin;
 
-    void load(const float* c, const float* s, float cos_factor, float sin_factor) noexcept {
-        float cos_lanes[floats<Arch>::size], sin_lanes[floats<Arch>::size];
-        for (index_t i = 0; i < pairs_each; ++i) {
-            cos_lanes[2 * i] = cos_lanes[2 * i + 1] = c[i] * cos_factor;
-            sin_lanes[2 * i] = -s[i] * sin_factor;
-            sin_lanes[2 * i + 1] = s[i] * sin_factor;
-        }
-        cos = floats<Arch>::load_unaligned(cos_lanes);
-        sin = floats<Arch>::load_unaligned(sin_lanes);
+    CORDAGE_ALWAYS_INLINE void load(const real* c, const real* s, real cos_factor, real sin_factor) noexcept {
+        cos = load_twice<Arch>(c) * vector(cos_factor);
+        sin = load_twice<Arch>(s) * (alternating_signs<Arch, real>() * vector(sin_factor));
     }
-    CORDAGE_ALWAYS_INLINE void apply(const float* x, float* y, index_t first, index_t) const noexcept {
-        const auto v = floats<Arch>::load_unaligned(x + 2 * first);
-        multiply_add<Arch>(cos, v, sin * swap_neighbours<Arch>(v)).store_unaligned(y + 2 * first);
+    CORDAGE_ALWAYS_INLINE void apply(const T* x, T* y, index_t first, index_t) const noexcept {
+        const vector v = backend::load<Arch>(x + 2 * first);
+        store<Arch>(multiply_add(cos, v, sin * swap_neighbours(v)), y + 2 * first);
     }
-    CORDAGE_ALWAYS_INLINE void backward(const float* g, const float* y, float* gx, index_t first, index_t,
-                                        floats<Arch>& grad_angle, floats<Arch>& dot) const noexcept {
-        const auto gv = floats<Arch>::load_unaligned(g + 2 * first), yv = floats<Arch>::load_unaligned(y + 2 * first);
-        subtract_product<Arch>(sin, swap_neighbours<Arch>(gv), cos * gv).store_unaligned(gx + 2 * first);
-        grad_angle = multiply_add<Arch>(gv, swap_neighbours<Arch>(yv), grad_angle);  // g0 y1, g1 y0, ...
-        dot = multiply_add<Arch>(gv, yv, dot);
+    CORDAGE_ALWAYS_INLINE void backward(const T* g, const T* y, T* gx, index_t first, index_t, vector& grad_angle,
+                                        vector& dot) const noexcept {
+        const vector gv = backend::load<Arch>(g + 2 * first), yv = backend::load<Arch>(y + 2 * first);
+        store<Arch>(subtract_product(sin, swap_neighbours(gv), cos * gv), gx + 2 * first);
+        grad_angle = multiply_add(gv, swap_neighbours(yv), grad_angle);  // g0 y1, g1 y0, ...
+        dot = multiply_add(gv, yv, dot);
     }
-    static void store_grad_angle(const floats<Arch>& grad_angle, float* out) noexcept {
-        float lanes[floats<Arch>::size];
+    static void store_grad_angle(const vector& grad_angle, real* out) noexcept {
+        real lanes[vector::size];
         grad_angle.store_unaligned(lanes);
         for (index_t i = 0; i < pairs_each; ++i) out[i] = lanes[2 * i + 1] - lanes[2 * i];
     }

@@ -9,9 +9,6 @@
 
 namespace cordage::backend {
 
-template <class Arch>
-using floats = xsimd::batch<float, Arch>;
-
 /// Whether multiply_add rounds once. (xsimd 8.1 multiplies and adds on AVX-512, hence the intrinsics below.)
 template <class Arch>
 inline constexpr bool has_fused_multiply_add =
@@ -19,36 +16,45 @@ inline constexpr bool has_fused_multiply_add =
     std::is_base_of_v<xsimd::fma3<xsimd::avx>, Arch> || std::is_base_of_v<xsimd::fma3<xsimd::sse4_2>, Arch>;
 
 /// a b + c.
-template <class Arch>
-CORDAGE_ALWAYS_INLINE floats<Arch> multiply_add(const floats<Arch>& a, const floats<Arch>& b,
-                                                const floats<Arch>& c) noexcept {
+template <class Real, class Arch>
+CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> multiply_add(const xsimd::batch<Real, Arch>& a,
+                                                            const xsimd::batch<Real, Arch>& b,
+                                                            const xsimd::batch<Real, Arch>& c) noexcept {
 #if XSIMD_WITH_AVX512F
-    if constexpr (std::is_base_of_v<xsimd::avx512f, Arch>) {
+    if constexpr (std::is_base_of_v<xsimd::avx512f, Arch> && std::is_same_v<Real, float>) {
         return _mm512_fmadd_ps(a, b, c);
+    } else if constexpr (std::is_base_of_v<xsimd::avx512f, Arch>) {
+        return _mm512_fmadd_pd(a, b, c);
     } else
 #endif
         return xsimd::fma(a, b, c);
 }
 
 /// a b - c.
-template <class Arch>
-CORDAGE_ALWAYS_INLINE floats<Arch> multiply_subtract(const floats<Arch>& a, const floats<Arch>& b,
-                                                     const floats<Arch>& c) noexcept {
+template <class Real, class Arch>
+CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> multiply_subtract(const xsimd::batch<Real, Arch>& a,
+                                                                 const xsimd::batch<Real, Arch>& b,
+                                                                 const xsimd::batch<Real, Arch>& c) noexcept {
 #if XSIMD_WITH_AVX512F
-    if constexpr (std::is_base_of_v<xsimd::avx512f, Arch>) {
+    if constexpr (std::is_base_of_v<xsimd::avx512f, Arch> && std::is_same_v<Real, float>) {
         return _mm512_fmsub_ps(a, b, c);
+    } else if constexpr (std::is_base_of_v<xsimd::avx512f, Arch>) {
+        return _mm512_fmsub_pd(a, b, c);
     } else
 #endif
         return xsimd::fms(a, b, c);
 }
 
 /// c - a b.
-template <class Arch>
-CORDAGE_ALWAYS_INLINE floats<Arch> subtract_product(const floats<Arch>& a, const floats<Arch>& b,
-                                                    const floats<Arch>& c) noexcept {
+template <class Real, class Arch>
+CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> subtract_product(const xsimd::batch<Real, Arch>& a,
+                                                                const xsimd::batch<Real, Arch>& b,
+                                                                const xsimd::batch<Real, Arch>& c) noexcept {
 #if XSIMD_WITH_AVX512F
-    if constexpr (std::is_base_of_v<xsimd::avx512f, Arch>) {
+    if constexpr (std::is_base_of_v<xsimd::avx512f, Arch> && std::is_same_v<Real, float>) {
         return _mm512_fnmadd_ps(a, b, c);
+    } else if constexpr (std::is_base_of_v<xsimd::avx512f, Arch>) {
+        return _mm512_fnmadd_pd(a, b, c);
     } else
 #endif
         return xsimd::fnma(a, b, c);

@@ -259,9 +259,8 @@ void check_mrope(const value& one_case, report& result) {
     for (const value& section : one_case["sections"].items()) sections.push_back(section.integer());
     const auto axis_of_pair = one_case["interleaved"].flag() ? interleaved_axes(sections) : contiguous_axes(sections);
     const auto expected_axes = one_case["axis_of_frequency"].numbers(config.pairs());
-    result.require("axis_of_frequency", std::ranges::equal(axis_of_pair, expected_axes, [](double a, double b) {
-                       return a == b;
-                   }));
+    result.require("axis_of_frequency",
+                   std::ranges::equal(axis_of_pair, expected_axes, [](double a, double b) { return a == b; }));
     const auto axes = static_cast<index_t>(sections.size());
     const tensor positions = positions_of(one_case, 0, axes);
     compare_axes(result, one_case, make_basis(config, unscaled{}, 1.0), axis_of_pair,

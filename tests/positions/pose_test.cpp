@@ -89,8 +89,10 @@ TEST_CASE("positions/pose: without room nothing moves") {
 
 TEST_CASE("positions/pose: the same numbers on every platform") {
     std::mt19937_64 generator(2024);
-    CHECK(pose_positions(generator, {.train_length = 6, .original_length = 8, .t = 4.0}) == std::vector<double>{0, 1, 23, 24, 25, 26});
-    CHECK(pose_positions(generator, {.train_length = 6, .original_length = 8, .t = 4.0}, 3) == std::vector<double>{0, 1, 5, 6, 7, 8});
+    CHECK(pose_positions(generator, {.train_length = 6, .original_length = 8, .t = 4.0}) ==
+          std::vector<double>{0, 1, 23, 24, 25, 26});
+    CHECK(pose_positions(generator, {.train_length = 6, .original_length = 8, .t = 4.0}, 3) ==
+          std::vector<double>{0, 1, 5, 6, 7, 8});
 }
 
 TEST_CASE("positions/pose: settings out of their domain are named") {

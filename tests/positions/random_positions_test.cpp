@@ -36,7 +36,8 @@ TEST_CASE("positions/random_positions: every subset is equally likely") {
 
 TEST_CASE("positions/random_positions: the same numbers on every platform") {
     std::mt19937_64 generator(2024);
-    CHECK(random_positions(generator, {.train_length = 6, .original_length = 32}) == std::vector<double>{1, 5, 8, 11, 17, 23});
+    CHECK(random_positions(generator, {.train_length = 6, .original_length = 32}) ==
+          std::vector<double>{1, 5, 8, 11, 17, 23});
 }
 
 TEST_CASE("positions/random_positions: a range of too few integers is refused, as are lengths that cannot be") {

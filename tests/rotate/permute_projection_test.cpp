@@ -53,8 +53,8 @@ void check_outputs(index_t rotary_dim, index_t first_lane) {
         return y;
     };
     const auto before = rotated(From{}, projected(shape, weight, bias, x));
-    const auto after = rotated(To{}, projected(shape, permuted<From, To>(shape, weight),
-                                               permuted<From, To>(of_bias, bias), x));
+    const auto after =
+        rotated(To{}, projected(shape, permuted<From, To>(shape, weight), permuted<From, To>(of_bias, bias), x));
     const auto expected = permuted<From, To>(of_bias, before);  // the same numbers, in the new order of lanes
     for (std::size_t i = 0; i < after.size(); ++i) CHECK(std::fabs(after[i] - expected[i]) < 1e-13);
     CHECK((rotary_dim < 4 || after != before));
@@ -116,8 +116,8 @@ TEST_CASE("rotate/permute_projection: shapes and views that cannot be are refuse
     const auto refused = [&](const projection_shape& shape) {
         return [&, shape] { permute_projection<half_split, interleaved>(shape, weight.data(), weight.data()); };
     };
-    CHECK_THROWS_WITH_AS(refused({2, 8, 5})(),
-                         "permute_projection: rotary_dim 5 must be even, >= 0 and <= head_dim 8", shape_error);
+    CHECK_THROWS_WITH_AS(refused({2, 8, 5})(), "permute_projection: rotary_dim 5 must be even, >= 0 and <= head_dim 8",
+                         shape_error);
     CHECK_THROWS_WITH_AS(refused({2, 8, 10})(),
                          "permute_projection: rotary_dim 10 must be even, >= 0 and <= head_dim 8", shape_error);
     CHECK_THROWS_WITH_AS(refused({2, 8, 6, 1, 3})(),

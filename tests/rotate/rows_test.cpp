@@ -41,8 +41,7 @@ template <class T>
 void check_against_single_rows(index_t tokens) {
     for_each_kernel([&]<class Pairing, class Backend>(Pairing, Backend) {
         const auto ids = some_positions(3 * tokens);
-        const auto sources =
-            exact_angles_of_rows(bases, position_view<std::int32_t>(ids.data(), 3, tokens, tokens));
+        const auto sources = exact_angles_of_rows(bases, position_view<std::int32_t>(ids.data(), 3, tokens, tokens));
         const row_angles rows(sources);
         const auto q = random_elements<T>(q_shape(tokens), 70), k = random_elements<T>(k_shape(tokens), 71);
         const auto g_q = random_elements<T>(q_shape(tokens), 72), g_k = random_elements<T>(k_shape(tokens), 73);
@@ -53,8 +52,14 @@ void check_against_single_rows(index_t tokens) {
             std::vector<T> y_q, y_k, back_q, back_k, undone_q, plain_back_q;
             std::vector<double> inv_freq, positions, factors;
         };
-        const result empty{q, k, std::vector<T>(q.size()), std::vector<T>(k.size()), std::vector<T>(q.size()), g_q,
-                           std::vector<double>(30, 1.0), std::vector<double>(ids.size(), 2.0),
+        const result empty{q,
+                           k,
+                           std::vector<T>(q.size()),
+                           std::vector<T>(k.size()),
+                           std::vector<T>(q.size()),
+                           g_q,
+                           std::vector<double>(30, 1.0),
+                           std::vector<double>(ids.size(), 2.0),
                            std::vector<double>(3, 3.0)};
         result together = empty, apart = empty;
         rotate_forward<Pairing, Backend>(rows, in_place(of_q(together.y_q)), in_place(of_k(together.y_k)));
@@ -151,7 +156,8 @@ TEST_CASE("rotate/rows: rows of several axes, each with its own basis") {
             std::vector<double> to_row(8, 0.0);
             rotate_backward<Pairing, Backend>(one, {.position_ids = to_row},
                                               grad_through(mine(g), mine(together), mine(back)));
-            for (std::size_t i = 0; i < 8; ++i) of_rows[i / 4 * 12 + static_cast<std::size_t>(row) * 4 + i % 4] = to_row[i];
+            for (std::size_t i = 0; i < 8; ++i)
+                of_rows[i / 4 * 12 + static_cast<std::size_t>(row) * 4 + i % 4] = to_row[i];
         }
         CHECK(nearly_same(together, apart));
         for (std::size_t i = 0; i < 24; ++i) CHECK(close(to_positions[i], of_rows[i], 10.0 * gradient_sum<float>));
@@ -172,8 +178,7 @@ TEST_CASE("rotate/rows: the same bits for every number of threads, with few rows
             const auto n = static_cast<std::size_t>(batch);
             std::vector<double> all(n * 10 + n, 0.0);
             rotate_backward<half_split>(
-                how, rows,
-                {.inv_freq = std::span(all).first(n * 10), .attention_factor = all.data() + n * 10},
+                how, rows, {.inv_freq = std::span(all).first(n * 10), .attention_factor = all.data() + n * 10},
                 grad_through(token_major(g.data(), shape), token_major(y.data(), shape), token_major(x.data(), shape)));
             for (const float one : x) all.push_back(static_cast<double>(one));
             return all;
@@ -194,9 +199,9 @@ TEST_CASE("rotate/rows: shapes that forget the rows are refused before anything 
     std::vector<float> g = y;
     std::vector<double> ten(10, 0.0);
     const auto view = [&](auto& buffer) { return token_major(buffer.data(), q_shape(5)); };
-    CHECK_THROWS_WITH_AS(
-        rotate_backward<half_split>(rows, {.inv_freq = ten}, grad_through(view(g), view(y), view(g))),
-        "rotate_backward: grads.inv_freq has 10 entries, must have batch*rotary_dim/2 = 30", shape_error);
+    CHECK_THROWS_WITH_AS(rotate_backward<half_split>(rows, {.inv_freq = ten}, grad_through(view(g), view(y), view(g))),
+                         "rotate_backward: grads.inv_freq has 10 entries, must have batch*rotary_dim/2 = 30",
+                         shape_error);
     CHECK_THROWS_WITH_AS(rotate_forward<half_split>(rows, in_place(row_of(view(g), 0))),
                          "rotate_forward: angles [3, 5] must be [1 or batch, tokens] of [1, 5, 3, 24]", shape_error);
     CHECK(same_bits(g, y));

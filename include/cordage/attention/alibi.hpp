@@ -11,9 +11,9 @@
 
 namespace cordage {
 
-/// One slope a head: 2^(-8(i+1)/n), i = 0 ... n-1, for n heads where n is a power of two (Press et al. 2022). For other n
-/// the slopes of the largest power of two c below n, and then the first, third, fifth ... of those of 2c (the authors'
-/// code; BLOOM and MPT have the same).
+/// One slope a head: 2^(-8(i+1)/n), i = 0 ... n-1, for n heads where n is a power of two (Press et al. 2022). For other
+/// n the slopes of the largest power of two c below n, and then the first, third, fifth ... of those of 2c (the
+/// authors' code; BLOOM and MPT have the same).
 ///
 /// @throws value_error
 inline std::vector<double> alibi_slopes(index_t heads) {
@@ -30,14 +30,14 @@ inline std::vector<double> alibi_slopes(index_t heads) {
     return slopes;
 }
 
-/// What is added to the score of a query and a key: -slope (query - key), and 0 for keys after the query, which a causal
-/// mask hides.
+/// What is added to the score of a query and a key: -slope (query - key), and 0 for keys after the query, which a
+/// causal mask hides.
 inline double alibi_bias(double slope, double query_position, double key_position) noexcept {
     return key_position < query_position ? -slope * (query_position - key_position) : 0.0;
 }
 
-/// The same for all heads, queries and keys: [heads, queries, keys] dense. Keys are at positions 0 ... keys-1, queries at
-/// the last ones of these, as with a cache of keys.
+/// The same for all heads, queries and keys: [heads, queries, keys] dense. Keys are at positions 0 ... keys-1, queries
+/// at the last ones of these, as with a cache of keys.
 ///
 /// @throws value_error
 inline std::vector<double> alibi_bias(std::span<const double> slopes, index_t queries, index_t keys) {

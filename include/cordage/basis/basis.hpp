@@ -51,8 +51,8 @@ class basis {
     /// fingerprint_of_words of pairs(), the bits of every inv_freq, and those of attention_factor. Equal numbers have
     /// equal fingerprints on every platform, and a change of one bit changes it. (Whether two machines compute equal
     /// numbers from a config is up to their exp and pow, which differ in a last bit now and then: send the numbers, not
-    /// the config, to a machine that shares a cache.) What else a block depends on, positions, axes, pairing and element
-    /// type, is not in it.
+    /// the config, to a machine that shares a cache.) What else a block depends on, positions, axes, pairing and
+    /// element type, is not in it.
     std::uint64_t fingerprint() const noexcept { return words().value(); }
     /// The same with all of a model's config after it, for a cache that several models share.
     std::uint64_t fingerprint(const rope_config& config) const noexcept {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Projection weights reordered from one pair layout to the other, once, instead of q and k at every token; stage rotation.
+// Projection weights reordered from one pair layout to the other, once, instead of q and k at every token; stage
+// rotation.
 #pragma once
 
 #include <algorithm>
@@ -44,8 +45,8 @@ inline void check(const projection_shape& s) {
 }  // namespace rotate_detail
 
 /// Moves the rows of every head from the lanes that From pairs to those that To pairs. Rotating the outputs of the
-/// permuted projections by To gives the outputs of the old ones rotated by From, in the new order of lanes; scores q . k
-/// are the same, if q's and k's projections are permuted alike.
+/// permuted projections by To gives the outputs of the old ones rotated by From, in the new order of lanes; scores q .
+/// k are the same, if q's and k's projections are permuted alike.
 ///
 ///   rotary_dim 4 of 6, half_split -> interleaved:   rows 0 1 2 3 4 5 become 0 2 1 3 4 5
 ///
@@ -71,7 +72,8 @@ void permute_projection(const projection_shape& shape, const T* weight, T* permu
     const auto at_in = reinterpret_cast<std::uintptr_t>(weight), at_out = reinterpret_cast<std::uintptr_t>(permuted);
     const bool is_in_place = at_in == at_out;
     if (!is_in_place && at_in < at_out + bytes && at_out < at_in + bytes) {
-        throw shape_error("permute_projection: permuted must be weight itself or apart from it, and overlaps it partly");
+        throw shape_error(
+            "permute_projection: permuted must be weight itself or apart from it, and overlaps it partly");
     }
 
     const index_t pairs = shape.rotary_dim / 2, begin = shape.first_lane * length, turning = shape.rotary_dim * length;

@@ -2,16 +2,20 @@
 // rotate/<direction>/<backend>/<dtype>/<pairing>/<policy>/<angles>/tokens:N/heads:N/head_dim:N, each beside two bounds
 // timed alternately in the same process: a pass that moves the same bytes, as a loop of one vector (of_bound) and at
 // its fastest (of_tight_bound). The counters are a bound's time over the kernel's own: 1 is the speed of that pass.
+// Angles: exact and table as they are called; mrope, exact ones of three axes in interleaved sections; rows, exact ones
+// of a batch of 4 with a t for each row.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <numeric>
+#include <type_traits>
 
 #include "../bounds.hpp"
 #include "../variants.hpp"
 #include "cordage/kernels.hpp"
+#include "cordage/positions/sections.hpp"
 
 namespace {
 
@@ -85,6 +89,40 @@ void run(benchmark::State& state, std::size_t bytes, index_t tokens, const Kerne
     state.counters["of_tight_bound"] = benchmark::Counter(tight_seconds / kernel_seconds);
 }
 
+// The same tokens with a position on each of three axes, as an image has them.
+template <class T>
+struct image_fixture : fixture<T> {
+    std::vector<std::uint8_t> axis_of_pair = interleaved_axes({24, 20, 20});
+    std::vector<std::int32_t> axis_ids;
+
+    image_fixture(size s, const any_policy& policy) : fixture<T>(s, policy) {
+        for (int axis = 0; axis < 3; ++axis) {
+            for (const std::int32_t id : this->position_ids) axis_ids.push_back(id + 100 * axis);
+        }
+    }
+    axis_angles<std::int32_t> angles() const {
+        return {this->frequencies, axis_of_pair, axis_major(axis_ids.data(), 3, 1, this->shape.tokens)};
+    }
+};
+
+// The same tokens as a batch of 4, each row at its own t.
+template <class T>
+struct mixed_fixture : fixture<T> {
+    static constexpr index_t rows = 4;
+    std::vector<basis> bases;
+    std::vector<exact_angles<std::int32_t>> sources;
+
+    mixed_fixture(size s, const any_policy& policy) : fixture<T>(s, policy) {
+        this->shape = {rows, s.tokens / rows, s.heads, this->shape.head_dim};
+        std::vector<const basis*> chosen;
+        for (const double t : {1.0, 2.0, 4.0, 8.0}) bases.push_back(make_basis(benchmarks::usual_config(), policy, t));
+        for (const basis& b : bases) chosen.push_back(&b);
+        sources = exact_angles_of_rows(
+            chosen, position_view<std::int32_t>(this->position_ids.data(), 1, this->shape.tokens, 0));
+    }
+    row_angles<exact_angles<std::int32_t>> angles() const { return row_angles(sources); }
+};
+
 template <class T, class Pairing, class Backend>
 void add(const benchmarks::variant& variant, size s) {
     const auto name = [&](const char* direction, const char* angles) {
@@ -117,6 +155,24 @@ void add(const benchmarks::variant& variant, size s) {
                                               grad_through(f.view(), f.other_view(), f.view()));
         });
     });
+    const auto enter_source = [&]<class Fixture>(const char* angles, std::type_identity<Fixture>) {
+        enter(name("forward", angles), [=](benchmark::State& state) {
+            Fixture f(s, policy);
+            run<benchmarks::traffic::in_place>(
+                state, f.bytes(), s.tokens, [&] { rotate_forward<Pairing, Backend>(f.angles(), in_place(f.view())); });
+        });
+        enter(name("backward", angles), [=](benchmark::State& state) {
+            Fixture f(s, policy);
+            const auto source = f.angles();
+            std::vector<double> grad(static_cast<std::size_t>(source.bases() * source.pairs()));
+            run<benchmarks::traffic::two_to_one>(state, f.bytes(), s.tokens, [&] {
+                rotate_backward<Pairing, Backend>(f.angles(), rotation_gradients{.inv_freq = grad},
+                                                  grad_through(f.view(), f.other_view(), f.view()));
+            });
+        });
+    };
+    enter_source("mrope", std::type_identity<image_fixture<T>>{});
+    if (s.tokens >= mixed_fixture<T>::rows) enter_source("rows", std::type_identity<mixed_fixture<T>>{});
 }
 
 const int registered = [] {

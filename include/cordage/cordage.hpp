@@ -33,16 +33,25 @@
 // ode, clex: the learned policy
 #include "cordage/clex/clex.hpp"
 
-// positions: which positions a training sequence has
+// positions: positions of several axes; which positions a training sequence has
+#include "cordage/positions/axis_positions.hpp"
+#include "cordage/positions/pose.hpp"
+#include "cordage/positions/random_positions.hpp"
 #include "cordage/positions/sampler.hpp"
+#include "cordage/positions/sections.hpp"
 
 // basis: a policy at t -> inv_freq, and its gradient back
+#include "cordage/basis/axial.hpp"
 #include "cordage/basis/basis_cache.hpp"
 #include "cordage/basis/gradient.hpp"
 #include "cordage/basis/rope.hpp"
 
-// angles, rotate: the kernels
+// angles, rotate: the kernels, and weights in the other order of pairs
 #include "cordage/kernels.hpp"
+#include "cordage/rotate/permute_projection.hpp"
 
 // attention: companions of the scores
+#include "cordage/attention/alibi.hpp"
 #include "cordage/attention/log_scaling.hpp"
+#include "cordage/attention/query_temperature.hpp"
+#include "cordage/attention/softmax_scale.hpp"

@@ -8,12 +8,15 @@
 #pragma once
 
 #include "cordage/angles/angle_source.hpp"   // exact_angles, float32_angles
+#include "cordage/angles/axis_angles.hpp"    // axis_angles: M-RoPE, axial RoPE
 #include "cordage/angles/cos_sin_table.hpp"  // cos_sin_table, cos_sin_view
+#include "cordage/angles/row_angles.hpp"     // row_angles: a basis for every row of the batch
 #include "cordage/basis/basis.hpp"           // basis
 #include "cordage/core/executor.hpp"         // serial, threads, parallel_for
 #include "cordage/core/operand.hpp"          // in_place, from_to, grad_through
 #include "cordage/core/pairing.hpp"          // half_split, interleaved
 #include "cordage/core/view.hpp"             // heads_view, position_view
+#include "cordage/positions/sections.hpp"    // contiguous_axes, interleaved_axes
 #include "cordage/rotate/backward.hpp"       // rotate_backward
 #include "cordage/rotate/forward.hpp"        // rotate_forward, rotate_inverse
 #include "cordage/version.hpp"

@@ -86,14 +86,14 @@ TEST_CASE("angles/row_angles: bases that are missing or too few for their positi
     const auto refused = [&](const std::vector<const basis*>& bases) {
         return [&, bases] { exact_angles_of_rows(bases, two_rows); };
     };
-    CHECK_THROWS_WITH_AS(refused({&near, nullptr})(),
-                         "exact_angles_of_rows: bases[1] nullptr must point to a basis", shape_error);
+    CHECK_THROWS_WITH_AS(refused({&near, nullptr})(), "exact_angles_of_rows: bases[1] nullptr must point to a basis",
+                         shape_error);
     CHECK_THROWS_WITH_AS(refused({&near, &far, &far})(),
                          "exact_angles_of_rows: 3 bases must be at least one, and one for each of 2 rows of "
                          "position_ids",
                          shape_error);
     CHECK_THROWS_AS(refused({})(), shape_error);
-    CHECK_THROWS_AS(exact_angles_of_rows(std::vector<const basis*>{&near, &far},
-                                         position_view<std::int32_t>(nullptr, 2, 3, 3)),
-                    shape_error);
+    CHECK_THROWS_AS(
+        exact_angles_of_rows(std::vector<const basis*>{&near, &far}, position_view<std::int32_t>(nullptr, 2, 3, 3)),
+        shape_error);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// baselines.json: log scaling, the choice of a cached t, and the positions of training.
+// baselines.json: log scaling, the choice of a cached t, the positions of training, positions of several axes, ALiBi
+// and DeepSeek's softmax scale.
 //
 // Random positions have no numbers to reproduce: many draws with a fixed seed must have the listed properties, and
 // means and counts are compared in standard deviations of their own (6 of them: one of 10^8 such numbers is further
@@ -8,8 +9,15 @@
 #include <cmath>
 #include <random>
 
+#include "cordage/angles/axis_angles.hpp"
+#include "cordage/attention/alibi.hpp"
 #include "cordage/attention/log_scaling.hpp"
+#include "cordage/attention/softmax_scale.hpp"
+#include "cordage/basis/axial.hpp"
 #include "cordage/positions/sampler.hpp"
+#include "cordage/positions/sections.hpp"
+#include "cordage/rotate/forward.hpp"
+#include "cordage/scaling/unscaled.hpp"
 #include "cordage/schedule/continuous.hpp"
 #include "cordage/schedule/nearest_upper_bound.hpp"
 #include "kinds.hpp"
@@ -159,6 +167,119 @@ void check_random_positions(const value& one_case, report& result) {
     result.require("the identity when train_length = range_last", identity);
 }
 
+void check_alibi_slopes(const value& one_case, report& result) {
+    const index_t heads = one_case["num_heads"].size();
+    result.near_relative("slopes", alibi_slopes(heads), one_case["slopes"].numbers(heads), relative);
+}
+
+void check_alibi_bias(const value& one_case, report& result) {
+    const index_t heads = one_case["num_heads"].size(), tokens = one_case["seq_len"].size();
+    const auto expected = one_case["bias"].array({heads, tokens, tokens});
+    result.near_relative("bias", alibi_bias(alibi_slopes(heads), tokens, tokens), expected, relative);
+    const auto last = alibi_bias(alibi_slopes(heads), 1, tokens);  // as with a cache of keys: only the last query
+    for (index_t head = 0; head < heads; ++head) {
+        const auto row = [&](const std::vector<double>& all, index_t first) {
+            return std::span(all).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(tokens));
+        };
+        result.near_relative("bias of the last query", row(last, head * tokens),
+                             row(expected, ((head + 1) * tokens - 1) * tokens), relative);
+    }
+}
+
+// The recorded cos_sin_factor is a matter of the yarn policy's attention factor (policies.json).
+void check_deepseek_softmax_scale(const value& one_case, report& result) {
+    const double t = one_case["factor"].number(), mscale_all_dim = one_case["mscale_all_dim"].number();
+    const auto near = [&](const char* field, double got) {
+        const double expected = one_case[field].number();
+        result.near(field, got, expected, relative * expected);
+    };
+    near("mscale_value", std::sqrt(deepseek_score_factor(t, one_case["mscale"].number())));
+    near("mscale_all_dim_value", std::sqrt(deepseek_score_factor(t, mscale_all_dim)));
+    near("softmax_multiplier", deepseek_score_factor(t, mscale_all_dim));
+    near("softmax_scale", deepseek_softmax_scale(one_case["qk_head_dim"].size(), t, mscale_all_dim));
+}
+
+/// cos and sin of [tokens, pairs] as the rotation sees them: turning (1, 0) gives (cos, sin).
+template <class T, class Backend, class Source>
+void compare_rotation(report& result, const char* what, const value& one_case, const Source& angles, double tolerance) {
+    const index_t tokens = angles.tokens(), pairs = angles.pairs();
+    std::vector<T> x(static_cast<std::size_t>(2 * tokens * pairs));
+    for (index_t token = 0; token < tokens; ++token) std::fill_n(x.begin() + 2 * token * pairs, pairs, T{1});
+    rotate_forward<half_split, Backend>(angles, in_place(token_major(x.data(), {1, tokens, 1, 2 * pairs})));
+    std::vector<double> cos, sin;
+    for (index_t token = 0; token < tokens; ++token) {
+        const auto row = x.begin() + 2 * token * pairs;
+        cos.insert(cos.end(), row, row + pairs);
+        sin.insert(sin.end(), row + pairs, row + 2 * pairs);
+    }
+    result.near(message(what, " cos"), cos, one_case["cos"].array({tokens, pairs}), tolerance);
+    result.near(message(what, " sin"), sin, one_case["sin"].array({tokens, pairs}), tolerance);
+}
+
+// Positions are below 10 and theta is exact to a rounding, so nothing but the tolerances of cos and sin remains.
+template <class P>
+void compare_axes(report& result, const char* positions, const value& one_case, const basis& b,
+                  const std::vector<std::uint8_t>& axis_of_pair, const axis_position_view<P>& position_ids) {
+    const axis_angles angles(b, axis_of_pair, position_ids);
+    const auto name = [&](const char* kernel) { return message(positions, " positions, ", kernel); };
+    compare_rotation<double, backend::scalar>(result, name("double").c_str(), one_case, angles, 1e-13);
+    compare_rotation<float, backend::scalar>(result, name("float scalar").c_str(), one_case, angles, 8e-8);
+    compare_rotation<float, backend::fastest>(result, name("float fastest").c_str(), one_case, angles, 8e-8);
+}
+
+void compare_axes(report& result, const value& one_case, const basis& b, const std::vector<std::uint8_t>& axis_of_pair,
+                  const axis_position_view<double>& position_ids, std::span<const double> positions) {
+    compare_axes(result, "double", one_case, b, axis_of_pair, position_ids);
+    std::vector<std::int64_t> whole;
+    for (const double position : positions) {
+        if (position != std::floor(position) || std::abs(position) > 0x1p53) return;
+        whole.push_back(static_cast<std::int64_t>(position));
+    }
+    compare_axes(result, "int64", one_case, b, axis_of_pair,
+                 axis_position_view<std::int64_t>{whole.data(), position_ids.axes, position_ids.batch,
+                                                  position_ids.tokens, position_ids.axis_stride,
+                                                  position_ids.batch_stride, position_ids.token_stride});
+}
+
+tensor positions_of(const value& one_case, std::size_t axis_of_axes, index_t axes) {
+    tensor positions = one_case["positions"].as_tensor();
+    if (positions.shape.size() != 2 || positions.shape[axis_of_axes] != axes) {
+        throw malformed(one_case["positions"].where() + message(" must have ", axes, " axes and some tokens"));
+    }
+    return positions;
+}
+
+void check_mrope(const value& one_case, report& result) {
+    const index_t head_dim = one_case["head_dim"].size();
+    const rope_config config{.head_dim = head_dim,
+                             .rotary_dim = head_dim,
+                             .theta_base = one_case["rope_theta"].number(),
+                             .original_length = 1.0};
+    std::vector<index_t> sections;
+    for (const value& section : one_case["sections"].items()) sections.push_back(section.integer());
+    const auto axis_of_pair = one_case["interleaved"].flag() ? interleaved_axes(sections) : contiguous_axes(sections);
+    const auto expected_axes = one_case["axis_of_frequency"].numbers(config.pairs());
+    result.require("axis_of_frequency",
+                   std::ranges::equal(axis_of_pair, expected_axes, [](double a, double b) { return a == b; }));
+    const auto axes = static_cast<index_t>(sections.size());
+    const tensor positions = positions_of(one_case, 0, axes);
+    compare_axes(result, one_case, make_basis(config, unscaled{}, 1.0), axis_of_pair,
+                 axis_major(positions.data.data(), axes, 1, positions.shape[1]), positions.data);
+}
+
+void check_axial_2d(const value& one_case, report& result) {
+    const index_t head_dim = one_case["head_dim"].size();
+    const rope_config of_an_axis{.head_dim = head_dim,
+                                 .rotary_dim = head_dim / 2,
+                                 .theta_base = one_case["rope_theta"].number(),
+                                 .original_length = 1.0};
+    const basis per_axis = make_basis(of_an_axis, unscaled{}, 1.0);
+    result.near_relative("inv_freq", per_axis.inv_freq(), one_case["inv_freq"].numbers(per_axis.pairs()), relative);
+    const tensor positions = positions_of(one_case, 1, 2);
+    compare_axes(result, one_case, axial_basis(per_axis, 2), contiguous_axes({per_axis.pairs(), per_axis.pairs()}),
+                 axis_minor(positions.data.data(), 2, 1, positions.shape[0]), positions.data);
+}
+
 }  // namespace
 
 std::span<const kind> baselines_kinds() {
@@ -167,12 +288,12 @@ std::span<const kind> baselines_kinds() {
         {"t_selection", check_t_selection},
         {"uniform_positions", check_uniform_positions},
         {"random_positions_properties", check_random_positions},
-        {.name = "alibi_slopes"},
-        {.name = "alibi_bias"},
+        {"alibi_slopes", check_alibi_slopes},
+        {"alibi_bias", check_alibi_bias},
         {.name = "xpos"},
-        {.name = "deepseek_softmax_scale"},
-        {.name = "mrope"},
-        {.name = "axial_2d"},
+        {"deepseek_softmax_scale", check_deepseek_softmax_scale},
+        {"mrope", check_mrope},
+        {"axial_2d", check_axial_2d},
     };
     return kinds;
 }

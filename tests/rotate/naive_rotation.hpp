@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -63,6 +64,16 @@ std::vector<double> values(const std::vector<T>& x) {
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
     return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+/// True if two kernels computed the same of numbers up to 4: each may fuse other products, so a last bit is free.
+template <cordage::element T>
+bool nearly_same(const T& a, const T& b) {
+    return std::fabs(value(a) - value(b)) <= unit_in_last_place<T>(4.0);
+}
+template <cordage::element T>
+bool nearly_same(const std::vector<T>& a, const std::vector<T>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](T x, T y) { return nearly_same(x, y); });
 }
 
 inline index_t count(const heads_shape& s) { return s.batch * s.tokens * s.heads * s.head_dim; }

@@ -29,10 +29,10 @@ concept angle_source = requires(const S& s, index_t i) {
 ///   angle(row, token, pair) = position(row, token, axis(pair)) * inv_freq(row)[pair]
 template <class S>
 concept differentiable_angle_source = angle_source<S> && requires(const S& s, index_t i) {
-    { s.axes() } -> std::same_as<index_t>;  // numbers that make a position; 1 for text
-    { s.axis(i) } -> std::same_as<index_t>;  // the one that turns a pair
-    { s.position(i, i, i) } -> std::same_as<double>;  // of (row, token, axis)
-    { s.bases() } -> std::same_as<index_t>;  // 1, or batch() where every row has its own
+    { s.axes() } -> std::same_as<index_t>;                       // numbers that make a position; 1 for text
+    { s.axis(i) } -> std::same_as<index_t>;                      // the one that turns a pair
+    { s.position(i, i, i) } -> std::same_as<double>;             // of (row, token, axis)
+    { s.bases() } -> std::same_as<index_t>;                      // 1, or batch() where every row has its own
     { s.inv_freq(i) } -> std::same_as<std::span<const double>>;  // of a row
 };
 

@@ -51,6 +51,8 @@ class axis_angles {
     P position_id(index_t row, index_t token, index_t axis) const noexcept {
         return position_ids_.at(axis, position_ids_.batch == 1 ? 0 : row, token);
     }
+    std::span<const std::uint8_t> axis_of_pair() const noexcept { return axis_of_pair_; }
+    std::span<const std::uint64_t> fractions_of_turn() const noexcept { return basis_->fractions_of_turn(); }
 
  private:
     void check() const {

@@ -17,7 +17,7 @@ struct cos_sin_view {
     index_t rows = 1;
     index_t token_count = 0;
     index_t pair_count = 0;
-    double carried_attention_factor = 1.0;  ///< the factor that cos and sin already carry
+    double carried_attention_factor = 1.0;          ///< the factor that cos and sin already carry
     const double* row_attention_factors = nullptr;  ///< [rows], read instead where rows carry factors of their own
 
     index_t batch() const noexcept { return rows; }

@@ -77,8 +77,9 @@ row_angles(const std::vector<Source>&) -> row_angles<Source>;
 template <position_type P>
 std::vector<exact_angles<P>> exact_angles_of_rows(std::span<const basis* const> bases, position_view<P> position_ids) {
     if (bases.empty() || (position_ids.batch != 1 && position_ids.batch != std::ssize(bases))) {
-        throw shape_error(message("exact_angles_of_rows: ", bases.size(), " bases must be at least one, and one for each of ",
-                                  position_ids.batch, " rows of position_ids"));
+        throw shape_error(message("exact_angles_of_rows: ", bases.size(),
+                                  " bases must be at least one, and one for each of ", position_ids.batch,
+                                  " rows of position_ids"));
     }
     std::vector<exact_angles<P>> rows;
     rows.reserve(bases.size());

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "cordage/basis/fingerprint.hpp"
 #include "cordage/basis/turns.hpp"
 #include "cordage/scaling/policy.hpp"
 
@@ -46,7 +47,31 @@ class basis {
     std::span<const std::uint64_t> fractions_of_turn() const noexcept { return fractions_; }
     double attention_factor() const noexcept { return attention_factor_; }
 
+    /// A name for these numbers, to tag the blocks of a KV cache so that keys turned by two bases never mix: the
+    /// fingerprint_of_words of pairs(), the bits of every inv_freq, and those of attention_factor. Equal numbers have
+    /// equal fingerprints on every platform, and a change of one bit changes it. (Whether two machines compute equal
+    /// numbers from a config is up to their exp and pow, which differ in a last bit now and then: send the numbers, not
+    /// the config, to a machine that shares a cache.) What else a block depends on, positions, axes, pairing and
+    /// element type, is not in it.
+    std::uint64_t fingerprint() const noexcept { return words().value(); }
+    /// The same with all of a model's config after it, for a cache that several models share.
+    std::uint64_t fingerprint(const rope_config& config) const noexcept {
+        fingerprint_of_words all = words();
+        all.add(static_cast<std::uint64_t>(config.head_dim));
+        all.add(static_cast<std::uint64_t>(config.rotary_dim));
+        all.add(config.theta_base);
+        all.add(config.original_length);
+        return all.value();
+    }
+
  private:
+    fingerprint_of_words words() const noexcept {
+        fingerprint_of_words all;
+        all.add(inv_freq_);
+        all.add(attention_factor_);
+        return all;
+    }
+
     std::vector<double> inv_freq_;
     std::vector<turns> turns_;
     std::vector<std::uint64_t> fractions_;

@@ -9,9 +9,12 @@
 #define CORDAGE_ASSERT(condition) assert(condition)
 #endif
 
-/// Asks the compiler to inline a kernel's building block whatever its size.
+/// Asks the compiler to inline a kernel's building block whatever its size; the second one stands after a lambda's
+/// parameters.
 #if defined(_MSC_VER)
 #define CORDAGE_ALWAYS_INLINE __forceinline
+#define CORDAGE_ALWAYS_INLINE_LAMBDA [[msvc::forceinline]]
 #else
 #define CORDAGE_ALWAYS_INLINE inline __attribute__((always_inline))
+#define CORDAGE_ALWAYS_INLINE_LAMBDA __attribute__((always_inline))
 #endif

@@ -94,8 +94,21 @@ requires has_fused_multiply_add<Arch> angle_row<float> make_angle_row(const axis
                                                                       index_t token, index_t first, index_t count,
                                                                       row_buffer<float>& buffer)
 noexcept {
-    for (index_t i = 0; i < count; ++i) {
-        buffer.phase[i] = static_cast<std::uint32_t>(angles.phase(row, token, first + i) >> 32);
+    if constexpr (std::is_integral_v<P>) {
+        const std::uint64_t* fraction = angles.fractions_of_turn().data() + first;
+        const std::uint8_t* axis_of_pair = angles.axis_of_pair().data() + first;
+        for (index_t axis = 0; axis < angles.axes(); ++axis) {  // they are few, and this makes vectors
+            const std::int64_t position = angles.position_id(row, token, axis);
+            for (index_t i = 0; i < count; ++i) {
+                if (axis_of_pair[i] != axis) continue;
+                buffer.phase[i] =
+                    static_cast<std::uint32_t>((fraction[i] * static_cast<std::uint64_t>(position)) >> 32);
+            }
+        }
+    } else {
+        for (index_t i = 0; i < count; ++i) {
+            buffer.phase[i] = static_cast<std::uint32_t>(angles.phase(row, token, first + i) >> 32);
+        }
     }
     return row_of_phases<Arch>(count, angles.attention_factor(), buffer);
 }

@@ -30,7 +30,7 @@ CORDAGE_ALWAYS_INLINE double backward_heads(const angle_row<compute_of<T>>& at,
         T* gx = o.grad_x.head(row, token, 0);
         for (index_t h = 0; h < o.y.shape.heads;
              ++h, g += o.grad_y.head_stride, y += o.y.head_stride, gx += o.grad_x.head_stride) {
-            [&]<std::size_t... V>(std::index_sequence<V...>) {
+            [&]<std::size_t... V>(std::index_sequence<V...>) CORDAGE_ALWAYS_INLINE_LAMBDA {
                 (lanes[V].backward(g, y, gx, first + static_cast<index_t>(V) * lane::pairs_each, pairs, sums[V], dot),
                  ...);
             }
@@ -86,10 +86,6 @@ void backward_range(simd<Arch>, const Source& angles, std::span<const backward_o
     for (index_t i = begin; i < end; ++i) {
         const index_t row = i / tokens, token = i % tokens;
         const double* inv_freq = angles.inv_freq(row).data();
-        const double first_position = angles.position(row, token, 0);
-        const auto position = [&](index_t pair) {
-            return angles.axes() == 1 ? first_position : angles.position(row, token, angles.axis(pair));
-        };
         for (index_t first = 0; first < pairs; first += row_block) {
             const index_t count = std::min(row_block, pairs - first);
             angle_row<real> at = make_angle_row<Arch>(angles, row, token, first, count, buffer);
@@ -105,9 +101,11 @@ void backward_range(simd<Arch>, const Source& angles, std::span<const backward_o
             step(std::integral_constant<std::size_t, 1>{});
             dot += simd_detail::backward_heads_tail<Pairing>(at, operands, row, token, first + done, count - done,
                                                              pairs, grad_angle + done);
-            if (grads.inv_freq) {
+            for (index_t axis = 0; grads.inv_freq && axis < angles.axes(); ++axis) {
+                const double position = angles.position(row, token, axis);
                 for (index_t pair = 0; pair < count; ++pair) {
-                    grads.inv_freq[first + pair] += position(first + pair) * static_cast<double>(grad_angle[pair]);
+                    if (angles.axis(first + pair) != axis) continue;
+                    grads.inv_freq[first + pair] += position * static_cast<double>(grad_angle[pair]);
                 }
             }
             if (grads.position) {

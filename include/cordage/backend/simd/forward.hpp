@@ -30,7 +30,7 @@ CORDAGE_ALWAYS_INLINE void turn_heads(const angle_row<compute_of<T>>& at, cos_si
         const T* x = o.x.head(row, token, 0);
         T* y = o.y.head(row, token, 0);
         for (index_t h = 0; h < o.x.shape.heads; ++h, x += o.x.head_stride, y += o.y.head_stride) {
-            [&]<std::size_t... V>(std::index_sequence<V...>) {
+            [&]<std::size_t... V>(std::index_sequence<V...>) CORDAGE_ALWAYS_INLINE_LAMBDA {
                 (lanes[V].apply(x, y, first + static_cast<index_t>(V) * lane::pairs_each, pairs), ...);
             }
             (std::make_index_sequence<Count>{});

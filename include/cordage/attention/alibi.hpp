@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// ALiBi: a penalty on attention scores that grows with distance, instead of a rotation; stage attention.
+#pragma once
+
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "cordage/core/error.hpp"
+#include "cordage/core/index.hpp"
+
+namespace cordage {
+
+/// One slope a head: 2^(-8(i+1)/n), i = 0 ... n-1, for n heads where n is a power of two (Press et al. 2022). For other
+/// n the slopes of the largest power of two c below n, and then the first, third, fifth ... of those of 2c (the
+/// authors' code; BLOOM and MPT have the same).
+///
+/// @throws value_error
+inline std::vector<double> alibi_slopes(index_t heads) {
+    constexpr index_t most = index_t{1} << 20;
+    if (heads < 1 || heads > most) throw value_error(message("alibi_slopes: heads ", heads, " must be 1 to ", most));
+    index_t power = 1;
+    while (2 * power <= heads) power *= 2;
+    std::vector<double> slopes;
+    const auto add = [&](index_t i, index_t n) {
+        slopes.push_back(std::exp2(-8.0 * static_cast<double>(i + 1) / static_cast<double>(n)));
+    };
+    for (index_t i = 0; i < power; ++i) add(i, power);
+    for (index_t i = 0; i < heads - power; ++i) add(2 * i, 2 * power);
+    return slopes;
+}
+
+/// What is added to the score of a query and a key: -slope (query - key), and 0 for keys after the query, which a
+/// causal mask hides.
+inline double alibi_bias(double slope, double query_position, double key_position) noexcept {
+    return key_position < query_position ? -slope * (query_position - key_position) : 0.0;
+}
+
+/// The same for all heads, queries and keys: [heads, queries, keys] dense. Keys are at positions 0 ... keys-1, queries
+/// at the last ones of these, as with a cache of keys.
+///
+/// @throws value_error
+inline std::vector<double> alibi_bias(std::span<const double> slopes, index_t queries, index_t keys) {
+    if (queries < 0 || queries > keys) {
+        throw value_error(message("alibi_bias: queries ", queries, " must be 0 to keys ", keys));
+    }
+    std::vector<double> bias;
+    bias.reserve(slopes.size() * static_cast<std::size_t>(queries) * static_cast<std::size_t>(keys));
+    for (const double slope : slopes) {
+        for (index_t query = keys - queries; query < keys; ++query) {
+            for (index_t key = 0; key < keys; ++key) {
+                bias.push_back(alibi_bias(slope, static_cast<double>(query), static_cast<double>(key)));
+            }
+        }
+    }
+    return bias;
+}
+
+}  // namespace cordage

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Projection weights reordered from one pair layout to the other, once, instead of q and k at every token; stage
+// rotation.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "cordage/core/error.hpp"
+#include "cordage/core/pairing.hpp"
+
+namespace cordage {
+
+/// The weights or the bias of a projection to q or k: [heads * head_dim, row_length] dense, a row for each lane of its
+/// output, as torch.nn.Linear keeps them.
+struct projection_shape {
+    index_t heads = 0;
+    index_t head_dim = 0;
+    index_t rotary_dim = 0;  ///< lanes of a head that turn; the others stay where they are
+    index_t row_length = 1;  ///< inputs of the projection; 1 for a bias
+    index_t first_lane = 0;  ///< where the lanes that turn begin: after the others in DeepSeek's heads
+};
+
+namespace rotate_detail {
+
+inline void check(const projection_shape& s) {
+    constexpr index_t most = index_t{1} << 31;
+    const auto between = [](index_t x, index_t low, index_t high) { return x >= low && x <= high; };
+    if (!between(s.heads, 0, most) || !between(s.head_dim, 2, most) || !between(s.row_length, 0, most) ||
+        (s.heads > 0 && s.row_length > 0 && s.heads * s.head_dim > (index_t{1} << 62) / s.row_length)) {
+        throw shape_error(message("permute_projection: heads ", s.heads, ", head_dim ", s.head_dim, " and row_length ",
+                                  s.row_length, " must be sizes, head_dim >= 2"));
+    }
+    if (s.rotary_dim < 0 || s.rotary_dim % 2 != 0 || s.rotary_dim > s.head_dim) {
+        throw shape_error(message("permute_projection: rotary_dim ", s.rotary_dim,
+                                  " must be even, >= 0 and <= head_dim ", s.head_dim));
+    }
+    if (!between(s.first_lane, 0, s.head_dim - s.rotary_dim)) {
+        throw shape_error(message("permute_projection: first_lane ", s.first_lane,
+                                  " must be 0 to head_dim - rotary_dim = ", s.head_dim - s.rotary_dim));
+    }
+}
+
+}  // namespace rotate_detail
+
+/// Moves the rows of every head from the lanes that From pairs to those that To pairs. Rotating the outputs of the
+/// permuted projections by To gives the outputs of the old ones rotated by From, in the new order of lanes; scores q .
+/// k are the same, if q's and k's projections are permuted alike.
+///
+///   rotary_dim 4 of 6, half_split -> interleaved:   rows 0 1 2 3 4 5 become 0 2 1 3 4 5
+///
+///   const projection_shape q{.heads = 32, .head_dim = 128, .rotary_dim = 128, .row_length = 4096};
+///   permute_projection<half_split, interleaved>(q, weight.data(), weight.data());     // in place
+///
+/// It only moves elements, of any type, so that the way there and back gives the same bits. transformers' conversion of
+/// LLaMA's released weights is <interleaved, half_split>.
+///
+/// @param weight    [heads * head_dim, row_length]
+/// @param permuted  as weight; may be weight itself, must not partly overlap it
+/// @throws shape_error, before anything is written
+/// Allocates one head's rotated rows if in place, nothing otherwise.
+template <pairing From, pairing To, class T>
+void permute_projection(const projection_shape& shape, const T* weight, T* permuted) {
+    rotate_detail::check(shape);
+    const index_t length = shape.row_length, head_size = shape.head_dim * length, size = shape.heads * head_size;
+    if (size == 0) return;
+    if (weight == nullptr || permuted == nullptr) {
+        throw shape_error(message("permute_projection: weight and permuted nullptr must point to ", size, " elements"));
+    }
+    const auto bytes = static_cast<std::uintptr_t>(size) * sizeof(T);
+    const auto at_in = reinterpret_cast<std::uintptr_t>(weight), at_out = reinterpret_cast<std::uintptr_t>(permuted);
+    const bool is_in_place = at_in == at_out;
+    if (!is_in_place && at_in < at_out + bytes && at_out < at_in + bytes) {
+        throw shape_error(
+            "permute_projection: permuted must be weight itself or apart from it, and overlaps it partly");
+    }
+
+    const index_t pairs = shape.rotary_dim / 2, begin = shape.first_lane * length, turning = shape.rotary_dim * length;
+    std::vector<T> before(is_in_place ? static_cast<std::size_t>(turning) : 0);
+    for (index_t head = 0; head < shape.heads; ++head) {
+        const T* from = weight + head * head_size + begin;
+        T* to = permuted + head * head_size + begin;
+        if (is_in_place) {
+            std::copy_n(from, turning, before.data());
+            from = before.data();
+        } else {
+            std::copy_n(from - begin, begin, to - begin);
+            std::copy_n(from + turning, head_size - begin - turning, to + turning);
+        }
+        for (index_t pair = 0; pair < pairs; ++pair) {
+            std::copy_n(from + From::first(pair, pairs) * length, length, to + To::first(pair, pairs) * length);
+            std::copy_n(from + From::second(pair, pairs) * length, length, to + To::second(pair, pairs) * length);
+        }
+    }
+}
+
+}  // namespace cordage

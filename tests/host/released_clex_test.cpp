@@ -4,9 +4,10 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <random>
 #include <sstream>
 
-#include "cordage/clex/released.hpp"
+#include "cordage/cordage.hpp"
 #include "host/written_files.hpp"
 
 using namespace cordage;
@@ -75,6 +76,46 @@ TEST_CASE("host/released_clex: what was loaded is the policy that was saved") {
     again.log_alpha(config, 3.0, y);
     CHECK(x == y);
     CHECK_THROWS_AS(clex_released<>({8, 6, 10000.0, 64.0}, to_columns(found[0].weights)), shape_error);
+}
+
+TEST_CASE("host/released_clex: from a checkpoint to the basis of a length, and through a training step") {
+    const temporary_folder model;
+    std::vector<double> first = ramp(32 * 64, -16.0), last = ramp(64 * 32, -16.0);
+    for (double& w : first) w /= 256.0;
+    for (double& w : last) w /= 8192.0;
+    model.write("model.safetensors", safetensors_bytes({{"model.clex_layer." + up, "F64", "[32, 64]", first},
+                                                        {"model.clex_layer." + down, "F64", "[64, 32]", last}}));
+    const auto folder = model.path();
+
+    // [released_clex]
+    const rope_config config{.head_dim = 64, .rotary_dim = 64, .theta_base = 10000, .original_length = 4096};
+    const clex_weights weights = to_columns(load_released_clex(folder).at(0).weights);
+    const clex_released<silu> policy(config, weights, released_options(/*max_factor*/ 16, /*time_dt*/ 0.1));
+    const rope rule(config, policy, rounded_up{16});
+    const basis at_12000 = rule.at_length(12000);                  // t = 3
+    const double scale_of_q = unclamped_log_scaling(12000, 4096);  // if log_scale is true
+    // [/released_clex]
+
+    CHECK(rule.ratio(12000) == 3.0);
+    CHECK(scale_of_q == doctest::Approx(std::log(12000.0) / std::log(4096.0)));
+    CHECK(at_12000.pairs() == 32);
+    CHECK(at_12000.inv_freq()[31] != doctest::Approx(config.inv_freq(31)));
+
+    std::mt19937_64 generator(1);
+    const auto grad_of_loss = [](const basis& b, const std::vector<double>& positions) {
+        return std::vector<double>(b.inv_freq().size(), positions.back());
+    };
+    // [released_training]
+    const index_t t = sample_whole_ratio(generator, 16);
+    const auto positions = released_positions(generator, {.train_length = 8192, .original_length = 4096, .t = t});
+    const clex_released<silu> solved(config, weights, released_options(static_cast<double>(t), 0.1));
+    const basis b = make_basis(config, solved, static_cast<double>(t));
+    std::vector<double> grad_parameters(solved.parameters().size());
+    add_grad_parameters(solved, config, static_cast<double>(t), grad_of_loss(b, positions), grad_parameters);
+    // [/released_training]
+
+    CHECK(positions.size() == 8192);
+    CHECK((t == 1 || std::ranges::any_of(grad_parameters, [](double g) { return g != 0.0; })));
 }
 
 TEST_CASE("host/released_clex: matrices that are missing, misshapen or not finite are named") {

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 #include <sstream>
 
@@ -21,6 +22,8 @@ std::vector<double> ramp(std::size_t count, double first) {
     for (std::size_t i = 0; i < count; ++i) all.push_back(first + static_cast<double>(i) / 64.0);
     return all;
 }
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
 const std::string up = "proj_func.ode_up_proj", down = "proj_func.ode_down_proj";
 
 std::vector<named_clex_weights> loaded(const std::vector<tensor_to_write>& tensors) {
@@ -50,8 +53,8 @@ TEST_CASE("host/released_clex: fields of many layers come in the order of their 
         const std::string file_a = "a" + std::to_string(layer) + ".safetensors", file_b = "b" + file_a;
         folder.write(file_a, safetensors_bytes({{prefix + up, "F32", "[2, 4]", ramp(8, layer)}}));
         folder.write(file_b, safetensors_bytes({{prefix + down, "F16", "[4, 2]", ramp(8, -layer)}}));
-        map += (map.empty() ? "\"" : ", \"") + prefix + up + "\": \"" + file_a + "\", \"" + prefix + down + "\": \"" +
-               file_b + "\"";
+        map += message(map.empty() ? "" : ", ", '"', prefix, up, "\": \"", file_a, "\", \"", prefix, down, "\": \"",
+                       file_b, '"');
     }
     folder.write("model.safetensors.index.json", "{\"weight_map\": {" + map + "}}");
     const auto found = load_released_clex(folder.path());
@@ -80,12 +83,12 @@ TEST_CASE("host/released_clex: what was loaded is the policy that was saved") {
 
 TEST_CASE("host/released_clex: from a checkpoint to the basis of a length, and through a training step") {
     const temporary_folder model;
-    std::vector<double> first = ramp(32 * 64, -16.0), last = ramp(64 * 32, -16.0);
+    std::vector<double> first = ramp(2048, -16.0), last = ramp(2048, -16.0);
     for (double& w : first) w /= 256.0;
     for (double& w : last) w /= 8192.0;
     model.write("model.safetensors", safetensors_bytes({{"model.clex_layer." + up, "F64", "[32, 64]", first},
                                                         {"model.clex_layer." + down, "F64", "[64, 32]", last}}));
-    const auto folder = model.path();
+    const auto& folder = model.path();
 
     // [released_clex]
     const rope_config config{.head_dim = 64, .rotary_dim = 64, .theta_base = 10000, .original_length = 4096};
@@ -135,9 +138,10 @@ TEST_CASE("host/released_clex: matrices that are missing, misshapen or not finit
     CHECK_THROWS_AS(loaded({{"a." + up, "F32", "[0, 2]", {}}, {"a." + down, "F32", "[2, 0]", {}}}), shape_error);
     CHECK_THROWS_WITH_AS(loaded({{"a." + up, "F32", "[1, 2]", {1.0, 2.0}}, {"a." + down, "F32", "[1, 2]", {1.0, 2.0}}}),
                          "released_clex: 'a.proj_func.ode_down_proj' [1, 2] must have shape [2, 1]", shape_error);
-    CHECK_THROWS_WITH_AS(loaded({{"a." + up, "F32", "[1, 2]", {1.0, NAN}}, {"a." + down, "F32", "[2, 1]", {1.0, 2.0}}}),
-                         "released_clex: 'a.proj_func.ode_up_proj'[0, 1] nan must be finite", value_error);
+    CHECK_THROWS_WITH_AS(
+        loaded({{"a." + up, "F32", "[1, 2]", {1.0, not_a_number}}, {"a." + down, "F32", "[2, 1]", {1.0, 2.0}}}),
+        "released_clex: 'a.proj_func.ode_up_proj'[0, 1] nan must be finite", value_error);
     CHECK_THROWS_AS(
-        loaded({{"a." + up, "F16", "[1, 2]", {1.0, 2.0}}, {"a." + down, "BF16", "[2, 1]", {1.0, INFINITY}}}),
+        loaded({{"a." + up, "F16", "[1, 2]", {1.0, 2.0}}, {"a." + down, "BF16", "[2, 1]", {1.0, infinity}}}),
         value_error);
 }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 #include <sstream>
 
 #include "host/written_files.hpp"
@@ -50,8 +51,15 @@ TEST_CASE("host/safetensors: F64, F32, F16 and BF16 are widened exactly, with th
         CHECK(file.numbers("none").data.empty());
         CHECK(file.numbers("x").data == numbers);  // again, in any order
     }
-    const auto odd = opened(safetensors_bytes({{"x", "F32", "[2]", {NAN, -INFINITY}}})).numbers("x").data;
-    CHECK((std::isnan(odd[0]) && odd[1] == -INFINITY));
+    const auto odd =
+        opened(
+            safetensors_bytes({{"x",
+                                "F32",
+                                "[2]",
+                                {std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::infinity()}}}))
+            .numbers("x")
+            .data;
+    CHECK((std::isnan(odd[0]) && odd[1] == -std::numeric_limits<double>::infinity()));
 }
 
 TEST_CASE("host/safetensors: a file on disk is read as a stream is, and a path that is none is named") {

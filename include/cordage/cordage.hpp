@@ -28,15 +28,19 @@
 #include "cordage/schedule/dynamic.hpp"
 #include "cordage/schedule/fixed.hpp"
 #include "cordage/schedule/nearest_upper_bound.hpp"
+#include "cordage/schedule/rounded_up.hpp"
 #include "cordage/schedule/schedule.hpp"
 
 // ode, clex: the learned policy
 #include "cordage/clex/clex.hpp"
+#include "cordage/clex/released.hpp"
+#include "cordage/clex/row_weights.hpp"
 
 // positions: positions of several axes; which positions a training sequence has
 #include "cordage/positions/axis_positions.hpp"
 #include "cordage/positions/pose.hpp"
 #include "cordage/positions/random_positions.hpp"
+#include "cordage/positions/released_sampler.hpp"
 #include "cordage/positions/sampler.hpp"
 #include "cordage/positions/sections.hpp"
 

@@ -19,4 +19,5 @@
 #include "cordage/positions/sections.hpp"    // contiguous_axes, interleaved_axes
 #include "cordage/rotate/backward.hpp"       // rotate_backward
 #include "cordage/rotate/forward.hpp"        // rotate_forward, rotate_inverse
+#include "cordage/rotate/rebase.hpp"         // rebase, for cached keys
 #include "cordage/version.hpp"

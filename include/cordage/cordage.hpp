@@ -17,8 +17,12 @@
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"
 #include "cordage/scaling/linear.hpp"
+#include "cordage/scaling/longrope.hpp"
+#include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/ntk_aware.hpp"
 #include "cordage/scaling/policy.hpp"
+#include "cordage/scaling/resonance.hpp"
+#include "cordage/scaling/tabulated.hpp"
 #include "cordage/scaling/unscaled.hpp"
 #include "cordage/scaling/yarn.hpp"
 
@@ -29,6 +33,7 @@
 #include "cordage/schedule/fixed.hpp"
 #include "cordage/schedule/nearest_upper_bound.hpp"
 #include "cordage/schedule/schedule.hpp"
+#include "cordage/schedule/two_regimes.hpp"
 
 // ode, clex: the learned policy
 #include "cordage/clex/clex.hpp"
@@ -40,9 +45,11 @@
 #include "cordage/basis/basis_cache.hpp"
 #include "cordage/basis/gradient.hpp"
 #include "cordage/basis/rope.hpp"
+#include "cordage/basis/start_tokens.hpp"
 
 // angles, rotate: the kernels
 #include "cordage/kernels.hpp"
 
 // attention: companions of the scores
 #include "cordage/attention/log_scaling.hpp"
+#include "cordage/attention/xpos.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// baselines.json: log scaling, the choice of a cached t, and the positions of training.
+// baselines.json: log scaling, xPos magnitudes, the choice of a cached t, and the positions of training.
 //
 // Random positions have no numbers to reproduce: many draws with a fixed seed must have the listed properties, and
 // means and counts are compared in standard deviations of their own (6 of them: one of 10^8 such numbers is further
@@ -9,6 +9,7 @@
 #include <random>
 
 #include "cordage/attention/log_scaling.hpp"
+#include "cordage/attention/xpos.hpp"
 #include "cordage/positions/sampler.hpp"
 #include "cordage/schedule/continuous.hpp"
 #include "cordage/schedule/nearest_upper_bound.hpp"
@@ -159,6 +160,27 @@ void check_random_positions(const value& one_case, report& result) {
     result.require("the identity when train_length = range_last", identity);
 }
 
+void check_xpos(const value& one_case, report& result) {
+    const index_t d = one_case["dim"].size();
+    const rope_config config{.head_dim = d, .rotary_dim = d, .original_length = 1.0};
+    const xpos magnitudes{one_case["gamma"].number(), one_case["scale_base"].number()};
+    magnitudes.validate(config);
+    const auto positions = one_case["positions"].numbers();
+    std::vector<double> zeta, query, unit;
+    for (index_t pair = 0; pair < config.pairs(); ++pair) zeta.push_back(magnitudes.zeta(config, pair));
+    for (const double position : positions) {
+        for (index_t pair = 0; pair < config.pairs(); ++pair) {
+            query.push_back(magnitudes.query_scale(config, pair, position));
+            unit.push_back(query.back() * magnitudes.key_scale(config, pair, position));
+        }
+    }
+    result.near_relative("zeta", zeta, one_case["zeta"].numbers(config.pairs()), relative);
+    result.near_relative("query_scale", query,
+                         one_case["query_scale"].array({static_cast<index_t>(positions.size()), config.pairs()}),
+                         relative);
+    result.near_relative("key_scale is the reciprocal", unit, std::vector<double>(unit.size(), 1.0), relative);
+}
+
 }  // namespace
 
 std::span<const kind> baselines_kinds() {
@@ -169,7 +191,7 @@ std::span<const kind> baselines_kinds() {
         {"random_positions_properties", check_random_positions},
         {.name = "alibi_slopes"},
         {.name = "alibi_bias"},
-        {.name = "xpos"},
+        {"xpos", check_xpos},
         {.name = "deepseek_softmax_scale"},
         {.name = "mrope"},
         {.name = "axial_2d"},

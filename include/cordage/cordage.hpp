@@ -21,6 +21,7 @@
 #include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/ntk_aware.hpp"
 #include "cordage/scaling/policy.hpp"
+#include "cordage/scaling/presets.hpp"
 #include "cordage/scaling/resonance.hpp"
 #include "cordage/scaling/tabulated.hpp"
 #include "cordage/scaling/unscaled.hpp"

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -107,6 +108,9 @@ inline void check_keys(const rule_source& from, const std::string& type, keys us
         }
     }
 }
+
+/// For words, not for numbers: four decimals.
+inline double rounded(double x) { return std::round(x * 1e4) / 1e4; }
 
 /// A number that must be at least `least`; hostile ones are named.
 inline double at_least(const json_object& dict, std::string_view key, double value, double least) {
@@ -247,7 +251,7 @@ inline void longrope_rule(const rule_source& from, layer_rope& rope) {
     const double attention = given.value_or(longrope_attention_factor(factor, original));
     rope.policy = longrope{*short_factor, *long_factor, attention};
     rope.policy_words = message("LongRoPE, 1/short_factor up to ", original, " tokens, 1/long_factor beyond");
-    rope.attention_words = message(attention, " in both regimes, ",
+    rope.attention_words = message(rounded(attention), " in both regimes, ",
                                    given ? "given" : message("sqrt(1 + ln ", factor, " / ln ", original, ")"));
     if (factor > 1.0) {
         rope.schedule = two_regimes{factor};

@@ -51,6 +51,7 @@ std::string script(const inspection& seen, const std::filesystem::path& picture)
     }
     out << "set terminal " << terminal_of(picture) << "\nset output " << quoted(picture.string()) << "\n"
         << blocks.str() << "set logscale y\nset grid lc rgb '#cccccc'\nset border 3\n"
+        << "set xrange [0:" << seen.basis.pairs() - 1 << "]\nset xtics nomirror\nset ytics nomirror\n"
         << "set key top left reverse Left samplen 3\nset xlabel 'pair'\nset ylabel 'wavelength, positions'\n"
         << "set title " << quoted(seen.rope.rope_type + " " + seen.rope.layer_type) << " noenhanced\n"
         << "set object 1 rectangle from graph 0, first " << original * seen.t << " to graph 1, first "

@@ -20,6 +20,13 @@ TABLES = {
     "long_factor": [1.0 + 0.5 * i for i in range(32)],
 }
 
+DEEPSEEK_V4 = {
+    "model_type": "deepseek_v4", "head_dim": 512, "qk_rope_head_dim": 64, "max_position_embeddings": 1048576,
+    "rope_theta": 10000.0, "compress_rope_theta": 160000.0,
+    "rope_scaling": {"type": "yarn", "factor": 16.0, "beta_fast": 32.0, "beta_slow": 1.0,
+                     "original_max_position_embeddings": 65536},
+}
+
 # name, rotary class, config, layer type, length
 CASES = [
     ("default", "llama.LlamaRotaryEmbedding", LLAMA, "", 4096),
@@ -55,6 +62,33 @@ CASES = [
      {"model_type": "gemma3_text", "head_dim": 256, "max_position_embeddings": 131072, "rope_theta": 1e6,
       "rope_local_base_freq": 10000.0, "rope_scaling": {"factor": 8.0, "rope_type": "linear"}},
      "sliding_attention", 100),
+    ("proportional", "llama.LlamaRotaryEmbedding",
+     LLAMA | {"rope_parameters": {"rope_type": "proportional", "rope_theta": 1e6, "partial_rotary_factor": 0.25}},
+     "", 100),
+    ("deepseek v3", "deepseek_v3.DeepseekV3RotaryEmbedding",
+     {"model_type": "deepseek_v3", "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "max_position_embeddings": 163840,
+      "rope_theta": 10000.0,
+      "rope_scaling": {"type": "yarn", "factor": 40.0, "beta_fast": 32.0, "beta_slow": 1.0, "mscale": 1.0,
+                       "mscale_all_dim": 1.0, "original_max_position_embeddings": 4096}}, "", 100),
+    ("deepseek v4, main", "deepseek_v4.DeepseekV4RotaryEmbedding", DEEPSEEK_V4, "main", 100),
+    ("deepseek v4, compress", "deepseek_v4.DeepseekV4RotaryEmbedding", DEEPSEEK_V4, "compress", 100),
+    ("ministral 3", "ministral3.Ministral3RotaryEmbedding",
+     {"model_type": "ministral3", "head_dim": 128, "max_position_embeddings": 262144,
+      "rope_parameters": {"type": "yarn", "rope_theta": 1e6, "factor": 16.0, "beta_fast": 32.0, "beta_slow": 1.0,
+                          "original_max_position_embeddings": 16384, "max_position_embeddings": 262144,
+                          "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}}, "", 100),
+    ("glm 4, default share", "glm4.Glm4RotaryEmbedding",
+     {"model_type": "glm4", "head_dim": 128, "max_position_embeddings": 32768, "rope_theta": 10000.0}, "", 100),
+    ("qwen 3.5", "qwen3_5.Qwen3_5TextRotaryEmbedding",
+     {"model_type": "qwen3_5_text", "head_dim": 256, "max_position_embeddings": 262144,
+      "rope_parameters": {"rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.25,
+                          "mrope_section": [11, 11, 10], "mrope_interleaved": True}}, "", 100),
+    ("modernbert, local", "modernbert.ModernBertRotaryEmbedding",
+     {"model_type": "modernbert", "hidden_size": 768, "num_attention_heads": 12, "max_position_embeddings": 8192,
+      "global_rope_theta": 160000.0, "local_rope_theta": 10000.0}, "sliding_attention", 100),
+    ("modernbert, global", "modernbert.ModernBertRotaryEmbedding",
+     {"model_type": "modernbert", "hidden_size": 768, "num_attention_heads": 12, "max_position_embeddings": 8192,
+      "global_rope_theta": 160000.0, "local_rope_theta": 10000.0}, "full_attention", 100),
     ("olmo 3, global", "olmo3.Olmo3RotaryEmbedding",
      {"model_type": "olmo3", "hidden_size": 1024, "num_attention_heads": 8, "max_position_embeddings": 65536,
       "rope_theta": 500000.0,
@@ -94,7 +128,7 @@ def theirs(rotary_class, config, layer_type, length):
 
 
 def difference(a, b):
-    return max(abs(x - y) / abs(y) for x, y in zip(a, b, strict=True))
+    return max(0.0 if x == y else abs(x - y) / max(abs(y), 1e-300) for x, y in zip(a, b, strict=True))
 
 
 def main():

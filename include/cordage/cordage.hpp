@@ -33,13 +33,17 @@
 #include "cordage/schedule/dynamic.hpp"
 #include "cordage/schedule/fixed.hpp"
 #include "cordage/schedule/nearest_upper_bound.hpp"
+#include "cordage/schedule/rounded_up.hpp"
 #include "cordage/schedule/schedule.hpp"
 #include "cordage/schedule/two_regimes.hpp"
 
 // ode, clex: the learned policy
 #include "cordage/clex/clex.hpp"
+#include "cordage/clex/released.hpp"
+#include "cordage/clex/row_weights.hpp"
 
 // positions: which positions a training sequence has
+#include "cordage/positions/released_sampler.hpp"
 #include "cordage/positions/sampler.hpp"
 
 // basis: a policy at t -> inv_freq, and its gradient back

@@ -16,4 +16,5 @@
 #include "cordage/core/view.hpp"             // heads_view, position_view
 #include "cordage/rotate/backward.hpp"       // rotate_backward
 #include "cordage/rotate/forward.hpp"        // rotate_forward, rotate_inverse
+#include "cordage/rotate/rebase.hpp"         // rebase, for cached keys
 #include "cordage/version.hpp"

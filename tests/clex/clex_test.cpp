@@ -26,6 +26,15 @@ vector log_alpha_at(const Policy& policy, const rope_config& config, double t) {
     return out;
 }
 
+/// A rule of somebody's own, with an attention factor.
+struct square_root {
+    double log_alpha(const rope_config&, index_t, double t) const { return -0.5 * std::log(t); }
+    double log_alpha_rate(const rope_config&, index_t, double t) const { return -0.5 / t; }
+    double log_alpha_curvature(const rope_config&, index_t, double t) const { return 0.5 / (t * t); }
+    double attention_factor(const rope_config&, double t) const { return 1.0 + 0.2 * std::log(t); }
+    double attention_factor_rate(const rope_config&, double t) const { return 0.2 / t; }
+};
+
 /// c . log alpha(t) for two seeds.
 const vector first_seed{1.0, -0.5, 0.3, 0.8, -1.2, 0.4}, second_seed{0.2, 0.9, -0.7, 0.1, 0.6, -0.3};
 template <class Policy>
@@ -70,7 +79,8 @@ TEST_CASE("clex/clex: W_down = 0 gives NTK-aware scaling, as in the golden file"
 }
 
 TEST_CASE_TEMPLATE("clex/clex: W_down = 0 gives the prior back, whichever prior and time", Policy, clex<ntk_aware>,
-                   clex<by_parts>, clex<linear, log_time>, clex<yarn, log_time>, clex<learned_table<yarn>, log_time>) {
+                   clex<by_parts>, clex<yarn>, clex<square_root>, clex<linear, log_time>, clex<yarn, log_time>,
+                   clex<learned_table<yarn>, log_time>) {
     using prior_type = std::remove_cvref_t<decltype(std::declval<Policy>().prior())>;
     prior_type prior = [] {
         if constexpr (std::is_constructible_v<prior_type>) {
@@ -122,8 +132,8 @@ TEST_CASE("clex/clex: at tight tolerance the gradient is that of the exact flow"
 }
 
 TEST_CASE_TEMPLATE("clex/clex: gradients from seeds between nodes are those of finite differences", Policy,
-                   clex<by_parts>, clex<by_parts, log_time>, clex<yarn, log_time, tanh_activation, dopri5>,
-                   clex<ntk_aware, log_time, silu, rk4_38>) {
+                   clex<by_parts>, clex<by_parts, log_time>, clex<yarn>, clex<yarn, log_time, tanh_activation, dopri5>,
+                   clex<square_root>, clex<linear, log_time>, clex<ntk_aware, log_time, silu, rk4_38>) {
     // Equal steps: the mesh must not move with the numbers that are differentiated.
     const clex_options options{.t_max = 16.0, .fixed_steps = 6};
     const Policy policy(small, dense_weights_for(small), options);
@@ -155,6 +165,21 @@ TEST_CASE_TEMPLATE("clex/clex: gradients from seeds between nodes are those of f
           doctest::Approx((loss_of(policy, t_first, t_second + step) - loss_of(policy, t_first, t_second - step)) /
                           (2 * step))
               .epsilon(1e-7));
+}
+
+// On a Llama-3.1 head, whose rule is by_parts, and on a head extended by YaRN: the prior's shape stays, the network
+// adds what it has learned, and the same numbers over another prior are another model.
+TEST_CASE_TEMPLATE("clex/clex: over another prior the learned part comes on top of that prior", Prior, by_parts, yarn) {
+    const rope_config llama{128, 128, 500000.0, 8192.0};
+    clex_weights weights = clex_initial_weights(llama, 1, 21);
+    const clex<Prior> untrained(llama, weights, {.t_max = 8.0});
+    for (double& w : weights.down) w = 1e-3;
+    const clex<Prior> trained(llama, weights, {.t_max = 8.0});
+    const clex<> over_ntk(llama, weights, {.t_max = 8.0});
+    CHECK(largest_difference(log_alpha_at(untrained, llama, 8.0), log_alpha_at(Prior{}, llama, 8.0)) < 1e-9);
+    CHECK(largest_difference(log_alpha_at(trained, llama, 8.0), log_alpha_at(Prior{}, llama, 8.0)) > 1e-3);
+    CHECK(largest_difference(log_alpha_at(trained, llama, 8.0), log_alpha_at(over_ntk, llama, 8.0)) > 0.1);
+    CHECK(trained.attention_factor(llama, 8.0) == attention_factor(Prior{}, llama, 8.0));
 }
 
 TEST_CASE("clex/clex: the gradient to t_max of a seed at t_max is that of another t_max") {

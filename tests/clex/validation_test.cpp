@@ -38,9 +38,11 @@ TEST_CASE("clex/validation: settings out of their domain are named") {
     CHECK_THROWS_AS(clex(config, weights, {.max_steps = 0}), value_error);
     CHECK_THROWS_AS(clex(config, weights, {.fixed_steps = -1}), value_error);
     using classic = clex<ntk_aware, paper_time, silu, rk4_classic>;
-    CHECK_THROWS_WITH_AS(classic(config, weights),
-                         "clex: fixed_steps 0 must be >= 1, since rk4_classic has no error weights to choose steps by",
-                         value_error);
+    CHECK_THROWS_WITH_AS(
+        classic(config, weights),
+        "clex: fixed_steps 0 must be >= 1 or step_size 0 be > 0, since rk4_classic has no error weights "
+        "to choose steps by",
+        value_error);
     CHECK_THROWS_AS(clex({16, 13, 10000.0, 64.0}, weights), value_error);
 }
 

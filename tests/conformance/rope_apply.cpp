@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// rope_apply.json: the rotation of q and k, its backward pass, and scores that depend on distance only.
+// rope_apply.json: the rotation of q and k, its backward pass, keys moved between bases, and scores that depend
+// on distance only.
 //
 // Everything runs in double and float, by the scalar and by the fastest backend. With m the attention factor and p the
 // largest |position|:
@@ -11,6 +12,7 @@
 
 #include "cordage/rotate/backward.hpp"
 #include "cordage/rotate/forward.hpp"
+#include "cordage/rotate/rebase.hpp"
 #include "kinds.hpp"
 
 namespace conformance {
@@ -225,10 +227,46 @@ void check_relative(const value& one_case, report& result) {
     });
 }
 
+/// Keys rotated with one basis, moved to another: as one tensor, and as a paged cache of blocks of one token, which lie
+/// in the opposite order.
+void check_rebase(const value& one_case, report& result) {
+    const index_t head_dim = one_case["head_dim"].size(), pairs = one_case["rotary_dim"].size() / 2;
+    const basis a(one_case["inv_freq_a"].numbers(pairs)), b(one_case["inv_freq_b"].numbers(pairs));
+    const tensor k = one_case["k"].as_tensor();
+    if (k.shape.size() != 4 || k.shape[0] != 1 || k.shape[3] != head_dim) {
+        throw malformed(one_case["k"].where() + " must have shape [1, seq, heads, head_dim]");
+    }
+    const heads_shape shape{1, k.shape[1], k.shape[2], head_dim}, blocks{shape.tokens, 1, shape.heads, head_dim};
+    const auto positions = one_case["positions"].array({1, shape.tokens});
+    const auto given = one_case["k_rotated_a"].array({1, shape.tokens, shape.heads, head_dim});
+    const auto wanted = one_case["k_rotated_b"].array({1, shape.tokens, shape.heads, head_dim});
+    const double far = 2.0 * per_position * largest(positions);
+
+    std::vector<std::int32_t> backwards;
+    for (index_t block = shape.tokens - 1; block >= 0; --block) backwards.push_back(static_cast<std::int32_t>(block));
+    const std::vector<double> reversed(positions.rbegin(), positions.rend());
+
+    with_layout(one_case["layout"].text(), [&]<class Pairing>() {
+        with_types_and_backends([&]<class T, class Backend>(const char* how) {
+            const double within = (rotation_tolerance<T> + far) * largest(k.data);
+            std::vector<T> keys = narrowed<T>(given), paged = keys, rotated_here = narrowed<T>(k.data);
+            rebase<Pairing, Backend>({.from = a, .to = b}, positions, in_place(token_major(keys.data(), shape)));
+            result.near(message(how, " k_rotated_b"), widened(keys), wanted, within);
+            const position_view<double> ids(reversed.data(), shape.tokens, 1, 1);
+            rebase<Pairing, Backend>({.from = a, .to = b}, paged_positions<double>{backwards, ids},
+                                     in_place(token_major(paged.data(), blocks)));
+            result.near(message(how, " k_rotated_b, paged"), widened(paged), wanted, within);
+            rotate_forward<Pairing, Backend>(exact_angles(a, positions),
+                                             in_place(token_major(rotated_here.data(), shape)));
+            result.near(message(how, " k_rotated_a"), widened(rotated_here), given, within);
+        });
+    });
+}
+
 }  // namespace
 
 std::span<const kind> rope_apply_kinds() {
-    static constexpr kind kinds[] = {{"apply", check_apply}, {"relative", check_relative}, {.name = "rebase"}};
+    static constexpr kind kinds[] = {{"apply", check_apply}, {"relative", check_relative}, {"rebase", check_rebase}};
     return kinds;
 }
 

@@ -420,10 +420,10 @@ TEST_CASE("host/hf_config: numbers out of their domain and wrong types are one c
     CHECK(linear("\"2\"") == "rope_scaling: factor \"2\" must be a number");
     CHECK(linear("[2]") == "rope_scaling: factor [...] must be a number");
     CHECK(linear("null") == "rope_scaling: factor must be given for rope type 'linear'");
-    CHECK(linear("NaN").find("hf::read_config: the text must be JSON") == 0);
-    CHECK(linear("Infinity").find("hf::read_config: the text must be JSON") == 0);
-    CHECK(linear("1e999").find("hf::read_config: the text must be JSON") == 0);
-    CHECK(linear("2, \"factor\": 4") == "hf::read_config: key \"factor\" must occur once in its object");
+    CHECK(linear("NaN").find("hf::read_config: text must be JSON") == 0);
+    CHECK(linear("Infinity").find("hf::read_config: text must be JSON") == 0);
+    CHECK(linear("1e999").find("hf::read_config: text must be JSON") == 0);
+    CHECK(linear("2, \"factor\": 4") == "hf::read_config: key 'factor' must occur once in its object");
     CHECK(error_of(R"("rope_scaling": "yarn")") == "rope_scaling: \"yarn\" must be an object");
     CHECK(error_of(R"("rope_scaling": [])") == "rope_scaling: [...] must be an object");
     CHECK(error_of(R"("rope_scaling": {"type": 5})") == "rope_scaling: type 5 must be a text");

@@ -46,6 +46,34 @@ class basis {
     std::span<const std::uint64_t> fractions_of_turn() const noexcept { return fractions_; }
     double attention_factor() const noexcept { return attention_factor_; }
 
+    /// The basis that turns what was rotated with `from` into what this one would have made of it:
+    ///
+    ///   theta = theta_this - theta_from        m = m_this / m_from
+    ///
+    /// The difference is taken between turns, modulo one turn, and is exact: at every whole position the phases of many
+    /// changes, one after another, add up to that of the one change from the first basis to the last.
+    ///
+    /// @throws shape_error  unless from has as many pairs
+    /// @throws value_error  if m_this / m_from is not finite or 0
+    basis relative_to(const basis& from) const {
+        if (from.pairs() != pairs()) {
+            throw shape_error(
+                message("basis::relative_to: from.rotary_dim ", from.rotary_dim(), " must be ", rotary_dim()));
+        }
+        basis difference = *this;
+        difference.attention_factor_ /= from.attention_factor_;
+        if (!is_finite(difference.attention_factor_) || difference.attention_factor_ == 0.0) {
+            throw value_error(message("basis::relative_to: attention_factor ", attention_factor_, " / ",
+                                      from.attention_factor_, " must be finite and not 0"));
+        }
+        for (std::size_t pair = 0; pair < turns_.size(); ++pair) {
+            difference.inv_freq_[pair] -= from.inv_freq_[pair];
+            difference.turns_[pair] = turns_[pair] - from.turns_[pair];
+            difference.fractions_[pair] = difference.turns_[pair].fraction;
+        }
+        return difference;
+    }
+
  private:
     std::vector<double> inv_freq_;
     std::vector<turns> turns_;

@@ -17,6 +17,9 @@ struct turns {
     std::uint64_t fraction = 0;
 
     friend constexpr bool operator==(const turns&, const turns&) = default;
+    friend constexpr turns operator-(const turns& a, const turns& b) noexcept {
+        return {a.whole - b.whole - (a.fraction < b.fraction ? 1 : 0), a.fraction - b.fraction};
+    }
 };
 
 /// The largest |inv_freq| that turns_of takes, radians a position.

@@ -26,6 +26,7 @@ struct clex_options {
     cordage::tolerance tolerance = {1e-10, 1e-10};  ///< of the adaptive solver, in log inv_freq
     index_t max_steps = 10'000;                     ///< of the adaptive solver
     index_t fixed_steps = 0;                        ///< if > 0: so many equal steps instead
+    double step_size = 0.0;                         ///< if > 0: steps of this size instead, the last one shortened
 };
 
 /// The gradient of a loss to log inv_freq(t), or, which is the same, to log alpha(t).
@@ -53,7 +54,8 @@ struct clex_gradient {
 /// attention factor is the prior's. Copies share the solution, which nobody can change any more.
 ///
 /// Time is `paper_time` or `log_time` (which field), Activation `silu` or `tanh_activation`, Tableau any rule; one
-/// without error weights needs clex_options::fixed_steps.
+/// without error weights needs clex_options::fixed_steps or step_size (of the solver's variable: t, or ln t in log
+/// time). The authors' released layer, which is none of these, is clex_released (released.hpp).
 /// Precision: double; the gradient is that of the computed numbers (ode/adjoint.hpp).
 template <prior_policy Prior = ntk_aware, class Time = paper_time, activation Activation = silu,
           butcher_tableau Tableau = tsit5>
@@ -165,8 +167,15 @@ class clex {
         if (options.fixed_steps < 0) {
             throw value_error(message("clex: fixed_steps ", options.fixed_steps, " must be >= 0"));
         }
-        if (options.fixed_steps == 0 && !has_error_weights<Tableau>) {
-            throw value_error(message("clex: fixed_steps 0 must be >= 1, since ", Tableau::name,
+        if (!is_finite(options.step_size) || !(options.step_size >= 0.0)) {
+            throw value_error(message("clex: step_size ", options.step_size, " must be finite and >= 0"));
+        }
+        if (options.fixed_steps > 0 && options.step_size > 0.0) {
+            throw value_error(message("clex: fixed_steps ", options.fixed_steps, " and step_size ", options.step_size,
+                                      " must not both be given"));
+        }
+        if (options.fixed_steps == 0 && options.step_size == 0.0 && !has_error_weights<Tableau>) {
+            throw value_error(message("clex: fixed_steps 0 must be >= 1 or step_size 0 be > 0, since ", Tableau::name,
                                       " has no error weights to choose steps by"));
         }
         std::vector<double> z1;
@@ -184,6 +193,9 @@ class clex {
 
     static path_type integrate(field_type& field, std::span<const double> z1, const clex_options& options) {
         const time_interval<double> interval{Time::of(1.0), Time::of(options.t_max)};
+        if (options.step_size > 0.0) {
+            return solve_fixed<Tableau>(field, interval, z1, cordage::step_size{options.step_size});
+        }
         if constexpr (has_error_weights<Tableau>) {
             if (options.fixed_steps == 0) {
                 return solve_adaptive<Tableau>(field, interval, z1,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 #include <initializer_list>
+#include <ios>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -373,15 +374,21 @@ inline model_ropes read_parsed_config(const nlohmann::json& root, const read_opt
 /// place and so loses.
 /// @throws value_error or shape_error, nothing else but std::bad_alloc
 inline model_ropes read_config(std::string_view text, const read_options& options = {}) {
-    return read_parsed_config(strict_json("hf::read_config", text), options);
+    return read_parsed_config(parse_strict_json("hf::read_config", text), options);
 }
 
 /// The same for a file. @throws value_error also if it cannot be read
 inline model_ropes read_config_file(const std::string& path, const read_options& options = {}) {
+    constexpr std::size_t largest = std::size_t{64} << 20;
     std::ifstream in(path, std::ios::binary);
-    const std::string text(std::istreambuf_iterator<char>(in), {});
+    std::string text(largest + 1, '\0');
+    in.read(text.data(), static_cast<std::streamsize>(text.size()));
     if (!in.is_open() || in.bad()) throw value_error(message("hf::read_config_file: ", path, " must be readable"));
-    return read_parsed_config(strict_json(path.c_str(), text), options);
+    text.resize(static_cast<std::size_t>(in.gcount()));
+    if (text.size() > largest) {
+        throw value_error(message("hf::read_config_file: ", path, " must be at most ", largest, " bytes"));
+    }
+    return read_parsed_config(parse_strict_json(path, text), options);
 }
 
 }  // namespace cordage::hf

@@ -1,50 +1,66 @@
 // SPDX-License-Identifier: MIT
-// JSON from strangers: bounded, without duplicate keys, one clear error; serves the readers of host/.
+// JSON from files that nobody vouches for: no duplicate keys, no bottomless nesting; serves the host adapters.
 #pragma once
 
-#include <cstddef>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cordage/core/error.hpp"
 
 namespace cordage {
 
-/// How large a text is accepted.
-struct json_limits {
-    std::size_t bytes = std::size_t{64} << 20;
-    int depth = 64;
-};
+/// A name out of a file, fit for a message: in quotes, cut after 80 bytes, what is not printable ASCII as '?'.
+inline std::string in_quotes(std::string_view name) {
+    constexpr std::size_t longest = 80;
+    std::string text = "'";
+    for (const char c : name.substr(0, longest)) text += c >= ' ' && c <= '~' ? c : '?';
+    return text + (name.size() > longest ? "...'" : "'");
+}
 
-/// Parses a text that may be hostile: truncated, too deep, too long, with a key twice in one object, with NaN, Infinity
-/// or numbers beyond double (none of which JSON has). Costs memory in proportion to the text.
-///
-/// @param who  begins the error: a file's name or a function's
-/// @throws value_error  naming the line and column, or the key
-inline nlohmann::json strict_json(const char* who, std::string_view text, const json_limits& limits = {}) {
+/// The deepest nesting that parse_strict_json takes; what models ship stays below 10.
+inline constexpr std::size_t deepest_json = 64;
+
+/// @param who  begins the messages
+/// @throws value_error  if text is not JSON (NaN and infinities are not), has a key twice in one object, or is nested
+///                      deeper than deepest_json
+inline nlohmann::json parse_strict_json(const std::string& who, std::string_view text) {
     using event = nlohmann::json::parse_event_t;
-    if (text.size() > limits.bytes) {
-        throw value_error(message(who, ": ", text.size(), " bytes of JSON must be at most ", limits.bytes));
-    }
-    std::vector<std::set<std::string>> keys;  // of every object that is open
-    const auto look = [&](int depth, event what, nlohmann::json& parsed) {
-        if ((what == event::object_start || what == event::array_start) && depth >= limits.depth) {
-            throw value_error(message(who, ": JSON must be nested at most ", limits.depth, " deep"));
-        }
-        if (what == event::object_start) keys.emplace_back();
-        if (what == event::object_end) keys.pop_back();
-        if (what == event::key && !keys.back().insert(parsed.get<std::string>()).second) {
-            throw value_error(message(who, ": key ", parsed.dump(), " must occur once in its object"));
+    std::vector<std::set<std::string>> keys;  // of the objects that are open; empty sets for arrays
+    const auto watch = [&](int, event what, nlohmann::json& parsed) {
+        switch (what) {
+            case event::object_start:
+            case event::array_start:
+                keys.emplace_back();
+                if (keys.size() > deepest_json) {
+                    throw value_error(
+                        message(who, ": JSON nested ", keys.size(), " deep must be at most ", deepest_json, " deep"));
+                }
+                break;
+            case event::object_end:
+            case event::array_end:
+                keys.pop_back();
+                break;
+            case event::key:
+                if (const auto& key = parsed.get_ref<const std::string&>(); !keys.back().insert(key).second) {
+                    throw value_error(message(who, ": key ", in_quotes(key), " must occur once in its object"));
+                }
+                break;
+            default:
+                break;
         }
         return true;
     };
     try {
-        return nlohmann::json::parse(text.begin(), text.end(), look);
-    } catch (const nlohmann::json::exception& why) {
-        throw value_error(message(who, ": the text must be JSON; ", why.what()));
+        return nlohmann::json::parse(text, watch);
+    } catch (const nlohmann::json::parse_error& why) {
+        throw value_error(message(who, ": text must be JSON, and is not at byte ", why.byte));
+    } catch (const nlohmann::json::exception&) {
+        throw value_error(message(who, ": text must be JSON whose numbers are doubles or 64-bit integers"));
     }
 }
 

@@ -37,6 +37,12 @@ concept has_quartic = butcher_tableau<T> && requires {
     double{T::quartic[0]};
 };
 
+/// The rule is read on straight lines between nodes instead (linear_output.hpp).
+template <class T>
+concept has_linear_output = butcher_tableau<T> && requires {
+    requires T::is_read_linearly;
+};
+
 /// First same as last: the last stage is the slope at the end of the step, which is the next step's first stage.
 template <butcher_tableau T>
 constexpr bool is_fsal() {

@@ -15,12 +15,17 @@ namespace cordage {
 ///   w_i(s) = b_i (3 s^2 - 2 s^3)  +  [i first] s (1-s)^2  -  [i last] s^2 (1-s)  +  quartic_i s^2 (1-s)^2
 ///
 /// The first three terms are the cubic that meets z and f at both ends, of order 3. Every quartic that meets them too
-/// differs from it by a multiple of s^2 (1-s)^2, so that the interpolants of order 4 need one more number a slope.
+/// differs from it by a multiple of s^2 (1-s)^2, so that the interpolants of order 4 need one more number a slope. A
+/// rule that is read on straight lines has w_i(s) = s b_i.
 template <butcher_tableau T, class Scalar>
 constexpr std::array<Scalar, fsal_form<T>::slopes> dense_weights(Scalar s) {
     using form = fsal_form<T>;
     const Scalar r = 1 - s;
     std::array<Scalar, form::slopes> w{};
+    if constexpr (has_linear_output<T>) {
+        for (std::size_t i = 0; i < form::slopes; ++i) w[i] = s * static_cast<Scalar>(form::b(i));
+        return w;
+    }
     for (std::size_t i = 0; i < form::slopes; ++i) {
         w[i] = s * s * (static_cast<Scalar>(form::b(i)) * (3 - 2 * s) + static_cast<Scalar>(form::quartic(i)) * r * r);
     }
@@ -35,6 +40,10 @@ constexpr std::array<Scalar, fsal_form<T>::slopes> dense_weight_rates(Scalar s) 
     using form = fsal_form<T>;
     const Scalar r = 1 - s;
     std::array<Scalar, form::slopes> w{};
+    if constexpr (has_linear_output<T>) {
+        for (std::size_t i = 0; i < form::slopes; ++i) w[i] = static_cast<Scalar>(form::b(i));
+        return w;
+    }
     for (std::size_t i = 0; i < form::slopes; ++i) {
         w[i] = s * r * (6 * static_cast<Scalar>(form::b(i)) + 2 * static_cast<Scalar>(form::quartic(i)) * (r - s));
     }

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Fuzzes what reads checkpoints: any bytes are a file, the weights of CLEX in it, and an index, or one clear error.
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "cordage/host/released_clex.hpp"
+
+namespace {
+
+/// Every error is one of the library's, and says something.
+template <class Read>
+void reads_or_complains(const Read& read) {
+    try {
+        read();
+    } catch (const cordage::error& why) {
+        if (std::string_view(why.what()).empty()) std::abort();
+    }
+}
+
+cordage::safetensors_file file_of(const std::string& bytes) {
+    return cordage::safetensors_file(std::make_unique<std::istringstream>(bytes));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string bytes(reinterpret_cast<const char*>(data), size);
+    reads_or_complains([&] {
+        const cordage::safetensors_file file = file_of(bytes);
+        for (const auto& [name, entry] : file.entries()) {
+            reads_or_complains([&, name = name] {
+                std::uint64_t count = 1;
+                const auto numbers = file.numbers(name);
+                for (const std::uint64_t axis : numbers.shape) count *= axis;
+                if (count != numbers.data.size()) std::abort();
+            });
+        }
+    });
+    reads_or_complains([&] {
+        for (const auto& layer : cordage::load_released_clex(cordage::checkpoint(file_of(bytes)))) {
+            if (cordage::to_rows(cordage::to_columns(layer.weights)) != layer.weights) std::abort();
+        }
+    });
+    reads_or_complains([&] {
+        for (const auto& [name, file] : cordage::parse_weight_map("index", bytes)) {
+            if (file.find('/') != std::string::npos) std::abort();
+        }
+    });
+    return 0;
+}

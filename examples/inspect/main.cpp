@@ -3,10 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cordage/host/hf_clex.hpp"
 #include "cordage/host/hf_config.hpp"
 #include "inspection.hpp"
 #include "plot.hpp"
@@ -14,20 +16,20 @@
 namespace {
 
 struct settings {
-    std::string config, picture, layer_type;
+    std::string config, weights, picture, layer_type;
     std::optional<double> length, t;
     bool as_json = false, lenient = false;
 };
 
 void run(const settings& chosen) {
-    const auto model = cordage::hf::read_config_file(chosen.config, {.lenient = chosen.lenient});
+    auto model = cordage::hf::read_config_file(chosen.config, {.lenient = chosen.lenient});
+    if (!chosen.weights.empty()) {
+        model.ropes = cordage::hf::with_weights(model.ropes.front(), std::filesystem::path(chosen.weights));
+    }
+    const auto ropes = chosen.layer_type.empty() ? model.ropes : std::vector{model.of(chosen.layer_type)};
     const double length = chosen.length.value_or(model.max_length);
     std::vector<inspect::inspection> all;
-    if (!chosen.layer_type.empty()) {
-        all.push_back(inspect::inspect(model.of(chosen.layer_type), length, chosen.t));
-    } else {
-        for (const auto& rope : model.ropes) all.push_back(inspect::inspect(rope, length, chosen.t));
-    }
+    for (const auto& rope : ropes) all.push_back(inspect::inspect(rope, length, chosen.t));
     if (chosen.as_json) {
         std::fputs(inspect::as_json(model.model_type, length, all).c_str(), stdout);
     } else {
@@ -45,6 +47,7 @@ int main(int argc, char** argv) {
     settings chosen;
     CLI::App options("Says what a model's config.json makes its rotary embedding do at a length.");
     options.add_option("config", chosen.config, "the model's config.json")->required();
+    options.add_option("--weights", chosen.weights, "CLEX: its checkpoint, a .safetensors file, an index or a folder");
     options.add_option("--length", chosen.length, "tokens; the config's own maximum if not given");
     options.add_option("--t", chosen.t, "length ratio, in place of what the schedule says");
     options.add_option("--layer-type", chosen.layer_type, "only this one; the picture is of the first otherwise");

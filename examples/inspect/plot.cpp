@@ -24,8 +24,14 @@ std::string terminal_of(const std::filesystem::path& picture) {
     throw cordage::value_error(cordage::message("plot: file ", picture.string(), " must end in .svg or .png"));
 }
 
-/// The t to draw: 1, the inspected one, and beyond it.
-std::set<double> drawn_ratios(double t) { return {1.0, t, 2.0 * t, 4.0 * t}; }
+/// The t to draw: 1, the inspected one, and beyond it, where CLEX is not solved further than max_factor.
+std::set<double> drawn_ratios(const inspection& seen) {
+    std::set<double> ratios{1.0, seen.t};
+    for (const double t : {2.0 * seen.t, 4.0 * seen.t}) {
+        if (!seen.rope.clex || t <= seen.rope.clex->max_factor) ratios.insert(t);
+    }
+    return ratios;
+}
 
 /// "pair wavelength" lines of one basis; pairs at rest have none.
 std::string data_of(const cordage::basis& basis) {
@@ -39,7 +45,7 @@ std::string data_of(const cordage::basis& basis) {
 
 std::string script(const inspection& seen, const std::filesystem::path& picture) {
     const double original = seen.rope.config.original_length;
-    const auto ratios = drawn_ratios(seen.t);
+    const auto ratios = drawn_ratios(seen);
     std::ostringstream blocks, lines, out;
     int index = 0;
     for (const double t : ratios) {
@@ -51,12 +57,13 @@ std::string script(const inspection& seen, const std::filesystem::path& picture)
     }
     out << "set terminal " << terminal_of(picture) << "\nset output " << quoted(picture.string()) << "\n"
         << blocks.str() << "set logscale y\nset grid lc rgb '#cccccc'\nset border 3\n"
-        << "set xrange [0:" << seen.basis.pairs() - 1 << "]\nset xtics nomirror\nset ytics nomirror\n"
+        << "set xrange [0:" << seen.basis.pairs() << "]\nset xtics nomirror\nset ytics nomirror\n"
         << "set key top left reverse Left samplen 3\nset xlabel 'pair'\nset ylabel 'wavelength, positions'\n"
         << "set title " << quoted(seen.rope.rope_type + " " + seen.rope.layer_type) << " noenhanced\n"
-        << "set object 1 rectangle from graph 0, first " << original * seen.t << " to graph 1, first "
-        << original * *ratios.rbegin() << " fc rgb '#e69f00' fs solid 0.25 noborder behind\n"
-        << "set label 1 'self-extending range' at graph 0.99, first " << original * seen.t * 1.4 << " right\n";
+        << (*ratios.rbegin() > seen.t ? "" : "#") << "set object 1 rectangle from graph 0, first " << original * seen.t
+        << " to graph 1, first " << original * *ratios.rbegin() << " fc rgb '#e69f00' fs solid 0.25 noborder behind\n"
+        << (*ratios.rbegin() > seen.t ? "" : "#") << "set label 1 'self-extending range' at graph 0.99, first "
+        << original * seen.t * 1.4 << " right\n";
     for (const double t : {1.0, seen.t}) {
         out << "set arrow from graph 0, first " << original * t << " to graph 1, first " << original * t
             << " nohead dt 3 lc rgb '#555555'\n";

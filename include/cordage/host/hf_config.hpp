@@ -3,14 +3,16 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <initializer_list>
-#include <ios>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -379,15 +381,15 @@ inline model_ropes read_config(std::string_view text, const read_options& option
 
 /// The same for a file. @throws value_error also if it cannot be read
 inline model_ropes read_config_file(const std::string& path, const read_options& options = {}) {
-    constexpr std::size_t largest = std::size_t{64} << 20;
+    constexpr std::uintmax_t largest = std::uintmax_t{64} << 20;
+    std::error_code failure;
+    const std::uintmax_t size = std::filesystem::file_size(path, failure);
     std::ifstream in(path, std::ios::binary);
-    std::string text(largest + 1, '\0');
-    in.read(text.data(), static_cast<std::streamsize>(text.size()));
-    if (!in.is_open() || in.bad()) throw value_error(message("hf::read_config_file: ", path, " must be readable"));
-    text.resize(static_cast<std::size_t>(in.gcount()));
-    if (text.size() > largest) {
-        throw value_error(message("hf::read_config_file: ", path, " must be at most ", largest, " bytes"));
+    if (failure || !in || size > largest) {
+        throw value_error(
+            message("hf::read_config_file: ", path, " must be a readable file of at most ", largest, " bytes"));
     }
+    const std::string text(std::istreambuf_iterator<char>(in), {});
     return read_parsed_config(parse_strict_json(path, text), options);
 }
 

@@ -44,7 +44,8 @@ struct layer_rope {
     std::vector<index_t> axis_sections;  ///< M-RoPE: pairs of each axis; empty where there is one axis
     bool axes_interleaved = false;       ///< M-RoPE: pairs go around the axes instead of in blocks
     std::optional<double> llama4_beta;   ///< query temperature 1 + beta ln(1 + floor(p / original_length))
-    std::optional<clex_settings> clex;   ///< set for rope type "clex"; `policy` is then its drift alone
+    std::optional<clex_settings>
+        clex;  ///< set for rope type "clex"; `policy` is then its drift, until hf::with_weights
     std::string policy_words, schedule_words, attention_words;
 };
 
@@ -74,7 +75,7 @@ inline std::string describe(const layer_rope& rope) {
     std::string axes;
     for (const index_t pairs : rope.axis_sections) axes += message(axes.empty() ? "" : ", ", pairs);
     std::string text =
-        message(rope.layer_type.empty() ? "all layers" : "layers of type " + rope.layer_type, " (", rope.rope_type,
+        message(rope.layer_type.empty() ? "all layers" : "layers: " + rope.layer_type, " (", rope.rope_type,
                 ")\n  rotation: ", c.rotary_dim, " of ", c.head_dim, " lanes turn, ", c.pairs(), " pairs, ",
                 name_of(rope.layout), ", theta_base ", c.theta_base, ", original length ", c.original_length);
     if (rope.first_lane > 0) text += message("; they begin at lane ", rope.first_lane, " of the model's head");

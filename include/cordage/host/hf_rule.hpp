@@ -7,7 +7,6 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "cordage/host/hf_rope.hpp"
 #include "cordage/host/json_object.hpp"
@@ -20,7 +19,7 @@
 #include "cordage/scaling/yarn.hpp"
 #include "cordage/schedule/continuous.hpp"
 #include "cordage/schedule/dynamic.hpp"
-#include "cordage/schedule/nearest_upper_bound.hpp"
+#include "cordage/schedule/rounded_up.hpp"
 #include "cordage/schedule/two_regimes.hpp"
 
 namespace cordage::hf {
@@ -281,20 +280,14 @@ inline void clex_rule(const rule_source& from, const json_object& config, layer_
     settings.time_dt = positive(dict, "time_dt", dict.number("time_dt").value_or(settings.time_dt));
     settings.act = dict.text("act").value_or(settings.act);
     settings.log_scale = dict.flag("log_scale").value_or(config.flag("log_scale").value_or(false));
-    if (settings.max_factor > 4096.0) {
-        throw value_error(message(dict.where(), ": max_factor ", settings.max_factor, " must be <= 4096"));
-    }
     if (settings.act != "tanh" && settings.act != "silu") {
         throw value_error(message(dict.where(), ": act '", settings.act.substr(0, 40), "' must be 'tanh' or 'silu'"));
     }
-    std::vector<double> whole;
-    for (double t = 1.0; t <= settings.max_factor; ++t) whole.push_back(t);
     rope.config.original_length = from.max_length;
     rope.policy = clex_drift{};
-    rope.schedule = nearest_upper_bound(whole);
-    rope.policy_words =
-        message("CLEX as released, hidden width ", settings.param_factor, " d, ", settings.act, ", steps of ",
-                settings.time_dt, "; its weights are in the checkpoint, without them NTK-aware scaling by 2t - 1");
+    rope.schedule = rounded_up{settings.max_factor};
+    rope.policy_words = message("CLEX as released, hidden width ", settings.param_factor, " d, ", settings.act,
+                                ", steps of ", settings.time_dt, "; without its weights NTK-aware scaling by 2t - 1");
     rope.schedule_words = message("t = ceil(L / ", from.max_length, "), at most ", settings.max_factor);
     if (settings.log_scale) rope.attention_words = "1; scores are multiplied by ln L / ln " + message(from.max_length);
     rope.clex = settings;

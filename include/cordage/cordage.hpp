@@ -17,8 +17,13 @@
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"
 #include "cordage/scaling/linear.hpp"
+#include "cordage/scaling/longrope.hpp"
+#include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/ntk_aware.hpp"
 #include "cordage/scaling/policy.hpp"
+#include "cordage/scaling/presets.hpp"
+#include "cordage/scaling/resonance.hpp"
+#include "cordage/scaling/tabulated.hpp"
 #include "cordage/scaling/unscaled.hpp"
 #include "cordage/scaling/yarn.hpp"
 
@@ -30,6 +35,7 @@
 #include "cordage/schedule/nearest_upper_bound.hpp"
 #include "cordage/schedule/rounded_up.hpp"
 #include "cordage/schedule/schedule.hpp"
+#include "cordage/schedule/two_regimes.hpp"
 
 // ode, clex: the learned policy
 #include "cordage/clex/clex.hpp"
@@ -49,6 +55,7 @@
 #include "cordage/basis/basis_cache.hpp"
 #include "cordage/basis/gradient.hpp"
 #include "cordage/basis/rope.hpp"
+#include "cordage/basis/start_tokens.hpp"
 
 // angles, rotate: the kernels, and weights in the other order of pairs
 #include "cordage/kernels.hpp"
@@ -59,3 +66,4 @@
 #include "cordage/attention/log_scaling.hpp"
 #include "cordage/attention/query_temperature.hpp"
 #include "cordage/attention/softmax_scale.hpp"
+#include "cordage/attention/xpos.hpp"

@@ -37,6 +37,7 @@ class value {
     value(const nlohmann::json& json, std::string where) : json_(&json), where_(std::move(where)) {}
 
     const std::string& where() const { return where_; }
+    const nlohmann::json& json() const { return *json_; }
 
     /// True if the field exists and is not null, which means "not given".
     bool has(const char* field) const {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// policies.json: alpha(t) of the closed-form policies.
+// policies.json: alpha(t) of the closed-form policies, and the basis that a model's config.json asks for.
 //
 // Relative tolerances are 1e-13. The log of alpha and its derivative are compared relative to the largest entry of
 // their table, since where a ramp begins alpha is 1 but for a rounding and its log has no digits left.
 #include <algorithm>
 
 #include "cordage/basis/basis.hpp"
+#include "cordage/basis/rope.hpp"
+#include "cordage/host/hf_config.hpp"
 #include "cordage/scaling/any_policy.hpp"
 #include "cordage/scaling/base_change.hpp"
 #include "cordage/scaling/by_parts.hpp"
@@ -110,10 +112,53 @@ void alpha_table(const value& one_case, report& result) {
     }
 }
 
+/// Settings after defaults, where the file states them.
+void check_resolved(const value& resolved, const hf::layer_rope& rope, report& result) {
+    result.require("resolved.head_dim", rope.config.head_dim == resolved["head_dim"].size());
+    result.require("resolved.rotary_dim", rope.config.rotary_dim == resolved["rotary_dim"].size());
+    result.require("resolved.rope_theta", rope.config.theta_base == resolved["rope_theta"].number());
+    result.require("resolved.rope_type", rope.rope_type == resolved["rope_type"].text());
+    if (resolved.has("original_max_position_embeddings")) {
+        result.require("resolved.original_max_position_embeddings",
+                       rope.config.original_length == resolved["original_max_position_embeddings"].number());
+    }
+}
+
+void check_ramp(const value& one_case, const rope_config& config, report& result) {
+    const value resolved = one_case["resolved"], expected = one_case["expected"];
+    const yarn policy{resolved["beta_fast"].number(), resolved["beta_slow"].number(), resolved["truncate"].flag()};
+    result.near("ramp_low", policy.ramp(config).low, expected["ramp_low"].number(), relative * 100.0);
+    result.near("ramp_high", policy.ramp(config).high, expected["ramp_high"].number(), relative * 100.0);
+    std::vector<double> got;
+    for (index_t pair = 0; pair < config.pairs(); ++pair) got.push_back(policy.share(config, pair).r);
+    result.near("ramp", got, expected["ramp"].numbers(config.pairs()), relative);
+}
+
+/// From the text of a config to numbers, as an engine would go.
+void inv_freq(const value& one_case, report& result) {
+    const hf::model_ropes model = hf::read_config(one_case["config"].json().dump());
+    const hf::layer_rope& rope = model.of(one_case.has("layer_type") ? one_case["layer_type"].text() : "");
+    const value resolved = one_case["resolved"], expected = one_case["expected"];
+    check_resolved(resolved, rope, result);
+
+    const double seq_len = resolved.has("seq_len") ? resolved["seq_len"].number() : 1.0;
+    const cordage::rope served(rope.config, rope.policy, rope.schedule);
+    const basis b = served.at_length(seq_len);
+    result.near_relative("inv_freq", b.inv_freq(), expected["inv_freq"].numbers(rope.config.pairs()), relative);
+    const double factor = expected["attention_factor"].number();
+    result.near("attention_factor", b.attention_factor(), factor, relative * factor);
+    if (expected.has("ramp")) check_ramp(one_case, rope.config, result);
+    if (expected.has("effective_base")) {  // the base that would give the last frequency without scaling
+        const auto d = static_cast<double>(rope.config.rotary_dim);
+        const double base = std::pow(b.inv_freq().back(), -d / (d - 2.0)), wanted = expected["effective_base"].number();
+        result.near("effective_base", base, wanted, relative * wanted);
+    }
+}
+
 }  // namespace
 
 std::span<const kind> policies_kinds() {
-    static constexpr kind kinds[] = {{"alpha_table", alpha_table}, {.name = "inv_freq"}};
+    static constexpr kind kinds[] = {{"alpha_table", alpha_table}, {"inv_freq", inv_freq}};
     return kinds;
 }
 

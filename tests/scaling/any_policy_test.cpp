@@ -3,7 +3,12 @@
 
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"
+#include "cordage/scaling/linear.hpp"
+#include "cordage/scaling/longrope.hpp"
+#include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/ntk_aware.hpp"
+#include "cordage/scaling/resonance.hpp"
+#include "cordage/scaling/tabulated.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "scaling/derivatives.hpp"
 
@@ -32,6 +37,14 @@ TEST_CASE("scaling/any_policy: it gives the same bits as the policy it holds") {
     check_same_numbers(ntk_aware{});
     check_same_numbers(by_parts{.rotations_low = 2.0, .rotations_high = 8.0});
     check_same_numbers(yarn{.truncate = false});
+    const std::vector<double> factors(64, 1.5);
+    check_same_numbers(longrope{factors, factors, 1.2});
+    check_same_numbers(dynamic_longrope{factors, 8.0});
+    check_same_numbers(proportional{0.25});
+    check_same_numbers(masked<linear>{{}, std::vector<unsigned char>(64, 1)});
+    check_same_numbers(resonance<yarn>{});
+    check_same_numbers(tabulated({1.0}, factors));
+    check_same_numbers(llama3{});
 }
 
 TEST_CASE("scaling/any_policy: policies chosen at run time share one list") {

@@ -3,6 +3,8 @@
 
 #include <limits>
 
+#include "cordage/basis/rope.hpp"
+#include "cordage/schedule/continuous.hpp"
 #include "scaling/derivatives.hpp"
 
 using namespace cordage;
@@ -74,7 +76,42 @@ TEST_CASE("scaling/yarn: the ramp's upper end is clamped to d - 1, not to the la
     check_alpha(yarn{}, tiny, 4.0, {{0, 1.0}, {3, 1.0}});
 }
 
+// DeepSeek's configs; golden/policies.json, yarn mscale 1.0 over mscale_all_dim 0.707. Engines that dropped the ratio
+// were 27 % off.
+TEST_CASE("scaling/yarn: mscale and mscale_all_dim are a ratio of two temperatures, and equal ones are 1 at every t") {
+    const yarn ratio{.mscale = 1.0, .mscale_all_dim = 0.707}, same{.mscale = 1.0, .mscale_all_dim = 1.0};
+    CHECK(close_relative(attention_factor(ratio, llama2(), 40.0), 1.0857263992561357, closed_form));
+    CHECK(attention_factor(same, llama2(), 40.0) == 1.0);
+    CHECK(attention_factor_rate(same, llama2(), 40.0) == 0.0);
+    check_derivatives(ratio, llama2());
+    const yarn alone{.mscale = 0.5};  // without the other it has no effect, as in transformers
+    CHECK(attention_factor(alone, llama2(), 4.0) == attention_factor(yarn{}, llama2(), 4.0));
+}
+
+TEST_CASE("scaling/yarn: a given attention factor is the one used, whatever else is given") {
+    const yarn given{.mscale = 1.0, .mscale_all_dim = 0.5, .given_attention_factor = 1.25};
+    CHECK(attention_factor(given, llama2(), 1.0) == 1.25);
+    CHECK(attention_factor(given, llama2(), 16.0) == 1.25);
+    check_derivatives(given, llama2());
+}
+
+// transformers 5.23 in float64, Llama-2-7B yarn factor 16, beta 24/2; golden/policies.json.
+TEST_CASE("scaling/yarn: dynamic YaRN is yarn at the exact t of every length") {
+    const rope dynamic_yarn(llama2(), yarn{.beta_fast = 24.0, .beta_slow = 2.0}, continuous{});
+    CHECK(dynamic_yarn.at_length(4096).inv_freq()[63] == llama2().inv_freq(63));
+    CHECK(dynamic_yarn.at_length(4096).attention_factor() == 1.0);
+    CHECK(close_relative(dynamic_yarn.at_length(65536).inv_freq()[63], 7.217387404309114e-06, closed_form));
+    CHECK(close_relative(dynamic_yarn.at_length(65536).attention_factor(), 1.2772588722239782, closed_form));
+    CHECK(dynamic_yarn.ratio(10240) == 2.5);
+}
+
 TEST_CASE("scaling/yarn: settings out of their domain are named") {
+    CHECK_THROWS_WITH_AS(validate(yarn{.mscale = -1.0}, llama2()), "yarn: mscale -1 must be finite and >= 0",
+                         value_error);
+    CHECK_THROWS_WITH_AS(validate(yarn{.mscale_all_dim = -1.0}, llama2()),
+                         "yarn: mscale_all_dim -1 must be finite and >= 0", value_error);
+    CHECK_THROWS_WITH_AS(validate(yarn{.given_attention_factor = 0.0}, llama2()),
+                         "yarn: given_attention_factor 0 must be finite and > 0", value_error);
     CHECK_THROWS_WITH_AS(validate(yarn{.beta_slow = 0.0}, llama2()), "yarn: beta_slow 0 must be finite and > 0",
                          value_error);
     CHECK_THROWS_WITH_AS(validate(yarn{.beta_fast = 0.5}, llama2()),

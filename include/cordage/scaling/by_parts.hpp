@@ -15,7 +15,8 @@ namespace cordage {
 /// rotations original_length / wavelength (YaRN, Peng et al. 2023, eq. 17-18, without its temperature).
 ///
 /// Llama 3.1's "llama3" rope type is this rule with low_freq_factor = rotations_low and high_freq_factor =
-/// rotations_high, at t = factor; the defaults are Llama 3.1's. (`yarn` is the other ramp in use: linear in the pair.)
+/// rotations_high, at t = factor; the defaults are Llama 3.1's, and `llama3` is its other name. (`yarn` is the other
+/// ramp in use: linear in the pair.)
 struct by_parts {
     double rotations_low = 1.0;
     double rotations_high = 4.0;
@@ -43,5 +44,8 @@ struct by_parts {
     }
 };
 static_assert(scaling_policy<by_parts> && prior_policy<by_parts>);
+
+/// The rope type "llama3" of config files: llama3{low_freq_factor, high_freq_factor} on fixed{factor}.
+using llama3 = by_parts;
 
 }  // namespace cordage

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 
 #include "cordage/scaling/interpolated_share.hpp"
 #include "cordage/scaling/policy.hpp"
@@ -24,11 +25,20 @@ struct yarn_ramp {
 ///   pair(beta) = d ln(original_length / (2 pi beta)) / (2 ln theta_base)
 ///
 /// rounded outwards if `truncate`, then clamped to [0, d-1] (not d/2-1: as the reference has it).
-/// attention_factor(t) = 0.1 ln t + 1 multiplies cos and sin.
+///
+/// The factor on cos and sin, m(t), is the first of these that applies:
+///   the given number                                        if `given_attention_factor`
+///   g(t, mscale) / g(t, mscale_all_dim)                     if neither of the two is 0 (DeepSeek, Ministral 3)
+///   g(t, 1)                                                 else; g(t, s) = 0.1 s ln t + 1
+///
+/// With one t for every length it is what config files call "yarn"; on the schedule `continuous` it is dynamic YaRN.
 struct yarn {
     double beta_fast = 32.0;
     double beta_slow = 1.0;
     bool truncate = true;
+    double mscale = 0.0;
+    double mscale_all_dim = 0.0;
+    std::optional<double> given_attention_factor = std::nullopt;
 
     double log_alpha(const rope_config& c, index_t pair, double t) const { return share(c, pair).log_alpha(t); }
     double log_alpha_rate(const rope_config& c, index_t pair, double t) const { return share(c, pair).rate(t); }
@@ -54,8 +64,16 @@ struct yarn {
         return {std::clamp((static_cast<double>(pair) - r.low) / (r.high - r.low), 0.0, 1.0)};
     }
 
-    double attention_factor(const rope_config&, double t) const { return 0.1 * std::log(t) + 1.0; }
-    double attention_factor_rate(const rope_config&, double t) const { return 0.1 / t; }
+    double attention_factor(const rope_config&, double t) const {
+        if (given_attention_factor) return *given_attention_factor;
+        return has_ratio() ? temperature(mscale, t) / temperature(mscale_all_dim, t) : temperature(1.0, t);
+    }
+    double attention_factor_rate(const rope_config&, double t) const {
+        if (given_attention_factor) return 0.0;
+        if (!has_ratio()) return 0.1 / t;
+        const double below = temperature(mscale_all_dim, t);
+        return 0.1 * (mscale - mscale_all_dim) / (t * below * below);
+    }
 
     void validate(const rope_config&) const {
         if (!is_finite(beta_slow) || !(beta_slow > 0.0)) {
@@ -64,9 +82,22 @@ struct yarn {
         if (!is_finite(beta_fast) || !(beta_fast >= beta_slow)) {
             throw value_error(message("yarn: beta_fast ", beta_fast, " must be finite and >= beta_slow ", beta_slow));
         }
+        if (!is_finite(mscale) || !(mscale >= 0.0)) {
+            throw value_error(message("yarn: mscale ", mscale, " must be finite and >= 0"));
+        }
+        if (!is_finite(mscale_all_dim) || !(mscale_all_dim >= 0.0)) {
+            throw value_error(message("yarn: mscale_all_dim ", mscale_all_dim, " must be finite and >= 0"));
+        }
+        if (given_attention_factor && (!is_finite(*given_attention_factor) || !(*given_attention_factor > 0.0))) {
+            throw value_error(
+                message("yarn: given_attention_factor ", *given_attention_factor, " must be finite and > 0"));
+        }
     }
 
  private:
+    bool has_ratio() const { return mscale != 0.0 && mscale_all_dim != 0.0; }
+    static double temperature(double scale, double t) { return 0.1 * scale * std::log(t) + 1.0; }
+
     static double pair_turning(const rope_config& c, double beta) {
         return static_cast<double>(c.rotary_dim) * std::log(c.original_length / (beta * 2.0 * std::numbers::pi)) /
                (2.0 * std::log(c.theta_base));

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// Works out what a rule does at a length, and tells it.
+#include "inspection.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include "cordage/basis/rope.hpp"
+
+namespace inspect {
+namespace {
+
+template <class... Parts>
+std::string formatted(const char* format, Parts... parts) {
+    char line[256];
+    std::snprintf(line, sizeof line, format, parts...);
+    return line;
+}
+
+double wavelength(double inv_freq) { return 2.0 * std::numbers::pi / inv_freq; }
+
+/// "pairs 3 ... 7", "pair 3".
+std::string named(index_t first, index_t last) {
+    return first == last
+               ? formatted("pair %lld", static_cast<long long>(first))
+               : formatted("pairs %lld ... %lld", static_cast<long long>(first), static_cast<long long>(last));
+}
+
+/// One line for each run of pairs that are treated alike: kept, stretched, compressed, at rest.
+std::string stretched_pairs(const inspection& seen) {
+    enum kind { kept, slower, faster, at_rest };
+    const auto inv_freq = seen.basis.inv_freq();
+    const auto alpha = [&](index_t pair) {
+        return inv_freq[static_cast<std::size_t>(pair)] / seen.rope.config.inv_freq(pair);
+    };
+    const auto kind_of = [&](index_t pair) {
+        const double a = alpha(pair);
+        return a == 0.0 ? at_rest : a < 1.0 - 1e-9 ? slower : a > 1.0 + 1e-9 ? faster : kept;
+    };
+    std::string text;
+    for (index_t first = 0, pairs = seen.basis.pairs(); first < pairs;) {
+        index_t last = first;
+        while (last + 1 < pairs && kind_of(last + 1) == kind_of(first)) ++last;
+        text += "  " + named(first, last);
+        const double begin = 1.0 / alpha(first), end = 1.0 / alpha(last);
+        if (kind_of(first) == kept) text += ": frequency kept\n";
+        if (kind_of(first) == at_rest) text += ": do not turn\n";
+        if (kind_of(first) == slower) text += formatted(": stretched, wavelengths times %.4g ... %.4g\n", begin, end);
+        if (kind_of(first) == faster) text += formatted(": compressed, wavelengths times %.4g ... %.4g\n", begin, end);
+        first = last + 1;
+    }
+    return text;
+}
+
+std::string wavelengths(const inspection& seen) {
+    const auto inv_freq = seen.basis.inv_freq();
+    double slowest = 0.0;
+    index_t turning = 0, whole = 0;
+    for (const double theta : inv_freq) {
+        if (theta == 0.0) continue;
+        ++turning;
+        slowest = slowest == 0.0 ? theta : std::min(slowest, theta);
+        if (wavelength(theta) <= seen.length) ++whole;
+    }
+    if (turning == 0) return "  nothing turns: positions are not told apart\n";
+    return formatted("  longest wavelength %.6g positions, %.4g times the length\n", wavelength(slowest),
+                     wavelength(slowest) / seen.length) +
+           formatted("  %lld of %lld turning pairs complete a turn within the length\n", static_cast<long long>(whole),
+                     static_cast<long long>(turning));
+}
+
+std::string number(double x) { return formatted("%.17g", x); }
+
+}  // namespace
+
+inspection inspect(const cordage::hf::layer_rope& rope, double length, std::optional<double> t) {
+    const cordage::rope served(rope.config, rope.policy, rope.schedule);
+    const double used = t ? *t : served.ratio(length);
+    return {rope, length, used, served.at_ratio(used)};
+}
+
+std::optional<float32_failure> first_float32_failure(const cordage::basis& basis) {
+    constexpr index_t last_exact_float = index_t{1} << 24;
+    for (index_t position = 1; position < last_exact_float; ++position) {
+        const auto p = static_cast<double>(position);
+        for (index_t pair = 0; pair < basis.pairs(); ++pair) {
+            const double theta = basis.inv_freq()[static_cast<std::size_t>(pair)];
+            const float angle = static_cast<float>(position) * static_cast<float>(theta);
+            const double error = std::fabs(static_cast<double>(angle) - p * theta);
+            if (error > noticeable_angle) return float32_failure{position, pair, error};
+        }
+    }
+    return std::nullopt;
+}
+
+std::string in_words(const inspection& seen) {
+    std::string text = cordage::hf::describe(seen.rope);
+    text += formatted("at %.17g tokens: t = %.6g, attention factor %.6g\n", seen.length, seen.t,
+                      seen.basis.attention_factor());
+    text += stretched_pairs(seen) + wavelengths(seen);
+    if (const auto failure = first_float32_failure(seen.basis)) {
+        text += formatted(
+            "  angles made in float32 are first off by %.1e rad at position %lld (pair %lld); here they are exact\n",
+            failure->error, static_cast<long long>(failure->position), static_cast<long long>(failure->pair));
+    } else {
+        text += "  angles made in float32 would stay within 1e-3 rad up to position 2^24\n";
+    }
+    return text;
+}
+
+std::string as_json(const std::string& model_type, double length, const std::vector<inspection>& all) {
+    const auto quoted = [](const std::string& text) { return nlohmann::json(text).dump(); };
+    std::string text =
+        "{\n  \"model_type\": " + quoted(model_type) + ",\n  \"length\": " + number(length) + ",\n  \"ropes\": [";
+    const char* before = "\n";
+    for (const inspection& seen : all) {
+        const auto& config = seen.rope.config;
+        text += before;
+        text += "    {\n      \"layer_type\": " + quoted(seen.rope.layer_type) +
+                ",\n      \"rope_type\": " + quoted(seen.rope.rope_type) +
+                ",\n      \"head_dim\": " + number(static_cast<double>(config.head_dim)) +
+                ",\n      \"rotary_dim\": " + number(static_cast<double>(config.rotary_dim)) +
+                ",\n      \"theta_base\": " + number(config.theta_base) +
+                ",\n      \"original_length\": " + number(config.original_length) +
+                ",\n      \"t\": " + number(seen.t) +
+                ",\n      \"attention_factor\": " + number(seen.basis.attention_factor()) + ",\n      \"inv_freq\": [";
+        const char* comma = "";
+        for (const double theta : seen.basis.inv_freq()) {
+            text += comma + number(theta);
+            comma = ", ";
+        }
+        text += "]\n    }";
+        before = ",\n";
+    }
+    return text + "\n  ]\n}\n";
+}
+
+}  // namespace inspect

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// A picture of a rule: the wavelength of every pair at several t.
+#pragma once
+
+#include <filesystem>
+
+#include "inspection.hpp"
+
+namespace inspect {
+
+/// Draws wavelengths over pairs at t = 1, at the t of the inspection, and at 2 and 4 times that, with the lengths those
+/// t are for; the band between the inspected length and the longest is the self-extending range, where the same policy
+/// is asked for more than it was made for. Needs gnuplot.
+/// @param picture  ends in .svg or .png; overwritten
+/// @throws cordage::value_error  for another ending; cordage::error if gnuplot fails
+void draw_wavelengths(const inspection& seen, const std::filesystem::path& picture);
+
+}  // namespace inspect

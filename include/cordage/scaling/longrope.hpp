@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// LongRoPE: searched factors, one table a regime, and its form that is continuous in t; stage t -> log alpha.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "cordage/scaling/factor_table.hpp"
+#include "cordage/scaling/policy.hpp"
+
+namespace cordage {
+
+/// The factor on cos and sin that LongRoPE models are served with, sqrt(1 + ln t / ln original_length); 1 for t <= 1.
+inline double longrope_attention_factor(double t, double original_length) {
+    return t > 1.0 ? std::sqrt(1.0 + std::log(t) / std::log(original_length)) : 1.0;
+}
+
+/// LongRoPE (Ding et al. 2024) as config files have it ("longrope", formerly "su"): alpha_i = 1/short_factor[i] up to
+/// the original length and 1/long_factor[i] beyond it, that is at t = 1 and at every t > 1; nothing else depends on t.
+/// alpha(1) is not 1. The schedule is `two_regimes`. The attention factor is one number in both regimes, as
+/// transformers has it: the given one, else longrope_attention_factor(factor, original_length), factor = the longest t
+/// promised.
+///
+/// Changing the regime in mid-generation changes every key, so cached ones must be rotated again or dropped.
+struct longrope {
+    std::vector<double> short_factor;  ///< [pairs]
+    std::vector<double> long_factor;   ///< [pairs]
+    double given_attention_factor = 1.0;
+
+    double log_alpha(const rope_config&, index_t pair, double t) const {
+        return -std::log((t > 1.0 ? long_factor : short_factor)[static_cast<std::size_t>(pair)]);
+    }
+    double log_alpha_rate(const rope_config&, index_t, double) const { return 0.0; }
+    double log_alpha_curvature(const rope_config&, index_t, double) const { return 0.0; }
+    double attention_factor(const rope_config&, double) const { return given_attention_factor; }
+    double attention_factor_rate(const rope_config&, double) const { return 0.0; }
+
+    void validate(const rope_config& c) const {
+        validate_factors("longrope", "short_factor", short_factor, c);
+        validate_factors("longrope", "long_factor", long_factor, c);
+        if (!is_finite(given_attention_factor) || !(given_attention_factor > 0.0)) {
+            throw value_error(
+                message("longrope: given_attention_factor ", given_attention_factor, " must be finite and > 0"));
+        }
+    }
+};
+static_assert(scaling_policy<longrope> && prior_policy<longrope> && has_attention_factor<longrope>);
+
+/// LongRoPE's factors grown into with the length ("dynamic" in its authors' code), so that one table serves every t:
+///
+///   alpha_i(t) = 1 / (1 + (factor[i] - 1) (t - 1) / (t_max - 1)),   m(t) = sqrt(1 + ln t / ln original_length)
+///
+/// alpha(1) = 1 and alpha(t_max) = 1/factor; beyond t_max both alpha and m stay.
+struct dynamic_longrope {
+    std::vector<double> factor;  ///< [pairs], those searched for t_max
+    double t_max = 2.0;
+
+    double log_alpha(const rope_config&, index_t pair, double t) const { return -std::log(grown(pair, t)); }
+    double log_alpha_rate(const rope_config&, index_t pair, double t) const {
+        return t < t_max ? -slope(pair) / grown(pair, t) : 0.0;
+    }
+    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const {
+        const double rate = log_alpha_rate(c, pair, t);
+        return rate * rate;
+    }
+    double attention_factor(const rope_config& c, double t) const {
+        return longrope_attention_factor(std::min(t, t_max), c.original_length);
+    }
+    double attention_factor_rate(const rope_config& c, double t) const {
+        return t < t_max ? 0.5 / (t * std::log(c.original_length) * attention_factor(c, t)) : 0.0;
+    }
+
+    void validate(const rope_config& c) const {
+        validate_factors("dynamic_longrope", "factor", factor, c);
+        if (!is_finite(t_max) || !(t_max > 1.0)) {
+            throw value_error(message("dynamic_longrope: t_max ", t_max, " must be finite and > 1"));
+        }
+        if (!(c.original_length > 1.0)) {
+            throw value_error(message("dynamic_longrope: original_length ", c.original_length, " must be > 1"));
+        }
+    }
+
+ private:
+    double slope(index_t pair) const { return (factor[static_cast<std::size_t>(pair)] - 1.0) / (t_max - 1.0); }
+    double grown(index_t pair, double t) const {
+        return t < t_max ? 1.0 + slope(pair) * (t - 1.0) : factor[static_cast<std::size_t>(pair)];
+    }
+};
+static_assert(scaling_policy<dynamic_longrope> && prior_policy<dynamic_longrope>);
+static_assert(has_attention_factor<dynamic_longrope>);
+
+}  // namespace cordage

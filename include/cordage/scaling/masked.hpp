@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// Pairs that do not turn: a mask over any policy, and p-RoPE ("proportional"); stage t -> log alpha.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "cordage/scaling/policy.hpp"
+#include "cordage/scaling/unscaled.hpp"
+
+namespace cordage {
+
+/// log alpha of a pair that does not turn. Finite, so that sums and fast-math stay sound, and so low that exp gives
+/// exactly 0 whatever is added to it.
+inline constexpr double log_alpha_at_rest = -1e4;
+
+/// Some pairs of any policy do not turn at all (NoPE on those channels; DoPE's bands): their alpha is 0.
+///
+///   masked<yarn>{yarn{}, {1, 1, 1, 0}}    // the slowest of four pairs is at rest
+template <class Policy = unscaled>
+struct masked {
+    static_assert(has_log_alpha<Policy> && has_log_alpha_rate<Policy>,
+                  "cordage::masked: Policy needs 'double log_alpha(const rope_config&, index_t pair, double t) const' "
+                  "and 'double log_alpha_rate' alike; docs/extending.md");
+
+    Policy policy;
+    std::vector<unsigned char> turns;  ///< [pairs]: 0 where a pair is at rest
+
+    double log_alpha(const rope_config& c, index_t pair, double t) const {
+        return is_turning(pair) ? policy.log_alpha(c, pair, t) : log_alpha_at_rest;
+    }
+    double log_alpha_rate(const rope_config& c, index_t pair, double t) const {
+        return is_turning(pair) ? policy.log_alpha_rate(c, pair, t) : 0.0;
+    }
+    double log_alpha_curvature(const rope_config& c, index_t pair,
+                               double t) const requires has_log_alpha_curvature<Policy> {
+        return is_turning(pair) ? policy.log_alpha_curvature(c, pair, t) : 0.0;
+    }
+    double attention_factor(const rope_config& c, double t) const { return cordage::attention_factor(policy, c, t); }
+    double attention_factor_rate(const rope_config& c, double t) const {
+        return cordage::attention_factor_rate(policy, c, t);
+    }
+
+    void validate(const rope_config& c) const {
+        cordage::validate(policy, c);
+        if (turns.size() != static_cast<std::size_t>(c.pairs())) {
+            throw shape_error(message("masked: turns size ", turns.size(), " must be rotary_dim/2 = ", c.pairs()));
+        }
+    }
+
+ private:
+    bool is_turning(index_t pair) const { return turns[static_cast<std::size_t>(pair)] != 0; }
+};
+static_assert(scaling_policy<masked<>> && prior_policy<masked<>>);
+
+/// p-RoPE, "proportional" in config files (Gemma 4; Barbero et al. 2024): only the fastest floor(share d)/2 pairs turn,
+/// rounded down, with exponents over the whole d = rotary_dim; those are divided by t. (Partial rotary is another
+/// thing: there rotary_dim < head_dim, and exponents are over rotary_dim.)
+struct proportional {
+    double share = 1.0;  ///< of d; partial_rotary_factor in config files
+
+    double log_alpha(const rope_config& c, index_t pair, double t) const {
+        return pair < turning_pairs(c) ? -std::log(t) : log_alpha_at_rest;
+    }
+    double log_alpha_rate(const rope_config& c, index_t pair, double t) const {
+        return pair < turning_pairs(c) ? -1.0 / t : 0.0;
+    }
+    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const {
+        return pair < turning_pairs(c) ? 1.0 / (t * t) : 0.0;
+    }
+
+    index_t turning_pairs(const rope_config& c) const {
+        return static_cast<index_t>(share * static_cast<double>(c.rotary_dim) / 2.0);
+    }
+
+    void validate(const rope_config&) const {
+        if (!is_finite(share) || !(share >= 0.0 && share <= 1.0)) {
+            throw value_error(message("proportional: share ", share, " must be in [0, 1]"));
+        }
+    }
+};
+static_assert(scaling_policy<proportional> && prior_policy<proportional>);
+
+}  // namespace cordage

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Resonance: wavelengths rounded to whole positions, over any policy; stage t -> log alpha.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "cordage/scaling/masked.hpp"
+#include "cordage/scaling/policy.hpp"
+#include "cordage/scaling/unscaled.hpp"
+
+namespace cordage {
+
+/// Resonance RoPE (Wang et al. 2024): every wavelength 2 pi / theta_i(t) of another policy is rounded to a whole number
+/// of positions (at least 1), so that a pair repeats its angles exactly and meets no new ones at new positions.
+///
+///   resonance<yarn>{}            // Resonance YaRN
+///   resonance<>{}                // Resonance RoPE
+///
+/// Rounding has no useful derivative, so the rates are the inner policy's ("straight through"); they are right on
+/// average over a rounding step. Pairs that do not turn stay so.
+template <class Policy = unscaled>
+struct resonance {
+    static_assert(
+        has_log_alpha<Policy> && has_log_alpha_rate<Policy>,
+        "cordage::resonance: Policy needs 'double log_alpha(const rope_config&, index_t pair, double t) const' "
+        "and 'double log_alpha_rate' alike; docs/extending.md");
+
+    Policy policy = {};
+
+    double log_alpha(const rope_config& c, index_t pair, double t) const {
+        const double inner = policy.log_alpha(c, pair, t);
+        if (inner <= log_alpha_at_rest / 2.0) return inner;
+        const double wavelength = 2.0 * std::numbers::pi / (std::exp(inner) * c.inv_freq(pair));
+        const double rounded = std::max(1.0, std::round(wavelength));
+        return std::log(2.0 * std::numbers::pi / (rounded * c.inv_freq(pair)));
+    }
+    double log_alpha_rate(const rope_config& c, index_t pair, double t) const {
+        return policy.log_alpha_rate(c, pair, t);
+    }
+    double log_alpha_curvature(const rope_config& c, index_t pair,
+                               double t) const requires has_log_alpha_curvature<Policy> {
+        return policy.log_alpha_curvature(c, pair, t);
+    }
+    double attention_factor(const rope_config& c, double t) const { return cordage::attention_factor(policy, c, t); }
+    double attention_factor_rate(const rope_config& c, double t) const {
+        return cordage::attention_factor_rate(policy, c, t);
+    }
+    void validate(const rope_config& c) const { cordage::validate(policy, c); }
+};
+static_assert(scaling_policy<resonance<>> && prior_policy<resonance<>>);
+
+}  // namespace cordage

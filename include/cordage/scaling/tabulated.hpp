@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// Given alpha at a few t, made continuous by monotone cubics in log t; a policy of the stage t -> log alpha.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cordage/scaling/policy.hpp"
+
+namespace cordage {
+
+/// Searched or measured factors made continuous: log alpha_i is given at chosen t_k and follows, between them, the
+/// monotone cubic in ln t of Fritsch and Butland (1984), which has a continuous slope and never leaves the range of two
+/// neighbours. Before the first and after the last t_k it is constant.
+///
+///   tabulated table({1, 4, 16}, alpha);         // alpha [3, pairs]
+///
+/// At a t_k where the slope jumps (the two ends) the rate is that of the side above.
+class tabulated {
+ public:
+    /// @param knots  t_k, increasing, finite, >= 1
+    /// @param alpha  [knots, pairs], factors on inv_freq; finite and > 0
+    /// @throws value_error or shape_error naming the entry that is wrong
+    tabulated(std::vector<double> knots, std::vector<double> alpha) : log_alpha_(std::move(alpha)) {
+        if (knots.empty()) throw value_error("tabulated: knots size 0 must be >= 1");
+        for (std::size_t k = 0; k < knots.size(); ++k) {
+            validate_ratio("tabulated: knots", knots[k]);
+            if (k > 0 && !(knots[k] > knots[k - 1])) {
+                throw value_error(message("tabulated: knots[", k, "] ", knots[k], " must be > ", knots[k - 1]));
+            }
+            x_.push_back(std::log(knots[k]));
+        }
+        if (log_alpha_.empty() || log_alpha_.size() % x_.size() != 0) {
+            throw shape_error(message("tabulated: alpha size ", log_alpha_.size(), " must be knots ", x_.size(),
+                                      " * pairs, pairs >= 1"));
+        }
+        pairs_ = log_alpha_.size() / x_.size();
+        for (std::size_t i = 0; i < log_alpha_.size(); ++i) {
+            if (!is_finite(log_alpha_[i]) || !(log_alpha_[i] > 0.0)) {
+                throw value_error(message("tabulated: alpha[", i / pairs_, ", ", i % pairs_, "] ", log_alpha_[i],
+                                          " must be finite and > 0"));
+            }
+            log_alpha_[i] = std::log(log_alpha_[i]);
+        }
+        slope_.resize(log_alpha_.size());
+        for (std::size_t pair = 0; pair < pairs_; ++pair) set_slopes(pair);
+    }
+
+    double log_alpha(const rope_config&, index_t pair, double t) const { return at(pair, t).value; }
+    double log_alpha_rate(const rope_config&, index_t pair, double t) const { return at(pair, t).slope / t; }
+    double log_alpha_curvature(const rope_config&, index_t pair, double t) const {
+        const cubic_value y = at(pair, t);
+        return (y.bend - y.slope) / (t * t);
+    }
+
+    /// Throws unless the table was made for as many pairs.
+    void validate(const rope_config& c) const {
+        if (static_cast<std::size_t>(c.pairs()) != pairs_) {
+            throw shape_error(message("tabulated: pairs ", pairs_, " must be rotary_dim/2 = ", c.pairs()));
+        }
+    }
+
+ private:
+    /// log alpha and its two derivatives in ln t.
+    struct cubic_value {
+        double value, slope, bend;
+    };
+
+    std::size_t at_knot(std::size_t knot, std::size_t pair) const { return knot * pairs_ + pair; }
+
+    cubic_value at(index_t wanted, double t) const {
+        const auto pair = static_cast<std::size_t>(wanted);
+        const double x = std::log(t);
+        const auto above = static_cast<std::size_t>(std::ranges::upper_bound(x_, x) - x_.begin());
+        if (above == 0) return {log_alpha_[at_knot(0, pair)], 0.0, 0.0};
+        if (above == x_.size()) return {log_alpha_[at_knot(above - 1, pair)], 0.0, 0.0};
+        const double h = x_[above] - x_[above - 1], s = (x - x_[above - 1]) / h;
+        const double y0 = log_alpha_[at_knot(above - 1, pair)], y1 = log_alpha_[at_knot(above, pair)];
+        const double d0 = h * slope_[at_knot(above - 1, pair)], d1 = h * slope_[at_knot(above, pair)];
+        const double c2 = 3.0 * (y1 - y0) - 2.0 * d0 - d1, c3 = d0 + d1 - 2.0 * (y1 - y0);
+        return {y0 + s * (d0 + s * (c2 + s * c3)), (d0 + s * (2.0 * c2 + s * 3.0 * c3)) / h,
+                (2.0 * c2 + s * 6.0 * c3) / (h * h)};
+    }
+
+    /// Slopes at the knots: a weighted harmonic mean of the two secants, 0 where they disagree in sign.
+    void set_slopes(std::size_t pair) {
+        const std::size_t last = x_.size() - 1;
+        if (last == 0) return;
+        const auto width = [&](std::size_t k) { return x_[k + 1] - x_[k]; };
+        const auto secant = [&](std::size_t k) {
+            return (log_alpha_[at_knot(k + 1, pair)] - log_alpha_[at_knot(k, pair)]) / width(k);
+        };
+        for (std::size_t k = 1; k < last; ++k) {
+            const double before = secant(k - 1), after = secant(k);
+            if (before * after > 0.0) {
+                const double a = 2.0 * width(k) + width(k - 1), b = width(k) + 2.0 * width(k - 1);
+                slope_[at_knot(k, pair)] = (a + b) / (a / before + b / after);
+            }
+        }
+        if (last == 1) {
+            slope_[at_knot(0, pair)] = slope_[at_knot(1, pair)] = secant(0);
+            return;
+        }
+        slope_[at_knot(0, pair)] = end_slope(width(0), width(1), secant(0), secant(1));
+        slope_[at_knot(last, pair)] = end_slope(width(last - 1), width(last - 2), secant(last - 1), secant(last - 2));
+    }
+
+    /// The three-point slope at an end, limited so that the cubic stays monotone.
+    static double end_slope(double h0, double h1, double secant0, double secant1) {
+        const double slope = ((2.0 * h0 + h1) * secant0 - h0 * secant1) / (h0 + h1);
+        if (slope * secant0 <= 0.0) return 0.0;
+        if (secant0 * secant1 <= 0.0 && std::fabs(slope) > 3.0 * std::fabs(secant0)) return 3.0 * secant0;
+        return slope;
+    }
+
+    std::size_t pairs_ = 0;
+    std::vector<double> x_;          // ln t_k [knots]
+    std::vector<double> log_alpha_;  // [knots, pairs]
+    std::vector<double> slope_;      // d log alpha / d ln t [knots, pairs]
+};
+static_assert(scaling_policy<tabulated> && prior_policy<tabulated>);
+
+}  // namespace cordage

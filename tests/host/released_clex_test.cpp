@@ -49,8 +49,8 @@ TEST_CASE("host/released_clex: fields of many layers come in the order of their 
     const temporary_folder folder;
     std::string map;
     for (const int layer : {10, 2, 0}) {
-        const std::string prefix = "model.layers." + std::to_string(layer) + ".self_attn.rotary_emb.";
-        const std::string file_a = "a" + std::to_string(layer) + ".safetensors", file_b = "b" + file_a;
+        const std::string prefix = message("model.layers.", layer, ".self_attn.rotary_emb.");
+        const std::string file_a = message("a", layer, ".safetensors"), file_b = "b" + file_a;
         folder.write(file_a, safetensors_bytes({{prefix + up, "F32", "[2, 4]", ramp(8, layer)}}));
         folder.write(file_b, safetensors_bytes({{prefix + down, "F16", "[4, 2]", ramp(8, -layer)}}));
         map += message(map.empty() ? "" : ", ", '"', prefix, up, "\": \"", file_a, "\", \"", prefix, down, "\": \"",

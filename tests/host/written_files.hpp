@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cordage/core/error.hpp"
 #include "cordage/core/float16.hpp"
 
 namespace cordage_test {
@@ -62,8 +63,7 @@ class temporary_folder {
         static std::atomic<int> next = 0;
         const auto here = reinterpret_cast<std::uintptr_t>(this);
         do {
-            path_ = std::filesystem::temp_directory_path() /
-                    ("cordage_test_" + std::to_string(here) + "_" + std::to_string(next++));
+            path_ = std::filesystem::temp_directory_path() / cordage::message("cordage_test_", here, "_", next++);
         } while (!std::filesystem::create_directory(path_));
     }
     ~temporary_folder() {

@@ -51,7 +51,7 @@ class checkpoint {
             const fs::path index = path / "model.safetensors.index.json";
             *this = checkpoint(fs::exists(index, ignored) ? index : path / "model.safetensors");
         } else if (path.extension() == ".json") {
-            file_of_ = parse_weight_map("checkpoint " + in_quotes(path.filename().string()), text_of(path));
+            file_of_ = parse_weight_map(message("checkpoint ", in_quotes(path.filename().string())), text_of(path));
         } else {
             *this = checkpoint(safetensors_file(path));
         }

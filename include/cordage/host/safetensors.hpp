@@ -98,7 +98,7 @@ class safetensors_file {
     ///                      (strict_json.hpp), a tensor whose dtype, shape and data_offsets disagree or overflow,
     ///                      tensors that overlap, leave holes, or do not end with the file
     explicit safetensors_file(const std::filesystem::path& path)
-        : safetensors_file(opened(path), "safetensors " + in_quotes(path.filename().string())) {}
+        : safetensors_file(opened(path), message("safetensors ", in_quotes(path.filename().string()))) {}
 
     /// From any stream that can be searched; `who` begins the messages.
     explicit safetensors_file(std::unique_ptr<std::istream> bytes, std::string who = "safetensors")

@@ -29,6 +29,7 @@ void run(const settings& chosen) {
     const auto ropes = chosen.layer_type.empty() ? model.ropes : std::vector{model.of(chosen.layer_type)};
     const double length = chosen.length.value_or(model.max_length);
     std::vector<inspect::inspection> all;
+    all.reserve(ropes.size());
     for (const auto& rope : ropes) all.push_back(inspect::inspect(rope, length, chosen.t));
     if (chosen.as_json) {
         std::fputs(inspect::as_json(model.model_type, length, all).c_str(), stdout);

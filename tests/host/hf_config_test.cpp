@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cordage/basis/rope.hpp"
+#include "cordage/schedule/nearest_upper_bound.hpp"
 
 using namespace cordage;
 

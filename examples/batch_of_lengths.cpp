@@ -10,7 +10,7 @@ int main() {
     const cordage::basis_cache cache(model, cordage::yarn{}, cordage::nearest_upper_bound({1, 2, 4, 16}));
     const std::vector<int> lengths{900, 7000, 50000};
     const cordage::heads_shape shape{.batch = 3, .tokens = 1, .heads = 8, .head_dim = 64};
-    std::vector<float> q(3 * 8 * 64, 1.0f);
+    std::vector<float> q(std::size_t{3} * 8 * 64, 1.0f);
 
     // [batch_of_lengths]
     std::vector<const cordage::basis*> bases;
@@ -26,7 +26,7 @@ int main() {
 
     bool right = true;
     for (std::size_t row = 0; row < 3; ++row) {
-        std::vector<float> alone(8 * 64, 1.0f);
+        std::vector<float> alone(std::size_t{8} * 64, 1.0f);
         const std::vector<int> position{position_ids[row]};
         cordage::rotate_forward<cordage::half_split>(
             cordage::exact_angles(*bases[row], position),

@@ -12,7 +12,7 @@ int main() {
     const std::vector<int> position_ids{0, 1, 2, 2, 2, 2, 2, 2, 5,   // time
                                         0, 1, 2, 2, 2, 3, 3, 3, 5,   // row
                                         0, 1, 2, 3, 4, 2, 3, 4, 5};  // column
-    std::vector<float> q(9 * 4 * 128, 1.0f), plain = q;
+    std::vector<float> q(std::size_t{9} * 4 * 128, 1.0f), plain = q;
     const cordage::heads_shape shape{.tokens = 9, .heads = 4, .head_dim = 128};
 
     // [image_positions]

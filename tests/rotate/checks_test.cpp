@@ -204,6 +204,11 @@ TEST_CASE("rotate/checks: a table that a host has filled in wrongly") {
     t.refuses<value_error>("carried_attention_factor 0 must be finite and not 0", rotate(bad));
     bad.carried_attention_factor = std::numeric_limits<double>::quiet_NaN();
     t.refuses<value_error>("carried_attention_factor nan must be finite and not 0", rotate(bad));
+    const std::vector<double> factors{1.0, 0.0};
+    bad = good;
+    bad.rows = 2;
+    bad.row_attention_factors = factors.data();
+    t.refuses<value_error>("rotate_forward: table's row_attention_factors[1] 0 must be finite and not 0", rotate(bad));
     CHECK_NOTHROW(rotate(good)());
 }
 

@@ -66,9 +66,15 @@ void check_table(const char* who, const Table& table) {
     if ((table.cos_data == nullptr || table.sin_data == nullptr) && table.token_count > 0) {
         throw shape_error(message(who, ": table's cos_data and sin_data must not be nullptr"));
     }
-    for (index_t row = 0; row < (table.row_attention_factors == nullptr ? 1 : table.rows); ++row) {
-        if (const double m = table.attention_factor(row); !is_finite(m) || m == 0.0) {
-            throw value_error(message(who, ": table's carried_attention_factor ", m, " must be finite and not 0"));
+    const auto is_wrong = [](double m) { return !is_finite(m) || m == 0.0; };
+    if (table.row_attention_factors == nullptr && is_wrong(table.carried_attention_factor)) {
+        throw value_error(message(who, ": table's carried_attention_factor ", table.carried_attention_factor,
+                                  " must be finite and not 0"));
+    }
+    for (index_t row = 0; table.row_attention_factors != nullptr && row < table.rows; ++row) {
+        if (const double m = table.row_attention_factors[row]; is_wrong(m)) {
+            throw value_error(
+                message(who, ": table's row_attention_factors[", row, "] ", m, " must be finite and not 0"));
         }
     }
 }

@@ -73,7 +73,7 @@ TEST_CASE("basis/fingerprint: order, number of pairs and every field of the conf
     CHECK(seen.size() == 6);
 }
 
-TEST_CASE("basis/fingerprint: the same numbers, however made, have the same one; another t has another") {
+TEST_CASE("basis/fingerprint: the same numbers, however made, have the same one, and another t has another") {
     const basis made = make_basis(model, ntk_aware{}, 4.0);
     const basis copied(std::vector<double>(made.inv_freq().begin(), made.inv_freq().end()), made.attention_factor());
     CHECK(made.fingerprint() == copied.fingerprint());

@@ -279,26 +279,28 @@ void check_axial_2d(const value& one_case, report& result) {
     const tensor positions = positions_of(one_case, 1, 2);
     compare_axes(result, one_case, axial_basis(per_axis, 2), contiguous_axes({per_axis.pairs(), per_axis.pairs()}),
                  axis_minor(positions.data.data(), 2, 1, positions.shape[0]), positions.data);
-    void check_xpos(const value& one_case, report& result) {
-        const index_t d = one_case["dim"].size();
-        const rope_config config{.head_dim = d, .rotary_dim = d, .original_length = 1.0};
-        const xpos magnitudes{one_case["gamma"].number(), one_case["scale_base"].number()};
-        magnitudes.validate(config);
-        const auto positions = one_case["positions"].numbers();
-        std::vector<double> zeta, query, unit;
-        for (index_t pair = 0; pair < config.pairs(); ++pair) zeta.push_back(magnitudes.zeta(config, pair));
-        for (const double position : positions) {
-            for (index_t pair = 0; pair < config.pairs(); ++pair) {
-                query.push_back(magnitudes.query_scale(config, pair, position));
-                unit.push_back(query.back() * magnitudes.key_scale(config, pair, position));
-            }
+}
+
+void check_xpos(const value& one_case, report& result) {
+    const index_t d = one_case["dim"].size();
+    const rope_config config{.head_dim = d, .rotary_dim = d, .original_length = 1.0};
+    const xpos magnitudes{one_case["gamma"].number(), one_case["scale_base"].number()};
+    magnitudes.validate(config);
+    const auto positions = one_case["positions"].numbers();
+    std::vector<double> zeta, query, unit;
+    for (index_t pair = 0; pair < config.pairs(); ++pair) zeta.push_back(magnitudes.zeta(config, pair));
+    for (const double position : positions) {
+        for (index_t pair = 0; pair < config.pairs(); ++pair) {
+            query.push_back(magnitudes.query_scale(config, pair, position));
+            unit.push_back(query.back() * magnitudes.key_scale(config, pair, position));
         }
-        result.near_relative("zeta", zeta, one_case["zeta"].numbers(config.pairs()), relative);
-        result.near_relative("query_scale", query,
-                             one_case["query_scale"].array({static_cast<index_t>(positions.size()), config.pairs()}),
-                             relative);
-        result.near_relative("key_scale is the reciprocal", unit, std::vector<double>(unit.size(), 1.0), relative);
     }
+    result.near_relative("zeta", zeta, one_case["zeta"].numbers(config.pairs()), relative);
+    result.near_relative("query_scale", query,
+                         one_case["query_scale"].array({static_cast<index_t>(positions.size()), config.pairs()}),
+                         relative);
+    result.near_relative("key_scale is the reciprocal", unit, std::vector<double>(unit.size(), 1.0), relative);
+}
 
 }  // namespace
 

@@ -37,7 +37,7 @@ const std::vector<double> frequencies20 = frequencies(20);
 
 template <class T>
 void check_gradients() {
-    for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
+    for_each_kernel_and_avx2([]<class Pairing, class Backend>(Pairing, Backend) {
         const heads_shape q_shape{2, 40, 3, 24}, k_shape{2, 40, 1, 20};
         const double m = 1.25;
         std::vector<double> positions(80);

@@ -16,7 +16,7 @@ const std::vector<sizes> ragged{{6, 6, 5},   {8, 2, 3},   {8, 8, 1},     {20, 20
 
 template <class T>
 void check_every_size() {
-    for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
+    for_each_kernel_and_avx2([]<class Pairing, class Backend>(Pairing, Backend) {
         for (const auto& [head_dim, rotary_dim, tokens] : ragged) {
             const heads_shape shape{1, tokens, 3, head_dim};
             const auto x = random_elements<T>(shape, 1);

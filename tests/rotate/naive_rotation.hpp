@@ -23,14 +23,11 @@ namespace cordage_test {
 using cordage::heads_shape;
 using cordage::index_t;
 
-/// Calls f with the scalar backend, the one that a call gets by default, and AVX2's where that is a wider one; each once.
+/// Calls f with the scalar backend and with the one that a call gets by default, once if they are the same.
 template <class F>
 void for_each_backend(const F& f) {
     f(cordage::backend::scalar{});
     if constexpr (!std::same_as<cordage::backend::fastest, cordage::backend::scalar>) f(cordage::backend::fastest{});
-#if defined(CORDAGE_HAS_SIMD) && XSIMD_WITH_AVX512F
-    f(cordage::backend::simd<xsimd::fma3<xsimd::avx2>>{});
-#endif
 }
 /// The same for either pairing.
 template <class F>
@@ -39,6 +36,16 @@ void for_each_kernel(const F& f) {
         f(cordage::half_split{}, backend);
         f(cordage::interleaved{}, backend);
     });
+}
+
+/// for_each_kernel, and AVX2's kernels where the default is a wider vector.
+template <class F>
+void for_each_kernel_and_avx2(const F& f) {
+    for_each_kernel(f);
+#if defined(CORDAGE_HAS_SIMD) && XSIMD_WITH_AVX512F
+    f(cordage::half_split{}, cordage::backend::simd<xsimd::fma3<xsimd::avx2>>{});
+    f(cordage::interleaved{}, cordage::backend::simd<xsimd::fma3<xsimd::avx2>>{});
+#endif
 }
 
 template <cordage::pairing Pairing>

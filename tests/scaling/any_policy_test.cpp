@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cordage/scaling/any_policy.hpp"
 
+#include <algorithm>
+
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"
 #include "cordage/scaling/linear.hpp"
@@ -16,6 +18,12 @@ using namespace cordage;
 using namespace cordage_test;
 
 namespace {
+// To a rounding or two: two copies of one formula may fuse other products and sums.
+bool same_numbers(const std::vector<double>& a, const std::vector<double>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](double x, double y) { return close_relative(x, y, 1e-15); });
+}
+
 template <class Policy>
 void check_same_numbers(const Policy& policy) {
     const any_policy held(policy);
@@ -23,17 +31,17 @@ void check_same_numbers(const Policy& policy) {
     for (const double t : {1.0, 2.5, 16.0}) {
         log_alpha(policy, llama2(), t, direct);
         log_alpha(held, llama2(), t, through);
-        CHECK(direct == through);
+        CHECK(same_numbers(direct, through));
         log_alpha_rate(policy, llama2(), t, direct);
         log_alpha_rate(held, llama2(), t, through);
-        CHECK(direct == through);
+        CHECK(same_numbers(direct, through));
         CHECK(attention_factor(held, llama2(), t) == attention_factor(policy, llama2(), t));
         CHECK(attention_factor_rate(held, llama2(), t) == attention_factor_rate(policy, llama2(), t));
     }
 }
 }  // namespace
 
-TEST_CASE("scaling/any_policy: it gives the same bits as the policy it holds") {
+TEST_CASE("scaling/any_policy: it gives the numbers of the policy it holds") {
     check_same_numbers(ntk_aware{});
     check_same_numbers(by_parts{.rotations_low = 2.0, .rotations_high = 8.0});
     check_same_numbers(yarn{.truncate = false});
@@ -76,7 +84,7 @@ TEST_CASE("scaling/any_policy: a learned policy keeps its parameters and their g
     std::vector<double> direct(64), through(64);
     log_alpha(table.with_parameters(numbers), llama2(), 3.0, direct);
     log_alpha(moved, llama2(), 3.0, through);
-    CHECK(direct == through);
+    CHECK(same_numbers(direct, through));
 
     const std::vector<double> grad(64, 1.0);
     std::vector<double> grad_direct(numbers.size()), grad_through(numbers.size());

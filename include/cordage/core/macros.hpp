@@ -18,3 +18,13 @@
 #define CORDAGE_ALWAYS_INLINE inline __attribute__((always_inline))
 #define CORDAGE_ALWAYS_INLINE_LAMBDA __attribute__((always_inline))
 #endif
+
+/// Keeps one body of a function for all its callers, so that they get the same bits: two inlined copies may fuse other
+/// products and sums.
+#if defined(_MSC_VER)
+#define CORDAGE_ONE_BODY __declspec(noinline)
+#elif defined(__clang__)
+#define CORDAGE_ONE_BODY __attribute__((noinline))
+#else
+#define CORDAGE_ONE_BODY __attribute__((noinline, noclone))
+#endif

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "cordage/backend/tags.hpp"
+#include "cordage/core/macros.hpp"
 #include "cordage/core/operand.hpp"
 #include "cordage/core/pairing.hpp"
 
@@ -27,8 +28,8 @@ struct angle_gradients {
 ///
 /// Products in compute_of<T>, sums over heads, pairs and tokens in double. Checked by the caller.
 template <pairing Pairing, class Source, element T>
-void backward_range(scalar, const Source& angles, std::span<const backward_operand<T>> operands,
-                    const angle_gradients& grads, index_t begin, index_t end) noexcept {
+CORDAGE_ONE_BODY void backward_range(scalar, const Source& angles, std::span<const backward_operand<T>> operands,
+                                     const angle_gradients& grads, index_t begin, index_t end) noexcept {
     using real = compute_of<T>;
     using traits = element_traits<T>;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();

@@ -6,6 +6,7 @@
 
 #include "cordage/backend/direction.hpp"
 #include "cordage/backend/tags.hpp"
+#include "cordage/core/macros.hpp"
 #include "cordage/core/operand.hpp"
 #include "cordage/core/pairing.hpp"
 
@@ -19,8 +20,8 @@ namespace cordage::backend {
 ///
 /// Arithmetic in compute_of<T>. Lanes past rotary_dim are copied. Allocates nothing. Checked by the caller.
 template <pairing Pairing, class Direction, class Source, element T>
-void rotate_range(scalar, const Source& angles, std::span<const operand<T>> operands, index_t begin,
-                  index_t end) noexcept {
+CORDAGE_ONE_BODY void rotate_range(scalar, const Source& angles, std::span<const operand<T>> operands, index_t begin,
+                                   index_t end) noexcept {
     using real = compute_of<T>;
     using traits = element_traits<T>;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();

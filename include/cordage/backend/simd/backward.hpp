@@ -75,8 +75,8 @@ double backward_heads_tail(const angle_row<compute_of<T>>& at, std::span<const b
 /// As the scalar backend's, in vectors of Arch, with sums over one token's heads in compute_of<T> and over tokens in
 /// double.
 template <pairing Pairing, class Arch, class Source, element T>
-void backward_range(simd<Arch>, const Source& angles, std::span<const backward_operand<T>> operands,
-                    const angle_gradients& grads, index_t begin, index_t end) noexcept {
+CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, std::span<const backward_operand<T>> operands,
+                                     const angle_gradients& grads, index_t begin, index_t end) noexcept {
     using lane = turn<Arch, Pairing, T>;
     using real = compute_of<T>;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();

@@ -77,8 +77,8 @@ void copy_rest(const heads_view<const T>& x, const heads_view<T>& y, index_t row
 ///
 ///   for each token:  cos, sin of up to 64 pairs  ->  some vectors of each in registers  ->  all heads of q, then of k
 template <pairing Pairing, class Direction, class Arch, class Source, element T>
-void rotate_range(simd<Arch>, const Source& angles, std::span<const operand<T>> operands, index_t begin,
-                  index_t end) noexcept {
+CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, std::span<const operand<T>> operands,
+                                   index_t begin, index_t end) noexcept {
     using lane = turn<Arch, Pairing, T>;
     using real = compute_of<T>;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();

@@ -7,7 +7,7 @@ namespace cordage::backend {
 /// The plain, readable truth that every other backend is tested against.
 struct scalar {};
 
-/// xsimd's vectors for fp32, the scalar backend for the rest. Arch is part of every symbol, so that translation units
+/// xsimd's vectors of Arch for every element type. Arch is part of every symbol, so that translation units
 /// built for different instruction sets link into one program.
 template <class Arch>
 struct simd {};

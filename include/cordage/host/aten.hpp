@@ -16,12 +16,14 @@
 template <>
 struct cordage::element_traits<at::Half> {
     using compute = float;
+    using same_bits_as = cordage::float16;
     static float load(at::Half x) noexcept { return to_float(float16{x.x}); }
     static at::Half store(float x) noexcept { return {to_float16(x).bits, at::Half::from_bits()}; }
 };
 template <>
 struct cordage::element_traits<at::BFloat16> {
     using compute = float;
+    using same_bits_as = cordage::bfloat16;
     static float load(at::BFloat16 x) noexcept { return to_float(bfloat16{x.x}); }
     static at::BFloat16 store(float x) noexcept { return {to_bfloat16(x).bits, at::BFloat16::from_bits()}; }
 };

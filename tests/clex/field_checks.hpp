@@ -43,4 +43,16 @@ void check_vjp(Field field, double t) {
     CHECK(grad_t == doctest::Approx(along_t).epsilon(1e-8));
 }
 
+/// One field in double and in float, with weights of 5 pairs: the same to float's precision.
+template <class Exact, class Narrow>
+void check_narrow(Exact exact, Narrow narrow) {
+    const std::vector<double> z{0.1, -0.9, 0.5, -2.0, 1.5};
+    const std::vector<float> z_narrow(z.begin(), z.end());
+    std::vector<double> dz(5);
+    std::vector<float> dz_narrow(5);
+    exact(1.5, z, dz);
+    narrow(1.5f, z_narrow, dz_narrow);
+    for (std::size_t i = 0; i < 5; ++i) CHECK(double{dz_narrow[i]} == doctest::Approx(dz[i]).epsilon(1e-5));
+}
+
 }  // namespace cordage_test

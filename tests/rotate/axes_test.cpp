@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <numeric>
-
 #include "cordage/angles/axis_angles.hpp"
 #include "cordage/positions/sections.hpp"
 #include "cordage/rotate/backward.hpp"
+#include "rotate/finite_differences.hpp"
 #include "rotate/naive_rotation.hpp"
 #include "scaling/derivatives.hpp"
 
@@ -135,44 +134,12 @@ TEST_CASE("rotate/axes: more pairs than a block of cos and sin holds") {
 
 TEST_CASE("rotate/axes: finite differences to every frequency, every axis of every position and the factor") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
-        const heads_shape small{1, 2, 2, 12};
-        const std::vector<double> rates{1.0, 0.3, -0.05, 7.0, 0.5}, positions{0.25, -3.0, 11.5, 2.0, 0.0, 1.75};
         const auto axis_of_pair = interleaved_axes({2, 2, 1});
-        const auto x = random_elements<double>(small, 63), weight = random_elements<double>(small, 64);
-        const auto forward = [&](const std::vector<double>& inv_freq, const std::vector<double>& at, double factor) {
-            const basis own(inv_freq, factor);
-            std::vector<double> y = x;
-            rotate_forward<Pairing, Backend>(axis_angles(own, axis_of_pair, axis_major(at.data(), 3, 1, 2)),
-                                             in_place(token_major(y.data(), small)));
-            return y;
-        };
-        const auto loss = [&](const auto&... inputs) {
-            const auto y = forward(inputs...);
-            return std::inner_product(y.begin(), y.end(), weight.begin(), 0.0);
-        };
-        const auto moved = [](std::vector<double> all, std::size_t i, double to) {
-            all[i] = to;
-            return all;
-        };
-        const basis own(rates, 0.8);
-        const auto y = forward(rates, positions, 0.8);
-        std::vector<double> grad_x(x.size()), to_theta(5, 0.0), to_positions(6, 0.0);
-        double to_factor = 0.0;
-        rotate_backward<Pairing, Backend>(
-            axis_angles(own, axis_of_pair, axis_major(positions.data(), 3, 1, 2)),
-            {.inv_freq = to_theta, .position_ids = to_positions, .attention_factor = &to_factor},
-            grad_through(token_major(weight.data(), small), token_major(y.data(), small),
-                         token_major(grad_x.data(), small)));
-        for (std::size_t i = 0; i < 5; ++i) {
-            const auto f = [&](double to) { return loss(moved(rates, i, to), positions, 0.8); };
-            REQUIRE(close(to_theta[i], difference(f, rates[i]), 1e-8));
-        }
-        for (std::size_t i = 0; i < 6; ++i) {
-            const auto f = [&](double to) { return loss(rates, moved(positions, i, to), 0.8); };
-            REQUIRE(close(to_positions[i], difference(f, positions[i]), 1e-8));
-        }
-        REQUIRE(
-            close(to_factor, difference([&](double to) { return loss(rates, positions, to); }, 0.8), first_difference));
+        check_by_differences<Pairing, Backend>(
+            {1, 2, 2, 12}, {1.0, 0.3, -0.05, 7.0, 0.5}, {0.25, -3.0, 11.5, 2.0, 0.0, 1.75}, 63,
+            [&](const basis& own, const std::vector<double>& positions) {
+                return axis_angles(own, axis_of_pair, axis_major(positions.data(), 3, 1, 2));
+            });
     });
 }
 

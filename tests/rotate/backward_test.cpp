@@ -3,8 +3,8 @@
 
 #include <numeric>
 
+#include "rotate/finite_differences.hpp"
 #include "rotate/naive_rotation.hpp"
-#include "scaling/derivatives.hpp"
 
 using namespace cordage;
 using namespace cordage_test;
@@ -114,44 +114,9 @@ TEST_CASE("rotate/backward: the transpose of the forward pass, <R x, g> = <x, R^
 
 TEST_CASE("rotate/backward: finite differences to every frequency, position and the attention factor") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
-        const heads_shape shape{1, 3, 2, 10};
-        const std::vector<double> theta{1.0, 0.3, -0.05, 7.0}, positions{0.25, -3.0, 11.5};
-        const double m = 0.8;
-        const auto x = random_elements<double>(shape, 36), weight = random_elements<double>(shape, 37);
-        const auto forward = [&](const std::vector<double>& inv_freq, const std::vector<double>& at, double factor) {
-            const basis b(inv_freq, factor);
-            std::vector<double> y = x;
-            rotate_forward<Pairing, Backend>(exact_angles(b, at), in_place(token_major(y.data(), shape)));
-            return y;
-        };
-        const auto loss = [&](const auto&... inputs) {
-            const auto y = forward(inputs...);
-            return std::inner_product(y.begin(), y.end(), weight.begin(), 0.0);
-        };
-        const auto moved = [](std::vector<double> all, std::size_t i, double to) {
-            all[i] = to;
-            return all;
-        };
-
-        const auto y = forward(theta, positions, m);
-        std::vector<double> grad_x(x.size()), to_theta(4, 0.0), to_position(3, 0.0);
-        double to_factor = 0.0;
-        const basis b(theta, m);
-        rotate_backward<Pairing, Backend>(
-            exact_angles(b, positions),
-            {.inv_freq = to_theta, .position_ids = to_position, .attention_factor = &to_factor},
-            grad_through(token_major(weight.data(), shape), token_major(y.data(), shape),
-                         token_major(grad_x.data(), shape)));
-        for (std::size_t i = 0; i < 4; ++i) {
-            const auto f = [&](double to) { return loss(moved(theta, i, to), positions, m); };
-            REQUIRE(close(to_theta[i], difference(f, theta[i]), 1e-8));  // the fifth derivative holds 11.5^5
-        }
-        for (std::size_t i = 0; i < 3; ++i) {
-            const auto f = [&](double to) { return loss(theta, moved(positions, i, to), m); };
-            REQUIRE(close(to_position[i], difference(f, positions[i]), 1e-8));
-        }
-        REQUIRE(
-            close(to_factor, difference([&](double to) { return loss(theta, positions, to); }, m), first_difference));
+        check_by_differences<Pairing, Backend>(
+            {1, 3, 2, 10}, {1.0, 0.3, -0.05, 7.0}, {0.25, -3.0, 11.5}, 36,
+            [](const basis& b, const std::vector<double>& positions) { return exact_angles(b, positions); });
     });
 }
 

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,9 +13,8 @@
 namespace cordage {
 
 /// "weight_map" of a model.safetensors.index.json: which file holds which tensor.
-/// @throws value_error  unless text is strict JSON with a "weight_map" of plain names ending in ".safetensors": files
-/// of
-///                      the index's own folder, none beyond
+/// @throws value_error  unless text is strict JSON with a "weight_map" of plain names that end in ".safetensors":
+///                      files of the index's own folder, none beyond
 inline std::map<std::string, std::string> parse_weight_map(const std::string& who, std::string_view text) {
     const nlohmann::json index = parse_strict_json(who, text);
     if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object()) {
@@ -51,7 +48,7 @@ class checkpoint {
             const fs::path index = path / "model.safetensors.index.json";
             *this = checkpoint(fs::exists(index, ignored) ? index : path / "model.safetensors");
         } else if (path.extension() == ".json") {
-            file_of_ = parse_weight_map(message("checkpoint ", in_quotes(path.filename().string())), text_of(path));
+            file_of_ = parse_weight_map(message("checkpoint ", in_quotes(path.filename().string())), index_text(path));
         } else {
             *this = checkpoint(safetensors_file(path));
         }
@@ -82,18 +79,14 @@ class checkpoint {
     }
 
  private:
-    static std::string text_of(const std::filesystem::path& path) {
-        std::error_code ignored;
-        const auto size = std::filesystem::file_size(path, ignored);
-        std::ifstream in(path, std::ios::binary);
-        if (ignored || !in || size > safetensors_file::longest_header) {
+    static std::string index_text(const std::filesystem::path& path) {
+        auto text = text_of_file(path, safetensors_file::longest_header);
+        if (!text) {
             throw value_error(message("checkpoint: index ", in_quotes(path.string()),
                                       " must be a file that can be read, of at most ", safetensors_file::longest_header,
                                       " bytes"));
         }
-        std::ostringstream text;
-        text << in.rdbuf();
-        return std::move(text).str();
+        return *std::move(text);
     }
 
     std::filesystem::path folder_;

@@ -4,15 +4,12 @@
 
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <initializer_list>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -382,15 +379,12 @@ inline model_ropes read_config(std::string_view text, const read_options& option
 /// The same for a file. @throws value_error also if it cannot be read
 inline model_ropes read_config_file(const std::string& path, const read_options& options = {}) {
     constexpr std::uintmax_t largest = std::uintmax_t{64} << 20;
-    std::error_code failure;
-    const std::uintmax_t size = std::filesystem::file_size(path, failure);
-    std::ifstream in(path, std::ios::binary);
-    if (failure || !in || size > largest) {
+    const auto text = text_of_file(path, largest);
+    if (!text) {
         throw value_error(
             message("hf::read_config_file: ", path, " must be a readable file of at most ", largest, " bytes"));
     }
-    const std::string text(std::istreambuf_iterator<char>(in), {});
-    return read_parsed_config(parse_strict_json(path, text), options);
+    return read_parsed_config(parse_strict_json(path, *text), options);
 }
 
 }  // namespace cordage::hf

@@ -121,6 +121,11 @@ inline double positive(const json_object& dict, std::string_view key, double val
     return value;
 }
 
+/// "factor", which this rope type cannot do without.
+inline double required_factor(const rule_source& from, const std::string& type) {
+    return at_least(from.dict, "factor", from.dict.required("factor", "rope type '" + type + "'"), 1.0);
+}
+
 /// "factor", or the ratio of the two lengths where it is not given.
 inline double factor_or_ratio(const rule_source& from, double original_length) {
     const double ratio = from.max_length / original_length;
@@ -135,14 +140,14 @@ inline void no_scaling(const rule_source& from, layer_rope& rope) {
 inline void linear_rule(const rule_source& from, layer_rope& rope) {
     check_keys(from, rope.rope_type, {"factor", "original_max_position_embeddings"});
     rope.policy = linear{};
-    rope.schedule = fixed{at_least(from.dict, "factor", from.dict.required("factor", "rope type 'linear'"), 1.0)};
+    rope.schedule = fixed{required_factor(from, rope.rope_type)};
     rope.policy_words = "linear (position interpolation), alpha = 1/t";
 }
 
 inline void ntk_rule(const rule_source& from, layer_rope& rope) {
     check_keys(from, rope.rope_type, {"factor"});
     rope.policy = ntk_aware{};
-    rope.schedule = fixed{at_least(from.dict, "factor", from.dict.required("factor", "rope type 'ntk'"), 1.0)};
+    rope.schedule = fixed{required_factor(from, rope.rope_type)};
     rope.policy_words = "NTK-aware, alpha_i = t^(-2i/(d-2))";
 }
 
@@ -159,13 +164,13 @@ inline void dynamic_rule(const rule_source& from, layer_rope& rope) {
     if (const auto alpha = from.dict.number("alpha")) {
         check_keys(from, rope.rope_type, {"alpha", "factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim"});
         rope.schedule = fixed{at_least(from.dict, "alpha", *alpha, 1.0)};
-        rope.policy_words = message("NTK-aware with t = alpha, once and for all: alpha_i = t^(-2i/(d-2))");
+        rope.policy_words = "NTK-aware with t = alpha, once and for all: alpha_i = t^(-2i/(d-2))";
         return;
     }
     check_keys(from, rope.rope_type, {"factor"});
     rope.config.original_length = from.max_length;
-    const double factor = from.dict.required("factor", "rope type 'dynamic'");
-    rope.schedule = dynamic{at_least(from.dict, "factor", factor, 1.0)};
+    const double factor = required_factor(from, rope.rope_type);
+    rope.schedule = dynamic{factor};
     rope.policy_words = "NTK-aware, alpha_i = t^(-2i/(d-2))";
     rope.schedule_words = message("dynamic: t = ", factor, " max(1, L / ", from.max_length, ") - ", factor - 1.0);
 }
@@ -225,7 +230,7 @@ inline void llama3_rule(const rule_source& from, layer_rope& rope) {
     }
     const llama3 policy{from.dict.required("low_freq_factor", by), from.dict.required("high_freq_factor", by)};
     rope.policy = policy;
-    rope.schedule = fixed{at_least(from.dict, "factor", from.dict.required("factor", by), 1.0)};
+    rope.schedule = fixed{required_factor(from, rope.rope_type)};
     rope.policy_words = message("Llama 3: pairs turning over ", policy.rotations_high, " times in the original length ",
                                 "kept, under ", policy.rotations_low, " times divided by t, linear between");
 }

@@ -3,10 +3,16 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -20,6 +26,15 @@ inline std::string in_quotes(std::string_view name) {
     std::string text = "'";
     for (const char c : name.substr(0, longest)) text += c >= ' ' && c <= '~' ? c : '?';
     return text + (name.size() > longest ? "...'" : "'");
+}
+
+/// All of a file, or nothing if it cannot be read or is longer than `largest` bytes.
+inline std::optional<std::string> text_of_file(const std::filesystem::path& path, std::uintmax_t largest) {
+    std::error_code failure;
+    const std::uintmax_t size = std::filesystem::file_size(path, failure);
+    std::ifstream in(path, std::ios::binary);
+    if (failure || !in || size > largest) return std::nullopt;
+    return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
 /// The deepest nesting that parse_strict_json takes; what models ship stays below 10.

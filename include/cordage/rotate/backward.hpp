@@ -85,7 +85,7 @@ void check_gradients(const rotation_gradients& grads, const Source& angles, cons
 ///   rotate_backward<half_split>(angles, {.inv_freq = grad}, grad_through(grad_q, q, grad_q), grad_through(...));
 ///
 /// @param angles    a source that knows its positions: exact_angles, float32_angles, axis_angles, or row_angles of
-/// these
+///                  these
 /// @param grads     added to, never set; what is left empty is not computed. One basis and one axis but for row_angles,
 ///                  which has a basis a row (bases = batch), and axis_angles
 /// @param operands  y is what rotate_forward wrote; grad_x may be grad_y or y itself, must not partly overlap them

@@ -29,10 +29,10 @@ struct bits_of<T> {
     using type = typename element_traits<T>::same_bits_as;
 };
 
-template <class Arch, class T>
-inline constexpr bool is_avx512 = std::is_base_of_v<xsimd::avx512f, Arch> && !std::is_same_v<T, double>;
-template <class Arch, class T>
-inline constexpr bool is_avx2 = std::is_base_of_v<xsimd::avx2, Arch> && !is_avx512<Arch, T>;
+template <class Arch>
+inline constexpr bool is_avx512 = std::is_base_of_v<xsimd::avx512f, Arch>;
+template <class Arch>
+inline constexpr bool is_avx2 = std::is_base_of_v<xsimd::avx2, Arch>;
 
 }  // namespace elements_detail
 
@@ -43,18 +43,18 @@ CORDAGE_ALWAYS_INLINE reals<Arch, T> load(const T* x) noexcept {
     if constexpr (std::is_floating_point_v<T>) {
         return reals<Arch, T>::load_unaligned(x);
 #if defined(__AVX512F__)
-    } else if constexpr (elements_detail::is_avx512<Arch, bits> && std::is_same_v<bits, float16>) {
+    } else if constexpr (elements_detail::is_avx512<Arch> && std::is_same_v<bits, float16>) {
         return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
-    } else if constexpr (elements_detail::is_avx512<Arch, bits> && std::is_same_v<bits, bfloat16>) {
+    } else if constexpr (elements_detail::is_avx512<Arch> && std::is_same_v<bits, bfloat16>) {
         const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
         return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
 #endif
 #if defined(__AVX2__)
 #if defined(__F16C__)
-    } else if constexpr (elements_detail::is_avx2<Arch, bits> && std::is_same_v<bits, float16>) {
+    } else if constexpr (elements_detail::is_avx2<Arch> && std::is_same_v<bits, float16>) {
         return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
 #endif
-    } else if constexpr (elements_detail::is_avx2<Arch, bits> && std::is_same_v<bits, bfloat16>) {
+    } else if constexpr (elements_detail::is_avx2<Arch> && std::is_same_v<bits, bfloat16>) {
         const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
         return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 #endif
@@ -68,28 +68,18 @@ CORDAGE_ALWAYS_INLINE reals<Arch, T> load(const T* x) noexcept {
 namespace elements_detail {
 
 /// bfloat16 in the lower half of every word: rounded to nearest, ties to even, a NaN stays a quiet NaN.
-#if defined(__AVX512F__)
-CORDAGE_ALWAYS_INLINE __m512i rounded_to_bfloat16(__m512 x) noexcept {
-    const __m512i bits = _mm512_castps_si512(x);
-    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-    const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
-    const __mmask16 is_nan =
-        _mm512_cmpgt_epu32_mask(_mm512_and_si512(bits, _mm512_set1_epi32(0x7fff'ffff)), _mm512_set1_epi32(0x7f80'0000));
-    const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x0040'0000));
-    return _mm512_srli_epi32(_mm512_mask_mov_epi32(rounded, is_nan, quiet), 16);
+template <class Arch>
+CORDAGE_ALWAYS_INLINE xsimd::batch<std::uint32_t, Arch> rounded_to_bfloat16(
+    const xsimd::batch<float, Arch>& x) noexcept {
+    using word = xsimd::batch<std::uint32_t, Arch>;
+    using whole = xsimd::batch<std::int32_t, Arch>;
+    const word bits = xsimd::bitwise_cast<word>(x);
+    const word rounded = bits + ((bits >> 16) & word(1u)) + word(0x7fffu);
+    const word quiet = bits | word(0x0040'0000u);
+    const auto is_nan = xsimd::bitwise_cast<whole>(bits & word(0x7fff'ffffu)) > whole(0x7f80'0000);
+    const whole chosen = xsimd::select(is_nan, xsimd::bitwise_cast<whole>(quiet), xsimd::bitwise_cast<whole>(rounded));
+    return xsimd::bitwise_cast<word>(chosen) >> 16;
 }
-#endif
-#if defined(__AVX2__)
-CORDAGE_ALWAYS_INLINE __m256i rounded_to_bfloat16(__m256 x) noexcept {
-    const __m256i bits = _mm256_castps_si256(x);
-    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-    const __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
-    const __m256i is_nan =
-        _mm256_cmpgt_epi32(_mm256_and_si256(bits, _mm256_set1_epi32(0x7fff'ffff)), _mm256_set1_epi32(0x7f80'0000));
-    const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x0040'0000));
-    return _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, is_nan), 16);
-}
-#endif
 
 }  // namespace elements_detail
 
@@ -100,19 +90,19 @@ CORDAGE_ALWAYS_INLINE void store(const reals<Arch, T>& v, T* y) noexcept {
     if constexpr (std::is_floating_point_v<T>) {
         v.store_unaligned(y);
 #if defined(__AVX512F__)
-    } else if constexpr (elements_detail::is_avx512<Arch, bits> && std::is_same_v<bits, float16>) {
+    } else if constexpr (elements_detail::is_avx512<Arch> && std::is_same_v<bits, float16>) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
-    } else if constexpr (elements_detail::is_avx512<Arch, bits> && std::is_same_v<bits, bfloat16>) {
+    } else if constexpr (elements_detail::is_avx512<Arch> && std::is_same_v<bits, bfloat16>) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(y),
-                            _mm512_cvtepi32_epi16(elements_detail::rounded_to_bfloat16(__m512(v))));
+                            _mm512_cvtepi32_epi16(elements_detail::rounded_to_bfloat16(v)));
 #endif
 #if defined(__AVX2__)
 #if defined(__F16C__)
-    } else if constexpr (elements_detail::is_avx2<Arch, bits> && std::is_same_v<bits, float16>) {
+    } else if constexpr (elements_detail::is_avx2<Arch> && std::is_same_v<bits, float16>) {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(y), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
 #endif
-    } else if constexpr (elements_detail::is_avx2<Arch, bits> && std::is_same_v<bits, bfloat16>) {
-        const __m256i words = elements_detail::rounded_to_bfloat16(__m256(v));
+    } else if constexpr (elements_detail::is_avx2<Arch> && std::is_same_v<bits, bfloat16>) {
+        const __m256i words = elements_detail::rounded_to_bfloat16(v);
         const __m256i halves = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0b10'00);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(y), _mm256_castsi256_si128(halves));
 #endif

@@ -14,7 +14,7 @@ parser.add_argument("--cordage", required=True, help="libcordage_peer.so")
 parser.add_argument("--limits", required=True, help="libmemory_limits.so")
 parser.add_argument("--library", action="append", default=[], help="another library that exports rope_peers()")
 parser.add_argument("--threads", type=int, default=1)
-parser.add_argument("--rounds", type=int, default=9)
+parser.add_argument("--rounds", type=int, default=15)
 parser.add_argument("--milliseconds", type=float, default=12, help="the shortest time that is measured")
 parser.add_argument("--shapes", default="", help="only these, as in decode,512x32")
 parser.add_argument("--parts", default="rotation,tables,precision,clex", help="which parts of the report")
@@ -28,10 +28,21 @@ import libraries  # noqa: E402
 import report  # noqa: E402
 import rotations  # noqa: E402
 import torch  # noqa: E402
+import torch._inductor.config  # noqa: E402
 from case import MEMORY_LIMIT, shapes  # noqa: E402
 from rounds import interleaved  # noqa: E402
 
 LARGEST_ERROR = {"fp32": 2e-3, "fp16": 3e-2, "bf16": 2e-1}  # of a rotation that is right, if not precise
+
+
+def let_torch_compile_find_its_libraries():
+    """torch.compile links with the system's folder first. Where a libtorch of Debian's lies there too, that one is
+    linked, its check of vectors fails, and it falls back to scalar code: a g++ that looks here first mends it."""
+    compiler = settings.output.resolve() / "g++"
+    folder = pathlib.Path(torch.__file__).parent / "lib"
+    compiler.write_text(f'#!/bin/sh\nexec g++ "-L{folder}" "$@"\n')
+    compiler.chmod(0o755)
+    torch._inductor.config.cpp.cxx = (None, str(compiler))
 
 
 def library_makers():
@@ -94,12 +105,13 @@ def compare_clex():
 
 
 if __name__ == "__main__":
+    settings.output.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(settings.threads)
+    let_torch_compile_find_its_libraries()
     before = os.getloadavg()[0]
     parts = {"rotation": compare_rotations, "tables": compare_tables, "precision": compare_precision,
              "clex": compare_clex}
     results = {name: parts[name]() for name in settings.parts.split(",")}
-    settings.output.mkdir(parents=True, exist_ok=True)
     (settings.output / "times.json").write_text(json.dumps(results))
     text = report.report(results, report.machine(settings, before))
     (settings.output / "report.md").write_text(text)

@@ -10,18 +10,34 @@ namespace {
 
 using namespace cordage;
 
-template <class T>
-class copy : public peers::tensors<T> {
+// Room for a copy, half a page off its source: where both lie at like offsets, loads wait for stores that are not
+// theirs.
+class room {
  public:
-    explicit copy(const rope_case& c) : peers::tensors<T>(c), to_(this->q_.size() + this->k_.size()) {}
-    void operator()() {
-        std::memcpy(to_.data(), this->q_.data(), this->q_.size() * sizeof(T));
-        std::memcpy(to_.data() + this->q_.size(), this->k_.data(), this->k_.size() * sizeof(T));
-        asm volatile("" ::"r"(to_.data()) : "memory");  // the copy is read by nobody, and must be made all the same
+    explicit room(std::size_t bytes) : bytes_(bytes + page) {}
+    void copy_from(const void* source, std::size_t bytes) {
+        const auto offset = reinterpret_cast<std::uintptr_t>(source) - reinterpret_cast<std::uintptr_t>(bytes_.data());
+        std::memcpy(bytes_.data() + (offset + page / 2) % page, source, bytes);
+        asm volatile("" ::"r"(bytes_.data()) : "memory");  // nobody reads the copy, which must be made all the same
     }
 
  private:
-    std::vector<T, xsimd::aligned_allocator<T, 64>> to_;
+    static constexpr std::size_t page = 4096;
+    std::vector<char, xsimd::aligned_allocator<char, 64>> bytes_;
+};
+
+template <class T>
+class copy : public peers::tensors<T> {
+ public:
+    explicit copy(const rope_case& c)
+        : peers::tensors<T>(c), to_q_(this->q_.size() * sizeof(T)), to_k_(this->k_.size() * sizeof(T)) {}
+    void operator()() {
+        to_q_.copy_from(this->q_.data(), this->q_.size() * sizeof(T));
+        to_k_.copy_from(this->k_.data(), this->k_.size() * sizeof(T));
+    }
+
+ private:
+    room to_q_, to_k_;
 };
 
 // Changes the signs of the `bytes` at x, `Unroll` vectors at a time, prefetching `Ahead` bytes.

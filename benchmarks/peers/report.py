@@ -7,7 +7,9 @@ import platform
 import statistics
 import subprocess
 
+import torch
 from rounds import ratio, spread
+from torch._inductor.cpu_vec_isa import pick_vec_isa
 
 PACKAGES = ("torch", "transformers", "onnxruntime", "numpy", "torchdiffeq", "jax", "diffrax")
 IN_PLACE_LIMITS = ("limit_inplace", "limit_inplace_unrolled", "limit_inplace_unrolled_2k", "limit_inplace_unrolled_4k")
@@ -31,7 +33,8 @@ def machine(settings, load_before):
         f"{platform.system()} {platform.release()}; Python {platform.python_version()}; "
         + output_of("g++", "--version").splitlines()[0] + "; cordage "
         + output_of("git", "-C", str(here), "describe", "--always", "--dirty"),
-        ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES),
+        ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
+        + f"; torch's own vectors: {torch.backends.cpu.get_cpu_capability()}, torch.compile's: {pick_vec_isa()}",
         f"{settings.threads} thread(s), {settings.rounds} rounds of at least {settings.milliseconds:g} ms an entry in "
         f"random order; load average {load_before:.1f} before, {os.getloadavg()[0]:.1f} after",
     ]

@@ -48,23 +48,11 @@ class rotation : public peers::tensors<T> {
           source_(c),
           threads_{c.threads} {}
 
-    void operator()() {
-        if (threads_.count > 1) {
-            turn(threads_);
-        } else {
-            turn(serial{});
-        }
+    void operator()() {  // threads{1} starts none, and a k without heads is no work
+        rotate_forward<Pairing>(threads_, source_(), in_place(q_view_), in_place(k_view_));
     }
 
  private:
-    void turn(const auto& executor) {
-        if (k_view_.shape.heads == 0) {
-            rotate_forward<Pairing>(executor, source_(), in_place(q_view_));
-        } else {
-            rotate_forward<Pairing>(executor, source_(), in_place(q_view_), in_place(k_view_));
-        }
-    }
-
     heads_view<T> q_view_, k_view_;
     Source source_;
     threads threads_;

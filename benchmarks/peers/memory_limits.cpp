@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // libmemory_limits.so: what memory allows over the same q and k, for the comparison. Copying bounds work from one
-// tensor into another, x *= -1 work in place: as a loop of one vector, and of 8 with prefetch.
+// tensor into another; reading, changing and writing back (rmw: x *= -1) bounds work in place, as a loop of one vector,
+// and of 8 with prefetch. All on one thread.
 #include <array>
 #include <cstring>
 
@@ -77,10 +78,10 @@ using unrolled_4_kb_ahead = in_place_pass<T, 8, 4096>;
 
 constexpr std::array entries{
     peers::entry<copy>("limit_memcpy", rope_memory_limit),
-    peers::entry<naive>("limit_inplace", rope_memory_limit),
-    peers::entry<unrolled>("limit_inplace_unrolled", rope_memory_limit),
-    peers::entry<unrolled_2_kb_ahead>("limit_inplace_unrolled_2k", rope_memory_limit),
-    peers::entry<unrolled_4_kb_ahead>("limit_inplace_unrolled_4k", rope_memory_limit),
+    peers::entry<naive>("limit_rmw_inplace", rope_memory_limit),
+    peers::entry<unrolled>("limit_rmw_inplace_unrolled", rope_memory_limit),
+    peers::entry<unrolled_2_kb_ahead>("limit_rmw_inplace_unrolled_2k", rope_memory_limit),
+    peers::entry<unrolled_4_kb_ahead>("limit_rmw_inplace_unrolled_4k", rope_memory_limit),
 };
 
 }  // namespace

@@ -12,7 +12,8 @@ from rounds import ratio, spread
 from torch._inductor.cpu_vec_isa import pick_vec_isa
 
 PACKAGES = ("torch", "transformers", "onnxruntime", "numpy", "torchdiffeq", "jax", "diffrax")
-IN_PLACE_LIMITS = ("limit_rmw_inplace", "limit_rmw_inplace_unrolled", "limit_rmw_inplace_unrolled_2k", "limit_rmw_inplace_unrolled_4k")
+MEMCPY, NAIVE, CORDAGE = "limit_memcpy", "limit_rmw_inplace", "cordage_exact_inplace_half_split"
+UNROLLED = [f"{NAIVE}_unrolled{ahead}" for ahead in ("", "_2k", "_4k")]
 
 
 def output_of(*command):
@@ -26,7 +27,8 @@ def machine(settings, load_before):
     """Lines that say where, with what and how the figures came about."""
     cpu = dict(line.split(":", 1) for line in output_of("lscpu").splitlines() if ":" in line)
     wanted = ("Model name", "CPU(s)", "L1d cache", "L2 cache", "L3 cache")
-    vectors = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "avx512_fp16") if flag in cpu.get("Flags", "").split()]
+    known = ("avx2", "avx512f", "avx512_bf16", "avx512_fp16")
+    vectors = [flag for flag in known if flag in cpu.get("Flags", "").split()]
     here = pathlib.Path(__file__).parent
     return [
         "; ".join(f"{name} {cpu[name].strip()}" for name in wanted if name in cpu) + "; " + ", ".join(vectors),
@@ -59,24 +61,21 @@ def names_in(results):
     return sorted(names, key=lambda name: not name.startswith("limit"))
 
 
-def fastest_limit(times):
-    return min(IN_PLACE_LIMITS, key=lambda name: statistics.median(times[name]))
+def tight(times):
+    return min(UNROLLED, key=lambda name: statistics.median(times[name]))
 
 
-def summary(rotation):
-    """Every shape and dtype in one table: time over memcpy's."""
+def summary(rotation, to):
+    """Every shape and dtype in one table: time over that of `to`."""
     dtypes = list(dict.fromkeys(dtype for results in rotation.values() for dtype in results))
-    everything = {f"{shape}/{dtype}": result for shape, results in rotation.items() for dtype, result in results.items()}
-    rows = []
-    for name in names_in(everything):
-        cells = []
-        for results in rotation.values():
-            ratios = [f"{ratio(r['times'], name, 'limit_memcpy')[0]:.3g}" if name in r["times"] else "–"
-                      for r in (results[dtype] for dtype in dtypes)]
-            cells.append(" / ".join(ratios))
-        rows.append([name, *cells])
-    head = ["time / memcpy", *(f"{shape} {' / '.join(dtypes)}" for shape in rotation)]
-    return table(head, rows)
+    everything = {(shape, dtype): rotation[shape][dtype] for shape in rotation for dtype in dtypes}
+
+    def cell(name, times):
+        return f"{ratio(times, name, to)[0]:.3g}" if name in times else "–"
+
+    rows = [[name, *(" / ".join(cell(name, rotation[shape][dtype]["times"]) for dtype in dtypes) for shape in rotation)]
+            for name in names_in(everything)]
+    return table([f"time / {to}", *(f"{shape} {' / '.join(dtypes)}" for shape in rotation)], rows)
 
 
 def shape_table(results):
@@ -91,7 +90,7 @@ def shape_table(results):
                 continue
             error = result["errors"].get(name)
             cells += [microseconds(times, name),
-                      with_spread(*ratio(times, name, "cordage_exact_inplace_half_split")),
+                      with_spread(*ratio(times, name, CORDAGE)),
                       "" if error is None else f"{error:.1e}"]
         rows.append([name, *cells])
     return table(["", *(f"{dtype} {what}" for dtype in results for what in ("µs", "/ cordage exact", "error"))], rows)
@@ -103,7 +102,7 @@ def bounds_table(rotation):
     for shape, results in rotation.items():
         for name in (name for name in names_in(results) if name.startswith("cordage") and "ctypes" not in name):
             shares = [with_spread(*ratio(result["times"], bound, name)) for result in results.values()
-                      for bound in ("limit_rmw_inplace", fastest_limit(result["times"]))]
+                      for bound in (NAIVE, tight(result["times"]))]
             rows.append([f"{shape} {name.removeprefix('cordage_')}", *shares])
     bounds = [f"{dtype} of {bound}" for dtype in next(iter(rotation.values())) for bound in ("naive", "tight")]
     return table(["", *bounds], rows)
@@ -127,7 +126,7 @@ def clex_section(result):
     rows = [[name, f"{statistics.median(times) * 1e3:.3g} ±{100 * spread(times):.0f} %",
              " and ".join(f"{error:.1e}" for error in result["errors"][name])]
             for name, times in result["times"].items()]
-    return table(["CLEX, released field, t = 1 … 16", "ms", "error of z, and of the gradient over its largest entry"], rows)
+    return table(["CLEX, released field, t = 1 … 16", "ms", "error of z; of the gradient, by its largest entry"], rows)
 
 
 def report(results, machine_lines):
@@ -137,9 +136,9 @@ def report(results, machine_lines):
         parts += ["## Rotation\n",
                   "Shapes are tokens × heads of q and k together, of 128 lanes. Medians; ± is half the distance of the "
                   "quartiles. `cordage…` and `limit…` loop in C, `…_by_ctypes` and the packages in Python. Error: the "
-                  "largest distance from float64. cordage works in place, the packages make new tensors; transformers' eager and "
-                  "compiled rotation and ONNX Runtime's read cos and sin from tables, of the dtype of q. Limits are "
-                  "of one thread.\n", summary(rotation)]
+                  "largest distance from float64. cordage works in place, the packages make new tensors; transformers' "
+                  "rotations and ONNX Runtime's read cos and sin from tables, of the dtype of q. Limits are of one "
+                  "thread.\n", summary(rotation, MEMCPY), summary(rotation, CORDAGE)]
         for shape, by_dtype in rotation.items():
             parts += [f"### {shape}\n", shape_table(by_dtype)]
         parts += ["### Of the in-place bounds\n",

@@ -17,7 +17,8 @@ class CordageTable:
     name, RUNS_A_LOAD = "cordage_table", None
 
     def __init__(self, library, case):
-        self.build, self.case, self.c_case = ctypes.CDLL(os.path.abspath(library)).cordage_build_table, case, rope_case(case)
+        self.build = ctypes.CDLL(os.path.abspath(library)).cordage_build_table
+        self.case, self.c_case = case, rope_case(case)
 
     def run(self, repeats, cos=None, sin=None):
         if self.build(ctypes.byref(self.c_case), ctypes.c_int64(repeats), cos, sin) != 0:

@@ -142,7 +142,7 @@ def report(results, machine_lines):
         for shape, by_dtype in rotation.items():
             parts += [f"### {shape}\n", shape_table(by_dtype)]
         parts += ["### Of the in-place bounds\n",
-                  "Naive: one vector at a time; tight: the fastest of 8 vectors at a time with 0, 2, 4 KB of prefetch.\n",
+                  "Naive: one vector at a time; tight: the best of 8 vectors at a time with 0, 2, 4 KB of prefetch.\n",
                   bounds_table(rotation)]
     if "tables" in results:
         parts += ["## Tables of cos and sin\n", tables_section(results["tables"])]

@@ -23,6 +23,7 @@ settings = parser.parse_args()
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[variable] = str(settings.threads)  # before torch and numpy are imported
 os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(settings.output.resolve() / "inductor")  # what others cached is theirs
 
 import libraries  # noqa: E402
 import report  # noqa: E402

@@ -3,6 +3,7 @@
 import ctypes
 import math
 import os
+import sys
 
 import diffrax
 import jax
@@ -15,6 +16,7 @@ from rounds import Calls, interleaved
 
 PAIRS, HIDDEN, T_MAX = HEAD_DIM // 2, HEAD_DIM, 16
 STEP, TOLERANCE = 0.01, 1e-6
+LARGEST_ERROR = 1e-3  # of a solution that is right, if not precise
 DOUBLES = ctypes.POINTER(ctypes.c_double)
 
 
@@ -153,4 +155,6 @@ def compare(library, rounds, shortest):
         errors[entry.name] = [np.abs(z - true_z).max()]
         if "gradient" in entry.name:
             errors[entry.name].append(np.abs(gradient - true_gradient).max() / np.abs(true_gradient).max())
+        if not max(errors[entry.name]) < LARGEST_ERROR:
+            sys.exit(f"{entry.name} is wrong: errors {errors[entry.name]}")
     return {"errors": errors, "times": interleaved(entries, rounds, shortest)}

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // libcordage_peer.so: CLEX as released, solved and differentiated as the comparison asks for it.
+#include <algorithm>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "cordage/clex/released.hpp"
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // libcordage_peer.so: cordage as the comparison calls it. q and k turn in one call, in place, as users do it.
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
+#include <vector>
 
 #include "cordage/kernels.hpp"
 #include "entry.hpp"

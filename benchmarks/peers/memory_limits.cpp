@@ -3,7 +3,11 @@
 // tensor into another; reading, changing and writing back (rmw: x *= -1) bounds work in place, as a loop of one vector,
 // and of 8 with prefetch. All on one thread.
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <vector>
+#include <xsimd/xsimd.hpp>
 
 #include "entry.hpp"
 

@@ -85,9 +85,11 @@ double seconds_of(std::size_t repeats, const Body& body) {
     return seconds_since(start) / static_cast<double>(repeats);
 }
 
-/// Times by name, over many rounds of one process.
+/// Times by name, over many rounds of one process: at least 7, and half a second of them.
 class rounds {
  public:
+    bool want_more() { return count_++ < 7 || seconds_since(start_) < 0.5; }
+
     void add(const std::string& name, double seconds) { all_[name].push_back(seconds); }
     double median(const std::string& name) const { return quantile(name, 0.5); }
     /// Half of the rounds differ by less than this share of the median.
@@ -102,7 +104,14 @@ class rounds {
         return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
     }
     std::map<std::string, std::vector<double>> all_;
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+    int count_ = 0;
 };
+
+/// A benchmark whose one iteration is a median.
+inline void as_medians(benchmark::internal::Benchmark* b) {
+    b->UseManualTime()->Iterations(1)->Unit(benchmark::kMicrosecond);
+}
 
 /// Runs a kernel and the passes over its own bytes turn by turn, and reports what share of each pass's speed it has:
 ///
@@ -110,20 +119,20 @@ class rounds {
 ///   of_tight_bound  the fastest of 8 vectors at a time with 0, 2 and 4 KB of prefetch
 ///   of_memcpy       where it writes elsewhere
 ///
+/// To be registered with `as_medians`. Returns the kernel's seconds.
+///
 /// @param x, y        what the kernel touches, as `Traffic` says; y may be empty for in_place
 /// @param pass_bytes  of one pass; the kernel's own bytes of x, or another size to compare with
 template <traffic Traffic, class Kernel>
-void run_beside_bounds(benchmark::State& state, std::byte* x, std::byte* y, std::size_t bytes, std::size_t pass_bytes,
-                       const Kernel& kernel) {
+double run_beside_bounds(benchmark::State& state, std::byte* x, std::byte* y, std::size_t bytes, std::size_t pass_bytes,
+                         const Kernel& kernel) {
     const std::size_t repeats = std::max<std::size_t>(4, (std::size_t{1} << 20) / bytes);
     rounds times;
     const auto time_pass = [&](const std::string& name, auto body) {
         times.add(name, seconds_of(repeats, [&] { body(x, y, pass_bytes); }));
     };
-    for (auto _ : state) {
-        const double mine = seconds_of(repeats, kernel);
-        state.SetIterationTime(mine);
-        times.add("kernel", mine);
+    while (times.want_more()) {
+        times.add("kernel", seconds_of(repeats, kernel));
         time_pass("naive", pass<Traffic, 1, 0>);
         time_pass("ahead 0", pass<Traffic, 8, 0>);
         time_pass("ahead 2", pass<Traffic, 8, 2048>);
@@ -133,6 +142,7 @@ void run_beside_bounds(benchmark::State& state, std::byte* x, std::byte* y, std:
         }
     }
     const double kernel_seconds = times.median("kernel");
+    for (auto _ : state) state.SetIterationTime(kernel_seconds);
     const double tight = std::min({times.median("ahead 0"), times.median("ahead 2"), times.median("ahead 4")});
     constexpr double streams = Traffic == traffic::two_to_one ? 3.0 : 2.0;
     state.counters["bytes/s"] = streams * static_cast<double>(bytes) / kernel_seconds;
@@ -140,8 +150,8 @@ void run_beside_bounds(benchmark::State& state, std::byte* x, std::byte* y, std:
     state.counters["of_tight_bound"] = tight / kernel_seconds;
     if constexpr (Traffic == traffic::out_of_place)
         state.counters["of_memcpy"] = times.median("memcpy") / kernel_seconds;
-    state.counters["median_us"] = 1e6 * kernel_seconds;
     state.counters["spread"] = times.spread("kernel");
+    return kernel_seconds;
 }
 
 }  // namespace cordage::benchmarks

@@ -39,17 +39,16 @@ void table(benchmark::State& state, index_t tokens) {
     std::vector<float> cos(count), sin(count);
     const std::size_t repeats = std::max<std::size_t>(4, (std::size_t{1} << 17) / count);
     benchmarks::rounds times;
-    for (auto _ : state) {
-        const double fill = benchmarks::seconds_of(repeats, [&] {
-            std::fill(cos.begin(), cos.end(), 1.0f);
-            std::fill(sin.begin(), sin.end(), 0.5f);
-        });
-        times.add("fill", fill);
-        const double mine = benchmarks::seconds_of(
-            repeats, [&] { backend::fill_range(Backend{}, angles, cos.data(), sin.data(), 0, tokens); });
-        times.add("table", mine);
-        state.SetIterationTime(mine);
+    while (times.want_more()) {
+        times.add("fill", benchmarks::seconds_of(repeats, [&] {
+                      std::fill(cos.begin(), cos.end(), 1.0f);
+                      std::fill(sin.begin(), sin.end(), 0.5f);
+                  }));
+        times.add("table", benchmarks::seconds_of(repeats, [&] {
+                      backend::fill_range(Backend{}, angles, cos.data(), sin.data(), 0, tokens);
+                  }));
     }
+    for (auto _ : state) state.SetIterationTime(times.median("table"));
     state.counters["ns_per_pair"] = 1e9 * times.median("table") / static_cast<double>(count);
     state.counters["of_fill"] = times.median("fill") / times.median("table");
     state.counters["spread"] = times.spread("table");
@@ -60,9 +59,7 @@ template <class P, class Backend>
 void add(const std::string& name) {
     for (const index_t tokens : {32, 32768}) {
         const std::string full = "angles/table/" + name + "/tokens:" + std::to_string(tokens) + "/pairs:64";
-        benchmark::RegisterBenchmark(full.c_str(), table<P, Backend>, tokens)
-            ->UseManualTime()
-            ->Unit(benchmark::kMicrosecond);
+        benchmark::RegisterBenchmark(full.c_str(), table<P, Backend>, tokens)->Apply(benchmarks::as_medians);
     }
 }
 

@@ -58,6 +58,12 @@ CORDAGE_ALWAYS_INLINE reals<Arch, T> load(const T* x) noexcept {
         const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
         return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 #endif
+#if XSIMD_WITH_NEON64
+    } else if constexpr (std::is_base_of_v<xsimd::neon64, Arch> && std::is_same_v<bits, float16>) {
+        return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(reinterpret_cast<const std::uint16_t*>(x))));
+    } else if constexpr (std::is_base_of_v<xsimd::neon64, Arch> && std::is_same_v<bits, bfloat16>) {
+        return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(reinterpret_cast<const std::uint16_t*>(x)), 16));
+#endif
     } else {
         alignas(64) compute_of<T> lanes[reals<Arch, T>::size];
         for (std::size_t i = 0; i < reals<Arch, T>::size; ++i) lanes[i] = element_traits<T>::load(x[i]);
@@ -105,6 +111,12 @@ CORDAGE_ALWAYS_INLINE void store(const reals<Arch, T>& v, T* y) noexcept {
         const __m256i words = elements_detail::rounded_to_bfloat16(v);
         const __m256i halves = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0b10'00);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(y), _mm256_castsi256_si128(halves));
+#endif
+#if XSIMD_WITH_NEON64
+    } else if constexpr (std::is_base_of_v<xsimd::neon64, Arch> && std::is_same_v<bits, float16>) {
+        vst1_u16(reinterpret_cast<std::uint16_t*>(y), vreinterpret_u16_f16(vcvt_f16_f32(v)));
+    } else if constexpr (std::is_base_of_v<xsimd::neon64, Arch> && std::is_same_v<bits, bfloat16>) {
+        vst1_u16(reinterpret_cast<std::uint16_t*>(y), vmovn_u32(elements_detail::rounded_to_bfloat16(v)));
 #endif
     } else {
         alignas(64) compute_of<T> lanes[reals<Arch, T>::size];

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <xsimd/xsimd.hpp>
 
+#include "cordage/backend/simd/bits_as.hpp"
 #include "cordage/core/float16.hpp"
 #include "cordage/core/macros.hpp"
 
@@ -79,12 +80,12 @@ CORDAGE_ALWAYS_INLINE xsimd::batch<std::uint32_t, Arch> rounded_to_bfloat16(
     const xsimd::batch<float, Arch>& x) noexcept {
     using word = xsimd::batch<std::uint32_t, Arch>;
     using whole = xsimd::batch<std::int32_t, Arch>;
-    const word bits = xsimd::bitwise_cast<word>(x);
+    const word bits = bits_as<word>(x);
     const word rounded = bits + ((bits >> 16) & word(1u)) + word(0x7fffu);
     const word quiet = bits | word(0x0040'0000u);
-    const auto is_nan = xsimd::bitwise_cast<whole>(bits & word(0x7fff'ffffu)) > whole(0x7f80'0000);
-    const whole chosen = xsimd::select(is_nan, xsimd::bitwise_cast<whole>(quiet), xsimd::bitwise_cast<whole>(rounded));
-    return xsimd::bitwise_cast<word>(chosen) >> 16;
+    const auto is_nan = bits_as<whole>(bits & word(0x7fff'ffffu)) > whole(0x7f80'0000);
+    const whole chosen = xsimd::select(is_nan, bits_as<whole>(quiet), bits_as<whole>(rounded));
+    return bits_as<word>(chosen) >> 16;
 }
 
 }  // namespace elements_detail

@@ -43,7 +43,7 @@ CORDAGE_ALWAYS_INLINE double backward_heads(const angle_row<compute_of<T>>& at,
     return static_cast<double>(xsimd::hadd(dot));
 }
 
-template <pairing Pairing, element T>
+template <class Arch, pairing Pairing, element T>
 double backward_heads_tail(const angle_row<compute_of<T>>& at, std::span<const backward_operand<T>> operands,
                            index_t row, index_t token, index_t first, index_t count, index_t pairs,
                            compute_of<T>* grad_angle) noexcept {
@@ -99,8 +99,8 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, std::span
             };
             step(std::integral_constant<std::size_t, lane::most_in_registers>{});
             step(std::integral_constant<std::size_t, 1>{});
-            dot += simd_detail::backward_heads_tail<Pairing>(at, operands, row, token, first + done, count - done,
-                                                             pairs, grad_angle + done);
+            dot += simd_detail::backward_heads_tail<Arch, Pairing>(at, operands, row, token, first + done, count - done,
+                                                                   pairs, grad_angle + done);
             for (index_t axis = 0; grads.inv_freq && axis < angles.axes(); ++axis) {
                 const double position = angles.position(row, token, axis);
                 for (index_t pair = 0; pair < count; ++pair) {
@@ -116,7 +116,7 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, std::span
             }
         }
         for (const backward_operand<T>& o : operands) {
-            simd_detail::copy_rest(o.grad_y, o.grad_x, row, token, 2 * pairs);
+            simd_detail::copy_rest<Arch>(o.grad_y, o.grad_x, row, token, 2 * pairs);
         }
     }
     if (grads.attention_factor && begin < end) {

@@ -12,6 +12,7 @@
 
 namespace cordage::backend {
 
+// Functions that touch no vector take Arch too: compiled for this unit's instruction set, they must not serve another.
 namespace simd_detail {
 
 /// Turns pairs [first, first + Count * pairs_each) of every head of one token: Count vectors of cos and of sin are
@@ -39,7 +40,7 @@ CORDAGE_ALWAYS_INLINE void turn_heads(const angle_row<compute_of<T>>& at, cos_si
 }
 
 /// The pairs that fill no vector, one at a time.
-template <pairing Pairing, element T>
+template <class Arch, pairing Pairing, element T>
 void turn_heads_tail(const angle_row<compute_of<T>>& at, cos_sin<compute_of<T>> factor,
                      std::span<const operand<T>> operands, index_t row, index_t token, index_t first, index_t count,
                      index_t pairs) noexcept {
@@ -61,7 +62,7 @@ void turn_heads_tail(const angle_row<compute_of<T>>& at, cos_sin<compute_of<T>> 
 }
 
 /// Lanes past rotary_dim, where source and destination differ.
-template <element T>
+template <class Arch, element T>
 void copy_rest(const heads_view<const T>& x, const heads_view<T>& y, index_t row, index_t token,
                index_t rotary_dim) noexcept {
     const auto bytes = static_cast<std::size_t>(x.shape.head_dim - rotary_dim) * sizeof(T);
@@ -100,9 +101,10 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, std::span<c
             };
             step(std::integral_constant<std::size_t, lane::most_in_registers>{});
             step(std::integral_constant<std::size_t, 1>{});
-            simd_detail::turn_heads_tail<Pairing>(at, factor, operands, row, token, first + done, count - done, pairs);
+            simd_detail::turn_heads_tail<Arch, Pairing>(at, factor, operands, row, token, first + done, count - done,
+                                                        pairs);
         }
-        for (const operand<T>& o : operands) simd_detail::copy_rest(o.x, o.y, row, token, 2 * pairs);
+        for (const operand<T>& o : operands) simd_detail::copy_rest<Arch>(o.x, o.y, row, token, 2 * pairs);
     }
 }
 

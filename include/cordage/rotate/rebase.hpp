@@ -126,6 +126,7 @@ requires(std::same_as<More, operand<T>>&&...) void rebase(const Executor& how, c
     exact_angles<P>(turn, where.position_ids);  // throws where they are no positions
     check_all("rebase", angles_of(0), std::span<const operand<T>>(all));
 
+    using backend::rotate_range;
     for_each_range(
         how, std::ssize(where.block_table) * tokens, smallest_slice, [&](index_t begin, index_t end) noexcept {
             for (index_t next; begin < end; begin = next) {
@@ -133,9 +134,9 @@ requires(std::same_as<More, operand<T>>&&...) void rebase(const Executor& how, c
                 next = std::min(end, (listed + 1) * tokens);
                 auto block = all;
                 for (auto& o : block) o = block_of(o, where.block_table[static_cast<std::size_t>(listed)]);
-                backend::rotate_range<Pairing, backend::forward>(Backend{}, angles_of(listed),
-                                                                 std::span<const operand<T>>(block),
-                                                                 begin - listed * tokens, next - listed * tokens);
+                rotate_range<Pairing, backend::forward>(Backend{}, angles_of(listed),
+                                                        std::span<const operand<T>>(block), begin - listed * tokens,
+                                                        next - listed * tokens);
             }
         });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One program for every x86-64: it takes the best kernels that the machine has. All of them agree with the scalar ones.
 #include <cmath>
+#include <concepts>
 #include <cstdio>
 #include <numeric>
 #include <vector>
@@ -23,13 +24,14 @@ std::vector<const kernels*> usable_here() {
 
 const kernels* chosen = &baseline_kernels;
 
-// A backend of this program's own: the door finds the rotate_range beside it.
+// [a_backend]
+// A backend of this program's own: the door finds the rotate_range beside it. Its table has forward, half_split.
 struct chosen_kernels {};
-template <class Pairing, class Direction>
+template <std::same_as<cordage::half_split>, std::same_as<cordage::backend::forward>>
 void rotate_range(chosen_kernels, const angles& a, tensors t, cordage::index_t begin, cordage::index_t end) noexcept {
-    static_assert(std::is_same_v<Pairing, cordage::half_split>, "the only one in the table");
     chosen->forward(a, t, begin, end);
 }
+// [/a_backend]
 
 }  // namespace
 

@@ -44,6 +44,8 @@ struct heads_view {
     constexpr operator heads_view<const T>() const noexcept requires(!std::is_const_v<T>) {
         return {data, shape, batch_stride, token_stride, head_stride};
     }
+
+    friend bool operator==(const heads_view&, const heads_view&) = default;
 };
 
 /// View of a dense [batch, tokens, heads, head_dim] array.
@@ -110,7 +112,10 @@ struct axis_pairs {
         : axes{merge(a.batch_stride, a.shape.batch, b.batch_stride, b.shape.batch),
                merge(a.token_stride, a.shape.tokens, b.token_stride, b.shape.tokens),
                merge(a.head_stride, a.shape.heads, b.head_stride, b.shape.heads)} {
-        std::sort(axes.begin(), axes.end(), [](const axis& p, const axis& q) { return p.stride > q.stride; });
+        const auto order = [this](std::size_t i, std::size_t j) {
+            if (axes[i].stride < axes[j].stride) std::swap(axes[i], axes[j]);
+        };
+        order(0, 1), order(1, 2), order(0, 1);
     }
 
  private:
@@ -165,7 +170,11 @@ bool is_empty(const heads_view<T>& v) {
 /// True if no two indices of the view name the same element (strides nested in some order, none negative).
 template <class T>
 bool has_distinct_elements(const heads_view<T>& v) {
-    return view_detail::is_empty(v) || view_detail::is_nested(view_detail::axis_pairs(v, v).axes, v.shape.head_dim);
+    const heads_shape& s = v.shape;
+    const bool is_token_major = v.head_stride >= s.head_dim && v.token_stride >= s.heads * v.head_stride &&
+                                (s.batch == 1 || v.batch_stride >= s.tokens * v.token_stride);
+    return is_token_major || view_detail::is_empty(v) ||
+           view_detail::is_nested(view_detail::axis_pairs(v, v).axes, s.head_dim);
 }
 
 /// How two views lie in memory.

@@ -79,26 +79,33 @@ void check_table(const char* who, const Table& table) {
     }
 }
 
-template <angle_source Source, class T>
-void check_angles(const char* who, const Source& angles, const heads_view<T>& x) {
-    if constexpr (requires { angles.cos_data; }) check_table(who, angles);
-    if (2 * angles.pairs() > x.shape.head_dim) {
-        throw shape_error(message(who, ": rotary_dim ", 2 * angles.pairs(), " must be <= head_dim ", x.shape.head_dim));
+template <angle_source Source, class Operand>
+void check_angles(const char* who, const Source& angles, const Operand& o) {
+    const heads_shape& s = o.shape();
+    const index_t rotary_dim = 2 * angles.pairs();
+    if (rotary_dim > s.head_dim) {
+        throw shape_error(message(who, ": rotary_dim ", rotary_dim, " must be <= head_dim ", s.head_dim));
     }
-    if (angles.tokens() != x.shape.tokens || (angles.batch() != 1 && angles.batch() != x.shape.batch)) {
+    if (o.first_lane < 0 || o.first_lane > s.head_dim - rotary_dim) {
+        throw shape_error(message(who, ": first_lane ", o.first_lane,
+                                  " must be 0 to head_dim - rotary_dim = ", s.head_dim - rotary_dim));
+    }
+    if (angles.tokens() != s.tokens || (angles.batch() != 1 && angles.batch() != s.batch)) {
         throw shape_error(message(who, ": angles [", angles.batch(), ", ", angles.tokens(),
-                                  "] must be [1 or batch, tokens] of ", describe(x.shape)));
+                                  "] must be [1 or batch, tokens] of ", describe(s)));
     }
 }
 
 template <angle_source Source, class T>
 void check(const char* who, const Source& angles, const operand<T>& o) {
     check_view(who, "x", o.x);
-    check_view(who, "y", o.y);
-    check_same_shape(who, "x", o.x, "y", o.y);
-    check_angles(who, angles, o.x);
+    check_angles(who, angles, o);
+    if (!is_in_place(o)) {
+        check_view(who, "y", o.y);
+        check_same_shape(who, "x", o.x, "y", o.y);
+        check_same_or_apart(who, "x", o.x, "y", o.y);
+    }
     check_output(who, "y", o.y);
-    check_same_or_apart(who, "x", o.x, "y", o.y);
 }
 
 template <angle_source Source, class T>
@@ -108,7 +115,7 @@ void check(const char* who, const Source& angles, const backward_operand<T>& o) 
     check_view(who, "grad_x", o.grad_x);
     check_same_shape(who, "grad_y", o.grad_y, "y", o.y);
     check_same_shape(who, "grad_y", o.grad_y, "grad_x", o.grad_x);
-    check_angles(who, angles, o.grad_y);
+    check_angles(who, angles, o);
     check_output(who, "grad_x", o.grad_x);
     check_same_or_apart(who, "grad_y", o.grad_y, "grad_x", o.grad_x);
     check_same_or_apart(who, "y", o.y, "grad_x", o.grad_x);
@@ -117,9 +124,9 @@ void check(const char* who, const Source& angles, const backward_operand<T>& o) 
 // The operands of one call share their tokens; what one writes, no other reads or writes.
 template <class T>
 void check_pair(const char* who, const operand<T>& a, const operand<T>& b) {
-    check_apart(who, a.y, b.x);
     check_apart(who, a.y, b.y);
-    check_apart(who, b.y, a.x);
+    if (!is_in_place(b)) check_apart(who, a.y, b.x);
+    if (!is_in_place(a)) check_apart(who, b.y, a.x);
 }
 template <class T>
 void check_pair(const char* who, const backward_operand<T>& a, const backward_operand<T>& b) {
@@ -130,20 +137,13 @@ void check_pair(const char* who, const backward_operand<T>& a, const backward_op
     check_apart(who, b.grad_x, a.y);
 }
 
-inline const heads_shape& shape_of(const auto& o) {
-    if constexpr (requires { o.x; }) {
-        return o.x.shape;
-    } else {
-        return o.grad_y.shape;
-    }
-}
-
 template <angle_source Source, class Operand>
 void check_all(const char* who, const Source& angles, std::span<const Operand> operands) {
+    if constexpr (requires { angles.cos_data; }) check_table(who, angles);
     for (const Operand& o : operands) check(who, angles, o);
     for (std::size_t i = 0; i < operands.size(); ++i) {
         for (std::size_t j = i + 1; j < operands.size(); ++j) {
-            const heads_shape &a = shape_of(operands[i]), &b = shape_of(operands[j]);
+            const heads_shape &a = operands[i].shape(), &b = operands[j].shape();
             if (a.batch != b.batch || a.tokens != b.tokens) {
                 throw shape_error(message(who, ": operands ", describe(a), " and ", describe(b),
                                           " must have the same batch and tokens"));

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "cordage/backend/simd/even_odd.hpp"
 #include "rotate/naive_rotation.hpp"
 
 using namespace cordage;
@@ -30,14 +31,35 @@ std::vector<T> all_elements() {
     return all;
 }
 
+// How the kernels read and write `step` elements: bfloat16 by even and odd halves.
+template <class Arch, class T>
+constexpr std::size_t step = (backend::is_bfloat16<T> ? 2 : 1) * backend::reals<Arch, T>::size;
+
+template <class Arch, class T>
+void widen(const T* from, float* to) {
+    if constexpr (backend::is_bfloat16<T>) {
+        backend::zip<Arch>(backend::load_even_odd<Arch>(from), to);
+    } else {
+        backend::load<Arch>(from).store_unaligned(to);
+    }
+}
+template <class Arch, class T>
+void narrow(const float* from, T* to) {
+    if constexpr (backend::is_bfloat16<T>) {
+        backend::store_even_odd<Arch, T>(backend::unzip<Arch>(from), to);
+    } else {
+        backend::store<Arch>(backend::reals<Arch, T>::load_unaligned(from), to);
+    }
+}
+
 template <class T>
 void check_loads() {
     for_each_arch([]<class Arch>(Arch) {
-        constexpr std::size_t width = backend::reals<Arch, T>::size;
+        constexpr std::size_t width = step<Arch, T>;
         const std::vector<T> all = all_elements<T>();
         for (std::size_t first = 0; first < all.size(); first += width) {
             float wide[width];
-            backend::load<Arch>(all.data() + first).store_unaligned(wide);
+            widen<Arch>(all.data() + first, wide);
             for (std::size_t i = 0; i < width; ++i) {
                 const float expected = to_float(all[first + i]);
                 const bool same = std::bit_cast<std::uint32_t>(wide[i]) == std::bit_cast<std::uint32_t>(expected);
@@ -70,15 +92,15 @@ std::vector<float> numbers_to_round() {
 template <class T>
 void check_stores() {
     for_each_arch([]<class Arch>(Arch) {
-        using vector = backend::reals<Arch, T>;
+        constexpr std::size_t width = step<Arch, T>;
         const std::vector<float> all = numbers_to_round<T>();
-        for (std::size_t first = 0; first < all.size(); first += vector::size) {
-            T narrow[vector::size];
-            backend::store<Arch>(vector::load_unaligned(all.data() + first), narrow);
-            for (std::size_t i = 0; i < vector::size; ++i) {
+        for (std::size_t first = 0; first < all.size(); first += width) {
+            T rounded[width];
+            narrow<Arch>(all.data() + first, rounded);
+            for (std::size_t i = 0; i < width; ++i) {
                 const float number = all[first + i];
                 const T expected = element_traits<T>::store(number);
-                REQUIRE((std::isnan(number) ? std::isnan(to_float(narrow[i])) : narrow[i].bits == expected.bits));
+                REQUIRE((std::isnan(number) ? std::isnan(to_float(rounded[i])) : rounded[i].bits == expected.bits));
             }
         }
     });

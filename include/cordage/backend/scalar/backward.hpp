@@ -52,8 +52,9 @@ CORDAGE_ONE_BODY void backward_range(scalar, const Source& angles, std::span<con
             double grad_angle = 0.0;
             for (const backward_operand<T>& o : operands) {
                 for (index_t h = 0; h < o.y.shape.heads; ++h) {
-                    const T *gy = o.grad_y.head(row, token, h), *y = o.y.head(row, token, h);
-                    T* gx = o.grad_x.head(row, token, h);
+                    const T* gy = o.grad_y.head(row, token, h) + o.first_lane;
+                    const T* y = o.y.head(row, token, h) + o.first_lane;
+                    T* gx = o.grad_x.head(row, token, h) + o.first_lane;
                     const real g0 = traits::load(gy[lane0]), g1 = traits::load(gy[lane1]);
                     const real y0 = traits::load(y[lane0]), y1 = traits::load(y[lane1]);
                     gx[lane0] = traits::store(at.cos * g0 + at.sin * g1);
@@ -73,7 +74,8 @@ CORDAGE_ONE_BODY void backward_range(scalar, const Source& angles, std::span<con
                 const T* gy = o.grad_y.head(row, token, h);
                 T* gx = o.grad_x.head(row, token, h);
                 if (gx == gy) continue;
-                for (index_t lane = 2 * pairs; lane < o.y.shape.head_dim; ++lane) gx[lane] = gy[lane];
+                for (index_t lane = 0; lane < o.first_lane; ++lane) gx[lane] = gy[lane];
+                for (index_t lane = o.first_lane + 2 * pairs; lane < o.y.shape.head_dim; ++lane) gx[lane] = gy[lane];
             }
         }
     }

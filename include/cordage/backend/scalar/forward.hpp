@@ -34,8 +34,8 @@ CORDAGE_ONE_BODY void rotate_range(scalar, const Source& angles, std::span<const
             const index_t lane0 = Pairing::first(pair, pairs), lane1 = Pairing::second(pair, pairs);
             for (const operand<T>& o : operands) {
                 for (index_t h = 0; h < o.x.shape.heads; ++h) {
-                    const T* x = o.x.head(row, token, h);
-                    T* y = o.y.head(row, token, h);
+                    const T* x = o.x.head(row, token, h) + o.first_lane;
+                    T* y = o.y.head(row, token, h) + o.first_lane;
                     const real x0 = traits::load(x[lane0]), x1 = traits::load(x[lane1]);
                     y[lane0] = traits::store(c * x0 - s * x1);
                     y[lane1] = traits::store(s * x0 + c * x1);
@@ -47,7 +47,8 @@ CORDAGE_ONE_BODY void rotate_range(scalar, const Source& angles, std::span<const
                 const T* x = o.x.head(row, token, h);
                 T* y = o.y.head(row, token, h);
                 if (x == y) continue;
-                for (index_t lane = 2 * pairs; lane < o.x.shape.head_dim; ++lane) y[lane] = x[lane];
+                for (index_t lane = 0; lane < o.first_lane; ++lane) y[lane] = x[lane];
+                for (index_t lane = o.first_lane + 2 * pairs; lane < o.x.shape.head_dim; ++lane) y[lane] = x[lane];
             }
         }
     }

@@ -3,11 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 #include <xsimd/xsimd.hpp>
 
-#include "cordage/backend/simd/bits_as.hpp"
 #include "cordage/core/float16.hpp"
 #include "cordage/core/macros.hpp"
 
@@ -34,8 +32,14 @@ template <class Arch>
 inline constexpr bool is_avx512 = std::is_base_of_v<xsimd::avx512f, Arch>;
 template <class Arch>
 inline constexpr bool is_avx2 = std::is_base_of_v<xsimd::avx2, Arch>;
+template <class Arch>
+inline constexpr bool is_sse4 = std::is_base_of_v<xsimd::sse4_1, Arch> && !std::is_base_of_v<xsimd::avx, Arch>;
 
 }  // namespace elements_detail
+
+/// Whether elements T are bfloat16, by their own type or a host's.
+template <element T>
+inline constexpr bool is_bfloat16 = std::is_same_v<typename elements_detail::bits_of<T>::type, bfloat16>;
 
 /// Reads one vector; x need not be aligned. 16-bit types widen exactly.
 template <class Arch, element T>
@@ -46,24 +50,16 @@ CORDAGE_ALWAYS_INLINE reals<Arch, T> load(const T* x) noexcept {
 #if defined(__AVX512F__)
     } else if constexpr (elements_detail::is_avx512<Arch> && std::is_same_v<bits, float16>) {
         return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
-    } else if constexpr (elements_detail::is_avx512<Arch> && std::is_same_v<bits, bfloat16>) {
-        const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
-        return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
 #endif
-#if defined(__AVX2__)
 #if defined(__F16C__)
     } else if constexpr (elements_detail::is_avx2<Arch> && std::is_same_v<bits, float16>) {
         return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
-#endif
-    } else if constexpr (elements_detail::is_avx2<Arch> && std::is_same_v<bits, bfloat16>) {
-        const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
-        return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+    } else if constexpr (elements_detail::is_sse4<Arch> && std::is_same_v<bits, float16>) {
+        return _mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(x)));
 #endif
 #if XSIMD_WITH_NEON64
     } else if constexpr (std::is_base_of_v<xsimd::neon64, Arch> && std::is_same_v<bits, float16>) {
         return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(reinterpret_cast<const std::uint16_t*>(x))));
-    } else if constexpr (std::is_base_of_v<xsimd::neon64, Arch> && std::is_same_v<bits, bfloat16>) {
-        return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(reinterpret_cast<const std::uint16_t*>(x)), 16));
 #endif
     } else {
         alignas(64) compute_of<T> lanes[reals<Arch, T>::size];
@@ -71,24 +67,6 @@ CORDAGE_ALWAYS_INLINE reals<Arch, T> load(const T* x) noexcept {
         return reals<Arch, T>::load_aligned(lanes);
     }
 }
-
-namespace elements_detail {
-
-/// bfloat16 in the lower half of every word: rounded to nearest, ties to even, a NaN stays a quiet NaN.
-template <class Arch>
-CORDAGE_ALWAYS_INLINE xsimd::batch<std::uint32_t, Arch> rounded_to_bfloat16(
-    const xsimd::batch<float, Arch>& x) noexcept {
-    using word = xsimd::batch<std::uint32_t, Arch>;
-    using whole = xsimd::batch<std::int32_t, Arch>;
-    const word bits = bits_as<word>(x);
-    const word rounded = bits + ((bits >> 16) & word(1u)) + word(0x7fffu);
-    const word quiet = bits | word(0x0040'0000u);
-    const auto is_nan = bits_as<whole>(bits & word(0x7fff'ffffu)) > whole(0x7f80'0000);
-    const whole chosen = xsimd::select(is_nan, bits_as<whole>(quiet), bits_as<whole>(rounded));
-    return bits_as<word>(chosen) >> 16;
-}
-
-}  // namespace elements_detail
 
 /// Writes one vector; y need not be aligned. 16-bit types are rounded to nearest, ties to even.
 template <class Arch, element T>
@@ -99,25 +77,16 @@ CORDAGE_ALWAYS_INLINE void store(const reals<Arch, T>& v, T* y) noexcept {
 #if defined(__AVX512F__)
     } else if constexpr (elements_detail::is_avx512<Arch> && std::is_same_v<bits, float16>) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
-    } else if constexpr (elements_detail::is_avx512<Arch> && std::is_same_v<bits, bfloat16>) {
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(y),
-                            _mm512_cvtepi32_epi16(elements_detail::rounded_to_bfloat16(v)));
 #endif
-#if defined(__AVX2__)
 #if defined(__F16C__)
     } else if constexpr (elements_detail::is_avx2<Arch> && std::is_same_v<bits, float16>) {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(y), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
-#endif
-    } else if constexpr (elements_detail::is_avx2<Arch> && std::is_same_v<bits, bfloat16>) {
-        const __m256i words = elements_detail::rounded_to_bfloat16(v);
-        const __m256i halves = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0b10'00);
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(y), _mm256_castsi256_si128(halves));
+    } else if constexpr (elements_detail::is_sse4<Arch> && std::is_same_v<bits, float16>) {
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(y), _mm_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
 #endif
 #if XSIMD_WITH_NEON64
     } else if constexpr (std::is_base_of_v<xsimd::neon64, Arch> && std::is_same_v<bits, float16>) {
         vst1_u16(reinterpret_cast<std::uint16_t*>(y), vreinterpret_u16_f16(vcvt_f16_f32(v)));
-    } else if constexpr (std::is_base_of_v<xsimd::neon64, Arch> && std::is_same_v<bits, bfloat16>) {
-        vst1_u16(reinterpret_cast<std::uint16_t*>(y), vmovn_u32(elements_detail::rounded_to_bfloat16(v)));
 #endif
     } else {
         alignas(64) compute_of<T> lanes[reals<Arch, T>::size];

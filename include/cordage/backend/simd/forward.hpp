@@ -8,7 +8,7 @@
 #include "cordage/backend/direction.hpp"
 #include "cordage/backend/scalar/forward.hpp"
 #include "cordage/backend/simd/angle_row.hpp"
-#include "cordage/backend/simd/lanes.hpp"
+#include "cordage/backend/simd/walk.hpp"
 
 namespace cordage::backend {
 
@@ -20,7 +20,7 @@ namespace simd_detail {
 template <class Arch, pairing Pairing, std::size_t Count, element T>
 CORDAGE_ALWAYS_INLINE void turn_heads(const angle_row<compute_of<T>>& at, cos_sin<compute_of<T>> factor,
                                       std::span<const operand<T>> operands, index_t row, index_t token, index_t first,
-                                      index_t pairs) noexcept {
+                                      index_t pairs, bool is_long) noexcept {
     using lane = turn<Arch, Pairing, T>;
     lane lanes[Count];
     for (std::size_t v = 0; v < Count; ++v) {
@@ -28,9 +28,12 @@ CORDAGE_ALWAYS_INLINE void turn_heads(const angle_row<compute_of<T>>& at, cos_si
         lanes[v].load(at.cos + skip, at.sin + skip, factor.cos, factor.sin);
     }
     for (const operand<T>& o : operands) {
-        const T* x = o.x.head(row, token, 0);
-        T* y = o.y.head(row, token, 0);
-        for (index_t h = 0; h < o.x.shape.heads; ++h, x += o.x.head_stride, y += o.y.head_stride) {
+        const T* x = o.x.head(row, token, 0) + o.first_lane;
+        T* y = o.y.head(row, token, 0) + o.first_lane;
+        const ahead<T> later(is_long && first == 0, o.x.head_stride, 2 * pairs);
+        const index_t heads = o.x.shape.heads, x_stride = o.x.head_stride, y_stride = o.y.head_stride;
+        for (index_t h = 0; h < heads; ++h, x += x_stride, y += y_stride) {
+            later.prefetch(x);
             [&]<std::size_t... V>(std::index_sequence<V...>) CORDAGE_ALWAYS_INLINE_LAMBDA {
                 (lanes[V].apply(x, y, first + static_cast<index_t>(V) * lane::pairs_each, pairs), ...);
             }
@@ -51,8 +54,8 @@ void turn_heads_tail(const angle_row<compute_of<T>>& at, cos_sin<compute_of<T>> 
         const index_t lane0 = Pairing::first(first + i, pairs), lane1 = Pairing::second(first + i, pairs);
         for (const operand<T>& o : operands) {
             for (index_t h = 0; h < o.x.shape.heads; ++h) {
-                const T* x = o.x.head(row, token, h);
-                T* y = o.y.head(row, token, h);
+                const T* x = o.x.head(row, token, h) + o.first_lane;
+                T* y = o.y.head(row, token, h) + o.first_lane;
                 const real x0 = traits::load(x[lane0]), x1 = traits::load(x[lane1]);
                 y[lane0] = traits::store(c * x0 - s * x1);
                 y[lane1] = traits::store(s * x0 + c * x1);
@@ -61,14 +64,18 @@ void turn_heads_tail(const angle_row<compute_of<T>>& at, cos_sin<compute_of<T>> 
     }
 }
 
-/// Lanes past rotary_dim, where source and destination differ.
+/// The lanes of every head around the `turned` ones, where source and destination differ.
 template <class Arch, element T>
-void copy_rest(const heads_view<const T>& x, const heads_view<T>& y, index_t row, index_t token,
-               index_t rotary_dim) noexcept {
-    const auto bytes = static_cast<std::size_t>(x.shape.head_dim - rotary_dim) * sizeof(T);
-    if (bytes == 0 || x.data == y.data) return;
+void copy_rest(const heads_view<const T>& x, const heads_view<T>& y, index_t row, index_t token, index_t first_lane,
+               index_t turned) noexcept {
+    const auto before = static_cast<std::size_t>(first_lane) * sizeof(T);
+    const auto after = static_cast<std::size_t>(x.shape.head_dim - first_lane - turned) * sizeof(T);
+    if (before + after == 0 || x.data == y.data) return;
     for (index_t h = 0; h < x.shape.heads; ++h) {
-        std::memcpy(y.head(row, token, h) + rotary_dim, x.head(row, token, h) + rotary_dim, bytes);
+        const T* from = x.head(row, token, h);
+        T* to = y.head(row, token, h);
+        std::memcpy(to, from, before);
+        std::memcpy(to + first_lane + turned, from + first_lane + turned, after);
     }
 }
 
@@ -80,9 +87,9 @@ void copy_rest(const heads_view<const T>& x, const heads_view<T>& y, index_t row
 template <pairing Pairing, class Direction, class Arch, class Source, element T>
 CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, std::span<const operand<T>> operands,
                                    index_t begin, index_t end) noexcept {
-    using lane = turn<Arch, Pairing, T>;
     using real = compute_of<T>;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
+    const bool is_long = is_long_walk(operands, end - begin);
     row_buffer<real> buffer;
     for (index_t i = begin; i < end; ++i) {
         const index_t row = i / tokens, token = i % tokens;
@@ -90,21 +97,17 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, std::span<c
         const cos_sin<real> factor = Direction::turn(cos_sin<real>{extra, extra});
         for (index_t first = 0; first < pairs; first += row_block) {
             const index_t count = std::min(row_block, pairs - first);
-            angle_row<real> at = make_angle_row<Arch>(angles, row, token, first, count, buffer);
-            index_t done = 0;
-            const auto step = [&]<std::size_t Count>(std::integral_constant<std::size_t, Count>) {
-                constexpr index_t taken = static_cast<index_t>(Count) * lane::pairs_each;
-                for (; done + taken <= count; done += taken, at.cos += taken, at.sin += taken) {
-                    simd_detail::turn_heads<Arch, Pairing, Count>(at, factor, operands, row, token, first + done,
-                                                                  pairs);
-                }
-            };
-            step(std::integral_constant<std::size_t, lane::most_in_registers>{});
-            step(std::integral_constant<std::size_t, 1>{});
-            simd_detail::turn_heads_tail<Arch, Pairing>(at, factor, operands, row, token, first + done, count - done,
-                                                        pairs);
+            const angle_row<real> at = make_angle_row<Arch>(angles, row, token, first, count, buffer);
+            const index_t done = in_vectors<Arch, Pairing, T>(
+                count, [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    simd_detail::turn_heads<A, Pairing, Count>(angle_row<real>{at.cos + skip, at.sin + skip}, factor,
+                                                               operands, row, token, first + skip, pairs, is_long);
+                });
+            simd_detail::turn_heads_tail<Arch, Pairing>(angle_row<real>{at.cos + done, at.sin + done}, factor, operands,
+                                                        row, token, first + done, count - done, pairs);
         }
-        for (const operand<T>& o : operands) simd_detail::copy_rest<Arch>(o.x, o.y, row, token, 2 * pairs);
+        for (const operand<T>& o : operands)
+            simd_detail::copy_rest<Arch>(o.x, o.y, row, token, o.first_lane, 2 * pairs);
     }
 }
 

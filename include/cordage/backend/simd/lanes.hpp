@@ -6,6 +6,7 @@
 #include <xsimd/xsimd.hpp>
 
 #include "cordage/backend/simd/elements.hpp"
+#include "cordage/backend/simd/even_odd.hpp"
 #include "cordage/backend/simd/multiply_add.hpp"
 #include "cordage/core/index.hpp"
 #include "cordage/core/macros.hpp"
@@ -70,50 +71,119 @@ CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> alternating_signs() noexcept {
     return xsimd::batch<Real, Arch>::load_aligned(signs);
 }
 
-/// cos and sin of one vector of lanes, in registers for all heads of a token.
+/// A vector of pairs, lane 0 of each and lane 1 of each.
+template <class Vector>
+struct pair_lanes {
+    Vector lane0, lane1;
+};
+
+/// cos and sin of a vector of pairs, in registers for all heads of a token.
+template <class Vector>
+struct pair_turn {
+    Vector cos, sin;
+
+    CORDAGE_ALWAYS_INLINE pair_lanes<Vector> forward(const Vector& x0, const Vector& x1) const noexcept {
+        return {multiply_subtract(cos, x0, sin * x1), multiply_add(cos, x1, sin * x0)};
+    }
+    CORDAGE_ALWAYS_INLINE pair_lanes<Vector> adjoint(const Vector& g0, const Vector& g1) const noexcept {
+        return {multiply_add(cos, g0, sin * g1), multiply_subtract(cos, g1, sin * g0)};
+    }
+};
+
+/// sum + dL/dangle.
+template <class Vector>
+CORDAGE_ALWAYS_INLINE Vector plus_grad_angle(const Vector& g0, const Vector& g1, const Vector& y0, const Vector& y1,
+                                             const Vector& sum) noexcept {
+    return multiply_add(g1, y0, subtract_product(g0, y1, sum));
+}
+
+/// What one step of a kernel holds in registers: cos and sin of `pairs_each` pairs, and how these lie in a head.
 ///
-/// half_split:  `width` pairs; lanes i of two vectors, the second `pairs` further on.   cos = c, sin = s
-/// interleaved: `width/2` pairs in one vector and its swap.    cos = c0 c0 c1 c1 ...    sin = -s0 s0 -s1 s1 ...
+///   load(c, s, cos_factor, sin_factor)   from rows of cos and sin
+///   apply(x, y, first, pairs)            turns pairs [first, first + pairs_each) of a head of `pairs` pairs
+///   backward(g, y, gx, first, pairs, sum)  their grad_x, and adds their dL/dangle to sum
+///   store(sum, out)                      dL/dangle in the order of the pairs
+///
+/// half_split:   lanes i of two vectors, the second `pairs` further on
+/// interleaved:  pairs_each = width/2 pairs in one vector and its swap.   cos = c0 c0 c1 c1 ...   sin = -s0 s0 -s1 s1
+/// ... bfloat16:     even and odd lanes of a vector of words
 template <class Arch, pairing Pairing, element T>
 struct turn;
 
 template <class Arch, element T>
-struct turn<Arch, half_split, T> {
+requires(!is_bfloat16<T>) struct turn<Arch, half_split, T> {
     using vector = reals<Arch, T>;
     using real = compute_of<T>;
-    static constexpr index_t width = static_cast<index_t>(vector::size);
-    static constexpr index_t pairs_each = width;
+    using sum_type = vector;
+    static constexpr index_t pairs_each = static_cast<index_t>(vector::size);
+    static constexpr index_t bytes_each = pairs_each * static_cast<index_t>(sizeof(T));
     static constexpr std::size_t most_in_registers = 4;
-    vector cos, sin;
+    pair_turn<vector> at;
 
     CORDAGE_ALWAYS_INLINE void load(const real* c, const real* s, real cos_factor, real sin_factor) noexcept {
-        cos = vector::load_unaligned(c) * vector(cos_factor);
-        sin = vector::load_unaligned(s) * vector(sin_factor);
+        at = {vector::load_unaligned(c) * vector(cos_factor), vector::load_unaligned(s) * vector(sin_factor)};
     }
     CORDAGE_ALWAYS_INLINE void apply(const T* x, T* y, index_t first, index_t pairs) const noexcept {
-        const vector x0 = backend::load<Arch>(x + first), x1 = backend::load<Arch>(x + first + pairs);
-        store<Arch>(multiply_subtract(cos, x0, sin * x1), y + first);
-        store<Arch>(multiply_add(cos, x1, sin * x0), y + first + pairs);
+        const auto out = at.forward(backend::load<Arch>(x + first), backend::load<Arch>(x + first + pairs));
+        backend::store<Arch>(out.lane0, y + first);
+        backend::store<Arch>(out.lane1, y + first + pairs);
     }
-    /// grad_x, and adds dL/dangle of each lane to grad_angle and grad_y . y to dot.
-    CORDAGE_ALWAYS_INLINE void backward(const T* g, const T* y, T* gx, index_t first, index_t pairs, vector& grad_angle,
-                                        vector& dot) const noexcept {
+    CORDAGE_ALWAYS_INLINE void backward(const T* g, const T* y, T* gx, index_t first, index_t pairs,
+                                        sum_type& sum) const noexcept {
         const vector g0 = backend::load<Arch>(g + first), g1 = backend::load<Arch>(g + first + pairs);
         const vector y0 = backend::load<Arch>(y + first), y1 = backend::load<Arch>(y + first + pairs);
-        store<Arch>(multiply_add(cos, g0, sin * g1), gx + first);
-        store<Arch>(multiply_subtract(cos, g1, sin * g0), gx + first + pairs);
-        grad_angle = multiply_add(g1, y0, subtract_product(g0, y1, grad_angle));
-        dot = multiply_add(g0, y0, multiply_add(g1, y1, dot));
+        const auto out = at.adjoint(g0, g1);
+        backend::store<Arch>(out.lane0, gx + first);
+        backend::store<Arch>(out.lane1, gx + first + pairs);
+        sum = plus_grad_angle(g0, g1, y0, y1, sum);
     }
-    static void store_grad_angle(const vector& grad_angle, real* out) noexcept { grad_angle.store_unaligned(out); }
+    static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return vector(real(0)); }
+    static CORDAGE_ALWAYS_INLINE void store(const sum_type& sum, real* out) noexcept { sum.store_unaligned(out); }
 };
 
 template <class Arch, element T>
-struct turn<Arch, interleaved, T> {
+requires is_bfloat16<T>
+struct turn<Arch, half_split, T> {
     using vector = reals<Arch, T>;
     using real = compute_of<T>;
-    static constexpr index_t width = static_cast<index_t>(vector::size);
-    static constexpr index_t pairs_each = width / 2;
+    using sum_type = even_odd<vector>;
+    static constexpr index_t pairs_each = 2 * static_cast<index_t>(vector::size);
+    static constexpr index_t bytes_each = pairs_each * static_cast<index_t>(sizeof(T));
+    static constexpr std::size_t most_in_registers = 2;
+    pair_turn<vector> even, odd;
+
+    CORDAGE_ALWAYS_INLINE void load(const real* c, const real* s, real cos_factor, real sin_factor) noexcept {
+        const auto cos = unzip<Arch>(c), sin = unzip<Arch>(s);
+        even = {cos.even * vector(cos_factor), sin.even * vector(sin_factor)};
+        odd = {cos.odd * vector(cos_factor), sin.odd * vector(sin_factor)};
+    }
+    CORDAGE_ALWAYS_INLINE void apply(const T* x, T* y, index_t first, index_t pairs) const noexcept {
+        const auto x0 = load_even_odd<Arch>(x + first), x1 = load_even_odd<Arch>(x + first + pairs);
+        const auto evens = even.forward(x0.even, x1.even), odds = odd.forward(x0.odd, x1.odd);
+        store_even_odd<Arch, T>({evens.lane0, odds.lane0}, y + first);
+        store_even_odd<Arch, T>({evens.lane1, odds.lane1}, y + first + pairs);
+    }
+    CORDAGE_ALWAYS_INLINE void backward(const T* g, const T* y, T* gx, index_t first, index_t pairs,
+                                        sum_type& sum) const noexcept {
+        const auto g0 = load_even_odd<Arch>(g + first), g1 = load_even_odd<Arch>(g + first + pairs);
+        const auto y0 = load_even_odd<Arch>(y + first), y1 = load_even_odd<Arch>(y + first + pairs);
+        const auto evens = even.adjoint(g0.even, g1.even), odds = odd.adjoint(g0.odd, g1.odd);
+        store_even_odd<Arch, T>({evens.lane0, odds.lane0}, gx + first);
+        store_even_odd<Arch, T>({evens.lane1, odds.lane1}, gx + first + pairs);
+        sum.even = plus_grad_angle(g0.even, g1.even, y0.even, y1.even, sum.even);
+        sum.odd = plus_grad_angle(g0.odd, g1.odd, y0.odd, y1.odd, sum.odd);
+    }
+    static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return {vector(real(0)), vector(real(0))}; }
+    static CORDAGE_ALWAYS_INLINE void store(const sum_type& sum, real* out) noexcept { zip<Arch>(sum, out); }
+};
+
+template <class Arch, element T>
+requires(!is_bfloat16<T>) struct turn<Arch, interleaved, T> {
+    using vector = reals<Arch, T>;
+    using real = compute_of<T>;
+    using sum_type = vector;
+    static constexpr index_t pairs_each = static_cast<index_t>(vector::size) / 2;
+    static constexpr index_t bytes_each = 2 * pairs_each * static_cast<index_t>(sizeof(T));
     // AVX-512 has twice the registers too
     static constexpr std::size_t most_in_registers = std::is_base_of_v<xsimd::avx512f, Arch> ? 8 : 4;
     vector cos, sin;
@@ -124,20 +194,50 @@ struct turn<Arch, interleaved, T> {
     }
     CORDAGE_ALWAYS_INLINE void apply(const T* x, T* y, index_t first, index_t) const noexcept {
         const vector v = backend::load<Arch>(x + 2 * first);
-        store<Arch>(multiply_add(cos, v, sin * swap_neighbours(v)), y + 2 * first);
+        backend::store<Arch>(multiply_add(cos, v, sin * swap_neighbours(v)), y + 2 * first);
     }
-    CORDAGE_ALWAYS_INLINE void backward(const T* g, const T* y, T* gx, index_t first, index_t, vector& grad_angle,
-                                        vector& dot) const noexcept {
+    CORDAGE_ALWAYS_INLINE void backward(const T* g, const T* y, T* gx, index_t first, index_t,
+                                        sum_type& sum) const noexcept {
         const vector gv = backend::load<Arch>(g + 2 * first), yv = backend::load<Arch>(y + 2 * first);
-        store<Arch>(subtract_product(sin, swap_neighbours(gv), cos * gv), gx + 2 * first);
-        grad_angle = multiply_add(gv, swap_neighbours(yv), grad_angle);  // g0 y1, g1 y0, ...
-        dot = multiply_add(gv, yv, dot);
+        backend::store<Arch>(subtract_product(sin, swap_neighbours(gv), cos * gv), gx + 2 * first);
+        sum = multiply_add(gv, swap_neighbours(yv), sum);  // g0 y1, g1 y0, ...
     }
-    static void store_grad_angle(const vector& grad_angle, real* out) noexcept {
-        real lanes[vector::size];
-        grad_angle.store_unaligned(lanes);
+    static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return vector(real(0)); }
+    static CORDAGE_ALWAYS_INLINE void store(const sum_type& sum, real* out) noexcept {
+        alignas(64) real lanes[vector::size];
+        sum.store_aligned(lanes);
         for (index_t i = 0; i < pairs_each; ++i) out[i] = lanes[2 * i + 1] - lanes[2 * i];
     }
+};
+
+template <class Arch, element T>
+requires is_bfloat16<T>
+struct turn<Arch, interleaved, T> {
+    using vector = reals<Arch, T>;
+    using real = compute_of<T>;
+    using sum_type = vector;
+    static constexpr index_t pairs_each = static_cast<index_t>(vector::size);
+    static constexpr index_t bytes_each = 2 * pairs_each * static_cast<index_t>(sizeof(T));
+    static constexpr std::size_t most_in_registers = 4;
+    pair_turn<vector> at;
+
+    CORDAGE_ALWAYS_INLINE void load(const real* c, const real* s, real cos_factor, real sin_factor) noexcept {
+        at = {vector::load_unaligned(c) * vector(cos_factor), vector::load_unaligned(s) * vector(sin_factor)};
+    }
+    CORDAGE_ALWAYS_INLINE void apply(const T* x, T* y, index_t first, index_t) const noexcept {
+        const auto v = load_even_odd<Arch>(x + 2 * first);
+        const auto out = at.forward(v.even, v.odd);
+        store_even_odd<Arch, T>({out.lane0, out.lane1}, y + 2 * first);
+    }
+    CORDAGE_ALWAYS_INLINE void backward(const T* g, const T* y, T* gx, index_t first, index_t,
+                                        sum_type& sum) const noexcept {
+        const auto gv = load_even_odd<Arch>(g + 2 * first), yv = load_even_odd<Arch>(y + 2 * first);
+        const auto out = at.adjoint(gv.even, gv.odd);
+        store_even_odd<Arch, T>({out.lane0, out.lane1}, gx + 2 * first);
+        sum = plus_grad_angle(gv.even, gv.odd, yv.even, yv.odd, sum);
+    }
+    static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return vector(real(0)); }
+    static CORDAGE_ALWAYS_INLINE void store(const sum_type& sum, real* out) noexcept { sum.store_unaligned(out); }
 };
 
 }  // namespace cordage::backend

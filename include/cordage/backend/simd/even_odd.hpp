@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// bfloat16 as the even and odd halves of 32-bit words, which widen and narrow without shuffles; serves the SIMD
+// rotation.
+#pragma once
+
+#include <cstdint>
+#include <xsimd/xsimd.hpp>
+
+#include "cordage/backend/simd/bits_as.hpp"
+#include "cordage/backend/simd/elements.hpp"
+#include "cordage/core/macros.hpp"
+
+namespace cordage::backend {
+
+/// 2n numbers as two vectors: those at even and those at odd places.
+template <class Vector>
+struct even_odd {
+    Vector even, odd;
+};
+
+/// Reads a vector of words, each of two bfloat16, which widen by one operation each. x need not be aligned.
+template <class Arch, element T>
+requires is_bfloat16<T> CORDAGE_ALWAYS_INLINE even_odd<reals<Arch, T>> load_even_odd(const T* x)
+noexcept {
+    using word = xsimd::batch<std::uint32_t, Arch>;
+    const word both = word::load_unaligned(reinterpret_cast<const std::uint32_t*>(x));
+    return {bits_as<reals<Arch, T>>(both << 16), bits_as<reals<Arch, T>>(both & word(0xffff'0000u))};
+}
+
+/// The way back, rounded to nearest, ties to even. A NaN whose lower half is 0, as arithmetic on bfloat16 gives, stays
+/// one.
+template <class Arch, element T>
+requires is_bfloat16<T> CORDAGE_ALWAYS_INLINE void store_even_odd(const even_odd<reals<Arch, T>>& v, T* y) noexcept {
+    using word = xsimd::batch<std::uint32_t, Arch>;
+    const auto rounded = [](const reals<Arch, T>& x) CORDAGE_ALWAYS_INLINE_LAMBDA {  // in the upper half
+        const word bits = bits_as<word>(x);
+#if defined(__AVX512F__)
+        if constexpr (elements_detail::is_avx512<Arch>) {  // three operations, of which no more than one needs port 0
+            const __mmask16 is_odd = _mm512_test_epi32_mask(bits, word(0x1'0000u));
+            return word(_mm512_add_epi32(bits, _mm512_mask_mov_epi32(word(0x7fffu), is_odd, word(0x8000u))));
+        }
+#endif
+        return bits + (((bits >> 16) & word(1u)) + word(0x7fffu));
+    };
+    const word both = (rounded(v.even) >> 16) | (rounded(v.odd) & word(0xffff'0000u));
+    both.store_unaligned(reinterpret_cast<std::uint32_t*>(y));
+}
+
+/// Splits 2n numbers of a row.
+template <class Arch, class Real>
+CORDAGE_ALWAYS_INLINE even_odd<xsimd::batch<Real, Arch>> unzip(const Real* row) noexcept {
+    using vector = xsimd::batch<Real, Arch>;
+    constexpr std::size_t size = vector::size;
+#if defined(__AVX512F__)
+    if constexpr (elements_detail::is_avx512<Arch> && std::is_same_v<Real, float>) {
+        const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+        const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+        const __m512 low = _mm512_loadu_ps(row), high = _mm512_loadu_ps(row + size);
+        return {_mm512_permutex2var_ps(low, even, high), _mm512_permutex2var_ps(low, odd, high)};
+    } else
+#endif
+#if defined(__AVX2__)
+        if constexpr (elements_detail::is_avx2<Arch> && std::is_same_v<Real, float>) {
+        const __m256 low = _mm256_loadu_ps(row), high = _mm256_loadu_ps(row + size);
+        const auto in_order = [](__m256 x) {  // 0 1 4 5 2 3 6 7 -> 0 1 2 3 4 5 6 7
+            return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0b11'01'10'00));
+        };
+        return {in_order(_mm256_shuffle_ps(low, high, 0b10'00'10'00)),
+                in_order(_mm256_shuffle_ps(low, high, 0b11'01'11'01))};
+    } else
+#endif
+#if XSIMD_WITH_NEON64
+        if constexpr (std::is_same_v<Real, float>) {
+        const float32x4x2_t both = vld2q_f32(row);
+        return {both.val[0], both.val[1]};
+    } else
+#endif
+    {
+        alignas(64) Real even[size], odd[size];
+        for (std::size_t i = 0; i < size; ++i) {
+            even[i] = row[2 * i];
+            odd[i] = row[2 * i + 1];
+        }
+        return {vector::load_aligned(even), vector::load_aligned(odd)};
+    }
+}
+
+/// Writes 2n numbers of a row in their order.
+template <class Arch, class Real>
+CORDAGE_ALWAYS_INLINE void zip(const even_odd<xsimd::batch<Real, Arch>>& v, Real* row) noexcept {
+#if XSIMD_WITH_NEON64
+    if constexpr (std::is_same_v<Real, float>) {
+        vst2q_f32(row, {{v.even, v.odd}});
+    } else
+#endif
+    {
+        constexpr std::size_t size = xsimd::batch<Real, Arch>::size;
+        alignas(64) Real even[size], odd[size];
+        v.even.store_aligned(even);
+        v.odd.store_aligned(odd);
+        for (std::size_t i = 0; i < size; ++i) {
+            row[2 * i] = even[i];
+            row[2 * i + 1] = odd[i];
+        }
+    }
+}
+
+}  // namespace cordage::backend

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// How a kernel walks the pairs of a head in vectors, and the heads of a token; serves the SIMD rotation.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "cordage/backend/simd/lanes.hpp"
+#include "cordage/core/operand.hpp"
+
+namespace cordage::backend {
+
+/// The next narrower vectors, for the pairs that do not fill a wider one; void where there are none.
+template <class Arch>
+struct narrower {
+    using type = void;
+};
+#if XSIMD_WITH_AVX512F && XSIMD_WITH_FMA3_AVX2
+template <class Arch>
+requires std::is_base_of_v<xsimd::avx512f, Arch>
+struct narrower<Arch> {
+    using type = xsimd::fma3<xsimd::avx2>;
+};
+#endif
+#if XSIMD_WITH_FMA3_AVX2 && XSIMD_WITH_FMA3_SSE
+template <>
+struct narrower<xsimd::fma3<xsimd::avx2>> {
+    using type = xsimd::fma3<xsimd::sse4_2>;
+};
+#endif
+
+/// A step of `Count` vectors of Arch, as a value to pass.
+template <class Arch, std::size_t Count>
+struct vectors {};
+
+/// Calls step(vectors<Arch, Count>, first) for as many of `count` pairs as fill vectors: as many vectors as registers
+/// hold, then single ones, then narrower ones. Returns how many pairs these were; the rest is less than the narrowest
+/// vector.
+template <class Arch, pairing Pairing, element T, class Step>
+CORDAGE_ALWAYS_INLINE index_t in_vectors(index_t count, const Step& step, index_t done = 0) noexcept {
+    using lane = turn<Arch, Pairing, T>;
+    constexpr index_t most = static_cast<index_t>(lane::most_in_registers) * lane::pairs_each;
+    for (; done + most <= count; done += most) step(vectors<Arch, lane::most_in_registers>{}, done);
+    for (; done + lane::pairs_each <= count; done += lane::pairs_each) step(vectors<Arch, 1>{}, done);
+    using next = typename narrower<Arch>::type;
+    if constexpr (!std::is_void_v<next>) {
+        if (done < count) done = in_vectors<next, Pairing, T>(count, step, done);
+    }
+    return done;
+}
+
+/// Whether `tokens` tokens are more than a second-level cache keeps, so that prefetching them pays.
+template <template <class> class Operand, element T>
+CORDAGE_ALWAYS_INLINE bool is_long_walk(std::span<const Operand<T>> operands, index_t tokens) noexcept {
+    index_t lanes = 0;
+    for (const Operand<T>& o : operands) lanes += o.shape().heads * o.shape().head_dim;
+    return lanes * tokens * static_cast<index_t>(sizeof(T)) > (index_t{1} << 19);
+}
+
+/// Prefetches what a walk over heads will read 4 KB later. Past the last head of a token of [tokens, heads, head_dim]
+/// that is the next token.
+template <element T>
+class ahead {
+ public:
+    /// @param stride  from head to head    @param lanes  of a head
+    CORDAGE_ALWAYS_INLINE ahead(bool wanted, index_t stride, index_t lanes) noexcept
+        : bytes_(wanted ? lanes * size : 0),
+          distance_((4096 + bytes_ - 1) / std::max<index_t>(bytes_, 1) * stride * size) {}
+
+    CORDAGE_ALWAYS_INLINE void prefetch(const T* head) const noexcept {
+        for (index_t line = 0; line < bytes_; line += 64) {
+            __builtin_prefetch(reinterpret_cast<const char*>(head) + distance_ + line, 1);
+        }
+    }
+
+ private:
+    static constexpr auto size = static_cast<index_t>(sizeof(T));
+    index_t bytes_, distance_;
+};
+
+}  // namespace cordage::backend

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What memory allows: the plainest passes over as many bytes as a kernel moves, timed beside it in one process.
+// What memory allows: the plainest passes over the very bytes that a kernel moves, timed beside it in one process.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -8,7 +8,11 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <limits>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
 #include <vector>
 #include <xsimd/xsimd.hpp>
 
@@ -21,30 +25,47 @@ enum class traffic {
     out_of_place,  ///< reads x, writes y
 };
 
-/// One pass over `count` floats: x *= -1, x *= -y, or y = -x. `Unroll` vectors at a time, prefetching `Ahead` bytes.
+/// Memory for tensors. Pages of one size for all, 64-byte aligned as frameworks allocate, plus `offset` bytes.
+class aligned_bytes {
+ public:
+    aligned_bytes(std::size_t size, std::size_t offset)
+        : memory_(size + offset + alignment), offset_(offset), size_(size) {}
+
+    std::byte* data() {
+        const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
+        return memory_.data() + (alignment - address % alignment) % alignment + offset_;
+    }
+    std::size_t size() const { return size_; }
+
+ private:
+    static constexpr std::size_t alignment = 4096;
+    std::vector<std::byte> memory_;
+    std::size_t offset_, size_;
+};
+
+/// One pass over `bytes` bytes that negates bfloat16, float16 and every other float alike: it flips bits, since the
+/// bytes of other types may be slow numbers. `Unroll` vectors at a time, prefetching `Ahead` bytes.
 template <traffic Traffic, std::size_t Unroll, std::size_t Ahead>
-void pass(float* x, float* y, std::size_t count) {
-    using vector = xsimd::batch<float>;
-    constexpr std::size_t step = Unroll * vector::size, line = 64 / sizeof(float);
-    std::size_t i = 0;
-    for (; i + step <= count; i += step) {
+void pass(std::byte* x, std::byte* y, std::size_t bytes) {
+    using vector = xsimd::batch<std::uint32_t>;
+    constexpr std::size_t width = vector::size * sizeof(std::uint32_t), step = Unroll * width, line = 64;
+    const auto load = [](const std::byte* p) {
+        return vector::load_unaligned(reinterpret_cast<const std::uint32_t*>(p));
+    };
+    const auto store = [](const vector& v, std::byte* p) { v.store_unaligned(reinterpret_cast<std::uint32_t*>(p)); };
+    const vector signs(0x8000'8000u);
+    for (std::size_t i = 0; i + step <= bytes; i += step) {
         if constexpr (Ahead > 0) {
             for (std::size_t l = 0; l < step; l += line) {
-                __builtin_prefetch(x + i + l + Ahead / sizeof(float), 1);
-                if constexpr (Traffic == traffic::two_to_one) __builtin_prefetch(y + i + l + Ahead / sizeof(float), 0);
+                __builtin_prefetch(x + i + l + Ahead, 1);
+                if constexpr (Traffic == traffic::two_to_one) __builtin_prefetch(y + i + l + Ahead, 0);
             }
         }
-        for (std::size_t u = 0; u < step; u += vector::size) {
-            const auto from_x = vector::load_unaligned(x + i + u);
-            if constexpr (Traffic == traffic::in_place) (from_x * vector(-1.0f)).store_unaligned(x + i + u);
-            if constexpr (Traffic == traffic::out_of_place) (from_x * vector(-1.0f)).store_unaligned(y + i + u);
-            if constexpr (Traffic == traffic::two_to_one) {
-                (from_x * (vector(0.0f) - vector::load_unaligned(y + i + u))).store_unaligned(x + i + u);
-            }
+        for (std::size_t u = i; u < i + step; u += width) {
+            if constexpr (Traffic == traffic::in_place) store(load(x + u) ^ signs, x + u);
+            if constexpr (Traffic == traffic::out_of_place) store(load(x + u) ^ signs, y + u);
+            if constexpr (Traffic == traffic::two_to_one) store(load(x + u) ^ (load(y + u) & signs), x + u);
         }
-    }
-    for (; i < count; ++i) {
-        (Traffic == traffic::out_of_place ? y : x)[i] = Traffic == traffic::two_to_one ? -x[i] * y[i] : -x[i];
     }
 }
 
@@ -52,43 +73,75 @@ inline double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// The naive bound, a loop of one vector, and the tight bound, the fastest of 8 vectors at a time with 0, 2 and 4 KB of
-/// prefetch, over the same buffers.
-template <traffic Traffic>
-class memory_bound {
- public:
-    explicit memory_bound(std::size_t bytes) : x_(bytes / sizeof(float), 1.0f) {
-        if (Traffic != traffic::in_place) y_.assign(x_.size(), 1.0f);
-        std::array<double, tight_passes.size()> best;
-        best.fill(std::numeric_limits<double>::max());
-        const std::size_t repeats = std::max<std::size_t>(1, (std::size_t{1} << 20) / bytes);
-        for (int round = 0; round < 5; ++round) {
-            for (std::size_t i = 0; i < best.size(); ++i)
-                best[i] = std::min(best[i], seconds(tight_passes[i], repeats));
-        }
-        fastest_ = static_cast<std::size_t>(std::min_element(best.begin(), best.end()) - best.begin());
+/// Seconds of one call, the mean of `repeats` after two that put the caches into the state that it leaves.
+template <class Body>
+double seconds_of(std::size_t repeats, const Body& body) {
+    for (int i = 0; i < 2; ++i) body();
+    const auto start = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < repeats; ++i) {
+        body();
+        benchmark::ClobberMemory();
     }
+    return seconds_since(start) / static_cast<double>(repeats);
+}
 
-    /// Seconds of one pass, the mean of `repeats`.
-    double naive_seconds(std::size_t repeats) { return seconds(pass<Traffic, 1, 0>, repeats); }
-    double tight_seconds(std::size_t repeats) { return seconds(tight_passes[fastest_], repeats); }
+/// Times by name, over many rounds of one process.
+class rounds {
+ public:
+    void add(const std::string& name, double seconds) { all_[name].push_back(seconds); }
+    double median(const std::string& name) const { return quantile(name, 0.5); }
+    /// Half of the rounds differ by less than this share of the median.
+    double spread(const std::string& name) const {
+        return (quantile(name, 0.75) - quantile(name, 0.25)) / quantile(name, 0.5);
+    }
 
  private:
-    using pass_type = void (*)(float*, float*, std::size_t);
-    static constexpr std::array<pass_type, 3> tight_passes{pass<Traffic, 8, 0>, pass<Traffic, 8, 2048>,
-                                                           pass<Traffic, 8, 4096>};
-
-    double seconds(pass_type body, std::size_t repeats) {
-        const auto start = std::chrono::steady_clock::now();
-        for (std::size_t i = 0; i < repeats; ++i) {
-            body(x_.data(), y_.data(), x_.size());
-            benchmark::ClobberMemory();
-        }
-        return seconds_since(start) / static_cast<double>(repeats);
+    double quantile(const std::string& name, double share) const {
+        std::vector<double> sorted = all_.at(name);
+        std::ranges::sort(sorted);
+        return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
     }
-
-    std::vector<float> x_, y_;
-    std::size_t fastest_ = 0;
+    std::map<std::string, std::vector<double>> all_;
 };
+
+/// Runs a kernel and the passes over its own bytes turn by turn, and reports what share of each pass's speed it has:
+///
+///   of_bound        a loop of one vector (naive)
+///   of_tight_bound  the fastest of 8 vectors at a time with 0, 2 and 4 KB of prefetch
+///   of_memcpy       where it writes elsewhere
+///
+/// @param x, y        what the kernel touches, as `Traffic` says; y may be empty for in_place
+/// @param pass_bytes  of one pass; the kernel's own bytes of x, or another size to compare with
+template <traffic Traffic, class Kernel>
+void run_beside_bounds(benchmark::State& state, std::byte* x, std::byte* y, std::size_t bytes, std::size_t pass_bytes,
+                       const Kernel& kernel) {
+    const std::size_t repeats = std::max<std::size_t>(4, (std::size_t{1} << 20) / bytes);
+    rounds times;
+    const auto time_pass = [&](const std::string& name, auto body) {
+        times.add(name, seconds_of(repeats, [&] { body(x, y, pass_bytes); }));
+    };
+    for (auto _ : state) {
+        const double mine = seconds_of(repeats, kernel);
+        state.SetIterationTime(mine);
+        times.add("kernel", mine);
+        time_pass("naive", pass<Traffic, 1, 0>);
+        time_pass("ahead 0", pass<Traffic, 8, 0>);
+        time_pass("ahead 2", pass<Traffic, 8, 2048>);
+        time_pass("ahead 4", pass<Traffic, 8, 4096>);
+        if constexpr (Traffic == traffic::out_of_place) {
+            time_pass("memcpy", [](std::byte* from, std::byte* to, std::size_t n) { std::memcpy(to, from, n); });
+        }
+    }
+    const double kernel_seconds = times.median("kernel");
+    const double tight = std::min({times.median("ahead 0"), times.median("ahead 2"), times.median("ahead 4")});
+    constexpr double streams = Traffic == traffic::two_to_one ? 3.0 : 2.0;
+    state.counters["bytes/s"] = streams * static_cast<double>(bytes) / kernel_seconds;
+    state.counters["of_bound"] = times.median("naive") / kernel_seconds;
+    state.counters["of_tight_bound"] = tight / kernel_seconds;
+    if constexpr (Traffic == traffic::out_of_place)
+        state.counters["of_memcpy"] = times.median("memcpy") / kernel_seconds;
+    state.counters["median_us"] = 1e6 * kernel_seconds;
+    state.counters["spread"] = times.spread("kernel");
+}
 
 }  // namespace cordage::benchmarks

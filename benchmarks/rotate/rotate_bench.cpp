@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// rotate/<direction>/<backend>/<dtype>/<pairing>/<policy>/<angles>/tokens:N/heads:N/head_dim:N, each beside two bounds
-// timed alternately in the same process: a pass that moves the same bytes, as a loop of one vector (of_bound) and at
-// its fastest (of_tight_bound). The counters are a bound's time over the kernel's own: 1 is the speed of that pass.
-// Angles: exact and table as they are called; mrope, exact ones of three axes in interleaved sections; rows, exact ones
-// of a batch of 4 with a t for each row.
+// rotate/<direction>/<backend>/<dtype>/<pairing>/<policy>/<angles>/tokens:N/heads:N/head_dim:N, each beside passes over
+// its own bytes, timed turn by turn in the same process (bounds.hpp).
+//
+//   directions  forward (in place), forward_to (elsewhere), backward (grad_x and dL/dinv_freq), rebase, rebase_paged
+//   angles      exact and table as they are called; mrope, exact ones of three axes in interleaved sections; rows,
+//   exact
+//               ones of a batch of 4 with a t for each row
+//   heads:32+8  q and k in one call. One token of them is a decode step, whose passes are over the bytes of fp32
+//               whatever the type, from buffers aligned to 64 bytes or, offset:16, as operator new leaves them
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <numeric>
-#include <type_traits>
 
 #include "../bounds.hpp"
 #include "../variants.hpp"
@@ -20,10 +22,15 @@
 namespace {
 
 using namespace cordage;
+using benchmarks::traffic;
 
 struct size {
     index_t tokens;
     index_t heads;
+    index_t kv_heads = 0;
+    std::size_t offset = 0;
+
+    index_t all_heads() const { return heads + kv_heads; }
 };
 
 template <class T>
@@ -42,51 +49,57 @@ std::string backend_name() {
     return std::same_as<Backend, backend::scalar> ? "scalar" : "simd";
 }
 
-// What one benchmark turns: values near 1, at positions a million on, where float32 angles are long wrong.
+// What one benchmark turns: values near 1, at positions a million on, where float32 angles are long wrong. q and k, and
+// a second pair for what goes elsewhere, lie one after the other.
 template <class T>
 struct fixture {
-    heads_shape shape;
-    std::vector<T> x, other;
-    std::vector<std::int32_t> position_ids;
+    size shape_of_call;
+    index_t head_dim = benchmarks::usual_config().head_dim;
+    std::size_t count = static_cast<std::size_t>(shape_of_call.tokens * shape_of_call.all_heads() * head_dim);
+    std::size_t bytes = count * sizeof(T);
+    std::size_t pass_bytes = shape_of_call.tokens == 1 ? count * sizeof(float) : bytes;
+    benchmarks::aligned_bytes x{pass_bytes, shape_of_call.offset}, other{pass_bytes, shape_of_call.offset};
+    std::vector<std::int32_t> position_ids = std::vector<std::int32_t>(static_cast<std::size_t>(shape_of_call.tokens));
     basis frequencies;
 
     fixture(size s, const any_policy& policy)
-        : shape{1, s.tokens, s.heads, benchmarks::usual_config().head_dim},
-          x(static_cast<std::size_t>(s.tokens * s.heads * shape.head_dim), element_traits<T>::store(1)),
-          other(x),
-          position_ids(static_cast<std::size_t>(s.tokens)),
-          frequencies(make_basis(benchmarks::usual_config(), policy, 4.0)) {
+        : shape_of_call(s), frequencies(make_basis(benchmarks::usual_config(), policy, 4.0)) {
+        for (auto* memory : {&x, &other}) std::fill_n(elements(*memory), count, element_traits<T>::store(1));
         std::iota(position_ids.begin(), position_ids.end(), 1'000'000);
     }
-    heads_view<T> view() { return token_major(x.data(), shape); }
-    heads_view<T> other_view() { return token_major(other.data(), shape); }
-    std::size_t bytes() const { return x.size() * sizeof(T); }
+
+    static T* elements(benchmarks::aligned_bytes& memory) { return reinterpret_cast<T*>(memory.data()); }
+    heads_view<T> q_of(benchmarks::aligned_bytes& memory) {
+        return token_major(elements(memory), {1, shape_of_call.tokens, shape_of_call.heads, head_dim});
+    }
+    heads_view<T> k_of(benchmarks::aligned_bytes& memory) {
+        T* after_q = elements(memory) + shape_of_call.tokens * shape_of_call.heads * head_dim;
+        return token_major(after_q, {1, shape_of_call.tokens, shape_of_call.kv_heads, head_dim});
+    }
+    auto exact() { return exact_angles(frequencies, position_ids); }
 };
 
-// Times kernel() and both bounds turn by turn, each often enough that a clock can see it, and reports them.
-template <benchmarks::traffic Traffic, class Kernel>
-void run(benchmark::State& state, std::size_t bytes, index_t tokens, const Kernel& kernel) {
-    constexpr double streams = Traffic == benchmarks::traffic::two_to_one ? 3.0 : 2.0;
-    benchmarks::memory_bound<Traffic> bound(bytes);
-    const std::size_t repeats = std::max<std::size_t>(1, (std::size_t{1} << 20) / bytes);
-    double kernel_seconds = 0.0, naive_seconds = 0.0, tight_seconds = 0.0;
-    for (auto _ : state) {
-        const auto start = std::chrono::steady_clock::now();
-        for (std::size_t i = 0; i < repeats; ++i) {
-            kernel();
-            benchmark::ClobberMemory();
+// Times `call` over what a fixture holds: call(operand of q) or, where there are kv heads, call(operand of q, of k).
+template <traffic Traffic, class Fixture, class Call>
+void run(benchmark::State& state, Fixture& f, const Call& call) {
+    const auto through = [&]<class View>(View&& view) {
+        if constexpr (Traffic == traffic::in_place) return in_place(view(f.x));
+        if constexpr (Traffic == traffic::out_of_place) return from_to(view(f.x), view(f.other));
+        if constexpr (Traffic == traffic::two_to_one) return grad_through(view(f.x), view(f.other), view(f.x));
+    };
+    const auto q = [&](auto& memory) { return f.q_of(memory); };
+    const auto k = [&](auto& memory) { return f.k_of(memory); };
+    const auto kernel = [&] {
+        if constexpr (requires { call(through(q), through(k)); }) {
+            if (f.shape_of_call.kv_heads > 0) {
+                call(through(q), through(k));
+                return;
+            }
         }
-        const double mine = benchmarks::seconds_since(start) / static_cast<double>(repeats);
-        state.SetIterationTime(mine);
-        kernel_seconds += mine;
-        naive_seconds += bound.naive_seconds(repeats);
-        tight_seconds += bound.tight_seconds(repeats);
-    }
-    const auto turns = static_cast<double>(state.iterations());
-    state.counters["bytes/s"] = benchmark::Counter(turns * static_cast<double>(bytes) * streams / kernel_seconds);
-    state.counters["tokens/s"] = benchmark::Counter(turns * static_cast<double>(tokens) / kernel_seconds);
-    state.counters["of_bound"] = benchmark::Counter(naive_seconds / kernel_seconds);
-    state.counters["of_tight_bound"] = benchmark::Counter(tight_seconds / kernel_seconds);
+        call(through(q));
+    };
+    benchmarks::run_beside_bounds<Traffic>(state, f.x.data(), f.other.data(), f.bytes, f.pass_bytes, kernel);
+    state.counters["tokens/s"] = static_cast<double>(f.shape_of_call.tokens) * 1e6 / state.counters["median_us"].value;
 }
 
 // The same tokens with a position on each of three axes, as an image has them.
@@ -101,7 +114,7 @@ struct image_fixture : fixture<T> {
         }
     }
     axis_angles<std::int32_t> angles() const {
-        return {this->frequencies, axis_of_pair, axis_major(axis_ids.data(), 3, 1, this->shape.tokens)};
+        return {this->frequencies, axis_of_pair, axis_major(axis_ids.data(), 3, 1, this->shape_of_call.tokens)};
     }
 };
 
@@ -113,66 +126,113 @@ struct mixed_fixture : fixture<T> {
     std::vector<exact_angles<std::int32_t>> sources;
 
     mixed_fixture(size s, const any_policy& policy) : fixture<T>(s, policy) {
-        this->shape = {rows, s.tokens / rows, s.heads, this->shape.head_dim};
         std::vector<const basis*> chosen;
         for (const double t : {1.0, 2.0, 4.0, 8.0}) bases.push_back(make_basis(benchmarks::usual_config(), policy, t));
         for (const basis& b : bases) chosen.push_back(&b);
-        sources = exact_angles_of_rows(
-            chosen, position_view<std::int32_t>(this->position_ids.data(), 1, this->shape.tokens, 0));
+        sources =
+            exact_angles_of_rows(chosen, position_view<std::int32_t>(this->position_ids.data(), 1, s.tokens / rows, 0));
     }
     row_angles<exact_angles<std::int32_t>> angles() const { return row_angles(sources); }
+    heads_view<T> q_of(benchmarks::aligned_bytes& memory) {
+        return token_major(this->elements(memory),
+                           {rows, this->shape_of_call.tokens / rows, this->shape_of_call.heads, this->head_dim});
+    }
+};
+
+// Registers one line: body(state, fixture).
+template <class Fixture, class Body>
+void enter(const std::string& name, const any_policy& policy, size s, Body body) {
+    benchmark::RegisterBenchmark(name.c_str(),
+                                 [=](benchmark::State& state) {
+                                     Fixture f(s, policy);
+                                     body(state, f);
+                                 })
+        ->UseManualTime()
+        ->Unit(benchmark::kMicrosecond);
+}
+
+template <class T, class Pairing, class Backend>
+struct named {
+    const benchmarks::variant& variant;
+    size s;
+
+    std::string operator()(const char* direction, const char* angles) const {
+        const auto text = [](index_t n) { return std::to_string(n); };
+        return std::string("rotate/") + direction + "/" + backend_name<Backend>() + "/" + dtype_name<T>() + "/" +
+               pairing_name<Pairing>() + "/" + variant.name + "/" + angles + "/tokens:" + text(s.tokens) +
+               "/heads:" + text(s.heads) + (s.kv_heads > 0 ? "+" + text(s.kv_heads) : "") + "/head_dim:128" +
+               (s.offset > 0 ? "/offset:" + std::to_string(s.offset) : "");
+    }
 };
 
 template <class T, class Pairing, class Backend>
 void add(const benchmarks::variant& variant, size s) {
-    const auto name = [&](const char* direction, const char* angles) {
-        return std::string("rotate/") + direction + "/" + backend_name<Backend>() + "/" + dtype_name<T>() + "/" +
-               pairing_name<Pairing>() + "/" + variant.name + "/" + angles + "/tokens:" + std::to_string(s.tokens) +
-               "/heads:" + std::to_string(s.heads) + "/head_dim:128";
-    };
-    const auto enter = [](const std::string& full, auto body) {
-        benchmark::RegisterBenchmark(full.c_str(), body)->UseManualTime()->Unit(benchmark::kMicrosecond);
-    };
-    const any_policy policy = variant.policy;
-    enter(name("forward", "exact"), [=](benchmark::State& state) {
-        fixture<T> f(s, policy);
-        run<benchmarks::traffic::in_place>(state, f.bytes(), s.tokens, [&] {
-            rotate_forward<Pairing, Backend>(exact_angles(f.frequencies, f.position_ids), in_place(f.view()));
-        });
+    const named<T, Pairing, Backend> name{variant, s};
+    using plain = fixture<T>;
+    enter<plain>(name("forward", "exact"), variant.policy, s, [](benchmark::State& state, plain& f) {
+        run<traffic::in_place>(state, f,
+                               [&]<class... O>(const O&... o) { rotate_forward<Pairing, Backend>(f.exact(), o...); });
     });
-    enter(name("forward", "table"), [=](benchmark::State& state) {
-        fixture<T> f(s, policy);
-        const cos_sin_table<float> table(exact_angles(f.frequencies, f.position_ids));
-        run<benchmarks::traffic::in_place>(state, f.bytes(), s.tokens,
-                                           [&] { rotate_forward<Pairing, Backend>(table.view(), in_place(f.view())); });
+    enter<plain>(name("forward", "table"), variant.policy, s, [](benchmark::State& state, plain& f) {
+        const cos_sin_table<float> table(f.exact());
+        run<traffic::in_place>(
+            state, f, [&]<class... O>(const O&... o) { rotate_forward<Pairing, Backend>(table.view(), o...); });
     });
-    enter(name("backward", "exact"), [=](benchmark::State& state) {
-        fixture<T> f(s, policy);
+    enter<plain>(name("backward", "exact"), variant.policy, s, [](benchmark::State& state, plain& f) {
         std::vector<double> grad(static_cast<std::size_t>(f.frequencies.pairs()));
-        run<benchmarks::traffic::two_to_one>(state, f.bytes(), s.tokens, [&] {
-            rotate_backward<Pairing, Backend>(exact_angles(f.frequencies, f.position_ids),
-                                              rotation_gradients{.inv_freq = grad},
-                                              grad_through(f.view(), f.other_view(), f.view()));
+        run<traffic::two_to_one>(state, f, [&]<class... O>(const O&... o) {
+            rotate_backward<Pairing, Backend>(f.exact(), rotation_gradients{.inv_freq = grad}, o...);
         });
     });
-    const auto enter_source = [&]<class Fixture>(const char* angles, std::type_identity<Fixture>) {
-        enter(name("forward", angles), [=](benchmark::State& state) {
-            Fixture f(s, policy);
-            run<benchmarks::traffic::in_place>(
-                state, f.bytes(), s.tokens, [&] { rotate_forward<Pairing, Backend>(f.angles(), in_place(f.view())); });
+    if (s.tokens == 1) return;
+    enter<plain>(name("forward_to", "exact"), variant.policy, s, [](benchmark::State& state, plain& f) {
+        run<traffic::out_of_place>(
+            state, f, [&]<class... O>(const O&... o) { rotate_forward<Pairing, Backend>(f.exact(), o...); });
+    });
+}
+
+// Sources of angles with more to look up.
+template <class T, class Pairing, class Fixture>
+void add_source(const char* angles, const benchmarks::variant& variant, size s) {
+    const named<T, Pairing, backend::fastest> name{variant, s};
+    enter<Fixture>(name("forward", angles), variant.policy, s, [](benchmark::State& state, Fixture& f) {
+        run<traffic::in_place>(state, f, [&](auto o) { rotate_forward<Pairing>(f.angles(), o); });
+    });
+    enter<Fixture>(name("backward", angles), variant.policy, s, [](benchmark::State& state, Fixture& f) {
+        const auto source = f.angles();
+        std::vector<double> grad(static_cast<std::size_t>(source.bases() * source.pairs()));
+        run<traffic::two_to_one>(
+            state, f, [&](auto o) { rotate_backward<Pairing>(f.angles(), rotation_gradients{.inv_freq = grad}, o); });
+    });
+}
+
+// A K cache moved to another basis, in one piece and in blocks of 16 tokens in any order.
+template <class T, class Pairing>
+void add_rebase(const benchmarks::variant& variant, size s) {
+    const named<T, Pairing, backend::fastest> name{variant, s};
+    using plain = fixture<T>;
+    const any_policy policy = variant.policy;
+    enter<plain>(name("rebase", "exact"), policy, s, [policy](benchmark::State& state, plain& f) {
+        const basis to = make_basis(benchmarks::usual_config(), policy, 8.0);
+        run<traffic::in_place>(state, f,
+                               [&](auto o) { rebase<Pairing>({.from = f.frequencies, .to = to}, f.position_ids, o); });
+    });
+    enter<plain>(name("rebase_paged", "exact"), policy, s, [policy](benchmark::State& state, plain& f) {
+        constexpr index_t block_size = 16;
+        const basis to = make_basis(benchmarks::usual_config(), policy, 8.0);
+        const index_t blocks = f.shape_of_call.tokens / block_size;
+        std::vector<std::int32_t> block_table(static_cast<std::size_t>(blocks));
+        for (index_t i = 0; i < blocks; ++i) {
+            block_table[static_cast<std::size_t>(i)] = static_cast<std::int32_t>((i * 7 + 3) % blocks);
+        }
+        const paged_positions<std::int32_t> where{block_table, {f.position_ids.data(), blocks, block_size, block_size}};
+        run<traffic::in_place>(state, f, [&](operand<T> o) {
+            o.x.shape.batch = o.y.shape.batch = blocks;
+            o.x.shape.tokens = o.y.shape.tokens = block_size;
+            o.x.batch_stride = o.y.batch_stride = block_size * o.x.token_stride;
+            rebase<Pairing>({.from = f.frequencies, .to = to}, where, o);
         });
-        enter(name("backward", angles), [=](benchmark::State& state) {
-            Fixture f(s, policy);
-            const auto source = f.angles();
-            std::vector<double> grad(static_cast<std::size_t>(source.bases() * source.pairs()));
-            run<benchmarks::traffic::two_to_one>(state, f.bytes(), s.tokens, [&] {
-                rotate_backward<Pairing, Backend>(f.angles(), rotation_gradients{.inv_freq = grad},
-                                                  grad_through(f.view(), f.other_view(), f.view()));
-            });
-        });
-    };
-    enter_source("mrope", std::type_identity<image_fixture<T>>{});
-    if (s.tokens >= mixed_fixture<T>::rows) enter_source("rows", std::type_identity<mixed_fixture<T>>{});
+    });
 }
 
 const int registered = [] {
@@ -180,8 +240,9 @@ const int registered = [] {
     for (const auto& variant : benchmarks::closed_forms()) {
         add<float, half_split, backend::fastest>(variant, {512, 32});
     }
-    const benchmarks::variant one{"ntk_aware", ntk_aware{}};
-    for (const size s : {size{1, 40}, size{32, 32}, size{128, 8}, size{512, 32}, size{4096, 32}}) {
+    static const benchmarks::variant one{"ntk_aware", ntk_aware{}};
+    for (const size s : {size{1, 32, 8}, size{1, 32, 8, 16}, size{32, 32}, size{128, 8}, size{512, 32}, size{4096, 32},
+                         size{32768, 32}}) {
         if (s.tokens != 512) add<float, half_split, backend::fastest>(one, s);  // 512 is there already
         add<float, interleaved, backend::fastest>(one, s);
         add<float16, half_split, backend::fastest>(one, s);
@@ -190,6 +251,12 @@ const int registered = [] {
         add<bfloat16, interleaved, backend::fastest>(one, s);
     }
     add<double, half_split, backend::fastest>(one, {512, 32});
+    for (const size s : {size{128, 8}, size{4096, 32}}) {
+        add_source<float, half_split, image_fixture<float>>("mrope", one, s);
+        add_source<float, half_split, mixed_fixture<float>>("rows", one, s);
+        add_rebase<float, half_split>(one, s);
+        add_rebase<bfloat16, half_split>(one, s);
+    }
     add<float, half_split, backend::scalar>(one, {128, 8});
     add<double, half_split, backend::scalar>(one, {128, 8});
     add<float16, half_split, backend::scalar>(one, {128, 8});

@@ -9,7 +9,8 @@
 
 #include "cordage/angles/angle_source.hpp"   // exact_angles, float32_angles
 #include "cordage/angles/axis_angles.hpp"    // axis_angles: M-RoPE, axial RoPE
-#include "cordage/angles/cos_sin_table.hpp"  // cos_sin_table, cos_sin_view
+#include "cordage/angles/cos_sin_table.hpp"  // cos_sin_table
+#include "cordage/angles/cos_sin_view.hpp"   // cos_sin_view: a table from elsewhere
 #include "cordage/angles/row_angles.hpp"     // row_angles: a basis for every row of the batch
 #include "cordage/basis/basis.hpp"           // basis
 #include "cordage/core/executor.hpp"         // serial, threads, parallel_for

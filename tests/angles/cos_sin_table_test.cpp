@@ -3,7 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
+
+#include "tolerances.hpp"
 
 using namespace cordage;
 
@@ -34,16 +38,39 @@ void check_equal(const auto& table, const auto& angles) {
 
 }  // namespace
 
-TEST_CASE("angles/cos_sin_table: it holds what the angles give, each rounded once, attention factor folded in") {
+TEST_CASE("angles/cos_sin_table: by the scalar backend it holds what the angles give, each rounded once, times m") {
     const auto positions = count_up(67);
     const exact_angles angles(b, positions);
-    const cos_sin_table<float> in_float(angles);
-    const cos_sin_table<double> in_double(angles);
+    const cos_sin_table<float> in_float(angles, serial{}, backend::scalar{});
+    const cos_sin_table<double> in_double(angles, serial{}, backend::scalar{});
     check_equal<float>(in_float.view(), angles);
     check_equal<double>(in_double.view(), angles);
     CHECK(in_double.view().at<double>(0, 0, 0).cos == 1.25);
     // Rounded once: the float table is the double table, rounded.
     CHECK(in_float.view().at<float>(0, 66, 1).sin == in_double.view().at<float>(0, 66, 1).sin);
+}
+
+TEST_CASE_TEMPLATE("angles/cos_sin_table: by every backend it is right, whatever the positions and however many pairs",
+                   P, std::int32_t, std::int64_t, float, double) {
+    for (const std::size_t pairs : {1u, 15u, 16u, 64u, 77u, 150u}) {
+        std::vector<double> inv_freq;
+        for (std::size_t i = 0; i < pairs; ++i) inv_freq.push_back(std::pow(10000.0, -double(i) / double(pairs)));
+        const basis many(inv_freq, 1.25);
+        std::vector<P> positions{0, 1, -1, 4095, 16'777'215, -16'777'216};
+        if constexpr (std::is_floating_point_v<P>) positions.insert(positions.end(), {P(0.5), P(-1000.25), P(0.001)});
+        if constexpr (sizeof(P) == 8) positions.insert(positions.end(), {P(2'147'483'647), P(-4'000'000'000)});
+        const exact_angles angles(many, positions);
+        const cos_sin_table<float> table(angles);
+        double worst = 0.0;
+        for (index_t token = 0; token < angles.tokens(); ++token) {
+            for (index_t pair = 0; pair < angles.pairs(); ++pair) {
+                const auto found = table.view().template at<double>(0, token, pair),
+                           expected = angles.template at<double>(0, token, pair);
+                worst = std::max({worst, std::fabs(found.cos - expected.cos), std::fabs(found.sin - expected.sin)});
+            }
+        }
+        CHECK(worst <= 1.25 * cordage_test::cos_sin_float + 0x1p-24);  // and the rounding of the product with m
+    }
 }
 
 TEST_CASE("angles/cos_sin_table: rows of a batch keep their own angles, a single row serves every row") {
@@ -61,6 +88,13 @@ TEST_CASE("angles/cos_sin_table: the same bits whoever fills it, and from either
     const float32_angles rounded(b, positions);
     check_equal<float>(cos_sin_table<float>(exact, threads{3}).view(), cos_sin_table<float>(exact).view());
     check_equal<float>(cos_sin_table<float>(rounded).view(), rounded);
+}
+
+TEST_CASE("angles/cos_sin_table: whole positions in floating point have the bits of integers") {
+    const std::vector<std::int32_t> integers{0, 5, -7, 100'000};
+    const std::vector<float> floats(integers.begin(), integers.end());
+    check_equal<float>(cos_sin_table<float>(exact_angles(b, floats)).view(),
+                       cos_sin_table<float>(exact_angles(b, integers)).view());
 }
 
 TEST_CASE("angles/cos_sin_table: no tokens make an empty table") {

@@ -3,6 +3,7 @@
 // which symbols they bring.
 #include "cordage/backend/simd/backward.hpp"
 #include "cordage/backend/simd/forward.hpp"
+#include "cordage/backend/simd/table.hpp"
 
 namespace {
 
@@ -14,6 +15,9 @@ struct kernels {
     [[gnu::used]] static void turn(const Source& a, std::span<const operand<T>> o) noexcept {
         backend::rotate_range<Pairing, backend::forward>(best{}, a, o, 0, a.tokens());
         backend::rotate_range<Pairing, backend::inverse>(best{}, a, o, 0, a.tokens());
+    }
+    [[gnu::used]] static void fill(const Source& a, compute_of<T>* cos, compute_of<T>* sin) noexcept {
+        backend::fill_range(best{}, a, cos, sin, 0, a.tokens());
     }
     [[gnu::used]] static void turn_back([[maybe_unused]] const Source& a,
                                         [[maybe_unused]] std::span<const backward_operand<T>> o,

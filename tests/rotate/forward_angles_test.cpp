@@ -76,6 +76,21 @@ TEST_CASE("rotate/forward: a table, of floats or of doubles, gives what the angl
     });
 }
 
+TEST_CASE("rotate/forward: a table of the same backend gives the bits of no table") {
+    for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
+        const basis b(frequencies(38), 1.25);
+        const std::vector<std::int32_t> positions{3, 1000, 1'000'002};
+        const exact_angles angles(b, positions);
+        const heads_shape shape{1, 3, 2, 40};
+        const auto x = random_elements<bfloat16>(shape, 4);
+        auto with_table = x, without = x;
+        const cos_sin_table<float> table(angles, serial{}, Backend{});
+        rotate_forward<Pairing, Backend>(table.view(), in_place(token_major(with_table.data(), shape)));
+        rotate_forward<Pairing, Backend>(angles, in_place(token_major(without.data(), shape)));
+        CHECK(same_bits(with_table, without));
+    });
+}
+
 // x = (1, 0) reads cos and sin off the rotation.
 TEST_CASE("rotate/forward: cos and sin of every backend are right over the whole circle") {
     for_each_backend([]<class Backend>(Backend) {

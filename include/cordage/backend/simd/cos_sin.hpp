@@ -42,9 +42,19 @@ CORDAGE_ALWAYS_INLINE cos_sin_batch<Arch> cos_sin_of_phase32(const xsimd::batch<
     const real cos_tail = next(next(next(real(0x1.d9f7bcp+5f), -0x1.55c664p+6f), 0x1.03c1dep+6f), -0x1.3bd3ccp+4f);
     const real c = multiply_add(w, cos_tail, real(1.0f));
     const auto bits = [](const real& x) { return bits_as<word>(x); };
-    const word odd = word(0u) - ((t >> 30) & word(1u));  // all ones in odd quarters
-    const word cos_bits = (bits(c) & ~odd) | (bits(s) & odd);
-    const word sin_bits = (bits(s) & ~odd) | (bits(c) & odd);
+    word cos_bits, sin_bits;
+#if defined(__AVX512F__)
+    if constexpr (std::is_base_of_v<xsimd::avx512f, Arch>) {
+        const __mmask16 is_odd = _mm512_test_epi32_mask(t, word(0x4000'0000u));
+        cos_bits = word(_mm512_mask_mov_epi32(bits(c), is_odd, bits(s)));
+        sin_bits = word(_mm512_mask_mov_epi32(bits(s), is_odd, bits(c)));
+    } else
+#endif
+    {
+        const word odd = word(0u) - ((t >> 30) & word(1u));  // all ones in odd quarters
+        cos_bits = (bits(c) & ~odd) | (bits(s) & odd);
+        sin_bits = (bits(s) & ~odd) | (bits(c) & odd);
+    }
     const word top(0x8000'0000u);
     return {bits_as<real>(cos_bits ^ ((t + word(0x4000'0000u)) & top)), bits_as<real>(sin_bits ^ (t & top))};
 }

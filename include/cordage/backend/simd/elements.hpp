@@ -46,7 +46,11 @@ template <class Arch, element T>
 CORDAGE_ALWAYS_INLINE reals<Arch, T> load(const T* x) noexcept {
     using bits [[maybe_unused]] = typename elements_detail::bits_of<T>::type;
     if constexpr (std::is_floating_point_v<T>) {
-        return reals<Arch, T>::load_unaligned(x);
+        auto v = reals<Arch, T>::load_unaligned(x);
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
+        asm("" : "+v"(v.data));  // GCC would read x again for each use, which costs where x is not aligned
+#endif
+        return v;
 #if defined(__AVX512F__)
     } else if constexpr (elements_detail::is_avx512<Arch> && std::is_same_v<bits, float16>) {
         return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// libmemory_limits.so: what memory allows over the same q and k, for the comparison. Copying bounds work from one
+// tensor into another; reading, changing and writing back (rmw: x *= -1) bounds work in place, as a loop of one vector,
+// and of 8 with prefetch. All on one thread.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+#include <xsimd/xsimd.hpp>
+
+#include "entry.hpp"
+
+namespace {
+
+using namespace cordage;
+
+// Room for a copy, half a page off its source: where both lie at like offsets, loads wait for stores that are not
+// theirs.
+class room {
+ public:
+    explicit room(std::size_t bytes) : bytes_(bytes + page) {}
+    void copy_from(const void* source, std::size_t bytes) {
+        const auto offset = reinterpret_cast<std::uintptr_t>(source) - reinterpret_cast<std::uintptr_t>(bytes_.data());
+        std::memcpy(bytes_.data() + (offset + page / 2) % page, source, bytes);
+        asm volatile("" ::"r"(bytes_.data()) : "memory");  // nobody reads the copy, which must be made all the same
+    }
+
+ private:
+    static constexpr std::size_t page = 4096;
+    std::vector<char, xsimd::aligned_allocator<char, 64>> bytes_;
+};
+
+template <class T>
+class copy : public peers::tensors<T> {
+ public:
+    explicit copy(const rope_case& c)
+        : peers::tensors<T>(c), to_q_(this->q_.size() * sizeof(T)), to_k_(this->k_.size() * sizeof(T)) {}
+    void operator()() {
+        to_q_.copy_from(this->q_.data(), this->q_.size() * sizeof(T));
+        to_k_.copy_from(this->k_.data(), this->k_.size() * sizeof(T));
+    }
+
+ private:
+    room to_q_, to_k_;
+};
+
+// Changes the signs of the `bytes` at x, `Unroll` vectors at a time, prefetching `Ahead` bytes.
+template <std::size_t Unroll, std::size_t Ahead>
+void change_signs(void* x, std::size_t bytes) {
+    using vector = xsimd::batch<float>;
+    auto* data = static_cast<float*>(x);
+    constexpr std::size_t step = Unroll * vector::size, line = 64 / sizeof(float);
+    for (std::size_t i = 0; i + step <= bytes / sizeof(float); i += step) {
+        for (std::size_t l = 0; Ahead > 0 && l < step; l += line) {
+            __builtin_prefetch(data + i + l + Ahead / sizeof(float), 1);
+        }
+        for (std::size_t u = i; u < i + step; u += vector::size) {
+            (vector::load_aligned(data + u) * vector(-1.0f)).store_aligned(data + u);
+        }
+    }
+}
+
+template <class T, std::size_t Unroll, std::size_t Ahead>
+class in_place_pass : public peers::tensors<T> {
+ public:
+    using peers::tensors<T>::tensors;
+    void operator()() {
+        change_signs<Unroll, Ahead>(this->q_.data(), this->q_.size() * sizeof(T));
+        change_signs<Unroll, Ahead>(this->k_.data(), this->k_.size() * sizeof(T));
+    }
+};
+
+template <class T>
+using naive = in_place_pass<T, 1, 0>;
+template <class T>
+using unrolled = in_place_pass<T, 8, 0>;
+template <class T>
+using unrolled_2_kb_ahead = in_place_pass<T, 8, 2048>;
+template <class T>
+using unrolled_4_kb_ahead = in_place_pass<T, 8, 4096>;
+
+constexpr std::array entries{
+    peers::entry<copy>("limit_memcpy", rope_memory_limit),
+    peers::entry<naive>("limit_rmw_inplace", rope_memory_limit),
+    peers::entry<unrolled>("limit_rmw_inplace_unrolled", rope_memory_limit),
+    peers::entry<unrolled_2_kb_ahead>("limit_rmw_inplace_unrolled_2k", rope_memory_limit),
+    peers::entry<unrolled_4_kb_ahead>("limit_rmw_inplace_unrolled_4k", rope_memory_limit),
+};
+
+}  // namespace
+
+extern "C" std::int32_t rope_peers(const rope_peer** first) {
+    *first = entries.data();
+    return static_cast<std::int32_t>(entries.size());
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Scalar filling of a table of cos and sin; serves stage angles.
+#pragma once
+
+#include "cordage/backend/tags.hpp"
+#include "cordage/core/index.hpp"
+#include "cordage/core/macros.hpp"
+
+namespace cordage::backend {
+
+/// m*cos and m*sin of the tokens [begin, end), counted over the rows, into tables [batch, tokens, pairs] of float or
+/// double.
+template <class Source, class Real>
+CORDAGE_ONE_BODY void fill_range(scalar, const Source& angles, Real* cos, Real* sin, index_t begin,
+                                 index_t end) noexcept {
+    const index_t pairs = angles.pairs(), tokens = angles.tokens();
+    for (index_t i = begin; i < end; ++i) {
+        for (index_t pair = 0; pair < pairs; ++pair) {
+            const auto value = angles.template at<Real>(i / tokens, i % tokens, pair);
+            cos[i * pairs + pair] = value.cos;
+            sin[i * pairs + pair] = value.sin;
+        }
+    }
+}
+
+}  // namespace cordage::backend

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Asks a doctest program for its cases and makes each one a test of ctest's, named prefix + case. Run after each link.
-execute_process(COMMAND "${program}" --list-test-cases --no-version OUTPUT_VARIABLE listing COMMAND_ERROR_IS_FATAL ANY)
-execute_process(COMMAND "${program}" --count --no-version OUTPUT_VARIABLE count COMMAND_ERROR_IS_FATAL ANY)
+# A program for another processor runs in the emulator, a command and its arguments.
+execute_process(COMMAND ${emulator} "${program}" --list-test-cases --no-version OUTPUT_VARIABLE listing COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${emulator} "${program}" --count --no-version OUTPUT_VARIABLE count COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCH "current filters: ([0-9]+)" count "${count}")
 set(cases "${CMAKE_MATCH_1}")
 
@@ -23,12 +24,16 @@ if(NOT cases EQUAL registered)
   message(FATAL_ERROR "${program}: ${cases} cases under ${registered} names; names must differ:\n${listing}")
 endif()
 
+set(command "")
+foreach(word IN LISTS emulator program)
+  string(APPEND command " [==[${word}]==]")
+endforeach()
 set(script "")
 foreach(name IN LISTS names)
   string(REPLACE "${open}" "[" name "${name}")
   string(REPLACE "${close}" "]" name "${name}")
   string(REPLACE "," "\\," filter "${name}")
-  string(APPEND script "add_test([==[${prefix}${name}]==] [==[${program}]==] [==[--test-case=${filter}]==])\n")
+  string(APPEND script "add_test([==[${prefix}${name}]==]${command} [==[--test-case=${filter}]==])\n")
   # doctest calls a filter that matches no case a success; here it is a failure.
   string(APPEND script
     "set_tests_properties([==[${prefix}${name}]==] PROPERTIES FAIL_REGULAR_EXPRESSION \"test cases: +0 \")\n")

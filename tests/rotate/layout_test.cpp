@@ -5,38 +5,12 @@
 #include <numeric>
 
 #include "cordage/rotate/forward.hpp"
-#include "rotate/naive_rotation.hpp"
+#include "rotate/dense.hpp"
 
 using namespace cordage;
 using namespace cordage_test;
 
 namespace {
-
-// Moves a dense [batch, tokens, heads, head_dim] tensor into a view and back.
-template <class T>
-void scatter(const std::vector<T>& dense, const heads_view<T>& to) {
-    const auto from = token_major(dense.data(), to.shape);
-    for (index_t b = 0; b < to.shape.batch; ++b) {
-        for (index_t t = 0; t < to.shape.tokens; ++t) {
-            for (index_t h = 0; h < to.shape.heads; ++h) {
-                std::copy_n(from.head(b, t, h), to.shape.head_dim, to.head(b, t, h));
-            }
-        }
-    }
-}
-template <class T>
-std::vector<T> gather(const heads_view<T>& from) {
-    std::vector<T> dense(static_cast<std::size_t>(count(from.shape)));
-    const auto to = token_major(dense.data(), from.shape);
-    for (index_t b = 0; b < from.shape.batch; ++b) {
-        for (index_t t = 0; t < from.shape.tokens; ++t) {
-            for (index_t h = 0; h < from.shape.heads; ++h) {
-                std::copy_n(from.head(b, t, h), from.shape.head_dim, to.head(b, t, h));
-            }
-        }
-    }
-    return dense;
-}
 
 const basis model(frequencies(20), 1.25);
 const std::vector<std::int32_t> positions{0, 17, 4095, 5, 6, 7};
@@ -141,14 +115,10 @@ TEST_CASE("rotate/layout: elements between and beyond the heads of a view are no
         std::vector<float> memory(1000, -7.0f);
         const heads_view<float> y{memory.data() + 11, shape, 400, 100, 30};
         std::vector<bool> is_inside(memory.size(), false);
-        for (index_t b = 0; b < 2; ++b) {
-            for (index_t t = 0; t < 3; ++t) {
-                for (index_t h = 0; h < 2; ++h) {
-                    for (index_t i = 0; i < 24; ++i)
-                        is_inside[static_cast<std::size_t>(y.head(b, t, h) + i - memory.data())] = true;
-                }
-            }
-        }
+        for_each_head(shape, [&](index_t b, index_t t, index_t h) {
+            for (index_t i = 0; i < 24; ++i)
+                is_inside[static_cast<std::size_t>(y.head(b, t, h) + i - memory.data())] = true;
+        });
         rotate_forward<Pairing, Backend>(exact_angles(model, rows), in_place(y));
         for (std::size_t i = 0; i < memory.size(); ++i) {
             if (!is_inside[i]) REQUIRE(memory[i] == -7.0f);

@@ -38,14 +38,27 @@ void for_each_kernel(const F& f) {
     });
 }
 
+/// Calls f with either pairing and the vectors that a call gets by default, and AVX2's where those are wider.
+template <class F>
+void for_each_vector_kernel([[maybe_unused]] const F& f) {
+#if defined(CORDAGE_HAS_SIMD)
+    const auto both_pairings = [&](auto backend) {
+        f(cordage::half_split{}, backend);
+        f(cordage::interleaved{}, backend);
+    };
+    both_pairings(cordage::backend::fastest{});
+#if XSIMD_WITH_AVX512F
+    both_pairings(cordage::backend::simd<xsimd::fma3<xsimd::avx2>>{});
+#endif
+#endif
+}
+
 /// for_each_kernel, and AVX2's kernels where the default is a wider vector.
 template <class F>
 void for_each_kernel_and_avx2(const F& f) {
-    for_each_kernel(f);
-#if defined(CORDAGE_HAS_SIMD) && XSIMD_WITH_AVX512F
-    f(cordage::half_split{}, cordage::backend::simd<xsimd::fma3<xsimd::avx2>>{});
-    f(cordage::interleaved{}, cordage::backend::simd<xsimd::fma3<xsimd::avx2>>{});
-#endif
+    f(cordage::half_split{}, cordage::backend::scalar{});
+    f(cordage::interleaved{}, cordage::backend::scalar{});
+    for_each_vector_kernel(f);
 }
 
 template <cordage::pairing Pairing>

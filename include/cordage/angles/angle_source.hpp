@@ -94,7 +94,7 @@ class exact_angles : public angle_detail::basis_and_positions<P> {
     using angle_detail::basis_and_positions<P>::basis_and_positions;
 
     template <class T>
-    cos_sin<T> at(index_t row, index_t token, index_t pair) const noexcept {
+    CORDAGE_ALWAYS_INLINE cos_sin<T> at(index_t row, index_t token, index_t pair) const noexcept {
         const turns rate = this->turns_per_position()[static_cast<std::size_t>(pair)];
         const auto exact = cos_sin_of_phase(phase_of(rate, this->position_id(row, token)));
         return angle_detail::scaled<T>(exact, this->attention_factor());
@@ -115,7 +115,7 @@ class float32_angles : public angle_detail::basis_and_positions<P> {
     }
 
     template <class T>
-    cos_sin<T> at(index_t row, index_t token, index_t pair) const noexcept {
+    CORDAGE_ALWAYS_INLINE cos_sin<T> at(index_t row, index_t token, index_t pair) const noexcept {
         const auto exact = cos_sin_of(static_cast<double>(angle(row, token, pair)));
         return angle_detail::scaled<T>(exact, this->attention_factor());
     }

@@ -32,7 +32,7 @@ class axis_angles {
     double attention_factor(index_t = 0) const noexcept { return basis_->attention_factor(); }
 
     template <class T>
-    cos_sin<T> at(index_t row, index_t token, index_t pair) const noexcept {
+    CORDAGE_ALWAYS_INLINE cos_sin<T> at(index_t row, index_t token, index_t pair) const noexcept {
         return angle_detail::scaled<T>(cos_sin_of_phase(phase(row, token, pair)), attention_factor());
     }
     /// The angle in units of 2^-64 turn.

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "cordage/basis/turns.hpp"
+#include "cordage/core/macros.hpp"
 
 namespace cordage {
 
@@ -17,7 +18,7 @@ struct cos_sin {
 
 /// cos and sin of phase * 2^-64 turn, within 2e-16. The nearest quarter turn is taken off in integers; what is left,
 /// |x| <= pi/4, goes through the Taylor series to x^17 and x^16, whose next terms are below 3e-18.
-inline cos_sin<double> cos_sin_of_phase(std::uint64_t phase) noexcept {
+CORDAGE_ALWAYS_INLINE cos_sin<double> cos_sin_of_phase(std::uint64_t phase) noexcept {
     constexpr double radians = 0x1.921fb54442d18p+2 * 0x1p-64;  // 2 pi / 2^64
     const std::uint64_t quarter = (phase + 0x2000'0000'0000'0000u) >> 62;
     const double x = static_cast<double>(static_cast<std::int64_t>(phase - (quarter << 62))) * radians;
@@ -40,6 +41,8 @@ inline cos_sin<double> cos_sin_of_phase(std::uint64_t phase) noexcept {
 }
 
 /// cos and sin of an angle in radians, any finite |angle| <= 2^62: reduced as exactly as a basis is.
-inline cos_sin<double> cos_sin_of(double angle) noexcept { return cos_sin_of_phase(turns_of(angle).fraction); }
+CORDAGE_ALWAYS_INLINE cos_sin<double> cos_sin_of(double angle) noexcept {
+    return cos_sin_of_phase(turns_of(angle).fraction);
+}
 
 }  // namespace cordage

@@ -30,8 +30,9 @@ class cos_sin_table {
           cos_(static_cast<std::size_t>(rows_ * tokens_ * pairs_)),
           sin_(cos_.size()) {
         for (index_t row = 0; row < rows_; ++row) attention_factors_.push_back(angles.attention_factor(row));
+        using backend::fill_range;
         for_each_range(how, rows_ * tokens_, 64, [&](index_t begin, index_t end) noexcept {
-            backend::fill_range(Backend{}, angles, cos_.data(), sin_.data(), begin, end);
+            fill_range(Backend{}, angles, cos_.data(), sin_.data(), begin, end);
         });
     }
 

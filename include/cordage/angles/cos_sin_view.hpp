@@ -25,7 +25,7 @@ struct cos_sin_view {
     }
 
     template <class To>
-    cos_sin<To> at(index_t row, index_t token, index_t pair) const noexcept {
+    CORDAGE_ALWAYS_INLINE cos_sin<To> at(index_t row, index_t token, index_t pair) const noexcept {
         const index_t i = ((rows == 1 ? 0 : row) * token_count + token) * pair_count + pair;
         return {static_cast<To>(cos_data[i]), static_cast<To>(sin_data[i])};
     }

@@ -46,7 +46,7 @@ class row_angles {
     double attention_factor(index_t row) const noexcept { return source(row).attention_factor(0); }
 
     template <class T>
-    cos_sin<T> at(index_t row, index_t token, index_t pair) const noexcept {
+    CORDAGE_ALWAYS_INLINE cos_sin<T> at(index_t row, index_t token, index_t pair) const noexcept {
         return source(row).template at<T>(0, token, pair);
     }
 

@@ -8,6 +8,7 @@
 
 #include "cordage/core/bits.hpp"
 #include "cordage/core/error.hpp"
+#include "cordage/core/macros.hpp"
 
 namespace cordage {
 
@@ -30,7 +31,7 @@ inline constexpr double largest_inv_freq = 0x1p62;
 /// 2 pi |position| 2^-65 rad (3.7e-10 at 2^31), and -ffast-math has nothing to reorder.
 ///
 /// @param theta  finite, |theta| <= largest_inv_freq (precondition; `basis` checks it)
-constexpr turns turns_of(double theta) noexcept {
+CORDAGE_ALWAYS_INLINE constexpr turns turns_of(double theta) noexcept {
     // 2^130 / (2 pi), rounded: 2/pi = 0.A2F9836E 4E441529 FC2757D1 F534DDC0 DB62...
     constexpr std::uint64_t inverse_high = 0xa2f9'836e'4e44'1529u, inverse_low = 0xfc27'57d1'f534'ddc1u;
     const binary64_parts parts = parts_of(theta);
@@ -59,16 +60,16 @@ static_assert(turns_of(1.0) == turns{0, 0x28be'60db'9391'054au});
 static_assert(turns_of(-1.0) == turns{-1, ~0x28be'60db'9391'054au + 1u});
 
 /// Phase of position * theta in units of 2^-64 turn: exact wrap-around of an integer product.
-constexpr std::uint64_t phase_of(turns rate, std::int64_t position) noexcept {
+CORDAGE_ALWAYS_INLINE constexpr std::uint64_t phase_of(turns rate, std::int64_t position) noexcept {
     return rate.fraction * static_cast<std::uint64_t>(position);
 }
-constexpr std::uint64_t phase_of(turns rate, std::int32_t position) noexcept {
+CORDAGE_ALWAYS_INLINE constexpr std::uint64_t phase_of(turns rate, std::int32_t position) noexcept {
     return phase_of(rate, static_cast<std::int64_t>(position));
 }
 
 /// Phase of a fractional position, |position| < 2^63: integer part as above, the rest as a 64-bit fraction of a
 /// position, whose whole turns count where theta >= 2 pi.
-inline std::uint64_t phase_of(turns rate, double position) noexcept {
+CORDAGE_ALWAYS_INLINE std::uint64_t phase_of(turns rate, double position) noexcept {
     const double magnitude = std::fabs(position);
     const auto steps = static_cast<std::uint64_t>(magnitude);
     const auto rest = static_cast<std::uint64_t>((magnitude - static_cast<double>(steps)) * 0x1p64);
@@ -76,7 +77,7 @@ inline std::uint64_t phase_of(turns rate, double position) noexcept {
         rate.fraction * steps + multiply_high(rest, rate.fraction) + rest * static_cast<std::uint64_t>(rate.whole);
     return position < 0.0 ? ~phase + 1u : phase;
 }
-inline std::uint64_t phase_of(turns rate, float position) noexcept {
+CORDAGE_ALWAYS_INLINE std::uint64_t phase_of(turns rate, float position) noexcept {
     return phase_of(rate, static_cast<double>(position));
 }
 

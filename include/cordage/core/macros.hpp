@@ -10,7 +10,8 @@
 #endif
 
 /// Asks the compiler to inline a kernel's building block whatever its size; the second one stands after a lambda's
-/// parameters.
+/// parameters. What has no Arch in its name and is called by kernels needs it too, or a unit built for one instruction
+/// set leaves a copy that the linker may give to all (docs/backends.md).
 #if defined(_MSC_VER)
 #define CORDAGE_ALWAYS_INLINE __forceinline
 #define CORDAGE_ALWAYS_INLINE_LAMBDA [[msvc::forceinline]]

@@ -111,6 +111,7 @@ requires(std::same_as<More, backward_operand<T>>&&...) void rotate_backward(cons
     std::vector<double> partial_inv_freq(grads.inv_freq.empty() ? 0 : static_cast<std::size_t>(chunks.count * pairs));
     std::vector<double> partial_factor(grads.attention_factor == nullptr ? 0 : static_cast<std::size_t>(chunks.count));
 
+    using backend::backward_range;
     for_each_range(how, chunks.count, 2, [&](index_t begin, index_t end) noexcept {
         for (index_t c = begin; c < end; ++c) {
             backend::angle_gradients mine;
@@ -118,7 +119,7 @@ requires(std::same_as<More, backward_operand<T>>&&...) void rotate_backward(cons
             if (!partial_factor.empty()) mine.attention_factor = partial_factor.data() + c;
             if (!grads.position_ids.empty()) mine.position = grads.position_ids.data();
             mine.axis_stride = tokens;
-            backend::backward_range<Pairing>(Backend{}, angles, operands, mine, chunks.begin(c), chunks.end(c));
+            backward_range<Pairing>(Backend{}, angles, operands, mine, chunks.begin(c), chunks.end(c));
         }
     });
 

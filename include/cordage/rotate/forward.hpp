@@ -19,8 +19,9 @@ template <class Pairing, class Backend, class Direction, class Executor, class S
 void rotate(const char* who, const Executor& how, const Source& angles, std::span<const operand<T>> operands) {
     check_all(who, angles, operands);
     const index_t tokens = operands[0].x.shape.batch * operands[0].x.shape.tokens;
+    using backend::rotate_range;  // or the one that stands beside a Backend of the caller's
     for_each_range(how, tokens, smallest_slice, [&](index_t begin, index_t end) noexcept {
-        backend::rotate_range<Pairing, Direction>(Backend{}, angles, operands, begin, end);
+        rotate_range<Pairing, Direction>(Backend{}, angles, operands, begin, end);
     });
 }
 

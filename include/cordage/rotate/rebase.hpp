@@ -126,18 +126,18 @@ requires(std::same_as<More, operand<T>>&&...) void rebase(const Executor& how, c
     exact_angles<P>(turn, where.position_ids);  // throws where they are no positions
     check_all("rebase", angles_of(0), std::span<const operand<T>>(all));
 
-    for_each_range(
-        how, std::ssize(where.block_table) * tokens, smallest_slice, [&](index_t begin, index_t end) noexcept {
-            for (index_t next; begin < end; begin = next) {
-                const index_t listed = begin / tokens;
-                next = std::min(end, (listed + 1) * tokens);
-                auto block = all;
-                for (auto& o : block) o = block_of(o, where.block_table[static_cast<std::size_t>(listed)]);
-                backend::rotate_range<Pairing, backend::forward>(Backend{}, angles_of(listed),
-                                                                 std::span<const operand<T>>(block),
-                                                                 begin - listed * tokens, next - listed * tokens);
-            }
-        });
+    using backend::rotate_range;
+    const auto slice = [&](index_t begin, index_t end) noexcept {
+        for (index_t next; begin < end; begin = next) {
+            const index_t listed = begin / tokens;
+            next = std::min(end, (listed + 1) * tokens);
+            auto block = all;
+            for (auto& o : block) o = block_of(o, where.block_table[static_cast<std::size_t>(listed)]);
+            rotate_range<Pairing, backend::forward>(Backend{}, angles_of(listed), std::span<const operand<T>>(block),
+                                                    begin - listed * tokens, next - listed * tokens);
+        }
+    };
+    for_each_range(how, std::ssize(where.block_table) * tokens, smallest_slice, slice);
 }
 template <pairing Pairing, class Backend = backend::fastest, position_type P, element T, class... More>
 requires(std::same_as<More, operand<T>>&&...) void rebase(const basis_change& change, const paged_positions<P>& where,

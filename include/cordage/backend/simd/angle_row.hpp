@@ -34,7 +34,7 @@ struct row_buffer {
 
 /// The phases of pairs [first, first + count) of one token, in units of 2^-32 turn: the upper halves of the exact ones
 /// (1.5e-9 rad). Plain loops, which a compiler makes vectors of.
-template <position_type P>
+template <class Arch, position_type P>
 void make_phases(const exact_angles<P>& angles, index_t row, index_t token, index_t first, index_t count,
                  std::uint32_t* phase) noexcept {
     const P position = angles.position_id(row, token);
@@ -54,7 +54,7 @@ void make_phases(const exact_angles<P>& angles, index_t row, index_t token, inde
     }
 }
 
-template <position_type P>
+template <class Arch, position_type P>
 void make_phases(const axis_angles<P>& angles, index_t row, index_t token, index_t first, index_t count,
                  std::uint32_t* phase) noexcept {
     if constexpr (std::is_integral_v<P>) {
@@ -74,16 +74,16 @@ void make_phases(const axis_angles<P>& angles, index_t row, index_t token, index
     }
 }
 
-template <class Source>
+template <class Arch, class Source>
 void make_phases(const row_angles<Source>& angles, index_t row, index_t token, index_t first, index_t count,
                  std::uint32_t* phase) noexcept {
-    make_phases(angles.source(row), 0, token, first, count, phase);
+    make_phases<Arch>(angles.source(row), 0, token, first, count, phase);
 }
 
 /// A source whose float cos and sin come from exact phases.
 template <class Source>
 concept has_phases = requires(const Source& s, index_t i, std::uint32_t* phase) {
-    backend::make_phases(s, i, i, i, i, phase);
+    backend::make_phases<void>(s, i, i, i, i, phase);
 };
 
 /// cos and sin of phases, times m, a whole number of vectors that `count` fits in.
@@ -108,7 +108,7 @@ angle_row<Real> make_angle_row(const Source& angles, index_t row, index_t token,
         const index_t offset = ((angles.rows == 1 ? 0 : row) * angles.token_count + token) * angles.pair_count + first;
         return {angles.cos_data + offset, angles.sin_data + offset};
     } else if constexpr (std::is_same_v<Real, float> && has_phases<Source> && has_fused_multiply_add<Arch>) {
-        make_phases(angles, row, token, first, count, buffer.phase);
+        make_phases<Arch>(angles, row, token, first, count, buffer.phase);
         cos_sin_of_phases<Arch>(buffer.phase, count, angles.attention_factor(row), buffer.cos, buffer.sin);
     } else {
         for (index_t i = 0; i < count; ++i) {

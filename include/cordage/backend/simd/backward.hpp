@@ -45,7 +45,7 @@ CORDAGE_ALWAYS_INLINE void backward_heads(const angle_row<compute_of<T>>& at,
 }
 
 /// The same for the pairs that fill no vector, one at a time.
-template <pairing Pairing, element T>
+template <class Arch, pairing Pairing, element T>
 void backward_heads_tail(const angle_row<compute_of<T>>& at, std::span<const backward_operand<T>> operands, index_t row,
                          index_t token, index_t first, index_t count, index_t pairs,
                          compute_of<T>* grad_angle) noexcept {
@@ -70,7 +70,7 @@ void backward_heads_tail(const angle_row<compute_of<T>>& at, std::span<const bac
 }
 
 /// grad_y . y over the first `lanes` turned lanes of every head of one token, before grad_x overwrites anything.
-template <element T>
+template <class Arch, element T>
 double dot_of_token(std::span<const backward_operand<T>> operands, index_t row, index_t token, index_t lanes) noexcept {
     using traits = element_traits<T>;
     double dot = 0.0;
@@ -100,7 +100,7 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, std::span
     double dot = 0.0;
     for (index_t i = begin; i < end; ++i) {
         const index_t row = i / tokens, token = i % tokens;
-        if (grads.attention_factor) dot += simd_detail::dot_of_token(operands, row, token, 2 * pairs);
+        if (grads.attention_factor) dot += simd_detail::dot_of_token<Arch>(operands, row, token, 2 * pairs);
         const double* inv_freq = angles.inv_freq(row).data();
         for (index_t first = 0; first < pairs; first += row_block) {
             const index_t count = std::min(row_block, pairs - first);
@@ -111,8 +111,9 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, std::span
                                                                    operands, row, token, first + skip, pairs, is_long,
                                                                    grad_angle + skip);
                 });
-            simd_detail::backward_heads_tail<Pairing>(angle_row<real>{at.cos + done, at.sin + done}, operands, row,
-                                                      token, first + done, count - done, pairs, grad_angle + done);
+            simd_detail::backward_heads_tail<Arch, Pairing>(angle_row<real>{at.cos + done, at.sin + done}, operands,
+                                                            row, token, first + done, count - done, pairs,
+                                                            grad_angle + done);
             for (index_t axis = 0; grads.inv_freq && axis < angles.axes(); ++axis) {
                 const double position = angles.position(row, token, axis);
                 for (index_t pair = 0; pair < count; ++pair) {
@@ -128,7 +129,7 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, std::span
             }
         }
         for (const backward_operand<T>& o : operands) {
-            simd_detail::copy_rest(o.grad_y, o.grad_x, row, token, o.first_lane, 2 * pairs);
+            simd_detail::copy_rest<Arch>(o.grad_y, o.grad_x, row, token, o.first_lane, 2 * pairs);
         }
     }
     if (grads.attention_factor && begin < end) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <xsimd/xsimd.hpp>
 
+#include "cordage/backend/simd/bits_as.hpp"
 #include "cordage/backend/simd/multiply_add.hpp"
 #include "cordage/core/macros.hpp"
 
@@ -30,7 +31,7 @@ CORDAGE_ALWAYS_INLINE cos_sin_batch<Arch> cos_sin_of_phase32(const xsimd::batch<
     using word = xsimd::batch<std::uint32_t, Arch>;
     const word t = phase + word(0x2000'0000u);
     const word quarter = t & word(0xc000'0000u);
-    const auto folded = xsimd::bitwise_cast<xsimd::batch<std::int32_t, Arch>>(phase - quarter);
+    const auto folded = bits_as<xsimd::batch<std::int32_t, Arch>>(phase - quarter);
     const real y = xsimd::to_float(folded) * real(0x1p-32f);
     const real w = y * y;
     const auto next = [&w](const real& inner, float coefficient) {  // one step of Horner's rule
@@ -40,7 +41,7 @@ CORDAGE_ALWAYS_INLINE cos_sin_batch<Arch> cos_sin_of_phase32(const xsimd::batch<
     const real s = multiply_add(y, real(0x1.921fb6p+2f), y * sin_tail);
     const real cos_tail = next(next(next(real(0x1.d9f7bcp+5f), -0x1.55c664p+6f), 0x1.03c1dep+6f), -0x1.3bd3ccp+4f);
     const real c = multiply_add(w, cos_tail, real(1.0f));
-    const auto bits = [](const real& x) { return xsimd::bitwise_cast<word>(x); };
+    const auto bits = [](const real& x) { return bits_as<word>(x); };
     word cos_bits, sin_bits;
 #if defined(__AVX512F__)
     if constexpr (std::is_base_of_v<xsimd::avx512f, Arch>) {
@@ -55,8 +56,7 @@ CORDAGE_ALWAYS_INLINE cos_sin_batch<Arch> cos_sin_of_phase32(const xsimd::batch<
         sin_bits = (bits(s) & ~odd) | (bits(c) & odd);
     }
     const word top(0x8000'0000u);
-    return {xsimd::bitwise_cast<real>(cos_bits ^ ((t + word(0x4000'0000u)) & top)),
-            xsimd::bitwise_cast<real>(sin_bits ^ (t & top))};
+    return {bits_as<real>(cos_bits ^ ((t + word(0x4000'0000u)) & top)), bits_as<real>(sin_bits ^ (t & top))};
 }
 
 }  // namespace cordage::backend

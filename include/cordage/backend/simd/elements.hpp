@@ -61,6 +61,10 @@ CORDAGE_ALWAYS_INLINE reals<Arch, T> load(const T* x) noexcept {
     } else if constexpr (elements_detail::is_sse4<Arch> && std::is_same_v<bits, float16>) {
         return _mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(x)));
 #endif
+#if XSIMD_WITH_NEON64
+    } else if constexpr (std::is_base_of_v<xsimd::neon64, Arch> && std::is_same_v<bits, float16>) {
+        return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(reinterpret_cast<const std::uint16_t*>(x))));
+#endif
     } else {
         alignas(64) compute_of<T> lanes[reals<Arch, T>::size];
         for (std::size_t i = 0; i < reals<Arch, T>::size; ++i) lanes[i] = element_traits<T>::load(x[i]);
@@ -83,6 +87,10 @@ CORDAGE_ALWAYS_INLINE void store(const reals<Arch, T>& v, T* y) noexcept {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(y), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
     } else if constexpr (elements_detail::is_sse4<Arch> && std::is_same_v<bits, float16>) {
         _mm_storel_epi64(reinterpret_cast<__m128i*>(y), _mm_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+#endif
+#if XSIMD_WITH_NEON64
+    } else if constexpr (std::is_base_of_v<xsimd::neon64, Arch> && std::is_same_v<bits, float16>) {
+        vst1_u16(reinterpret_cast<std::uint16_t*>(y), vreinterpret_u16_f16(vcvt_f16_f32(v)));
 #endif
     } else {
         alignas(64) compute_of<T> lanes[reals<Arch, T>::size];

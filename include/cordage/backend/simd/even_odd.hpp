@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <xsimd/xsimd.hpp>
 
+#include "cordage/backend/simd/bits_as.hpp"
 #include "cordage/backend/simd/elements.hpp"
 #include "cordage/core/macros.hpp"
 
@@ -23,8 +24,7 @@ requires is_bfloat16<T> CORDAGE_ALWAYS_INLINE even_odd<reals<Arch, T>> load_even
 noexcept {
     using word = xsimd::batch<std::uint32_t, Arch>;
     const word both = word::load_unaligned(reinterpret_cast<const std::uint32_t*>(x));
-    return {xsimd::bitwise_cast<reals<Arch, T>>(both << 16),
-            xsimd::bitwise_cast<reals<Arch, T>>(both & word(0xffff'0000u))};
+    return {bits_as<reals<Arch, T>>(both << 16), bits_as<reals<Arch, T>>(both & word(0xffff'0000u))};
 }
 
 /// The way back, rounded to nearest, ties to even. A NaN whose lower half is 0, as arithmetic on bfloat16 gives, stays
@@ -33,7 +33,7 @@ template <class Arch, element T>
 requires is_bfloat16<T> CORDAGE_ALWAYS_INLINE void store_even_odd(const even_odd<reals<Arch, T>>& v, T* y) noexcept {
     using word = xsimd::batch<std::uint32_t, Arch>;
     const auto rounded = [](const reals<Arch, T>& x) CORDAGE_ALWAYS_INLINE_LAMBDA {  // in the upper half
-        const word bits = xsimd::bitwise_cast<word>(x);
+        const word bits = bits_as<word>(x);
 #if defined(__AVX512F__)
         if constexpr (elements_detail::is_avx512<Arch>) {  // three operations, of which no more than one needs port 0
             const __mmask16 is_odd = _mm512_test_epi32_mask(bits, word(0x1'0000u));
@@ -69,6 +69,12 @@ CORDAGE_ALWAYS_INLINE even_odd<xsimd::batch<Real, Arch>> unzip(const Real* row) 
                 in_order(_mm256_shuffle_ps(low, high, 0b11'01'11'01))};
     } else
 #endif
+#if XSIMD_WITH_NEON64
+        if constexpr (std::is_same_v<Real, float>) {
+        const float32x4x2_t both = vld2q_f32(row);
+        return {both.val[0], both.val[1]};
+    } else
+#endif
     {
         alignas(64) Real even[size], odd[size];
         for (std::size_t i = 0; i < size; ++i) {
@@ -82,13 +88,20 @@ CORDAGE_ALWAYS_INLINE even_odd<xsimd::batch<Real, Arch>> unzip(const Real* row) 
 /// Writes 2n numbers of a row in their order.
 template <class Arch, class Real>
 CORDAGE_ALWAYS_INLINE void zip(const even_odd<xsimd::batch<Real, Arch>>& v, Real* row) noexcept {
-    constexpr std::size_t size = xsimd::batch<Real, Arch>::size;
-    alignas(64) Real even[size], odd[size];
-    v.even.store_aligned(even);
-    v.odd.store_aligned(odd);
-    for (std::size_t i = 0; i < size; ++i) {
-        row[2 * i] = even[i];
-        row[2 * i + 1] = odd[i];
+#if XSIMD_WITH_NEON64
+    if constexpr (std::is_same_v<Real, float>) {
+        vst2q_f32(row, {{v.even, v.odd}});
+    } else
+#endif
+    {
+        constexpr std::size_t size = xsimd::batch<Real, Arch>::size;
+        alignas(64) Real even[size], odd[size];
+        v.even.store_aligned(even);
+        v.odd.store_aligned(odd);
+        for (std::size_t i = 0; i < size; ++i) {
+            row[2 * i] = even[i];
+            row[2 * i + 1] = odd[i];
+        }
     }
 }
 

@@ -12,6 +12,7 @@
 
 namespace cordage::backend {
 
+// Functions that touch no vector take Arch too: compiled for this unit's instruction set, they must not serve another.
 namespace simd_detail {
 
 /// Turns pairs [first, first + Count * pairs_each) of every head of one token: Count vectors of cos and of sin are
@@ -42,7 +43,7 @@ CORDAGE_ALWAYS_INLINE void turn_heads(const angle_row<compute_of<T>>& at, cos_si
 }
 
 /// The pairs that fill no vector, one at a time.
-template <pairing Pairing, element T>
+template <class Arch, pairing Pairing, element T>
 void turn_heads_tail(const angle_row<compute_of<T>>& at, cos_sin<compute_of<T>> factor,
                      std::span<const operand<T>> operands, index_t row, index_t token, index_t first, index_t count,
                      index_t pairs) noexcept {
@@ -64,7 +65,7 @@ void turn_heads_tail(const angle_row<compute_of<T>>& at, cos_sin<compute_of<T>> 
 }
 
 /// The lanes of every head around the `turned` ones, where source and destination differ.
-template <element T>
+template <class Arch, element T>
 void copy_rest(const heads_view<const T>& x, const heads_view<T>& y, index_t row, index_t token, index_t first_lane,
                index_t turned) noexcept {
     const auto before = static_cast<std::size_t>(first_lane) * sizeof(T);
@@ -102,10 +103,11 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, std::span<c
                     simd_detail::turn_heads<A, Pairing, Count>(angle_row<real>{at.cos + skip, at.sin + skip}, factor,
                                                                operands, row, token, first + skip, pairs, is_long);
                 });
-            simd_detail::turn_heads_tail<Pairing>(angle_row<real>{at.cos + done, at.sin + done}, factor, operands, row,
-                                                  token, first + done, count - done, pairs);
+            simd_detail::turn_heads_tail<Arch, Pairing>(angle_row<real>{at.cos + done, at.sin + done}, factor, operands,
+                                                        row, token, first + done, count - done, pairs);
         }
-        for (const operand<T>& o : operands) simd_detail::copy_rest(o.x, o.y, row, token, o.first_lane, 2 * pairs);
+        for (const operand<T>& o : operands)
+            simd_detail::copy_rest<Arch>(o.x, o.y, row, token, o.first_lane, 2 * pairs);
     }
 }
 

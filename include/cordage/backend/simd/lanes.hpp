@@ -18,6 +18,13 @@ namespace cordage::backend {
 template <class Real, class Arch>
 CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> swap_neighbours(const xsimd::batch<Real, Arch>& x) noexcept {
     using word = xsimd::as_unsigned_integer_t<Real>;
+#if XSIMD_WITH_NEON64
+    if constexpr (std::is_same_v<Real, float>) {
+        return vrev64q_f32(x);
+    } else if constexpr (std::is_same_v<Real, double>) {
+        return vextq_f64(x, x, 1);
+    }
+#endif
     struct partner {
         static constexpr word get(word lane, word) { return lane ^ 1u; }
     };
@@ -37,6 +44,14 @@ CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> load_twice(const Real* row) noexc
         if constexpr (std::is_base_of_v<xsimd::avx2, Arch> && std::is_same_v<Real, float>) {
         const __m256i lanes = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
         return _mm256_permutevar8x32_ps(_mm256_castps128_ps256(_mm_loadu_ps(row)), lanes);
+    } else
+#endif
+#if XSIMD_WITH_NEON64
+        if constexpr (std::is_same_v<Real, float>) {
+        const float32x2_t both = vld1_f32(row);
+        return vcombine_f32(vdup_lane_f32(both, 0), vdup_lane_f32(both, 1));
+    } else if constexpr (std::is_same_v<Real, double>) {
+        return vld1q_dup_f64(row);
     } else
 #endif
     {

@@ -13,7 +13,8 @@ namespace cordage::backend {
 template <class Arch>
 inline constexpr bool has_fused_multiply_add =
     std::is_base_of_v<xsimd::avx512f, Arch> || std::is_base_of_v<xsimd::fma3<xsimd::avx2>, Arch> ||
-    std::is_base_of_v<xsimd::fma3<xsimd::avx>, Arch> || std::is_base_of_v<xsimd::fma3<xsimd::sse4_2>, Arch>;
+    std::is_base_of_v<xsimd::fma3<xsimd::avx>, Arch> || std::is_base_of_v<xsimd::fma3<xsimd::sse4_2>, Arch> ||
+    std::is_base_of_v<xsimd::neon64, Arch>;
 
 /// a b + c.
 template <class Real, class Arch>
@@ -55,6 +56,13 @@ CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> subtract_product(const xsimd::bat
         return _mm512_fnmadd_ps(a, b, c);
     } else if constexpr (std::is_base_of_v<xsimd::avx512f, Arch>) {
         return _mm512_fnmadd_pd(a, b, c);
+    } else
+#endif
+#if XSIMD_WITH_NEON64
+        if constexpr (std::is_same_v<Real, float>) {
+        return vfmsq_f32(c, a, b);
+    } else if constexpr (std::is_same_v<Real, double>) {
+        return vfmsq_f64(c, a, b);
     } else
 #endif
         return xsimd::fnma(a, b, c);

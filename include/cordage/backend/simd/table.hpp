@@ -21,7 +21,7 @@ CORDAGE_ONE_BODY void fill_range(simd<Arch>, const Source& angles, Real* cos, Re
             const index_t count = std::min(row_block, pairs - first);
             if constexpr (std::is_same_v<Real, float> && has_phases<Source> && has_fused_multiply_add<Arch>) {
                 if (count % width == 0) {
-                    make_phases(angles, i / tokens, i % tokens, first, count, buffer.phase);
+                    make_phases<Arch>(angles, i / tokens, i % tokens, first, count, buffer.phase);
                     cos_sin_of_phases<Arch>(buffer.phase, count, angles.attention_factor(i / tokens),
                                             cos + i * pairs + first, sin + i * pairs + first);
                     continue;

@@ -51,7 +51,7 @@ CORDAGE_ALWAYS_INLINE index_t in_vectors(index_t count, const Step& step, index_
 
 /// Whether `tokens` tokens are more than a second-level cache keeps, so that prefetching them pays.
 template <template <class> class Operand, element T>
-bool is_long_walk(std::span<const Operand<T>> operands, index_t tokens) noexcept {
+CORDAGE_ALWAYS_INLINE bool is_long_walk(std::span<const Operand<T>> operands, index_t tokens) noexcept {
     index_t lanes = 0;
     for (const Operand<T>& o : operands) lanes += o.shape().heads * o.shape().head_dim;
     return lanes * tokens * static_cast<index_t>(sizeof(T)) > (index_t{1} << 19);
@@ -63,7 +63,7 @@ template <element T>
 class ahead {
  public:
     /// @param stride  from head to head    @param lanes  of a head
-    ahead(bool wanted, index_t stride, index_t lanes) noexcept
+    CORDAGE_ALWAYS_INLINE ahead(bool wanted, index_t stride, index_t lanes) noexcept
         : bytes_(wanted ? lanes * size : 0),
           distance_((4096 + bytes_ - 1) / std::max<index_t>(bytes_, 1) * stride * size) {}
 

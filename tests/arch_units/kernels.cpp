@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Kernels of every kind, for the instruction set that this unit is compiled for. Nobody calls them: the test reads
+// which symbols they bring.
+#include "cordage/backend/simd/backward.hpp"
+#include "cordage/backend/simd/forward.hpp"
+#include "cordage/backend/simd/table.hpp"
+
+namespace {
+
+using namespace cordage;
+using best = backend::simd<xsimd::default_arch>;
+
+template <class Source, class T, class Pairing>
+struct kernels {
+    [[gnu::used]] static void turn(const Source& a, std::span<const operand<T>> o) noexcept {
+        backend::rotate_range<Pairing, backend::forward>(best{}, a, o, 0, a.tokens());
+        backend::rotate_range<Pairing, backend::inverse>(best{}, a, o, 0, a.tokens());
+    }
+    [[gnu::used]] static void fill(const Source& a, compute_of<T>* cos, compute_of<T>* sin) noexcept {
+        backend::fill_range(best{}, a, cos, sin, 0, a.tokens());
+    }
+    [[gnu::used]] static void turn_back([[maybe_unused]] const Source& a,
+                                        [[maybe_unused]] std::span<const backward_operand<T>> o,
+                                        [[maybe_unused]] const backend::angle_gradients& grads) noexcept {
+        if constexpr (differentiable_angle_source<Source>) {
+            backend::backward_range<Pairing>(best{}, a, o, grads, 0, a.tokens());
+        }
+    }
+};
+
+template struct kernels<exact_angles<std::int32_t>, float, half_split>;
+template struct kernels<exact_angles<std::int32_t>, float, interleaved>;
+template struct kernels<exact_angles<std::int32_t>, double, half_split>;
+template struct kernels<exact_angles<std::int32_t>, double, interleaved>;
+template struct kernels<exact_angles<std::int32_t>, float16, interleaved>;
+template struct kernels<exact_angles<std::int32_t>, bfloat16, half_split>;
+template struct kernels<exact_angles<std::int64_t>, bfloat16, interleaved>;
+template struct kernels<exact_angles<float>, float16, half_split>;
+template struct kernels<exact_angles<double>, float, half_split>;
+template struct kernels<float32_angles<std::int32_t>, float, interleaved>;
+template struct kernels<axis_angles<std::int32_t>, float, half_split>;
+template struct kernels<axis_angles<double>, bfloat16, half_split>;
+template struct kernels<row_angles<exact_angles<std::int32_t>>, float, interleaved>;
+template struct kernels<cos_sin_view<float>, float, half_split>;
+template struct kernels<cos_sin_view<float>, float16, interleaved>;
+template struct kernels<cos_sin_view<double>, float, half_split>;
+template struct kernels<cos_sin_view<double>, double, interleaved>;
+
+}  // namespace

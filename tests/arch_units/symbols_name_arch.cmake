@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+# Of functions that several units define (weak symbols), a linker keeps one for all. So in an object built for an
+# instruction set they must name it, and nothing of the object may run before main has looked at the processor.
+execute_process(COMMAND "${nm}" -P --defined-only "${object}" OUTPUT_VARIABLE listing COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[^\n]+" symbols "${listing}")
+
+set(kernels 0)
+set(shared "")
+foreach(symbol IN LISTS symbols)
+  if(symbol MATCHES "^(_GLOBAL__|__cxx_global)")
+    string(APPEND shared "  ${symbol} (runs before main)\n")
+  elseif(NOT symbol MATCHES " [VWuvw] " OR symbol MATCHES "^DW\\.ref\\.")  # DW.ref: an address, no code
+    continue()
+  elseif(symbol MATCHES "^[^ ]*${arch}")
+    math(EXPR kernels "${kernels} + 1")
+  else()
+    string(APPEND shared "  ${symbol}\n")
+  endif()
+endforeach()
+
+if(shared)
+  message(FATAL_ERROR "${object} defines for all units, compiled for ${arch} (docs/backends.md):\n${shared}")
+endif()
+if(kernels LESS 20)
+  message(FATAL_ERROR "${object} has ${kernels} kernels that name ${arch}, and should have all of kernels.cpp")
+endif()
+message(STATUS "${kernels} functions, all of them named after ${arch}")

@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 #include <xsimd/xsimd.hpp>
@@ -91,17 +91,24 @@ class rounds {
     bool want_more() { return count_++ < 7 || seconds_since(start_) < 0.5; }
 
     void add(const std::string& name, double seconds) { all_[name].push_back(seconds); }
-    double median(const std::string& name) const { return quantile(name, 0.5); }
-    /// Half of the rounds differ by less than this share of the median.
-    double spread(const std::string& name) const {
-        return (quantile(name, 0.75) - quantile(name, 0.25)) / quantile(name, 0.5);
+    double median(const std::string& name) const { return quantile(all_.at(name), 0.5); }
+    /// The median over the rounds of one time over another of the same round.
+    double ratio(const std::string& name, const std::string& to) const { return quantile(ratios(name, to), 0.5); }
+    /// Half of the rounds have a ratio that lies within this, as a share of the median.
+    double spread(const std::string& name, const std::string& to) const {
+        const auto all = ratios(name, to);
+        return (quantile(all, 0.75) - quantile(all, 0.25)) / quantile(all, 0.5);
     }
 
  private:
-    double quantile(const std::string& name, double share) const {
-        std::vector<double> sorted = all_.at(name);
-        std::ranges::sort(sorted);
-        return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
+    std::vector<double> ratios(const std::string& name, const std::string& to) const {
+        std::vector<double> all = all_.at(name);
+        std::ranges::transform(all, all_.at(to), all.begin(), std::divides<>{});
+        return all;
+    }
+    static double quantile(std::vector<double> values, double share) {
+        std::ranges::sort(values);
+        return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
     }
     std::map<std::string, std::vector<double>> all_;
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
@@ -143,14 +150,14 @@ double run_beside_bounds(benchmark::State& state, std::byte* x, std::byte* y, st
     }
     const double kernel_seconds = times.median("kernel");
     for (auto _ : state) state.SetIterationTime(kernel_seconds);
-    const double tight = std::min({times.median("ahead 0"), times.median("ahead 2"), times.median("ahead 4")});
+    const auto tight = std::ranges::min(std::array{"ahead 0", "ahead 2", "ahead 4"}, {},
+                                        [&](const char* name) { return times.median(name); });
     constexpr double streams = Traffic == traffic::two_to_one ? 3.0 : 2.0;
     state.counters["bytes/s"] = streams * static_cast<double>(bytes) / kernel_seconds;
-    state.counters["of_bound"] = times.median("naive") / kernel_seconds;
-    state.counters["of_tight_bound"] = tight / kernel_seconds;
-    if constexpr (Traffic == traffic::out_of_place)
-        state.counters["of_memcpy"] = times.median("memcpy") / kernel_seconds;
-    state.counters["spread"] = times.spread("kernel");
+    state.counters["of_bound"] = times.ratio("naive", "kernel");
+    state.counters["of_tight_bound"] = times.ratio(tight, "kernel");
+    if constexpr (Traffic == traffic::out_of_place) state.counters["of_memcpy"] = times.ratio("memcpy", "kernel");
+    state.counters["spread"] = times.spread(tight, "kernel");
     return kernel_seconds;
 }
 

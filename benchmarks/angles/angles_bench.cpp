@@ -50,8 +50,8 @@ void table(benchmark::State& state, index_t tokens) {
     }
     for (auto _ : state) state.SetIterationTime(times.median("table"));
     state.counters["ns_per_pair"] = 1e9 * times.median("table") / static_cast<double>(count);
-    state.counters["of_fill"] = times.median("fill") / times.median("table");
-    state.counters["spread"] = times.spread("table");
+    state.counters["of_fill"] = times.ratio("fill", "table");
+    state.counters["spread"] = times.spread("fill", "table");
     state.counters["error"] = worst_error(angles, cos, sin);
 }
 

@@ -32,6 +32,16 @@ struct row_buffer {
     alignas(64) Real sin[row_block];
 };
 
+/// Whether a source's float cos and sin come from exact phases.
+template <class Source>
+inline constexpr bool has_phases = false;
+template <position_type P>
+inline constexpr bool has_phases<exact_angles<P>> = true;
+template <position_type P>
+inline constexpr bool has_phases<axis_angles<P>> = true;
+template <class Source>
+inline constexpr bool has_phases<row_angles<Source>> = has_phases<Source>;
+
 /// The phases of pairs [first, first + count) of one token, in units of 2^-32 turn: the upper halves of the exact ones
 /// (1.5e-9 rad). Plain loops, which a compiler makes vectors of.
 template <class Arch, position_type P>
@@ -60,12 +70,12 @@ void make_phases(const axis_angles<P>& angles, index_t row, index_t token, index
     if constexpr (std::is_integral_v<P>) {
         const std::uint64_t* fraction = angles.fractions_of_turn().data() + first;
         const std::uint8_t* axis_of_pair = angles.axis_of_pair().data() + first;
-        for (index_t axis = 0; axis < angles.axes(); ++axis) {  // they are few, and this makes vectors
-            const std::int64_t position = angles.position_id(row, token, axis);
-            for (index_t i = 0; i < count; ++i) {
-                if (axis_of_pair[i] != axis) continue;
-                phase[i] = static_cast<std::uint32_t>((fraction[i] * static_cast<std::uint64_t>(position)) >> 32);
-            }
+        std::uint64_t steps[256];  // of every axis that a byte can name
+        for (index_t axis = 0; axis < angles.axes(); ++axis) {
+            steps[axis] = static_cast<std::uint64_t>(std::int64_t{angles.position_id(row, token, axis)});
+        }
+        for (index_t i = 0; i < count; ++i) {
+            phase[i] = static_cast<std::uint32_t>((fraction[i] * steps[axis_of_pair[i]]) >> 32);
         }
     } else {
         for (index_t i = 0; i < count; ++i) {
@@ -79,12 +89,6 @@ void make_phases(const row_angles<Source>& angles, index_t row, index_t token, i
                  std::uint32_t* phase) noexcept {
     make_phases<Arch>(angles.source(row), 0, token, first, count, phase);
 }
-
-/// A source whose float cos and sin come from exact phases.
-template <class Source>
-concept has_phases = requires(const Source& s, index_t i, std::uint32_t* phase) {
-    backend::make_phases<void>(s, i, i, i, i, phase);
-};
 
 /// cos and sin of phases, times m, a whole number of vectors that `count` fits in.
 template <class Arch>

@@ -114,12 +114,9 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, std::span
             simd_detail::backward_heads_tail<Arch, Pairing>(angle_row<real>{at.cos + done, at.sin + done}, operands,
                                                             row, token, first + done, count - done, pairs,
                                                             grad_angle + done);
-            for (index_t axis = 0; grads.inv_freq && axis < angles.axes(); ++axis) {
-                const double position = angles.position(row, token, axis);
-                for (index_t pair = 0; pair < count; ++pair) {
-                    if (angles.axis(first + pair) != axis) continue;
-                    grads.inv_freq[first + pair] += position * static_cast<double>(grad_angle[pair]);
-                }
+            for (index_t pair = 0; grads.inv_freq && pair < count; ++pair) {
+                const double position = angles.position(row, token, angles.axis(first + pair));
+                grads.inv_freq[first + pair] += position * static_cast<double>(grad_angle[pair]);
             }
             if (grads.position) {
                 for (index_t pair = 0; pair < count; ++pair) {

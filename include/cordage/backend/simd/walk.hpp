@@ -49,12 +49,12 @@ CORDAGE_ALWAYS_INLINE index_t in_vectors(index_t count, const Step& step, index_
     return done;
 }
 
-/// Whether `tokens` tokens are more than a second-level cache keeps, so that prefetching them pays.
+/// Whether `tokens` tokens are more than a first-level cache keeps, so that prefetching them costs nothing.
 template <template <class> class Operand, element T>
 CORDAGE_ALWAYS_INLINE bool is_long_walk(std::span<const Operand<T>> operands, index_t tokens) noexcept {
     index_t lanes = 0;
     for (const Operand<T>& o : operands) lanes += o.shape().heads * o.shape().head_dim;
-    return lanes * tokens * static_cast<index_t>(sizeof(T)) > (index_t{1} << 19);
+    return lanes * tokens * static_cast<index_t>(sizeof(T)) > (index_t{1} << 16);
 }
 
 /// Prefetches what a walk over heads will read 4 KB later. Past the last head of a token of [tokens, heads, head_dim]
@@ -64,8 +64,7 @@ class ahead {
  public:
     /// @param stride  from head to head    @param lanes  of a head
     CORDAGE_ALWAYS_INLINE ahead(bool wanted, index_t stride, index_t lanes) noexcept
-        : bytes_(wanted ? lanes * size : 0),
-          distance_((4096 + bytes_ - 1) / std::max<index_t>(bytes_, 1) * stride * size) {}
+        : bytes_(wanted ? lanes * size : 0), distance_(wanted ? (4096 + bytes_ - 1) / bytes_ * stride * size : 0) {}
 
     CORDAGE_ALWAYS_INLINE void prefetch(const T* head) const noexcept {
         for (index_t line = 0; line < bytes_; line += 64) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "cordage/clex/paper_field.hpp"
 #include "cordage/clex/weights.hpp"
 #include "cordage/ode/adjoint.hpp"
+#include "cordage/ode/continuous_adjoint.hpp"
 #include "cordage/ode/solve_adaptive.hpp"
 #include "cordage/ode/solve_fixed.hpp"
 #include "cordage/scaling/ntk_aware.hpp"
@@ -30,6 +32,9 @@ struct clex_options {
     index_t max_steps = 10'000;                     ///< of the adaptive solver
     index_t fixed_steps = 0;                        ///< if > 0: so many equal steps instead
     double step_size = 0.0;                         ///< if > 0: steps of this size instead, the last one shortened
+    /// If given: gradients of the exact flow, by a solve backwards to this tolerance; else those of the numbers
+    /// computed.
+    std::optional<cordage::tolerance> continuous_adjoint = {};
 };
 
 /// The gradient of a loss to log inv_freq(t), or, which is the same, to log alpha(t).
@@ -62,7 +67,8 @@ struct clex_gradient {
 /// Time is `paper_time` or `log_time` (which field), Activation `silu` or `tanh_activation`, Tableau any rule; one
 /// without error weights needs clex_options::fixed_steps or step_size (of the solver's variable: t, or ln t in log
 /// time). The authors' released layer, which is none of these, is clex_released (released.hpp).
-/// Precision: Scalar; the gradient is that of the computed numbers (ode/adjoint.hpp).
+/// Precision: Scalar; the gradient is that of the computed numbers (ode/adjoint.hpp) unless
+/// clex_options::continuous_adjoint asks for the flow's (ode/continuous_adjoint.hpp).
 template <prior_policy Prior = ntk_aware, class Time = paper_time, activation Activation = silu,
           butcher_tableau Tableau = tsit5, class Scalar = double>
 class clex {
@@ -133,8 +139,8 @@ class clex {
         check("clex::log_alpha_vjp", config, t);
         const clex_seed seed{t, grad_log_alpha};
         const gradient_parts parts = pull_back({&seed, 1});
-        std::transform(grad_parameters.begin(), grad_parameters.end(), parts.parameters.begin(), grad_parameters.begin(),
-                       std::plus<>{});
+        std::transform(grad_parameters.begin(), grad_parameters.end(), parts.parameters.begin(),
+                       grad_parameters.begin(), std::plus<>{});
     }
 
     /// The gradient to everything, for any number of seeds in one reverse sweep. Throws as log_alpha.
@@ -162,7 +168,11 @@ class clex {
         field_type field = solution_->field;
         std::vector<double> z1(path().size()), times(seeds.size());
         std::vector<double> flat(static_cast<std::size_t>(field.parameter_count()));
-        const double end = discrete_adjoint(path(), field, placed, {z1, flat, times});
+        const gradient_sums<double> sums{z1, flat, times};
+        const auto& backward = options().continuous_adjoint;
+        const double end = backward ? continuous_adjoint(path(), field, placed, sums,
+                                                         {.tolerance = *backward, .max_steps = options().max_steps})
+                                    : discrete_adjoint(path(), field, placed, sums);
         return {coordinates().parameter_gradient(flat, weights().hidden, weights().pairs),
                 coordinates().gradient_of_z(z1), std::move(times), end};
     }
@@ -184,6 +194,7 @@ class clex {
         if (!is_finite(options.t_max) || !(options.t_max >= 1.0)) {
             throw value_error(message("clex: t_max ", options.t_max, " must be finite and >= 1"));
         }
+        if (options.continuous_adjoint) cordage::validate("clex: continuous_adjoint", *options.continuous_adjoint);
         if (options.fixed_steps < 0) {
             throw value_error(message("clex: fixed_steps ", options.fixed_steps, " must be >= 0"));
         }
@@ -209,8 +220,7 @@ class clex {
             throw error(message("clex: the solve to t_max ", options.t_max, " must end in success, not in ",
                                 name_of(path.status()), " after ", path.statistics().accepted, " steps"));
         }
-        return {config, std::move(weights),     options,        prior, std::move(coordinates),
-                std::move(field), std::move(path)};
+        return {config, std::move(weights), options, prior, std::move(coordinates), std::move(field), std::move(path)};
     }
 
     static constexpr bool field_has_coordinates =

@@ -18,10 +18,10 @@ namespace cordage {
 ///
 ///   dz/dt = W_down sigma(W_up x) + ...    is    dy/dt = (T W_down) sigma((W_up T^-1) T x) + ...
 ///
-/// and the rows of W_up T^-1 that belong to T's are unit vectors, which cost nothing: with hidden = 2 pairs an evaluation
-/// reads a quarter less. A Runge-Kutta rule with given steps computes the same in either coordinates, but for rounding.
-/// Making T costs as much as some hundred evaluations. Its rows are the pivots of a complete LU decomposition, down to
-/// 1/64 of the first, so that it is well conditioned.
+/// and the rows of W_up T^-1 that belong to T's are unit vectors, which cost nothing: with hidden = 2 pairs an
+/// evaluation reads a quarter less. A Runge-Kutta rule with given steps computes the same in either coordinates, but
+/// for rounding. Making T costs as much as some hundred evaluations. Its rows are the pivots of a complete LU
+/// decomposition, down to 1/64 of the first, so that it is well conditioned.
 class clex_coordinates {
  public:
     using vector = std::vector<double>;
@@ -76,12 +76,12 @@ class clex_coordinates {
         std::transform(z.begin(), z.end(), origin_.begin(), z.begin(), std::plus<>{});
         return z;
     }
-    vector along(std::span<const double> dy) const { return times(from_, dy); }                ///< T^-1 dy
-    vector direction(std::span<const double> dz) const { return times(to_, dz); }              ///< T dz
-    vector gradient(std::span<const double> grad_z) const {                                    ///< T^-T grad_z
+    vector along(std::span<const double> dy) const { return times(from_, dy); }    ///< T^-1 dy
+    vector direction(std::span<const double> dz) const { return times(to_, dz); }  ///< T dz
+    vector gradient(std::span<const double> grad_z) const {                        ///< T^-T grad_z
         return times(from_.transpose(), grad_z);
     }
-    vector gradient_of_z(std::span<const double> grad_y) const {                               ///< T^T grad_y
+    vector gradient_of_z(std::span<const double> grad_y) const {  ///< T^T grad_y
         return times(to_.transpose(), grad_y);
     }
 
@@ -102,10 +102,10 @@ class clex_coordinates {
         return out;
     }
 
-    vector origin_;                                         // [pairs]
-    Eigen::PermutationMatrix<Eigen::Dynamic> order_;        // of the hidden units
-    matrix to_, from_;                                      // T, T^-1 [pairs, pairs]; empty if T is the identity
-    matrix up_;                                             // W_up T^-1 in that order [hidden, pairs]
+    vector origin_;                                   // [pairs]
+    Eigen::PermutationMatrix<Eigen::Dynamic> order_;  // of the hidden units
+    matrix to_, from_;                                // T, T^-1 [pairs, pairs]; empty if T is the identity
+    matrix up_;                                       // W_up T^-1 in that order [hidden, pairs]
     index_t unit_rows_ = 0;
 };
 

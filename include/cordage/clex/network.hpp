@@ -99,13 +99,13 @@ class clex_network {
         for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<Scalar>(from[i]);
     }
 
-    matrix up_;                                              // [hidden, pairs]
-    clex_detail::panel_pair<Scalar> forward_, backward_;     // up and down; their transposes
-    hidden_array<Scalar> output_;                            // [panel rows]
-    matrix inputs_, grad_outputs_, grad_sums_;               // recorded: [pairs, count] twice, [hidden, count]
-    hidden_array<Scalar> sums_, outputs_, slopes_;           // recorded: [hidden, count]
+    matrix up_;                                           // [hidden, pairs]
+    clex_detail::panel_pair<Scalar> forward_, backward_;  // up and down; their transposes
+    hidden_array<Scalar> output_;                         // [panel rows]
+    matrix inputs_, grad_outputs_, grad_sums_;            // recorded: [pairs, count] twice, [hidden, count]
+    hidden_array<Scalar> sums_, outputs_, slopes_;        // recorded: [hidden, count]
     index_t unit_rows_;
-    matrix grad_weights_;                                    // workspace [pairs, hidden] or [hidden, pairs]
+    matrix grad_weights_;  // workspace [pairs, hidden] or [hidden, pairs]
 };
 
 }  // namespace cordage

@@ -55,8 +55,7 @@ class paper_field {
         const double t{times_[static_cast<std::size_t>(i)]};
         Scalar grad_t = 0;
         for (std::size_t k = 0; k < grad_dz.size(); ++k) {
-            grad_t +=
-                grad_dz[k] * static_cast<Scalar>(prior_.log_alpha_curvature(config_, static_cast<index_t>(k), t));
+            grad_t += grad_dz[k] * static_cast<Scalar>(prior_.log_alpha_curvature(config_, static_cast<index_t>(k), t));
         }
         return grad_t;
     }

@@ -28,9 +28,9 @@ namespace cordage {
 /// n is the NTK-aware basis at factor a, with base 10000 whatever the model's theta_base. The paper (eq. 12-14) has
 /// neither n nor the 2 in a: weights trained on the one ODE mean nothing on the other.
 ///
-/// All that depends on t has the direction of one vector, so that the ODE is as simple in other coordinates y = T (z - o)
-/// (coordinates.hpp); then states and parameters are those of y. Network is the arithmetic of the network; states and
-/// times are of type Scalar.
+/// All that depends on t has the direction of one vector, so that the ODE is as simple in other coordinates y = T (z -
+/// o) (coordinates.hpp); then states and parameters are those of y. Network is the arithmetic of the network; states
+/// and times are of type Scalar.
 template <class Scalar, activation Activation = tanh_activation, class Network = Scalar>
 class released_field {
  public:
@@ -40,7 +40,8 @@ class released_field {
 
     /// The same ODE of y.
     released_field(const rope_config& config, const clex_weights& weights, const clex_coordinates& coordinates)
-        : network_(coordinates.weights(weights), coordinates.unit_rows()), seen_(static_cast<std::size_t>(config.pairs())) {
+        : network_(coordinates.weights(weights), coordinates.unit_rows()),
+          seen_(static_cast<std::size_t>(config.pairs())) {
         rope_config base_10000 = config;
         base_10000.theta_base = 10000.0;
         std::vector<double> exponents, log_theta;
@@ -81,7 +82,8 @@ class released_field {
         network_.pull_back(i, grad_dz, std::span<Scalar>(seen_));
         const double scale = 2.0 / factor(times_[static_cast<std::size_t>(i)]);
         add_scaled<Scalar>(1, seen_, grad_z);
-        // t moves what the network sees by xi = -exponent scale, and xi itself by 2 exponent scale / a = exponent scale^2.
+        // t moves what the network sees by xi = -exponent scale, and xi itself by 2 exponent scale / a = exponent
+        // scale^2.
         const std::span<const double> exponents(exponents_);
         return static_cast<Scalar>(scale * (scale * dot(exponents, grad_dz.data()) - dot(exponents, seen_.data())));
     }

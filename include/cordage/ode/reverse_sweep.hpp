@@ -124,7 +124,8 @@ class reverse_sweep {
         const auto weights = dense_weights<Tableau>(seed.place.fraction);
         unroll<form::slopes>([&](auto i) { add_scaled<Scalar>(h * weights[i], seed.grad_z, grad_slopes_[i]); });
         add_scaled<Scalar>(1, seed.grad_z, grad_before_);
-        grad_stretch_ += h * weights[form::last] * dot<Scalar>(seed.grad_z, k[form::last]);  // step_back sees to the others
+        grad_stretch_ +=
+            h * weights[form::last] * dot<Scalar>(seed.grad_z, k[form::last]);  // step_back sees to the others
     }
 
     /// The transpose of k = f(t, z) at a recorded state, into grad_z_.

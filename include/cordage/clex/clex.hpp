@@ -138,15 +138,18 @@ class clex {
                        std::span<double> grad_parameters) const {
         check("clex::log_alpha_vjp", config, t);
         const clex_seed seed{t, grad_log_alpha};
-        const gradient_parts parts = pull_back({&seed, 1});
+        const gradient_parts parts = pull_back("clex::log_alpha_vjp", {&seed, 1});
+        if (grad_parameters.size() != parts.parameters.size()) {
+            throw shape_error(message("clex::log_alpha_vjp: grad_parameters size ", grad_parameters.size(), " must be ",
+                                      parts.parameters.size()));
+        }
         std::transform(grad_parameters.begin(), grad_parameters.end(), parts.parameters.begin(),
                        grad_parameters.begin(), std::plus<>{});
     }
 
     /// The gradient to everything, for any number of seeds in one reverse sweep. Throws as log_alpha.
     clex_gradient gradient(std::span<const clex_seed> seeds) const {
-        for (const auto& seed : seeds) check("clex::gradient", config(), seed.t);
-        gradient_parts parts = pull_back(seeds);
+        gradient_parts parts = pull_back("clex::gradient", seeds);
         clex_weights shaped = with_flat_parameters(weights(), parts.parameters);
         clex_gradient out{std::move(shaped.up), std::move(shaped.down), std::move(parts.z1), std::move(parts.times),
                           parts.end * Time::rate(options().t_max)};
@@ -160,7 +163,14 @@ class clex {
         double end;
     };
 
-    gradient_parts pull_back(std::span<const clex_seed> seeds) const {
+    gradient_parts pull_back(const char* who, std::span<const clex_seed> seeds) const {
+        for (const auto& seed : seeds) {
+            check(who, config(), seed.t);
+            if (seed.grad_log_inv_freq.size() != path().size()) {
+                throw shape_error(
+                    message(who, ": gradient size ", seed.grad_log_inv_freq.size(), " must be ", path().size()));
+            }
+        }
         std::vector<std::vector<double>> grads;
         std::vector<gradient_seed<double>> placed;
         for (const auto& seed : seeds) grads.push_back(coordinates().gradient(seed.grad_log_inv_freq));

@@ -43,6 +43,38 @@ void product(const Scalar* m, const Scalar* x, std::size_t columns, Scalar* y) n
     unroll<packets>([&](auto p) { pstore(y + p * lanes, padd(even[p], odd[p])); });
 }
 
+/// sums [b_size, a_size] += sum_n b[n] a[n]^T for a [count, a_size] and b [count, b_size], both sizes multiples of a
+/// panel's rows. So many n at a time as leave a and b in the nearest cache.
+template <class Scalar>
+void add_outer_products(const Scalar* a, std::size_t a_size, const Scalar* b, std::size_t b_size, std::size_t count,
+                        Scalar* sums) noexcept {
+    using namespace Eigen::internal;
+    using packet = typename panel<Scalar>::packet;
+    constexpr std::size_t lanes = panel<Scalar>::lanes, wide = 2, high = 4, at_once = 64;
+    for (std::size_t begin = 0; begin < count; begin += at_once) {
+        const std::size_t end = std::min(begin + at_once, count);
+        for (std::size_t j = 0; j < b_size; j += high) {
+            for (std::size_t i = 0; i < a_size; i += wide * lanes) {
+                packet sum[high][wide];
+                Scalar* const to = sums + j * a_size + i;
+                unroll<high>([&](auto r) {
+                    unroll<wide>([&](auto p) { sum[r][p] = pload<packet>(to + r * a_size + p * lanes); });
+                });
+                for (std::size_t n = begin; n < end; ++n) {
+                    packet row[wide];
+                    unroll<wide>([&](auto p) { row[p] = pload<packet>(a + n * a_size + i + p * lanes); });
+                    unroll<high>([&](auto r) {
+                        const packet factor = pset1<packet>(b[n * b_size + j + r]);
+                        unroll<wide>([&](auto p) { sum[r][p] = pmadd(row[p], factor, sum[r][p]); });
+                    });
+                }
+                unroll<high>(
+                    [&](auto r) { unroll<wide>([&](auto p) { pstore(to + r * a_size + p * lanes, sum[r][p]); }); });
+            }
+        }
+    }
+}
+
 /// y = second * f(first * x) with first [hidden, ends], second [ends, hidden] and f of whole panels of hidden rows.
 ///
 ///   memory:  [ first of panel 0 | second of panel 0 | first of panel 1 | second of panel 1 | ... ]
@@ -64,7 +96,6 @@ class panel_pair {
           panels_(padded(static_cast<std::size_t>(first.rows()), rows) / rows),
           first_units_(static_cast<std::size_t>(first_units) / rows),
           second_units_(static_cast<std::size_t>(second_units) / rows),
-          in_(column::Zero(size(ends_padded_))),
           hidden_(column::Zero(size(rows))),
           sums_(column::Zero(size(panels_ * ends_padded_))) {
         memory_.resize(size(panels_ * (padded(ends_, 2) + ends_padded_) * rows));
@@ -77,22 +108,18 @@ class panel_pair {
         }
     }
 
-    /// Where x is written before a call [ends]; the rest stays zero.
-    Scalar* in() noexcept { return in_.data(); }
+    std::size_t ends() const noexcept { return ends_; }
+    std::size_t ends_padded() const noexcept { return ends_padded_; }
+    std::size_t hidden_padded() const noexcept { return panels_ * rows; }
 
-    /// The product, valid until the next call [ends]. between(first_row, column [panel rows]) is called once a panel.
+    /// second * f(first * x), valid until the next call [ends]; x [ends_padded] with zeros at its end.
+    /// between(first_row, column [panel rows]) is f, called once a panel.
     template <class Between>
-    const Scalar* operator()(Between&& between) {
+    const Scalar* operator()(const Scalar* x, Between&& between) {
         descending_ = !descending_;
         for (std::size_t turn = 0; turn < panels_; ++turn) {
             const std::size_t p = descending_ ? panels_ - 1 - turn : turn;
-            const Scalar* m = memory_.data() + starts_[p];
-            if (p < first_units_) {
-                std::copy_n(in_.data() + p * rows, rows, hidden_.data());
-            } else {
-                product(m, in_.data(), padded(ends_, 2), hidden_.data());
-                m += padded(ends_, 2) * rows;
-            }
+            const Scalar* m = multiply_first(p, x, hidden_.data());
             between(p * rows, hidden_);
             Scalar* const sums = sums_.data() + p * ends_padded_;
             if (p < second_units_) {
@@ -109,7 +136,27 @@ class panel_pair {
         return sums_.data();
     }
 
+    /// first * x for many x [count, ends_padded] into out [count, hidden_padded], one panel after the other.
+    void first_products(const Scalar* x, std::size_t count, Scalar* out) const {
+        for (std::size_t p = 0; p < panels_; ++p) {
+            for (std::size_t n = 0; n < count; ++n) {
+                multiply_first(p, x + n * ends_padded_, out + n * hidden_padded() + p * rows);
+            }
+        }
+    }
+
  private:
+    /// One panel of first * x; returns where the panel of `second` begins.
+    const Scalar* multiply_first(std::size_t p, const Scalar* x, Scalar* out) const {
+        const Scalar* const m = memory_.data() + starts_[p];
+        if (p < first_units_) {
+            std::copy_n(x + p * rows, rows, out);
+            return m;
+        }
+        product(m, x, padded(ends_, 2), out);
+        return m + padded(ends_, 2) * rows;
+    }
+
     static Eigen::Index size(std::size_t count) { return static_cast<Eigen::Index>(count); }
 
     /// One panel from a corner of a matrix, with zeros for what lies outside. Returns the place after it.
@@ -126,7 +173,7 @@ class panel_pair {
     std::size_t ends_, ends_padded_, panels_, first_units_, second_units_;
     column memory_;
     std::vector<std::ptrdiff_t> starts_;  // of the panels, in memory_
-    column in_, hidden_, sums_;           // workspace [ends_padded], [panel rows], [panels, ends_padded]
+    column hidden_, sums_;                // workspace [panel rows], [panels, ends_padded]
     bool descending_ = false;
 };
 

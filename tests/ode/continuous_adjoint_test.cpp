@@ -17,8 +17,8 @@ namespace {
 
 const vector z_start{0.5, -0.8};
 const vector grad_first{1.3, -0.4}, grad_second{-0.2, 0.9}, grad_third{0.6, 0.1};
-const std::vector<gradient_seed<double>> seeds{{0.77, grad_first}, {0.0, grad_second}, {2.0, grad_third},
-                                               {0.77, grad_third}};
+const std::vector<gradient_seed<double>> seeds{
+    {0.77, grad_first}, {0.0, grad_second}, {2.0, grad_third}, {0.77, grad_third}};
 const adaptive_options tight{.tolerance = {1e-12, 1e-12}};
 
 struct gradients {
@@ -105,7 +105,8 @@ TEST_CASE("ode/continuous_adjoint: a field that records gives the same, and resu
     const auto path = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight);
     gradients plain = continuous(path), recorded;
     recorded.z0 = {10.0, 20.0}, recorded.parameters = {1.0, 2.0, 3.0};
-    recorded.end = continuous_adjoint(path, recording{}, seeds, {recorded.z0, recorded.parameters, recorded.times}, tight);
+    recorded.end =
+        continuous_adjoint(path, recording{}, seeds, {recorded.z0, recorded.parameters, recorded.times}, tight);
     for (std::size_t i = 0; i < 2; ++i) recorded.z0[i] -= 10.0 * static_cast<double>(i + 1);
     for (std::size_t i = 0; i < 3; ++i) recorded.parameters[i] -= static_cast<double>(i + 1);
     CHECK(difference(recorded, plain) < 1e-13);
@@ -120,10 +121,11 @@ TEST_CASE("ode/recorder: the discrete gradient is the same with a field that rec
 
 TEST_CASE("ode/continuous_adjoint: what cannot be solved back is an error with the status in words") {
     const auto path = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight);
-    CHECK_THROWS_WITH_AS(continuous(path, {.tolerance = {1e-12, 1e-12}, .max_steps = 2}),
-                         "continuous_adjoint: the solve back from t 2 to 0.77000000000000002 must end in success, not in "
-                         "max_steps_reached",
-                         cordage::error);
+    CHECK_THROWS_WITH_AS(
+        continuous(path, {.tolerance = {1e-12, 1e-12}, .max_steps = 2}),
+        "continuous_adjoint: the solve back from t 2 to 0.77000000000000002 must end in success, not in "
+        "max_steps_reached",
+        cordage::error);
     CHECK_THROWS_AS(continuous(path, {.tolerance = {0.0, 1e-12}}), value_error);
     gradients out;
     const std::vector<gradient_seed<double>> outside{{2.5, grad_first}};

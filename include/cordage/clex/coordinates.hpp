@@ -21,16 +21,18 @@ namespace cordage {
 /// and the rows of W_up T^-1 that belong to T's are unit vectors, which cost nothing: with hidden = 2 pairs an
 /// evaluation reads a quarter less. A Runge-Kutta rule with given steps computes the same in either coordinates, but
 /// for rounding. Making T costs as much as some hundred evaluations. Its rows are the pivots of a complete LU
-/// decomposition, down to 1/64 of the first, so that it is well conditioned.
-class clex_coordinates {
+/// decomposition, down to 1/64 of the first, so that it is well conditioned. A template, so that only who solves
+/// compiles the decomposition.
+template <class Real>
+class basic_clex_coordinates {
  public:
-    using vector = std::vector<double>;
+    using vector = std::vector<Real>;
 
     /// Those of z itself: T is the identity.
-    explicit clex_coordinates(index_t pairs) : origin_(static_cast<std::size_t>(pairs)) {}
+    explicit basic_clex_coordinates(index_t pairs) : origin_(static_cast<std::size_t>(pairs)) {}
 
     /// Those made for these weights, with y = 0 at z = origin [pairs].
-    clex_coordinates(const clex_weights& weights, const vector& origin)
+    basic_clex_coordinates(const clex_weights& weights, const vector& origin)
         : origin_(origin), order_(static_cast<int>(weights.hidden)), to_(matrix::Zero(weights.pairs, weights.pairs)) {
         const auto up = matrix_at(weights.up, weights.hidden, weights.pairs);
         Eigen::FullPivLU<matrix> lu(up);
@@ -66,37 +68,37 @@ class clex_coordinates {
         return flat;
     }
 
-    vector from_z(std::span<const double> z) const {  ///< y = T (z - origin)
+    vector from_z(std::span<const Real> z) const {  ///< y = T (z - origin)
         vector moved(z.begin(), z.end());
         std::transform(z.begin(), z.end(), origin_.begin(), moved.begin(), std::minus<>{});
         return direction(moved);
     }
-    vector point(std::span<const double> y) const {  ///< z = origin + T^-1 y
+    vector point(std::span<const Real> y) const {  ///< z = origin + T^-1 y
         vector z = along(y);
         std::transform(z.begin(), z.end(), origin_.begin(), z.begin(), std::plus<>{});
         return z;
     }
-    vector along(std::span<const double> dy) const { return times(from_, dy); }    ///< T^-1 dy
-    vector direction(std::span<const double> dz) const { return times(to_, dz); }  ///< T dz
-    vector gradient(std::span<const double> grad_z) const {                        ///< T^-T grad_z
+    vector along(std::span<const Real> dy) const { return times(from_, dy); }    ///< T^-1 dy
+    vector direction(std::span<const Real> dz) const { return times(to_, dz); }  ///< T dz
+    vector gradient(std::span<const Real> grad_z) const {                        ///< T^-T grad_z
         return times(from_.transpose(), grad_z);
     }
-    vector gradient_of_z(std::span<const double> grad_y) const {  ///< T^T grad_y
+    vector gradient_of_z(std::span<const Real> grad_y) const {  ///< T^T grad_y
         return times(to_.transpose(), grad_y);
     }
 
  private:
-    using matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    using matrix = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
     bool is_identity() const noexcept { return to_.size() == 0; }
     static Eigen::Map<const matrix> matrix_at(const vector& from, index_t rows, index_t columns) {
         return {from.data(), rows, columns};
     }
     static vector numbers(const matrix& from) { return {from.data(), from.data() + from.size()}; }
-    vector times(const auto& m, std::span<const double> x) const {
+    vector times(const auto& m, std::span<const Real> x) const {
         vector out(x.begin(), x.end());
         if (is_identity()) return out;
-        using column = Eigen::Matrix<double, Eigen::Dynamic, 1>;
+        using column = Eigen::Matrix<Real, Eigen::Dynamic, 1>;
         const auto size = static_cast<Eigen::Index>(x.size());
         Eigen::Map<column>(out.data(), size).noalias() = m * Eigen::Map<const column>(x.data(), size);
         return out;
@@ -108,5 +110,7 @@ class clex_coordinates {
     matrix up_;                                       // W_up T^-1 in that order [hidden, pairs]
     index_t unit_rows_ = 0;
 };
+
+using clex_coordinates = basic_clex_coordinates<double>;
 
 }  // namespace cordage

@@ -106,7 +106,7 @@ Scalar continuous_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field
     validate_gradient("continuous_adjoint", path, field, seeds, sums);
     if (seeds.empty()) return Scalar{0};
 
-    const auto [begin, end] = path.interval();
+    const Scalar begin = path.interval().begin, end = path.interval().end;
     const std::size_t size = path.size();
     std::vector<Scalar> z(size), slope(size);
     Scalar grad_end = 0;

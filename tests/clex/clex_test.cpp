@@ -131,6 +131,46 @@ TEST_CASE("clex/clex: at tight tolerance the gradient is that of the exact flow"
     }
 }
 
+TEST_CASE("clex/clex: the continuous adjoint is the gradient of the exact flow too") {
+    for (const auto& item : golden_cases("gradient")) {
+        const auto& expected = item.at("truth");
+        const double t_max = item.at("T");
+        const auto c = item.at("c").get<vector>();
+        const clex_options options{
+            .t_max = t_max, .tolerance = {1e-12, 1e-12}, .continuous_adjoint = tolerance{1e-12, 1e-12}};
+        const clex policy(config_of(item), weights_of(item), options);
+        const clex_seed seed{t_max, c};
+        const clex_gradient grad = policy.gradient({&seed, 1});
+        CHECK(relative_difference(grad.up, matrix_of(expected.at("up"))) < 1e-9);
+        CHECK(relative_difference(grad.down, matrix_of(expected.at("down"))) < 1e-9);
+        CHECK(relative_difference(grad.z1, expected.at("z1").get<vector>()) < 1e-9);
+        CHECK(relative_difference(grad.t, vector{expected.at("T")}) < 1e-9);
+        CHECK(relative_difference(vector{grad.t_max}, vector{expected.at("T")}) < 1e-9);
+        vector flat(policy.parameters().size());
+        policy.log_alpha_vjp(policy.config(), t_max, c, flat);
+        CHECK(relative_difference(std::span(flat).first(grad.up.size()), grad.up) < 1e-14);
+    }
+}
+
+TEST_CASE("clex/clex: at the tolerance of training the two gradients differ by about that tolerance, in any field") {
+    const auto check = [](const auto& discrete, const auto& continuous) {
+        const std::vector<clex_seed> seeds{{5.3, first_seed}, {14.1, second_seed}};
+        const clex_gradient x = discrete.gradient(seeds), y = continuous.gradient(seeds);
+        CHECK(relative_difference(x.up, y.up) < 1e-4);
+        CHECK(relative_difference(x.down, y.down) < 1e-4);
+        CHECK(relative_difference(x.z1, y.z1) < 1e-4);
+        CHECK(relative_difference(x.t, y.t) < 1e-4);
+        CHECK(x.up != y.up);
+    };
+    const auto weights = dense_weights_for(small);
+    const clex_options plain{.tolerance = {1e-7, 1e-7}};
+    clex_options flow = plain;
+    flow.continuous_adjoint = tolerance{1e-7, 1e-7};
+    using in_log_time = clex<yarn, log_time, tanh_activation, dopri5>;
+    check(clex<>(small, weights, plain), clex<>(small, weights, flow));
+    check(in_log_time(small, weights, plain), in_log_time(small, weights, flow));
+}
+
 TEST_CASE_TEMPLATE("clex/clex: gradients from seeds between nodes are those of finite differences", Policy,
                    clex<by_parts>, clex<by_parts, log_time>, clex<yarn>, clex<yarn, log_time, tanh_activation, dopri5>,
                    clex<square_root>, clex<linear, log_time>, clex<ntk_aware, log_time, silu, rk4_38>) {

@@ -111,3 +111,43 @@ TEST_CASE("clex/released: steps out of their domain are named") {
     CHECK_THROWS_WITH_AS(clex_released<>(small, weights, {.t_max = 4.0, .fixed_steps = 3, .step_size = 0.5}),
                          "clex: fixed_steps 3 and step_size 0.5 must not both be given", value_error);
 }
+
+TEST_CASE("clex/released: many steps are solved in other coordinates, to the same numbers") {
+    const clex_released<> here(small, dense_weights_for(small), released_options(8.0, 0.05));
+    const clex_released<> there(small, dense_weights_for(small), released_options(8.0, 0.02));
+    CHECK(here.coordinates().unit_rows() == 0);
+    REQUIRE(there.coordinates().unit_rows() == 6);
+    released_field<double> field(small, dense_weights_for(small));
+    vector z1(6), z(6), expected(6), grad_z1(6), grad_weights(144);
+    for (index_t i = 0; i < 6; ++i) z1[static_cast<std::size_t>(i)] = small.log_inv_freq(i);
+    const auto path = solve_fixed<linear_output<rk4_38>>(field, {1.0, 8.0}, z1, step_size{0.02});
+    for (const double t : {1.0, 3.333, 8.0}) {
+        path.at(t, expected);
+        there.log_alpha(small, t, z);
+        for (std::size_t i = 0; i < 6; ++i) CHECK(z[i] + z1[i] == doctest::Approx(expected[i]).epsilon(1e-13));
+    }
+    const clex_seed seed{3.333, weights_of_loss};
+    const clex_gradient grad = there.gradient({&seed, 1});
+    const gradient_seed<double> same{3.333, weights_of_loss};
+    discrete_adjoint(path, field, {{same}}, {grad_z1, grad_weights});
+    CHECK(relative_difference(grad.z1, grad_z1) < 1e-12);
+    CHECK(relative_difference(grad.up, std::span(grad_weights).first(72)) < 1e-12);
+    CHECK(relative_difference(grad.down, std::span(grad_weights).last(72)) < 1e-12);
+}
+
+TEST_CASE_TEMPLATE("clex/released: with the network in float the numbers are as good as float", Activation,
+                   tanh_activation, silu) {
+    const clex_released<Activation> exact(small, dense_weights_for(small), released_options(16.0, 0.01));
+    const clex_released<Activation, float> narrow(small, dense_weights_for(small), released_options(16.0, 0.01));
+    vector x(6), y(6);
+    for (const double t : {1.0, 2.0, 7.77, 16.0}) {
+        exact.log_alpha(small, t, x);
+        narrow.log_alpha(small, t, y);
+        CHECK(largest_difference(x, y) < 5e-6);
+    }
+    const clex_seed seed{16.0, weights_of_loss};
+    const clex_gradient grad = exact.gradient({&seed, 1}), rough = narrow.gradient({&seed, 1});
+    CHECK(relative_difference(rough.up, grad.up) < 1e-5);
+    CHECK(relative_difference(rough.down, grad.down) < 1e-5);
+    CHECK(relative_difference(rough.z1, grad.z1) < 1e-5);
+}

@@ -68,6 +68,8 @@ TEST_CASE(
     CHECK_THROWS_AS(policy.log_alpha_vjp(config, 2.0, narrow, grad), shape_error);
     CHECK_THROWS_AS(policy.log_alpha_vjp(config, 2.0, out, narrow), shape_error);
     CHECK_THROWS_AS(policy.log_alpha_vjp(config, 5.0, out, grad), value_error);
+    const clex_seed cut{2.0, narrow};
+    CHECK_THROWS_WITH_AS(policy.gradient({&cut, 1}), doctest::Contains("clex::gradient: gradient size"), shape_error);
     CHECK_THROWS_AS(policy.with_parameters(narrow), shape_error);
     CHECK(grad == std::vector<double>(grad.size(), 0.0));
 }

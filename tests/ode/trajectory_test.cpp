@@ -60,3 +60,21 @@ TEST_CASE("ode/trajectory: a solve that failed cannot be read, not even where it
     CHECK_THROWS_AS(path.at(0.0, z), cordage::error);
     CHECK(z[0] == -7.0);
 }
+
+TEST_CASE("ode/trajectory: many t at once are the same reads, of one integration") {
+    const std::vector<double> z0{0.5, -0.8}, times{2.9, 0.0, 1.234, 3.0};
+    index_t calls = 0;
+    const auto counted = [&](double t, std::span<const double> z, std::span<double> dz) {
+        ++calls;
+        cordage_test::knotted{}(t, z, dz);
+    };
+    const auto path = solve_adaptive(counted, {0.0, 3.0}, z0);
+    std::vector<double> all(8), one(2), narrow(7);
+    path.at(times, all);
+    CHECK(calls == path.statistics().evaluations);
+    for (std::size_t i = 0; i < 4; ++i) {
+        path.at(times[i], one);
+        CHECK(std::ranges::equal(one, std::span(all).subspan(2 * i, 2)));
+    }
+    CHECK_THROWS_WITH_AS(path.at(times, narrow), "trajectory::at: out size 7 must be times 4 * size 2", shape_error);
+}

@@ -46,11 +46,16 @@ static_assert(activation<silu>);
 struct tanh_activation {
     template <class Scalar>
     static void value(const hidden_array<Scalar>& x, hidden_array<Scalar>& y) {
-        y = x.tanh();
+        if constexpr (sizeof(Scalar) == sizeof(float)) {
+            y = x.tanh();
+        } else {
+            // Eigen 3.4 has no vectors of tanh in double, but of exp; beyond 20 the result is 1.
+            y = Scalar{1} - Scalar{2} / (Scalar{1} + (Scalar{2} * x.max(Scalar{-20}).min(Scalar{20})).exp());
+        }
     }
     template <class Scalar>
     static void value_and_slope(const hidden_array<Scalar>& x, hidden_array<Scalar>& y, hidden_array<Scalar>& slope) {
-        y = x.tanh();
+        value(x, y);
         slope = Scalar{1} - y.square();
     }
 };

@@ -3,16 +3,21 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "cordage/clex/activation.hpp"
+#include "cordage/clex/coordinates.hpp"
 #include "cordage/clex/log_time_field.hpp"
 #include "cordage/clex/paper_field.hpp"
 #include "cordage/clex/weights.hpp"
 #include "cordage/ode/adjoint.hpp"
+#include "cordage/ode/continuous_adjoint.hpp"
 #include "cordage/ode/solve_adaptive.hpp"
 #include "cordage/ode/solve_fixed.hpp"
 #include "cordage/scaling/ntk_aware.hpp"
@@ -27,6 +32,9 @@ struct clex_options {
     index_t max_steps = 10'000;                     ///< of the adaptive solver
     index_t fixed_steps = 0;                        ///< if > 0: so many equal steps instead
     double step_size = 0.0;                         ///< if > 0: steps of this size instead, the last one shortened
+    /// If given: gradients of the exact flow, by a solve backwards to this tolerance; else those of the numbers
+    /// computed.
+    std::optional<cordage::tolerance> continuous_adjoint = {};
 };
 
 /// The gradient of a loss to log inv_freq(t), or, which is the same, to log alpha(t).
@@ -53,15 +61,19 @@ struct clex_gradient {
 /// A scaling_policy in the whole-vector form and a learned_policy, whose flat parameters are up, then down. The
 /// attention factor is the prior's. Copies share the solution, which nobody can change any more.
 ///
+/// Scalar is the arithmetic of the network: with float the network is that good (about 1e-6 in log inv_freq over the
+/// whole way) and twice as quick, while states, steps and sums stay in double.
+///
 /// Time is `paper_time` or `log_time` (which field), Activation `silu` or `tanh_activation`, Tableau any rule; one
 /// without error weights needs clex_options::fixed_steps or step_size (of the solver's variable: t, or ln t in log
 /// time). The authors' released layer, which is none of these, is clex_released (released.hpp).
-/// Precision: double; the gradient is that of the computed numbers (ode/adjoint.hpp).
+/// Precision: Scalar; the gradient is that of the computed numbers (ode/adjoint.hpp) unless
+/// clex_options::continuous_adjoint asks for the flow's (ode/continuous_adjoint.hpp).
 template <prior_policy Prior = ntk_aware, class Time = paper_time, activation Activation = silu,
-          butcher_tableau Tableau = tsit5>
+          butcher_tableau Tableau = tsit5, class Scalar = double>
 class clex {
  public:
-    using field_type = typename Time::template field<double, Prior, Activation>;
+    using field_type = typename Time::template field<double, Prior, Activation, Scalar>;
     using path_type = trajectory<Tableau, double>;
 
     /// @throws value_error or shape_error naming the weight or setting that is wrong; cordage::error if the solve fails
@@ -72,13 +84,17 @@ class clex {
     const clex_weights& weights() const noexcept { return solution_->weights; }
     const clex_options& options() const noexcept { return solution_->options; }
     const Prior& prior() const noexcept { return solution_->prior; }
-    const path_type& path() const noexcept { return solution_->path; }  ///< z over paper_time's t or log_time's ln t
+
+    /// The solution over paper_time's t or log_time's ln t, in the coordinates it was solved in.
+    const path_type& path() const noexcept { return solution_->path; }
+    const clex_coordinates& coordinates() const noexcept { return solution_->coordinates; }
 
     /// log alpha(t) = z(t) - log theta into out [pairs].
     /// @throws value_error unless 1 <= t <= t_max and config is the one solved for; shape_error for the size of out
     void log_alpha(const rope_config& config, double t, std::span<double> out) const {
         check("clex::log_alpha", config, t);
         path().at(time_of(t), out);
+        std::ranges::copy(coordinates().point(out), out.begin());
         for (std::size_t i = 0; i < out.size(); ++i) out[i] -= config.log_inv_freq(static_cast<index_t>(i));
     }
 
@@ -86,6 +102,7 @@ class clex {
     void log_alpha_rate(const rope_config& config, double t, std::span<double> out) const {
         check("clex::log_alpha_rate", config, t);
         path().slope_at(time_of(t), out);
+        std::ranges::copy(coordinates().along(out), out.begin());
         for (double& rate : out) rate *= Time::rate(t);
     }
 
@@ -120,39 +137,62 @@ class clex {
     void log_alpha_vjp(const rope_config& config, double t, std::span<const double> grad_log_alpha,
                        std::span<double> grad_parameters) const {
         check("clex::log_alpha_vjp", config, t);
-        field_type field = solution_->field;
-        std::vector<double> grad_z1(path().size());
-        const gradient_seed<double> seed{time_of(t), grad_log_alpha};
-        discrete_adjoint(path(), field, {&seed, 1}, {grad_z1, grad_parameters});
+        const clex_seed seed{t, grad_log_alpha};
+        const gradient_parts parts = pull_back("clex::log_alpha_vjp", {&seed, 1});
+        if (grad_parameters.size() != parts.parameters.size()) {
+            throw shape_error(message("clex::log_alpha_vjp: grad_parameters size ", grad_parameters.size(), " must be ",
+                                      parts.parameters.size()));
+        }
+        std::transform(grad_parameters.begin(), grad_parameters.end(), parts.parameters.begin(),
+                       grad_parameters.begin(), std::plus<>{});
     }
 
     /// The gradient to everything, for any number of seeds in one reverse sweep. Throws as log_alpha.
     clex_gradient gradient(std::span<const clex_seed> seeds) const {
-        std::vector<gradient_seed<double>> placed;
-        for (const auto& seed : seeds) {
-            check("clex::gradient", config(), seed.t);
-            placed.push_back({time_of(seed.t), seed.grad_log_inv_freq});
-        }
-        field_type field = solution_->field;
-        clex_gradient out;
-        out.z1.resize(path().size());
-        out.t.resize(seeds.size());
-        std::vector<double> flat(static_cast<std::size_t>(field.parameter_count()));
-        const double grad_end = discrete_adjoint(path(), field, placed, {out.z1, flat, out.t});
-        out.t_max = grad_end * Time::rate(options().t_max);
+        gradient_parts parts = pull_back("clex::gradient", seeds);
+        clex_weights shaped = with_flat_parameters(weights(), parts.parameters);
+        clex_gradient out{std::move(shaped.up), std::move(shaped.down), std::move(parts.z1), std::move(parts.times),
+                          parts.end * Time::rate(options().t_max)};
         for (std::size_t i = 0; i < seeds.size(); ++i) out.t[i] *= Time::rate(seeds[i].t);
-        clex_weights shaped = with_flat_parameters(weights(), flat);
-        out.up = std::move(shaped.up);
-        out.down = std::move(shaped.down);
         return out;
     }
 
  private:
+    struct gradient_parts {
+        std::vector<double> parameters, z1, times;
+        double end;
+    };
+
+    gradient_parts pull_back(const char* who, std::span<const clex_seed> seeds) const {
+        for (const auto& seed : seeds) {
+            check(who, config(), seed.t);
+            if (seed.grad_log_inv_freq.size() != path().size()) {
+                throw shape_error(
+                    message(who, ": gradient size ", seed.grad_log_inv_freq.size(), " must be ", path().size()));
+            }
+        }
+        std::vector<std::vector<double>> grads;
+        std::vector<gradient_seed<double>> placed;
+        for (const auto& seed : seeds) grads.push_back(coordinates().gradient(seed.grad_log_inv_freq));
+        for (std::size_t i = 0; i < seeds.size(); ++i) placed.push_back({time_of(seeds[i].t), grads[i]});
+        field_type field = solution_->field;
+        std::vector<double> z1(path().size()), times(seeds.size());
+        std::vector<double> flat(static_cast<std::size_t>(field.parameter_count()));
+        const gradient_sums<double> sums{z1, flat, times};
+        const auto& backward = options().continuous_adjoint;
+        const double end = backward ? continuous_adjoint(path(), field, placed, sums,
+                                                         {.tolerance = *backward, .max_steps = options().max_steps})
+                                    : discrete_adjoint(path(), field, placed, sums);
+        return {coordinates().parameter_gradient(flat, weights().hidden, weights().pairs),
+                coordinates().gradient_of_z(z1), std::move(times), end};
+    }
+
     struct solution {
         rope_config config;
         clex_weights weights;
         clex_options options;
         Prior prior;
+        clex_coordinates coordinates;
         field_type field;  // copied before use: it holds a workspace
         path_type path;
     };
@@ -164,6 +204,7 @@ class clex {
         if (!is_finite(options.t_max) || !(options.t_max >= 1.0)) {
             throw value_error(message("clex: t_max ", options.t_max, " must be finite and >= 1"));
         }
+        if (options.continuous_adjoint) cordage::validate("clex: continuous_adjoint", *options.continuous_adjoint);
         if (options.fixed_steps < 0) {
             throw value_error(message("clex: fixed_steps ", options.fixed_steps, " must be >= 0"));
         }
@@ -182,13 +223,34 @@ class clex {
         for (index_t pair = 0; pair < config.pairs(); ++pair) {
             z1.push_back(prior.log_alpha(config, pair, 1.0) + config.log_inv_freq(pair));
         }
-        field_type field(config, weights, prior);
-        path_type path = integrate(field, z1, options);
+        clex_coordinates coordinates = coordinates_for(config, weights, options, z1);
+        field_type field = field_in(coordinates, config, weights, prior);
+        path_type path = integrate(field, coordinates.from_z(z1), options);
         if (path.status() != solve_status::success) {
             throw error(message("clex: the solve to t_max ", options.t_max, " must end in success, not in ",
                                 name_of(path.status()), " after ", path.statistics().accepted, " steps"));
         }
-        return {config, std::move(weights), options, prior, std::move(field), std::move(path)};
+        return {config, std::move(weights), options, prior, std::move(coordinates), std::move(field), std::move(path)};
+    }
+
+    static constexpr bool field_has_coordinates =
+        std::is_constructible_v<field_type, const rope_config&, const clex_weights&, const Prior&, clex_coordinates>;
+
+    /// Others than z's own where the field knows them, the steps do not depend on them, and are enough to pay for them.
+    static clex_coordinates coordinates_for(const rope_config& config, const clex_weights& weights,
+                                            const clex_options& options, const std::vector<double>& z1) {
+        const double steps = options.step_size > 0.0 ? (options.t_max - 1.0) / options.step_size
+                                                     : static_cast<double>(options.fixed_steps);
+        if (field_has_coordinates && steps >= 250.0) return clex_coordinates(weights, z1);
+        return clex_coordinates(config.pairs());
+    }
+    static field_type field_in(const clex_coordinates& coordinates, const rope_config& config,
+                               const clex_weights& weights, const Prior& prior) {
+        if constexpr (field_has_coordinates) {
+            return field_type(config, weights, prior, coordinates);
+        } else {
+            return field_type(config, weights, prior);
+        }
     }
 
     static path_type integrate(field_type& field, std::span<const double> z1, const clex_options& options) {

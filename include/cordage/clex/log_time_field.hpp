@@ -23,7 +23,9 @@ namespace cordage {
 ///
 /// Doubling the length is the same stretch of tau anywhere, so that even steps serve t = 1 ... 64; and a pair that
 /// turns often within the original length is moved little, as every good closed form leaves such pairs alone.
-template <class Scalar, prior_policy Prior = ntk_aware, activation Activation = silu>
+///
+/// Network is the arithmetic of the network; states, times and the prior's part are of type Scalar.
+template <class Scalar, prior_policy Prior = ntk_aware, activation Activation = silu, class Network = Scalar>
 class log_time_field {
  public:
     /// The weights fit the config (weights.hpp: validate).
@@ -49,33 +51,43 @@ class log_time_field {
 
     Scalar vjp(Scalar tau, std::span<const Scalar> z, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z,
                std::span<Scalar> grad_parameters) {
-        const double t = std::exp(double{tau});
+        return vjp_of_record(*this, tau, z, grad_dz, grad_z, grad_parameters);
+    }
+
+    void record(std::span<const Scalar> times, std::span<const Scalar> states) {
+        times_.assign(times.begin(), times.end());
+        network_.record(static_cast<index_t>(times.size()), states);
+    }
+    Scalar pull_back(index_t i, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z) {
+        const double t = std::exp(double{times_[static_cast<std::size_t>(i)]});
         Scalar grad_tau = 0;
-        for (std::size_t i = 0; i < z.size(); ++i) {
-            const auto pair = static_cast<index_t>(i);
+        for (std::size_t k = 0; k < grad_dz.size(); ++k) {
+            const auto pair = static_cast<index_t>(k);
             // d/dtau of t xi(t) is t (xi + t xi').
             const double rate = prior_.log_alpha_rate(config_, pair, t);
             const double bend = t * (rate + t * prior_.log_alpha_curvature(config_, pair, t));
-            grad_tau += grad_dz[i] * static_cast<Scalar>(bend);
-            grad_net_[i] = share_[i] * grad_dz[i];
+            grad_tau += grad_dz[k] * static_cast<Scalar>(bend);
+            grad_net_[k] = share_[k] * grad_dz[k];
         }
-        network_.vjp(z, grad_net_, grad_z, grad_parameters);
+        network_.pull_back(i, std::span<const Scalar>(grad_net_), grad_z);
         return grad_tau;
     }
+    void collect(std::span<Scalar> grad_parameters) { network_.collect(grad_parameters); }
 
  private:
     rope_config config_;
     Prior prior_;
-    clex_network<Scalar, Activation> network_;
+    clex_network<Network, Activation> network_;
     std::vector<Scalar> share_;     // s [pairs]
     std::vector<Scalar> grad_net_;  // workspace [pairs]
+    std::vector<Scalar> times_;     // recorded
 };
-static_assert(differentiable_field<log_time_field<double>, double>);
+static_assert(recording_field<log_time_field<double>, double>);
 
 /// The choice of this field in `clex`: it is solved in tau = ln t.
 struct log_time {
-    template <class Scalar, class Prior, class Activation>
-    using field = log_time_field<Scalar, Prior, Activation>;
+    template <class Scalar, class Prior, class Activation, class Network>
+    using field = log_time_field<Scalar, Prior, Activation, Network>;
 
     static double of(double t) { return std::log(t); }
     static double rate(double t) { return 1.0 / t; }

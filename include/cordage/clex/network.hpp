@@ -7,64 +7,113 @@
 #include <span>
 
 #include "cordage/clex/activation.hpp"
+#include "cordage/clex/panels.hpp"
 #include "cordage/clex/weights.hpp"
 
 namespace cordage {
 
-/// net(z) = W_down sigma(W_up z), with the workspace for one call at a time.
+/// net(z) = W_down sigma(W_up z), with the workspace for one call at a time. States may be of another type than Scalar,
+/// in which the network computes.
 template <class Scalar, activation Activation>
 class clex_network {
  public:
-    explicit clex_network(const clex_weights& weights)
-        : up_(matrix_of(weights.up, weights.hidden, weights.pairs)),
-          down_(matrix_of(weights.down, weights.pairs, weights.hidden)),
-          input_(weights.hidden),
-          output_(weights.hidden),
-          slope_(weights.hidden),
-          grad_input_(weights.hidden) {}
+    /// The first unit_rows rows of W_up are those of the identity (coordinates.hpp).
+    explicit clex_network(const clex_weights& weights, index_t unit_rows = 0)
+        : pairs_(static_cast<std::size_t>(weights.pairs)),
+          hidden_(static_cast<std::size_t>(weights.hidden)),
+          forward_(up(weights), down(weights), unit_rows, 0),
+          backward_(down(weights).transpose(), up(weights).transpose(), 0, unit_rows),
+          wide_(forward_.ends_padded()),
+          high_(forward_.hidden_padded()),
+          input_(numbers::Zero(size(wide_))),
+          output_(size(clex_detail::panel<Scalar>::rows)),
+          grad_up_(numbers::Zero(size(wide_ * high_))),
+          grad_down_(grad_up_) {}
 
-    index_t pairs() const noexcept { return up_.cols(); }
-    index_t parameter_count() const noexcept { return 2 * up_.size(); }
+    index_t pairs() const noexcept { return static_cast<index_t>(pairs_); }
+    index_t parameter_count() const noexcept { return static_cast<index_t>(2 * pairs_ * hidden_); }
 
     /// out = net(z); both [pairs]. Allocates nothing.
-    void operator()(std::span<const Scalar> z, std::span<Scalar> out) {
-        input_.matrix().noalias() = up_ * column(z);
-        Activation::value(input_, output_);
-        column(out).noalias() = down_ * output_.matrix();
+    template <class State>
+    void operator()(std::span<const State> z, std::span<State> out) {
+        copy(z, input_.data());
+        const Scalar* y = forward_(input_.data(), [this](std::size_t, numbers& column) {
+            Activation::value(column, output_);
+            column.swap(output_);
+        });
+        for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<State>(y[i]);
     }
 
-    /// grad_z += J^T grad_out, and likewise for the parameters, up then down. Allocates nothing.
-    void vjp(std::span<const Scalar> z, std::span<const Scalar> grad_out, std::span<Scalar> grad_z,
-             std::span<Scalar> grad_parameters) {
-        input_.matrix().noalias() = up_ * column(z);
-        Activation::value_and_slope(input_, output_, slope_);
-        grad_input_.matrix().noalias() = down_.transpose() * column(grad_out);
-        grad_input_ *= slope_;
-        column(grad_z).noalias() += up_.transpose() * grad_input_.matrix();
-        const auto count = static_cast<std::size_t>(up_.size());
-        matrix_at(grad_parameters.first(count), up_).noalias() += grad_input_.matrix() * column(z).transpose();
-        matrix_at(grad_parameters.last(count), down_).noalias() += column(grad_out) * output_.matrix().transpose();
+    /// Looks at `count` states, z [count, pairs], which the calls of pull_back until the next record are about.
+    template <class State>
+    void record(index_t count, std::span<const State> z) {
+        count_ = static_cast<std::size_t>(count);
+        inputs_.setZero(size(count_ * wide_));
+        for (std::size_t i = 0; i < count_; ++i) copy(z.subspan(i * pairs_, pairs_), inputs_.data() + i * wide_);
+        for (numbers* column : {&sums_, &outputs_, &slopes_, &grad_sums_}) column->resize(size(count_ * high_));
+        forward_.first_products(inputs_.data(), count_, sums_.data());
+        Activation::value_and_slope(sums_, outputs_, slopes_);
+        grad_outputs_.setZero(size(count_ * wide_));
+    }
+
+    /// grad_z += J^T grad_out at recorded state i, once each. Allocates nothing.
+    template <class State>
+    void pull_back(index_t i, std::span<const State> grad_out, std::span<State> grad_z) {
+        const auto at = static_cast<std::size_t>(i);
+        Scalar* const grad_output = grad_outputs_.data() + at * wide_;
+        copy(grad_out, grad_output);
+        const Scalar* y = backward_(grad_output, [this, at](std::size_t first, numbers& column) {
+            const Eigen::Index begin = size(at * high_ + first);
+            column *= slopes_.segment(begin, column.size());
+            grad_sums_.segment(begin, column.size()) = column;
+        });
+        for (std::size_t k = 0; k < grad_z.size(); ++k) grad_z[k] += static_cast<State>(y[k]);
+    }
+
+    /// grad_parameters += what the calls of pull_back owe to them, up then down.
+    template <class State>
+    void collect(std::span<State> grad_parameters) {
+        using clex_detail::add_outer_products;
+        add_outer_products(inputs_.data(), wide_, grad_sums_.data(), high_, count_, grad_up_.data());
+        add_outer_products(outputs_.data(), high_, grad_outputs_.data(), wide_, count_, grad_down_.data());
+        move(grad_up_, hidden_, pairs_, wide_, grad_parameters.first(hidden_ * pairs_));
+        move(grad_down_, pairs_, hidden_, high_, grad_parameters.last(hidden_ * pairs_));
     }
 
  private:
-    using matrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    using vector = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
+    using numbers = hidden_array<Scalar>;
+    using matrix = typename clex_detail::panel_pair<Scalar>::matrix;
 
-    static matrix matrix_of(const std::vector<double>& numbers, index_t rows, index_t columns) {
+    static Eigen::Index size(std::size_t count) { return static_cast<Eigen::Index>(count); }
+    static matrix matrix_of(const std::vector<double>& from, index_t rows, index_t columns) {
         using source = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-        return Eigen::Map<const source>(numbers.data(), rows, columns).template cast<Scalar>();
+        return Eigen::Map<const source>(from.data(), rows, columns).template cast<Scalar>();
     }
-    static Eigen::Map<const vector> column(std::span<const Scalar> x) {
-        return {x.data(), static_cast<Eigen::Index>(x.size())};
+    static matrix up(const clex_weights& weights) { return matrix_of(weights.up, weights.hidden, weights.pairs); }
+    static matrix down(const clex_weights& weights) { return matrix_of(weights.down, weights.pairs, weights.hidden); }
+    template <class State>
+    static void copy(std::span<const State> from, Scalar* to) {
+        for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<Scalar>(from[i]);
     }
-    static Eigen::Map<vector> column(std::span<Scalar> x) { return {x.data(), static_cast<Eigen::Index>(x.size())}; }
-    static Eigen::Map<matrix> matrix_at(std::span<Scalar> x, const matrix& shape) {
-        return {x.data(), shape.rows(), shape.cols()};
+    /// to [rows, columns] += from [rows, stride], which is zero afterwards.
+    template <class State>
+    static void move(numbers& from, std::size_t rows, std::size_t columns, std::size_t stride, std::span<State> to) {
+        for (std::size_t row = 0; row < rows; ++row) {
+            const Scalar* const source = from.data() + row * stride;
+            State* const target = to.data() + row * columns;
+            for (std::size_t i = 0; i < columns; ++i) target[i] += static_cast<State>(source[i]);
+        }
+        from.setZero();
     }
 
-    matrix up_;                                                 // [hidden, pairs]
-    matrix down_;                                               // [pairs, hidden]
-    hidden_array<Scalar> input_, output_, slope_, grad_input_;  // [hidden]
+    std::size_t pairs_, hidden_;
+    clex_detail::panel_pair<Scalar> forward_, backward_;  // up and down; their transposes
+    std::size_t wide_, high_;                             // pairs and hidden, padded to whole panels
+    numbers input_, output_;                              // workspace [wide], [panel rows]
+    numbers grad_up_, grad_down_;                         // workspace [high, wide], [wide, high]
+    std::size_t count_ = 0;                               // recorded
+    numbers inputs_, grad_outputs_;                       // recorded [count, wide]
+    numbers sums_, outputs_, slopes_, grad_sums_;         // recorded [count, high]
 };
 
 }  // namespace cordage

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "cordage/clex/activation.hpp"
 #include "cordage/clex/network.hpp"
@@ -21,7 +22,9 @@ namespace cordage {
 ///
 /// With the NTK-aware prior xi_i = -2i/((d-2) t), i from 0: the paper prints i from 1, but only i from 0 leaves theta_0
 /// unscaled and divides the last frequency by t, as NTK-aware scaling and the authors' code do.
-template <class Scalar, prior_policy Prior = ntk_aware, activation Activation = silu>
+///
+/// Network is the arithmetic of the network; states, times and the prior's part are of type Scalar.
+template <class Scalar, prior_policy Prior = ntk_aware, activation Activation = silu, class Network = Scalar>
 class paper_field {
  public:
     /// The weights fit the config (weights.hpp: validate).
@@ -40,26 +43,36 @@ class paper_field {
 
     Scalar vjp(Scalar t, std::span<const Scalar> z, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z,
                std::span<Scalar> grad_parameters) {
-        network_.vjp(z, grad_dz, grad_z, grad_parameters);
+        return vjp_of_record(*this, t, z, grad_dz, grad_z, grad_parameters);
+    }
+
+    void record(std::span<const Scalar> times, std::span<const Scalar> states) {
+        times_.assign(times.begin(), times.end());
+        network_.record(static_cast<index_t>(times.size()), states);
+    }
+    Scalar pull_back(index_t i, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z) {
+        network_.pull_back(i, grad_dz, grad_z);
+        const double t{times_[static_cast<std::size_t>(i)]};
         Scalar grad_t = 0;
-        for (std::size_t i = 0; i < z.size(); ++i) {
-            const double bend = prior_.log_alpha_curvature(config_, static_cast<index_t>(i), double{t});
-            grad_t += grad_dz[i] * static_cast<Scalar>(bend);
+        for (std::size_t k = 0; k < grad_dz.size(); ++k) {
+            grad_t += grad_dz[k] * static_cast<Scalar>(prior_.log_alpha_curvature(config_, static_cast<index_t>(k), t));
         }
         return grad_t;
     }
+    void collect(std::span<Scalar> grad_parameters) { network_.collect(grad_parameters); }
 
  private:
     rope_config config_;
     Prior prior_;
-    clex_network<Scalar, Activation> network_;
+    clex_network<Network, Activation> network_;
+    std::vector<Scalar> times_;  // recorded
 };
-static_assert(differentiable_field<paper_field<double>, double> && differentiable_field<paper_field<float>, float>);
+static_assert(recording_field<paper_field<double>, double> && recording_field<paper_field<float>, float>);
 
 /// The choice of this field in `clex`: it is solved in t itself.
 struct paper_time {
-    template <class Scalar, class Prior, class Activation>
-    using field = paper_field<Scalar, Prior, Activation>;
+    template <class Scalar, class Prior, class Activation, class Network>
+    using field = paper_field<Scalar, Prior, Activation, Network>;
 
     static double of(double t) { return t; }
     static double rate(double) { return 1.0; }

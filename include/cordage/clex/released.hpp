@@ -17,8 +17,8 @@ namespace cordage {
 /// For inference solve to max_factor and read at the t of `rounded_up`; for training solve to the t that was drawn, as
 /// the released code does: the ends of steps, and so the last bits, differ. config.original_length is
 /// max_position_embeddings. Everything else is as clex.hpp says, gradients included.
-template <activation Activation = tanh_activation>
-using clex_released = clex<ntk_aware, released_time, Activation, linear_output<rk4_38>>;
+template <activation Activation = tanh_activation, class Scalar = double>
+using clex_released = clex<ntk_aware, released_time, Activation, linear_output<rk4_38>, Scalar>;
 static_assert(learned_policy<clex_released<>> && learned_policy<clex_released<silu>>);
 
 /// How the released layer is solved: up to t_max, which is max_factor or a t drawn for training, in steps of time_dt.

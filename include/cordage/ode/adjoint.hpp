@@ -24,13 +24,31 @@ struct gradient_seed {
     std::span<const Scalar> grad_z;  ///< [size]
 };
 
-/// Where discrete_adjoint adds its results.
+/// Where discrete_adjoint and continuous_adjoint add their results.
 template <class Scalar>
 struct gradient_sums {
     std::span<Scalar> grad_z0;          ///< [size]
     std::span<Scalar> grad_parameters;  ///< [parameter_count]
     std::span<Scalar> grad_times = {};  ///< [seeds], to each seed's t with the mesh held fixed; empty if not wanted
 };
+
+/// Throws what both adjoints throw for a trajectory that failed, sizes that disagree and seeds outside the interval.
+template <butcher_tableau Tableau, class Scalar, class Field>
+void validate_gradient(const char* who, const trajectory<Tableau, Scalar>& path, const Field& field,
+                       std::span<const gradient_seed<Scalar>> seeds, const gradient_sums<Scalar>& sums) {
+    static_assert(differentiable_field<Field, Scalar>,
+                  "cordage::discrete_adjoint, continuous_adjoint: Field needs size(), parameter_count() and 'Scalar "
+                  "vjp(Scalar t, std::span<const Scalar> z, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z, "
+                  "std::span<Scalar> grad_parameters)'; docs/extending.md");
+    const auto expect = [who](const char* what, std::size_t size, std::size_t wanted) {
+        if (size != wanted) throw shape_error(message(who, ": ", what, " size ", size, " must be ", wanted));
+    };
+    expect("field", static_cast<std::size_t>(field.size()), path.size());
+    expect("grad_z0", sums.grad_z0.size(), path.size());
+    expect("grad_parameters", sums.grad_parameters.size(), static_cast<std::size_t>(field.parameter_count()));
+    if (!sums.grad_times.empty()) expect("grad_times", sums.grad_times.size(), seeds.size());
+    for (const auto& seed : seeds) path.locate(who, seed.t, seed.grad_z.size());
+}
 
 /// The discrete gradient: of the very numbers that a solve computed, interpolant included, accepted steps held fixed.
 /// One sweep from the last seed back to begin serves all seeds.
@@ -48,18 +66,7 @@ Scalar discrete_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
                         std::type_identity_t<std::span<const gradient_seed<Scalar>>> seeds,
                         const std::type_identity_t<gradient_sums<Scalar>>& sums) {
     using field_type = std::remove_reference_t<Field>;
-    static_assert(differentiable_field<field_type, Scalar>,
-                  "cordage::discrete_adjoint: Field needs size(), parameter_count() and 'Scalar vjp(Scalar t, "
-                  "std::span<const Scalar> z, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z, "
-                  "std::span<Scalar> grad_parameters)'; docs/extending.md");
-    const auto expect = [](const char* what, std::size_t size, std::size_t wanted) {
-        if (size != wanted) throw shape_error(message("discrete_adjoint: ", what, " size ", size, " must be ", wanted));
-    };
-    expect("field", static_cast<std::size_t>(field.size()), path.size());
-    expect("grad_z0", sums.grad_z0.size(), path.size());
-    expect("grad_parameters", sums.grad_parameters.size(), static_cast<std::size_t>(field.parameter_count()));
-    if (!sums.grad_times.empty()) expect("grad_times", sums.grad_times.size(), seeds.size());
-
+    validate_gradient("discrete_adjoint", path, field, seeds, sums);
     std::vector<placed_gradient<Scalar>> placed;
     for (const auto& seed : seeds) {
         placed.push_back({path.locate("discrete_adjoint", seed.t, seed.grad_z.size()), seed.grad_z});

@@ -31,4 +31,28 @@ concept differentiable_field = ode_field<F, Scalar> && sized_field<F> &&
     { f.vjp(t, in, in, out, out) } -> std::same_as<Scalar>;
 };
 
+/// A field that is quicker when it is told beforehand at which states it will be pulled back, because it can then look
+/// at all of them at once and owe the parameters' part of every vjp until the end:
+///
+///   record(times [n], states [n, size])     states until the next record
+///   pull_back(i, grad_dz, grad_z)           the vjp at state i without the parameters; once each
+///   collect(grad_parameters)                adds to the parameters what those calls left out
+template <class F, class Scalar>
+concept recording_field = differentiable_field<F, Scalar> &&
+    requires(F& f, std::span<const Scalar> in, std::span<Scalar> out, index_t i) {
+    f.record(in, in);
+    { f.pull_back(i, in, out) } -> std::same_as<Scalar>;
+    f.collect(out);
+};
+
+/// The vjp of a field that records: one state, pulled back and collected.
+template <class Scalar, class Field>
+Scalar vjp_of_record(Field& field, Scalar t, std::span<const Scalar> z, std::span<const Scalar> grad_dz,
+                     std::span<Scalar> grad_z, std::span<Scalar> grad_parameters) {
+    field.record(std::span<const Scalar>(&t, 1), z);
+    const Scalar grad_t = field.pull_back(0, grad_dz, grad_z);
+    field.collect(grad_parameters);
+    return grad_t;
+}
+
 }  // namespace cordage

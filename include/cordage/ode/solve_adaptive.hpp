@@ -99,7 +99,7 @@ trajectory<Tableau, Scalar> solve_adaptive(Field&& field, std::type_identity_t<t
                   "double error[stages]', b minus the weights of the embedded rule; docs/extending.md");
     validate_problem<Scalar>("solve_adaptive", field, interval, z0);
     validate("solve_adaptive", options);
-    trajectory<Tableau, Scalar> path(interval, z0, 64);
+    trajectory<Tableau, Scalar> path(interval, z0, 16);
     path.finish(march(path, field, options));
     return path;
 }

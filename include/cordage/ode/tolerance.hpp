@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <span>
 
 #include "cordage/core/bits.hpp"
@@ -33,13 +34,19 @@ template <class Scalar>
 double scaled_norm(const tolerance& allowed, std::span<const Scalar> x, std::span<const Scalar> z,
                    std::span<const Scalar> z_next) noexcept {
     if (x.empty()) return 0.0;
-    double sum = 0.0;
-    for (std::size_t i = 0; i < x.size(); ++i) {
+    constexpr std::size_t lanes = 8;  // running sums, so that compilers use vectors
+    double sums[lanes] = {};
+    const auto square = [&](std::size_t i) {
         const double size = std::max(std::abs(double{z[i]}), std::abs(double{z_next[i]}));
         const double ratio = double{x[i]} / (allowed.absolute + allowed.relative * size);
-        sum += ratio * ratio;
+        return ratio * ratio;
+    };
+    const std::size_t whole = x.size() / lanes * lanes;
+    for (std::size_t i = 0; i < whole; i += lanes) {
+        for (std::size_t lane = 0; lane < lanes; ++lane) sums[lane] += square(i + lane);
     }
-    return std::sqrt(sum / static_cast<double>(x.size()));
+    for (std::size_t i = whole; i < x.size(); ++i) sums[0] += square(i);
+    return std::sqrt(std::accumulate(sums, sums + lanes, 0.0) / static_cast<double>(x.size()));
 }
 
 }  // namespace cordage

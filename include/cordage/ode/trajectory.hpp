@@ -74,6 +74,15 @@ class trajectory {
         if (fraction != 0) add(node, steps_[node], dense_weights<Tableau>(fraction), out);
     }
 
+    /// The states at many t, in any order, into out [times, size].
+    void at(std::span<const Scalar> times, std::span<Scalar> out) const {
+        if (out.size() != times.size() * size_) {
+            throw shape_error(
+                message("trajectory::at: out size ", out.size(), " must be times ", times.size(), " * size ", size_));
+        }
+        for (std::size_t i = 0; i < times.size(); ++i) at(times[i], out.subspan(i * size_, size_));
+    }
+
     /// dz/dt of the interpolant at t into out [size]: at a node the field itself.
     void slope_at(Scalar t, std::span<Scalar> out) const {
         const auto [node, fraction] = locate("trajectory::slope_at", t, out.size());

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+// clex/released/<solver>/<precision>/<forward | with_gradient>: solves of the reference problem, each run in turn with
+// the programs that it is compared with. `speedup_over_X` is the median time of X over the median of its own.
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <functional>
+
+#include "cordage/clex/clex.hpp"
+#include "cordage/clex/released.hpp"
+#include "plain_eigen.hpp"
+#include "reference_problem.hpp"
+#ifdef CORDAGE_BENCHMARK_BOOST
+#include "boost_dopri5.hpp"
+#endif
+
+namespace {
+
+using namespace cordage;
+using benchmarks::the_problem;
+
+double seconds_of(const std::function<void()>& work) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double median(std::vector<double> x) {
+    std::ranges::nth_element(x, x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2));
+    return x[x.size() / 2];
+}
+
+struct rival {
+    std::string counter;
+    std::function<void()> work;
+};
+
+/// Runs own and the rivals in turn, each once warm before it is timed.
+void race(benchmark::State& state, const std::function<void()>& own, const std::vector<rival>& rivals) {
+    std::vector<double> own_times;
+    std::vector<std::vector<double>> times(rivals.size());
+    for (auto _ : state) {
+        own();
+        own_times.push_back(seconds_of(own));
+        state.SetIterationTime(own_times.back());
+        for (std::size_t i = 0; i < rivals.size(); ++i) {
+            rivals[i].work();
+            times[i].push_back(seconds_of(rivals[i].work));
+        }
+    }
+    for (std::size_t i = 0; i < rivals.size(); ++i) {
+        state.counters[rivals[i].counter] = median(times[i]) / median(own_times);
+    }
+}
+
+/// The problem ready to be solved: what its weights alone determine is made before.
+template <class Scalar, class Network>
+struct ready {
+    clex_coordinates coordinates;
+    released_field<Scalar, tanh_activation, Network> field;
+    std::vector<Scalar> start, times, z = std::vector<Scalar>(the_problem().exact.size()), grad_z0, grad_parameters;
+    std::vector<std::vector<Scalar>> grads;
+    std::vector<gradient_seed<Scalar>> seeds;
+    index_t evaluations = 0;
+
+    explicit ready(clex_coordinates chosen)
+        : coordinates(std::move(chosen)),
+          field(the_problem().config, the_problem().weights, coordinates),
+          times(the_problem().times.begin(), the_problem().times.end()),
+          grad_z0(64),
+          grad_parameters(static_cast<std::size_t>(field.parameter_count())) {
+        const auto y = coordinates.from_z(the_problem().log_theta);
+        start.assign(y.begin(), y.end());
+        for (std::size_t k = 0; k < times.size(); ++k) {
+            const auto grad = coordinates.gradient(std::span(the_problem().grads).subspan(64 * k, 64));
+            grads.emplace_back(grad.begin(), grad.end());
+        }
+        for (std::size_t k = 0; k < times.size(); ++k) seeds.push_back({times[k], grads[k]});
+    }
+    auto fixed() {
+        auto path =
+            solve_fixed<linear_output<rk4_38>, Scalar>(field, {Scalar{1}, Scalar{16}}, start, equal_steps{1500});
+        path.at(times, z);
+        evaluations = path.statistics().evaluations;
+        return path;
+    }
+    auto adaptive() {
+        auto path = solve_adaptive<tsit5, Scalar>(field, {Scalar{1}, Scalar{16}}, start,
+                                                  {.tolerance = {5e-5, 5e-5}, .first_step = 0.2});
+        path.at(times, z);
+        evaluations = path.statistics().evaluations;
+        return path;
+    }
+    void gradient(const auto& path) {
+        std::ranges::fill(grad_parameters, Scalar{0});
+        discrete_adjoint(path, field, seeds, {grad_z0, grad_parameters});
+    }
+    double error() const {
+        std::vector<double> out;
+        for (std::size_t k = 0; k < times.size(); ++k) {
+            const std::vector<double> y(z.begin() + static_cast<std::ptrdiff_t>(64 * k),
+                                        z.begin() + static_cast<std::ptrdiff_t>(64 * (k + 1)));
+            const auto point = coordinates.point(y);
+            out.insert(out.end(), point.begin(), point.end());
+        }
+        return the_problem().error_of<double>(out);
+    }
+    void report(benchmark::State& state) const {
+        state.counters["evaluations"] = static_cast<double>(evaluations);
+        state.counters["error"] = error();
+    }
+};
+
+/// States in double, the network in Network, in the coordinates that clex_released takes.
+template <class Network>
+void fixed(benchmark::State& state, bool with_gradient) {
+    ready<double, Network> own{clex_coordinates(the_problem().weights, the_problem().log_theta)};
+    ready<double, float> in_float{clex_coordinates(the_problem().weights, the_problem().log_theta)};
+    benchmarks::plain_eigen<float> eigen(the_problem());
+    const auto run = [with_gradient](auto& solver) {
+        const auto path = solver.fixed();
+        if (with_gradient) solver.gradient(path);
+    };
+    std::vector<rival> rivals{{"speedup_over_eigen", [&] {
+                                   if (with_gradient) {
+                                       eigen.solve_with_gradient();
+                                   } else {
+                                       benchmark::DoNotOptimize(eigen.solve());
+                                   }
+                               }}};
+    if constexpr (sizeof(Network) == sizeof(double)) {
+        rivals.push_back({"speedup_over_float", [&] { run(in_float); }});
+    }
+    race(
+        state, [&] { run(own); }, rivals);
+    own.report(state);
+    const auto& z = eigen.solve();
+    state.counters["error_of_eigen"] = the_problem().error_of<float>({z.data(), static_cast<std::size_t>(z.size())});
+}
+
+/// All of one type.
+template <class Scalar>
+void adaptive(benchmark::State& state, bool with_gradient) {
+    ready<Scalar, Scalar> own{clex_coordinates(64)};
+    ready<float, float> in_float{clex_coordinates(64)};
+    const auto run = [with_gradient](auto& solver) {
+        const auto path = solver.adaptive();
+        if (with_gradient) solver.gradient(path);
+    };
+    std::vector<rival> rivals;
+    if (with_gradient) rivals.push_back({"speedup_over_forward", [&] { own.adaptive(); }});
+    if constexpr (sizeof(Scalar) == sizeof(double)) rivals.push_back({"speedup_over_float", [&] { run(in_float); }});
+    benchmarks::plain_eigen<float> eigen(the_problem());
+    if (!with_gradient) {
+        rivals.push_back({"speedup_over_eigen", [&] { benchmark::DoNotOptimize(eigen.solve()); }});
+    } else {
+        rivals.push_back({"speedup_over_eigen", [&] { eigen.solve_with_gradient(); }});
+    }
+#ifdef CORDAGE_BENCHMARK_BOOST
+    benchmarks::boost_dopri5 boost(the_problem());
+    if (!with_gradient) {
+        rivals.push_back({"speedup_over_boost", [&] { benchmark::DoNotOptimize(boost.solve(1e-6)); }});
+    }
+#endif
+    race(
+        state, [&] { run(own); }, rivals);
+    own.report(state);
+#ifdef CORDAGE_BENCHMARK_BOOST
+    state.counters["error_of_boost"] = the_problem().error_of<double>(boost.solve(1e-6));
+    state.counters["evaluations_of_boost"] = static_cast<double>(boost.evaluations());
+#endif
+}
+
+/// The gradient of the flow beside that of the numbers.
+void continuous(benchmark::State& state) {
+    ready<double, float> own{clex_coordinates(64)};
+    const auto path = own.adaptive();
+    race(state,
+         [&] {
+             std::ranges::fill(own.grad_parameters, 0.0);
+             continuous_adjoint(path, own.field, own.seeds, {own.grad_z0, own.grad_parameters},
+                                {.tolerance = {5e-5, 5e-5}});
+         },
+         {{"speedup_over_discrete", [&] { own.gradient(path); }}});
+}
+
+/// The policy itself: checks, coordinates and conversions of the weights included.
+template <class Policy>
+void policy(benchmark::State& state, clex_options options) {
+    race(state, [&] { benchmark::DoNotOptimize(Policy(the_problem().config, the_problem().weights, options)); }, {});
+}
+
+const int registered = [] {
+    const auto add = [](const std::string& name, auto&&... work) {
+        benchmark::RegisterBenchmark(("clex/released/" + name).c_str(), work...)
+            ->UseManualTime()
+            ->Iterations(41)  // a median of as many turns
+            ->Unit(benchmark::kMicrosecond);
+    };
+    for (const bool with_gradient : {false, true}) {
+        const std::string what = with_gradient ? "/with_gradient" : "/forward";
+        add("rk4_38:0.01/float" + what, fixed<float>, with_gradient);
+        add("rk4_38:0.01/double" + what, fixed<double>, with_gradient);
+        add("tsit5:5e-5/float" + what, adaptive<float>, with_gradient);
+        add("tsit5:5e-5/double" + what, adaptive<double>, with_gradient);
+    }
+    add("tsit5:5e-5/float/continuous_gradient", continuous);
+    add("rk4_38:0.01/float/policy", policy<clex_released<tanh_activation, float>>, released_options(16.0, 0.01));
+    add("tsit5:5e-5/float/policy", policy<clex<ntk_aware, released_time, tanh_activation, tsit5, float>>,
+        clex_options{.tolerance = {5e-5, 5e-5}});
+    return 0;
+}();
+
+}  // namespace

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "cordage/clex/panels.hpp"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace cordage;
+using namespace cordage::clex_detail;
+
+namespace {
+
+template <class Scalar>
+using matrix = typename panel_pair<Scalar>::matrix;
+template <class Scalar>
+using column = typename panel_pair<Scalar>::column;
+
+/// Small whole numbers, whose sums are exact in any order.
+template <class Scalar>
+matrix<Scalar> whole_numbers(index_t rows, index_t columns, int seed) {
+    matrix<Scalar> out(rows, columns);
+    for (index_t r = 0; r < rows; ++r) {
+        for (index_t c = 0; c < columns; ++c) out(r, c) = static_cast<Scalar>((7 * r + 5 * c + seed * (r + 1)) % 9 - 4);
+    }
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("clex/panels: second * f(first * x) for every size, the same bits up and down", Scalar, float,
+                   double) {
+    for (const index_t ends : {1, 6, 31, 64, 65}) {
+        for (const index_t hidden : {1, 16, 63, 64, 129}) {
+            const auto first = whole_numbers<Scalar>(hidden, ends, 1), second = whole_numbers<Scalar>(ends, hidden, 2);
+            panel_pair<Scalar> pair(first, second);
+            column<Scalar> x = column<Scalar>::Zero(static_cast<index_t>(pair.ends_padded()));
+            x.head(ends) = whole_numbers<Scalar>(ends, 1, 3).array();
+            const column<Scalar> expected = (second * (first * x.head(ends).matrix()).cwiseAbs2()).array();
+            for (int call = 0; call < 3; ++call) {
+                const Scalar* y = pair(x.data(), [](std::size_t, auto& h) { h = h.square(); });
+                for (index_t i = 0; i < ends; ++i) CHECK(y[i] == expected[i]);
+            }
+        }
+    }
+}
+
+TEST_CASE_TEMPLATE("clex/panels: rows of the identity are not stored, and change nothing", Scalar, float, double) {
+    const index_t ends = 64, hidden = 150;
+    matrix<Scalar> first = whole_numbers<Scalar>(hidden, ends, 1), second = whole_numbers<Scalar>(ends, hidden, 2);
+    first.topRows(ends).setIdentity();
+    second.leftCols(ends).setIdentity();
+    column<Scalar> x = whole_numbers<Scalar>(ends, 1, 3).array();
+    const column<Scalar> expected = (second * (first * x.matrix())).array();
+    for (const index_t units : {0, 50, 64}) {  // 50 is not whole panels: those that are not are stored
+        panel_pair<Scalar> pair(first, second, units, units);
+        const Scalar* y = pair(x.data(), [](std::size_t, auto&) {});
+        for (index_t i = 0; i < ends; ++i) CHECK(y[i] == expected[i]);
+    }
+}
+
+TEST_CASE_TEMPLATE("clex/panels: sums of outer products over any count", Scalar, float, double) {
+    const auto rows = static_cast<index_t>(panel<Scalar>::rows);
+    for (const index_t count : {1, 63, 64, 130}) {
+        const auto a = whole_numbers<Scalar>(2 * rows, count, 4), b = whole_numbers<Scalar>(rows, count, 5);
+        matrix<Scalar> sums = matrix<Scalar>::Constant(2 * rows, rows, Scalar{3});
+        const matrix<Scalar> expected = sums + a * b.transpose();
+        add_outer_products(a.data(), static_cast<std::size_t>(2 * rows), b.data(), static_cast<std::size_t>(rows),
+                           static_cast<std::size_t>(count), sums.data());
+        CHECK(sums == expected);
+    }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#include "cordage/ode/continuous_adjoint.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "cordage/ode/linear_output.hpp"
+#include "cordage/ode/solve_fixed.hpp"
+#include "test_fields.hpp"
+
+using namespace cordage;
+using cordage_test::knotted;
+using vector = std::vector<double>;
+
+namespace {
+
+const vector z_start{0.5, -0.8};
+const vector grad_first{1.3, -0.4}, grad_second{-0.2, 0.9}, grad_third{0.6, 0.1};
+const std::vector<gradient_seed<double>> seeds{
+    {0.77, grad_first}, {0.0, grad_second}, {2.0, grad_third}, {0.77, grad_third}};
+const adaptive_options tight{.tolerance = {1e-12, 1e-12}};
+
+struct gradients {
+    vector z0 = vector(2), parameters = vector(3), times = vector(4);
+    double end = 0.0;
+};
+
+gradients continuous(const auto& path, const adaptive_options& options = tight) {
+    gradients out;
+    out.end = continuous_adjoint(path, knotted{}, seeds, {out.z0, out.parameters, out.times}, options);
+    return out;
+}
+
+gradients discrete(const auto& path) {
+    gradients out;
+    out.end = discrete_adjoint(path, knotted{}, seeds, {out.z0, out.parameters, out.times});
+    return out;
+}
+
+double difference(const gradients& x, const gradients& y) {
+    double largest = std::abs(x.end - y.end);
+    const auto look = [&](const vector& a, const vector& b) {
+        for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
+    };
+    look(x.z0, y.z0), look(x.parameters, y.parameters), look(x.times, y.times);
+    return largest;
+}
+
+/// knotted as a field that records.
+struct recording : knotted {
+    vector times, states;
+    void record(std::span<const double> t, std::span<const double> z) {
+        times.assign(t.begin(), t.end()), states.assign(z.begin(), z.end());
+        owed = vector(3);
+    }
+    double pull_back(index_t i, std::span<const double> g, std::span<double> grad_z) {
+        const auto at = static_cast<std::size_t>(i);
+        return vjp(times[at], std::span<const double>(states).subspan(2 * at, 2), g, grad_z, owed);
+    }
+    void collect(std::span<double> grad_p) {
+        for (std::size_t i = 0; i < 3; ++i) grad_p[i] += owed[i];
+    }
+    vector owed = vector(3);
+};
+static_assert(recording_field<recording, double> && !recording_field<knotted, double>);
+
+}  // namespace
+
+TEST_CASE("ode/continuous_adjoint: where both solves are tight it is the discrete gradient") {
+    const auto path = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight);
+    CHECK(difference(continuous(path), discrete(path)) < 1e-9);
+}
+
+TEST_CASE("ode/continuous_adjoint: backwards in time too") {
+    const auto path = solve_adaptive(knotted{}, {2.0, 0.0}, z_start, tight);
+    CHECK(difference(continuous(path), discrete(path)) < 1e-9);
+}
+
+TEST_CASE_TEMPLATE("ode/continuous_adjoint: its error follows the order of what z is read from", Tableau, rk4_classic,
+                   tsit5, linear_output<rk4_38>) {
+    const gradients exact = continuous(solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight));
+    const auto error = [&](index_t steps) {
+        return difference(continuous(solve_fixed<Tableau>(knotted{}, {0.0, 2.0}, z_start, equal_steps{steps})), exact);
+    };
+    // An interpolant of order p is off by h^(p+1) within a step, and the integral over it is off by as much.
+    const int expected = std::min(Tableau::order, order_of_interpolant<Tableau>() + 1);
+    CHECK(std::log2(error(20) / error(40)) > expected - 0.5);
+    CHECK(std::log2(error(20) / error(40)) < expected + 1.2);
+}
+
+TEST_CASE("ode/continuous_adjoint: its error follows the tolerance") {
+    const auto path = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight);
+    const gradients exact = continuous(path);
+    double before = 1.0;
+    for (const double allowed : {1e-3, 1e-5, 1e-7}) {
+        const double error = difference(continuous(path, {.tolerance = {allowed, allowed}}), exact);
+        CHECK(error < 10.0 * allowed);
+        CHECK(error < before);
+        before = error;
+    }
+}
+
+TEST_CASE("ode/continuous_adjoint: a field that records gives the same, and results are added") {
+    const auto path = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight);
+    gradients plain = continuous(path), recorded;
+    recorded.z0 = {10.0, 20.0}, recorded.parameters = {1.0, 2.0, 3.0};
+    recorded.end =
+        continuous_adjoint(path, recording{}, seeds, {recorded.z0, recorded.parameters, recorded.times}, tight);
+    for (std::size_t i = 0; i < 2; ++i) recorded.z0[i] -= 10.0 * static_cast<double>(i + 1);
+    for (std::size_t i = 0; i < 3; ++i) recorded.parameters[i] -= static_cast<double>(i + 1);
+    CHECK(difference(recorded, plain) < 1e-13);
+}
+
+TEST_CASE("ode/recorder: the discrete gradient is the same with a field that records") {
+    const auto path = solve_fixed<rk4_38>(knotted{}, {0.0, 2.0}, z_start, equal_steps{150});  // more than one record
+    gradients recorded;
+    recorded.end = discrete_adjoint(path, recording{}, seeds, {recorded.z0, recorded.parameters, recorded.times});
+    CHECK(difference(recorded, discrete(path)) < 1e-13);
+}
+
+TEST_CASE("ode/continuous_adjoint: what cannot be solved back is an error with the status in words") {
+    const auto path = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight);
+    CHECK_THROWS_WITH_AS(
+        continuous(path, {.tolerance = {1e-12, 1e-12}, .max_steps = 2}),
+        "continuous_adjoint: the solve back from t 2 to 0.77000000000000002 must end in success, not in "
+        "max_steps_reached",
+        cordage::error);
+    CHECK_THROWS_AS(continuous(path, {.tolerance = {0.0, 1e-12}}), value_error);
+    gradients out;
+    const std::vector<gradient_seed<double>> outside{{2.5, grad_first}};
+    CHECK_THROWS_WITH_AS(continuous_adjoint(path, knotted{}, outside, {out.z0, out.parameters}),
+                         "continuous_adjoint: t 2.5 must be in [0, 2], the solved interval", value_error);
+    CHECK(continuous_adjoint(path, knotted{}, {}, {out.z0, out.parameters}) == 0.0);
+    CHECK(out.parameters == vector(3, 0.0));
+}

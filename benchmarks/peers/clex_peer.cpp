@@ -57,9 +57,9 @@ std::int32_t cordage_clex(const clex_case* c, std::int64_t repeats, double* z, d
         const auto t_max = static_cast<double>(c->t_max);
         while (repeats-- > 0) {
             if (c->step_size > 0.0) {
-                solve<clex_released<>>(*c, released_options(t_max, c->step_size), z, grad_parameters);
+                solve<clex_released<tanh_activation, float>>(*c, released_options(t_max, c->step_size), z, grad_parameters);
             } else {
-                solve<clex<ntk_aware, released_time, tanh_activation, tsit5>>(
+                solve<clex<ntk_aware, released_time, tanh_activation, tsit5, float>>(
                     *c, {.t_max = t_max, .tolerance = {c->tolerance, c->tolerance}}, z, grad_parameters);
             }
         }

@@ -151,6 +151,6 @@ def report(results, machine_lines):
                   precision_section(results["precision"])]
     if "clex" in results:
         parts += ["## The ODE\n",
-                  "cordage in double, the others in float32. Errors: the largest distance from float64.\n",
+                  "cordage's network in float32 and its states in double, the others in float32. Errors: the largest distance from float64.\n",
                   clex_section(results["clex"])]
     return "\n".join(parts)

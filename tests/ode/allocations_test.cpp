@@ -1,58 +1,23 @@
 // SPDX-License-Identifier: MIT
-// Counts what solves take from the heap: this program's malloc is glibc's behind a counter. Elsewhere, and under a
-// sanitizer, which has a malloc of its own, the tests are skipped.
 #include <doctest/doctest.h>
 
-#include <atomic>
-#include <cstdlib>
-
+#include "allocations.hpp"
 #include "clex/field_checks.hpp"
 #include "cordage/clex/released_field.hpp"
 #include "cordage/ode/adjoint.hpp"
 #include "cordage/ode/solve_adaptive.hpp"
 #include "cordage/ode/solve_fixed.hpp"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define CORDAGE_TEST_SANITIZED
-#endif
-#endif
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
-    !defined(CORDAGE_TEST_SANITIZED)
-#define CORDAGE_TEST_COUNTS_ALLOCATIONS
-#endif
-
-namespace {
-std::atomic<long> allocations = 0;
-}
-
-#ifdef CORDAGE_TEST_COUNTS_ALLOCATIONS
-extern "C" void* __libc_malloc(std::size_t size);
-extern "C" void* malloc(std::size_t size) noexcept {
-    ++allocations;
-    return __libc_malloc(size);
-}
-constexpr bool cannot_count = false;
-#else
-constexpr bool cannot_count = true;
-#endif
-
 using namespace cordage;
+using namespace cordage_test;
 
 namespace {
 
 const rope_config small{16, 12, 10000.0, 64.0};
 
-template <class Body>
-long allocations_of(Body&& body) {
-    const long before = allocations;
-    body();
-    return allocations - before;
-}
-
 template <class Scalar>
 struct solves {
-    released_field<Scalar> field{small, cordage_test::dense_weights_for(small)};
+    released_field<Scalar> field{small, dense_weights_for(small)};
     std::vector<Scalar> z0 = std::vector<Scalar>(6, Scalar{-1}), grad_z0 = std::vector<Scalar>(6),
                         grad_parameters = std::vector<Scalar>(144);
 

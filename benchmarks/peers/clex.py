@@ -21,7 +21,7 @@ DOUBLES = ctypes.POINTER(ctypes.c_double)
 
 
 class ClexCase(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_int64) for name in ("pairs", "hidden", "t_max")] + [
+    _fields_ = [(name, ctypes.c_int64) for name in ("pairs", "hidden", "t_max", "in_float")] + [
         ("step_size", ctypes.c_double), ("tolerance", ctypes.c_double),
         ("up", DOUBLES), ("down", DOUBLES), ("grad_z", DOUBLES)]
 
@@ -55,7 +55,7 @@ class CordageClex:
     def __init__(self, name, library, problem, with_gradient, **solver):
         self.name, self.z, self.gradient = name, np.empty((T_MAX, PAIRS)), np.empty(2 * HIDDEN * PAIRS)
         self.solve = ctypes.CDLL(os.path.abspath(library)).cordage_clex
-        self.case = ClexCase(PAIRS, HIDDEN, T_MAX, up=pointer(problem.up), down=pointer(problem.down), **solver)
+        self.case = ClexCase(PAIRS, HIDDEN, T_MAX, 1, up=pointer(problem.up), down=pointer(problem.down), **solver)
         if with_gradient:
             self.case.grad_z = pointer(problem.grad_z)
         self.outputs = pointer(self.z), pointer(self.gradient)
@@ -128,7 +128,8 @@ def diffrax_entries(problem):
 
 
 def cordage_entries(problem, library):
-    for name, solver in (("rk4_38 step 0.01", {"step_size": STEP}), ("tsit5 1e-6", {"tolerance": TOLERANCE})):
+    for name, solver in (("rk4_38 step 0.01", {"step_size": STEP}), ("tsit5 1e-6", {"tolerance": TOLERANCE}),
+                         ("tsit5 5e-5", {"tolerance": 5e-5})):
         yield CordageClex(f"cordage {name}, forward", library, problem, False, **solver)
         yield CordageClex(f"cordage {name}, with gradient", library, problem, True, **solver)
 

@@ -13,7 +13,8 @@ extern "C" {
 struct clex_case {
     std::int64_t pairs, hidden;
     std::int64_t t_max;
-    double step_size;  ///< of the 3/8 rule, or 0: Tsit5 to `tolerance`, relative and absolute
+    std::int64_t in_float;  ///< not 0: the network computes in float, the states in double
+    double step_size;       ///< of the 3/8 rule, or 0: Tsit5 to `tolerance`, relative and absolute
     double tolerance;
     const double* up;      ///< [hidden, pairs]
     const double* down;    ///< [pairs, hidden]
@@ -50,17 +51,26 @@ void solve(const clex_case& c, const clex_options& options, double* z, double* g
     std::copy_n(gradient.down.begin(), size, grad_parameters + size);
 }
 
+template <class Scalar>
+void solve_by(const clex_case& c, double* z, double* grad_parameters) {
+    const auto t_max = static_cast<double>(c.t_max);
+    if (c.step_size > 0.0) {
+        solve<clex_released<tanh_activation, Scalar>>(c, released_options(t_max, c.step_size), z, grad_parameters);
+    } else {
+        const clex_options options{.t_max = t_max, .tolerance = {c.tolerance, c.tolerance}};
+        solve<clex<ntk_aware, released_time, tanh_activation, tsit5, Scalar>>(c, options, z, grad_parameters);
+    }
+}
+
 }  // namespace
 
 std::int32_t cordage_clex(const clex_case* c, std::int64_t repeats, double* z, double* grad_parameters) {
     try {
-        const auto t_max = static_cast<double>(c->t_max);
         while (repeats-- > 0) {
-            if (c->step_size > 0.0) {
-                solve<clex_released<tanh_activation, float>>(*c, released_options(t_max, c->step_size), z, grad_parameters);
+            if (c->in_float != 0) {
+                solve_by<float>(*c, z, grad_parameters);
             } else {
-                solve<clex<ntk_aware, released_time, tanh_activation, tsit5, float>>(
-                    *c, {.t_max = t_max, .tolerance = {c->tolerance, c->tolerance}}, z, grad_parameters);
+                solve_by<double>(*c, z, grad_parameters);
             }
         }
         return 0;

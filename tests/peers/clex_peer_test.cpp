@@ -20,7 +20,7 @@ struct problem {
         for (int i = 0; i < pairs * hidden; ++i) up.push_back(0.2 * std::sin(1.0 + i));
         for (int i = 0; i < pairs * hidden; ++i) down.push_back(0.1 * std::cos(2.0 * i));
         for (int i = 0; i < pairs * t_max; ++i) grad_z.push_back(std::sin(3.0 * i));
-        c = {pairs, hidden, t_max, step_size, 1e-12, up.data(), down.data(), grad_z.data()};
+        c = {pairs, hidden, t_max, 0, step_size, 1e-12, up.data(), down.data(), grad_z.data()};
     }
     double loss() {
         REQUIRE(cordage_clex(&c, 1, z.data(), gradient.data()) == 0);
@@ -29,6 +29,17 @@ struct problem {
         return sum;
     }
 };
+
+TEST_CASE("peers/clex_peer: in float it finds what it finds in double") {
+    problem in_double(0.01), in_float(0.01);
+    in_float.c.in_float = 1;
+    in_double.loss();
+    in_float.loss();
+    for (std::size_t i = 0; i < in_float.z.size(); ++i) {
+        CHECK(in_float.z[i] == doctest::Approx(in_double.z[i]).epsilon(1e-5));
+    }
+    CHECK(in_float.z != in_double.z);
+}
 
 TEST_CASE("peers/clex_peer: z begins at log theta, and both solvers find the same z") {
     problem fixed(0.01), adaptive(0.0);

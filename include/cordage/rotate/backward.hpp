@@ -91,7 +91,7 @@ void check_gradients(const rotation_gradients& grads, const Source& angles, cons
 /// @param operands  y is what rotate_forward wrote; grad_x may be grad_y or y itself, must not partly overlap them
 /// Sums over tokens in double (over one token's heads too, but a vector backend does those of an fp32 tensor in fp32)
 /// and in a fixed order: the same bits whatever the number of threads. A 16-bit y is rounded, which brings its relative
-/// rounding (2^-9 for bfloat16) of each |grad_y y| into the sums. Allocates the partial sums, at most max(64, bases) *
+/// rounding (2^-8 for bfloat16) of each |grad_y y| into the sums. Allocates the partial sums, at most max(64, bases) *
 /// rotary_dim/2 doubles, when inv_freq or attention_factor is wanted.
 template <pairing Pairing, class Backend = backend::fastest, executor Executor, differentiable_angle_source Source,
           element T, class... More>

@@ -4,6 +4,7 @@
 BEGIN {
     stages = split("core scaling schedule ode clex positions basis angles backend rotate attention host", stage, " ")
     for (i = 1; i <= stages; ++i) rank[stage[i]] = i
+    home["cuda_runtime.h"] = "^cordage/backend/cuda/"
     home["Eigen"] = "^cordage/clex/"
     home["xsimd"] = "^cordage/backend/simd/"
     home["immintrin.h"] = home["arm_neon.h"] = "^cordage/backend/simd/"
@@ -62,7 +63,7 @@ END {
     }
     if ("cordage/cordage.hpp" in exists) {
         reach("cordage/cordage.hpp", by_cordage)
-        for (name in exists) if (name !~ /^cordage\/host\// && !(name in by_cordage)) {
+        for (name in exists) if (name !~ /^cordage\/host\/|\/cuda\/|\.cuh$/ && !(name in by_cordage)) {
             print "cordage/cordage.hpp does not reach " name
             wrong = 1
         }

@@ -13,12 +13,17 @@
 
 namespace cordage {
 
-/// Gives m*cos and m*sin of the angle of every (row, token, pair), m the row's attention factor, in float or double.
+/// Knows for which tensors its angles are, wherever they lie.
 template <class S>
-concept angle_source = requires(const S& s, index_t i) {
+concept angles_of_tokens = requires(const S& s) {
     { s.batch() } -> std::same_as<index_t>;  // rows; 1 serves any batch
     { s.tokens() } -> std::same_as<index_t>;
     { s.pairs() } -> std::same_as<index_t>;
+};
+
+/// Gives m*cos and m*sin of the angle of every (row, token, pair), m the row's attention factor, in float or double.
+template <class S>
+concept angle_source = angles_of_tokens<S> && requires(const S& s, index_t i) {
     { s.attention_factor(i) } -> std::same_as<double>;  // of a row
     { s.template at<float>(i, i, i) } -> std::same_as<cos_sin<float>>;
     { s.template at<double>(i, i, i) } -> std::same_as<cos_sin<double>>;
@@ -38,19 +43,24 @@ concept differentiable_angle_source = angle_source<S> && requires(const S& s, in
 
 namespace angle_detail {
 
+template <position_type P>
+void check_positions(const position_view<P>& position_ids) {
+    if (position_ids.data == nullptr && position_ids.tokens > 0) {
+        throw shape_error("angles: position_ids.data nullptr must point to the positions");
+    }
+    if (position_ids.tokens < 0 || position_ids.batch < 1 || position_ids.batch_stride < 0) {
+        throw shape_error(message("angles: position_ids [", position_ids.batch, ", ", position_ids.tokens,
+                                  "] with batch_stride ", position_ids.batch_stride,
+                                  " must have batch >= 1, tokens >= 0 and batch_stride >= 0"));
+    }
+}
+
 // What both table-free sources share: a basis and positions, viewed.
 template <position_type P>
 class basis_and_positions {
  public:
     basis_and_positions(const basis& b, position_view<P> position_ids) : basis_(&b), position_ids_(position_ids) {
-        if (position_ids.data == nullptr && position_ids.tokens > 0) {
-            throw shape_error("angles: position_ids.data nullptr must point to the positions");
-        }
-        if (position_ids.tokens < 0 || position_ids.batch < 1 || position_ids.batch_stride < 0) {
-            throw shape_error(message("angles: position_ids [", position_ids.batch, ", ", position_ids.tokens,
-                                      "] with batch_stride ", position_ids.batch_stride,
-                                      " must have batch >= 1, tokens >= 0 and batch_stride >= 0"));
-        }
+        check_positions(position_ids);
     }
     basis_and_positions(const basis&&, position_view<P>) = delete;  // the basis must outlive its angles
 

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "cordage/core/macros.hpp"
+
 namespace cordage {
 
 /// True unless x is an infinity or a NaN. Looks at the exponent's bits, so -ffinite-math-only cannot remove it.
@@ -18,7 +20,7 @@ struct wide_product {
     std::uint64_t high;
     std::uint64_t low;
 };
-constexpr wide_product multiply_wide(std::uint64_t a, std::uint64_t b) noexcept {
+CORDAGE_HOST_DEVICE constexpr wide_product multiply_wide(std::uint64_t a, std::uint64_t b) noexcept {
     const std::uint64_t a_low = a & 0xffff'ffffu, a_high = a >> 32;
     const std::uint64_t b_low = b & 0xffff'ffffu, b_high = b >> 32;
     const std::uint64_t low = a_low * b_low;
@@ -28,7 +30,9 @@ constexpr wide_product multiply_wide(std::uint64_t a, std::uint64_t b) noexcept 
 }
 
 /// High 64 bits of the 128-bit product a*b.
-constexpr std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) noexcept { return multiply_wide(a, b).high; }
+CORDAGE_HOST_DEVICE constexpr std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) noexcept {
+    return multiply_wide(a, b).high;
+}
 
 /// The parts of a finite x: x = sign * mantissa * 2^exponent with an integer mantissa below 2^53.
 struct binary64_parts {

@@ -29,3 +29,10 @@
 #else
 #define CORDAGE_ONE_BODY __attribute__((noinline, noclone))
 #endif
+
+/// Stands before a function that kernels on a GPU call too. Nothing where no CUDA compiler reads it.
+#if defined(__CUDACC__) || defined(__CUDA__)
+#define CORDAGE_HOST_DEVICE __host__ __device__
+#else
+#define CORDAGE_HOST_DEVICE
+#endif

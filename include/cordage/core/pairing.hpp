@@ -5,19 +5,20 @@
 #include <concepts>
 
 #include "cordage/core/index.hpp"
+#include "cordage/core/macros.hpp"
 
 namespace cordage {
 
 /// Pair i is (x[i], x[i + rotary_dim/2]); GPT-NeoX, LLaMA in transformers.   rotary_dim 4 of 8: [c c s s . . . .]
 struct half_split {
-    static constexpr index_t first(index_t pair, index_t) noexcept { return pair; }
-    static constexpr index_t second(index_t pair, index_t pairs) noexcept { return pair + pairs; }
+    CORDAGE_HOST_DEVICE static constexpr index_t first(index_t pair, index_t) noexcept { return pair; }
+    CORDAGE_HOST_DEVICE static constexpr index_t second(index_t pair, index_t pairs) noexcept { return pair + pairs; }
 };
 
 /// Pair i is (x[2i], x[2i+1]); Su et al. 2021, GPT-J, LLaMA as released.      rotary_dim 4 of 8: [c s c s . . . .]
 struct interleaved {
-    static constexpr index_t first(index_t pair, index_t) noexcept { return 2 * pair; }
-    static constexpr index_t second(index_t pair, index_t) noexcept { return 2 * pair + 1; }
+    CORDAGE_HOST_DEVICE static constexpr index_t first(index_t pair, index_t) noexcept { return 2 * pair; }
+    CORDAGE_HOST_DEVICE static constexpr index_t second(index_t pair, index_t) noexcept { return 2 * pair + 1; }
 };
 
 /// There is no default: the wrong layout degrades a model silently.

@@ -12,6 +12,7 @@
 
 #include "cordage/core/error.hpp"
 #include "cordage/core/index.hpp"
+#include "cordage/core/macros.hpp"
 
 namespace cordage {
 
@@ -36,12 +37,17 @@ struct heads_view {
     index_t token_stride = 0;
     index_t head_stride = 0;
 
+    /// First element of one head, counted from data.
+    CORDAGE_HOST_DEVICE constexpr index_t offset(index_t batch, index_t token, index_t head_index) const noexcept {
+        return batch * batch_stride + token * token_stride + head_index * head_stride;
+    }
     /// First element of one head.
-    constexpr T* head(index_t batch, index_t token, index_t head_index) const noexcept {
-        return data + batch * batch_stride + token * token_stride + head_index * head_stride;
+    CORDAGE_HOST_DEVICE constexpr T* head(index_t batch, index_t token, index_t head_index) const noexcept {
+        return data + offset(batch, token, head_index);
     }
 
-    constexpr operator heads_view<const T>() const noexcept requires(!std::is_const_v<T>) {
+    template <std::same_as<const T> ToConst>  // a template, or nvcc warns of it where T is const already
+    requires(!std::is_const_v<T>) constexpr operator heads_view<ToConst>() const noexcept {
         return {data, shape, batch_stride, token_stride, head_stride};
     }
 

@@ -56,7 +56,7 @@ struct chunks_of_tokens {
     static index_t rounded_up(index_t a, index_t b) noexcept { return (a + b - 1) / b; }
 };
 
-template <angle_source Source, class T>
+template <angles_of_tokens Source, class T>
 void check_gradients(const rotation_gradients& grads, const Source& angles, const backward_operand<T>& o) {
     const index_t tokens = o.y.shape.batch * o.y.shape.tokens;
     const auto wrong = [](std::span<double> given, index_t wanted) {

@@ -79,7 +79,7 @@ void check_table(const char* who, const Table& table) {
     }
 }
 
-template <angle_source Source, class Operand>
+template <angles_of_tokens Source, class Operand>
 void check_angles(const char* who, const Source& angles, const Operand& o) {
     const heads_shape& s = o.shape();
     const index_t rotary_dim = 2 * angles.pairs();
@@ -96,7 +96,7 @@ void check_angles(const char* who, const Source& angles, const Operand& o) {
     }
 }
 
-template <angle_source Source, class T>
+template <angles_of_tokens Source, class T>
 void check(const char* who, const Source& angles, const operand<T>& o) {
     check_view(who, "x", o.x);
     check_angles(who, angles, o);
@@ -108,7 +108,7 @@ void check(const char* who, const Source& angles, const operand<T>& o) {
     check_output(who, "y", o.y);
 }
 
-template <angle_source Source, class T>
+template <angles_of_tokens Source, class T>
 void check(const char* who, const Source& angles, const backward_operand<T>& o) {
     check_view(who, "grad_y", o.grad_y);
     check_view(who, "y", o.y);
@@ -137,7 +137,7 @@ void check_pair(const char* who, const backward_operand<T>& a, const backward_op
     check_apart(who, b.grad_x, a.y);
 }
 
-template <angle_source Source, class Operand>
+template <angles_of_tokens Source, class Operand>
 void check_all(const char* who, const Source& angles, std::span<const Operand> operands) {
     if constexpr (requires { angles.cos_data; }) check_table(who, angles);
     for (const Operand& o : operands) check(who, angles, o);

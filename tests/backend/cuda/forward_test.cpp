@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#include "backend/cuda/emulated_backend.hpp"
+#include "cordage/angles/cos_sin_table.hpp"
+#include "rotate/random_case.hpp"
+
+using namespace cordage;
+using namespace cordage_test;
+
+namespace {
+
+// Random tensors, whose axes lie in any order, some of them so that they can be moved by pieces.
+template <class T, class Kind>
+void check_both_pairings(unsigned seed, int cases) {
+    for (int i = 0; i < cases; ++i) {
+        draw d(seed * 1'000'003u + static_cast<unsigned>(i));
+        Kind::with(d, [&](const auto& angles, index_t batch) {
+            CAPTURE(i);
+            check_one_map<half_split, emulated_backend, T>(d, angles, batch);
+            check_one_map<interleaved, emulated_backend, T>(d, angles, batch);
+        });
+    }
+}
+
+struct table {
+    template <class F>
+    static void with(draw& d, const F& f) {
+        exact<std::int32_t>::with(d, [&](const auto& angles, index_t batch) {
+            f(cos_sin_table<float>(angles, serial{}, backend::scalar{}).view(), batch);
+        });
+    }
+};
+
+struct rows_of_bases {
+    template <class F>
+    static void with(draw& d, const F& f) {
+        with_positions<double>(
+            d, 1, [&](const basis& b, const double* ids, index_t batch, index_t rows, index_t tokens) {
+                std::vector<double> slower(b.inv_freq().begin(), b.inv_freq().end());
+                for (double& theta : slower) theta /= 3.0;
+                const basis other(slower, 0.75);
+                std::vector<const basis*> chosen;
+                for (index_t row = 0; row < batch; ++row) chosen.push_back(d.coin() ? &b : &other);
+                const auto each =
+                    exact_angles_of_rows<double>(chosen, position_view<double>(ids, rows, tokens, tokens));
+                f(row_angles(each), batch);
+            });
+    }
+};
+
+// Common models' heads, dense and aligned to 16 bytes unless `shift` elements off: by pieces, then.
+template <class Pairing, class T>
+void check_dense(index_t head_dim, index_t rotary_dim, index_t first_lane, index_t shift, bool by_pieces) {
+    draw d(static_cast<unsigned>(head_dim + rotary_dim + first_lane + shift));
+    const basis b(frequencies(rotary_dim), 1.25);
+    const std::vector<std::int32_t> ids{0, 1, -7, 100'000, 2'147'483'647};
+    const heads_shape q_shape{2, std::ssize(ids), 7, head_dim}, k_shape{2, std::ssize(ids), 3, head_dim};
+    const auto fill = [&](const heads_shape& shape) {
+        std::vector<T> numbers(static_cast<std::size_t>(count(shape) + 16));
+        for (T& x : numbers) x = d.element<T>();
+        return numbers;
+    };
+    std::vector<T> q = fill(q_shape), k = fill(k_shape), q_wanted = q, k_wanted = k, k_to(k.size());
+    const exact_angles angles(b, ids);
+    const auto view_of = [shift](std::vector<T>& numbers, const heads_shape& shape) {
+        T* aligned = numbers.data();
+        while (reinterpret_cast<std::uintptr_t>(aligned) % 16 != 0) ++aligned;
+        return token_major(aligned + shift, shape);
+    };
+    const auto qw = view_of(q_wanted, q_shape), kw = view_of(k_wanted, k_shape);
+    rotate_forward<Pairing, backend::scalar>(angles, in_place(qw, first_lane), in_place(kw, first_lane));
+    std::vector<backend::launch_size> launches;
+    auto copy = copied(angles);
+    const auto qv = view_of(q, q_shape), kv = view_of(k, k_shape), k_out = view_of(k_to, k_shape);
+    std::fill(k_to.begin(), k_to.end(), stored<T>(0.0));
+    rotate_forward<Pairing>(emulated_device{&launches}, copy.view(), in_place(qv, first_lane),
+                            from_to(kv, k_out, first_lane));
+    REQUIRE(launches.size() == 1);
+    const index_t units = rotary_dim / 2 / backend::unit<T, Pairing, true>::pairs;
+    REQUIRE(launches[0].threads.x == (by_pieces ? units : rotary_dim / 2));
+    const auto check = [&](const heads_view<T>& found, const heads_view<T>& wanted) {
+        const std::vector<T> found_dense = gather(found), wanted_dense = gather(wanted);
+        for (std::size_t i = 0; i < found_dense.size(); ++i) {
+            const double y = value(wanted_dense[i]);
+            REQUIRE(std::fabs(value(found_dense[i]) - y) <= 2.0 * allowed_error<T>(5.0, 0x1p31, y));
+        }
+    };
+    check(qv, qw);
+    check(k_out, kw);
+}
+
+template <class Pairing, class T>
+void check_dense_shapes() {
+    check_dense<Pairing, T>(128, 128, 0, 0, true);
+    check_dense<Pairing, T>(128, 64, 0, 0, true);
+    check_dense<Pairing, T>(192, 64, 128, 0, true);  // DeepSeek's heads
+    check_dense<Pairing, T>(80, 32, 16, 0, true);
+    check_dense<Pairing, T>(128, 128, 0, 1, false);
+    check_dense<Pairing, T>(128, 64, 4 / static_cast<index_t>(sizeof(T)), 0, false);
+    check_dense<Pairing, T>(70, 64, 0, 0, false);
+    check_dense<Pairing, T>(128, 18, 0, 0, false);
+}
+
+}  // namespace
+
+TEST_CASE("backend/cuda/forward: float as by the scalar backend, and nothing beyond the tensors is touched") {
+    check_both_pairings<float, exact<std::int32_t>>(1, 60);
+}
+TEST_CASE("backend/cuda/forward: float16 as by the scalar backend, and nothing beyond the tensors is touched") {
+    check_both_pairings<float16, exact<std::int64_t>>(2, 60);
+}
+TEST_CASE("backend/cuda/forward: bfloat16 as by the scalar backend, and nothing beyond the tensors is touched") {
+    check_both_pairings<bfloat16, exact<float>>(3, 60);
+}
+TEST_CASE("backend/cuda/forward: fractional positions, a table, and a basis for each row") {
+    check_both_pairings<float, exact<double>>(4, 60);
+    check_both_pairings<bfloat16, table>(5, 60);
+    check_both_pairings<float16, rows_of_bases>(6, 60);
+}
+TEST_CASE("backend/cuda/forward: dense heads are moved by pieces where they are aligned, by elements elsewhere") {
+    check_dense_shapes<half_split, float>();
+    check_dense_shapes<half_split, bfloat16>();
+    check_dense_shapes<interleaved, float16>();
+    check_dense_shapes<interleaved, float>();
+}
+
+TEST_CASE("backend/cuda/forward: a new basis in the same memory turns the next launch") {
+    const basis one(frequencies(8)), two(std::vector<double>{0.5, 0.25, 0.125, 0.0625}, 2.0);
+    std::vector<std::uint64_t> words = device_words(one);
+    const std::vector<std::int32_t> ids{3};
+    const device_angles<std::int32_t> angles(device_basis(words.data(), 4), position_view<std::int32_t>(ids));
+    std::ranges::copy(device_words(two), words.begin());
+    std::vector<float> x(8, 1.0f);
+    rotate_forward<interleaved>(emulated_device{}, angles, in_place(token_major(x.data(), {1, 1, 1, 8})));
+    CHECK(x[0] == doctest::Approx(2.0 * (std::cos(1.5) - std::sin(1.5))));
+    CHECK(x[7] == doctest::Approx(2.0 * (std::cos(0.1875) + std::sin(0.1875))));
+}

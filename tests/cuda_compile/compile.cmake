@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+# Compiles kernels.cu for `arch` with warnings as errors, spilled registers and local memory among them, and looks at
+# what came of it; under fast-math too. `cuobjdump` may be empty.
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${output}\nfailed: ${ARGN}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+set(compile "${nvcc}" -std=c++20 --Werror all-warnings "-arch=sm_${arch}" "-I${include}" "${source}/kernels.cu")
+set(result "${output_dir}/kernels_sm_${arch}")
+run(${compile} -cubin -o "${result}.cubin" -Xptxas -v,-warn-spills,-warn-lmem-usage)
+string(REGEX MATCHALL "Used [0-9]+ registers" registers "${output}")
+list(REMOVE_DUPLICATES registers)
+message("sm_${arch}: ${registers}")
+foreach(math IN ITEMS "" "--use_fast_math")
+  run(${compile} ${math} -ptx -o "${result}.ptx")
+  run(awk -f "${source}/ptx.awk" "${result}.ptx")
+  message("${output}")
+endforeach()
+if(cuobjdump)
+  run("${cuobjdump}" -sass "${result}.cubin")
+  file(WRITE "${result}.sass" "${output}")
+  run(awk -f "${source}/sass.awk" "${result}.sass")
+  message("${output}")
+endif()

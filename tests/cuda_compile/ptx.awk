@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+# Reads PTX: kernels by pieces (a template argument `true`, Lb1E in their names) move tensors 16 bytes at a time and
+# nothing narrower than that is stored beside double sums; no kernel asks the device for an approximate sine.
+function complain(text) {
+    print kernel ": " text
+    wrong = 1
+}
+function finish() {
+    if (by_pieces && !(loads && stores)) complain(loads " loads and " stores " stores of 16 bytes")
+}
+/\.entry/ {
+    finish()
+    kernel = $0
+    by_pieces = /Lb1E/
+    piece_kernels += by_pieces
+    loads = stores = 0
+}
+/ld\.global.*\.v4\./ { ++loads }
+/st\.global.*\.v4\./ { ++stores }
+/st\.global/ && !/\.v4\.|\.f64/ && by_pieces { complain("stores less than 16 bytes: " $0) }
+/(sin|cos)\.approx/ { complain("approximates: " $0) }
+END {
+    finish()
+    if (piece_kernels == 0) complain("no kernel by pieces")
+    print piece_kernels " kernels by pieces"
+    exit wrong
+}

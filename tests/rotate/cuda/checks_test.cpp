@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "backend/cuda/emulation.hpp"
+#include "cordage/rotate/cuda/forward.hpp"
+
+using namespace cordage;
+using cordage_test::emulated_device;
+
+namespace {
+
+// q and k of a batch, and where nothing is launched.
+struct device_case {
+    basis b{{1.0, 0.5}};
+    std::vector<std::uint64_t> words = device_words(b);
+    std::vector<std::int32_t> ids{0, 1, 2};
+    device_angles<std::int32_t> angles{device_basis(words.data(), 2), position_view<std::int32_t>(ids)};
+    std::vector<float> q = std::vector<float>(3 * 2 * 8), k = std::vector<float>(3 * 8);
+    heads_view<float> q_view = token_major(q.data(), {1, 3, 2, 8}), k_view = token_major(k.data(), {1, 3, 1, 8});
+    mutable std::vector<backend::launch_size> launches{};
+
+    template <class Error, class Angles, class... Operands>
+    void check_throws(const char* text, const Angles& a, const Operands&... operands) const {
+        CHECK_THROWS_WITH_AS(rotate_forward<half_split>(emulated_device{&launches}, a, operands...), text, Error);
+        CHECK(launches.empty());
+    }
+};
+
+}  // namespace
+
+TEST_CASE("rotate/cuda/checks: what the host's door refuses, the device's does, before a launch") {
+    const device_case c;
+    c.check_throws<shape_error>(
+        "rotate_forward: operands [1, 3, 2, 8] and [1, 3, 2, 8] must not overlap where one of them is written",
+        c.angles, in_place(c.q_view), in_place(c.q_view));
+    c.check_throws<shape_error>("rotate_forward: first_lane 5 must be 0 to head_dim - rotary_dim = 4", c.angles,
+                                in_place(c.q_view, 5));
+    c.check_throws<shape_error>("rotate_forward: rotary_dim 4 must be <= head_dim 2", c.angles,
+                                in_place(heads_view<float>{c.q_view.data, {1, 3, 2, 2}, 0, 16, 8}));
+    c.check_throws<shape_error>("rotate_forward: angles [1, 3] must be [1 or batch, tokens] of [1, 2, 2, 8]", c.angles,
+                                in_place(heads_view<float>{c.q_view.data, {1, 2, 2, 8}, 0, 16, 8}));
+    c.check_throws<shape_error>("rotate_forward: x.data nullptr must point to [1, 3, 2, 8] elements", c.angles,
+                                in_place(heads_view<float>{nullptr, {1, 3, 2, 8}, 0, 16, 8}));
+    c.check_throws<shape_error>(
+        "rotate_forward: [1, 3, 16777217, 8] must have at most 2^24 heads and lanes on a device", c.angles,
+        in_place(heads_view<float>{c.q_view.data, {1, 3, (1 << 24) + 1, 8}, 0, index_t{1} << 40, 8}));
+    heads_view<float> shifted = c.q_view;
+    shifted.data += 1;
+    shifted.shape.tokens = 2;
+    heads_view<float> shorter = c.q_view;
+    shorter.shape.tokens = 2;
+    const device_angles<std::int32_t> two(device_basis(c.words.data(), 2), {c.ids.data(), 1, 2, 0});
+    c.check_throws<shape_error>("rotate_forward: y must be x itself or apart from it, and overlaps it partly", two,
+                                from_to(shorter, shifted));
+}
+
+TEST_CASE("rotate/cuda/checks: bases and positions on a device") {
+    device_case c;
+    CHECK_THROWS_AS(device_basis(nullptr, 2), shape_error);
+    CHECK_THROWS_AS(device_basis(c.words.data(), 0), shape_error);
+    const device_basis three_bases(c.words.data(), 2, 3);
+    CHECK_THROWS_AS((device_angles<std::int32_t>(three_bases, {c.ids.data(), 2, 1, 1})), shape_error);
+    CHECK_THROWS_AS((device_angles<std::int32_t>(three_bases, {nullptr, 1, 1, 1})), shape_error);
+    CHECK((device_angles<std::int32_t>(three_bases, {c.ids.data(), 1, 3, 0})).batch() == 3);
+    const basis other({1.0});
+    const std::vector<const basis*> unequal{&c.b, &other}, missing{&c.b, nullptr};
+    CHECK_THROWS_AS(device_words(unequal), shape_error);
+    CHECK_THROWS_AS(device_words(missing), shape_error);
+    CHECK_THROWS_AS(device_words(std::vector<const basis*>{}), shape_error);
+}
+
+TEST_CASE("rotate/cuda/checks: a table on a device has one attention factor") {
+    const device_case c;
+    const std::vector<float> cos(6), sin(6);
+    const double factor = 2.0;
+    cos_sin_view<float> table{cos.data(), sin.data(), 1, 3, 2};
+    table.row_attention_factors = &factor;
+    c.check_throws<value_error>("rotate_forward: table's row_attention_factors must be nullptr on a device", table,
+                                in_place(c.q_view));
+}
+
+TEST_CASE("rotate/cuda/checks: an empty tensor launches nothing") {
+    device_case c;
+    const device_angles<std::int32_t> none(device_basis(c.words.data(), 2), {c.ids.data(), 1, 0, 0});
+    rotate_forward<half_split>(emulated_device{&c.launches}, none,
+                               in_place(heads_view<float>{c.q.data(), {1, 0, 2, 8}, 0, 16, 8}));
+    rotate_forward<half_split>(emulated_device{&c.launches}, c.angles,
+                               in_place(heads_view<float>{c.q.data(), {1, 3, 0, 8}, 0, 16, 8}));
+    CHECK(c.launches.empty());
+}

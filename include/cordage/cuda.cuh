@@ -11,4 +11,6 @@
 #include "cordage/backend/cuda/device_basis.hpp"  // device_words, device_basis, device_angles
 #include "cordage/backend/cuda/launch.cuh"        // on, cuda_error
 #include "cordage/kernels.hpp"
-#include "cordage/rotate/cuda/forward.hpp"  // rotate_forward, rotate_inverse
+#include "cordage/rotate/cuda/backward.hpp"  // rotate_backward with gradients behind the angles
+#include "cordage/rotate/cuda/forward.hpp"   // rotate_forward, rotate_inverse, rotate_backward
+#include "cordage/rotate/cuda/rebase.hpp"    // rebase

@@ -9,6 +9,15 @@ void rotate(cudaStream_t stream, const Source& angles, const heads_view<T>& q, c
     rotate_forward<Pairing>(on(stream), angles, in_place(q), in_place(k));
     rotate_inverse<Pairing>(on(stream), angles, in_place(q));
     rotate_backward<Pairing>(on(stream), angles, in_place(q));
+    if constexpr (requires { angles.basis_view(); }) {
+        rebase<Pairing>(on(stream), angles.basis_view(), angles.position_ids(), in_place(k));
+    }
+}
+
+template <class Pairing, class T>
+void backward(cudaStream_t stream, const device_angles<std::int32_t>& angles, const heads_view<T>& q,
+              std::span<double> numbers) {
+    rotate_backward<Pairing>(on(stream), angles, {.inv_freq = numbers}, numbers, grad_through(q, q, q));
 }
 
 template <class T>
@@ -18,6 +27,8 @@ void all(cudaStream_t stream, const device_angles<std::int32_t>& angles, const c
     rotate<interleaved>(stream, angles, q, k);
     rotate<half_split>(stream, table, q, k);
     rotate<interleaved>(stream, table, q, k);
+    backward<half_split>(stream, angles, q, {});
+    backward<interleaved>(stream, angles, q, {});
 }
 
 void all_types(cudaStream_t stream, const device_angles<std::int32_t>& angles, const cos_sin_view<float>& table,

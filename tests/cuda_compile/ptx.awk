@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Reads PTX: kernels by pieces (a template argument `true`, Lb1E in their names) move tensors 16 bytes at a time and
-# nothing narrower than that is stored beside double sums; no kernel asks the device for an approximate sine.
+# nothing else is stored but doubles, which are sums; no kernel asks the device for an approximate sine.
 function complain(text) {
     print kernel ": " text
     wrong = 1
@@ -17,7 +17,7 @@ function finish() {
 }
 /ld\.global.*\.v4\./ { ++loads }
 /st\.global.*\.v4\./ { ++stores }
-/st\.global/ && !/\.v4\.|\.f64/ && by_pieces { complain("stores less than 16 bytes: " $0) }
+/st\.global/ && !/\.v4\.|\.[ufb]64/ && by_pieces { complain("stores by elements: " $0) }
 /(sin|cos)\.approx/ { complain("approximates: " $0) }
 END {
     finish()

@@ -20,7 +20,7 @@ struct operand {
     heads_view<T> y;
     index_t first_lane = 0;
 
-    const heads_shape& shape() const noexcept { return x.shape; }
+    CORDAGE_HOST_DEVICE const heads_shape& shape() const noexcept { return x.shape; }
 };
 
 /// x is overwritten.
@@ -50,7 +50,7 @@ struct backward_operand {
     heads_view<T> grad_x;
     index_t first_lane = 0;  ///< as the forward's
 
-    const heads_shape& shape() const noexcept { return grad_y.shape; }
+    CORDAGE_HOST_DEVICE const heads_shape& shape() const noexcept { return grad_y.shape; }
 };
 
 template <class G, class Y, element T>

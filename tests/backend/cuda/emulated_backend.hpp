@@ -4,7 +4,7 @@
 
 #include "backend/cuda/emulation.hpp"
 #include "cordage/angles/row_angles.hpp"
-#include "cordage/rotate/cuda/forward.hpp"
+#include "cordage/rotate/cuda/backward.hpp"
 
 namespace cordage_test {
 
@@ -78,6 +78,28 @@ void rotate_range(emulated_backend, const Source& angles, std::span<const cordag
     with_device_angles(angles, [&](const auto& on_device) {
         const std::array<cordage::operand<T>, 2> both{operands[0], operands[1]};
         cordage::rotate_detail::rotate_on_device<Pairing, Direction>("test", emulated_device{}, on_device, both);
+    });
+}
+
+template <cordage::pairing Pairing, class Source, class T>
+void backward_range(emulated_backend, const Source& angles, std::span<const cordage::backward_operand<T>> operands,
+                    const cordage::backend::angle_gradients& grads, index_t begin, index_t end) {
+    const cordage::heads_shape& shape = operands[0].shape();
+    const index_t tokens = shape.batch * shape.tokens;
+    REQUIRE(begin == 0);
+    REQUIRE(end == tokens);
+    REQUIRE(operands.size() == 1);
+    const auto numbers = [](double* first, index_t count) {
+        return std::span<double>(first, first == nullptr ? 0 : static_cast<std::size_t>(count));
+    };
+    with_device_angles(angles, [&](const auto& on_device) {
+        std::vector<double> workspace(static_cast<std::size_t>(cordage::backward_workspace_size(on_device, shape)),
+                                      1e30);
+        cordage::rotate_backward<Pairing>(emulated_device{}, on_device,
+                                          {.inv_freq = numbers(grads.inv_freq, angles.pairs()),
+                                           .position_ids = numbers(grads.position, tokens),
+                                           .attention_factor = grads.attention_factor},
+                                          workspace, operands[0]);
     });
 }
 

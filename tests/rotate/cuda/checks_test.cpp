@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "backend/cuda/emulation.hpp"
-#include "cordage/rotate/cuda/forward.hpp"
+#include "cordage/rotate/cuda/backward.hpp"
 
 using namespace cordage;
 using cordage_test::emulated_device;
@@ -89,4 +89,24 @@ TEST_CASE("rotate/cuda/checks: an empty tensor launches nothing") {
     rotate_forward<half_split>(emulated_device{&c.launches}, c.angles,
                                in_place(heads_view<float>{c.q.data(), {1, 3, 0, 8}, 0, 16, 8}));
     CHECK(c.launches.empty());
+}
+
+TEST_CASE("rotate/cuda/checks: a backward pass needs its workspace and gradients of the right size") {
+    device_case c;
+    std::vector<double> grad(2), workspace(3);
+    CHECK(backward_workspace_size(c.angles, c.q_view.shape) == 3);
+    CHECK(backward_workspace_size(c.angles, {1, index_t{1} << 20, 2, 8}) == 3 * 1024);
+    const auto run = [&](const rotation_gradients& grads, std::span<double> memory) {
+        rotate_backward<half_split>(emulated_device{&c.launches}, c.angles, grads, memory,
+                                    grad_through(c.q_view, c.q_view, c.q_view));
+    };
+    const std::span<double> all(workspace);
+    CHECK_THROWS_WITH_AS(run({.inv_freq = grad}, all.first(2)),
+                         "rotate_backward: workspace has 2 entries, must have backward_workspace_size = 3",
+                         shape_error);
+    CHECK_THROWS_AS(run({.inv_freq = all}, all), shape_error);
+    CHECK_THROWS_AS(run({.position_ids = grad}, all), shape_error);
+    CHECK(c.launches.empty());
+    run({.position_ids = all}, {});
+    CHECK(c.launches.size() == 1);
 }

@@ -2,22 +2,12 @@
 // Positions as whole steps and a fraction, phases, and their cos and sin in floats; serves the CUDA kernels.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
 #include "cordage/backend/cuda/element.hpp"
 #include "cordage/core/bits.hpp"
 
 namespace cordage::backend {
-
-/// a*b + c with one rounding, whatever the compiler's flags.
-CORDAGE_HOST_DEVICE inline float fused(float a, float b, float c) noexcept {
-#if defined(__CUDA_ARCH__)
-    return __fmaf_rn(a, b, c);
-#else
-    return std::fma(a, b, c);
-#endif
-}
 
 /// A position of any type: steps + rest * 2^-64, with a sign of its own where it is real.
 struct split_position {

@@ -2,6 +2,7 @@
 // Elements and 16-byte pieces of them, to float and back with one rounding; serves the CUDA kernels.
 #pragma once
 
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <cstring>
@@ -17,6 +18,15 @@ concept device_element = std::same_as<T, float> || std::same_as<T, float16> || s
 
 CORDAGE_HOST_DEVICE inline float float_of(std::uint32_t bits) noexcept { return __builtin_bit_cast(float, bits); }
 CORDAGE_HOST_DEVICE inline std::uint32_t bits_of(float x) noexcept { return __builtin_bit_cast(std::uint32_t, x); }
+
+/// a*b + c with one rounding, whatever the compiler's flags.
+CORDAGE_HOST_DEVICE inline float fused(float a, float b, float c) noexcept {
+#if defined(__CUDA_ARCH__)
+    return __fmaf_rn(a, b, c);
+#else
+    return std::fma(a, b, c);
+#endif
+}
 
 CORDAGE_HOST_DEVICE inline float widened(float x) noexcept { return x; }
 CORDAGE_HOST_DEVICE inline float widened(bfloat16 x) noexcept { return float_of(std::uint32_t{x.bits} << 16); }

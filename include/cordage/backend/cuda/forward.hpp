@@ -8,13 +8,10 @@
 
 #include "cordage/backend/cuda/angles.hpp"
 #include "cordage/backend/cuda/block_view.hpp"
-#include "cordage/backend/cuda/token_place.hpp"
+#include "cordage/backend/cuda/walk.hpp"
 #include "cordage/core/operand.hpp"
 
 namespace cordage::backend {
-
-/// Tensors that one launch turns.
-inline constexpr int most_operands = 4;
 
 /// A thread turns one unit of pairs of some heads of some tokens:
 ///
@@ -30,6 +27,7 @@ template <device_element T, pairing Pairing, bool ByPieces, class Angles>
 struct rotation_kernel {
     using unit_type = unit<T, Pairing, ByPieces>;
     struct thread_state {};
+    static constexpr int blocks_per_processor = 4;  // 64 registers
 
     Angles angles;
     index_t rows;
@@ -57,43 +55,22 @@ struct rotation_kernel {
  private:
     CORDAGE_HOST_DEVICE void turn_token(const pair_values<unit_type::pairs>& turn, index_t row, index_t token,
                                         index_t number, const block_view& at) const noexcept {
-        for_each_head(at, [&](const operand<T>& o, index_t head) {
+        for_each_head(at, operands, operand_count, [&](const operand<T>& o, index_t head) {
             const auto v = unit_type::load(o.x.head(row, token, head) + o.first_lane, number, angles.pairs);
-            pair_values<unit_type::pairs> turned;
-            for (int i = 0; i < unit_type::pairs; ++i) {
-                const float c = turn.first[i], s = turn.second[i];
-                turned.first[i] = fused(c, v.first[i], -(s * v.second[i]));
-                turned.second[i] = fused(c, v.second[i], s * v.first[i]);
-            }
-            unit_type::store(turned, o.y.head(row, token, head) + o.first_lane, number, angles.pairs);
+            unit_type::store(turned(turn, v), o.y.head(row, token, head) + o.first_lane, number, angles.pairs);
         });
     }
 
     // The lanes that do not turn, after those that do, when cos and sin need no registers any more.
     CORDAGE_HOST_DEVICE void copy_token(index_t row, index_t token, index_t number,
                                         const block_view& at) const noexcept {
-        for_each_head(at, [&](const operand<T>& o, index_t head) {
+        for_each_head(at, operands, operand_count, [&](const operand<T>& o, index_t head) {
             if (o.x.data == o.y.data) return;
             unit_type::copy_others(o.x.head(row, token, head), o.y.head(row, token, head), o.x.shape.head_dim,
                                    o.first_lane, 2 * angles.pairs, number, angles.pairs / unit_type::pairs);
         });
     }
-
-    // The heads that are this thread's, counted through all operands.
-    template <class F>
-    CORDAGE_HOST_DEVICE void for_each_head(const block_view& at, const F& f) const noexcept {
-        const auto step = static_cast<std::int32_t>(at.blocks.y * at.threads.y);
-        auto head = static_cast<std::int32_t>(at.block.y * at.threads.y + at.thread.y);
-        for (int n = 0; n < operand_count; ++n) {
-            const operand<T>& o = operands[n];
-            const auto heads = static_cast<std::int32_t>(o.x.shape.heads);  // checked: heads stay far below 2^31
-            for (; head < heads; head += step) f(o, head);
-            head -= heads;
-        }
-    }
 };
-
-inline index_t rounded_up_quotient(index_t a, index_t b) noexcept { return (a + b - 1) / b; }
 
 /// Threads that fill any GPU of today: with so many, a thread may turn several heads.
 inline constexpr index_t enough_threads = index_t{1} << 18;

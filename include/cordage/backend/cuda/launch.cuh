@@ -20,7 +20,8 @@ struct cuda_error : error {
 namespace backend {
 
 template <device_kernel Kernel>
-__global__ void __launch_bounds__(most_threads, 4) run_kernel(const __grid_constant__ Kernel kernel) {
+__global__ void __launch_bounds__(most_threads, Kernel::blocks_per_processor)
+    run_kernel(const __grid_constant__ Kernel kernel) {
     extern __shared__ int4 shared[];  // aligned to 16 bytes
     const auto from = [](const auto& v) { return index3{v.x, v.y, v.z}; };
     const block_view at{from(threadIdx), from(blockDim), from(blockIdx), from(gridDim), shared};

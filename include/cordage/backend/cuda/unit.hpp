@@ -15,6 +15,18 @@ struct pair_values {
     float second[N];
 };
 
+/// y = m R x of a unit's pairs, by m cos and m sin.
+template <int N>
+CORDAGE_HOST_DEVICE pair_values<N> turned(const pair_values<N>& turn, const pair_values<N>& v) noexcept {
+    pair_values<N> y;
+    for (int i = 0; i < N; ++i) {
+        const float c = turn.first[i], s = turn.second[i];
+        y.first[i] = fused(c, v.first[i], -(s * v.second[i]));
+        y.second[i] = fused(c, v.second[i], s * v.first[i]);
+    }
+    return y;
+}
+
 /// A unit is a run of neighbouring pairs; unit u begins at pair u * pairs. By 16-byte pieces, of fp32 for example:
 ///
 ///   half_split   [c c c c . . . . s s s s . . . .]   two pieces, pairs 0-3

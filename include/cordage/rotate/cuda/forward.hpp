@@ -29,17 +29,21 @@ inline void check_device_shape(const char* who, const heads_shape& shape) {
     }
 }
 
+template <class Source, class T, std::size_t Count>
+void check_device_operands(const char* who, const Source& angles, const std::array<operand<T>, Count>& operands) {
+    static_assert(Count <= std::size_t{backend::most_operands},
+                  "cordage: one launch turns at most 4 operands; call again for the others");
+    check_all(who, angles, std::span<const operand<T>>(operands));
+    for (const operand<T>& o : operands) check_device_shape(who, o.shape());
+}
+
 template <class Pairing, class Direction, class Launcher, class Source, class T, std::size_t Count>
 void rotate_on_device(const char* who, const Launcher& where, const Source& angles,
                       const std::array<operand<T>, Count>& operands) {
-    static_assert(Count <= std::size_t{backend::most_operands},
-                  "cordage: one launch turns at most 4 operands; call again for the others");
-    const std::span<const operand<T>> all(operands);
     check_device_angles(who, angles);
-    check_all(who, angles, all);
-    for (const operand<T>& o : all) check_device_shape(who, o.shape());
-    backend::launch_rotation<Pairing, T>(who, where, backend::kernel_angles<Direction>(angles), all,
-                                         {operands[0].x.shape.batch});
+    check_device_operands(who, angles, operands);
+    backend::launch_rotation<Pairing, T>(who, where, backend::kernel_angles<Direction>(angles),
+                                         std::span<const operand<T>>(operands), {operands[0].x.shape.batch});
 }
 
 }  // namespace rotate_detail

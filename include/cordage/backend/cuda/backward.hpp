@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+// The CUDA backward pass as plain functions of a thread's place: grad_x, and sums behind the angles in the same pass;
+// serves stage rotation.
+#pragma once
+
+#include <algorithm>
+
+#include "cordage/backend/cuda/angles.hpp"
+#include "cordage/backend/cuda/gradient_sums.hpp"
+#include "cordage/backend/cuda/walk.hpp"
+
+namespace cordage::backend {
+
+/// One pass over grad_y and y, for units [first_unit, first_unit + threads.x):
+///
+///   block -> a chunk of tokens, which share a basis
+///   x -> unit      y -> every threads.y-th head, through all operands      z -> every threads.z-th token of the chunk
+///
+///   phase 2r      r-th step: grad_x; dL/dphi summed over a thread's heads in floats, over its tokens in double
+///   phase 2r + 1  dL/dposition of the step's tokens, added up over the block's threads; after the last step the
+///                 block's dL/dinv_freq and its sum grad_y . y, a row of `sums`
+///   last phase    the latter over the units
+///
+/// Without dL/dposition all tokens are one step. Every sum has a fixed order.
+template <device_element T, pairing Pairing, bool ByPieces>
+struct backward_kernel {
+    using unit_type = unit<T, Pairing, ByPieces>;
+    static constexpr int pairs_of_unit = unit_type::pairs;
+    struct thread_state {};
+    static constexpr int blocks_per_processor = 2;  // 128 registers
+
+    phase_angles angles;
+    index_t tokens;  // of a row
+    token_chunks chunks;
+    index_t first_unit;
+    double* sums;      // [chunks.count, pairs + 1], or null
+    double* position;  // [rows, tokens], added to, or null
+    int operand_count;
+    backward_operand<T> operands[most_operands];
+
+    /// Shared memory, where sums over tokens leave registers to others: the pairs of a lane's threads for each lane
+    /// (y, z), then two numbers a thread.
+    static index_t shared_bytes(index_t threads) noexcept {
+        return threads * (pairs_of_unit + 2) * static_cast<index_t>(sizeof(double));
+    }
+
+    CORDAGE_HOST_DEVICE index_t phases(const block_view& at) const noexcept { return 2 * rounds(at) + 1; }
+
+    CORDAGE_HOST_DEVICE void run(index_t phase, const block_view& at, thread_state&) const noexcept {
+        const index_t round = phase / 2, last = rounds(at) - 1;
+        if (phase % 2 == 0 && round <= last) {
+            if (round == 0) begin_sums(at);
+            by_thread(at, 0)[at.thread_number()] = 0.0;
+            const index_t number = first_unit + at.thread.x;
+            if (number >= angles.pairs / pairs_of_unit) return;
+            const index_t end = position == nullptr ? steps(at) : round + 1;
+            for (index_t step = position == nullptr ? 0 : round; step < end; ++step) {
+                const index_t i = token_of(step, at);
+                if (i < chunks.end(at.block.x)) turn_token(i, number, at);
+            }
+        } else if (round <= last) {
+            if (position != nullptr) add_positions(round, at);
+            if (round == last && sums != nullptr) add_pairs(at);
+        } else if (sums != nullptr && at.thread_number() == 0) {
+            add_dots(at);
+        }
+    }
+
+ private:
+    CORDAGE_HOST_DEVICE index_t steps(const block_view& at) const noexcept {
+        const index_t length = chunks.end(at.block.x) - chunks.begin(at.block.x);
+        return (length + at.threads.z - 1) / at.threads.z;
+    }
+    CORDAGE_HOST_DEVICE index_t rounds(const block_view& at) const noexcept {
+        return position == nullptr ? 1 : steps(at);
+    }
+    CORDAGE_HOST_DEVICE index_t token_of(index_t step, const block_view& at) const noexcept {
+        return chunks.begin(at.block.x) + step * at.threads.z + at.thread.z;
+    }
+    CORDAGE_HOST_DEVICE index_t row_of_pairs(const block_view& at) const noexcept {
+        return index_t{at.threads.x} * pairs_of_unit;
+    }
+    CORDAGE_HOST_DEVICE static index_t lanes(const block_view& at) noexcept {
+        return index_t{at.threads.y} * at.threads.z;
+    }
+    CORDAGE_HOST_DEVICE double* by_lane(const block_view& at, index_t lane) const noexcept {
+        return static_cast<double*>(at.shared) + lane * row_of_pairs(at);
+    }
+    CORDAGE_HOST_DEVICE double* by_thread(const block_view& at, index_t which) const noexcept {
+        return by_lane(at, lanes(at)) + which * at.thread_count();
+    }
+
+    // This thread's sums of its pairs.
+    CORDAGE_HOST_DEVICE double* my_pairs(const block_view& at) const noexcept {
+        return by_lane(at, index_t{at.thread.z} * at.threads.y + at.thread.y) + at.thread.x * pairs_of_unit;
+    }
+    CORDAGE_HOST_DEVICE void begin_sums(const block_view& at) const noexcept {
+        for (int n = 0; n < pairs_of_unit; ++n) my_pairs(at)[n] = 0.0;
+        by_thread(at, 1)[at.thread_number()] = 0.0;
+    }
+
+    // grad_x of this thread's heads, and what they add to its sums.
+    CORDAGE_HOST_DEVICE void turn_token(index_t i, index_t number, const block_view& at) const noexcept {
+        const token_place place = place_of(i, tokens);
+        const index_t row = place.row, token = place.token, pair = number * pairs_of_unit;
+        const auto turn = angles.turn<pairs_of_unit>(row, token, pair);
+        float grad_angle[pairs_of_unit] = {};
+        float dot = 0.0f;
+        for_each_head(at, operands, operand_count, [&](const backward_operand<T>& o, index_t head) {
+            const auto g = unit_type::load(o.grad_y.head(row, token, head) + o.first_lane, number, angles.pairs);
+            const auto y = unit_type::load(o.y.head(row, token, head) + o.first_lane, number, angles.pairs);
+            unit_type::store(turned(turn, g), o.grad_x.head(row, token, head) + o.first_lane, number, angles.pairs);
+            for (int n = 0; n < pairs_of_unit; ++n) {
+                grad_angle[n] += fused(g.second[n], y.first[n], -(g.first[n] * y.second[n]));
+                dot += fused(g.first[n], y.first[n], g.second[n] * y.second[n]);
+            }
+        });
+        for_each_head(at, operands, operand_count, [&](const backward_operand<T>& o, index_t head) {
+            if (o.grad_x.data == o.grad_y.data) return;
+            unit_type::copy_others(o.grad_y.head(row, token, head), o.grad_x.head(row, token, head), o.shape().head_dim,
+                                   o.first_lane, 2 * angles.pairs, number, angles.pairs / pairs_of_unit);
+        });
+        const double at_position = angles.position(row, token);
+        double grad_position = 0.0;
+        for (int n = 0; n < pairs_of_unit; ++n) {
+            const auto grad = static_cast<double>(grad_angle[n]);
+            my_pairs(at)[n] += at_position * grad;
+            if (position != nullptr) grad_position += angles.inv_freq(row, pair + n) * grad;
+        }
+        by_thread(at, 0)[at.thread_number()] = grad_position;
+        by_thread(at, 1)[at.thread_number()] += static_cast<double>(dot);
+    }
+
+    CORDAGE_HOST_DEVICE void add_positions(index_t round, const block_view& at) const noexcept {
+        const index_t i = token_of(round, at);
+        if (at.thread.x != 0 || at.thread.y != 0 || i >= chunks.end(at.block.x)) return;
+        const double* of_token = by_thread(at, 0) + at.thread_number();
+        double sum = 0.0;
+        for (index_t n = 0; n < index_t{at.threads.x} * at.threads.y; ++n) sum += of_token[n];
+        position[i] += sum;
+    }
+
+    // The block's row of sums, a pair a thread; dots over y and z, left at the first lane.
+    CORDAGE_HOST_DEVICE void add_pairs(const block_view& at) const noexcept {
+        double* row = sums + index_t{at.block.x} * (angles.pairs + 1) + first_unit * pairs_of_unit;
+        const index_t left = angles.pairs - first_unit * pairs_of_unit;
+        for (index_t pair = at.thread_number(); pair < row_of_pairs(at) && pair < left; pair += at.thread_count()) {
+            double sum = 0.0;
+            for (index_t lane = 0; lane < lanes(at); ++lane) sum += by_lane(at, lane)[pair];
+            row[pair] = sum;
+        }
+        if (at.thread.y != 0 || at.thread.z != 0) return;
+        double* dots = by_thread(at, 1) + at.thread.x;
+        for (index_t lane = 1; lane < lanes(at); ++lane) dots[0] += dots[lane * at.threads.x];
+    }
+
+    CORDAGE_HOST_DEVICE void add_dots(const block_view& at) const noexcept {
+        double sum = 0.0;
+        for (index_t x = 0; x < at.threads.x; ++x) sum += by_thread(at, 1)[x];
+        double& dot = sums[index_t{at.block.x} * (angles.pairs + 1) + angles.pairs];
+        dot = first_unit == 0 ? sum : dot + sum;
+    }
+};
+
+/// Threads of a block that walks `length` tokens: whole warps, then tokens side by side, then heads.
+inline index3 backward_threads(index_t length, index_t units, index_t heads) noexcept {
+    const index_t x = std::min<index_t>(units, most_threads);
+    index_t y = 1;
+    const auto may_double = [&](index_t z) { return 2 * x * y * z <= most_threads && y < heads; };
+    while (x * y < 32 && may_double(1)) y *= 2;
+    const index_t z = std::clamp<index_t>(most_threads / (x * y), 1, std::min<index_t>(length, most_threads_z));
+    while (may_double(z)) y *= 2;
+    const auto narrow = [](index_t n) { return static_cast<std::uint32_t>(n); };
+    return {narrow(x), narrow(y), narrow(z)};
+}
+
+/// Where a backward pass on a device adds its gradients, and the memory it may use. Null where not wanted.
+struct device_gradients {
+    double* inv_freq;          // [bases, pairs]
+    double* position;          // [batch, tokens]
+    double* attention_factor;  // [bases]
+    double* workspace;         // [chunks.count, pairs + 1]
+};
+
+/// Launches the backward pass of up to most_operands checked operands: a kernel for each 256 units (one, for any usual
+/// head), and one that adds up what the blocks leave.
+template <pairing Pairing, device_element T, kernel_launcher Launcher>
+void launch_backward(const char* who, const Launcher& where, const phase_angles& angles,
+                     std::span<const backward_operand<T>> operands, const device_gradients& grads) {
+    const heads_shape& shape = operands[0].shape();
+    index_t heads = 0;
+    bool by_pieces = true;
+    for (const backward_operand<T>& o : operands) {
+        heads += o.shape().heads;
+        by_pieces = by_pieces && fits_pieces(o.grad_y) && fits_pieces(o.y) && fits_pieces(o.grad_x) &&
+                    lanes_fit_pieces<T, Pairing>(o.first_lane, angles.pairs);
+    }
+    const token_chunks chunks = token_chunks::of(shape.batch * shape.tokens, angles.bases);
+    if (chunks.count == 0 || heads == 0) return;
+    const bool has_sums = grads.inv_freq != nullptr || grads.attention_factor != nullptr;
+    const auto launch = [&]<bool ByPieces>(std::bool_constant<ByPieces>) {
+        using kernel_type = backward_kernel<T, Pairing, ByPieces>;
+        static_assert(device_kernel<kernel_type>);
+        const index_t units = angles.pairs / kernel_type::pairs_of_unit;
+        const index3 threads = backward_threads(chunks.length, units, heads);
+        kernel_type kernel{angles,
+                           shape.tokens,
+                           chunks,
+                           0,
+                           has_sums ? grads.workspace : nullptr,
+                           grads.position,
+                           static_cast<int>(operands.size()),
+                           {}};
+        std::copy(operands.begin(), operands.end(), kernel.operands);
+        for (; kernel.first_unit < units; kernel.first_unit += threads.x) {
+            where.launch(who, kernel,
+                         launch_size{threads,
+                                     {static_cast<std::uint32_t>(chunks.count), 1, 1},
+                                     kernel_type::shared_bytes(index_t{threads.x} * threads.y * threads.z)});
+        }
+    };
+    by_pieces ? launch(std::true_type{}) : launch(std::false_type{});
+    if (!has_sums) return;
+    const gradient_sums_kernel add{angles, chunks, grads.workspace, grads.inv_freq, grads.attention_factor};
+    where.launch(who, add, gradient_sums_launch(angles.pairs, angles.bases));
+}
+
+}  // namespace cordage::backend

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+#include "backend/cuda/emulated_backend.hpp"
+#include "rotate/random_case.hpp"
+
+using namespace cordage;
+using namespace cordage_test;
+
+namespace {
+
+template <class T, class Kind>
+void check_both_pairings(unsigned seed, int cases) {
+    for (int i = 0; i < cases; ++i) {
+        draw d(seed * 1'000'003u + static_cast<unsigned>(i));
+        Kind::with(d, [&](const auto& angles, index_t batch) {
+            CAPTURE(i);
+            check_backward<half_split, emulated_backend, T>(d, angles, batch);
+            check_backward<interleaved, emulated_backend, T>(d, angles, batch);
+        });
+    }
+}
+
+// Gradients of two dense tensors behind one set of angles, as the host's scalar backend and as a device adds them up.
+struct found_gradients {
+    std::vector<double> inv_freq, position, factor, sizes;
+};
+
+template <class Pairing, class T>
+struct two_tensors {
+    heads_shape q_shape, k_shape;
+    std::vector<T> q_grad, q, k_grad, k;
+
+    two_tensors(draw& d, index_t batch, index_t tokens, index_t head_dim)
+        : q_shape{batch, tokens, 5, head_dim}, k_shape{batch, tokens, 2, head_dim} {
+        for (auto* numbers : {&q_grad, &q}) *numbers = random(d, count(q_shape));
+        for (auto* numbers : {&k_grad, &k}) *numbers = random(d, count(k_shape));
+    }
+
+    template <class Angles, class... Before>
+    found_gradients gradients(const Angles& angles, const Before&... before) const {
+        const auto size = [](index_t n) { return std::vector<double>(static_cast<std::size_t>(n), 0.5); };
+        const index_t tokens = q_shape.batch * q_shape.tokens;
+        found_gradients found{size(angles.bases() * angles.pairs()), size(tokens), size(angles.bases()), {}};
+        std::vector<T> to_q = q_grad, to_k = k_grad;
+        const rotation_gradients grads{found.inv_freq, found.position, found.factor.data()};
+        const auto through = [](const std::vector<T>& g, const std::vector<T>& y, std::vector<T>& to,
+                                const heads_shape& shape) {
+            return grad_through(token_major(g.data(), shape), token_major(y.data(), shape),
+                                token_major(to.data(), shape));
+        };
+        const auto q_operand = through(q_grad, q, to_q, q_shape), k_operand = through(k_grad, k, to_k, k_shape);
+        if constexpr (sizeof...(Before) == 0) {
+            rotate_backward<Pairing, backend::scalar>(angles, grads, q_operand, k_operand);
+        } else {
+            std::vector<double> workspace(static_cast<std::size_t>(backward_workspace_size(angles, q_shape)), 7.0);
+            rotate_backward<Pairing>(before..., angles, grads, workspace, q_operand, k_operand);
+        }
+        return found;
+    }
+
+ private:
+    static std::vector<T> random(draw& d, index_t size) {
+        std::vector<T> numbers(static_cast<std::size_t>(size));
+        for (T& x : numbers) x = d.element<T>();
+        return numbers;
+    }
+};
+
+void check_near(const std::vector<double>& found, const std::vector<double>& expected, double terms) {
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        CAPTURE(i);
+        REQUIRE(std::fabs(found[i] - expected[i]) <= gradient_sum<float> * terms);
+    }
+}
+
+// Enough tokens for many blocks, the last one short; one basis, or one a row.
+template <class Pairing, class T>
+void check_many_tokens(index_t bases, index_t tokens, index_t head_dim) {
+    draw d(static_cast<unsigned>(bases + tokens));
+    std::vector<basis> all;
+    for (index_t i = 0; i < bases; ++i) {
+        std::vector<double> theta = frequencies(head_dim);
+        for (double& t : theta) t /= 1.0 + static_cast<double>(i);
+        all.emplace_back(theta, 1.0 + 0.25 * static_cast<double>(i));
+    }
+    const index_t batch = 3;
+    std::vector<float> ids;
+    for (index_t i = 0; i < batch * tokens; ++i) ids.push_back(0.25f * static_cast<float>(d.between(-8000, 8000)));
+    const position_view<float> view(ids.data(), batch, tokens, tokens);
+    const two_tensors<Pairing, T> tensors(d, batch, tokens, head_dim);
+    const auto check = [&](const auto& angles) {
+        const found_gradients expected = tensors.gradients(angles);
+        auto copy = copied(angles);
+        std::vector<backend::launch_size> launches;
+        const found_gradients found = tensors.gradients(copy.view(), emulated_device{&launches});
+        REQUIRE(launches.size() == 2);
+        REQUIRE(launches[0].blocks.x > 3);
+        const double of_a_pair = 4.0 * 7.0, pairs = 0.5 * static_cast<double>(head_dim);
+        check_near(found.inv_freq, expected.inv_freq, 2000.0 * of_a_pair * static_cast<double>(batch * tokens));
+        check_near(found.position, expected.position, of_a_pair * pairs);
+        check_near(found.factor, expected.factor, of_a_pair * pairs * static_cast<double>(batch * tokens));
+        const found_gradients again = tensors.gradients(copy.view(), emulated_device{});
+        CHECK(again.inv_freq == found.inv_freq);
+        CHECK(again.position == found.position);
+        CHECK(again.factor == found.factor);
+    };
+    if (bases == 1) return check(exact_angles<float>(all[0], view));
+    const std::vector<const basis*> chosen{&all[0], &all[1], &all[2]};
+    const auto rows = exact_angles_of_rows<float>(chosen, view);
+    check(row_angles(rows));
+}
+
+}  // namespace
+
+TEST_CASE("backend/cuda/backward: float as by the scalar backend, and nothing beyond the tensors is touched") {
+    check_both_pairings<float, exact<std::int32_t>>(11, 60);
+    check_both_pairings<float, exact<double>>(12, 30);
+}
+TEST_CASE("backend/cuda/backward: 16 bits as by the scalar backend, and nothing beyond the tensors is touched") {
+    check_both_pairings<float16, exact<std::int64_t>>(13, 40);
+    check_both_pairings<bfloat16, exact<float>>(14, 40);
+}
+TEST_CASE("backend/cuda/backward: blocks' sums make the gradients of one basis and of one for each row") {
+    check_many_tokens<half_split, float>(1, 43, 64);
+    check_many_tokens<interleaved, bfloat16>(3, 21, 32);
+    check_many_tokens<half_split, bfloat16>(3, 17, 18);
+}
+
+TEST_CASE("backend/cuda/backward: chunks hold every token once, each of one basis, and are not too many") {
+    for (const index_t bases : {1, 2, 7, 3000}) {
+        for (const index_t share : {0, 1, 7, 8, 9, 1000, 16'384, 1'000'003}) {
+            const auto chunks = backend::token_chunks::of(share * bases, bases);
+            CHECK(chunks.count <= std::max(backend::token_chunks::most, bases));
+            index_t next = 0;
+            for (index_t c = 0; c < chunks.count; ++c) {
+                if (chunks.begin(c) != next || chunks.end(c) <= next || (chunks.end(c) - 1) / share != next / share) {
+                    FAIL("chunk " << c << " of " << bases << " bases of " << share << " tokens");
+                }
+                next = chunks.end(c);
+            }
+            CHECK(next == share * bases);
+        }
+    }
+}
+
+TEST_CASE("backend/cuda/backward: more units than a block has threads are turned by several launches") {
+    draw d(5);
+    const basis b(frequencies(2 * 601));
+    const std::vector<std::int32_t> ids{3, -5};
+    const exact_angles angles(b, ids);
+    const two_tensors<half_split, float> tensors(d, 1, 2, 2 * 601);
+    auto copy = copied(angles);
+    std::vector<backend::launch_size> launches;
+    const found_gradients found = tensors.gradients(copy.view(), emulated_device{&launches});
+    CHECK(launches.size() == 4);
+    const found_gradients expected = tensors.gradients(angles);
+    check_near(found.inv_freq, expected.inv_freq, 4.0 * 7.0 * 10.0);
+    check_near(found.position, expected.position, 4.0 * 7.0 * 601.0);
+    check_near(found.factor, expected.factor, 4.0 * 7.0 * 2.0 * 601.0);
+}
+
+TEST_CASE("backend/cuda/backward: threads of a block keep within its limits") {
+    for (const index_t length : {1, 5, 8, 1000}) {
+        for (const index_t units : {1, 3, 8, 64, 256, 5000}) {
+            for (const index_t heads : {1, 7, 40, 1000}) {
+                const backend::index3 t = backend::backward_threads(length, units, heads);
+                emulated_device::check_limits(
+                    {t,
+                     {1, 1, 1},
+                     backend::backward_kernel<bfloat16, half_split, true>::shared_bytes(index_t{t.x} * t.y * t.z)});
+            }
+        }
+    }
+}

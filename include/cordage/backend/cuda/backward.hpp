@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 
 #include "cordage/backend/cuda/angles.hpp"
 #include "cordage/backend/cuda/gradient_sums.hpp"

@@ -2,6 +2,9 @@
 // A basis, or one for each row of a batch, in memory of the device, and its angles; serves the CUDA backend.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+
 #include "cordage/angles/angle_source.hpp"
 
 namespace cordage {

@@ -145,10 +145,11 @@ TEST_CASE("backend/cuda/backward: chunks hold every token once, each of one basi
 
 TEST_CASE("backend/cuda/backward: more units than a block has threads are turned by several launches") {
     draw d(5);
-    const basis b(frequencies(2 * 601));
+    constexpr index_t pairs = 601;
+    const basis b(frequencies(2 * pairs));
     const std::vector<std::int32_t> ids{3, -5};
     const exact_angles angles(b, ids);
-    const two_tensors<half_split, float> tensors(d, 1, 2, 2 * 601);
+    const two_tensors<half_split, float> tensors(d, 1, 2, 2 * pairs);
     auto copy = copied(angles);
     std::vector<backend::launch_size> launches;
     const found_gradients found = tensors.gradients(copy.view(), emulated_device{&launches});

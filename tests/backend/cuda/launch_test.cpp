@@ -44,6 +44,6 @@ TEST_CASE("backend/cuda/launch: tokens past 2^32 have their row and place") {
 
 TEST_CASE("backend/cuda/launch: offsets past 2^31 and 2^32 elements") {
     const heads_view<const float> v{nullptr, {8, 1 << 20, 40, 128}, index_t{5120} << 20, 5120, 128};
-    CHECK(v.offset(0, 500'000, 39) == 500'000 * index_t{5120} + 39 * 128);
+    CHECK(v.offset(0, 500'000, 39) == 500'000 * index_t{5120} + index_t{39} * 128);
     CHECK(v.offset(7, (1 << 20) - 1, 39) == 8 * (index_t{5120} << 20) - 128);
 }

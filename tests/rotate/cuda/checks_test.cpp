@@ -17,7 +17,7 @@ struct device_case {
     std::vector<std::uint64_t> words = device_words(b);
     std::vector<std::int32_t> ids{0, 1, 2};
     device_angles<std::int32_t> angles{device_basis(words.data(), 2), position_view<std::int32_t>(ids)};
-    std::vector<float> q = std::vector<float>(3 * 2 * 8), k = std::vector<float>(3 * 8);
+    std::vector<float> q = std::vector<float>(48), k = std::vector<float>(24);
     heads_view<float> q_view = token_major(q.data(), {1, 3, 2, 8}), k_view = token_major(k.data(), {1, 3, 1, 8});
     mutable std::vector<backend::launch_size> launches{};
 

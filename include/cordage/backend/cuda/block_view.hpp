@@ -46,7 +46,7 @@ inline constexpr std::uint32_t most_threads = 256;  // of a block; devices allow
 inline constexpr std::uint32_t most_threads_z = 64;
 inline constexpr index_t most_blocks_x = (index_t{1} << 31) - 1;
 inline constexpr index_t most_blocks_yz = 65535;
-inline constexpr index_t most_shared_bytes = 48 * 1024;
+inline constexpr index_t most_shared_bytes = 49'152;  // 48 KB, without asking for more
 inline constexpr std::size_t most_kernel_bytes = 4096;
 
 /// A kernel is a value that is copied to the device. Each thread makes a thread_state and runs phase 0, 1, ... with it;

@@ -58,7 +58,7 @@ struct gradient_sums_kernel {
             for (index_t c = at.thread.y; c < chunks.per_basis; c += at.threads.y) {
                 sum += sums[(basis * chunks.per_basis + c) * (angles.pairs + 1) + column];
             }
-            strands[at.thread.y * at.threads.x] = sum;
+            strands[index_t{at.thread.y} * at.threads.x] = sum;
         } else if (at.thread.y == 0) {
             double sum = 0.0;
             for (index_t y = 0; y < at.threads.y; ++y) sum += strands[y * at.threads.x];
@@ -82,7 +82,7 @@ inline launch_size gradient_sums_launch(index_t pairs, index_t bases) noexcept {
     return {.threads = threads,
             .blocks = {static_cast<std::uint32_t>(rounded_up_quotient(pairs + 1, threads.x)),
                        static_cast<std::uint32_t>(std::min(bases, most_blocks_yz)), 1},
-            .shared_bytes = threads.x * threads.y * static_cast<index_t>(sizeof(double))};
+            .shared_bytes = index_t{threads.x} * threads.y * static_cast<index_t>(sizeof(double))};
 }
 
 }  // namespace cordage::backend

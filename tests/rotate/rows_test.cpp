@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cordage/angles/axis_angles.hpp"
+#include "cordage/angles/cos_sin_table.hpp"
 #include "cordage/angles/row_angles.hpp"
 #include "cordage/basis/rope.hpp"
 #include "cordage/positions/sections.hpp"

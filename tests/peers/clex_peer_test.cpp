@@ -52,7 +52,7 @@ TEST_CASE("peers/clex_peer: z begins at log theta, and both solvers find the sam
     CHECK(std::fabs(fixed.z.back() - fixed.z[pairs - 1]) > 0.1);
 }
 
-TEST_CASE("peers/clex_peer: the gradient is that of sum(grad_z * z) to up, then down") {
+TEST_CASE("peers/clex_peer: the gradient is that of the sum of grad_z z to up, then down") {
     problem p(0.05);
     p.loss();
     const std::vector<double> gradient = p.gradient;

@@ -103,7 +103,7 @@ TEST_CASE("peers/cordage_peer: a case that cannot be done is refused, not thrown
     }
 }
 
-TEST_CASE("peers/cordage_peer: the table that is timed holds cos and sin of position * inv_freq") {
+TEST_CASE("peers/cordage_peer: the table that is timed holds cos and sin of position times inv_freq") {
     const std::vector<std::int64_t> positions{0, 5, 1'000'000};
     const rope_case c{3, 1, 1, 8, rope_fp32, 1, positions.data(), 10000.0f};
     std::vector<float> cos(12), sin(12);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cordage/angles/axis_angles.hpp"
+#include "cordage/angles/cos_sin_table.hpp"
 #include "cordage/angles/row_angles.hpp"
 #include "cordage/basis/rope.hpp"
 #include "cordage/positions/sections.hpp"
@@ -132,7 +133,7 @@ TEST_CASE("rotate/rows: a table of them turns as they do") {
 
 TEST_CASE("rotate/rows: rows of several axes, each with its own basis") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
-        const auto ids = some_positions(2 * 3 * 4);  // [2 axes, 3 rows, 4 tokens]
+        const auto ids = some_positions(24);  // [2 axes, 3 rows, 4 tokens]
         const auto axis_of_pair = interleaved_axes({5, 5});
         std::vector<axis_angles<std::int32_t>> sources;
         for (index_t row = 0; row < 3; ++row) {

@@ -33,20 +33,28 @@ struct narrower<xsimd::fma3<xsimd::avx2>> {
 template <class Arch, std::size_t Count>
 struct vectors {};
 
-/// Calls step(vectors<Arch, Count>, first) for as many of `count` pairs as fill vectors: as many vectors as registers
-/// hold, then single ones, then narrower ones. Returns how many pairs these were; the rest is less than the narrowest
-/// vector.
+/// The rest of in_vectors, from pair `done` on.
 template <class Arch, pairing Pairing, element T, class Step>
-CORDAGE_ALWAYS_INLINE index_t in_vectors(index_t count, const Step& step, index_t done = 0) noexcept {
-    using lane = turn<Arch, Pairing, T>;
-    constexpr index_t most = static_cast<index_t>(lane::most_in_registers) * lane::pairs_each;
-    for (; done + most <= count; done += most) step(vectors<Arch, lane::most_in_registers>{}, done);
-    for (; done + lane::pairs_each <= count; done += lane::pairs_each) step(vectors<Arch, 1>{}, done);
+CORDAGE_ALWAYS_INLINE index_t in_single_vectors(index_t count, const Step& step, index_t done) noexcept {
+    constexpr index_t each = turn<Arch, Pairing, T>::pairs_each;
+    for (; done + each <= count; done += each) step(vectors<Arch, 1>{}, done);
     using next = typename narrower<Arch>::type;
     if constexpr (!std::is_void_v<next>) {
-        if (done < count) done = in_vectors<next, Pairing, T>(count, step, done);
+        if (done < count) done = in_single_vectors<next, Pairing, T>(count, step, done);
     }
     return done;
+}
+
+/// Calls step(vectors<Arch, Count>, first) for as many of `count` pairs as fill vectors: as many vectors as registers
+/// hold, then single ones, then single narrower ones. Returns how many pairs these were; the rest is less than the
+/// narrowest vector.
+template <class Arch, pairing Pairing, element T, class Step>
+CORDAGE_ALWAYS_INLINE index_t in_vectors(index_t count, const Step& step) noexcept {
+    using lane = turn<Arch, Pairing, T>;
+    constexpr index_t most = static_cast<index_t>(lane::most_in_registers) * lane::pairs_each;
+    index_t done = 0;
+    for (; done + most <= count; done += most) step(vectors<Arch, lane::most_in_registers>{}, done);
+    return in_single_vectors<Arch, Pairing, T>(count, step, done);
 }
 
 /// Whether `tokens` tokens are more than a first-level cache keeps, so that prefetching them costs nothing.

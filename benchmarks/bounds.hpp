@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What memory allows: the plainest passes over the very bytes that a kernel moves, timed beside it in one process.
+// What memory allows: passes over the very bytes that a kernel moves, timed beside it in one process.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -14,16 +14,10 @@
 #include <map>
 #include <string>
 #include <vector>
-#include <xsimd/xsimd.hpp>
+
+#include "passes.hpp"
 
 namespace cordage::benchmarks {
-
-/// Which streams a pass touches.
-enum class traffic {
-    in_place,      ///< reads x, writes x
-    two_to_one,    ///< reads x and y, writes x: what a backward pass with a frequency gradient must move
-    out_of_place,  ///< reads x, writes y
-};
 
 /// Memory for tensors. Pages of one size for all, 64-byte aligned as frameworks allocate, plus `offset` bytes.
 class aligned_bytes {
@@ -42,32 +36,6 @@ class aligned_bytes {
     std::vector<std::byte> memory_;
     std::size_t offset_, size_;
 };
-
-/// One pass over `bytes` bytes that negates bfloat16, float16 and every other float alike: it flips bits, since the
-/// bytes of other types may be slow numbers. `Unroll` vectors at a time, prefetching `Ahead` bytes.
-template <traffic Traffic, std::size_t Unroll, std::size_t Ahead>
-void pass(std::byte* x, std::byte* y, std::size_t bytes) {
-    using vector = xsimd::batch<std::uint32_t>;
-    constexpr std::size_t width = vector::size * sizeof(std::uint32_t), step = Unroll * width, line = 64;
-    const auto load = [](const std::byte* p) {
-        return vector::load_unaligned(reinterpret_cast<const std::uint32_t*>(p));
-    };
-    const auto store = [](const vector& v, std::byte* p) { v.store_unaligned(reinterpret_cast<std::uint32_t*>(p)); };
-    const vector signs(0x8000'8000u);
-    for (std::size_t i = 0; i + step <= bytes; i += step) {
-        if constexpr (Ahead > 0) {
-            for (std::size_t l = 0; l < step; l += line) {
-                __builtin_prefetch(x + i + l + Ahead, 1);
-                if constexpr (Traffic == traffic::two_to_one) __builtin_prefetch(y + i + l + Ahead, 0);
-            }
-        }
-        for (std::size_t u = i; u < i + step; u += width) {
-            if constexpr (Traffic == traffic::in_place) store(load(x + u) ^ signs, x + u);
-            if constexpr (Traffic == traffic::out_of_place) store(load(x + u) ^ signs, y + u);
-            if constexpr (Traffic == traffic::two_to_one) store(load(x + u) ^ (load(y + u) & signs), x + u);
-        }
-    }
-}
 
 inline double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

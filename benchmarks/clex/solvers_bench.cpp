@@ -3,9 +3,9 @@
 // the programs that it is compared with. `speedup_over_X` is the median time of X over the median of its own.
 #include <benchmark/benchmark.h>
 
-#include <chrono>
 #include <functional>
 
+#include "../bounds.hpp"
 #include "cordage/clex/clex.hpp"
 #include "cordage/clex/released.hpp"
 #include "plain_eigen.hpp"
@@ -19,38 +19,21 @@ namespace {
 using namespace cordage;
 using benchmarks::the_problem;
 
-double seconds_of(const std::function<void()>& work) {
-    const auto begin = std::chrono::steady_clock::now();
-    work();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-double median(std::vector<double> x) {
-    std::ranges::nth_element(x, x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2));
-    return x[x.size() / 2];
-}
-
 struct rival {
     std::string counter;
     std::function<void()> work;
 };
 
-/// Runs own and the rivals in turn, each once warm before it is timed.
+/// Runs own and the rivals in turn, each warm before it is timed.
 void race(benchmark::State& state, const std::function<void()>& own, const std::vector<rival>& rivals) {
-    std::vector<double> own_times;
-    std::vector<std::vector<double>> times(rivals.size());
+    benchmarks::rounds times;
     for (auto _ : state) {
-        own();
-        own_times.push_back(seconds_of(own));
-        state.SetIterationTime(own_times.back());
-        for (std::size_t i = 0; i < rivals.size(); ++i) {
-            rivals[i].work();
-            times[i].push_back(seconds_of(rivals[i].work));
-        }
+        const double mine = benchmarks::seconds_of(1, own);
+        state.SetIterationTime(mine);
+        times.add("own", mine);
+        for (const rival& r : rivals) times.add(r.counter, benchmarks::seconds_of(1, r.work));
     }
-    for (std::size_t i = 0; i < rivals.size(); ++i) {
-        state.counters[rivals[i].counter] = median(times[i]) / median(own_times);
-    }
+    for (const rival& r : rivals) state.counters[r.counter] = times.median(r.counter) / times.median("own");
 }
 
 /// The problem ready to be solved: what its weights alone determine is made before.

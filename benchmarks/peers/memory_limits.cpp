@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // libmemory_limits.so: what memory allows over the same q and k, for the comparison. Copying bounds work from one
-// tensor into another; reading, changing and writing back (rmw: x *= -1) bounds work in place, as a loop of one vector,
+// tensor into another; reading, changing and writing back (rmw: signs) bounds work in place, as a loop of one vector,
 // and of 8 with prefetch. All on one thread.
 #include <array>
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <vector>
 #include <xsimd/xsimd.hpp>
 
+#include "../passes.hpp"
 #include "entry.hpp"
 
 namespace {
@@ -45,29 +46,19 @@ class copy : public peers::tensors<T> {
     room to_q_, to_k_;
 };
 
-// Changes the signs of the `bytes` at x, `Unroll` vectors at a time, prefetching `Ahead` bytes.
-template <std::size_t Unroll, std::size_t Ahead>
-void change_signs(void* x, std::size_t bytes) {
-    using vector = xsimd::batch<float>;
-    auto* data = static_cast<float*>(x);
-    constexpr std::size_t step = Unroll * vector::size, line = 64 / sizeof(float);
-    for (std::size_t i = 0; i + step <= bytes / sizeof(float); i += step) {
-        for (std::size_t l = 0; Ahead > 0 && l < step; l += line) {
-            __builtin_prefetch(data + i + l + Ahead / sizeof(float), 1);
-        }
-        for (std::size_t u = i; u < i + step; u += vector::size) {
-            (vector::load_aligned(data + u) * vector(-1.0f)).store_aligned(data + u);
-        }
-    }
-}
-
 template <class T, std::size_t Unroll, std::size_t Ahead>
 class in_place_pass : public peers::tensors<T> {
  public:
     using peers::tensors<T>::tensors;
     void operator()() {
-        change_signs<Unroll, Ahead>(this->q_.data(), this->q_.size() * sizeof(T));
-        change_signs<Unroll, Ahead>(this->k_.data(), this->k_.size() * sizeof(T));
+        turn_signs(this->q_);
+        turn_signs(this->k_);
+    }
+
+ private:
+    static void turn_signs(auto& tensor) {
+        auto* const bytes = reinterpret_cast<std::byte*>(tensor.data());
+        benchmarks::pass<benchmarks::traffic::in_place, Unroll, Ahead>(bytes, nullptr, tensor.size() * sizeof(T));
     }
 };
 

@@ -10,13 +10,10 @@
 #include "test_fields.hpp"
 
 using namespace cordage;
-using cordage_test::knotted;
+using namespace cordage_test;
 using vector = std::vector<double>;
 
 namespace {
-
-const vector z_start{0.5, -0.8};
-const vector grad_first{1.3, -0.4}, grad_second{-0.2, 0.9}, grad_third{0.6, 0.1};
 
 /// Two seeds inside steps, of which one is out of order, and one at the end.
 std::vector<gradient_seed<double>> seeds_of(double end) {

@@ -10,13 +10,11 @@
 #include "test_fields.hpp"
 
 using namespace cordage;
-using cordage_test::knotted;
+using namespace cordage_test;
 using vector = std::vector<double>;
 
 namespace {
 
-const vector z_start{0.5, -0.8};
-const vector grad_first{1.3, -0.4}, grad_second{-0.2, 0.9}, grad_third{0.6, 0.1};
 const std::vector<gradient_seed<double>> seeds{
     {0.77, grad_first}, {0.0, grad_second}, {2.0, grad_third}, {0.77, grad_third}};
 const adaptive_options tight{.tolerance = {1e-12, 1e-12}};

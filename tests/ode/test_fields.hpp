@@ -56,4 +56,8 @@ struct knotted {
     }
 };
 
+/// Where the tests of gradients start `knotted`, and gradients to its state.
+inline const std::vector<double> z_start{0.5, -0.8}, grad_first{1.3, -0.4}, grad_second{-0.2, 0.9},
+    grad_third{0.6, 0.1};
+
 }  // namespace cordage_test

@@ -216,19 +216,25 @@ struct angles_of_positions {
 template <cordage::position_type P>
 using exact = angles_of_positions<cordage::exact_angles, P>;
 
+/// Calls f(draw, angles, batch of the tensors) for `cases` cases of one source of angles, of a seed.
+template <class Kind, class F>
+void for_random_cases(unsigned seed, int cases, const F& f) {
+    for (int i = 0; i < cases; ++i) {
+        draw d(seed * 1'000'003u + static_cast<unsigned>(i));
+        CAPTURE(i);
+        Kind::with(d, [&](const auto& angles, index_t batch) { f(d, angles, batch); });
+    }
+}
+
 /// `cases` cases of one source, type, pairing and backend, of a seed.
 template <class Pairing, class Backend, class T, class Kind>
 void check_cases(unsigned seed, int cases) {
-    for (int i = 0; i < cases; ++i) {
-        draw d(seed * 1'000'003u + static_cast<unsigned>(i));
-        Kind::with(d, [&]<class Source>(const Source& angles, index_t batch) {
-            CAPTURE(i);
-            if constexpr (cordage::differentiable_angle_source<Source>) {
-                if (d.coin()) return check_backward<Pairing, Backend, T>(d, angles, batch);
-            }
-            check_one_map<Pairing, Backend, T>(d, angles, batch);
-        });
-    }
+    for_random_cases<Kind>(seed, cases, []<class Source>(draw& d, const Source& angles, index_t batch) {
+        if constexpr (cordage::differentiable_angle_source<Source>) {
+            if (d.coin()) return check_backward<Pairing, Backend, T>(d, angles, batch);
+        }
+        check_one_map<Pairing, Backend, T>(d, angles, batch);
+    });
 }
 
 }  // namespace cordage_test

@@ -9,4 +9,7 @@ namespace cordage {
 /// Sizes, strides (in elements) and indices. Signed, 64 bits: tensors past 2^31 elements are ordinary.
 using index_t = std::int64_t;
 
+/// a / b rounded up, a >= 0, b > 0.
+constexpr index_t rounded_up_quotient(index_t a, index_t b) noexcept { return (a + b - 1) / b; }
+
 }  // namespace cordage

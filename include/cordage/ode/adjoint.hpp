@@ -14,6 +14,7 @@
 #include "cordage/ode/field.hpp"
 #include "cordage/ode/reverse_sweep.hpp"
 #include "cordage/ode/trajectory.hpp"
+#include "cordage/ode/vectors.hpp"
 
 namespace cordage {
 
@@ -57,8 +58,7 @@ void validate_gradient(const char* who, const trajectory<Tableau, Scalar>& path,
 /// @param seeds  any number, in any order, each t within the interval
 /// @param sums   results are added to what is there; must not overlap
 /// @return       the gradient to interval.end with all nodes and seeds moving in proportion, t = begin + r (end -
-/// begin)
-///               (so T of a fixed mesh: through h and through the stages' times); 0 if the interval is empty
+///               begin) (so T of a fixed mesh: through h and through the stages' times); 0 if the interval is empty
 /// @throws cordage::error unless the solve was a success; value_error for a seed's t; shape_error for sizes
 /// Precision: Scalar. Calls vjp at most as often as the accepted steps called the field. Allocates its workspace once.
 template <butcher_tableau Tableau, class Scalar, class Field>
@@ -90,12 +90,10 @@ Scalar discrete_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
     };
     reverse_sweep<Tableau, Scalar, field_type> sweep(path, field, sums.grad_parameters);
     std::size_t node = std::min(placed.front().place.node + 1, path.nodes() - 1);
-    for (const auto& seed : take_those_at(node)) {
-        std::ranges::transform(sweep.grad_z(), seed.grad_z, sweep.grad_z().begin(), std::plus<>{});
-    }
+    for (const auto& seed : take_those_at(node)) add_scaled<Scalar>(1, seed.grad_z, sweep.grad_z());
     while (node-- > 0) sweep.step_back(node, take_those_at(node));
     sweep.finish();
-    std::ranges::transform(sums.grad_z0, sweep.grad_z(), sums.grad_z0.begin(), std::plus<>{});
+    add_scaled<Scalar>(1, sweep.grad_z(), sums.grad_z0);
     const Scalar length = path.interval().end - path.interval().begin;
     return length == 0 ? Scalar{0} : sweep.grad_stretch() / length;
 }

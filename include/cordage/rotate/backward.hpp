@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "cordage/core/token_chunks.hpp"
 #include "cordage/rotate/forward.hpp"
 
 namespace cordage {
@@ -37,24 +38,6 @@ namespace rotate_detail {
 // whoever runs them: so the sums are added in one order and have the same bits whatever the number of threads.
 inline constexpr index_t most_chunks = 64;
 inline constexpr index_t smallest_chunk = 32;
-
-// The chunks of `tokens` tokens of the batch, of which equal shares belong to each basis. A chunk has one basis.
-struct chunks_of_tokens {
-    index_t share, length, per_basis, count;
-
-    chunks_of_tokens(index_t tokens, index_t bases)
-        : share(tokens / bases),
-          length(std::max(smallest_chunk, rounded_up(share, std::max<index_t>(most_chunks / bases, 1)))),
-          per_basis(rounded_up(share, length)),
-          count(per_basis * bases) {}
-
-    index_t basis(index_t chunk) const noexcept { return chunk / per_basis; }
-    index_t begin(index_t chunk) const noexcept { return basis(chunk) * share + chunk % per_basis * length; }
-    index_t end(index_t chunk) const noexcept { return std::min(begin(chunk) + length, (basis(chunk) + 1) * share); }
-
- private:
-    static index_t rounded_up(index_t a, index_t b) noexcept { return (a + b - 1) / b; }
-};
 
 template <angles_of_tokens Source, class T>
 void check_gradients(const rotation_gradients& grads, const Source& angles, const backward_operand<T>& o) {
@@ -106,7 +89,7 @@ requires(std::same_as<More, backward_operand<T>>&&...) void rotate_backward(cons
     check_gradients(grads, angles, first);
 
     const index_t tokens = first.y.shape.batch * first.y.shape.tokens;
-    const chunks_of_tokens chunks(tokens, angles.bases());
+    const token_chunks chunks = token_chunks::of(tokens, angles.bases(), most_chunks, smallest_chunk);
     const index_t pairs = angles.pairs();
     std::vector<double> partial_inv_freq(grads.inv_freq.empty() ? 0 : static_cast<std::size_t>(chunks.count * pairs));
     std::vector<double> partial_factor(grads.attention_factor == nullptr ? 0 : static_cast<std::size_t>(chunks.count));

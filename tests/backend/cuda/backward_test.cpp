@@ -9,14 +9,10 @@ namespace {
 
 template <class T, class Kind>
 void check_both_pairings(unsigned seed, int cases) {
-    for (int i = 0; i < cases; ++i) {
-        draw d(seed * 1'000'003u + static_cast<unsigned>(i));
-        Kind::with(d, [&](const auto& angles, index_t batch) {
-            CAPTURE(i);
-            check_backward<half_split, emulated_backend, T>(d, angles, batch);
-            check_backward<interleaved, emulated_backend, T>(d, angles, batch);
-        });
-    }
+    for_random_cases<Kind>(seed, cases, [](draw& d, const auto& angles, index_t batch) {
+        check_backward<half_split, emulated_backend, T>(d, angles, batch);
+        check_backward<interleaved, emulated_backend, T>(d, angles, batch);
+    });
 }
 
 // Gradients of two dense tensors behind one set of angles, as the host's scalar backend and as a device adds them up.
@@ -129,8 +125,8 @@ TEST_CASE("backend/cuda/backward: blocks' sums make the gradients of one basis a
 TEST_CASE("backend/cuda/backward: chunks hold every token once, each of one basis, and are not too many") {
     for (const index_t bases : {1, 2, 7, 3000}) {
         for (const index_t share : {0, 1, 7, 8, 9, 1000, 16'384, 1'000'003}) {
-            const auto chunks = backend::token_chunks::of(share * bases, bases);
-            CHECK(chunks.count <= std::max(backend::token_chunks::most, bases));
+            const auto chunks = backend::device_chunks(share * bases, bases);
+            CHECK(chunks.count <= std::max(backend::most_device_chunks, bases));
             index_t next = 0;
             for (index_t c = 0; c < chunks.count; ++c) {
                 if (chunks.begin(c) != next || chunks.end(c) <= next || (chunks.end(c) - 1) / share != next / share) {

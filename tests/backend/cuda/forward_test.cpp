@@ -11,14 +11,10 @@ namespace {
 // Random tensors, whose axes lie in any order, some of them so that they can be moved by pieces.
 template <class T, class Kind>
 void check_both_pairings(unsigned seed, int cases) {
-    for (int i = 0; i < cases; ++i) {
-        draw d(seed * 1'000'003u + static_cast<unsigned>(i));
-        Kind::with(d, [&](const auto& angles, index_t batch) {
-            CAPTURE(i);
-            check_one_map<half_split, emulated_backend, T>(d, angles, batch);
-            check_one_map<interleaved, emulated_backend, T>(d, angles, batch);
-        });
-    }
+    for_random_cases<Kind>(seed, cases, [](draw& d, const auto& angles, index_t batch) {
+        check_one_map<half_split, emulated_backend, T>(d, angles, batch);
+        check_one_map<interleaved, emulated_backend, T>(d, angles, batch);
+    });
 }
 
 struct table {

@@ -196,7 +196,7 @@ void launch_backward(const char* who, const Launcher& where, const phase_angles&
         by_pieces = by_pieces && fits_pieces(o.grad_y) && fits_pieces(o.y) && fits_pieces(o.grad_x) &&
                     lanes_fit_pieces<T, Pairing>(o.first_lane, angles.pairs);
     }
-    const token_chunks chunks = token_chunks::of(shape.batch * shape.tokens, angles.bases);
+    const token_chunks chunks = device_chunks(shape.batch * shape.tokens, angles.bases);
     if (chunks.count == 0 || heads == 0) return;
     const bool has_sums = grads.inv_freq != nullptr || grads.attention_factor != nullptr;
     const auto launch = [&]<bool ByPieces>(std::bool_constant<ByPieces>) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "cordage/angles/cos_sin_polynomial.hpp"
 #include "cordage/backend/cuda/element.hpp"
 #include "cordage/core/bits.hpp"
 
@@ -39,21 +40,15 @@ struct cos_and_sin {
     float sin;
 };
 
-/// cos and sin of phase * 2^-32 turn, within 8e-8 absolute: the polynomial of backend/simd/cos_sin.hpp, which explains
-/// it, one phase at a time. Neither calls sinf nor has a sum that a compiler may contract or reorder.
+/// cos and sin of phase * 2^-32 turn, within 8e-8 absolute: as backend/simd/cos_sin.hpp, which explains it, one
+/// phase at a time. Does not call sinf.
 CORDAGE_HOST_DEVICE inline cos_and_sin cos_sin_of_phase32(std::uint32_t phase) noexcept {
     const std::uint32_t t = phase + 0x2000'0000u;
     const std::uint32_t quarter = t & 0xc000'0000u;
     const float y = static_cast<float>(static_cast<std::int32_t>(phase - quarter)) * 0x1p-32f;
-    const float w = y * y;
-    float s = fused(w, -0x1.2d7a86p+6f, 0x1.465e3p+6f);
-    s = fused(w, s, -0x1.4abbbap+5f);
-    s = fused(w, s, -0x1.777a5cp-23f);
-    s = fused(y, 0x1.921fb6p+2f, y * s);
-    float c = fused(w, 0x1.d9f7bcp+5f, -0x1.55c664p+6f);
-    c = fused(w, c, 0x1.03c1dep+6f);
-    c = fused(w, c, -0x1.3bd3ccp+4f);
-    c = fused(w, c, 1.0f);
+    float c, s;
+    cos_sin_polynomial(
+        y, [](float a, float b, float d) { return fused(a, b, d); }, c, s);
     const bool is_odd = (t & 0x4000'0000u) != 0;
     const std::uint32_t cos_bits = bits_of(is_odd ? s : c), sin_bits = bits_of(is_odd ? c : s);
     constexpr std::uint32_t top = 0x8000'0000u;

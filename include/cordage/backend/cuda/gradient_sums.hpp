@@ -1,39 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Chunks of tokens, and the kernel that adds up what each left, in a fixed order; serves the CUDA backward pass.
+// The chunks of tokens of a device, and the kernel that adds up what each left, in a fixed order; serves the CUDA
+// backward pass.
 #pragma once
 
 #include <algorithm>
 
 #include "cordage/backend/cuda/angles.hpp"
 #include "cordage/backend/cuda/walk.hpp"
+#include "cordage/core/token_chunks.hpp"
 
 namespace cordage::backend {
 
-/// The tokens of a batch in chunks, none across two bases. How many there are depends on nothing but sizes, so the sums
-/// have the same bits on every device.
-struct token_chunks {
-    static constexpr index_t most = 1024;  // or one a basis, where those are more
-    static constexpr index_t smallest = 8;
+inline constexpr index_t most_device_chunks = 1024, smallest_device_chunk = 8;
 
-    index_t share;      // tokens of a basis
-    index_t length;     // of a chunk; the last one of a share may be shorter
-    index_t per_basis;  // chunks
-    index_t count;
-
-    static token_chunks of(index_t tokens, index_t bases) noexcept {
-        const index_t share = tokens / bases;
-        const index_t length = std::max(smallest, rounded_up_quotient(share, std::max<index_t>(most / bases, 1)));
-        const index_t per_basis = rounded_up_quotient(share, length);
-        return {share, length, per_basis, per_basis * bases};
-    }
-    CORDAGE_HOST_DEVICE index_t begin(index_t chunk) const noexcept {
-        return chunk / per_basis * share + chunk % per_basis * length;
-    }
-    CORDAGE_HOST_DEVICE index_t end(index_t chunk) const noexcept {
-        const index_t end_of_share = (chunk / per_basis + 1) * share, end = begin(chunk) + length;
-        return end < end_of_share ? end : end_of_share;
-    }
-};
+/// The chunks of a backward pass on a device, a block each.
+inline token_chunks device_chunks(index_t tokens, index_t bases) noexcept {
+    return token_chunks::of(tokens, bases, most_device_chunks, smallest_device_chunk);
+}
 
 /// Adds the rows of `sums` to the gradients: thread x takes a column (a pair, or the attention factor), thread y every
 /// threads.y-th chunk of a basis; blocks.y are the bases.

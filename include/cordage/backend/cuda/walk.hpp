@@ -38,6 +38,4 @@ CORDAGE_HOST_DEVICE void for_each_head(const block_view& at, const Operand (&ope
     }
 }
 
-inline index_t rounded_up_quotient(index_t a, index_t b) noexcept { return (a + b - 1) / b; }
-
 }  // namespace cordage::backend

@@ -90,6 +90,10 @@ void make_phases(const row_angles<Source>& angles, index_t row, index_t token, i
     make_phases<Arch>(angles.source(row), 0, token, first, count, phase);
 }
 
+/// Whether rows of a source are made in vectors, from phases.
+template <class Arch, class Source, class Real>
+inline constexpr bool has_vector_rows = std::is_same_v<Real, float>&& has_phases<Source>&& has_fused_multiply_add<Arch>;
+
 /// cos and sin of phases, times m, a whole number of vectors that `count` fits in.
 template <class Arch>
 CORDAGE_ALWAYS_INLINE void cos_sin_of_phases(const std::uint32_t* phase, index_t count, double attention_factor,
@@ -111,7 +115,7 @@ angle_row<Real> make_angle_row(const Source& angles, index_t row, index_t token,
     if constexpr (std::is_same_v<Source, cos_sin_view<Real>>) {
         const index_t offset = ((angles.rows == 1 ? 0 : row) * angles.token_count + token) * angles.pair_count + first;
         return {angles.cos_data + offset, angles.sin_data + offset};
-    } else if constexpr (std::is_same_v<Real, float> && has_phases<Source> && has_fused_multiply_add<Arch>) {
+    } else if constexpr (has_vector_rows<Arch, Source, Real>) {
         make_phases<Arch>(angles, row, token, first, count, buffer.phase);
         cos_sin_of_phases<Arch>(buffer.phase, count, angles.attention_factor(row), buffer.cos, buffer.sin);
     } else {

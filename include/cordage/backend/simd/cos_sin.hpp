@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <xsimd/xsimd.hpp>
 
+#include "cordage/angles/cos_sin_polynomial.hpp"
 #include "cordage/backend/simd/bits_as.hpp"
 #include "cordage/backend/simd/multiply_add.hpp"
 #include "cordage/core/macros.hpp"
@@ -20,11 +21,7 @@ struct cos_sin_batch {
 /// cos and sin of phase * 2^-32 turn, within 8e-8 absolute where multiply_add is fused.
 ///
 /// The nearest quarter turn comes off in integers: t = phase + 1/8 turn, its two upper bits are the quarter, and y =
-/// phase - quarter is at most an eighth of a turn. With w = y^2 and minimax coefficients in turns
-///
-///   sin = y (2 pi + w (s1 + w (s2 + w s3)))      cos = 1 + w (c1 + w (c2 + w (c3 + w c4)))
-///
-/// where 2 pi is split in two floats, the larger one inside the last fma. Quarters swap the two and flip signs by bits.
+/// phase - quarter is at most an eighth of a turn. Quarters swap cos and sin of y and flip their signs by bits.
 template <class Arch>
 CORDAGE_ALWAYS_INLINE cos_sin_batch<Arch> cos_sin_of_phase32(const xsimd::batch<std::uint32_t, Arch>& phase) noexcept {
     using real = xsimd::batch<float, Arch>;
@@ -33,14 +30,10 @@ CORDAGE_ALWAYS_INLINE cos_sin_batch<Arch> cos_sin_of_phase32(const xsimd::batch<
     const word quarter = t & word(0xc000'0000u);
     const auto folded = bits_as<xsimd::batch<std::int32_t, Arch>>(phase - quarter);
     const real y = xsimd::to_float(folded) * real(0x1p-32f);
-    const real w = y * y;
-    const auto next = [&w](const real& inner, float coefficient) {  // one step of Horner's rule
-        return multiply_add(w, inner, real(coefficient));
-    };
-    const real sin_tail = next(next(next(real(-0x1.2d7a86p+6f), 0x1.465e3p+6f), -0x1.4abbbap+5f), -0x1.777a5cp-23f);
-    const real s = multiply_add(y, real(0x1.921fb6p+2f), y * sin_tail);
-    const real cos_tail = next(next(next(real(0x1.d9f7bcp+5f), -0x1.55c664p+6f), 0x1.03c1dep+6f), -0x1.3bd3ccp+4f);
-    const real c = multiply_add(w, cos_tail, real(1.0f));
+    const auto fused = [](const real& a, const real& b, const real& c)
+                           CORDAGE_ALWAYS_INLINE_LAMBDA { return multiply_add(a, b, c); };
+    real c, s;
+    cos_sin_polynomial(y, fused, c, s);
     const auto bits = [](const real& x) { return bits_as<word>(x); };
     word cos_bits, sin_bits;
 #if defined(__AVX512F__)

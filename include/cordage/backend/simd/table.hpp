@@ -19,7 +19,7 @@ CORDAGE_ONE_BODY void fill_range(simd<Arch>, const Source& angles, Real* cos, Re
     for (index_t i = begin; i < end; ++i) {
         for (index_t first = 0; first < pairs; first += row_block) {
             const index_t count = std::min(row_block, pairs - first);
-            if constexpr (std::is_same_v<Real, float> && has_phases<Source> && has_fused_multiply_add<Arch>) {
+            if constexpr (has_vector_rows<Arch, Source, Real>) {
                 if (count % width == 0) {
                     make_phases<Arch>(angles, i / tokens, i % tokens, first, count, buffer.phase);
                     cos_sin_of_phases<Arch>(buffer.phase, count, angles.attention_factor(i / tokens),

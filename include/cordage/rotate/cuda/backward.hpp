@@ -13,7 +13,7 @@ namespace cordage {
 /// there are bases) * (rotary_dim/2 + 1). The same size serves every layer and step, one call at a time.
 template <position_type P>
 index_t backward_workspace_size(const device_angles<P>& angles, const heads_shape& shape) {
-    return backend::token_chunks::of(shape.batch * shape.tokens, angles.bases()).count * (angles.pairs() + 1);
+    return backend::device_chunks(shape.batch * shape.tokens, angles.bases()).count * (angles.pairs() + 1);
 }
 
 /// rotate_backward with gradients behind the angles (rotate/backward.hpp) on a device: one pass over grad_y and y, and

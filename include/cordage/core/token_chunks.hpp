@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Tokens cut into chunks that each leave a partial sum; serves the backward passes of the rotation.
+#pragma once
+
+#include <algorithm>
+
+#include "cordage/core/index.hpp"
+#include "cordage/core/macros.hpp"
+
+namespace cordage {
+
+/// The tokens of a batch in chunks, of which equal shares belong to each basis. A chunk has one basis. How many there
+/// are depends on sizes alone, so that sums over chunks have the same bits whoever makes them.
+struct token_chunks {
+    index_t share;      ///< tokens of a basis
+    index_t length;     ///< of a chunk; the last one of a share may be shorter
+    index_t per_basis;  ///< chunks
+    index_t count;
+
+    /// At most `most` chunks, or one a basis where those are more, and none shorter than `smallest` but the last.
+    static token_chunks of(index_t tokens, index_t bases, index_t most, index_t smallest) noexcept {
+        const index_t share = tokens / bases;
+        const index_t length = std::max(smallest, rounded_up_quotient(share, std::max<index_t>(most / bases, 1)));
+        const index_t per_basis = rounded_up_quotient(share, length);
+        return {share, length, per_basis, per_basis * bases};
+    }
+
+    CORDAGE_HOST_DEVICE index_t basis(index_t chunk) const noexcept { return chunk / per_basis; }
+    CORDAGE_HOST_DEVICE index_t begin(index_t chunk) const noexcept {
+        return basis(chunk) * share + chunk % per_basis * length;
+    }
+    CORDAGE_HOST_DEVICE index_t end(index_t chunk) const noexcept {
+        const index_t end_of_share = (basis(chunk) + 1) * share, end = begin(chunk) + length;
+        return end < end_of_share ? end : end_of_share;
+    }
+};
+
+}  // namespace cordage

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <stdexcept>
 
+#include "known_blocks.hpp"
+
 namespace cordage_test {
 
 /// Which end of a block touches a forbidden page.
@@ -29,7 +31,9 @@ class guarded_memory {
     T* block(std::ptrdiff_t count, border at) const {
         const std::size_t taken = static_cast<std::size_t>(count) * sizeof(T);
         if (taken > bytes) throw std::length_error("guarded_memory: too small");
-        return reinterpret_cast<T*>(at == border::first ? begin_ : begin_ + bytes - taken);
+        std::byte* const first = at == border::first ? begin_ : begin_ + bytes - taken;
+        note_block(first, taken);
+        return reinterpret_cast<T*>(first);
     }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "backend/cuda/emulated_backend.hpp"
+#include "backend/cuda/device_backend.hpp"
 #include "rotate/random_case.hpp"
 
 using namespace cordage;
@@ -10,8 +10,8 @@ namespace {
 template <class T, class Kind>
 void check_both_pairings(unsigned seed, int cases) {
     for_random_cases<Kind>(seed, cases, [](draw& d, const auto& angles, index_t batch) {
-        check_backward<half_split, emulated_backend, T>(d, angles, batch);
-        check_backward<interleaved, emulated_backend, T>(d, angles, batch);
+        check_backward<half_split, device_backend, T>(d, angles, batch);
+        check_backward<interleaved, device_backend, T>(d, angles, batch);
     });
 }
 
@@ -88,14 +88,14 @@ void check_many_tokens(index_t bases, index_t tokens, index_t head_dim) {
         const found_gradients expected = tensors.gradients(angles);
         auto copy = copied(angles);
         std::vector<backend::launch_size> launches;
-        const found_gradients found = tensors.gradients(copy.view(), emulated_device{&launches});
+        const found_gradients found = tensors.gradients(copy.view(), test_device{&launches});
         REQUIRE(launches.size() == 2);
         REQUIRE(launches[0].blocks.x > 3);
         const double of_a_pair = 4.0 * 7.0, pairs = 0.5 * static_cast<double>(head_dim);
         check_near(found.inv_freq, expected.inv_freq, 2000.0 * of_a_pair * static_cast<double>(batch * tokens));
         check_near(found.position, expected.position, of_a_pair * pairs);
         check_near(found.factor, expected.factor, of_a_pair * pairs * static_cast<double>(batch * tokens));
-        const found_gradients again = tensors.gradients(copy.view(), emulated_device{});
+        const found_gradients again = tensors.gradients(copy.view(), test_device{});
         CHECK(again.inv_freq == found.inv_freq);
         CHECK(again.position == found.position);
         CHECK(again.factor == found.factor);
@@ -148,7 +148,7 @@ TEST_CASE("backend/cuda/backward: more units than a block has threads are turned
     const two_tensors<half_split, float> tensors(d, 1, 2, 2 * pairs);
     auto copy = copied(angles);
     std::vector<backend::launch_size> launches;
-    const found_gradients found = tensors.gradients(copy.view(), emulated_device{&launches});
+    const found_gradients found = tensors.gradients(copy.view(), test_device{&launches});
     CHECK(launches.size() == 4);
     const found_gradients expected = tensors.gradients(angles);
     check_near(found.inv_freq, expected.inv_freq, 4.0 * 7.0 * 10.0);
@@ -161,7 +161,7 @@ TEST_CASE("backend/cuda/backward: threads of a block keep within its limits") {
         for (const index_t units : {1, 3, 8, 64, 256, 5000}) {
             for (const index_t heads : {1, 7, 40, 1000}) {
                 const backend::index3 t = backend::backward_threads(length, units, heads);
-                emulated_device::check_limits(
+                check_limits(
                     {t,
                      {1, 1, 1},
                      backend::backward_kernel<bfloat16, half_split, true>::shared_bytes(index_t{t.x} * t.y * t.z)});

@@ -14,6 +14,19 @@ namespace cordage_test {
 
 using cordage::index_t;
 
+/// Every device since compute capability 7.5 can launch this.
+inline void check_limits(const cordage::backend::launch_size& size) {
+    using namespace cordage::backend;
+    const index3 &t = size.threads, &b = size.blocks;
+    REQUIRE(std::min({t.x, t.y, t.z, b.x, b.y, b.z}) >= 1);
+    REQUIRE(index_t{t.x} * t.y * t.z <= most_threads);
+    REQUIRE(t.z <= most_threads_z);
+    REQUIRE(b.x <= most_blocks_x);
+    REQUIRE(std::max(b.y, b.z) <= most_blocks_yz);
+    REQUIRE(size.shared_bytes >= 0);
+    REQUIRE(size.shared_bytes <= most_shared_bytes);
+}
+
 /// A launcher. Within a phase threads run first to last or last to first, by turns, so that what should have waited for
 /// a barrier shows; shared memory begins as NaNs.
 struct emulated_device {
@@ -25,18 +38,6 @@ struct emulated_device {
         check_limits(size);
         if (launches != nullptr) launches->push_back(size);
         for_each(size.blocks, false, [&](const index3& block) { run_block(kernel, size, block); });
-    }
-
-    static void check_limits(const cordage::backend::launch_size& size) {
-        using namespace cordage::backend;
-        const index3 &t = size.threads, &b = size.blocks;
-        REQUIRE(std::min({t.x, t.y, t.z, b.x, b.y, b.z}) >= 1);
-        REQUIRE(index_t{t.x} * t.y * t.z <= most_threads);
-        REQUIRE(t.z <= most_threads_z);
-        REQUIRE(b.x <= most_blocks_x);
-        REQUIRE(std::max(b.y, b.z) <= most_blocks_yz);
-        REQUIRE(size.shared_bytes >= 0);
-        REQUIRE(size.shared_bytes <= most_shared_bytes);
     }
 
  private:

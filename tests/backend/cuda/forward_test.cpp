@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "backend/cuda/emulated_backend.hpp"
+#include "backend/cuda/device_backend.hpp"
 #include "cordage/angles/cos_sin_table.hpp"
 #include "rotate/random_case.hpp"
 
@@ -12,8 +12,8 @@ namespace {
 template <class T, class Kind>
 void check_both_pairings(unsigned seed, int cases) {
     for_random_cases<Kind>(seed, cases, [](draw& d, const auto& angles, index_t batch) {
-        check_one_map<half_split, emulated_backend, T>(d, angles, batch);
-        check_one_map<interleaved, emulated_backend, T>(d, angles, batch);
+        check_one_map<half_split, device_backend, T>(d, angles, batch);
+        check_one_map<interleaved, device_backend, T>(d, angles, batch);
     });
 }
 
@@ -68,7 +68,7 @@ void check_dense(index_t head_dim, index_t rotary_dim, index_t first_lane, index
     auto copy = copied(angles);
     const auto qv = view_of(q, q_shape), kv = view_of(k, k_shape), k_out = view_of(k_to, k_shape);
     std::fill(k_to.begin(), k_to.end(), stored<T>(0.0));
-    rotate_forward<Pairing>(emulated_device{&launches}, copy.view(), in_place(qv, first_lane),
+    rotate_forward<Pairing>(test_device{&launches}, copy.view(), in_place(qv, first_lane),
                             from_to(kv, k_out, first_lane));
     REQUIRE(launches.size() == 1);
     const index_t units = rotary_dim / 2 / backend::unit<T, Pairing, true>::pairs;
@@ -126,7 +126,7 @@ TEST_CASE("backend/cuda/forward: a new basis in the same memory turns the next l
     const device_angles<std::int32_t> angles(device_basis(words.data(), 4), position_view<std::int32_t>(ids));
     std::ranges::copy(device_words(two), words.begin());
     std::vector<float> x(8, 1.0f);
-    rotate_forward<interleaved>(emulated_device{}, angles, in_place(token_major(x.data(), {1, 1, 1, 8})));
+    rotate_forward<interleaved>(test_device{}, angles, in_place(token_major(x.data(), {1, 1, 1, 8})));
     CHECK(x[0] == doctest::Approx(2.0 * (std::cos(1.5) - std::sin(1.5))));
     CHECK(x[7] == doctest::Approx(2.0 * (std::cos(0.1875) + std::sin(0.1875))));
 }

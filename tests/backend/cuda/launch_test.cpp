@@ -4,14 +4,14 @@
 
 using namespace cordage;
 using namespace cordage::backend;
-using cordage_test::emulated_device;
+using cordage_test::check_limits;
 
 TEST_CASE("backend/cuda/launch: sizes keep within every device's limits and cover the work") {
     for (const index_t tokens : {index_t{1}, index_t{3}, index_t{100}, index_t{16'384}, index_t{1} << 33}) {
         for (const index_t units : {1, 2, 5, 8, 16, 31, 64, 256, 257, 4096}) {
             for (const index_t heads : {1, 3, 40, 1024, 100'000}) {
                 const launch_size size = rotation_launch(tokens, units, heads);
-                emulated_device::check_limits(size);
+                check_limits(size);
                 CHECK(index_t{size.threads.x} * size.blocks.z >= units);
                 CHECK(index_t{size.threads.x} * (size.blocks.z - 1) < units);
                 CHECK(index_t{size.threads.z} * size.blocks.x >= std::min(tokens, most_blocks_x));

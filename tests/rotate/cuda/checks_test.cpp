@@ -3,11 +3,11 @@
 
 #include <vector>
 
-#include "backend/cuda/emulation.hpp"
+#include "backend/cuda/test_device.hpp"
 #include "cordage/rotate/cuda/backward.hpp"
 
 using namespace cordage;
-using cordage_test::emulated_device;
+using cordage_test::test_device;
 
 namespace {
 
@@ -23,7 +23,7 @@ struct device_case {
 
     template <class Error, class Angles, class... Operands>
     void check_throws(const char* text, const Angles& a, const Operands&... operands) const {
-        CHECK_THROWS_WITH_AS(rotate_forward<half_split>(emulated_device{&launches}, a, operands...), text, Error);
+        CHECK_THROWS_WITH_AS(rotate_forward<half_split>(test_device{&launches}, a, operands...), text, Error);
         CHECK(launches.empty());
     }
 };
@@ -84,9 +84,9 @@ TEST_CASE("rotate/cuda/checks: a table on a device has one attention factor") {
 TEST_CASE("rotate/cuda/checks: an empty tensor launches nothing") {
     device_case c;
     const device_angles<std::int32_t> none(device_basis(c.words.data(), 2), {c.ids.data(), 1, 0, 0});
-    rotate_forward<half_split>(emulated_device{&c.launches}, none,
+    rotate_forward<half_split>(test_device{&c.launches}, none,
                                in_place(heads_view<float>{c.q.data(), {1, 0, 2, 8}, 0, 16, 8}));
-    rotate_forward<half_split>(emulated_device{&c.launches}, c.angles,
+    rotate_forward<half_split>(test_device{&c.launches}, c.angles,
                                in_place(heads_view<float>{c.q.data(), {1, 3, 0, 8}, 0, 16, 8}));
     CHECK(c.launches.empty());
 }
@@ -97,7 +97,7 @@ TEST_CASE("rotate/cuda/checks: a backward pass needs its workspace and gradients
     CHECK(backward_workspace_size(c.angles, c.q_view.shape) == 3);
     CHECK(backward_workspace_size(c.angles, {1, index_t{1} << 20, 2, 8}) == 3 * 1024);
     const auto run = [&](const rotation_gradients& grads, std::span<double> memory) {
-        rotate_backward<half_split>(emulated_device{&c.launches}, c.angles, grads, memory,
+        rotate_backward<half_split>(test_device{&c.launches}, c.angles, grads, memory,
                                     grad_through(c.q_view, c.q_view, c.q_view));
     };
     const std::span<double> all(workspace);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cordage/rotate/cuda/rebase.hpp"
 
-#include "backend/cuda/emulation.hpp"
+#include "backend/cuda/test_device.hpp"
 #include "cordage/rotate/rebase.hpp"
 #include "rotate/dense.hpp"
 
@@ -45,7 +45,7 @@ void check_contiguous() {
     std::vector<T> found = keys<T>(shape), expected = found;
     rebase<Pairing, backend::scalar>({.from = b.from, .to = b.to}, ids,
                                      in_place(token_major(expected.data(), shape), 8));
-    rebase<Pairing>(emulated_device{}, b.change, position_view<std::int64_t>(ids),
+    rebase<Pairing>(test_device{}, b.change, position_view<std::int64_t>(ids),
                     in_place(token_major(found.data(), shape), 8));
     check_same(found, expected);
 }
@@ -62,7 +62,7 @@ void check_paged() {
     rebase<Pairing, backend::scalar>({.from = b.from, .to = b.to}, paged_positions<std::int32_t>{table, view},
                                      in_place(token_major(expected.data(), shape)),
                                      in_place(head_major(expected_2.data(), shape)));
-    rebase<Pairing>(emulated_device{}, b.change, device_paged_positions<std::int32_t>{table.data(), view},
+    rebase<Pairing>(test_device{}, b.change, device_paged_positions<std::int32_t>{table.data(), view},
                     in_place(token_major(found.data(), shape)), in_place(head_major(found_2.data(), shape)));
     check_same(found, expected);
     check_same(found_2, expected_2);
@@ -86,7 +86,7 @@ TEST_CASE("rotate/cuda/rebase: entries outside of the cache are skipped") {
     const std::vector<std::int32_t> table{-1, 1, 2}, ids{5, 5, 5};
     const std::vector<float> before = keys<float>(shape);
     std::vector<float> x = before, expected = before;
-    rebase<half_split>(emulated_device{}, b.change,
+    rebase<half_split>(test_device{}, b.change,
                        device_paged_positions<std::int32_t>{table.data(), {ids.data(), 3, 1, 1}},
                        in_place(token_major(x.data(), shape)));
     CHECK(std::equal(x.begin(), x.begin() + 16, before.begin()));
@@ -103,7 +103,7 @@ TEST_CASE("rotate/cuda/rebase: what does not fit the cache is refused") {
     const auto cache = in_place(token_major(x.data(), {2, 2, 1, 16}));
     const std::vector<std::int32_t> table{0, 1}, ids{0, 1, 2, 3, 4, 5};
     const auto run = [&](const std::int32_t* blocks, index_t tokens) {
-        rebase<half_split>(emulated_device{}, b.change,
+        rebase<half_split>(test_device{}, b.change,
                            device_paged_positions<std::int32_t>{blocks, {ids.data(), 2, tokens, tokens}}, cache);
     };
     CHECK_NOTHROW(run(table.data(), 2));

@@ -2,7 +2,7 @@
 // The kernels for a device as a backend of the host's doors, so that the tests of a backend are tests of theirs.
 #pragma once
 
-#include "backend/cuda/emulation.hpp"
+#include "backend/cuda/test_device.hpp"
 #include "cordage/angles/row_angles.hpp"
 #include "cordage/rotate/cuda/backward.hpp"
 
@@ -66,10 +66,10 @@ void with_device_angles(const Source& angles, const F& f) {
     }
 }
 
-struct emulated_backend {};
+struct device_backend {};
 
 template <cordage::pairing Pairing, class Direction, class Source, class T>
-void rotate_range(emulated_backend, const Source& angles, std::span<const cordage::operand<T>> operands, index_t begin,
+void rotate_range(device_backend, const Source& angles, std::span<const cordage::operand<T>> operands, index_t begin,
                   index_t end) {
     const cordage::heads_shape& shape = operands[0].shape();
     REQUIRE(begin == 0);
@@ -77,12 +77,12 @@ void rotate_range(emulated_backend, const Source& angles, std::span<const cordag
     REQUIRE(operands.size() == 2);
     with_device_angles(angles, [&](const auto& on_device) {
         const std::array<cordage::operand<T>, 2> both{operands[0], operands[1]};
-        cordage::rotate_detail::rotate_on_device<Pairing, Direction>("test", emulated_device{}, on_device, both);
+        cordage::rotate_detail::rotate_on_device<Pairing, Direction>("test", test_device{}, on_device, both);
     });
 }
 
 template <cordage::pairing Pairing, class Source, class T>
-void backward_range(emulated_backend, const Source& angles, std::span<const cordage::backward_operand<T>> operands,
+void backward_range(device_backend, const Source& angles, std::span<const cordage::backward_operand<T>> operands,
                     const cordage::backend::angle_gradients& grads, index_t begin, index_t end) {
     const cordage::heads_shape& shape = operands[0].shape();
     const index_t tokens = shape.batch * shape.tokens;
@@ -95,7 +95,7 @@ void backward_range(emulated_backend, const Source& angles, std::span<const cord
     with_device_angles(angles, [&](const auto& on_device) {
         std::vector<double> workspace(static_cast<std::size_t>(cordage::backward_workspace_size(on_device, shape)),
                                       1e30);
-        cordage::rotate_backward<Pairing>(emulated_device{}, on_device,
+        cordage::rotate_backward<Pairing>(test_device{}, on_device,
                                           {.inv_freq = numbers(grads.inv_freq, angles.pairs()),
                                            .position_ids = numbers(grads.position, tokens),
                                            .attention_factor = grads.attention_factor},

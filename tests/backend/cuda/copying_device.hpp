@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Runs a kernel that points to memory of the host on copies of that memory, elsewhere.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <type_traits>
+#include <vector>
+
+#include "backend/cuda/emulation.hpp"
+#include "known_blocks.hpp"
+
+namespace cordage_test {
+
+/// The blocks that a kernel points to, each copied once to memory of a `Memory` at the same distance from a multiple of
+/// 16 bytes, so that a checker of memory sees the end of each.
+template <class Memory>
+class copied_blocks {
+ public:
+    copied_blocks() = default;
+    copied_blocks(const copied_blocks&) = delete;
+    ~copied_blocks() {
+        for (const auto& [first, c] : copies_) Memory::release(c.memory);
+    }
+
+    /// Where the copy has what `pointer` points to; itself, if that is in no known block.
+    std::byte* there(std::byte* pointer) {
+        const known_block block = block_of(pointer);
+        if (block.first == nullptr) return pointer;
+        const auto [at, is_new] = copies_.try_emplace(block.first);
+        copy& c = at->second;
+        if (is_new) {
+            const std::size_t shift = reinterpret_cast<std::uintptr_t>(block.first) % 16;
+            c.memory = Memory::allocate(block.size + shift);
+            c.first = c.memory + shift;
+            c.size = block.size;
+            Memory::copy_there(c.first, block.first, block.size);
+        }
+        return c.first + (pointer - block.first);
+    }
+    void copy_back() const {
+        for (const auto& [first, c] : copies_) Memory::copy_here(first, c.first, c.size);
+    }
+
+ private:
+    struct copy {
+        std::byte* memory = nullptr;
+        std::byte* first = nullptr;
+        std::size_t size = 0;
+    };
+    std::map<std::byte*, copy> copies_;
+};
+
+/// A launcher. Whatever lies in a kernel's bytes like a pointer into a known block is one, so that a new kernel needs
+/// nothing here.
+template <class Device>
+struct copying_device {
+    std::vector<cordage::backend::launch_size>* launches = nullptr;  // notes them, if given
+
+    template <cordage::backend::device_kernel Kernel>
+    void launch(const char* who, const Kernel& kernel, const cordage::backend::launch_size& size) const {
+        check_limits(size);
+        if (launches != nullptr) launches->push_back(size);
+        copied_blocks<Device> blocks;
+        std::byte bytes[sizeof(Kernel)];
+        std::memcpy(bytes, &kernel, sizeof(Kernel));
+        for (std::size_t i = 0; i + sizeof(std::byte*) <= sizeof(Kernel); i += alignof(std::byte*)) {
+            std::byte* pointer = nullptr;
+            std::memcpy(&pointer, bytes + i, sizeof(pointer));
+            pointer = blocks.there(pointer);
+            std::memcpy(bytes + i, &pointer, sizeof(pointer));
+        }
+        Kernel moved = kernel;
+        std::memcpy(&moved, bytes, sizeof(Kernel));
+        Device::run(who, moved, size);
+        blocks.copy_back();
+    }
+};
+
+}  // namespace cordage_test

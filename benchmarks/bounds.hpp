@@ -10,12 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "passes.hpp"
+#include "rounds.hpp"
 
 namespace cordage::benchmarks {
 
@@ -37,10 +36,6 @@ class aligned_bytes {
     std::size_t offset_, size_;
 };
 
-inline double seconds_since(std::chrono::steady_clock::time_point start) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 /// Seconds of one call, the mean of `repeats` after two that put the caches into the state that it leaves.
 template <class Body>
 double seconds_of(std::size_t repeats, const Body& body) {
@@ -52,36 +47,6 @@ double seconds_of(std::size_t repeats, const Body& body) {
     }
     return seconds_since(start) / static_cast<double>(repeats);
 }
-
-/// Times by name, over many rounds of one process: at least 7, and half a second of them.
-class rounds {
- public:
-    bool want_more() { return count_++ < 7 || seconds_since(start_) < 0.5; }
-
-    void add(const std::string& name, double seconds) { all_[name].push_back(seconds); }
-    double median(const std::string& name) const { return quantile(all_.at(name), 0.5); }
-    /// The median over the rounds of one time over another of the same round.
-    double ratio(const std::string& name, const std::string& to) const { return quantile(ratios(name, to), 0.5); }
-    /// Half of the rounds have a ratio that lies within this, as a share of the median.
-    double spread(const std::string& name, const std::string& to) const {
-        const auto all = ratios(name, to);
-        return (quantile(all, 0.75) - quantile(all, 0.25)) / quantile(all, 0.5);
-    }
-
- private:
-    std::vector<double> ratios(const std::string& name, const std::string& to) const {
-        std::vector<double> all = all_.at(name);
-        std::ranges::transform(all, all_.at(to), all.begin(), std::divides<>{});
-        return all;
-    }
-    static double quantile(std::vector<double> values, double share) {
-        std::ranges::sort(values);
-        return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
-    }
-    std::map<std::string, std::vector<double>> all_;
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-    int count_ = 0;
-};
 
 /// A benchmark whose one iteration is a median.
 inline void as_medians(benchmark::internal::Benchmark* b) {

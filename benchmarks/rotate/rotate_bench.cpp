@@ -15,6 +15,7 @@
 #include <numeric>
 
 #include "../bounds.hpp"
+#include "../names.hpp"
 #include "../variants.hpp"
 #include "cordage/kernels.hpp"
 #include "cordage/positions/sections.hpp"
@@ -22,6 +23,8 @@
 namespace {
 
 using namespace cordage;
+using benchmarks::dtype_name;
+using benchmarks::pairing_name;
 using benchmarks::traffic;
 
 struct size {
@@ -33,17 +36,6 @@ struct size {
     index_t all_heads() const { return heads + kv_heads; }
 };
 
-template <class T>
-std::string dtype_name() {
-    if constexpr (std::same_as<T, float>) return "fp32";
-    if constexpr (std::same_as<T, double>) return "fp64";
-    if constexpr (std::same_as<T, float16>) return "fp16";
-    if constexpr (std::same_as<T, bfloat16>) return "bf16";
-}
-template <class Pairing>
-std::string pairing_name() {
-    return std::same_as<Pairing, half_split> ? "half_split" : "interleaved";
-}
 template <class Backend>
 std::string backend_name() {
     return std::same_as<Backend, backend::scalar> ? "scalar" : "simd";

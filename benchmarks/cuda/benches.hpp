@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// The benchmarks of cordage_gpu_bench, a unit each.
+#pragma once
+
+namespace cordage::benchmarks {
+
+class runner;
+
+void measure_prefill(runner& run);
+void measure_decode(runner& run);
+void measure_rebase(runner& run);
+
+}  // namespace cordage::benchmarks

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// cordage_gpu_bench [--output FILE] [--filter TEXT] [--arena MIB]: the CUDA kernels beside copies of as many bytes and
+// beside empty kernels; JSON, times on stderr as they come.
+#include <cstdlib>
+#include <cstring>
+
+#include "benches.hpp"
+#include "description.cuh"
+#include "runner.cuh"
+
+using namespace cordage;
+using namespace cordage::benchmarks;
+
+int main(int argc, char** argv) {
+    return run_main([&] {
+        std::string output, filter;
+        std::size_t arena_mib = 2048;
+        for (int i = 1; i < argc; i += 2) {
+            const std::string option = argv[i];
+            const char* const value = i + 1 < argc ? argv[i + 1] : nullptr;
+            if (value != nullptr && option == "--output") {
+                output = value;
+            } else if (value != nullptr && option == "--filter") {
+                filter = value;
+            } else if (value != nullptr && option == "--arena" && std::atol(value) > 0) {
+                arena_mib = static_cast<std::size_t>(std::atol(value));
+            } else {
+                throw error(message("argument ", option, ": must be --output FILE, --filter TEXT or --arena MIB"));
+            }
+        }
+        runner run(arena_mib << 20, filter);
+        describe_device(run.found());
+        measure_decode(run);
+        measure_prefill(run);
+        measure_rebase(run);
+        write(run.found(), output);
+    });
+}

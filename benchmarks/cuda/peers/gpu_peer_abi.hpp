@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The C interface between the comparison on a device and a shared library that rotates q and k there. The driver
+// (gpu_libraries.py) declares the same structs.
+#pragma once
+
+#include <cstdint>
+
+extern "C" {
+
+enum gpu_rope_dtype : std::int32_t { gpu_rope_fp32 = 0, gpu_rope_fp16 = 1, gpu_rope_bf16 = 2 };
+enum gpu_rope_style : std::int32_t { gpu_rope_half_split = 0, gpu_rope_interleaved = 1 };
+
+/// What to rotate: q [tokens, heads, head_dim] and k [tokens, kv_heads, head_dim], dense, at positions 0 to tokens - 1.
+/// The pointers are to the device, and live as long as what was set up with them.
+struct gpu_rope_case {
+    std::int64_t tokens, heads, kv_heads, head_dim;
+    std::int32_t dtype;  ///< gpu_rope_dtype
+    float theta_base;
+    const std::int32_t* positions;  ///< [tokens]
+    const float* cos_sin;           ///< [tokens, head_dim]: cos of the pairs, then sin of them
+};
+
+/// One implementation.
+struct gpu_rope_peer {
+    const char* name;
+    std::int32_t style;                                               ///< gpu_rope_style
+    void* (*setup)(const gpu_rope_case*);                             ///< nullptr if it cannot do the case
+    std::int32_t (*run)(void*, void* q, void* k, void* cuda_stream);  ///< enqueues, in place; 0, or what went wrong
+    void (*release)(void*);
+};
+
+/// The library's implementations into *first, which stay its own, and how many there are.
+std::int32_t gpu_rope_peers(const gpu_rope_peer** first);
+
+}  // extern "C"

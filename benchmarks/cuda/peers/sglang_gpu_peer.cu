@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// libsglang_gpu_peer.so: the kernel that SGLang compiles at run time, called as its apply_rope_inplace calls it, with
+// tensors made here. Compiled with the folders of its wheel and of apache-tvm-ffi's.
+#include <tvm/ffi/container/tensor.h>
+#include <tvm/ffi/extra/c_env_api.h>
+#include <array>
+#include <elementwise/rope.cuh>
+#include <stdexcept>
+
+#include "gpu_entry.cuh"
+
+namespace {
+
+constexpr std::int64_t head_dim = 128;
+
+// A dense tensor of device 0.
+template <std::size_t Axes>
+struct dense {
+    std::array<std::int64_t, Axes> shape, strides{};
+    DLTensor tensor;
+
+    dense(const void* data, DLDataType type, const std::array<std::int64_t, Axes>& sizes)
+        : shape(sizes), tensor{const_cast<void*>(data), {kDLCUDA, 0}, Axes, type, shape.data(), strides.data(), 0} {
+        std::int64_t inside = 1;
+        for (std::size_t i = Axes; i-- > 0; inside *= shape[i]) strides[i] = inside;
+    }
+    dense(const dense&) = delete;
+    tvm::ffi::TensorView view() const { return tvm::ffi::TensorView(&tensor); }
+};
+
+template <bool HalfSplit>
+class rotation {
+ public:
+    explicit rotation(const gpu_rope_case& c) : case_(c) {
+        if (c.head_dim != head_dim) throw std::invalid_argument("compiled for one head_dim");
+        int device = 0, major = 0;
+        if (cudaGetDevice(&device) != cudaSuccess ||
+            cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess) {
+            throw std::runtime_error("no device");
+        }
+        overlaps_ = major >= 9;  // as its is_arch_support_pdl has it
+    }
+    int run(void* q, void* k, cudaStream_t stream) const {
+        if (TVMFFIEnvSetStream(kDLCUDA, 0, stream, nullptr) != 0) return -1;
+        return gpu_peers::with_elements(case_.dtype, q, k, [&](auto* q_data, auto* k_data) {
+            using element = std::remove_pointer_t<decltype(q_data)>;
+            overlaps_ ? turn<element, true>(q_data, k_data) : turn<element, false>(q_data, k_data);
+            return 0;
+        });
+    }
+
+ private:
+    template <class T, bool Overlaps>
+    void turn(T* q, T* k) const {
+        constexpr auto code = std::is_same_v<T, __nv_bfloat16> ? kDLBfloat : kDLFloat;
+        const DLDataType type{code, 8 * sizeof(T), 1}, floats{kDLFloat, 32, 1}, integers{kDLInt, 32, 1};
+        const dense<3> q_tensor(q, type, {case_.tokens, case_.heads, head_dim});
+        const dense<3> k_tensor(k, type, {case_.tokens, case_.kv_heads, head_dim});
+        const dense<2> table(case_.cos_sin, floats, {case_.tokens, head_dim});
+        const dense<1> ids(case_.positions, integers, {case_.tokens});
+        sglang::FusedRopeKernel<HalfSplit, head_dim, Overlaps, T>::run(q_tensor.view(), k_tensor.view(), table.view(),
+                                                                       ids.view());
+    }
+    gpu_rope_case case_;
+    bool overlaps_ = false;
+};
+
+constexpr std::array entries{
+    gpu_peers::gpu_entry<rotation<true>>("sglang table", gpu_rope_half_split),
+    gpu_peers::gpu_entry<rotation<false>>("sglang table", gpu_rope_interleaved),
+};
+
+}  // namespace
+
+extern "C" std::int32_t gpu_rope_peers(const gpu_rope_peer** first) {
+    *first = entries.data();
+    return static_cast<std::int32_t>(entries.size());
+}

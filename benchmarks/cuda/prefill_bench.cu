@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Prompts, forward and backward, from memory that no cache holds. Directions: forward (in place), forward_to
+// (elsewhere), backward (grad_x over grad_y, and dL/dinv_freq).
+#include "benches.hpp"
+#include "runner.cuh"
+#include "workload.cuh"
+
+namespace cordage::benchmarks {
+
+namespace {
+
+template <class T, class Pairing, class Workload>
+void measure_forward(runner& run, const Workload& work, const std::string& angles) {
+    const index_t tokens = work.tokens();
+    const std::size_t size = bytes_of<T>(tokens), moved = 2 * size + work.bytes();
+    if (const std::string name = name_of<T, Pairing>("forward", angles, tokens); run.wants(name)) {
+        run.beside_copy(name, size, moved, [&](std::byte* x, int set) {
+            rotate_forward<Pairing>(on(run.stream()), work.angles(set), in_place(q_of<T>(x, tokens)),
+                                    in_place(k_of<T>(x, tokens)));
+        });
+    }
+    if (const std::string name = name_of<T, Pairing>("forward_to", angles, tokens); run.wants(name)) {
+        run.beside_copy(name, 2 * size, moved, [&](std::byte* x, int set) {
+            rotate_forward<Pairing>(on(run.stream()), work.angles(set),
+                                    from_to(q_of<T>(x, tokens), q_of<T>(x + size, tokens)),
+                                    from_to(k_of<T>(x, tokens), k_of<T>(x + size, tokens)));
+        });
+    }
+}
+
+template <class T, class Pairing>
+void measure_backward(runner& run, const exact_workload& work) {
+    const index_t tokens = work.tokens();
+    const std::string name = name_of<T, Pairing>("backward", "exact", tokens);
+    if (!run.wants(name)) return;
+    const std::size_t size = bytes_of<T>(tokens);
+    const device_array<double> grad(static_cast<std::size_t>(head_dim / 2));
+    check("cudaMemset", cudaMemset(grad.data(), 0, grad.size() * sizeof(double)));
+    const index_t doubles = backward_workspace_size(work.angles(0), {1, tokens, heads, head_dim});
+    const device_array<double> workspace(static_cast<std::size_t>(doubles));
+    run.beside_copy(name, 2 * size, 3 * size + work.bytes(), [&](std::byte* g, int set) {
+        std::byte* const y = g + size;
+        rotate_backward<Pairing>(on(run.stream()), work.angles(set), {.inv_freq = {grad.data(), grad.size()}},
+                                 {workspace.data(), workspace.size()},
+                                 grad_through(q_of<T>(g, tokens), q_of<T>(y, tokens), q_of<T>(g, tokens)),
+                                 grad_through(k_of<T>(g, tokens), k_of<T>(y, tokens), k_of<T>(g, tokens)));
+    });
+}
+
+template <class T>
+void measure_type(runner& run) {
+    fill<T>(run.arena());
+    for (const index_t tokens : {512, 2048, 4096, 16'384}) {
+        const exact_workload exact(tokens);
+        const table_workload table(exact, run.sets_of(bytes_of<T>(tokens)));
+        measure_forward<T, half_split>(run, exact, "exact");
+        measure_forward<T, interleaved>(run, exact, "exact");
+        measure_forward<T, half_split>(run, table, "table");
+        measure_forward<T, interleaved>(run, table, "table");
+        measure_backward<T, half_split>(run, exact);
+        measure_backward<T, interleaved>(run, exact);
+    }
+}
+
+}  // namespace
+
+void measure_prefill(runner& run) {
+    measure_type<bfloat16>(run);
+    measure_type<float16>(run);
+    measure_type<float>(run);
+}
+
+}  // namespace cordage::benchmarks

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Cached keys of 8 heads moved to another basis, in blocks of 16 tokens that lie in no order.
+#include <algorithm>
+#include <random>
+
+#include "benches.hpp"
+#include "runner.cuh"
+#include "workload.cuh"
+
+namespace cordage::benchmarks {
+
+namespace {
+
+template <class T, class Pairing>
+void measure(runner& run, index_t tokens) {
+    constexpr index_t block = 16;
+    const std::string name = "rotate/rebase_paged/cuda/" + dtype_name<T>() + "/" + pairing_name<Pairing>() +
+                             "/exact/tokens:" + std::to_string(tokens) + "/heads:8/head_dim:128";
+    if (!run.wants(name)) return;
+    const index_t blocks = tokens / block;
+    const basis from = usual_basis();
+    std::vector<double> slower(from.inv_freq().begin(), from.inv_freq().end());
+    for (double& theta : slower) theta /= 2.0;
+    const std::vector<std::uint64_t> change = device_words(basis(slower).relative_to(from));
+    const device_array<std::uint64_t> words{std::span<const std::uint64_t>(change)};
+    std::vector<std::int32_t> order = positions_from(0, blocks);
+    std::ranges::shuffle(order, std::mt19937(1));
+    const device_array<std::int32_t> table{std::span<const std::int32_t>(order)};
+    const std::vector<std::int32_t> positions = positions_from(0, tokens);
+    const device_array<std::int32_t> ids{std::span<const std::int32_t>(positions)};
+    const std::size_t size = static_cast<std::size_t>(tokens * kv_heads * head_dim) * sizeof(T);
+    run.beside_copy(
+        name, size, 2 * size + sizeof(std::int32_t) * (order.size() + positions.size()), [&](std::byte* keys, int) {
+            rebase<Pairing>(on(run.stream()), device_basis(words.data(), head_dim / 2),
+                            device_paged_positions<std::int32_t>{table.data(), {ids.data(), blocks, block, block}},
+                            in_place(token_major(reinterpret_cast<T*>(keys), {blocks, block, kv_heads, head_dim})));
+        });
+}
+
+template <class T>
+void measure_type(runner& run) {
+    fill<T>(run.arena());
+    for (const index_t tokens : {4096, 65'536}) {
+        measure<T, half_split>(run, tokens);
+        measure<T, interleaved>(run, tokens);
+    }
+}
+
+}  // namespace
+
+void measure_rebase(runner& run) {
+    measure_type<bfloat16>(run);
+    measure_type<float>(run);
+}
+
+}  // namespace cordage::benchmarks

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Runs what is measured beside a copy of as many bytes, or beside an empty kernel, and keeps the figures.
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+
+#include "../rounds.hpp"
+#include "results.hpp"
+#include "timed_graph.cuh"
+
+namespace cordage::benchmarks {
+
+static __global__ void empty() {}
+
+class runner {
+ public:
+    /// @param arena   memory that calls walk through, so that each finds its own bytes in no cache
+    /// @param filter  measures only what has this in its name
+    runner(std::size_t arena, std::string filter) : arena_(arena), filter_(std::move(filter)) {
+        check("cudaStreamCreate", cudaStreamCreate(&stream_));
+    }
+    runner(const runner&) = delete;
+    ~runner() { cudaStreamDestroy(stream_); }
+
+    results& found() { return found_; }
+    cudaStream_t stream() const { return stream_; }
+    const device_array<std::byte>& arena() const { return arena_; }
+    bool wants(const std::string& name) const { return name.find(filter_) != std::string::npos; }
+
+    /// How many sets of `bytes` each fit into the arena, up to most_nodes.
+    int sets_of(std::size_t bytes) const {
+        return static_cast<int>(std::min<std::size_t>(arena_.size() / bytes, most_nodes));
+    }
+
+    /// Times call(memory of a set, its number), the sets turn by turn, beside cudaMemcpyAsync within the device of what
+    /// reads and writes `moved` bytes.
+    ///
+    ///   seconds        of a call, the median over rounds        bytes_per_second   moved / seconds
+    ///   copy_seconds   of a copy                                share_of_copy      median over rounds of copy / call
+    ///   spread         of that share: half of the rounds lie within it
+    template <class Call>
+    void beside_copy(const std::string& name, std::size_t set_bytes, std::size_t moved, const Call& call) {
+        const std::size_t half = moved / 2;
+        const int sets = sets_of(set_bytes), copy_sets = sets_of(2 * half);
+        if (sets < 2 || copy_sets < 2) throw value_error(message(name, ": arena must hold two sets of ", set_bytes));
+        const timed_graph calls(stream_, std::max(sets, least_nodes), [&](int i) {
+            const int set = i % sets;
+            call(arena_.data() + static_cast<std::size_t>(set) * set_bytes, set);
+        });
+        const timed_graph copies(stream_, std::max(copy_sets, least_nodes), [&](int i) {
+            std::byte* const from = arena_.data() + static_cast<std::size_t>(i % copy_sets) * 2 * half;
+            check("cudaMemcpyAsync", cudaMemcpyAsync(from + half, from, half, cudaMemcpyDeviceToDevice, stream_));
+        });
+        const rounds times = alternate(calls, copies);
+        const double seconds = times.median("call"), share = times.ratio("other", "call");
+        std::fprintf(stderr, "%-84s %9.2f us %6.1f GB/s  %.3f of copy\n", name.c_str(), 1e6 * seconds,
+                     1e-9 * static_cast<double>(moved) / seconds, share);
+        found_.add(name, {{"seconds", seconds},
+                          {"bytes", static_cast<double>(moved)},
+                          {"bytes_per_second", static_cast<double>(moved) / seconds},
+                          {"copy_seconds", times.median("other")},
+                          {"share_of_copy", share},
+                          {"spread", times.spread("other", "call")}});
+    }
+
+    /// Times a chain of calls on the same memory beside a chain of as many empty kernels.
+    ///
+    ///   seconds   of a call, its node's share of the graph      empty_seconds   of an empty kernel's node
+    template <class Call>
+    void beside_empty_node(const std::string& name, const Call& call) {
+        const timed_graph calls(stream_, chain, [&](int) { call(arena_.data()); });
+        const timed_graph empties(stream_, chain, [&](int) {
+            empty<<<1, 32, 0, stream_>>>();
+            check("empty", cudaGetLastError());
+        });
+        const rounds times = alternate(calls, empties);
+        const double seconds = times.median("call"), of_empty = times.median("other");
+        std::fprintf(stderr, "%-84s %9.3f us, empty node %.3f us\n", name.c_str(), 1e6 * seconds, 1e6 * of_empty);
+        found_.add(name, {{"seconds", seconds},
+                          {"empty_seconds", of_empty},
+                          {"over_empty_seconds", seconds - of_empty},
+                          {"spread", times.spread("other", "call")}});
+    }
+
+ private:
+    static constexpr int least_nodes = 8, most_nodes = 256, chain = 100;
+
+    static rounds alternate(const timed_graph& calls, const timed_graph& others) {
+        rounds times;
+        while (times.want_more()) {
+            times.add("other", others.seconds_of_a_node());
+            times.add("call", calls.seconds_of_a_node());
+        }
+        return times;
+    }
+
+    device_array<std::byte> arena_;
+    std::string filter_;
+    cudaStream_t stream_ = nullptr;
+    results found_;
+};
+
+}  // namespace cordage::benchmarks

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Times cordage beside the rotations of PyPI packages on a device, and writes JSON. Prompts from memory that no cache
+holds, decode steps from the cache; each as a CUDA graph."""
+import argparse
+import functools
+import importlib.metadata
+import json
+import pathlib
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "peers"))  # case.py
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--libraries", type=pathlib.Path, required=True, help="folder of lib*_gpu_peer.so")
+parser.add_argument("--site", type=pathlib.Path, required=True, help="folder of the packages' own Python files")
+parser.add_argument("--rounds", type=int, default=21)
+parser.add_argument("--dtypes", default="bf16,fp16,fp32")
+parser.add_argument("--output", type=pathlib.Path, required=True)
+
+LARGEST_ERROR = {"fp32": 2e-3, "fp16": 3e-2, "bf16": 2e-1}  # of a rotation that is right, if not precise
+STYLES = ("half_split", "interleaved")
+PACKAGES = ("torch", "triton", "transformers")
+
+
+def library_makers(folder):
+    """(name, style, prepare) of what each library rotates, or of why it cannot be loaded."""
+    import gpu_libraries
+
+    def refuse(reason, _):
+        raise reason
+
+    for package in ("cordage", "flashinfer", "sglang"):
+        path = folder / f"lib{package}_gpu_peer.so"
+        try:
+            if not path.exists():
+                raise FileNotFoundError(f"{path.name} was not built: see run.sh build")
+            for peer in gpu_libraries.peers_of(path):
+                yield peer.name.decode(), peer.style, functools.partial(gpu_libraries.LibraryRotation, peer)
+        except OSError as reason:
+            yield package, 0, functools.partial(refuse, reason)
+
+
+def versions(site):
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    listed = site / "versions.json"
+    return found | (json.loads(listed.read_text()) if listed.exists() else {})
+
+
+def main(settings):
+    import torch
+
+    if not torch.cuda.is_available():
+        sys.exit("compare.py: torch finds no CUDA device")
+    import gpu_case
+    import gpu_rotations
+    from gpu_timing import TimedGraph, compare_on
+
+    makers = [("copy", None, gpu_rotations.copy)]
+    makers += [(f"{name}, {STYLES[style]}", style, prepare)
+               for name, style, prepare in (*library_makers(settings.libraries), *gpu_rotations.peers(settings.site))]
+    results = {"device": torch.cuda.get_device_name(), "rounds": settings.rounds, "packages": versions(settings.site),
+               "cases": {}}
+    for case in gpu_case.cases(settings.dtypes.split(",")):
+        print(f"peers: {case.name} {case.dtype}", flush=True)
+        results["cases"].setdefault(case.name, {})[case.dtype] = compare_on(
+            case, makers, TimedGraph, LARGEST_ERROR[case.dtype], settings.rounds)
+        settings.output.write_text(json.dumps(results))  # what is measured stays if a later case ends the process
+        del case
+        torch.cuda.empty_cache()
+
+
+if __name__ == "__main__":
+    main(parser.parse_args())

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""What every implementation rotates on the device: sets of q and k at positions 0, 1, ..., and the exact result."""
+import dataclasses
+
+import torch
+from case import DTYPES, HEAD_DIM, exact_cos_sin, exact_rotation
+
+HEADS, KV_HEADS = 32, 8
+COLD_BYTES = 512 << 20  # of all sets together: far more than a cache of the second level holds
+MOST_SETS, CHAIN = 64, 100
+SAMPLED_TOKENS = 128  # first and last ones, whose error is looked at
+
+
+class TensorSet:
+    """q [tokens, HEADS, HEAD_DIM] and k [tokens, KV_HEADS, HEAD_DIM], one after the other in `flat`."""
+
+    def __init__(self, case, seed):
+        shapes = [(case.tokens, heads, HEAD_DIM) for heads in (HEADS, KV_HEADS)]
+        sizes = [case.tokens * heads * HEAD_DIM for heads in (HEADS, KV_HEADS)]
+        self.flat = torch.empty(sum(sizes), dtype=DTYPES[case.dtype], device=case.device)
+        self.q, self.k = (part.view(shape) for part, shape in zip(self.flat.split(sizes), shapes))
+        self.seed = seed
+        self.fill()
+
+    def fill(self):
+        generator = torch.Generator(self.flat.device).manual_seed(self.seed)
+        self.flat.normal_(generator=generator)
+
+
+@dataclasses.dataclass
+class GpuCase:
+    """Prompts walk through sets that no cache holds, decode steps turn one set again and again."""
+
+    tokens: int
+    dtype: str
+    decodes: bool = False
+    device: str = "cuda"
+
+    def __post_init__(self):
+        self.name = f"{'decode' if self.decodes else 'prefill'} {self.tokens}"
+        self.positions = torch.arange(self.tokens, dtype=torch.int32, device=self.device)
+        cos, sin = (torch.from_numpy(part).float() for part in exact_cos_sin(self.positions.cpu()))
+        self.cos, self.sin = cos.to(self.device), sin.to(self.device)
+        self.cos_sin = torch.cat((self.cos, self.sin), dim=1).contiguous()
+        size = self.tokens * (HEADS + KV_HEADS) * HEAD_DIM * DTYPES[self.dtype].itemsize
+        count = 1 if self.decodes else min(MOST_SETS, max(2, -(-COLD_BYTES // size)))
+        self.sets = [TensorSet(self, seed) for seed in range(count)]
+        self.calls = CHAIN if self.decodes else count
+
+    def fill(self):
+        for tensors in self.sets:
+            tensors.fill()
+
+    def error(self, style, rotated):
+        """Largest distance of the rotated q and k of set 0 from what float64 makes of the same inputs."""
+        part = min(self.tokens, SAMPLED_TOKENS)
+        sample = torch.cat((torch.arange(part), torch.arange(self.tokens - part, self.tokens))).unique()
+        largest = 0.0
+        for before, after in zip((self.sets[0].q, self.sets[0].k), rotated):
+            exact = exact_rotation(before[sample.to(self.device)].cpu(), sample, style)
+            largest = max(largest, (after[sample.to(self.device)].cpu().double() - exact).abs().max().item())
+        return largest
+
+
+def cases(dtypes=DTYPES, prompts=(512, 2048, 4096, 16384), steps=(1, 8, 64, 256)):
+    for dtype in dtypes:
+        yield from (GpuCase(tokens, dtype, decodes=True) for tokens in steps)
+        yield from (GpuCase(tokens, dtype) for tokens in prompts)

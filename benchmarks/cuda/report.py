@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes what was measured on a device (the JSON files of a folder) between two marks of a Markdown page. Needs no
+package."""
+import argparse
+import collections
+import json
+import pathlib
+import statistics
+import sys
+
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+CORDAGE = "cordage exact, "
+FORWARD_SHARE, BACKWARD_SHARE, OVER_EMPTY, LARGEST_ERROR, LONG_PROMPT = 0.92, 0.88, 0.3e-6, 2e-7, 16384
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(row) + " |" for row in (head, *rows)]
+    return "\n".join([lines[0], "|---" + "|---:" * (len(head) - 1) + "|", *lines[1:]]) + "\n"
+
+
+def parsed(name):
+    """What a row of cordage_gpu_bench is: rotate/forward/cuda/bf16/half_split/exact[/graph_node]/tokens:1/..."""
+    _, direction, _, dtype, pairing, angles, *rest = name.split("/")
+    sizes = dict(part.split(":") for part in rest if ":" in part)
+    return collections.namedtuple("Row", "direction dtype pairing angles is_node tokens")(
+        direction, dtype, pairing, angles, "graph_node" in rest, int(sizes["tokens"]))
+
+
+def grid(rows, row_of, cell_of, head):
+    """A table with a column for each dtype and pairing."""
+    cells, columns = {}, {}
+    for name, row in rows:
+        column = f"{name.dtype} {name.pairing}"
+        columns[column] = None
+        cells.setdefault(row_of(name), {})[column] = cell_of(row)
+    return table([head, *columns], [[label, *(cell.get(column, "–") for column in columns)]
+                                    for label, cell in cells.items()])
+
+
+def bench_sections(bench):
+    rows = [(parsed(row["name"]), row) for row in bench["rows"]]
+    cold = [(name, row) for name, row in rows if not name.is_node]
+    nodes = [(name, row) for name, row in rows if name.is_node]
+    parts = []
+    if cold:
+        parts += ["### From memory that no cache holds\n",
+                  "Share of the speed of a device-to-device copy that reads and writes as many bytes, then microseconds; "
+                  "q and k of 32 + 8 heads of 128 lanes. forward is in place, forward_to elsewhere, backward gives grad_x and "
+                  "dL/dinv_freq, rebase_paged turns keys of 8 heads in blocks of 16 tokens.\n",
+                  grid(cold, lambda name: f"{name.direction}, {name.angles}, {name.tokens} tokens",
+                       lambda row: f"{row['share_of_copy']:.3f}, {row['seconds'] * 1e6:.4g}", "share of copy, µs")]
+    if nodes:
+        parts += ["### Decode steps in a CUDA graph\n",
+                  "Microseconds a node, of 100 in a chain, and in brackets beyond a node of an empty kernel.\n",
+                  grid(nodes, lambda name: f"{name.tokens} tokens, {name.angles}",
+                       lambda row: f"{row['seconds'] * 1e6:.3f} ({row['over_empty_seconds'] * 1e6:+.3f})", "µs")]
+    return parts
+
+
+def precision_sections(precisions):
+    rows = [[label, *(f"{row['largest_error']:.1e}" for row in found["rows"])] for label, found in precisions.items()]
+    head = ["cos and sin"] + ["below " + row["name"].rsplit(":", 1)[1] for row in next(iter(precisions.values()))["rows"]]
+    return ["### Largest error of cos and sin, by position\n", table(head, rows)]
+
+
+def micro(times):
+    return statistics.median(times) * 1e6
+
+
+def cordage_of(name):
+    return CORDAGE + name.rsplit(", ", 1)[-1]
+
+
+def peer_cell(result, name):
+    if name not in result["times"]:
+        return "–"
+    here, ours = result["times"][name], result["times"].get(cordage_of(name))
+    if ours is None:
+        return f"{micro(here):.4g}"
+    ratio = statistics.median(mine / base for mine, base in zip(here, ours))
+    return f"{micro(here):.4g} ({ratio:.2f})"
+
+
+def peer_sections(peers):
+    versions = ", ".join(f"{name} {version}" for name, version in peers["packages"].items())
+    parts = ["### Beside other packages\n",
+             "Microseconds, and in brackets their ratio to cordage's, exact angles, in the same pairing; decode steps are "
+             "nodes of a graph, prompts lie in no cache. cordage, FlashInfer, SGLang, Liger and flash-attn work in place, "
+             "transformers makes new tensors; all but `cordage exact` and `flashinfer` read cos and sin from a table. "
+             f"Error: the largest distance from float64 at the longest prompt. {peers['rounds']} rounds; {versions}.\n"]
+    cases = peers["cases"]
+    for dtype in dict.fromkeys(dtype for by_dtype in cases.values() for dtype in by_dtype):
+        results = {name: by_dtype[dtype] for name, by_dtype in cases.items() if dtype in by_dtype}
+        last = next(reversed(results.values()))
+        names = dict.fromkeys(name for result in results.values() for name in result["times"])
+        rows = [[name, *(peer_cell(result, name) for result in results.values()),
+                 f"{last['errors'][name]:.1e}" if name in last["errors"] else ""] for name in names]
+        parts.append(table([dtype, *results, "error"], rows))
+    reasons = {}
+    for name, by_dtype in cases.items():
+        for dtype, result in by_dtype.items():
+            for entry, reason in result["left_out"].items():
+                reasons.setdefault((entry, reason), []).append(f"{name} {dtype}")
+    if reasons:
+        parts.append("Left out:\n")
+        parts.append("\n".join(f"- {entry} ({len(where)} of the cases, as {where[0]}): {reason}"
+                               for (entry, reason), where in reasons.items()) + "\n")
+    return parts
+
+
+def outcome(reached):
+    return "reached" if reached else "**missed**"
+
+
+def targets(bench, precisions, peers):
+    """Rows of what was to be reached, and what was."""
+    rows = []
+
+    def worst(what, target, values, by, reached, text):
+        if values:
+            found = by(values)
+            rows.append([what, target, text(found), outcome(reached(found))])
+
+    named = [(parsed(row["name"]), row) for row in bench["rows"]] if bench else []
+    forward = [row["share_of_copy"] for name, row in named
+               if name.direction in ("forward", "forward_to") and not name.is_node and name.tokens == LONG_PROMPT
+               and name.dtype == "bf16"]
+    backward = [row["share_of_copy"] for name, row in named if name.direction == "backward" and name.tokens == LONG_PROMPT]
+    over = [row["over_empty_seconds"] for name, row in named if name.is_node and name.tokens == 1]
+    errors = [row["largest_error"] for found in precisions.values() for row in found["rows"]]
+    worst("forward, 16,384 tokens, bf16, the slowest variant, of copy", f"≥ {FORWARD_SHARE}", forward, min,
+          lambda share: share >= FORWARD_SHARE, "{:.3f}".format)
+    worst("backward with dL/dinv_freq, 16,384 tokens, the slowest variant, of copy", f"≥ {BACKWARD_SHARE}", backward, min,
+          lambda share: share >= BACKWARD_SHARE, "{:.3f}".format)
+    worst("a token's decode step beyond an empty node, the slowest variant", "≤ 0.3 µs", over, max,
+          lambda seconds: seconds <= OVER_EMPTY, lambda seconds: f"{seconds * 1e6:.3f} µs")
+    worst("error of cos and sin, also with --use_fast_math", "≤ 2e-7", errors, max,
+          lambda error: error <= LARGEST_ERROR, "{:.1e}".format)
+    if peers:
+        slower = []
+        count = 0
+        for case, by_dtype in peers["cases"].items():
+            for dtype, result in by_dtype.items():
+                for name, times in result["times"].items():
+                    ours = result["times"].get(cordage_of(name))
+                    if name.startswith(("cordage", "copy")) or ours is None:
+                        continue
+                    count += 1
+                    if statistics.median(times) < statistics.median(ours):
+                        slower.append(f"{name} at {case} {dtype}")
+        if count:
+            text = f"ahead in {count - len(slower)} of {count}" + (": not of " + "; ".join(slower) if slower else "")
+            rows.append(["time beside every peer, exact angles, same pairing", "less", text, outcome(not slower)])
+    return rows
+
+
+def machine(bench, machine_lines):
+    lines = list(machine_lines)
+    if bench:
+        lines.insert(0, f"{bench['device']}, compute capability {bench['compute_capability']}, "
+                        f"{bench['multiprocessors']} multiprocessors, {int(bench['l2_bytes']) / 2**20:.0f} MiB of L2; "
+                        f"CUDA {bench['cuda_of_build']}, the driver's {bench['cuda_of_driver']}")
+    return "\n".join(f"- {line}" for line in lines) + "\n"
+
+
+def measured(results):
+    """Markdown of {"bench": ..., "precision": ..., ...}, whichever there are."""
+    bench, peers = results.get("bench"), results.get("peers")
+    precisions = {label: results[key] for key, label in (("precision", "as compiled"), ("precision_fast_math", "--use_fast_math"))
+                  if key in results}
+    parts = ["## Measured\n", machine(bench, results.get("machine", []))]
+    rows = targets(bench, precisions, peers)
+    if rows:
+        parts += ["### Targets\n", table(["", "target", "found", ""], rows)]
+    if "tests" in results:
+        parts += ["### Tests on the device\n",
+                  table(["", "result"], [[name, result] for name, result in results["tests"].items()])]
+    if bench:
+        parts += bench_sections(bench)
+    if precisions:
+        parts += precision_sections(precisions)
+    if peers:
+        parts += peer_sections(peers)
+    return "\n".join(parts)
+
+
+def replaced(page, text):
+    """The page with `text` between the marks."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"the page must have {BEGIN} and, later, {END}")
+    return before + begin + "\n" + text.strip("\n") + "\n" + end + after
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", type=pathlib.Path, required=True, help="folder of bench.json, peers.json, ...")
+    parser.add_argument("--page", type=pathlib.Path, required=True)
+    settings = parser.parse_args()
+    results = {path.stem: json.loads(path.read_text()) for path in sorted(settings.results.glob("*.json"))}
+    if not results:
+        sys.exit(f"report.py: {settings.results} has no results: run run.sh tests, bench and peers first")
+    settings.page.write_text(replaced(settings.page.read_text(), measured(results)))
+
+
+if __name__ == "__main__":
+    main()

@@ -45,7 +45,8 @@ def bench_sections(bench):
     parts = []
     if cold:
         parts += ["### From memory that no cache holds\n",
-                  "Share of the speed of a device-to-device copy that reads and writes as many bytes, then microseconds; "
+                  "Share of the speed of a device-to-device copy that reads and writes as many bytes (cudaMemcpyAsync, in a graph "
+                  "or from the host, whichever is faster), then microseconds; "
                   "q and k of 32 + 8 heads of 128 lanes. forward is in place, forward_to elsewhere, backward gives grad_x and "
                   "dL/dinv_freq, rebase_paged turns keys of 8 heads in blocks of 16 tokens.\n",
                   grid(cold, lambda name: f"{name.direction}, {name.angles}, {name.tokens} tokens",
@@ -87,7 +88,7 @@ def peer_sections(peers):
     parts = ["### Beside other packages\n",
              "Microseconds, and in brackets their ratio to cordage's, exact angles, in the same pairing; decode steps are "
              "nodes of a graph, prompts lie in no cache. cordage, FlashInfer, SGLang, Liger and flash-attn work in place, "
-             "transformers makes new tensors; all but `cordage exact` and `flashinfer` read cos and sin from a table. "
+             "transformers makes new tensors; a node of SGLang's may start before the one before it ends; all but `cordage exact` and `flashinfer` read cos and sin from a table. "
              f"Error: the largest distance from float64 at the longest prompt. {peers['rounds']} rounds; {versions}.\n"]
     cases = peers["cases"]
     for dtype in dict.fromkeys(dtype for by_dtype in cases.values() for dtype in by_dtype):

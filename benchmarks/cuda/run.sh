@@ -12,7 +12,7 @@ benchmarks/cuda/run.sh [PHASE...] [OPTIONS]     all phases, in this order, if no
   build     nvcc: tests, benchmarks and the peers' libraries; needs no device if --arch says what for
   tests     the tests of the kernels on the device, then under compute-sanitizer
   bench     cordage_gpu_bench and the precision of cos and sin
-  peers     other packages, by a python3 that has torch, triton and transformers
+  peers     other packages, by a python3 that has torch; goes on where it was stopped
   report    what build/gpu/results/*.json hold, between the marks of docs/performance_gpu.md
 
   --arch N        compute capability, as in 90; without it, the device's
@@ -68,9 +68,8 @@ describe_machine() {
 
 # Building --------------------------------------------------------------------------------------------------------
 
-download() { # pip's arguments; a peer that cannot be had is reported by the phase peers
-    "$(peers_python)" -m pip download --quiet --no-deps --dest "$out/wheels" "$@" ||
-        echo "could not download: ${*: -1}" >&2
+download() { # an interpreter and pip's arguments; a peer that cannot be had is reported by the phase peers
+    "$1" -m pip download --quiet --no-deps --dest "$out/wheels" "${@:2}" || echo "could not download: ${*: -1}" >&2
 }
 
 phase_fetch() {
@@ -78,9 +77,11 @@ phase_fetch() {
     say "downloading peers into $out/wheels"
     mkdir -p "$out/wheels"
     local package
-    for package in liger-kernel flashinfer-python sglang apache-tvm-ffi; do download "$package"; done
+    for package in liger-kernel flashinfer-python sglang apache-tvm-ffi; do download python3 "$package"; done
     # Only a file of its sdist is used. pip asks its setup.py for a name, which wants torch but need not build.
-    FLASH_ATTENTION_SKIP_CUDA_BUILD=TRUE download --no-build-isolation --no-binary flash-attn flash-attn
+    local interpreter
+    interpreter=$(peers_python)
+    FLASH_ATTENTION_SKIP_CUDA_BUILD=TRUE download "$interpreter" --no-build-isolation --no-binary flash-attn flash-attn
 }
 
 # unpack PATTERN FOLDER FILES...: the newest package of this name among the wheels, or status 1.
@@ -139,6 +140,7 @@ phase_build() {
     fi
     [[ $arch =~ ^[0-9]+$ ]] || fail "--arch '$arch' must be a compute capability, as in 90"
     say "building for sm_$arch into $bin"
+    rm -f "$results"/*.json # of another build
     local here=benchmarks/cuda
     compile cordage_gpu_bench -O3 "$here"/{main,prefill_bench,decode_bench,rebase_bench}.cu
     compile cordage_gpu_precision -O3 "$here/precision.cu"
@@ -195,22 +197,25 @@ phase_bench() {
     [[ -x $bin/cordage_gpu_bench ]] || fail "$bin/cordage_gpu_bench is not there: run.sh build makes it"
     describe_machine
     say "precision of cos and sin"
-    "$bin/cordage_gpu_precision" "$results/precision.json"
-    "$bin/cordage_gpu_precision_fast_math" "$results/precision_fast_math.json"
+    local status=0
+    "$bin/cordage_gpu_precision" "$results/precision.json" || status=1
+    "$bin/cordage_gpu_precision_fast_math" "$results/precision_fast_math.json" || status=1
     say "benchmarks, for some minutes"
-    "$bin/cordage_gpu_bench" --output "$results/bench.json"
+    "$bin/cordage_gpu_bench" --output "$results/bench.json" || status=1
+    return "$status"
 }
 
-# A python3 with torch, triton and transformers: the one at hand, or one made from requirements.txt.
+# A python3 with torch: the one at hand, or one made from requirements.txt. What else is missing is a peer's reason.
 peers_python() {
     local candidate
     for candidate in ${python:-python3 "$out/venv/bin/python"}; do
-        ! "$candidate" -c 'import torch, triton, transformers' 2>/dev/null || { echo "$candidate"; return; }
+        ! "$candidate" -c 'import torch' 2>/dev/null || { echo "$candidate"; return; }
     done
-    [[ -z $python ]] || fail "--python $python has no torch, triton and transformers"
-    python3 -m venv --clear "$out/venv" >&2
-    "$out/venv/bin/pip" install --quiet --no-input ${wheels:+--no-index --find-links "$wheels"} \
-        --requirement benchmarks/cuda/peers/requirements.txt >&2
+    [[ -z $python ]] || fail "--python $python has no torch"
+    if ! { python3 -m venv --clear "$out/venv" && "$out/venv/bin/pip" install --quiet --no-input \
+        ${wheels:+--no-index --find-links "$wheels"} --requirement benchmarks/cuda/peers/requirements.txt; } >&2; then
+        fail "python3 has no torch, and none could be installed into $out/venv"
+    fi
     echo "$out/venv/bin/python"
 }
 
@@ -218,7 +223,9 @@ phase_peers() {
     [[ $with_peers == yes ]] || return 0
     need_device
     say "peers, for some minutes"
-    "$(peers_python)" benchmarks/cuda/peers/compare.py --libraries "$bin" --site "$site" --output "$results/peers.json"
+    local interpreter
+    interpreter=$(peers_python)
+    "$interpreter" benchmarks/cuda/peers/compare.py --libraries "$bin" --site "$site" --output "$results/peers.json"
 }
 
 phase_report() {

@@ -7,7 +7,7 @@
 
 #include "../rounds.hpp"
 #include "results.hpp"
-#include "timed_graph.cuh"
+#include "timed_calls.cuh"
 
 namespace cordage::benchmarks {
 
@@ -28,13 +28,13 @@ class runner {
     const device_array<std::byte>& arena() const { return arena_; }
     bool wants(const std::string& name) const { return name.find(filter_) != std::string::npos; }
 
-    /// How many sets of `bytes` each fit into the arena, up to most_nodes.
+    /// How many sets of `bytes` each fit into the arena, up to most_calls.
     int sets_of(std::size_t bytes) const {
-        return static_cast<int>(std::min<std::size_t>(arena_.size() / bytes, most_nodes));
+        return static_cast<int>(std::min<std::size_t>(arena_.size() / bytes, most_calls));
     }
 
     /// Times call(memory of a set, its number), the sets turn by turn, beside cudaMemcpyAsync within the device of what
-    /// reads and writes `moved` bytes.
+    /// reads and writes `moved` bytes, as nodes of a graph or from the host, whichever is faster.
     ///
     ///   seconds        of a call, the median over rounds        bytes_per_second   moved / seconds
     ///   copy_seconds   of a copy                                share_of_copy      median over rounds of copy / call
@@ -44,24 +44,32 @@ class runner {
         const std::size_t half = moved / 2;
         const int sets = sets_of(set_bytes), copy_sets = sets_of(2 * half);
         if (sets < 2 || copy_sets < 2) throw value_error(message(name, ": arena must hold two sets of ", set_bytes));
-        const timed_graph calls(stream_, std::max(sets, least_nodes), [&](int i) {
+        const graph_of_calls calls(stream_, std::max(sets, least_calls), [&](int i) {
             const int set = i % sets;
             call(arena_.data() + static_cast<std::size_t>(set) * set_bytes, set);
         });
-        const timed_graph copies(stream_, std::max(copy_sets, least_nodes), [&](int i) {
+        const auto copy = [&](int i) {
             std::byte* const from = arena_.data() + static_cast<std::size_t>(i % copy_sets) * 2 * half;
             check("cudaMemcpyAsync", cudaMemcpyAsync(from + half, from, half, cudaMemcpyDeviceToDevice, stream_));
-        });
-        const rounds times = alternate(calls, copies);
-        const double seconds = times.median("call"), share = times.ratio("other", "call");
+        };
+        const graph_of_calls copies(stream_, std::max(copy_sets, least_calls), copy);
+        const stream_of_calls plain_copies(stream_, std::max(copy_sets, least_calls), copy);
+        rounds times;
+        while (times.want_more()) {
+            times.add("copy in a graph", copies.seconds_of_a_call());
+            times.add("call", calls.seconds_of_a_call());
+            times.add("copy", plain_copies.seconds_of_a_call());
+        }
+        const std::string best = times.median("copy") < times.median("copy in a graph") ? "copy" : "copy in a graph";
+        const double seconds = times.median("call"), share = times.ratio(best, "call");
         std::fprintf(stderr, "%-84s %9.2f us %6.1f GB/s  %.3f of copy\n", name.c_str(), 1e6 * seconds,
                      1e-9 * static_cast<double>(moved) / seconds, share);
         found_.add(name, {{"seconds", seconds},
                           {"bytes", static_cast<double>(moved)},
                           {"bytes_per_second", static_cast<double>(moved) / seconds},
-                          {"copy_seconds", times.median("other")},
+                          {"copy_seconds", times.median(best)},
                           {"share_of_copy", share},
-                          {"spread", times.spread("other", "call")}});
+                          {"spread", times.spread(best, "call")}});
     }
 
     /// Times a chain of calls on the same memory beside a chain of as many empty kernels.
@@ -69,31 +77,26 @@ class runner {
     ///   seconds   of a call, its node's share of the graph      empty_seconds   of an empty kernel's node
     template <class Call>
     void beside_empty_node(const std::string& name, const Call& call) {
-        const timed_graph calls(stream_, chain, [&](int) { call(arena_.data()); });
-        const timed_graph empties(stream_, chain, [&](int) {
+        const graph_of_calls calls(stream_, chain, [&](int) { call(arena_.data()); });
+        const graph_of_calls empties(stream_, chain, [&](int) {
             empty<<<1, 32, 0, stream_>>>();
             check("empty", cudaGetLastError());
         });
-        const rounds times = alternate(calls, empties);
-        const double seconds = times.median("call"), of_empty = times.median("other");
+        rounds times;
+        while (times.want_more()) {
+            times.add("empty", empties.seconds_of_a_call());
+            times.add("call", calls.seconds_of_a_call());
+        }
+        const double seconds = times.median("call"), of_empty = times.median("empty");
         std::fprintf(stderr, "%-84s %9.3f us, empty node %.3f us\n", name.c_str(), 1e6 * seconds, 1e6 * of_empty);
         found_.add(name, {{"seconds", seconds},
                           {"empty_seconds", of_empty},
                           {"over_empty_seconds", seconds - of_empty},
-                          {"spread", times.spread("other", "call")}});
+                          {"spread", times.spread("empty", "call")}});
     }
 
  private:
-    static constexpr int least_nodes = 8, most_nodes = 256, chain = 100;
-
-    static rounds alternate(const timed_graph& calls, const timed_graph& others) {
-        rounds times;
-        while (times.want_more()) {
-            times.add("other", others.seconds_of_a_node());
-            times.add("call", calls.seconds_of_a_node());
-        }
-        return times;
-    }
+    static constexpr int least_calls = 8, most_calls = 256, chain = 100;
 
     device_array<std::byte> arena_;
     std::string filter_;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Times cordage beside the rotations of PyPI packages on a device, and writes JSON. Prompts from memory that no cache
-holds, decode steps from the cache; each as a CUDA graph."""
+holds, decode steps from the cache; each as a CUDA graph. Cases that the output file has already are kept as they are."""
 import argparse
 import functools
 import importlib.metadata
@@ -66,11 +66,16 @@ def main(settings):
                for name, style, prepare in (*library_makers(settings.libraries), *gpu_rotations.peers(settings.site))]
     results = {"device": torch.cuda.get_device_name(), "rounds": settings.rounds, "packages": versions(settings.site),
                "cases": {}}
-    for case in gpu_case.cases(settings.dtypes.split(",")):
+    if settings.output.exists():
+        results = json.loads(settings.output.read_text())
+    for tokens, dtype, decodes in gpu_case.sizes(settings.dtypes.split(",")):
+        if dtype in results["cases"].get(gpu_case.case_name(tokens, decodes), {}):
+            continue
+        case = gpu_case.GpuCase(tokens, dtype, decodes)
         print(f"peers: {case.name} {case.dtype}", flush=True)
         results["cases"].setdefault(case.name, {})[case.dtype] = compare_on(
             case, makers, TimedGraph, LARGEST_ERROR[case.dtype], settings.rounds)
-        settings.output.write_text(json.dumps(results))  # what is measured stays if a later case ends the process
+        settings.output.write_text(json.dumps(results))  # what is measured stays if time runs out
         del case
         torch.cuda.empty_cache()
 

@@ -11,6 +11,10 @@ MOST_SETS, CHAIN = 64, 100
 SAMPLED_TOKENS = 128  # first and last ones, whose error is looked at
 
 
+def case_name(tokens, decodes):
+    return f"{'decode' if decodes else 'prefill'} {tokens}"
+
+
 class TensorSet:
     """q [tokens, HEADS, HEAD_DIM] and k [tokens, KV_HEADS, HEAD_DIM], one after the other in `flat`."""
 
@@ -37,7 +41,7 @@ class GpuCase:
     device: str = "cuda"
 
     def __post_init__(self):
-        self.name = f"{'decode' if self.decodes else 'prefill'} {self.tokens}"
+        self.name = case_name(self.tokens, self.decodes)
         self.positions = torch.arange(self.tokens, dtype=torch.int32, device=self.device)
         cos, sin = (torch.from_numpy(part).float() for part in exact_cos_sin(self.positions.cpu()))
         self.cos, self.sin = cos.to(self.device), sin.to(self.device)
@@ -62,7 +66,8 @@ class GpuCase:
         return largest
 
 
-def cases(dtypes=DTYPES, prompts=(512, 2048, 4096, 16384), steps=(1, 8, 64, 256)):
+def sizes(dtypes, prompts=(512, 2048, 4096, 16384), steps=(1, 8, 64, 256)):
+    """(tokens, dtype, decodes) of every case."""
     for dtype in dtypes:
-        yield from (GpuCase(tokens, dtype, decodes=True) for tokens in steps)
-        yield from (GpuCase(tokens, dtype) for tokens in prompts)
+        yield from ((tokens, dtype, True) for tokens in steps)
+        yield from ((tokens, dtype, False) for tokens in prompts)

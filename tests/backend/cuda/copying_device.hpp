@@ -63,16 +63,19 @@ struct copying_device {
         check_limits(size);
         if (launches != nullptr) launches->push_back(size);
         copied_blocks<Device> blocks;
-        std::byte bytes[sizeof(Kernel)];
-        std::memcpy(bytes, &kernel, sizeof(Kernel));
-        for (std::size_t i = 0; i + sizeof(std::byte*) <= sizeof(Kernel); i += alignof(std::byte*)) {
-            std::byte* pointer = nullptr;
-            std::memcpy(&pointer, bytes + i, sizeof(pointer));
-            pointer = blocks.there(pointer);
-            std::memcpy(bytes + i, &pointer, sizeof(pointer));
-        }
         Kernel moved = kernel;
-        std::memcpy(&moved, bytes, sizeof(Kernel));
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_clear_padding)
+        __builtin_clear_padding(&moved);  // a float and half an old pointer beside it may look like a pointer
+#endif
+#endif
+        for (std::size_t i = 0; i + sizeof(std::byte*) <= sizeof(Kernel); i += alignof(std::byte*)) {
+            std::byte* const field = reinterpret_cast<std::byte*>(&moved) + i;
+            std::byte* pointer = nullptr;
+            std::memcpy(&pointer, field, sizeof(pointer));
+            pointer = blocks.there(pointer);
+            std::memcpy(field, &pointer, sizeof(pointer));
+        }
         Device::run(who, moved, size);
         blocks.copy_back();
     }

@@ -48,6 +48,7 @@ done
 
 out=${CORDAGE_GPU_BUILD:-build/gpu} # for the tests of the build
 jobs=${CORDAGE_GPU_JOBS:-$(nproc)}
+strict=(--Werror all-warnings -Xcompiler=-Wall,-Wextra,-Wshadow,-Werror)
 shared=(-O3 -shared -Xcompiler=-fPIC --expt-relaxed-constexpr)
 bin=$out/bin site=$out/site results=$out/results
 mkdir -p "$bin" "$site" "$results"
@@ -142,11 +143,11 @@ phase_build() {
     say "building for sm_$arch into $bin"
     rm -f "$results"/*.json # of another build
     local here=benchmarks/cuda
-    compile cordage_gpu_bench -O3 "$here"/{main,prefill_bench,decode_bench,rebase_bench}.cu
-    compile cordage_gpu_precision -O3 "$here/precision.cu"
-    compile cordage_gpu_precision_fast_math -O3 --use_fast_math "$here/precision.cu"
+    compile cordage_gpu_bench -O3 "${strict[@]}" "$here"/{main,prefill_bench,decode_bench,rebase_bench}.cu
+    compile cordage_gpu_precision -O3 "${strict[@]}" "$here/precision.cu"
+    compile cordage_gpu_precision_fast_math -O3 "${strict[@]}" --use_fast_math "$here/precision.cu"
     build_tests
-    compile libcordage_gpu_peer.so "${shared[@]}" "$here/peers/cordage_gpu_peer.cu"
+    compile libcordage_gpu_peer.so "${shared[@]}" "${strict[@]}" "$here/peers/cordage_gpu_peer.cu"
     [[ $with_peers == no ]] || build_peers
 }
 

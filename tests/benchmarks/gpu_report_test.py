@@ -167,6 +167,10 @@ class Timing(unittest.TestCase):
         self.assertEqual(found["left_out"], {"absent": "ImportError: no such module", "untimed": "RuntimeError: it cannot be captured"})
         self.assertEqual((found["times"], found["errors"]), ({}, {}))
 
+    def test_a_reason_names_no_folder_of_the_machine(self):
+        self.assertEqual(gpu_timing.one_line(OSError("/home/me/lib/lib x.so: see http://a.b/c/d or '/tmp/x/y.py'")),
+                         "OSError: lib x.so: see http://a.b/c/d or 'y.py'")
+
     def test_every_graph_runs_once_a_round_in_changing_order(self):
         order = []
         graphs = {name: type("Graph", (), {"seconds": lambda self, name=name: order.append(name) or 1.0})()

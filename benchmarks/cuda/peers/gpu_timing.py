@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Timing on a device: every implementation's calls are one CUDA graph, and the graphs run turn by turn."""
 import random
+import re
 
 
 class TimedGraph:
@@ -40,6 +41,12 @@ def interleaved(graphs, rounds):
     return times
 
 
+def one_line(reason):
+    """What an exception says, without the folders of this machine."""
+    text = " ".join(f"{type(reason).__name__}: {reason}".split())
+    return re.sub(r"(?<![\w:/])/(?:[^\s/:]+/)+", "", text)[:200]
+
+
 def compare_on(case, makers, make_graph, largest_error, rounds):
     """{"times": {name: [seconds]}, "errors": {name: largest}, "left_out": {name: reason}} of (name, style, prepare).
 
@@ -61,7 +68,7 @@ def compare_on(case, makers, make_graph, largest_error, rounds):
             graphs[name] = make_graph(case, rotate)
         except Exception as reason:  # noqa: BLE001
             errors.pop(name, None)
-            left_out[name] = " ".join(f"{type(reason).__name__}: {reason}".split())[:200]
+            left_out[name] = one_line(reason)
     case.fill()
     times = interleaved(graphs, rounds)
     for rotate in prepared:

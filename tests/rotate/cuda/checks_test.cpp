@@ -71,6 +71,23 @@ TEST_CASE("rotate/cuda/checks: bases and positions on a device") {
     CHECK_THROWS_AS(device_words(std::vector<const basis*>{}), shape_error);
 }
 
+TEST_CASE("rotate/cuda/checks: positions of several axes on a device") {
+    const device_case c;
+    const device_basis b(c.words.data(), 2);
+    const std::vector<std::uint8_t> axes{0, 2}, few{0};
+    const auto ids = [&](index_t count) { return axis_major(c.ids.data(), count, 1, 1); };
+    using angles = device_axis_angles<std::int32_t>;
+    CHECK(angles(b, axes, ids(3)).axes() == 3);
+    CHECK_THROWS_WITH_AS(angles(b, axes, ids(2)),
+                         "device_axis_angles: axis_of_pair[1] 2 must be below position_ids.axes 2", value_error);
+    CHECK_THROWS_WITH_AS(angles(b, few, ids(3)),
+                         "device_axis_angles: axis_of_pair has 1 entries, must have rotary_dim/2 = 2", shape_error);
+    CHECK_THROWS_WITH_AS(angles(b, axes, ids(9)),
+                         "device_axis_angles: [axes 9, pairs 2] must be at most [8, 256] on a device", shape_error);
+    CHECK_THROWS_AS(angles(device_basis(c.words.data(), 257), std::vector<std::uint8_t>(257), ids(3)), shape_error);
+    CHECK_THROWS_AS(angles(device_basis(c.words.data(), 2, 3), axes, axis_major(c.ids.data(), 3, 2, 1)), shape_error);
+}
+
 TEST_CASE("rotate/cuda/checks: a table on a device has one attention factor") {
     const device_case c;
     const std::vector<float> cos(6), sin(6);

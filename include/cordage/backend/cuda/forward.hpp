@@ -27,7 +27,7 @@ template <device_element T, pairing Pairing, bool ByPieces, class Angles>
 struct rotation_kernel {
     using unit_type = unit<T, Pairing, ByPieces>;
     struct thread_state {};
-    static constexpr int blocks_per_processor = 4;  // 64 registers
+    static constexpr int blocks_per_processor = Angles::rotation_blocks;
 
     Angles angles;
     index_t rows;

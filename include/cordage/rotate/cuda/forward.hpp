@@ -18,8 +18,8 @@ inline void check_device_angles(const char* who, const cos_sin_view<float>& tabl
         throw value_error(message(who, ": table's row_attention_factors must be nullptr on a device"));
     }
 }
-template <position_type P>
-void check_device_angles(const char*, const device_angles<P>&) {}
+template <backend::differentiable_device_angles Source>
+void check_device_angles(const char*, const Source&) {}
 
 // A thread counts heads and lanes in 32 bits; offsets have 64.
 inline void check_device_shape(const char* who, const heads_shape& shape) {
@@ -54,7 +54,7 @@ void rotate_on_device(const char* who, const Launcher& where, const Source& angl
 ///   rotate_forward<half_split>(on(stream), angles, in_place(q), in_place(k));
 ///
 /// @param where     on(stream)
-/// @param angles    device_angles, or a cos_sin_view<float> without factors of its rows
+/// @param angles    device_angles, device_axis_angles, or a cos_sin_view<float> without factors of its rows
 /// @param operands  one to four tensors of one type: float, float16 or bfloat16
 /// @throws shape_error, value_error  as on the host, before the launch; cuda_error  what the launch returned
 /// Allocates nothing, waits for nothing, and may be captured in a CUDA graph. Precision: as on the host; exact angles

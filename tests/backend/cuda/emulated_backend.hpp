@@ -104,10 +104,7 @@ auto copied(const cordage::row_angles<cordage::axis_angles<P>>& angles) {
 template <class Source, class F>
 void with_device_angles(const Source& angles, const F& f) {
     if constexpr (std::same_as<Source, cordage::cos_sin_view<float>>) {
-        cordage::cos_sin_view<float> table = angles;
-        table.carried_attention_factor = angles.attention_factor(0);
-        table.row_attention_factors = nullptr;
-        f(table);
+        f(angles);
     } else {
         auto copy = copied(angles);
         f(copy.view());

@@ -17,10 +17,11 @@ void check_both_pairings(unsigned seed, int cases) {
     });
 }
 
+template <class Kind>
 struct table {
     template <class F>
     static void with(draw& d, const F& f) {
-        exact<std::int32_t>::with(d, [&](const auto& angles, index_t batch) {
+        Kind::with(d, [&](const auto& angles, index_t batch) {
             f(cos_sin_table<float>(angles, serial{}, backend::scalar{}).view(), batch);
         });
     }
@@ -92,8 +93,11 @@ TEST_CASE("backend/cuda/forward: bfloat16 as by the scalar backend, and nothing 
 }
 TEST_CASE("backend/cuda/forward: fractional positions, a table, and a basis for each row") {
     check_both_pairings<float, exact<double>>(4, 60);
-    check_both_pairings<bfloat16, table>(5, 60);
+    check_both_pairings<bfloat16, table<exact<std::int32_t>>>(5, 60);
     check_both_pairings<float16, rows_of_bases<double>>(6, 60);
+}
+TEST_CASE("backend/cuda/forward: a table whose rows carry attention factors of their own") {
+    check_both_pairings<float, table<rows_of_bases<std::int32_t>>>(11, 60);
 }
 TEST_CASE("backend/cuda/forward: positions of several axes, with one basis and one for each row") {
     check_both_pairings<float, axes3<std::int32_t>>(7, 60);

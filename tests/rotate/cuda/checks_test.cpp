@@ -88,14 +88,19 @@ TEST_CASE("rotate/cuda/checks: positions of several axes on a device") {
     CHECK_THROWS_AS(angles(device_basis(c.words.data(), 2, 3), axes, axis_major(c.ids.data(), 3, 2, 1)), shape_error);
 }
 
-TEST_CASE("rotate/cuda/checks: a table on a device has one attention factor") {
+TEST_CASE(
+    "rotate/cuda/checks: a table's attention factors are checked on the host, those of its rows are not read there") {
     const device_case c;
     const std::vector<float> cos(6), sin(6);
-    const double factor = 2.0;
-    cos_sin_view<float> table{cos.data(), sin.data(), 1, 3, 2};
-    table.row_attention_factors = &factor;
-    c.check_throws<value_error>("rotate_forward: table's row_attention_factors must be nullptr on a device", table,
+    cos_sin_view<float> table{cos.data(), sin.data(), 1, 3, 2, 0.0};
+    c.check_throws<value_error>("rotate_forward: table's carried_attention_factor 0 must be finite and not 0", table,
                                 in_place(c.q_view));
+    // An address that no host may read. Only the inverse's kernel would.
+    table.row_attention_factors = reinterpret_cast<const double*>(std::uintptr_t{8});
+    CHECK_NOTHROW(rotate_forward<half_split>(emulated_device{}, table, in_place(c.q_view)));
+    CHECK_NOTHROW(rotate_backward<half_split>(emulated_device{}, table, in_place(c.q_view)));
+    c.check_throws<shape_error>("rotate_forward: rotary_dim 4 must be <= head_dim 2", table,
+                                in_place(heads_view<float>{c.q_view.data, {1, 3, 2, 2}, 0, 16, 8}));
 }
 
 TEST_CASE("rotate/cuda/checks: an empty tensor launches nothing") {

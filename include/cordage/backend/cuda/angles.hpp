@@ -71,6 +71,13 @@ struct table_angles {
     bool has_rows;
     float sine_sign;
     float extra_factor;
+    const double* row_factors;  // of the inverse, which then divides by their squares instead; or null
+
+    CORDAGE_HOST_DEVICE float factor(index_t row) const noexcept {
+        if (row_factors == nullptr) return extra_factor;
+        const double m = row_factors[has_rows ? row : 0];
+        return static_cast<float>(1.0 / (m * m));
+    }
 
     template <class Direction>
     static table_angles of(const cos_sin_view<float>& table) noexcept {
@@ -80,16 +87,18 @@ struct table_angles {
                 .tokens = table.token_count,
                 .has_rows = table.rows > 1,
                 .sine_sign = Direction::turn(cordage::cos_sin<float>{1.0f, 1.0f}).sin,
-                .extra_factor = static_cast<float>(Direction::extra_factor(table.carried_attention_factor))};
+                .extra_factor = static_cast<float>(Direction::extra_factor(table.carried_attention_factor)),
+                .row_factors = std::same_as<Direction, inverse> ? table.row_attention_factors : nullptr};
     }
 
     template <int N>
     CORDAGE_HOST_DEVICE pair_values<N> turn(index_t row, index_t token, index_t pair) const noexcept {
         const index_t first = ((has_rows ? row : 0) * tokens + token) * pairs + pair;
+        const float extra = factor(row);
         pair_values<N> turn;
         for (int i = 0; i < N; ++i) {
-            turn.first[i] = extra_factor * cos[first + i];
-            turn.second[i] = extra_factor * sine_sign * sin[first + i];
+            turn.first[i] = extra * cos[first + i];
+            turn.second[i] = extra * sine_sign * sin[first + i];
         }
         return turn;
     }

@@ -20,8 +20,6 @@ inline constexpr position_kind kind_of = std::same_as<P, std::int32_t>   ? posit
 /// What device_angles is to a kernel, for one of the directions. Position types share a kernel: a position is read once
 /// a token, and the branch costs nothing.
 struct phase_angles : kernel_basis {
-    static constexpr int rotation_blocks = 4;  // of a rotation on a processor: 64 registers
-
     const void* positions;
     index_t row_stride;  // 0 where all rows share their positions
     position_kind kind;
@@ -29,7 +27,7 @@ struct phase_angles : kernel_basis {
     CORDAGE_HOST_DEVICE static constexpr index_t axes() noexcept { return 1; }
     CORDAGE_HOST_DEVICE static constexpr index_t axis(index_t) noexcept { return 0; }
     CORDAGE_HOST_DEVICE double position(index_t row, index_t token, index_t) const noexcept {
-        const split_position p = split_position_of(row, token);
+        const split_position p = split_of(position_bits(row, token));
         if (kind == position_kind::int32 || kind == position_kind::int64) {
             return static_cast<double>(static_cast<std::int64_t>(p.steps));
         }
@@ -37,33 +35,62 @@ struct phase_angles : kernel_basis {
         return p.negative ? -magnitude : magnitude;
     }
 
-    /// m cos and m sin of the pairs from `pair` on.
     template <int N>
-    CORDAGE_HOST_DEVICE pair_values<N> turn(index_t row, index_t token, index_t pair) const noexcept {
-        const split_position p = split_position_of(row, token);
-        return turn_by<N>(row, pair, [&p](int) { return p; });
+    struct fetched {
+        std::uint64_t position_bits;
+        unit_rates<N> rates;
+    };
+    /// All that turn() reads of the pairs from `pair` on, and no arithmetic that would wait for it.
+    template <int N>
+    CORDAGE_HOST_DEVICE fetched<N> fetch(index_t row, index_t token, index_t pair) const noexcept {
+        const std::uint64_t bits = position_bits(row, token);
+        return {bits, rates<N>(row, pair)};
+    }
+
+    /// m cos and m sin.
+    template <int N>
+    CORDAGE_HOST_DEVICE pair_values<N> turn(const fetched<N>& of) const noexcept {
+        const split_position p = split_of(of.position_bits);
+        std::uint64_t phase[N];
+        if (p.rest == 0) {
+            const std::uint64_t steps = p.negative ? ~p.steps + 1u : p.steps;
+            for (int i = 0; i < N; ++i) phase[i] = steps * of.rates.fraction[i];
+        } else {
+            for (int i = 0; i < N; ++i) phase[i] = phase_of(p, of.rates.fraction[i], of.rates.whole + i);
+        }
+        return turn_of(phase, of.rates.factor);
     }
 
  private:
-    CORDAGE_HOST_DEVICE split_position split_position_of(index_t row, index_t token) const noexcept {
+    CORDAGE_HOST_DEVICE std::uint64_t position_bits(index_t row, index_t token) const noexcept {
         const index_t i = row * row_stride + token;
         switch (kind) {
             case position_kind::int32:
-                return split(std::int64_t{static_cast<const std::int32_t*>(positions)[i]});
+                return static_cast<std::uint32_t>(static_cast<const std::int32_t*>(positions)[i]);
             case position_kind::int64:
-                return split(static_cast<const std::int64_t*>(positions)[i]);
+                return static_cast<std::uint64_t>(static_cast<const std::int64_t*>(positions)[i]);
             case position_kind::float32:
-                return split(double{static_cast<const float*>(positions)[i]});
+                return bits_of(static_cast<const float*>(positions)[i]);
             default:
-                return split(static_cast<const double*>(positions)[i]);
+                return __builtin_bit_cast(std::uint64_t, static_cast<const double*>(positions)[i]);
+        }
+    }
+    CORDAGE_HOST_DEVICE split_position split_of(std::uint64_t bits) const noexcept {
+        switch (kind) {
+            case position_kind::int32:
+                return split(std::int64_t{static_cast<std::int32_t>(static_cast<std::uint32_t>(bits))});
+            case position_kind::int64:
+                return split(static_cast<std::int64_t>(bits));
+            case position_kind::float32:
+                return split(double{float_of(static_cast<std::uint32_t>(bits))});
+            default:
+                return split(__builtin_bit_cast(double, bits));
         }
     }
 };
 
 /// What a cos_sin_view is to a kernel.
 struct table_angles {
-    static constexpr int rotation_blocks = 4;
-
     const float* cos;
     const float* sin;
     index_t pairs;
@@ -92,13 +119,27 @@ struct table_angles {
     }
 
     template <int N>
-    CORDAGE_HOST_DEVICE pair_values<N> turn(index_t row, index_t token, index_t pair) const noexcept {
+    struct fetched {
+        pair_values<N> turn;
+        float factor;
+    };
+    template <int N>
+    CORDAGE_HOST_DEVICE fetched<N> fetch(index_t row, index_t token, index_t pair) const noexcept {
         const index_t first = ((has_rows ? row : 0) * tokens + token) * pairs + pair;
-        const float extra = factor(row);
+        fetched<N> of;
+        for (int i = 0; i < N; ++i) {
+            of.turn.first[i] = cos[first + i];
+            of.turn.second[i] = sin[first + i];
+        }
+        of.factor = factor(row);
+        return of;
+    }
+    template <int N>
+    CORDAGE_HOST_DEVICE pair_values<N> turn(const fetched<N>& of) const noexcept {
         pair_values<N> turn;
         for (int i = 0; i < N; ++i) {
-            turn.first[i] = extra * cos[first + i];
-            turn.second[i] = extra * sine_sign * sin[first + i];
+            turn.first[i] = of.factor * of.turn.first[i];
+            turn.second[i] = of.factor * sine_sign * of.turn.second[i];
         }
         return turn;
     }

@@ -70,8 +70,6 @@ namespace backend {
 /// theirs.
 template <position_type P>
 struct axis_phase_angles : kernel_basis {
-    static constexpr int rotation_blocks = 3;  // of 80 registers
-
     device_axis_table table;
     index_t axis_count;
     const P* positions;
@@ -86,11 +84,27 @@ struct axis_phase_angles : kernel_basis {
     }
 
     template <int N>
-    CORDAGE_HOST_DEVICE pair_values<N> turn(index_t row, index_t token, index_t pair) const noexcept {
+    struct fetched {
+        P position[N];
+        kernel_basis::unit_rates<N> rates;
+    };
+    template <int N>
+    CORDAGE_HOST_DEVICE fetched<N> fetch(index_t row, index_t token, index_t pair) const noexcept {
         static_assert(8 % N == 0);
         const std::uint32_t axes = table.axes_from(pair);
         const P* first = positions + row * row_stride + token * token_stride;
-        return turn_by<N>(row, pair, [&](int i) { return split_of(first[((axes >> (4 * i)) & 15u) * axis_stride]); });
+        fetched<N> of;
+        for (int i = 0; i < N; ++i) of.position[i] = first[((axes >> (4 * i)) & 15u) * axis_stride];
+        of.rates = this->template rates<N>(row, pair);
+        return of;
+    }
+    template <int N>
+    CORDAGE_HOST_DEVICE pair_values<N> turn(const fetched<N>& of) const noexcept {
+        std::uint64_t phase[N];
+        for (int i = 0; i < N; ++i) {
+            phase[i] = phase_of(split_of(of.position[i]), of.rates.fraction[i], of.rates.whole + i);
+        }
+        return this->turn_of(phase, of.rates.factor);
     }
 
  private:

@@ -110,7 +110,7 @@ struct backward_kernel {
     CORDAGE_HOST_DEVICE void turn_token(index_t i, index_t number, const block_view& at) const noexcept {
         const token_place place = place_of(i, tokens);
         const index_t row = place.row, token = place.token, pair = number * pairs_of_unit;
-        const auto turn = angles.template turn<pairs_of_unit>(row, token, pair);
+        const auto turn = angles.turn(angles.template fetch<pairs_of_unit>(row, token, pair));
         float grad_angle[pairs_of_unit] = {};
         float dot = 0.0f;
         for_each_head(at, operands, operand_count, [&](const backward_operand<T>& o, index_t head) {

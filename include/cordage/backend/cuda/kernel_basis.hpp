@@ -40,17 +40,30 @@ struct kernel_basis {
         return number(3 * bases * pairs + bases + basis_of(row));
     }
 
-    /// m cos and m sin of the pairs from `pair` on, where position_of(i) is the split position that turns the i-th.
-    template <int N, class PositionOf>
-    CORDAGE_HOST_DEVICE pair_values<N> turn_by(index_t row, index_t pair,
-                                               const PositionOf& position_of) const noexcept {
+    /// What turns the pairs of a unit, but for the whole turns.
+    template <int N>
+    struct unit_rates {
+        std::uint64_t fraction[N];
+        const std::uint64_t* whole;
+        double factor;
+    };
+    template <int N>
+    CORDAGE_HOST_DEVICE unit_rates<N> rates(index_t row, index_t pair) const noexcept {
         const std::uint64_t* fraction = fractions(row) + pair;
-        const std::uint64_t* whole = fraction + bases * pairs;
-        const auto factor = static_cast<float>(divides ? inverse_factor(row) : attention_factor(row));
+        unit_rates<N> of;
+        for (int i = 0; i < N; ++i) of.fraction[i] = fraction[i];
+        of.whole = fraction + bases * pairs;
+        of.factor = divides ? inverse_factor(row) : attention_factor(row);
+        return of;
+    }
+
+    /// m cos and m sin of a unit's pairs, whose phases are phase[i] * 2^-64 turn.
+    template <int N>
+    CORDAGE_HOST_DEVICE pair_values<N> turn_of(const std::uint64_t (&phase)[N], double m) const noexcept {
+        const auto factor = static_cast<float>(m);
         pair_values<N> turn;
         for (int i = 0; i < N; ++i) {
-            const auto phase = static_cast<std::uint32_t>(phase_of(position_of(i), fraction[i], whole + i) >> 32);
-            const cos_and_sin at = cos_sin_of_phase32(phase);
+            const cos_and_sin at = cos_sin_of_phase32(static_cast<std::uint32_t>(phase[i] >> 32));
             turn.first[i] = factor * at.cos;
             turn.second[i] = factor * sine_sign * at.sin;
         }

@@ -48,3 +48,7 @@ void all_types(cudaStream_t stream, const device_angles<std::int32_t>& angles, c
     all_axes(stream, axes, brain);
     all_axes(stream, real_axes, wide);
 }
+
+device_basis solved(cudaStream_t stream, const device_trajectory& path, std::uint64_t* words) {
+    return basis_at(on(stream), path, 2.0, words);
+}

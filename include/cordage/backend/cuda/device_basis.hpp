@@ -9,6 +9,9 @@
 
 namespace cordage {
 
+/// How many words device_words makes.
+constexpr index_t device_words_size(index_t pairs, index_t bases = 1) noexcept { return bases * (3 * pairs + 2); }
+
 /// What a device needs of bases, as words to copy there: for each basis the fractions of a turn and the whole turns of
 /// a position and inv_freq, [bases, pairs] each, then attention factors and their reciprocals, [bases] each.
 ///
@@ -28,7 +31,7 @@ inline std::vector<std::uint64_t> device_words(std::span<const basis* const> bas
             for (std::size_t pair = 0; pair < b->inv_freq().size(); ++pair) words.push_back(word_of_pair(*b, pair));
         }
     };
-    words.reserve(bases.size() * (3 * static_cast<std::size_t>(bases[0]->pairs()) + 2));
+    words.reserve(static_cast<std::size_t>(device_words_size(bases[0]->pairs(), std::ssize(bases))));
     add([](const basis& b, std::size_t pair) { return b.turns_per_position()[pair].fraction; });
     add([](const basis& b, std::size_t pair) {
         return static_cast<std::uint64_t>(b.turns_per_position()[pair].whole);

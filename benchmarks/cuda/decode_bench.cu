@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Decode steps as nodes of a CUDA graph: q and k lie in the cache, as what made them left them there.
+// Decode steps as nodes of a CUDA graph: q and k lie in the cache, as what made them left them there. Angles named
+// ..._overlapping are those of launches that may be brought to the device while the one before them ends.
 #include "benches.hpp"
 #include "runner.cuh"
 #include "workload.cuh"
@@ -11,12 +12,15 @@ namespace {
 template <class T, class Pairing, class Workload>
 void measure(runner& run, const Workload& work, const std::string& angles) {
     const index_t tokens = work.tokens();
-    const std::string name = name_of<T, Pairing>("forward", angles + "/graph_node", tokens);
-    if (!run.wants(name)) return;
-    run.beside_empty_node(name, [&](std::byte* x) {
-        rotate_forward<Pairing>(on(run.stream()), work.angles(0), in_place(q_of<T>(x, tokens)),
-                                in_place(k_of<T>(x, tokens)));
-    });
+    const auto measure_on = [&](const on_stream& where, const std::string& kind) {
+        const std::string name = name_of<T, Pairing>("forward", angles + kind + "/graph_node", tokens);
+        if (!run.wants(name)) return;
+        run.beside_empty_node(name, [&](std::byte* x) {
+            rotate_forward<Pairing>(where, work.angles(0), in_place(q_of<T>(x, tokens)), in_place(k_of<T>(x, tokens)));
+        });
+    };
+    measure_on(on(run.stream()), "");
+    measure_on(on(run.stream()).overlapping(), "_overlapping");
 }
 
 template <class T>

@@ -103,7 +103,7 @@ build_tests() {
     local tests
     mapfile -t tests < <(grep -lE 'cuda/(test_device|device_backend)\.hpp' tests/backend/cuda/*_test.cpp tests/rotate/cuda/*_test.cpp)
     nvcc -std=c++20 -O1 -x c++ -Itests -c tests/known_blocks.cpp -o "$out/known_blocks.o"
-    compile cordage_gpu_tests -O1 -lineinfo -DCORDAGE_TEST_ON_DEVICE -Itests ${include:+"-I$include"} \
+    compile cordage_gpu_tests -O1 -lineinfo -DCORDAGE_TEST_ON_DEVICE -DEIGEN_NO_CUDA -isystem /usr/include/eigen3 -Itests ${include:+"-I$include"} \
         -Xlinker "$out/known_blocks.o" -x cu tests/backend/cuda/device_main.cu "${tests[@]}"
     compile cordage_gpu_launch tests/cuda_compile/on_device.cu
 }

@@ -8,6 +8,8 @@
 //   cordage::in_place(k));
 #pragma once
 
+#include "cordage/backend/cuda/axis_angles.hpp"   // device_axis_angles
+#include "cordage/backend/cuda/basis_at.hpp"      // device_trajectory_numbers, device_trajectory, basis_at
 #include "cordage/backend/cuda/device_basis.hpp"  // device_words, device_basis, device_angles
 #include "cordage/backend/cuda/launch.cuh"        // on, cuda_error
 #include "cordage/kernels.hpp"

@@ -22,8 +22,8 @@ def cold(direction, share, tokens=16384, dtype="bf16"):
             "seconds": 125e-6, "bytes": 1, "bytes_per_second": 1, "copy_seconds": 1, "share_of_copy": share, "spread": 0}
 
 
-def node(over, tokens=1):
-    return {"name": f"rotate/forward/cuda/bf16/interleaved/table/graph_node/tokens:{tokens}/heads:32+8/head_dim:128",
+def node(over, tokens=1, angles="table"):
+    return {"name": f"rotate/forward/cuda/bf16/interleaved/{angles}/graph_node/tokens:{tokens}/heads:32+8/head_dim:128",
             "seconds": 1.5e-6, "empty_seconds": 1.5e-6 - over, "over_empty_seconds": over, "spread": 0}
 
 
@@ -63,6 +63,10 @@ class Targets(unittest.TestCase):
         self.assertEqual(outcomes({"bench": bench(cold("forward", 0.95), cold("forward_to", 0.9))}), ["**missed**"])
         self.assertEqual(outcomes({"bench": bench(cold("forward", 0.95), cold("forward", 0.5, tokens=512))}), ["reached"])
         self.assertEqual(outcomes({"bench": bench(node(0.1e-6), node(2e-6, tokens=256))}), ["reached"])
+
+    def test_overlapping_launches_have_an_outcome_of_their_own(self):
+        rows = node(0.4e-6), node(0.2e-6, angles="exact_overlapping")
+        self.assertEqual(outcomes({"bench": bench(*rows)}), ["**missed**", "reached"])
 
     def test_nothing_measured_is_no_target_reached(self):
         self.assertEqual(outcomes({}), [])

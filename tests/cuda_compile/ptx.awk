@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Reads PTX: kernels by pieces (a template argument `true`, Lb1E in their names) move tensors 16 bytes at a time and
-# nothing else is stored but doubles, which are sums; no kernel asks the device for an approximate sine.
+# nothing else is stored but doubles, which are sums; a rotation asks for its pairs before it makes their angles; from
+# 9.0 on a kernel waits for the kernels before it before it reads; none asks the device for an approximate sine.
 function complain(text) {
     print kernel ": " text
     wrong = 1
@@ -8,13 +9,18 @@ function complain(text) {
 function finish() {
     if (by_pieces && !(loads && stores)) complain(loads " loads and " stores " stores of 16 bytes")
 }
+/^\.target sm_/ { waits = substr($2, 4) + 0 >= 90 }
 /\.entry/ {
     finish()
     kernel = $0
     by_pieces = /Lb1E/
     piece_kernels += by_pieces
-    loads = stores = 0
+    loads = stores = computes = has_waited = 0
 }
+/griddepcontrol\.wait/ { has_waited = 1 }
+/fma\.rn/ { computes = 1 }
+/ld\.global/ && waits && !has_waited { complain("reads before it has waited: " $0) }
+/ld\.global.*\.v4\./ && !loads && computes && kernel ~ /rotation/ { complain("makes angles before it asks for x") }
 /ld\.global.*\.v4\./ { ++loads }
 /st\.global.*\.v4\./ { ++stores }
 /st\.global/ && !/\.v4\.|\.[ufb]64/ && by_pieces { complain("stores by elements: " $0) }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "cordage/ode/linear_output.hpp"
 #include "cordage/ode/solve_fixed.hpp"
 #include "test_fields.hpp"
 
@@ -50,6 +51,18 @@ TEST_CASE_TEMPLATE("ode/dense_output: the rates are the derivative of the weight
         const auto rates = dense_weight_rates<Tableau>(s);
         for (std::size_t i = 0; i < rates.size(); ++i) {
             CHECK(rates[i] == doctest::Approx((above[i] - below[i]) / (2 * h)).epsilon(1e-7));
+        }
+    }
+}
+
+TEST_CASE_TEMPLATE("ode/dense_output: the weights are their polynomials", Tableau, euler, heun2, bosh3, dopri5, tsit5,
+                   linear_output<rk4_38>) {
+    const auto coefficients = dense_coefficients<Tableau>();
+    for (const double s : {0.0, 0.1, 0.37, 0.8, 1.0}) {
+        const auto weights = dense_weights<Tableau>(s);
+        for (std::size_t i = 0; i < weights.size(); ++i) {
+            const auto& c = coefficients[i];
+            CHECK(std::abs(s * (c[0] + s * (c[1] + s * (c[2] + s * c[3]))) - weights[i]) <= 1e-14);
         }
     }
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/angles/axis_angles.hpp"
+#include "rotate/random_angles.hpp"
+
 #include "cordage/angles/cos_sin_table.hpp"
-#include "cordage/angles/row_angles.hpp"
-#include "rotate/random_case.hpp"
 
 using namespace cordage;
 using namespace cordage_test;
@@ -11,34 +10,6 @@ namespace {
 
 template <position_type P>
 using float32 = angles_of_positions<float32_angles, P>;
-
-template <position_type P>
-struct axes3 {
-    template <class F>
-    static void with(draw& d, const F& f) {
-        with_positions<P>(d, 3, [&](const basis& b, const P* ids, index_t batch, index_t rows, index_t tokens) {
-            std::vector<std::uint8_t> axis_of_pair;
-            for (index_t i = 0; i < b.pairs(); ++i) axis_of_pair.push_back(static_cast<std::uint8_t>(d.between(0, 2)));
-            f(axis_angles<P>(b, axis_of_pair, axis_major(ids, 3, rows, tokens)), batch);
-        });
-    }
-};
-
-template <position_type P>
-struct rows_of_bases {
-    template <class F>
-    static void with(draw& d, const F& f) {
-        with_positions<P>(d, 1, [&](const basis& b, const P* ids, index_t batch, index_t rows, index_t tokens) {
-            std::vector<double> slower(b.inv_freq().begin(), b.inv_freq().end());
-            for (double& theta : slower) theta /= 3.0;
-            const basis other(slower, 0.75);
-            std::vector<const basis*> chosen;
-            for (index_t row = 0; row < batch; ++row) chosen.push_back(d.coin() ? &b : &other);
-            const auto each = exact_angles_of_rows<P>(chosen, position_view<P>(ids, rows, tokens, tokens));
-            f(row_angles(each), batch);
-        });
-    }
-};
 
 template <class Real>
 struct table {

@@ -7,6 +7,35 @@
 
 namespace cordage {
 
+namespace angle_detail {
+
+// What position_ids points to is not read.
+template <position_type P>
+void check_axes(const char* who, index_t pairs, std::span<const std::uint8_t> axis_of_pair,
+                const axis_position_view<P>& ids) {
+    if (ids.axes < 1 || ids.batch < 1 || ids.tokens < 0 || ids.axis_stride < 0 || ids.batch_stride < 0 ||
+        ids.token_stride < 0) {
+        throw shape_error(message(who, ": position_ids [", ids.axes, ", ", ids.batch, ", ", ids.tokens,
+                                  "] with strides [", ids.axis_stride, ", ", ids.batch_stride, ", ", ids.token_stride,
+                                  "] must have axes >= 1, batch >= 1, tokens >= 0 and no negative stride"));
+    }
+    if (ids.data == nullptr && ids.tokens > 0) {
+        throw shape_error(message(who, ": position_ids.data nullptr must point to the positions"));
+    }
+    if (static_cast<index_t>(axis_of_pair.size()) != pairs) {
+        throw shape_error(
+            message(who, ": axis_of_pair has ", axis_of_pair.size(), " entries, must have rotary_dim/2 = ", pairs));
+    }
+    for (std::size_t pair = 0; pair < axis_of_pair.size(); ++pair) {
+        if (axis_of_pair[pair] >= ids.axes) {
+            throw value_error(message(who, ": axis_of_pair[", pair, "] ", int{axis_of_pair[pair]},
+                                      " must be below position_ids.axes ", ids.axes));
+        }
+    }
+}
+
+}  // namespace angle_detail
+
 /// angle(token, pair) = position_ids[axis_of_pair[pair]][token] * inv_freq[pair], as exact as exact_angles: M-RoPE,
 /// axial RoPE. A view: holds no numbers, allocates nothing, and what it was made of must outlive it.
 ///
@@ -21,7 +50,7 @@ class axis_angles {
     /// @throws shape_error, value_error
     axis_angles(const basis& b, std::span<const std::uint8_t> axis_of_pair, const axis_position_view<P>& position_ids)
         : basis_(&b), axis_of_pair_(axis_of_pair), position_ids_(position_ids) {
-        check();
+        angle_detail::check_axes("axis_angles", b.pairs(), axis_of_pair, position_ids);
     }
     axis_angles(const basis&&, std::span<const std::uint8_t>, const axis_position_view<P>&) = delete;
     axis_angles(const basis&, std::vector<std::uint8_t>&&, const axis_position_view<P>&) = delete;
@@ -55,30 +84,6 @@ class axis_angles {
     std::span<const std::uint64_t> fractions_of_turn() const noexcept { return basis_->fractions_of_turn(); }
 
  private:
-    void check() const {
-        const axis_position_view<P>& ids = position_ids_;
-        if (ids.axes < 1 || ids.batch < 1 || ids.tokens < 0 || ids.axis_stride < 0 || ids.batch_stride < 0 ||
-            ids.token_stride < 0) {
-            throw shape_error(message("axis_angles: position_ids [", ids.axes, ", ", ids.batch, ", ", ids.tokens,
-                                      "] with strides [", ids.axis_stride, ", ", ids.batch_stride, ", ",
-                                      ids.token_stride,
-                                      "] must have axes >= 1, batch >= 1, tokens >= 0 and no negative stride"));
-        }
-        if (ids.data == nullptr && ids.tokens > 0) {
-            throw shape_error("axis_angles: position_ids.data nullptr must point to the positions");
-        }
-        if (static_cast<index_t>(axis_of_pair_.size()) != basis_->pairs()) {
-            throw shape_error(message("axis_angles: axis_of_pair has ", axis_of_pair_.size(),
-                                      " entries, must have rotary_dim/2 = ", basis_->pairs()));
-        }
-        for (std::size_t pair = 0; pair < axis_of_pair_.size(); ++pair) {
-            if (axis_of_pair_[pair] >= ids.axes) {
-                throw value_error(message("axis_angles: axis_of_pair[", pair, "] ", int{axis_of_pair_[pair]},
-                                          " must be below position_ids.axes ", ids.axes));
-            }
-        }
-    }
-
     const basis* basis_;
     std::span<const std::uint8_t> axis_of_pair_;
     axis_position_view<P> position_ids_;

@@ -2,7 +2,6 @@
 // Frequencies as exact fractions of a turn: an oscillator whose phase is an integer; stage theta -> basis.
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <cstdint>
 
@@ -31,7 +30,7 @@ inline constexpr double largest_inv_freq = 0x1p62;
 /// 2 pi |position| 2^-65 rad (3.7e-10 at 2^31), and -ffast-math has nothing to reorder.
 ///
 /// @param theta  finite, |theta| <= largest_inv_freq (precondition; `basis` checks it)
-CORDAGE_ALWAYS_INLINE constexpr turns turns_of(double theta) noexcept {
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr turns turns_of(double theta) noexcept {
     // 2^130 / (2 pi), rounded: 2/pi = 0.A2F9836E 4E441529 FC2757D1 F534DDC0 DB62...
     constexpr std::uint64_t inverse_high = 0xa2f9'836e'4e44'1529u, inverse_low = 0xfc27'57d1'f534'ddc1u;
     const binary64_parts parts = parts_of(theta);
@@ -39,9 +38,9 @@ CORDAGE_ALWAYS_INLINE constexpr turns turns_of(double theta) noexcept {
     const wide_product high = multiply_wide(parts.mantissa, inverse_high);
     const std::uint64_t middle = low.high + high.low;
     // |theta| / 2 pi = product * 2^(exponent - 130) and a unit of the result is 2^-64, so the product moves right.
-    const std::array<std::uint64_t, 4> product = {low.low, middle, high.high + (middle < high.low ? 1u : 0u), 0};
+    const std::uint64_t top = high.high + (middle < high.low ? 1u : 0u);
     const int shift = 66 - parts.exponent;  // >= 56
-    const auto limb = [&](int i) { return i < 4 ? product[static_cast<std::size_t>(i)] : 0u; };
+    const auto limb = [&](int i) { return i == 0 ? low.low : i == 1 ? middle : i == 2 ? top : 0u; };
     const auto shifted = [&](int i) {  // bits [64 i + shift, 64 i + shift + 64) of the product
         const int word = i + shift / 64, bit = shift % 64;
         return bit == 0 ? limb(word) : (limb(word) >> bit) | (limb(word + 1) << (64 - bit));

@@ -75,6 +75,7 @@ class clex {
  public:
     using field_type = typename Time::template field<double, Prior, Activation, Scalar>;
     using path_type = trajectory<Tableau, double>;
+    using time_type = Time;
 
     /// @throws value_error or shape_error naming the weight or setting that is wrong; cordage::error if the solve fails
     clex(const rope_config& config, clex_weights weights, const clex_options& options = {}, const Prior& prior = {})

@@ -89,6 +89,7 @@ struct log_time {
     template <class Scalar, class Prior, class Activation, class Network>
     using field = log_time_field<Scalar, Prior, Activation, Network>;
 
+    static constexpr bool is_logarithm = true;
     static double of(double t) { return std::log(t); }
     static double rate(double t) { return 1.0 / t; }
 };

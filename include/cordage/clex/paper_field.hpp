@@ -74,6 +74,7 @@ struct paper_time {
     template <class Scalar, class Prior, class Activation, class Network>
     using field = paper_field<Scalar, Prior, Activation, Network>;
 
+    static constexpr bool is_logarithm = false;
     static double of(double t) { return t; }
     static double rate(double) { return 1.0; }
 };

@@ -122,6 +122,7 @@ struct released_time {
             : released_field<Scalar, Activation, Network>(config, weights, coordinates) {}
     };
 
+    static constexpr bool is_logarithm = false;
     static double of(double t) { return t; }
     static double rate(double) { return 1.0; }
 };

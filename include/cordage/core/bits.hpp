@@ -40,8 +40,8 @@ struct binary64_parts {
     std::uint64_t mantissa;
     int exponent;
 };
-constexpr binary64_parts parts_of(double x) noexcept {
-    const auto bits = std::bit_cast<std::uint64_t>(x);
+CORDAGE_HOST_DEVICE constexpr binary64_parts parts_of(double x) noexcept {
+    const auto bits = __builtin_bit_cast(std::uint64_t, x);
     const auto biased = static_cast<int>((bits >> 52) & 0x7ffu);
     const std::uint64_t fraction = bits & 0x000f'ffff'ffff'ffffu;
     const bool negative = (bits >> 63) != 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "backend/cuda/device_backend.hpp"
-#include "rotate/random_case.hpp"
+#include "rotate/random_angles.hpp"
 
 using namespace cordage;
 using namespace cordage_test;
@@ -35,7 +35,8 @@ struct two_tensors {
     found_gradients gradients(const Angles& angles, const Before&... before) const {
         const auto size = [](index_t n) { return std::vector<double>(static_cast<std::size_t>(n), 0.5); };
         const index_t tokens = q_shape.batch * q_shape.tokens;
-        found_gradients found{size(angles.bases() * angles.pairs()), size(tokens), size(angles.bases()), {}};
+        found_gradients found{
+            size(angles.bases() * angles.pairs()), size(angles.axes() * tokens), size(angles.bases()), {}};
         std::vector<T> to_q = q_grad, to_k = k_grad;
         const rotation_gradients grads{found.inv_freq, found.position, found.factor.data()};
         const auto through = [](const std::vector<T>& g, const std::vector<T>& y, std::vector<T>& to,
@@ -69,9 +70,9 @@ void check_near(const std::vector<double>& found, const std::vector<double>& exp
     }
 }
 
-// Enough tokens for many blocks, the last one short; one basis, or one a row.
+// Enough tokens for many blocks, the last one short; one basis, or one a row; positions of so many axes.
 template <class Pairing, class T>
-void check_many_tokens(index_t bases, index_t tokens, index_t head_dim) {
+void check_many_tokens(index_t bases, index_t tokens, index_t head_dim, index_t axes = 1) {
     draw d(static_cast<unsigned>(bases + tokens));
     std::vector<basis> all;
     for (index_t i = 0; i < bases; ++i) {
@@ -81,7 +82,8 @@ void check_many_tokens(index_t bases, index_t tokens, index_t head_dim) {
     }
     const index_t batch = 3;
     std::vector<float> ids;
-    for (index_t i = 0; i < batch * tokens; ++i) ids.push_back(0.25f * static_cast<float>(d.between(-8000, 8000)));
+    for (index_t i = 0; i < axes * batch * tokens; ++i)
+        ids.push_back(0.25f * static_cast<float>(d.between(-8000, 8000)));
     const position_view<float> view(ids.data(), batch, tokens, tokens);
     const two_tensors<Pairing, T> tensors(d, batch, tokens, head_dim);
     const auto check = [&](const auto& angles) {
@@ -100,9 +102,21 @@ void check_many_tokens(index_t bases, index_t tokens, index_t head_dim) {
         CHECK(again.position == found.position);
         CHECK(again.factor == found.factor);
     };
-    if (bases == 1) return check(exact_angles<float>(all[0], view));
-    const std::vector<const basis*> chosen{&all[0], &all[1], &all[2]};
-    const auto rows = exact_angles_of_rows<float>(chosen, view);
+    const std::vector<const basis*> chosen{&all[0], &all[bases == 1 ? 0 : 1], &all[bases == 1 ? 0 : 2]};
+    if (axes == 1) {
+        if (bases == 1) return check(exact_angles<float>(all[0], view));
+        const auto rows = exact_angles_of_rows<float>(chosen, view);
+        return check(row_angles(rows));
+    }
+    const auto axis_of_pair = random_axes(d, head_dim / 2, axes);
+    auto of_axes = axis_major(ids.data(), axes, batch, tokens);
+    if (bases == 1) return check(axis_angles<float>(all[0], axis_of_pair, of_axes));
+    of_axes.batch = 1;
+    std::vector<axis_angles<float>> rows;
+    for (const basis* b : chosen) {
+        rows.emplace_back(*b, axis_of_pair, of_axes);
+        of_axes.data += of_axes.batch_stride;
+    }
     check(row_angles(rows));
 }
 
@@ -116,10 +130,19 @@ TEST_CASE("backend/cuda/backward: 16 bits as by the scalar backend, and nothing 
     check_both_pairings<float16, exact<std::int64_t>>(13, 40);
     check_both_pairings<bfloat16, exact<float>>(14, 40);
 }
+TEST_CASE("backend/cuda/backward: positions of several axes, as by the scalar backend") {
+    check_both_pairings<float, axes3<std::int32_t>>(15, 60);
+    check_both_pairings<bfloat16, axes3<double>>(16, 40);
+}
 TEST_CASE("backend/cuda/backward: blocks' sums make the gradients of one basis and of one for each row") {
     check_many_tokens<half_split, float>(1, 43, 64);
     check_many_tokens<interleaved, bfloat16>(3, 21, 32);
     check_many_tokens<half_split, bfloat16>(3, 17, 18);
+}
+TEST_CASE("backend/cuda/backward: blocks' sums make the gradients to positions of several axes") {
+    check_many_tokens<half_split, float>(1, 43, 64, 3);
+    check_many_tokens<interleaved, bfloat16>(3, 21, 32, 2);
+    check_many_tokens<interleaved, float>(1, 43, 20, 8);
 }
 
 TEST_CASE("backend/cuda/backward: chunks hold every token once, each of one basis, and are not too many") {
@@ -161,10 +184,10 @@ TEST_CASE("backend/cuda/backward: threads of a block keep within its limits") {
         for (const index_t units : {1, 3, 8, 64, 256, 5000}) {
             for (const index_t heads : {1, 7, 40, 1000}) {
                 const backend::index3 t = backend::backward_threads(length, units, heads);
-                check_limits(
-                    {t,
-                     {1, 1, 1},
-                     backend::backward_kernel<bfloat16, half_split, true>::shared_bytes(index_t{t.x} * t.y * t.z)});
+                check_limits({t,
+                              {1, 1, 1},
+                              backend::backward_kernel<bfloat16, half_split, true, backend::phase_angles>::shared_bytes(
+                                  index_t{t.x} * t.y * t.z, device_axis_table::most_axes)});
             }
         }
     }

@@ -3,63 +3,108 @@
 #pragma once
 
 #include "backend/cuda/test_device.hpp"
+#include "cordage/angles/axis_angles.hpp"
 #include "cordage/angles/row_angles.hpp"
 #include "cordage/rotate/cuda/backward.hpp"
 
 namespace cordage_test {
 
-/// A source of angles as a device has it, with the memory behind it.
-template <cordage::position_type P>
-struct copied_angles {
+/// Bases as a device has them.
+struct copied_bases {
     std::vector<cordage::basis> bases;
-    std::vector<P> ids;
-    index_t rows, tokens;
     std::vector<std::uint64_t> words{};
 
-    cordage::device_angles<P> view() {
+    cordage::device_basis view() {
         std::vector<const cordage::basis*> pointers;
         for (const cordage::basis& b : bases) pointers.push_back(&b);
         words = cordage::device_words(pointers);
-        return {cordage::device_basis(words.data(), bases[0].pairs(), std::ssize(bases)),
-                {ids.data(), rows, tokens, tokens}};
+        return {words.data(), bases[0].pairs(), std::ssize(bases)};
     }
 };
 
-template <class Source>
-cordage::basis basis_of(const Source& angles) {
-    const auto inv_freq = angles.inv_freq();
-    return cordage::basis(std::vector<double>(inv_freq.begin(), inv_freq.end()), angles.attention_factor());
-}
+/// A source of angles as a device has it, with the memory behind it.
 template <cordage::position_type P>
-copied_angles<P> copied(const cordage::exact_angles<P>& angles) {
-    copied_angles<P> copy{{basis_of(angles)}, {}, angles.batch(), angles.tokens()};
-    copy.ids.reserve(1);  // null is no array of positions
-    for (index_t row = 0; row < angles.batch(); ++row) {
-        for (index_t token = 0; token < angles.tokens(); ++token) copy.ids.push_back(angles.position_id(row, token));
+struct copied_angles {
+    copied_bases bases;
+    std::vector<P> ids;
+    index_t rows, tokens;
+
+    cordage::device_angles<P> view() { return {bases.view(), {ids.data(), rows, tokens, tokens}}; }
+};
+template <cordage::position_type P>
+struct copied_axis_angles {
+    copied_bases bases;
+    std::vector<std::uint8_t> axis_of_pair;
+    std::vector<P> ids;
+    index_t axes, rows, tokens;
+
+    // Tokens before rows, and axes last: strides in an order of their own.
+    cordage::device_axis_angles<P> view() {
+        return {bases.view(), axis_of_pair, {ids.data(), axes, rows, tokens, 1, axes, rows * axes}};
+    }
+};
+
+/// The rows' bases, each once where all rows share it.
+template <class Source>
+copied_bases bases_of(const Source& angles) {
+    copied_bases copy;
+    for (index_t row = 0; row < angles.bases(); ++row) {
+        const auto inv_freq = angles.inv_freq(row);
+        copy.bases.emplace_back(std::vector<double>(inv_freq.begin(), inv_freq.end()), angles.attention_factor(row));
     }
     return copy;
 }
-template <cordage::position_type P>
-copied_angles<P> copied(const cordage::row_angles<cordage::exact_angles<P>>& angles) {
-    copied_angles<P> copy{{}, {}, angles.batch(), angles.tokens()};
-    copy.ids.reserve(1);
+template <cordage::position_type P, class Source>
+copied_angles<P> copied_as(const Source& angles) {
+    copied_angles<P> copy{bases_of(angles), {}, angles.batch(), angles.tokens()};
+    copy.ids.reserve(1);  // null is no array of positions
     for (index_t row = 0; row < angles.batch(); ++row) {
-        copy.bases.push_back(basis_of(angles.source(row)));
         for (index_t token = 0; token < angles.tokens(); ++token) {
-            copy.ids.push_back(angles.source(row).position_id(0, token));
+            copy.ids.push_back(static_cast<P>(angles.position(row, token, 0)));
         }
     }
     return copy;
+}
+template <cordage::position_type P, class Source>
+copied_axis_angles<P> copied_axes_as(const Source& angles) {
+    copied_axis_angles<P> copy{bases_of(angles), {}, {}, angles.axes(), angles.batch(), angles.tokens()};
+    copy.ids.reserve(1);
+    for (index_t pair = 0; pair < angles.pairs(); ++pair) {
+        copy.axis_of_pair.push_back(static_cast<std::uint8_t>(angles.axis(pair)));
+    }
+    for (index_t token = 0; token < angles.tokens(); ++token) {
+        for (index_t row = 0; row < angles.batch(); ++row) {
+            for (index_t axis = 0; axis < angles.axes(); ++axis) {
+                copy.ids.push_back(static_cast<P>(angles.position(row, token, axis)));
+            }
+        }
+    }
+    return copy;
+}
+
+/// Positions of these tests are exact in double.
+template <cordage::position_type P>
+auto copied(const cordage::exact_angles<P>& angles) {
+    return copied_as<P>(angles);
+}
+template <cordage::position_type P>
+auto copied(const cordage::row_angles<cordage::exact_angles<P>>& angles) {
+    return copied_as<P>(angles);
+}
+template <cordage::position_type P>
+auto copied(const cordage::axis_angles<P>& angles) {
+    return copied_axes_as<P>(angles);
+}
+template <cordage::position_type P>
+auto copied(const cordage::row_angles<cordage::axis_angles<P>>& angles) {
+    return copied_axes_as<P>(angles);
 }
 
 /// Calls f with the angles as a device has them.
 template <class Source, class F>
 void with_device_angles(const Source& angles, const F& f) {
     if constexpr (std::same_as<Source, cordage::cos_sin_view<float>>) {
-        cordage::cos_sin_view<float> table = angles;
-        table.carried_attention_factor = angles.attention_factor(0);
-        table.row_attention_factors = nullptr;
-        f(table);
+        f(angles);
     } else {
         auto copy = copied(angles);
         f(copy.view());
@@ -96,8 +141,8 @@ void backward_range(device_backend, const Source& angles, std::span<const cordag
         std::vector<double> workspace(static_cast<std::size_t>(cordage::backward_workspace_size(on_device, shape)),
                                       1e30);
         cordage::rotate_backward<Pairing>(test_device{}, on_device,
-                                          {.inv_freq = numbers(grads.inv_freq, angles.pairs()),
-                                           .position_ids = numbers(grads.position, tokens),
+                                          {.inv_freq = numbers(grads.inv_freq, angles.bases() * angles.pairs()),
+                                           .position_ids = numbers(grads.position, angles.axes() * tokens),
                                            .attention_factor = grads.attention_factor},
                                           workspace, operands[0]);
     });

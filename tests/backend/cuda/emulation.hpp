@@ -31,6 +31,9 @@ inline void check_limits(const cordage::backend::launch_size& size) {
 /// a barrier shows; shared memory begins as NaNs.
 struct emulated_device {
     std::vector<cordage::backend::launch_size>* launches = nullptr;  // notes them, if given
+    index_t processor_count = 132;
+
+    index_t processors(const char*) const noexcept { return processor_count; }
 
     template <cordage::backend::device_kernel Kernel>
     void launch(const char*, const Kernel& kernel, const cordage::backend::launch_size& size) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "backend/cuda/device_backend.hpp"
 #include "cordage/angles/cos_sin_table.hpp"
-#include "rotate/random_case.hpp"
+#include "rotate/random_angles.hpp"
 
 using namespace cordage;
 using namespace cordage_test;
@@ -17,29 +17,13 @@ void check_both_pairings(unsigned seed, int cases) {
     });
 }
 
+template <class Kind>
 struct table {
     template <class F>
     static void with(draw& d, const F& f) {
-        exact<std::int32_t>::with(d, [&](const auto& angles, index_t batch) {
+        Kind::with(d, [&](const auto& angles, index_t batch) {
             f(cos_sin_table<float>(angles, serial{}, backend::scalar{}).view(), batch);
         });
-    }
-};
-
-struct rows_of_bases {
-    template <class F>
-    static void with(draw& d, const F& f) {
-        with_positions<double>(
-            d, 1, [&](const basis& b, const double* ids, index_t batch, index_t rows, index_t tokens) {
-                std::vector<double> slower(b.inv_freq().begin(), b.inv_freq().end());
-                for (double& theta : slower) theta /= 3.0;
-                const basis other(slower, 0.75);
-                std::vector<const basis*> chosen;
-                for (index_t row = 0; row < batch; ++row) chosen.push_back(d.coin() ? &b : &other);
-                const auto each =
-                    exact_angles_of_rows<double>(chosen, position_view<double>(ids, rows, tokens, tokens));
-                f(row_angles(each), batch);
-            });
     }
 };
 
@@ -109,8 +93,17 @@ TEST_CASE("backend/cuda/forward: bfloat16 as by the scalar backend, and nothing 
 }
 TEST_CASE("backend/cuda/forward: fractional positions, a table, and a basis for each row") {
     check_both_pairings<float, exact<double>>(4, 60);
-    check_both_pairings<bfloat16, table>(5, 60);
-    check_both_pairings<float16, rows_of_bases>(6, 60);
+    check_both_pairings<bfloat16, table<exact<std::int32_t>>>(5, 60);
+    check_both_pairings<float16, rows_of_bases<double>>(6, 60);
+}
+TEST_CASE("backend/cuda/forward: a table whose rows carry attention factors of their own") {
+    check_both_pairings<float, table<rows_of_bases<std::int32_t>>>(11, 60);
+}
+TEST_CASE("backend/cuda/forward: positions of several axes, with one basis and one for each row") {
+    check_both_pairings<float, axes3<std::int32_t>>(7, 60);
+    check_both_pairings<bfloat16, axes3<float>>(8, 40);
+    check_both_pairings<float16, rows_of_axes<std::int64_t>>(9, 40);
+    check_both_pairings<float, rows_of_axes<double>>(10, 40);
 }
 TEST_CASE("backend/cuda/forward: dense heads are moved by pieces where they are aligned, by elements elsewhere") {
     check_dense_shapes<half_split, float>();

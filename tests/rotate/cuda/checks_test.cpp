@@ -71,14 +71,36 @@ TEST_CASE("rotate/cuda/checks: bases and positions on a device") {
     CHECK_THROWS_AS(device_words(std::vector<const basis*>{}), shape_error);
 }
 
-TEST_CASE("rotate/cuda/checks: a table on a device has one attention factor") {
+TEST_CASE("rotate/cuda/checks: positions of several axes on a device") {
+    const device_case c;
+    const device_basis b(c.words.data(), 2);
+    const std::vector<std::uint8_t> axes{0, 2}, few{0};
+    const auto ids = [&](index_t count) { return axis_major(c.ids.data(), count, 1, 1); };
+    using angles = device_axis_angles<std::int32_t>;
+    CHECK(angles(b, axes, ids(3)).axes() == 3);
+    CHECK_THROWS_WITH_AS(angles(b, axes, ids(2)),
+                         "device_axis_angles: axis_of_pair[1] 2 must be below position_ids.axes 2", value_error);
+    CHECK_THROWS_WITH_AS(angles(b, few, ids(3)),
+                         "device_axis_angles: axis_of_pair has 1 entries, must have rotary_dim/2 = 2", shape_error);
+    CHECK_THROWS_WITH_AS(angles(b, axes, ids(9)),
+                         "device_axis_angles: [axes 9, pairs 2] must be at most [8, 256] on a device", shape_error);
+    CHECK_THROWS_AS(angles(device_basis(c.words.data(), 257), std::vector<std::uint8_t>(257), ids(3)), shape_error);
+    CHECK_THROWS_AS(angles(device_basis(c.words.data(), 2, 3), axes, axis_major(c.ids.data(), 3, 2, 1)), shape_error);
+}
+
+TEST_CASE(
+    "rotate/cuda/checks: a table's attention factors are checked on the host, those of its rows are not read there") {
     const device_case c;
     const std::vector<float> cos(6), sin(6);
-    const double factor = 2.0;
-    cos_sin_view<float> table{cos.data(), sin.data(), 1, 3, 2};
-    table.row_attention_factors = &factor;
-    c.check_throws<value_error>("rotate_forward: table's row_attention_factors must be nullptr on a device", table,
+    cos_sin_view<float> table{cos.data(), sin.data(), 1, 3, 2, 0.0};
+    c.check_throws<value_error>("rotate_forward: table's carried_attention_factor 0 must be finite and not 0", table,
                                 in_place(c.q_view));
+    // An address that no host may read. Only the inverse's kernel would.
+    table.row_attention_factors = reinterpret_cast<const double*>(std::uintptr_t{8});
+    CHECK_NOTHROW(rotate_forward<half_split>(test_device{}, table, in_place(c.q_view)));
+    CHECK_NOTHROW(rotate_backward<half_split>(test_device{}, table, in_place(c.q_view)));
+    c.check_throws<shape_error>("rotate_forward: rotary_dim 4 must be <= head_dim 2", table,
+                                in_place(heads_view<float>{c.q_view.data, {1, 3, 2, 2}, 0, 16, 8}));
 }
 
 TEST_CASE("rotate/cuda/checks: an empty tensor launches nothing") {

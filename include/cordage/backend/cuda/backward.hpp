@@ -23,26 +23,27 @@ namespace cordage::backend {
 ///   last phase    the latter over the units
 ///
 /// Without dL/dposition all tokens are one step. Every sum has a fixed order.
-template <device_element T, pairing Pairing, bool ByPieces>
+template <device_element T, pairing Pairing, bool ByPieces, class Angles>
 struct backward_kernel {
     using unit_type = unit<T, Pairing, ByPieces>;
     static constexpr int pairs_of_unit = unit_type::pairs;
     struct thread_state {};
     static constexpr int blocks_per_processor = 2;  // 128 registers
 
-    phase_angles angles;
+    Angles angles;
     index_t tokens;  // of a row
     token_chunks chunks;
     index_t first_unit;
-    double* sums;      // [chunks.count, pairs + 1], or null
-    double* position;  // [rows, tokens], added to, or null
+    double* sums;         // [chunks.count, pairs + 1], or null
+    double* position;     // [axes, rows, tokens], added to, or null
+    index_t axis_stride;  // rows * tokens
     int operand_count;
     backward_operand<T> operands[most_operands];
 
     /// Shared memory, where sums over tokens leave registers to others: the pairs of a lane's threads for each lane
-    /// (y, z), then two numbers a thread.
-    static index_t shared_bytes(index_t threads) noexcept {
-        return threads * (pairs_of_unit + 2) * static_cast<index_t>(sizeof(double));
+    /// (y, z), then for each thread its sum grad_y . y and its dL/dposition of each axis.
+    static index_t shared_bytes(index_t threads, index_t axes) noexcept {
+        return threads * (pairs_of_unit + 1 + axes) * static_cast<index_t>(sizeof(double));
     }
 
     CORDAGE_HOST_DEVICE index_t phases(const block_view& at) const noexcept { return 2 * rounds(at) + 1; }
@@ -51,7 +52,7 @@ struct backward_kernel {
         const index_t round = phase / 2, last = rounds(at) - 1;
         if (phase % 2 == 0 && round <= last) {
             if (round == 0) begin_sums(at);
-            by_thread(at, 0)[at.thread_number()] = 0.0;
+            for (index_t axis = 0; axis < angles.axes(); ++axis) my_position(at, axis) = 0.0;
             const index_t number = first_unit + at.thread.x;
             if (number >= angles.pairs / pairs_of_unit) return;
             const index_t end = position == nullptr ? steps(at) : round + 1;
@@ -87,8 +88,13 @@ struct backward_kernel {
     CORDAGE_HOST_DEVICE double* by_lane(const block_view& at, index_t lane) const noexcept {
         return static_cast<double*>(at.shared) + lane * row_of_pairs(at);
     }
-    CORDAGE_HOST_DEVICE double* by_thread(const block_view& at, index_t which) const noexcept {
-        return by_lane(at, lanes(at)) + which * at.thread_count();
+    // Of every thread its sum grad_y . y, then its dL/dposition of axis 0, of axis 1, ...
+    CORDAGE_HOST_DEVICE double* dots(const block_view& at) const noexcept { return by_lane(at, lanes(at)); }
+    CORDAGE_HOST_DEVICE double* positions(const block_view& at, index_t axis) const noexcept {
+        return dots(at) + (1 + axis) * at.thread_count();
+    }
+    CORDAGE_HOST_DEVICE double& my_position(const block_view& at, index_t axis) const noexcept {
+        return positions(at, axis)[at.thread_number()];
     }
 
     // This thread's sums of its pairs.
@@ -97,14 +103,14 @@ struct backward_kernel {
     }
     CORDAGE_HOST_DEVICE void begin_sums(const block_view& at) const noexcept {
         for (int n = 0; n < pairs_of_unit; ++n) my_pairs(at)[n] = 0.0;
-        by_thread(at, 1)[at.thread_number()] = 0.0;
+        dots(at)[at.thread_number()] = 0.0;
     }
 
     // grad_x of this thread's heads, and what they add to its sums.
     CORDAGE_HOST_DEVICE void turn_token(index_t i, index_t number, const block_view& at) const noexcept {
         const token_place place = place_of(i, tokens);
         const index_t row = place.row, token = place.token, pair = number * pairs_of_unit;
-        const auto turn = angles.turn<pairs_of_unit>(row, token, pair);
+        const auto turn = angles.turn(angles.template fetch<pairs_of_unit>(row, token, pair));
         float grad_angle[pairs_of_unit] = {};
         float dot = 0.0f;
         for_each_head(at, operands, operand_count, [&](const backward_operand<T>& o, index_t head) {
@@ -121,24 +127,26 @@ struct backward_kernel {
             unit_type::copy_others(o.grad_y.head(row, token, head), o.grad_x.head(row, token, head), o.shape().head_dim,
                                    o.first_lane, 2 * angles.pairs, number, angles.pairs / pairs_of_unit);
         });
-        const double at_position = angles.position(row, token);
-        double grad_position = 0.0;
-        for (int n = 0; n < pairs_of_unit; ++n) {
-            const auto grad = static_cast<double>(grad_angle[n]);
-            my_pairs(at)[n] += at_position * grad;
-            if (position != nullptr) grad_position += angles.inv_freq(row, pair + n) * grad;
+        double at_position[pairs_of_unit];  // read before anything is written, so once where pairs share an axis
+        for (int n = 0; n < pairs_of_unit; ++n) at_position[n] = angles.position(row, token, angles.axis(pair + n));
+        for (int n = 0; n < pairs_of_unit; ++n) my_pairs(at)[n] += at_position[n] * static_cast<double>(grad_angle[n]);
+        for (int n = 0; position != nullptr && n < pairs_of_unit; ++n) {
+            const index_t axis = angles.axis(pair + n);
+            my_position(at, axis) += angles.inv_freq(row, pair + n) * static_cast<double>(grad_angle[n]);
         }
-        by_thread(at, 0)[at.thread_number()] = grad_position;
-        by_thread(at, 1)[at.thread_number()] += static_cast<double>(dot);
+        dots(at)[at.thread_number()] += static_cast<double>(dot);
     }
 
+    // An axis of a token for each thread of the token.
     CORDAGE_HOST_DEVICE void add_positions(index_t round, const block_view& at) const noexcept {
-        const index_t i = token_of(round, at);
-        if (at.thread.x != 0 || at.thread.y != 0 || i >= chunks.end(at.block.x)) return;
-        const double* of_token = by_thread(at, 0) + at.thread_number();
-        double sum = 0.0;
-        for (index_t n = 0; n < index_t{at.threads.x} * at.threads.y; ++n) sum += of_token[n];
-        position[i] += sum;
+        const index_t i = token_of(round, at), threads = index_t{at.threads.x} * at.threads.y;
+        if (i >= chunks.end(at.block.x)) return;
+        for (index_t axis = at.thread_number() % threads; axis < angles.axes(); axis += threads) {
+            const double* of_token = positions(at, axis) + at.thread.z * threads;
+            double sum = 0.0;
+            for (index_t n = 0; n < threads; ++n) sum += of_token[n];
+            position[axis * axis_stride + i] += sum;
+        }
     }
 
     // The block's row of sums, a pair a thread; dots over y and z, left at the first lane.
@@ -151,13 +159,13 @@ struct backward_kernel {
             row[pair] = sum;
         }
         if (at.thread.y != 0 || at.thread.z != 0) return;
-        double* dots = by_thread(at, 1) + at.thread.x;
-        for (index_t lane = 1; lane < lanes(at); ++lane) dots[0] += dots[lane * at.threads.x];
+        double* of_unit = dots(at) + at.thread.x;
+        for (index_t lane = 1; lane < lanes(at); ++lane) of_unit[0] += of_unit[lane * at.threads.x];
     }
 
     CORDAGE_HOST_DEVICE void add_dots(const block_view& at) const noexcept {
         double sum = 0.0;
-        for (index_t x = 0; x < at.threads.x; ++x) sum += by_thread(at, 1)[x];
+        for (index_t x = 0; x < at.threads.x; ++x) sum += dots(at)[x];
         double& dot = sums[index_t{at.block.x} * (angles.pairs + 1) + angles.pairs];
         dot = first_unit == 0 ? sum : dot + sum;
     }
@@ -178,15 +186,15 @@ inline index3 backward_threads(index_t length, index_t units, index_t heads) noe
 /// Where a backward pass on a device adds its gradients, and the memory it may use. Null where not wanted.
 struct device_gradients {
     double* inv_freq;          // [bases, pairs]
-    double* position;          // [batch, tokens]
+    double* position;          // [axes, batch, tokens]
     double* attention_factor;  // [bases]
     double* workspace;         // [chunks.count, pairs + 1]
 };
 
 /// Launches the backward pass of up to most_operands checked operands: a kernel for each 256 units (one, for any usual
 /// head), and one that adds up what the blocks leave.
-template <pairing Pairing, device_element T, kernel_launcher Launcher>
-void launch_backward(const char* who, const Launcher& where, const phase_angles& angles,
+template <pairing Pairing, device_element T, class Angles, kernel_launcher Launcher>
+void launch_backward(const char* who, const Launcher& where, const Angles& angles,
                      std::span<const backward_operand<T>> operands, const device_gradients& grads) {
     const heads_shape& shape = operands[0].shape();
     index_t heads = 0;
@@ -200,7 +208,7 @@ void launch_backward(const char* who, const Launcher& where, const phase_angles&
     if (chunks.count == 0 || heads == 0) return;
     const bool has_sums = grads.inv_freq != nullptr || grads.attention_factor != nullptr;
     const auto launch = [&]<bool ByPieces>(std::bool_constant<ByPieces>) {
-        using kernel_type = backward_kernel<T, Pairing, ByPieces>;
+        using kernel_type = backward_kernel<T, Pairing, ByPieces, Angles>;
         static_assert(device_kernel<kernel_type>);
         const index_t units = angles.pairs / kernel_type::pairs_of_unit;
         const index3 threads = backward_threads(chunks.length, units, heads);
@@ -210,14 +218,16 @@ void launch_backward(const char* who, const Launcher& where, const phase_angles&
                            0,
                            has_sums ? grads.workspace : nullptr,
                            grads.position,
+                           shape.batch * shape.tokens,
                            static_cast<int>(operands.size()),
                            {}};
         std::copy(operands.begin(), operands.end(), kernel.operands);
         for (; kernel.first_unit < units; kernel.first_unit += threads.x) {
-            where.launch(who, kernel,
-                         launch_size{threads,
-                                     {static_cast<std::uint32_t>(chunks.count), 1, 1},
-                                     kernel_type::shared_bytes(index_t{threads.x} * threads.y * threads.z)});
+            where.launch(
+                who, kernel,
+                launch_size{threads,
+                            {static_cast<std::uint32_t>(chunks.count), 1, 1},
+                            kernel_type::shared_bytes(index_t{threads.x} * threads.y * threads.z, angles.axes())});
         }
     };
     by_pieces ? launch(std::true_type{}) : launch(std::false_type{});

@@ -71,10 +71,13 @@ struct empty_kernel {
 };
 static_assert(device_kernel<empty_kernel>);
 
-/// Runs kernels one after the other: on_stream (backend/cuda/launch.cuh), or an emulation on the host.
+/// Runs kernels one after the other: on_stream (backend/cuda/launch.cuh), or an emulation on the host. Both calls may
+/// throw in the name of `who`.
 template <class L>
-concept kernel_launcher = requires(const L& where, const empty_kernel& kernel, const launch_size& size) {
-    where.launch("who asks, for messages", kernel, size);
+concept kernel_launcher = requires(const L& where, const char* who, const empty_kernel& kernel,
+                                   const launch_size& size) {
+    where.launch(who, kernel, size);
+    { where.processors(who) } -> std::same_as<index_t>;  // of the device
 };
 
 }  // namespace cordage::backend

@@ -9,6 +9,9 @@
 
 namespace cordage {
 
+/// How many words device_words makes.
+constexpr index_t device_words_size(index_t pairs, index_t bases = 1) noexcept { return bases * (3 * pairs + 2); }
+
 /// What a device needs of bases, as words to copy there: for each basis the fractions of a turn and the whole turns of
 /// a position and inv_freq, [bases, pairs] each, then attention factors and their reciprocals, [bases] each.
 ///
@@ -28,7 +31,7 @@ inline std::vector<std::uint64_t> device_words(std::span<const basis* const> bas
             for (std::size_t pair = 0; pair < b->inv_freq().size(); ++pair) words.push_back(word_of_pair(*b, pair));
         }
     };
-    words.reserve(bases.size() * (3 * static_cast<std::size_t>(bases[0]->pairs()) + 2));
+    words.reserve(static_cast<std::size_t>(device_words_size(bases[0]->pairs(), std::ssize(bases))));
     add([](const basis& b, std::size_t pair) { return b.turns_per_position()[pair].fraction; });
     add([](const basis& b, std::size_t pair) {
         return static_cast<std::uint64_t>(b.turns_per_position()[pair].whole);
@@ -71,6 +74,17 @@ class device_basis {
     index_t bases_;
 };
 
+namespace device_basis_detail {
+
+inline void check_rows(const char* who, const device_basis& b, index_t rows) {
+    if (b.bases() > 1 && rows > 1 && rows != b.bases()) {
+        throw shape_error(
+            message(who, ": ", b.bases(), " bases must be one, or one for each of ", rows, " rows of position_ids"));
+    }
+}
+
+}  // namespace device_basis_detail
+
 /// exact_angles for the device: what position_ids points to lies there. With a basis for each row it is row_angles. A
 /// view: allocates nothing. A table made elsewhere needs no view of its own: cos_sin_view<float> with pointers to the
 /// device.
@@ -84,10 +98,7 @@ class device_angles {
     device_angles(const device_basis& b, const position_view<P>& position_ids)
         : basis_(b), position_ids_(position_ids) {
         angle_detail::check_positions(position_ids);
-        if (b.bases() > 1 && position_ids.batch > 1 && position_ids.batch != b.bases()) {
-            throw shape_error(message("device_angles: ", b.bases(), " bases must be one, or one for each of ",
-                                      position_ids.batch, " rows of position_ids"));
-        }
+        device_basis_detail::check_rows("device_angles", b, position_ids.batch);
     }
     index_t batch() const noexcept { return std::max(basis_.bases(), position_ids_.batch); }
     index_t tokens() const noexcept { return position_ids_.tokens; }

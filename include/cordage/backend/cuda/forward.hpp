@@ -27,7 +27,7 @@ template <device_element T, pairing Pairing, bool ByPieces, class Angles>
 struct rotation_kernel {
     using unit_type = unit<T, Pairing, ByPieces>;
     struct thread_state {};
-    static constexpr int blocks_per_processor = 4;  // 64 registers
+    static constexpr int blocks_per_processor = 3;  // 80 registers
 
     Angles angles;
     index_t rows;
@@ -46,19 +46,33 @@ struct rotation_kernel {
             const token_place place = place_of(i, tokens);
             const index_t row = block_table == nullptr ? place.row : block_table[place.row];
             if (row < 0 || row >= cache_blocks) continue;
-            turn_token(angles.template turn<unit_type::pairs>(place.row, place.token, number * unit_type::pairs), row,
-                       place.token, number, at);
+            turn_token(place, row, number, at);
             copy_token(row, place.token, number, at);
         }
     }
 
  private:
-    CORDAGE_HOST_DEVICE void turn_token(const pair_values<unit_type::pairs>& turn, index_t row, index_t token,
-                                        index_t number, const block_view& at) const noexcept {
-        for_each_head(at, operands, operand_count, [&](const operand<T>& o, index_t head) {
-            const auto v = unit_type::load(o.x.head(row, token, head) + o.first_lane, number, angles.pairs);
-            unit_type::store(turned(turn, v), o.y.head(row, token, head) + o.first_lane, number, angles.pairs);
-        });
+    // A head's pairs are under way while the angles are made, and the next one's while a head turns.
+    CORDAGE_HOST_DEVICE void turn_token(const token_place& place, index_t row, index_t number,
+                                        const block_view& at) const noexcept {
+        head_walk heads(at, operands, operand_count);
+        if (!heads.is_at_head()) return;
+        const auto angle = angles.template fetch<unit_type::pairs>(place.row, place.token, number * unit_type::pairs);
+        const auto fetched = [&] {
+            const operand<T>& o = heads.operand();
+            return unit_type::fetch(o.x.head(row, place.token, heads.head()) + o.first_lane, number, angles.pairs);
+        };
+        typename unit_type::stored x = fetched();
+        const auto turn = angles.turn(angle);
+        while (true) {
+            const operand<T>& o = heads.operand();
+            T* const y = o.y.head(row, place.token, heads.head()) + o.first_lane;
+            const auto here = x;
+            heads.go_on();
+            if (heads.is_at_head()) x = fetched();
+            unit_type::store(turned(turn, unit_type::read(here)), y, number, angles.pairs);
+            if (!heads.is_at_head()) return;
+        }
     }
 
     // The lanes that do not turn, after those that do, when cos and sin need no registers any more.
@@ -72,24 +86,45 @@ struct rotation_kernel {
     }
 };
 
-/// Threads that fill any GPU of today: with so many, a thread may turn several heads.
-inline constexpr index_t enough_threads = index_t{1} << 18;
+/// What a device takes at once of the rotation.
+struct device_capacity {
+    index_t processors;
+    index_t blocks_per_processor;  // of most_threads
 
-/// Threads and blocks for tokens * units * heads units of work, each at least 1: whole warps; then heads side by side
-/// until there are enough threads; then tokens side by side in what a block has left.
-inline launch_size rotation_launch(index_t tokens, index_t units, index_t heads) noexcept {
+    index_t threads() const noexcept { return processors * blocks_per_processor * most_threads; }
+};
+
+/// Threads and blocks for tokens * units * heads units of work, each at least 1.
+///
+///   few (decode)   a unit a thread; the smallest blocks of whole warps, until there is one for every processor
+///   more           as many threads as the device takes at once, each turning several heads of a token
+///   most           of a few waves, one, whose blocks walk as many tokens each; else a block for its tokens, and the
+///                  device balances
+inline launch_size rotation_launch(index_t tokens, index_t units, index_t heads,
+                                   const device_capacity& device) noexcept {
+    constexpr index_t few_waves = 4;
+    const index_t heads_of_thread = std::clamp<index_t>(
+        rounded_up_quotient(tokens * units, std::max<index_t>(device.threads() / heads, 1)), 1, heads);
     const index_t x = std::min<index_t>(units, most_threads);
     index_t y = 1;
-    const auto may_double = [&] { return 2 * x * y <= most_threads && y < heads; };
-    while (x * y < 32 && may_double()) y *= 2;
-    const auto has_enough = [&](index_t beside) { return tokens * beside >= enough_threads / units; };
-    while (!has_enough(y) && may_double()) y *= 2;
-    const index_t z = std::clamp<index_t>(most_threads / (x * y), 1, std::min<index_t>(tokens, most_threads_z));
-    const index_t groups = has_enough(y) ? 1 : std::min(rounded_up_quotient(heads, y), most_blocks_yz);
+    while (x * y < 32 && y < heads) y *= 2;
+    const index_t groups =
+        std::min(rounded_up_quotient(rounded_up_quotient(heads, heads_of_thread), y), most_blocks_yz);
+    const index_t unit_blocks = rounded_up_quotient(units, x);
+    const auto blocks_of = [&](index_t tokens_of_block) {
+        return rounded_up_quotient(tokens, tokens_of_block) * groups * unit_blocks;
+    };
+    index_t z = 1;
+    while (2 * x * y * z <= most_threads && z < tokens && 2 * z <= most_threads_z &&
+           blocks_of(2 * z) >= device.processors) {
+        z *= 2;
+    }
+    const index_t waves = rounded_up_quotient(blocks_of(z) * x * y * z, device.threads());
+    const index_t walk = waves <= few_waves ? waves : 1;
     const auto narrow = [](index_t n) { return static_cast<std::uint32_t>(n); };
     return {.threads = {narrow(x), narrow(y), narrow(z)},
-            .blocks = {narrow(std::min(rounded_up_quotient(tokens, z), most_blocks_x)), narrow(groups),
-                       narrow(rounded_up_quotient(units, x))}};
+            .blocks = {narrow(std::min(rounded_up_quotient(tokens, z * walk), most_blocks_x)), narrow(groups),
+                       narrow(unit_blocks)}};
 }
 
 /// Which rows of the operands a launch turns: all, or those of a block table on the device.
@@ -118,7 +153,9 @@ void launch_rotation(const char* who, const Launcher& where, const Angles& angle
         kernel_type kernel{
             angles, rows.count, shape.tokens, rows.block_table, shape.batch, static_cast<int>(operands.size()), {}};
         std::copy(operands.begin(), operands.end(), kernel.operands);
-        where.launch(who, kernel, rotation_launch(tokens, angles.pairs / kernel_type::unit_type::pairs, heads));
+        where.launch(who, kernel,
+                     rotation_launch(tokens, angles.pairs / kernel_type::unit_type::pairs, heads,
+                                     {where.processors(who), kernel_type::blocks_per_processor}));
     };
     by_pieces ? launch(std::true_type{}) : launch(std::false_type{});
 }

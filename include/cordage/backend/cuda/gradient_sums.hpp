@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "cordage/backend/cuda/angles.hpp"
+#include "cordage/backend/cuda/kernel_basis.hpp"
 #include "cordage/backend/cuda/walk.hpp"
 #include "cordage/core/token_chunks.hpp"
 
@@ -24,7 +24,7 @@ struct gradient_sums_kernel {
     struct thread_state {};
     static constexpr int blocks_per_processor = 2;
 
-    phase_angles angles;
+    kernel_basis basis;
     token_chunks chunks;
     const double* sums;        // [chunks.count, pairs + 1]
     double* inv_freq;          // [bases, pairs], added to, or null
@@ -33,29 +33,29 @@ struct gradient_sums_kernel {
     CORDAGE_HOST_DEVICE index_t phases(const block_view& at) const noexcept { return 2 * passes(at); }
     CORDAGE_HOST_DEVICE void run(index_t phase, const block_view& at, thread_state&) const noexcept {
         const index_t column = index_t{at.block.x} * at.threads.x + at.thread.x;
-        const index_t basis = phase / 2 * at.blocks.y + at.block.y;
-        if (column > angles.pairs || basis >= angles.bases) return;
+        const index_t b = phase / 2 * at.blocks.y + at.block.y;
+        if (column > basis.pairs || b >= basis.bases) return;
         double* strands = static_cast<double*>(at.shared) + at.thread.x;
         if (phase % 2 == 0) {
             double sum = 0.0;
             for (index_t c = at.thread.y; c < chunks.per_basis; c += at.threads.y) {
-                sum += sums[(basis * chunks.per_basis + c) * (angles.pairs + 1) + column];
+                sum += sums[(b * chunks.per_basis + c) * (basis.pairs + 1) + column];
             }
             strands[index_t{at.thread.y} * at.threads.x] = sum;
         } else if (at.thread.y == 0) {
             double sum = 0.0;
             for (index_t y = 0; y < at.threads.y; ++y) sum += strands[y * at.threads.x];
-            if (column < angles.pairs) {
-                if (inv_freq != nullptr) inv_freq[basis * angles.pairs + column] += sum;
+            if (column < basis.pairs) {
+                if (inv_freq != nullptr) inv_freq[b * basis.pairs + column] += sum;
             } else if (attention_factor != nullptr) {
-                attention_factor[basis] += sum * angles.inverse_factor(basis);
+                attention_factor[b] += sum * basis.inverse_factor(b);
             }
         }
     }
 
  private:
     CORDAGE_HOST_DEVICE index_t passes(const block_view& at) const noexcept {
-        return (angles.bases + at.blocks.y - 1) / at.blocks.y;
+        return (basis.bases + at.blocks.y - 1) / at.blocks.y;
     }
 };
 static_assert(device_kernel<gradient_sums_kernel>);

@@ -19,10 +19,20 @@ struct cuda_error : error {
 
 namespace backend {
 
+/// Kernels of a stream may overlap where both sides agree (on_stream::overlapping): this one waits for all before it to
+/// end, with all that they wrote, and then lets the next one come. Nothing where that was not asked for.
+__device__ inline void wait_for_kernels_before() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
 template <device_kernel Kernel>
 __global__ void __launch_bounds__(most_threads, Kernel::blocks_per_processor)
     run_kernel(const __grid_constant__ Kernel kernel) {
     extern __shared__ int4 shared[];  // aligned to 16 bytes
+    wait_for_kernels_before();
     const auto from = [](const auto& v) { return index3{v.x, v.y, v.z}; };
     const block_view at{from(threadIdx), from(blockDim), from(blockIdx), from(gridDim), shared};
     typename Kernel::thread_state state;
@@ -38,6 +48,28 @@ __global__ void __launch_bounds__(most_threads, Kernel::blocks_per_processor)
 /// Who runs a call on a device: it is enqueued on the stream, whatever else is on it, and nothing waits for it.
 struct on_stream {
     cudaStream_t stream;
+    bool may_overlap = false;
+
+    /// The same stream, where a kernel is brought to the device while the one before it ends (programmatic dependent
+    /// launch), in a graph too:
+    ///
+    ///   rotate_forward<half_split>(on(stream).overlapping(), angles, in_place(q), in_place(k));
+    ///
+    /// Only the start overlaps: each kernel of ours first waits until all work before it on the stream has ended and
+    /// can be read, so that results are those of on(stream), whatever the kernels before and after. For a kernel of
+    /// yours to start early after one of ours, launch it with the same attribute, and let it call
+    /// cudaGridDependencySynchronize() before it touches memory. Needs compute capability 9.0 and a program compiled
+    /// for it; elsewhere it is on(stream).
+    on_stream overlapping() const noexcept { return {stream, true}; }
+
+    /// Multiprocessors of the current device.
+    /// @throws cuda_error
+    index_t processors(const char* who) const {
+        int device = 0, count = 0;
+        check(who, "cudaGetDevice", cudaGetDevice(&device));
+        check(who, "cudaDeviceGetAttribute", cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+        return count;
+    }
 
     /// @throws cuda_error
     template <backend::device_kernel Kernel>
@@ -48,8 +80,28 @@ struct on_stream {
         config.blockDim = to(size.threads);
         config.dynamicSmemBytes = static_cast<std::size_t>(size.shared_bytes);
         config.stream = stream;
-        const cudaError_t status = cudaLaunchKernelEx(&config, backend::run_kernel<Kernel>, kernel);
-        if (status != cudaSuccess) throw cuda_error(who, "cudaLaunchKernelEx", status);
+        cudaLaunchAttribute overlap{};
+        overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        overlap.val.programmaticStreamSerializationAllowed = 1;
+        if (may_overlap && waits_for_kernels_before<Kernel>(who)) {
+            config.attrs = &overlap;
+            config.numAttrs = 1;
+        }
+        check(who, "cudaLaunchKernelEx", cudaLaunchKernelEx(&config, backend::run_kernel<Kernel>, kernel));
+    }
+
+ private:
+    static void check(const char* who, const char* call, cudaError_t status) {
+        if (status != cudaSuccess) throw cuda_error(who, call, status);
+    }
+
+    // Whether the code that this device runs was compiled for 9.0: code for older ones, translated for this device when
+    // the program starts, does not wait, and must not be brought early.
+    template <class Kernel>
+    static bool waits_for_kernels_before(const char* who) {
+        cudaFuncAttributes code{};
+        check(who, "cudaFuncGetAttributes", cudaFuncGetAttributes(&code, backend::run_kernel<Kernel>));
+        return code.ptxVersion >= 90;
     }
 };
 

@@ -38,24 +38,41 @@ struct unit {
     static constexpr int pairs = !ByPieces ? 1 : std::same_as<Pairing, half_split> ? piece_size<T> : piece_size<T> / 2;
     using values = pair_values<pairs>;
 
+    /// What lies in memory: the first elements of the pairs, then the second ones, or both in one piece.
+    struct stored {
+        std::conditional_t<ByPieces, piece, T> part[!ByPieces || std::same_as<Pairing, half_split> ? 2 : 1];
+    };
+
     /// @param x          the first lane of a head that turns
     /// @param all_pairs  rotary_dim/2
-    CORDAGE_HOST_DEVICE static values load(const T* x, index_t number, index_t all_pairs) noexcept {
+    CORDAGE_HOST_DEVICE static stored fetch(const T* x, index_t number, index_t all_pairs) noexcept {
         const index_t pair = number * pairs;
+        if constexpr (!ByPieces) {
+            return {{x[Pairing::first(pair, all_pairs)], x[Pairing::second(pair, all_pairs)]}};
+        } else if constexpr (std::same_as<Pairing, half_split>) {
+            return {{load_piece(x + pair), load_piece(x + all_pairs + pair)}};
+        } else {
+            return {{load_piece(x + 2 * pair)}};
+        }
+    }
+
+    CORDAGE_HOST_DEVICE static values read(const stored& s) noexcept {
         values v;
         if constexpr (!ByPieces) {
-            v.first[0] = widened(x[Pairing::first(pair, all_pairs)]);
-            v.second[0] = widened(x[Pairing::second(pair, all_pairs)]);
+            v.first[0] = widened(s.part[0]);
+            v.second[0] = widened(s.part[1]);
         } else if constexpr (std::same_as<Pairing, half_split>) {
-            const piece a = load_piece(x + pair), b = load_piece(x + all_pairs + pair);
-            unpack<T>(a, v.first);
-            unpack<T>(b, v.second);
+            unpack<T>(s.part[0], v.first);
+            unpack<T>(s.part[1], v.second);
         } else {
             float lanes[2 * pairs];
-            unpack<T>(load_piece(x + 2 * pair), lanes);
+            unpack<T>(s.part[0], lanes);
             for (int i = 0; i < pairs; ++i) v.first[i] = lanes[2 * i], v.second[i] = lanes[2 * i + 1];
         }
         return v;
+    }
+    CORDAGE_HOST_DEVICE static values load(const T* x, index_t number, index_t all_pairs) noexcept {
+        return read(fetch(x, number, all_pairs));
     }
 
     CORDAGE_HOST_DEVICE static void store(const values& v, T* y, index_t number, index_t all_pairs) noexcept {

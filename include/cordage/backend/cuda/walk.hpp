@@ -14,6 +14,7 @@ struct token_place {
 
 /// @param number  row * tokens + token, not negative. Divides in 32 bits where that is enough
 CORDAGE_HOST_DEVICE inline token_place place_of(index_t number, index_t tokens) noexcept {
+    if (number < tokens) return {0, number};
     if (((number | tokens) >> 32) == 0) {
         const auto n = static_cast<std::uint32_t>(number), t = static_cast<std::uint32_t>(tokens);
         return {n / t, n % t};
@@ -24,18 +25,46 @@ CORDAGE_HOST_DEVICE inline token_place place_of(index_t number, index_t tokens) 
 /// Tensors that one launch turns.
 inline constexpr int most_operands = 4;
 
-/// Calls f(operand, head) for the heads of thread y, every (threads.y * blocks.y)-th one, counted through all operands.
+/// The heads of thread y, every (threads.y * blocks.y)-th one, counted through all operands:
+///
+///   for (head_walk heads(at, operands, count); heads.is_at_head(); heads.go_on()) ... heads.operand(), heads.head()
+template <class Operand>
+class head_walk {
+ public:
+    CORDAGE_HOST_DEVICE head_walk(const block_view& at, const Operand (&operands)[most_operands], int count) noexcept
+        : operand_(operands),
+          end_(operands + count),
+          head_(static_cast<std::int32_t>(at.block.y * at.threads.y + at.thread.y)),
+          step_(static_cast<std::int32_t>(at.blocks.y * at.threads.y)) {
+        settle();
+    }
+    CORDAGE_HOST_DEVICE bool is_at_head() const noexcept { return operand_ != end_; }
+    CORDAGE_HOST_DEVICE const Operand& operand() const noexcept { return *operand_; }
+    CORDAGE_HOST_DEVICE index_t head() const noexcept { return head_; }
+    CORDAGE_HOST_DEVICE void go_on() noexcept {
+        head_ += step_;
+        settle();
+    }
+
+ private:
+    CORDAGE_HOST_DEVICE void settle() noexcept {
+        for (; operand_ != end_; ++operand_) {
+            const auto heads = static_cast<std::int32_t>(operand_->shape().heads);  // checked: at most 2^24
+            if (head_ < heads) return;
+            head_ -= heads;
+        }
+    }
+
+    const Operand* operand_;
+    const Operand* end_;
+    std::int32_t head_;
+    std::int32_t step_;
+};
+
 template <class Operand, class F>
 CORDAGE_HOST_DEVICE void for_each_head(const block_view& at, const Operand (&operands)[most_operands], int count,
                                        const F& f) noexcept {
-    const auto step = static_cast<std::int32_t>(at.blocks.y * at.threads.y);
-    auto head = static_cast<std::int32_t>(at.block.y * at.threads.y + at.thread.y);
-    for (int n = 0; n < count; ++n) {
-        const Operand& o = operands[n];
-        const auto heads = static_cast<std::int32_t>(o.shape().heads);  // checked: at most 2^24
-        for (; head < heads; head += step) f(o, head);
-        head -= heads;
-    }
+    for (head_walk heads(at, operands, count); heads.is_at_head(); heads.go_on()) f(heads.operand(), heads.head());
 }
 
 }  // namespace cordage::backend

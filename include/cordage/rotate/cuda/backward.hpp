@@ -11,8 +11,8 @@ namespace cordage {
 
 /// How many doubles of memory a backward pass on a device needs for its sums over tokens, at most 1024 (or as many as
 /// there are bases) * (rotary_dim/2 + 1). The same size serves every layer and step, one call at a time.
-template <position_type P>
-index_t backward_workspace_size(const device_angles<P>& angles, const heads_shape& shape) {
+template <backend::differentiable_device_angles Source>
+index_t backward_workspace_size(const Source& angles, const heads_shape& shape) {
     return backend::device_chunks(shape.batch * shape.tokens, angles.bases()).count * (angles.pairs() + 1);
 }
 
@@ -22,6 +22,7 @@ index_t backward_workspace_size(const device_angles<P>& angles, const heads_shap
 ///   rotate_backward<half_split>(on(stream), angles, {.inv_freq = grad}, workspace, grad_through(grad_q, q, grad_q),
 ///   ...);
 ///
+/// @param angles     device_angles or device_axis_angles
 /// @param grads      spans and pointers to the device; added to, never set
 /// @param workspace  backward_workspace_size doubles on the device, of any content; may be empty where neither inv_freq
 ///                   nor attention_factor is wanted. Not to be used by two streams at once
@@ -29,10 +30,13 @@ index_t backward_workspace_size(const device_angles<P>& angles, const heads_shap
 /// @throws shape_error  before anything is launched; cuda_error
 /// Sums over a thread's heads in floats, over all else in double, in an order that depends on sizes and alignment
 /// alone: the same bits every time and on every device of one architecture. Allocates nothing, waits for nothing.
-template <pairing Pairing, backend::kernel_launcher Launcher, position_type P, backend::device_element T, class... More>
-requires(std::same_as<More, backward_operand<T>>&&...) void rotate_backward(
-    const Launcher& where, const device_angles<P>& angles, const rotation_gradients& grads, std::span<double> workspace,
-    const backward_operand<T>& first, const More&... more) {
+template <pairing Pairing, backend::kernel_launcher Launcher, backend::differentiable_device_angles Source,
+          backend::device_element T, class... More>
+requires(std::same_as<More, backward_operand<T>>&&...) void rotate_backward(const Launcher& where, const Source& angles,
+                                                                            const rotation_gradients& grads,
+                                                                            std::span<double> workspace,
+                                                                            const backward_operand<T>& first,
+                                                                            const More&... more) {
     using namespace rotate_detail;
     constexpr const char* who = "rotate_backward";
     static_assert(sizeof...(More) < std::size_t{backend::most_operands},

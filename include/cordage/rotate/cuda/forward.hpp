@@ -12,14 +12,16 @@ namespace cordage {
 
 namespace rotate_detail {
 
-// Not read on the host: where a table on the device has factors of its rows.
-inline void check_device_angles(const char* who, const cos_sin_view<float>& table) {
-    if (table.row_attention_factors != nullptr) {
-        throw value_error(message(who, ": table's row_attention_factors must be nullptr on a device"));
-    }
+// What of the angles can be checked on the host: factors of a table's rows lie on the device.
+inline cos_sin_view<float> without_row_factors(cos_sin_view<float> table) noexcept {
+    if (table.row_attention_factors != nullptr) table.carried_attention_factor = 1.0;
+    table.row_attention_factors = nullptr;
+    return table;
 }
-template <position_type P>
-void check_device_angles(const char*, const device_angles<P>&) {}
+template <class Source>
+const Source& without_row_factors(const Source& angles) noexcept {
+    return angles;
+}
 
 // A thread counts heads and lanes in 32 bits; offsets have 64.
 inline void check_device_shape(const char* who, const heads_shape& shape) {
@@ -33,14 +35,13 @@ template <class Source, class T, std::size_t Count>
 void check_device_operands(const char* who, const Source& angles, const std::array<operand<T>, Count>& operands) {
     static_assert(Count <= std::size_t{backend::most_operands},
                   "cordage: one launch turns at most 4 operands; call again for the others");
-    check_all(who, angles, std::span<const operand<T>>(operands));
+    check_all(who, without_row_factors(angles), std::span<const operand<T>>(operands));
     for (const operand<T>& o : operands) check_device_shape(who, o.shape());
 }
 
 template <class Pairing, class Direction, class Launcher, class Source, class T, std::size_t Count>
 void rotate_on_device(const char* who, const Launcher& where, const Source& angles,
                       const std::array<operand<T>, Count>& operands) {
-    check_device_angles(who, angles);
     check_device_operands(who, angles, operands);
     backend::launch_rotation<Pairing, T>(who, where, backend::kernel_angles<Direction>(angles),
                                          std::span<const operand<T>>(operands), {operands[0].x.shape.batch});
@@ -54,7 +55,8 @@ void rotate_on_device(const char* who, const Launcher& where, const Source& angl
 ///   rotate_forward<half_split>(on(stream), angles, in_place(q), in_place(k));
 ///
 /// @param where     on(stream)
-/// @param angles    device_angles, or a cos_sin_view<float> without factors of its rows
+/// @param angles    device_angles, device_axis_angles, or a cos_sin_view<float>, whose row_attention_factors lie on the
+///                  device too: only rotate_inverse reads them, and nobody checks that they are finite and not 0
 /// @param operands  one to four tensors of one type: float, float16 or bfloat16
 /// @throws shape_error, value_error  as on the host, before the launch; cuda_error  what the launch returned
 /// Allocates nothing, waits for nothing, and may be captured in a CUDA graph. Precision: as on the host; exact angles

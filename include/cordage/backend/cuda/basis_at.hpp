@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// The basis of a solved policy at a t of the device's, made there: no host in between; serves the CUDA backend.
+#pragma once
+
+#include "cordage/backend/cuda/block_view.hpp"
+#include "cordage/backend/cuda/device_basis.hpp"
+#include "cordage/backend/cuda/device_trajectory.hpp"
+#include "cordage/basis/turns.hpp"
+
+namespace cordage {
+
+namespace backend {
+
+/// x -> pair      blocks.y -> every blocks.y-th basis. One phase, no shared memory.
+struct basis_kernel {
+    struct thread_state {};
+    static constexpr int blocks_per_processor = 1;
+    static constexpr std::uint32_t threads = 64;
+
+    device_trajectory path;
+    const double* ratios;  // [bases], or null
+    double ratio;          // where ratios is null
+    index_t bases;
+    std::uint64_t* words;  // see device_words
+
+    CORDAGE_HOST_DEVICE index_t phases(const block_view&) const noexcept { return 1; }
+    CORDAGE_HOST_DEVICE void run(index_t, const block_view& at, thread_state&) const noexcept {
+        const index_t pairs = path.pairs(), pair = index_t{at.block.x} * at.threads.x + at.thread.x;
+        if (pair >= pairs) return;
+        for (index_t b = at.block.y; b < bases; b += at.blocks.y) {
+            const double t = clamped(ratios == nullptr ? ratio : ratios[b]);
+            const double inv_freq = std::exp(path.log_alpha(t, pair)) * path.theta(pair);
+            const turns rate = turns_of(inv_freq);
+            std::uint64_t* word = words + b * pairs + pair;
+            word[0] = rate.fraction;
+            word[bases * pairs] = static_cast<std::uint64_t>(rate.whole);
+            word[2 * bases * pairs] = bits(inv_freq);
+            if (pair > 0) continue;
+            const double m = path.attention_factor(t);
+            words[3 * bases * pairs + b] = bits(m);
+            words[3 * bases * pairs + bases + b] = bits(1.0 / m);
+        }
+    }
+
+ private:
+    CORDAGE_HOST_DEVICE double clamped(double t) const noexcept {
+        if (!(t > 1.0)) return 1.0;  // a NaN too
+        return t < path.t_max() ? t : path.t_max();
+    }
+    CORDAGE_HOST_DEVICE static std::uint64_t bits(double x) noexcept { return __builtin_bit_cast(std::uint64_t, x); }
+};
+static_assert(device_kernel<basis_kernel>);
+
+template <kernel_launcher Launcher>
+device_basis launch_basis(const Launcher& where, const basis_kernel& kernel) {
+    constexpr const char* who = "basis_at";
+    const index_t pairs = kernel.path.pairs();
+    if (kernel.words == nullptr) {
+        throw shape_error(message(who, ": words nullptr must point to device_words_size(", pairs, ", ", kernel.bases,
+                                  ") = ", device_words_size(pairs, kernel.bases), " words"));
+    }
+    const auto narrow = [](index_t n) { return static_cast<std::uint32_t>(n); };
+    where.launch(who, kernel,
+                 {.threads = {kernel.threads, 1, 1},
+                  .blocks = {narrow(rounded_up_quotient(pairs, kernel.threads)),
+                             narrow(std::min(kernel.bases, most_blocks_yz)), 1}});
+    return {kernel.words, pairs, kernel.bases};
+}
+
+}  // namespace backend
+
+/// make_basis on a device, for policies that were solved on the host: theta_i(t) = alpha_i(t) theta_i, as exact turns,
+/// and m(t). One small kernel; the host neither reads t nor writes a number. A graph that holds this call and the
+/// rotation after it goes to a new length when t changes in the device's memory.
+///
+///   const device_basis b = basis_at(on(stream), path, std::span<const double>(t_on_device, 1), words);
+///   rotate_forward<half_split>(on(stream), device_angles<std::int32_t>(b, ids), in_place(q), in_place(k));
+///
+/// @param path   device_trajectory of a clex
+/// @param t      [bases] on the device, one or one for each row of a batch. Nobody can throw there: what is below 1 or
+///               not a number becomes 1, what is above t_max becomes t_max
+/// @param words  device_words_size(path.pairs(), bases) words on the device, written when the kernel runs
+/// @return the view of words
+/// @throws shape_error, cuda_error
+/// Precision: inv_freq within 8e-15 of make_basis's, relative (the device's exp and another order of sums), m within
+/// 1e-9. So two caches, one turned by a basis of the host's and one by the device's, differ by 8e-15 of their angles,
+/// a hundred-thousandth of a radian at position 2^31 where theta is 1; a server chooses one way and keeps to it.
+/// The turns are those of the device's inv_freq, exactly. Allocates nothing, waits for nothing.
+template <backend::kernel_launcher Launcher>
+device_basis basis_at(const Launcher& where, const device_trajectory& path, std::span<const double> t,
+                      std::uint64_t* words) {
+    if (t.empty() || t.data() == nullptr) throw shape_error("basis_at: t [] must have at least one entry");
+    return backend::launch_basis(where, backend::basis_kernel{path, t.data(), 1.0, std::ssize(t), words});
+}
+/// As above for one t that the host knows.
+/// @throws value_error  unless 1 <= t <= t_max
+template <backend::kernel_launcher Launcher>
+device_basis basis_at(const Launcher& where, const device_trajectory& path, double t, std::uint64_t* words) {
+    if (!is_finite(t) || !(t >= 1.0 && t <= path.t_max())) {
+        throw value_error(message("basis_at: t ", t, " must be in [1, ", path.t_max(), "], the solved range"));
+    }
+    return backend::launch_basis(where, backend::basis_kernel{path, nullptr, t, 1, words});
+}
+
+}  // namespace cordage

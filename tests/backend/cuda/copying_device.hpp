@@ -2,10 +2,10 @@
 // Runs a kernel that points to memory of the host on copies of that memory, elsewhere.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <map>
-#include <type_traits>
 #include <vector>
 
 #include "backend/cuda/emulation.hpp"

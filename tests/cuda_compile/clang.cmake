@@ -7,5 +7,5 @@ set(compile "${clang}" -std=c++20 -x cuda "--cuda-path=${cuda}" "--cuda-gpu-arch
   -Wno-unknown-cuda-version -Wno-unknown-attributes -isystem "${source}/clang" "-I${include}" "${source}/kernels.cu")
 set(result "${output_dir}/clang_sm_${arch}")
 execute_process(COMMAND ${compile} --cuda-host-only -fsyntax-only COMMAND_ERROR_IS_FATAL ANY)
-execute_process(COMMAND ${compile} --cuda-device-only -O2 -S -o "${result}.ptx" COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${compile} --cuda-device-only -O1 -S -o "${result}.ptx" COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND "${bin}/ptxas" "-arch=sm_${arch}" "${result}.ptx" -o "${result}.cubin" COMMAND_ERROR_IS_FATAL ANY)

@@ -51,7 +51,7 @@ void rotate_into(sequence<element>& keys, const cordage::basis& basis, std::vect
 
 }  // namespace
 
-parts measure(index_t tokens) {
+parts measure(index_t tokens, index_t rounds) {
     const clex_policy policy = drawn_clex(model, t_max);
     const cordage::rope rule(model, policy, cordage::continuous{});
     const cordage::basis bases[] = {rule.at_ratio(4.0), rule.at_ratio(4.5)};
@@ -85,10 +85,10 @@ parts measure(index_t tokens) {
         out[0] = static_cast<float>(sum);
     };
     std::vector<double> times[8];
-    for (int round = 0; round < 12; ++round) {
+    for (index_t round = -2; round < rounds; ++round) {
         // Work on the cache comes after a pass over the weights, as in a model, and finds nothing in the processor's.
         const double loading = microseconds(read);
-        const double rebasing = microseconds([&] { keys.turn_to(bases[(round + 1) % 2]); });
+        const double rebasing = microseconds([&] { keys.turn_to(bases[(round + 3) % 2]); });
         const double multiplying = microseconds(multiply);
         const double attending = microseconds([&] { attend(keys, tokens, q.data(), heads, out.data()); });
         read();
@@ -101,7 +101,7 @@ parts measure(index_t tokens) {
                               copying,
                               microseconds([&] { drawn_clex(model, t_max); }),
                               microseconds([&] { rule.at_ratio(4.25); })};
-        for (std::size_t i = 0; round > 1 && i < std::size(now); ++i) times[i].push_back(now[i]);  // 2 to warm up
+        for (std::size_t i = 0; round >= 0 && i < std::size(now); ++i) times[i].push_back(now[i]);
     }
     return {median(times[0]), median(times[1]), median(times[2]), median(times[3]),
             median(times[4]), median(times[5]), median(times[6]), median(times[7])};

@@ -24,6 +24,7 @@ struct parts {
 };
 
 /// @param tokens  in the cache
-parts measure(cordage::index_t tokens);
+/// @param rounds  in which each part is timed once, after two that are not counted
+parts measure(cordage::index_t tokens, cordage::index_t rounds);
 
 }  // namespace layer

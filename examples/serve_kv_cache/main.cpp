@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// serve_kv_cache                                a conversation to 8 times the trained length, checked at every token
-// serve_kv_cache --report [CONTEXT GENERATED]   what a token costs under four ways to choose t
+// Without arguments: a conversation to 8 times the trained length, checked at every token.
+// --report [CONTEXT GENERATED ROUNDS]: what a token costs under four ways to choose t.
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -43,11 +43,10 @@ int main(int argc, char** argv) {
         return is_right[0] && is_right[1] && is_right[2] ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     report_shape shape;
-    if (argc == 4) shape = {std::atoll(argv[2]), std::atoll(argv[3])};
-    if (argv[1] != std::string_view("--report") || (argc != 2 && argc != 4) || shape.context < 1 ||
-        shape.generated < 1) {
-        std::fputs("usage: serve_kv_cache [--report [CONTEXT GENERATED]], both numbers of tokens, at least 1\n",
-                   stderr);
+    if (argc == 5) shape = {std::atoll(argv[2]), std::atoll(argv[3]), std::atoll(argv[4])};
+    if (argv[1] != std::string_view("--report") || (argc != 2 && argc != 5) || shape.context < 1 ||
+        shape.generated < 1 || shape.rounds < 1) {
+        std::fputs("usage: serve_kv_cache [--report [CONTEXT GENERATED ROUNDS]], all at least 1\n", stderr);
         return 2;
     }
     print_report(shape);

@@ -29,7 +29,7 @@ void print_report(const report_shape& shape) {
     const auto ready = static_cast<double>(ratios_up_to(layer::t_max, layer::t_step).size());
     const index_t changes = changes_of_basis(shape);
     const index_t tokens = shape.context + shape.generated / 2;
-    const layer::parts p = layer::measure(tokens);
+    const layer::parts p = layer::measure(tokens, shape.rounds);
 
     const double plain = p.weights + p.attention + p.rotation;
     const double once = p.solve + ready * p.read_basis + static_cast<double>(changes) * p.rebase;

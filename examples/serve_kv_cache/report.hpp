@@ -7,6 +7,7 @@
 struct report_shape {
     cordage::index_t context = 16384;  ///< tokens in the cache before the first one is generated
     cordage::index_t generated = 512;
+    cordage::index_t rounds = 15;  ///< of timing
 };
 
 /// Prints the table and the parts. At the default shape it takes about a minute and 1 GB.

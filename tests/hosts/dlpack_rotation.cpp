@@ -7,6 +7,7 @@
 
 namespace {
 
+// [dlpack]
 template <class Managed>
 void rotate(Managed* x_handed_over, Managed* ids_handed_over, const double* inv_freq, cordage::index_t pairs,
             bool heads_first) {
@@ -21,6 +22,7 @@ void rotate(Managed* x_handed_over, Managed* ids_handed_over, const double* inv_
         });
     });
 }
+// [/dlpack]
 
 template <class Call>
 void report(char* error, std::size_t size, const Call& call) {

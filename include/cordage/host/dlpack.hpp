@@ -17,7 +17,7 @@ namespace cordage::dlpack {
 /// DLTensor of dlpack.h, or tensor of dlpack_abi.hpp.
 template <class T>
 concept tensor_struct = requires(const T& t) {
-    { t.data } -> std::convertible_to<const void*>;
+    { t.data } -> std::convertible_to<void*>;
     { t.device.device_type } -> std::convertible_to<std::int32_t>;
     { t.dtype.lanes } -> std::convertible_to<std::uint16_t>;
     { t.strides } -> std::convertible_to<const std::int64_t*>;
@@ -110,15 +110,16 @@ T* checked(const Tensor& t, const expected& e, int least_axes, int most_axes, co
             throw shape_error(message("dlpack: ", e.name, ".strides[", i, "] ", stride, " must not be negative"));
         }
     }
-    if (t.data == nullptr && !is_empty) {
+    if (is_empty) return nullptr;
+    if (t.data == nullptr) {
         throw shape_error(message("dlpack: ", e.name, ".data nullptr must point to the elements of ", shape));
     }
-    const auto first = reinterpret_cast<std::uintptr_t>(t.data) + static_cast<std::uintptr_t>(t.byte_offset);
-    if (!is_empty && first % sizeof(T) != 0) {
-        throw value_error(message("dlpack: ", e.name, ".data + byte_offset ", first, " must be a multiple of ",
+    char* const first = static_cast<char*>(t.data) + t.byte_offset;
+    if (const auto address = reinterpret_cast<std::uintptr_t>(first); address % sizeof(T) != 0) {
+        throw value_error(message("dlpack: ", e.name, ".data + byte_offset = ", address, " must be a multiple of ",
                                   sizeof(T), ", the size of an element"));
     }
-    return is_empty ? nullptr : reinterpret_cast<T*>(first);
+    return reinterpret_cast<T*>(first);
 }
 
 inline void check_dense(const expected& e, const axis& last) {

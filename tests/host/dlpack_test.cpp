@@ -9,6 +9,18 @@
 
 #include "cordage/kernels.hpp"
 
+/// A host's own binary16.
+struct own_half {
+    std::uint16_t bits;
+};
+template <>
+struct cordage::element_traits<own_half> {
+    using compute = float;
+    using same_bits_as = cordage::float16;
+    static float load(own_half x) noexcept { return to_float(float16{x.bits}); }
+    static own_half store(float x) noexcept { return {to_float16(x).bits}; }
+};
+
 using namespace cordage;
 namespace dl = cordage::dlpack;
 
@@ -122,6 +134,14 @@ TEST_CASE("host/dlpack: types are told apart by code, bits and lanes") {
         "dlpack: x of type (code 2, bits 32, lanes 4) must be float16, bfloat16, float32 or float64", [&] {
             called({dl::floating, 32, 4});
         });
+}
+
+TEST_CASE("host/dlpack: a host's own 16-bit type is viewed by the bits that it has") {
+    described in(buffer, {dl::floating, 16, 1}, {3, 2, 8});
+    CHECK(dl::view<own_half>(in.t, dl::axes::tokens_heads).shape.tokens == 3);
+    in.t.dtype.code = dl::brain_floating;
+    check_refused<value_error>("dlpack: x of type bfloat16 must be float16",
+                               [&] { dl::view<own_half>(in.t, dl::axes::tokens_heads); });
 }
 
 TEST_CASE("host/dlpack: positions of one and of several axes are views") {

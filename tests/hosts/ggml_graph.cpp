@@ -62,6 +62,12 @@ class graph {
                               gg::rotate<ggml_tensor>, GGML_N_TASKS_MAX, &turn);
     }
     // [/ggml_custom_op]
+    ggml_tensor* with_cordage_mapped(gg::rotation& turn) {
+        return ggml_map_custom2(context_, x, positions, gg::rotate<ggml_tensor>, GGML_N_TASKS_MAX, &turn);
+    }
+    ggml_tensor* with_cordage_in_place(gg::rotation& turn) {
+        return ggml_custom_inplace(context_, x, &positions, 1, gg::rotate<ggml_tensor>, GGML_N_TASKS_MAX, &turn);
+    }
     ggml_tensor* factors() { return ggml_new_tensor_1d(context_, GGML_TYPE_F32, head_dim); }
 
     /// Microseconds of computing one operation, the median of some runs; on one thread where it is timed.
@@ -133,7 +139,12 @@ errors compare(const trial& t, int first, bool has_ggml) {
     ggml_tensor* const theirs = has_ggml ? g.with_ggml(t.arguments, factors) : ours;
     for (ggml_tensor* const each : {ours, theirs}) g.compute(each);
     exact.compute(truth);
+    // The other ways to put it into a graph; in place comes last, since the others read x too.
     errors worst{};
+    for (ggml_tensor* const same : {g.with_cordage_mapped(turn), g.with_cordage_in_place(turn)}) {
+        g.compute(same);
+        if (std::memcmp(same->data, ours->data, ggml_nbytes(ours)) != 0) worst.of_cordage = INFINITY;
+    }
     for (std::size_t i = 0; i < heads * tokens * head_dim; ++i) {
         const double a = value(theirs, i), b = value(ours, i), c = static_cast<const double*>(truth->data)[i];
         worst = {std::fmax(worst.between, std::fabs(a - b)), std::fmax(worst.of_ggml, std::fabs(a - c)),

@@ -2,9 +2,10 @@
 // Tensors handed over by DLPack as views, checked and without a copy; a host adapter, the end of every stage.
 #pragma once
 
-#include <array>
 #include <concepts>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <type_traits>
 
 #include "cordage/core/float16.hpp"

@@ -24,7 +24,7 @@ concept tensor_struct = requires(const T& t) {
 
 namespace detail {
 
-/// GGML_TYPE_*.
+/// GGML_TYPE_*, or -1 where ggml has no such type.
 template <class T>
 constexpr int type_of() {
     if constexpr (std::same_as<T, float>) return 0;
@@ -32,6 +32,7 @@ constexpr int type_of() {
     if constexpr (std::same_as<T, std::int32_t>) return 26;
     if constexpr (std::same_as<T, double>) return 28;
     if constexpr (std::same_as<T, bfloat16>) return 30;
+    return -1;
 }
 
 inline std::string describe_type(int type) {
@@ -72,6 +73,8 @@ void check_positions(const Tensor& t, index_t wanted) {
 /// @throws value_error or shape_error  naming the type or stride that does not fit T
 template <class T, tensor_struct Tensor>
 requires element<std::remove_const_t<T>> heads_view<T> view(const Tensor& t, const char* name = "x") {
+    static_assert(detail::type_of<std::remove_const_t<T>>() >= 0,
+                  "cordage::ggml::view: T must be float, double, cordage::float16 or cordage::bfloat16");
     detail::check<std::remove_const_t<T>>(t, name);
     const auto stride = [&](int i) { return static_cast<index_t>(t.nb[i] / sizeof(T)); };
     return {static_cast<T*>(t.data), {t.ne[3], t.ne[2], t.ne[1], t.ne[0]}, stride(3), stride(2), stride(1)};

@@ -91,7 +91,7 @@ void check_refused(const char* text, const Call& call) {
 }  // namespace
 
 TEST_CASE("host/ggml: ne and nb are a view, permuted tensors too") {
-    std::vector<float> x(2 * 3 * 4 * 8);
+    std::vector<float> x(std::size_t{2} * 3 * 4 * 8);
     fake_tensor t = dense(x, 8, 4, 3, 2);
     CHECK(gg::view<float>(t) == token_major(x.data(), {.batch = 2, .tokens = 3, .heads = 4, .head_dim = 8}));
     std::swap(t.ne[1], t.ne[2]);
@@ -100,7 +100,7 @@ TEST_CASE("host/ggml: ne and nb are a view, permuted tensors too") {
 }
 
 TEST_CASE("host/ggml: a custom operation does what ggml_rope_ext documents, in any number of slices") {
-    const std::vector<float> x = drawn(5 * 3 * 12), factors{1.0f, 2.0f, 0.5f, 4.0f};
+    const std::vector<float> x = drawn(std::size_t{5} * 3 * 12), factors{1.0f, 2.0f, 0.5f, 4.0f};
     std::vector<std::int32_t> ids{0, 1, 900, 70000, -3};
     const auto angle = [&](index_t token, index_t pair) {
         return ids[static_cast<std::size_t>(token)] * std::pow(10000.0, -2.0 * static_cast<double>(pair) / 8) * 0.25 /
@@ -118,7 +118,7 @@ TEST_CASE("host/ggml: a custom operation does what ggml_rope_ext documents, in a
 
 TEST_CASE("host/ggml: any basis takes the place of the arguments") {
     const basis b({1.0, 0.3, 0.02, 1e-4}, 1.25);
-    const std::vector<float> x = drawn(4 * 2 * 8);
+    const std::vector<float> x = drawn(std::size_t{4} * 2 * 8);
     std::vector<std::int32_t> ids{3, 4, 5, 6};
     std::vector<float> copy = x;
     const auto angle = [&](index_t token, index_t pair) {
@@ -133,7 +133,7 @@ TEST_CASE("host/ggml: in place, mapped, in 16 bits and in double") {
     std::vector<std::int32_t> ids{10, 20, 30};
     fake_tensor positions = dense(ids, 3);
     const auto run = [&]<class T>(T) {
-        std::vector<T> x = drawn<T>(3 * 2 * 8), alone = x;
+        std::vector<T> x = drawn<T>(std::size_t{3} * 2 * 8), alone = x;
         fake_tensor t = dense(x, 8, 2, 3);
         turn.check(t, positions);
         void (*const op)(fake_tensor*, const fake_tensor*, const fake_tensor*, int, int, void*) =
@@ -160,7 +160,7 @@ TEST_CASE("host/ggml: M-RoPE's sections choose among four positions as ggml does
     CHECK(axes(gg::imrope, {4, 2, 2, 0}) == bytes{0, 1, 2, 0, 1, 2, 0, 3});
     CHECK(axes(gg::vision, {4, 4, 4, 4}) == bytes{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3});
 
-    const std::vector<float> x = drawn(3 * 2 * 16);
+    const std::vector<float> x = drawn(std::size_t{3} * 2 * 16);
     std::vector<std::int32_t> ids{0, 1, 2, 10, 11, 12, 200, 201, 202, 7, 7, 7};  // [4, tokens]
     std::vector<float> copy = x;
     for (const int mode : {gg::mrope, gg::imrope}) {
@@ -200,7 +200,7 @@ TEST_CASE("host/ggml: YaRN keeps what turns often and stretches the rest") {
 }
 
 TEST_CASE("host/ggml: what does not fit gets one error that names it") {
-    std::vector<float> x = drawn(3 * 2 * 8);
+    std::vector<float> x = drawn(std::size_t{3} * 2 * 8);
     std::vector<std::int32_t> ids{1, 2, 3};
     const fake_tensor t = dense(x, 8, 2, 3), positions = dense(ids, 3);
     const gg::rotation turn(basis({1.0, 0.1}), gg::neox);

@@ -168,7 +168,8 @@ TEST_CASE("host/ggml: M-RoPE's sections choose among four positions as ggml does
         const auto axis = gg::axes_of_pairs(a);
         const auto angle = [&](index_t token, index_t pair) {
             const auto p = static_cast<std::size_t>(pair);
-            return ids[3 * axis[p] + static_cast<std::size_t>(token)] * std::pow(10000.0, -static_cast<double>(p) / 8);
+            return ids[std::size_t{3} * axis[p] + static_cast<std::size_t>(token)] *
+                   std::pow(10000.0, -static_cast<double>(p) / 8);
         };
         const auto out = computed(gg::rotation(a), x, dense(copy, 16, 2, 3), ids, 2);
         CHECK(worst(out, expected(x, 3, 2, 16, 8, 8, 1.0, angle)) < 1e-6);

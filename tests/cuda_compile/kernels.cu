@@ -30,7 +30,7 @@ void all(cudaStream_t stream, const device_angles<std::int32_t>& angles, const c
     backward<interleaved>(stream, angles, q, {});
 }
 
-// One kernel a type of positions: the integers and the reals of each width have the same code but for the load.
+// Two types of positions for all four: the others differ by how they are read.
 template <class P, class T>
 void all_axes(cudaStream_t stream, const device_axis_angles<P>& angles, const heads_view<T>& q) {
     rotate<half_split>(stream, angles, q, q);

@@ -84,12 +84,14 @@ device_basis launch_basis(const Launcher& where, const basis_kernel& kernel) {
 /// @throws shape_error, cuda_error
 /// Precision: inv_freq within 8e-15 of make_basis's, relative (the device's exp and another order of sums), m within
 /// 1e-9. So two caches, one turned by a basis of the host's and one by the device's, differ by 8e-15 of their angles,
-/// a hundred-thousandth of a radian at position 2^31 where theta is 1; a server chooses one way and keeps to it.
+/// at most 2e-5 of a radian at position 2^31 where theta is 1; a server chooses one way and keeps to it.
 /// The turns are those of the device's inv_freq, exactly. Allocates nothing, waits for nothing.
 template <backend::kernel_launcher Launcher>
 device_basis basis_at(const Launcher& where, const device_trajectory& path, std::span<const double> t,
                       std::uint64_t* words) {
-    if (t.empty() || t.data() == nullptr) throw shape_error("basis_at: t [] must have at least one entry");
+    if (t.empty() || t.data() == nullptr) {
+        throw shape_error(message("basis_at: t [", t.size(), "] must point to at least one entry on the device"));
+    }
     return backend::launch_basis(where, backend::basis_kernel{path, t.data(), 1.0, std::ssize(t), words});
 }
 /// As above for one t that the host knows.

@@ -19,9 +19,9 @@ struct cuda_error : error {
 
 namespace backend {
 
-/// Kernels of a stream may overlap where both sides agree (on_stream::overlapping): this one waits for all before it to
-/// end, with all that they wrote, and then lets the next one come. Nothing where that was not asked for.
-__device__ inline void wait_for_kernels_before() {
+/// Where kernels of a stream may overlap (on_stream::overlapping): waits for the one before to end, with all that it
+/// wrote, and then lets the next one come. Nothing where that was not asked for.
+__device__ inline void wait_for_kernel_before() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
     asm volatile("griddepcontrol.launch_dependents;");
@@ -32,7 +32,7 @@ template <device_kernel Kernel>
 __global__ void __launch_bounds__(most_threads, Kernel::blocks_per_processor)
     run_kernel(const __grid_constant__ Kernel kernel) {
     extern __shared__ int4 shared[];  // aligned to 16 bytes
-    wait_for_kernels_before();
+    wait_for_kernel_before();
     const auto from = [](const auto& v) { return index3{v.x, v.y, v.z}; };
     const block_view at{from(threadIdx), from(blockDim), from(blockIdx), from(gridDim), shared};
     typename Kernel::thread_state state;
@@ -55,11 +55,11 @@ struct on_stream {
     ///
     ///   rotate_forward<half_split>(on(stream).overlapping(), angles, in_place(q), in_place(k));
     ///
-    /// Only the start overlaps: each kernel of ours first waits until all work before it on the stream has ended and
-    /// can be read, so that results are those of on(stream), whatever the kernels before and after. For a kernel of
-    /// yours to start early after one of ours, launch it with the same attribute, and let it call
-    /// cudaGridDependencySynchronize() before it touches memory. Needs compute capability 9.0 and a program compiled
-    /// for it; elsewhere it is on(stream).
+    /// Only the start overlaps: each of our kernels, launched this way or not, first waits until the kernel before it
+    /// has ended and what it wrote can be read, so results are those of on(stream). A kernel of yours may start early
+    /// after one of ours if you launch it with the same attribute and it calls cudaGridDependencySynchronize() before
+    /// it touches memory. One that never calls it breaks the chain: what follows then waits for it alone. Needs compute
+    /// capability 9.0 and a program compiled for it; elsewhere it is on(stream).
     on_stream overlapping() const noexcept { return {stream, true}; }
 
     /// Multiprocessors of the current device.
@@ -83,7 +83,7 @@ struct on_stream {
         cudaLaunchAttribute overlap{};
         overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         overlap.val.programmaticStreamSerializationAllowed = 1;
-        if (may_overlap && waits_for_kernels_before<Kernel>(who)) {
+        if (may_overlap && waits_for_kernel_before<Kernel>(who)) {
             config.attrs = &overlap;
             config.numAttrs = 1;
         }
@@ -98,7 +98,7 @@ struct on_stream {
     // Whether the code that this device runs was compiled for 9.0: code for older ones, translated for this device when
     // the program starts, does not wait, and must not be brought early.
     template <class Kernel>
-    static bool waits_for_kernels_before(const char* who) {
+    static bool waits_for_kernel_before(const char* who) {
         cudaFuncAttributes code{};
         check(who, "cudaFuncGetAttributes", cudaFuncGetAttributes(&code, backend::run_kernel<Kernel>));
         return code.ptxVersion >= 90;

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include "conversation.hpp"
+
+#include <random>
+
+#include "clex_stand_in.hpp"
+#include "engine.hpp"
+
+namespace {
+
+using cordage::index_t;
+
+constexpr index_t trained_length = 64, heads = 4, head_dim = 64, final_length = 8 * trained_length;
+constexpr cache_shape cache{.blocks = 40, .block_tokens = 16, .heads = 2, .head_dim = head_dim};
+const cordage::rope_config model{head_dim, head_dim, 10000, trained_length};
+
+/// Queries, keys and values of all tokens, as a layer's projections might give them, about one in size.
+token_rows drawn_rows(index_t tokens) {
+    std::mt19937_64 generator(1);
+    const auto draw = [&](index_t heads_each) {
+        std::vector<float> row(static_cast<std::size_t>(tokens * heads_each * head_dim));
+        for (float& x : row) x = static_cast<float>(static_cast<double>(generator() >> 11) * 0x1p-51 - 2.0);
+        return row;
+    };
+    return {tokens, draw(heads), draw(cache.heads), draw(cache.heads)};
+}
+
+token_rows slice(const token_rows& all, index_t begin, index_t end) {
+    const auto part = [&](const std::vector<float>& rows) {
+        const auto size = static_cast<index_t>(rows.size()) / all.tokens;
+        return std::vector<float>(rows.begin() + begin * size, rows.begin() + end * size);
+    };
+    return {end - begin, part(all.q), part(all.k), part(all.v)};
+}
+
+/// Attention of tokens begin ... end-1 from unrotated rows, with nothing of the engine: everything is rotated anew by
+/// the scalar backend, and summed in double.
+std::vector<double> recomputed(const token_rows& all, const cordage::basis& basis, index_t begin, index_t end) {
+    token_rows rows = slice(all, 0, end);
+    std::vector<std::int32_t> position_ids(static_cast<std::size_t>(end));
+    std::iota(position_ids.begin(), position_ids.end(), 0);
+    cordage::rotate_forward<cordage::half_split, cordage::backend::scalar>(
+        cordage::exact_angles(basis, position_ids),
+        cordage::in_place(cordage::token_major(rows.q.data(), {1, end, heads, head_dim})),
+        cordage::in_place(cordage::token_major(rows.k.data(), {1, end, cache.heads, head_dim})));
+    std::vector<double> out;
+    for (index_t row = begin * heads; row < end * heads; ++row) {
+        const float* const q = rows.q.data() + row * head_dim;
+        const index_t shared = row % heads / (heads / cache.heads);
+        std::vector<double> sums(head_dim);
+        double total = 0.0;
+        for (index_t token = 0; token <= row / heads; ++token) {
+            const index_t cached = (token * cache.heads + shared) * head_dim;
+            const double score = std::inner_product(q, q + head_dim, rows.k.data() + cached, 0.0);
+            const double weight = std::exp(score / std::sqrt(static_cast<double>(head_dim)));
+            total += weight;
+            for (std::size_t i = 0; i < sums.size(); ++i) {
+                sums[i] += weight * static_cast<double>(rows.v[static_cast<std::size_t>(cached) + i]);
+            }
+        }
+        for (const double sum : sums) out.push_back(sum / total);
+    }
+    return out;
+}
+
+double largest_difference(const std::vector<float>& found, const std::vector<double>& expected) {
+    double worst = found.size() == expected.size() ? 0.0 : INFINITY;
+    for (std::size_t i = 0; i < found.size() && i < expected.size(); ++i) {
+        worst = std::fmax(worst, std::fabs(static_cast<double>(found[i]) - expected[i]));
+    }
+    return worst;
+}
+
+}  // namespace
+
+template <cordage::element T>
+conversation_result converse() {
+    const clex_policy policy = drawn_clex(model, 8);
+    const std::vector<double> cached_t = ratios_up_to(8, 0.5);
+    const token_rows all = drawn_rows(final_length);
+    double worst = 0.0;
+    engine<T, clex_policy> server(model, policy, cached_t, heads, cache);
+    const auto prefill_to = [&](index_t end) {
+        const index_t begin = server.length();
+        const auto out = server.prefill(slice(all, begin, end));
+        worst = std::fmax(worst, largest_difference(out, recomputed(all, server.basis(), begin, end)));
+    };
+    const auto decode_to = [&](index_t end) {
+        for (index_t token = server.length(); token < end; ++token) {
+            const auto out = server.decode(slice(all, token, token + 1));
+            worst = std::fmax(worst, largest_difference(out, recomputed(all, server.basis(), token, token + 1)));
+        }
+    };
+    prefill_to(trained_length);  // a prompt, its answer, a second turn and a long answer
+    decode_to(150);
+    prefill_to(270);
+    decode_to(final_length);
+
+    engine<T, clex_policy> reader(model, policy, cached_t, heads, cache);
+    reader.prefill(slice(all, 0, final_length - 1));
+    const auto out = reader.decode(slice(all, final_length - 1, final_length));
+    const auto expected = recomputed(all, reader.basis(), final_length - 1, final_length);
+    return {server.length(), server.changes(), worst, largest_difference(out, expected)};
+}
+template conversation_result converse<float>();
+template conversation_result converse<cordage::bfloat16>();

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// A conversation that grows to eight times the trained length, each output compared with recomputing everything.
+#pragma once
+
+#include "cordage/cordage.hpp"
+
+struct conversation_result {
+    cordage::index_t length;   ///< tokens at its end
+    cordage::index_t changes;  ///< of the basis
+    double worst;              ///< largest difference from the recomputed outputs
+    double reread;             ///< the same for one token after all others were read anew as a single prompt
+};
+
+/// @tparam T  what the cache holds: float or cordage::bfloat16
+template <cordage::element T>
+conversation_result converse();
+extern template conversation_result converse<float>();
+extern template conversation_result converse<cordage::bfloat16>();

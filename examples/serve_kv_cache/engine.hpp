@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// The serving loop of one layer: exact t while a prompt is read, the nearest of a few t while tokens are generated.
+#pragma once
+
+#include <utility>
+
+#include "attention.hpp"
+
+/// What a layer's projections hand to its attention, unrotated.
+struct token_rows {
+    cordage::index_t tokens;
+    std::vector<float> q;     ///< [tokens, heads, head_dim]
+    std::vector<float> k, v;  ///< [tokens, heads of the cache, head_dim]
+};
+
+template <cordage::element T, class Policy>
+class engine {
+ public:
+    using index_t = cordage::index_t;
+
+    engine(const cordage::rope_config& model, const Policy& policy, std::vector<double> cached_t, index_t heads,
+           const cache_shape& shape)
+        : exact_(model, policy, cordage::continuous{}),
+          cached_(model, policy, cordage::nearest_upper_bound(std::move(cached_t))),
+          heads_(heads),
+          cache_(shape),
+          sequence_(cache_, exact_.at_ratio(1.0)) {}
+    engine(const engine&) = delete;  // its sequence points into its cache
+
+    // [when_the_basis_changes]
+    /// Reads a prompt, or the next turn of a conversation, at the exact t of the length it makes.
+    /// Returns the attention's output [tokens, heads, head_dim]; rows are rotated where they lie.
+    std::vector<float> prefill(token_rows rows) {
+        return extend(exact_.at_length(static_cast<double>(sequence_.length() + rows.tokens)), std::move(rows));
+    }
+    /// Takes one generated token, at the smallest cached t that covers the length it makes.
+    std::vector<float> decode(token_rows row) {
+        return extend(cached_.at_length(static_cast<double>(sequence_.length() + row.tokens)), std::move(row));
+    }
+    // [/when_the_basis_changes]
+
+    const cordage::basis& basis() const noexcept { return sequence_.basis(); }
+    index_t length() const noexcept { return sequence_.length(); }
+    index_t changes() const noexcept { return changes_; }  ///< of the basis, so far
+
+ private:
+    std::vector<float> extend(const cordage::basis& basis, token_rows rows) {
+        changes_ += sequence_.turn_to(basis) ? 1 : 0;
+        const index_t before = sequence_.length(), head_dim = cache_.shape().head_dim;
+        std::vector<std::int32_t> position_ids(static_cast<std::size_t>(rows.tokens));
+        std::iota(position_ids.begin(), position_ids.end(), static_cast<std::int32_t>(before));
+        cordage::rotate_forward<cordage::half_split>(
+            cordage::exact_angles(sequence_.basis(), position_ids),
+            cordage::in_place(cordage::token_major(rows.q.data(), {1, rows.tokens, heads_, head_dim})),
+            cordage::in_place(cordage::token_major(rows.k.data(), {1, rows.tokens, cache_.shape().heads, head_dim})));
+
+        std::vector<float> out(rows.q.size());
+        for (index_t i = 0; i < rows.tokens; ++i) {
+            const index_t cached = i * cache_.token_size(), query = i * heads_ * head_dim;
+            sequence_.append(rows.k.data() + cached, rows.v.data() + cached);
+            attend(sequence_, before + i + 1, rows.q.data() + query, heads_, out.data() + query);
+        }
+        return out;
+    }
+
+    cordage::rope<Policy, cordage::continuous> exact_;
+    cordage::basis_cache cached_;
+    index_t heads_;
+    paged_cache<T> cache_;
+    sequence<T> sequence_;
+    index_t changes_ = 0;
+};

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "layer.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "attention.hpp"
+
+namespace layer {
+
+namespace {
+
+using cordage::index_t;
+using element = cordage::bfloat16;
+
+template <class Work>
+double microseconds(const Work& work) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median(std::vector<double> times) {
+    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+    return times[times.size() / 2];
+}
+
+/// Values about one in size, cheaply.
+void fill(std::vector<element>& values) {
+    std::uint32_t state = 1;
+    for (element& x : values) {
+        state = state * 1664525u + 1013904223u;
+        x = cordage::to_bfloat16(static_cast<float>(state >> 8) * 0x1p-23f - 1.0f);
+    }
+}
+
+/// The released code's way: keys stay as they are, and a copy of all of them turns at every token.
+void rotate_into(sequence<element>& keys, const cordage::basis& basis, std::vector<element>& rotated) {
+    const index_t tokens = keys.cache().shape().block_tokens, size = keys.cache().token_size();
+    std::vector<std::int32_t> position_ids(static_cast<std::size_t>(tokens));
+    for (index_t begin = 0; begin < keys.length(); begin += tokens) {
+        std::iota(position_ids.begin(), position_ids.end(), static_cast<std::int32_t>(begin));
+        const cordage::heads_shape block{1, tokens, heads, head_dim};
+        cordage::rotate_forward<cordage::half_split>(
+            cordage::exact_angles(basis, position_ids),
+            cordage::from_to(cordage::token_major(keys.cache().key(keys.block(begin), 0), block),
+                             cordage::token_major(rotated.data() + begin * size, block)));
+    }
+}
+
+}  // namespace
+
+parts measure(index_t tokens, index_t rounds) {
+    const clex_policy policy = drawn_clex(model, t_max);
+    const cordage::rope rule(model, policy, cordage::continuous{});
+    const cordage::basis bases[] = {rule.at_ratio(4.0), rule.at_ratio(4.5)};
+    constexpr index_t block_tokens = 16;
+    paged_cache<element> cache({cordage::rounded_up_quotient(tokens, block_tokens), block_tokens, heads, head_dim});
+    sequence<element> keys(cache, bases[0]);
+    std::vector<float> q(width, 0.5f), k(width, 0.25f), out(static_cast<std::size_t>(weight_rows));
+    for (index_t i = 0; i < tokens; ++i) keys.append(k.data(), q.data());
+    std::vector<element> weights(static_cast<std::size_t>(weight_rows * width));
+    std::vector<element> rotated(static_cast<std::size_t>(cache.shape().blocks * block_tokens * width));
+    fill(weights);
+
+    const auto multiply = [&] {
+        for (index_t row = 0; row < weight_rows; ++row) {
+            out[static_cast<std::size_t>(row)] = dot(q.data(), weights.data() + row * width, width);
+        }
+    };
+    const std::vector<std::int32_t> newest{static_cast<std::int32_t>(tokens)};
+    const auto row_of = [](std::vector<float>& x) { return cordage::token_major(x.data(), {1, 1, heads, head_dim}); };
+    const auto rotate_newest = [&] {
+        cordage::rotate_forward<cordage::half_split>(cordage::exact_angles(keys.basis(), newest),
+                                                     cordage::in_place(row_of(q)), cordage::in_place(row_of(k)));
+    };
+    std::uint64_t sum = 0;
+    const auto read = [&] {  // no more than loading them: the least that a layer can take
+        for (std::size_t i = 0; i < weights.size(); i += 4) {
+            std::uint64_t word;
+            std::memcpy(&word, weights.data() + i, sizeof word);
+            sum += word;
+        }
+        out[0] = static_cast<float>(sum);
+    };
+    std::vector<double> times[8];
+    for (index_t round = -2; round < rounds; ++round) {
+        // Work on the cache comes after a pass over the weights, as in a model, and finds nothing in the processor's.
+        const double loading = microseconds(read);
+        const double rebasing = microseconds([&] { keys.turn_to(bases[(round + 3) % 2]); });
+        const double multiplying = microseconds(multiply);
+        const double attending = microseconds([&] { attend(keys, tokens, q.data(), heads, out.data()); });
+        read();
+        const double copying = microseconds([&] { rotate_into(keys, bases[0], rotated); });
+        const double now[] = {loading,
+                              multiplying,
+                              attending,
+                              microseconds(rotate_newest),
+                              rebasing,
+                              copying,
+                              microseconds([&] { drawn_clex(model, t_max); }),
+                              microseconds([&] { rule.at_ratio(4.25); })};
+        for (std::size_t i = 0; round >= 0 && i < std::size(now); ++i) times[i].push_back(now[i]);
+    }
+    return {median(times[0]), median(times[1]), median(times[2]), median(times[3]),
+            median(times[4]), median(times[5]), median(times[6]), median(times[7])};
+}
+
+}  // namespace layer

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Without arguments: a conversation to 8 times the trained length, checked at every token.
+// --report [CONTEXT GENERATED ROUNDS]: what a token costs under four ways to choose t.
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "attention.hpp"
+#include "conversation.hpp"
+#include "report.hpp"
+
+namespace {
+
+template <cordage::element T>
+bool check(const char* name, double allowed) {
+    const conversation_result r = converse<T>();
+    std::printf("%s: %lld tokens, %lld changes of basis, outputs within %.1e of recomputing; read anew %.1e\n", name,
+                static_cast<long long>(r.length), static_cast<long long>(r.changes), r.worst, r.reread);
+    return r.worst <= allowed && r.reread <= allowed && r.length == 512 && r.changes > 10;
+}
+
+/// Keys that another basis turned must not be attended to.
+bool refuses_mixed_keys() {
+    paged_cache<float> cache({.blocks = 1, .block_tokens = 16, .heads = 1, .head_dim = 32});
+    sequence<float> keys(cache, cordage::basis(std::vector<double>(16, 0.5)));
+    std::vector<float> row(32, 1.0f), out(32);
+    keys.append(row.data(), row.data());
+    cache.tag(keys.block(0)) ^= 1;
+    try {
+        attend(keys, 1, row.data(), 1, out.data());
+    } catch (const cordage::error& refusal) {
+        return std::printf("mixed keys: %s\n", refusal.what()) > 0;
+    }
+    return false;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc == 1) {
+        const bool is_right[] = {check<float>("float", 1e-5), check<cordage::bfloat16>("bfloat16", 1.5e-2),
+                                 refuses_mixed_keys()};
+        return is_right[0] && is_right[1] && is_right[2] ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    report_shape shape;
+    if (argc == 5) shape = {std::atoll(argv[2]), std::atoll(argv[3]), std::atoll(argv[4])};
+    if (argv[1] != std::string_view("--report") || (argc != 2 && argc != 5) || shape.context < 1 ||
+        shape.generated < 1 || shape.rounds < 1) {
+        std::fputs("usage: serve_kv_cache [--report [CONTEXT GENERATED ROUNDS]], all at least 1\n", stderr);
+        return 2;
+    }
+    print_report(shape);
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// A server's memory of keys and values: blocks of a few tokens, each saying which basis turned its keys.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cordage/cordage.hpp"
+
+struct cache_shape {
+    cordage::index_t blocks;
+    cordage::index_t block_tokens;
+    cordage::index_t heads;
+    cordage::index_t head_dim;
+};
+
+/// Keys and values, each [blocks, block_tokens, heads, head_dim].
+template <cordage::element T>
+class paged_cache {
+ public:
+    explicit paged_cache(const cache_shape& shape)
+        : shape_(shape),
+          keys_(static_cast<std::size_t>(shape.blocks * shape.block_tokens * token_size())),
+          values_(keys_.size()),
+          tags_(static_cast<std::size_t>(shape.blocks)) {
+        for (cordage::index_t i = 0; i < shape.blocks; ++i) free_.push_back(static_cast<std::int32_t>(i));
+        for (std::size_t i = 1; i < free_.size(); i += 2) std::swap(free_[i], free_[i / 2]);  // no order to rely on
+    }
+
+    const cache_shape& shape() const noexcept { return shape_; }
+    cordage::index_t token_size() const noexcept { return shape_.heads * shape_.head_dim; }
+
+    /// A block that nobody has.
+    std::int32_t take() {
+        if (free_.empty()) throw cordage::error(cordage::message("cache: all ", shape_.blocks, " blocks are taken"));
+        const std::int32_t block = free_.back();
+        free_.pop_back();
+        return block;
+    }
+
+    /// The key or value of one token, [heads, head_dim].
+    T* key(std::int32_t block, cordage::index_t slot) noexcept { return keys_.data() + offset(block, slot); }
+    T* value(std::int32_t block, cordage::index_t slot) noexcept { return values_.data() + offset(block, slot); }
+
+    /// The fingerprint of the basis that turned a block's keys.
+    std::uint64_t& tag(std::int32_t block) noexcept { return tags_[static_cast<std::size_t>(block)]; }
+
+    /// All keys, [blocks, block_tokens, heads, head_dim].
+    cordage::heads_view<T> keys() noexcept {
+        return cordage::token_major(keys_.data(), {shape_.blocks, shape_.block_tokens, shape_.heads, shape_.head_dim});
+    }
+
+ private:
+    cordage::index_t offset(std::int32_t block, cordage::index_t slot) const noexcept {
+        return (block * shape_.block_tokens + slot) * token_size();
+    }
+
+    cache_shape shape_;
+    std::vector<T> keys_, values_;
+    std::vector<std::uint64_t> tags_;
+    std::vector<std::int32_t> free_;
+};

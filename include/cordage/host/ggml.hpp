@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// Tensors of ggml as views, and the rotation as a custom operation of a graph; a host adapter, the end of every stage.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+#include <utility>
+
+#include "cordage/host/ggml_rope.hpp"
+#include "cordage/kernels.hpp"
+
+/// Nothing here includes ggml.h: everything takes ggml_tensor, or another struct with these fields, as a template
+/// parameter.
+namespace cordage::ggml {
+
+template <class T>
+concept tensor_struct = requires(const T& t) {
+    { t.ne[3] } -> std::convertible_to<std::int64_t>;  // sizes, fastest axis first
+    { t.nb[3] } -> std::convertible_to<std::size_t>;   // strides in bytes
+    { t.data } -> std::convertible_to<const void*>;
+    { t.src[1] } -> std::convertible_to<const T*>;
+    static_cast<int>(t.type);
+};
+
+namespace detail {
+
+/// GGML_TYPE_*, or -1 where ggml has no such type.
+template <class T>
+constexpr int type_of() {
+    if constexpr (std::same_as<T, float>) return 0;
+    if constexpr (std::same_as<T, float16>) return 1;
+    if constexpr (std::same_as<T, std::int32_t>) return 26;
+    if constexpr (std::same_as<T, double>) return 28;
+    if constexpr (std::same_as<T, bfloat16>) return 30;
+    return -1;
+}
+
+inline std::string describe_type(int type) {
+    constexpr std::pair<int, const char*> names[] = {{0, "F32"},  {1, "F16"},  {8, "Q8_0"},
+                                                     {26, "I32"}, {28, "F64"}, {30, "BF16"}};
+    for (const auto& [number, name] : names) {
+        if (type == number) return name;
+    }
+    return message("GGML_TYPE ", type);
+}
+
+template <class T, tensor_struct Tensor>
+void check(const Tensor& t, const char* name) {
+    if (static_cast<int>(t.type) != type_of<T>()) {
+        throw value_error(message("ggml: ", name, " of type ", describe_type(static_cast<int>(t.type)), " must be ",
+                                  describe_type(type_of<T>())));
+    }
+    for (int i = 0; i < 4; ++i) {
+        if (t.nb[i] % sizeof(T) != 0 || (i == 0 && t.ne[0] > 1 && t.nb[0] != sizeof(T))) {
+            throw shape_error(message("ggml: ", name, ".nb[", i, "] ", t.nb[i], " must be ",
+                                      i == 0 ? "" : "a multiple of ", sizeof(T), ", the size of an element"));
+        }
+    }
+}
+
+template <tensor_struct Tensor>
+void check_positions(const Tensor& t, index_t wanted) {
+    check<std::int32_t>(t, "position_ids");
+    if (t.ne[0] != wanted || t.ne[1] != 1 || t.ne[2] != 1 || t.ne[3] != 1) {
+        throw shape_error(message("ggml: position_ids [", t.ne[0], ", ", t.ne[1], ", ", t.ne[2], ", ", t.ne[3],
+                                  "] must be [", wanted, ", 1, 1, 1]"));
+    }
+}
+
+}  // namespace detail
+
+/// A tensor of q or k, ne = [head_dim, heads, tokens, batch] in any order of strides, as a view.
+/// @throws value_error or shape_error  naming the type or stride that does not fit T
+template <class T, tensor_struct Tensor>
+requires element<std::remove_const_t<T>> heads_view<T> view(const Tensor& t, const char* name = "x") {
+    static_assert(detail::type_of<std::remove_const_t<T>>() >= 0,
+                  "cordage::ggml::view: T must be float, double, cordage::float16 or cordage::bfloat16");
+    detail::check<std::remove_const_t<T>>(t, name);
+    const auto stride = [&](int i) { return static_cast<index_t>(t.nb[i] / sizeof(T)); };
+    return {static_cast<T*>(t.data), {t.ne[3], t.ne[2], t.ne[1], t.ne[0]}, stride(3), stride(2), stride(1)};
+}
+
+/// The rotation of one graph or of several: what ggml_rope_ext is told by its arguments. Its address is the userdata of
+/// the custom operation, so it lives until the graph has been computed; between two computations another may be
+/// assigned to it, for another t.
+///
+///   cordage::ggml::rotation turn(rule.at_length(n_tokens), GGML_ROPE_TYPE_NEOX);   // any basis, or:
+///   cordage::ggml::rotation turn(cordage::ggml::rope_arguments{.n_dims = 128, .freq_base = 500000}, freq_factors);
+///   turn.check(*q, *positions);
+///   ggml_tensor* args[] = {q, positions};
+///   q = ggml_custom_4d(ctx, q->type, q->ne[0], q->ne[1], q->ne[2], q->ne[3], args, 2,
+///                      cordage::ggml::rotate<ggml_tensor>, GGML_N_TASKS_MAX, &turn);
+///   q = ggml_custom_inplace(ctx, q, &positions, 1, cordage::ggml::rotate<ggml_tensor>, GGML_N_TASKS_MAX, &turn);
+class rotation {
+ public:
+    /// One position a token.
+    /// @param mode  normal or neox
+    /// @throws value_error  for another mode
+    rotation(cordage::basis b, int mode) : basis_(std::move(b)), is_interleaved_(mode == normal) {
+        if (mode != normal && mode != neox) {
+            throw value_error(message("ggml::rotation: mode ", mode, " must be 0 or 2, or axis_of_pair given"));
+        }
+    }
+    /// Four positions a token (ggml_rope_multi), pairs as neox.
+    /// @param axis_of_pair  [rotary_dim/2], each 0 ... 3: axes_of_pairs, contiguous_axes or interleaved_axes
+    rotation(cordage::basis b, std::vector<std::uint8_t> axis_of_pair)
+        : basis_(std::move(b)), axis_of_pair_(std::move(axis_of_pair)) {
+        exact_axes(nullptr, 0, 0);  // throws where they do not fit the basis
+    }
+    /// What ggml_rope_ext or ggml_rope_multi does with these arguments.
+    explicit rotation(const rope_arguments& a, std::span<const float> freq_factors = {})
+        : rotation(has_axes(a.mode) ? rotation(make_basis(a, freq_factors), axes_of_pairs(a))
+                                    : rotation(make_basis(a, freq_factors), a.mode)) {}
+
+    const cordage::basis& basis() const noexcept { return basis_; }
+
+    /// Checks a graph's tensors where it is built, when they need no data yet.
+    /// @throws value_error or shape_error  naming what rotate would stop at
+    template <tensor_struct Tensor>
+    void check(const Tensor& x, const Tensor& position_ids) const {
+        detail::check_positions(position_ids, x.ne[2] * positions_a_token());
+        if (basis_.rotary_dim() > x.ne[0]) {
+            throw shape_error(message("ggml: rotary_dim ", basis_.rotary_dim(), " must be <= x.ne[0] ", x.ne[0]));
+        }
+        for_element_type(x, [&]<class T>(T) { view<T>(x); });
+    }
+
+    /// Rotates slice ith of nth of the tokens of x into dst, which may be x. Slices share no element.
+    /// @throws as check and rotate_forward
+    template <tensor_struct Tensor>
+    void run(const Tensor& x, const Tensor& position_ids, const Tensor& dst, int ith, int nth) const {
+        check(x, position_ids);
+        const index_t begin = x.ne[2] * ith / nth, end = x.ne[2] * (ith + 1) / nth;
+        if (begin == end) return;
+        const auto* const ids = static_cast<const std::int32_t*>(position_ids.data);
+        for_element_type(x, [&]<class T>(T) {
+            const operand<T> both =
+                from_to(slice(view<const T>(x), begin, end), slice(view<T>(dst, "dst"), begin, end));
+            if (!axis_of_pair_.empty()) {
+                rotate_forward<half_split>(exact_axes(ids + begin, end - begin, x.ne[2]), both);
+                return;
+            }
+            const exact_angles angles(basis_, position_view<std::int32_t>(ids + begin, 1, end - begin, 0));
+            is_interleaved_ ? rotate_forward<interleaved>(angles, both) : rotate_forward<half_split>(angles, both);
+        });
+    }
+
+ private:
+    index_t positions_a_token() const noexcept { return axis_of_pair_.empty() ? 1 : 4; }
+
+    axis_angles<std::int32_t> exact_axes(const std::int32_t* first, index_t tokens, index_t axis_stride) const {
+        return {
+            basis_, axis_of_pair_,
+            axis_position_view<std::int32_t>{.data = first, .axes = 4, .tokens = tokens, .axis_stride = axis_stride}};
+    }
+
+    template <class T>
+    static heads_view<T> slice(heads_view<T> v, index_t begin, index_t end) {
+        v.data += begin * v.token_stride;
+        v.shape.tokens = end - begin;
+        return v;
+    }
+
+    template <tensor_struct Tensor, class Body>
+    static void for_element_type(const Tensor& t, const Body& body) {
+        const auto is = [&](auto of) { return static_cast<int>(t.type) == detail::type_of<decltype(of)>(); };
+        if (is(float{})) return body(float{});
+        if (is(float16{})) return body(float16{});
+        if (is(bfloat16{})) return body(bfloat16{});
+        if (is(double{})) return body(double{});
+        throw value_error(message("ggml: x of type ", detail::describe_type(static_cast<int>(t.type)),
+                                  " must be F32, F16, BF16 or F64"));
+    }
+
+    cordage::basis basis_;
+    bool is_interleaved_ = false;
+    std::vector<std::uint8_t> axis_of_pair_;  // empty for one position a token
+};
+
+/// For ggml_custom_4d with args {x, positions}, and ggml_custom_inplace of x with args {positions}: a ggml_custom_op_t.
+/// @param userdata  a rotation
+/// ggml knows no exceptions: what does not fit ends the program with its message, as GGML_ASSERT would.
+template <tensor_struct Tensor>
+void rotate(Tensor* dst, int ith, int nth, void* userdata) noexcept {
+    static_cast<const rotation*>(userdata)->run(*dst->src[0], *dst->src[1], *dst, ith, nth);
+}
+/// The same for ggml_map_custom2 and ggml_map_custom2_inplace of x and positions: a ggml_custom2_op_t.
+template <tensor_struct Tensor>
+void rotate(Tensor* dst, const Tensor* x, const Tensor* position_ids, int ith, int nth, void* userdata) noexcept {
+    static_cast<const rotation*>(userdata)->run(*x, *position_ids, *dst, ith, nth);
+}
+
+}  // namespace cordage::ggml

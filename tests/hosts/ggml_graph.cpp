@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// Graphs of ggml with its own rope operation and with cordage's in its place: the values of both beside the truth, and
+// their times. test_ggml.py builds it against ggml's headers and libraries. Exits with 1 where they disagree.
+#include <ggml-cpu.h>
+#include <ggml.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <random>
+
+#include "cordage/host/ggml.hpp"
+
+namespace gg = cordage::ggml;
+
+static_assert(gg::normal == GGML_ROPE_TYPE_NORMAL && gg::neox == GGML_ROPE_TYPE_NEOX &&
+              gg::mrope == GGML_ROPE_TYPE_MROPE && gg::vision == GGML_ROPE_TYPE_VISION &&
+              gg::imrope == GGML_ROPE_TYPE_IMROPE);
+static_assert(gg::detail::type_of<float>() == GGML_TYPE_F32 && gg::detail::type_of<double>() == GGML_TYPE_F64 &&
+              gg::detail::type_of<cordage::float16>() == GGML_TYPE_F16 &&
+              gg::detail::type_of<cordage::bfloat16>() == GGML_TYPE_BF16 &&
+              gg::detail::type_of<std::int32_t>() == GGML_TYPE_I32);
+
+namespace {
+
+constexpr int head_dim = 128;
+
+struct trial {
+    const char* name;
+    gg::rope_arguments arguments;
+    bool has_factors;
+    ggml_type type;
+};
+
+/// One graph's tensors; `work` is what is computed.
+class graph {
+ public:
+    graph(int heads, int tokens, ggml_type type, int positions_a_token)
+        : context_(ggml_init({std::size_t{64} << 20, nullptr, false})) {
+        x = ggml_new_tensor_3d(context_, type, head_dim, heads, tokens);
+        positions = ggml_new_tensor_1d(context_, GGML_TYPE_I32, std::int64_t{tokens} * positions_a_token);
+    }
+    graph(const graph&) = delete;
+    ~graph() { ggml_free(context_); }
+
+    ggml_tensor* with_ggml(const gg::rope_arguments& a, ggml_tensor* factors) {
+        int sections[4];
+        std::ranges::copy(a.sections, sections);
+        return gg::has_axes(a.mode)
+                   ? ggml_rope_multi(context_, x, positions, factors, a.n_dims, sections, a.mode, a.n_ctx_orig,
+                                     a.freq_base, a.freq_scale, a.ext_factor, a.attn_factor, a.beta_fast, a.beta_slow)
+                   : ggml_rope_ext(context_, x, positions, factors, a.n_dims, a.mode, a.n_ctx_orig, a.freq_base,
+                                   a.freq_scale, a.ext_factor, a.attn_factor, a.beta_fast, a.beta_slow);
+    }
+    // [ggml_custom_op]
+    ggml_tensor* with_cordage(gg::rotation& turn) {
+        turn.check(*x, *positions);
+        ggml_tensor* args[] = {x, positions};
+        return ggml_custom_4d(context_, x->type, x->ne[0], x->ne[1], x->ne[2], x->ne[3], args, 2,
+                              gg::rotate<ggml_tensor>, GGML_N_TASKS_MAX, &turn);
+    }
+    // [/ggml_custom_op]
+    ggml_tensor* with_cordage_mapped(gg::rotation& turn) {
+        return ggml_map_custom2(context_, x, positions, gg::rotate<ggml_tensor>, GGML_N_TASKS_MAX, &turn);
+    }
+    ggml_tensor* with_cordage_in_place(gg::rotation& turn) {
+        return ggml_custom_inplace(context_, x, &positions, 1, gg::rotate<ggml_tensor>, GGML_N_TASKS_MAX, &turn);
+    }
+    ggml_tensor* factors() { return ggml_new_tensor_1d(context_, GGML_TYPE_F32, head_dim); }
+
+    /// Microseconds of computing one operation, the median of some runs; on one thread where it is timed.
+    double compute(ggml_tensor* work, int runs = 1) {
+        const int threads = runs == 1 ? 2 : 1;
+        ggml_cgraph* const all = ggml_new_graph(context_);
+        ggml_build_forward_expand(all, work);
+        std::vector<double> times;
+        for (int run = 0; run < runs; ++run) {
+            const auto start = std::chrono::steady_clock::now();
+            ggml_graph_compute_with_ctx(context_, all, threads);
+            times.push_back(
+                std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+        }
+        std::ranges::sort(times);
+        return times[times.size() / 2];
+    }
+
+    ggml_tensor *x, *positions;
+
+ private:
+    ggml_context* context_;
+};
+
+double value(const ggml_tensor* t, std::size_t i) {
+    switch (t->type) {
+        case GGML_TYPE_F32:
+            return static_cast<const float*>(t->data)[i];
+        case GGML_TYPE_F16:
+            return ggml_fp16_to_fp32(static_cast<const ggml_fp16_t*>(t->data)[i]);
+        default:
+            return ggml_bf16_to_fp32(static_cast<const ggml_bf16_t*>(t->data)[i]);
+    }
+}
+
+void fill(ggml_tensor* t) {
+    std::mt19937 generator(1);
+    for (std::int64_t i = 0; i < ggml_nelements(t); ++i) {
+        const float drawn = static_cast<float>(generator() >> 8) * 0x1p-23f - 1.0f;
+        if (t->type == GGML_TYPE_F32) static_cast<float*>(t->data)[i] = drawn;
+        if (t->type == GGML_TYPE_F16) static_cast<ggml_fp16_t*>(t->data)[i] = ggml_fp32_to_fp16(drawn);
+        if (t->type == GGML_TYPE_BF16) static_cast<ggml_bf16_t*>(t->data)[i] = ggml_fp32_to_bf16(drawn);
+    }
+}
+
+struct errors {
+    double between, of_ggml, of_cordage;
+};
+
+/// Largest differences between the two operations, and of each from a rotation in double, for positions from `first`.
+errors compare(const trial& t, int first, bool has_ggml) {
+    constexpr int heads = 3, tokens = 37;
+    const int positions_a_token = gg::has_axes(t.arguments.mode) ? 4 : 1;
+    graph g(heads, tokens, t.type, positions_a_token), exact(heads, tokens, GGML_TYPE_F64, positions_a_token);
+    fill(g.x);
+    for (int i = 0; i < tokens * positions_a_token; ++i) {
+        static_cast<std::int32_t*>(g.positions->data)[i] = first + i % tokens * (1 + i / tokens);
+    }
+    std::memcpy(exact.positions->data, g.positions->data, ggml_nbytes(g.positions));
+    for (std::size_t i = 0; i < heads * tokens * head_dim; ++i) static_cast<double*>(exact.x->data)[i] = value(g.x, i);
+    ggml_tensor* const factors = t.has_factors ? g.factors() : nullptr;
+    std::vector<float> values;
+    for (int i = 0; factors != nullptr && i < head_dim; ++i) {
+        values.push_back(1.0f + 0.05f * static_cast<float>(i));
+        static_cast<float*>(factors->data)[i] = values.back();
+    }
+    gg::rotation turn(t.arguments, values);
+    ggml_tensor *const ours = g.with_cordage(turn), *const truth = exact.with_cordage(turn);
+    ggml_tensor* const theirs = has_ggml ? g.with_ggml(t.arguments, factors) : ours;
+    for (ggml_tensor* const each : {ours, theirs}) g.compute(each);
+    exact.compute(truth);
+    // The other ways to put it into a graph; in place comes last, since the others read x too.
+    errors worst{};
+    for (ggml_tensor* const same : {g.with_cordage_mapped(turn), g.with_cordage_in_place(turn)}) {
+        g.compute(same);
+        if (std::memcmp(same->data, ours->data, ggml_nbytes(ours)) != 0) worst.of_cordage = INFINITY;
+    }
+    for (std::size_t i = 0; i < heads * tokens * head_dim; ++i) {
+        const double a = value(theirs, i), b = value(ours, i), c = static_cast<const double*>(truth->data)[i];
+        worst = {std::fmax(worst.between, std::fabs(a - b)), std::fmax(worst.of_ggml, std::fabs(a - c)),
+                 std::fmax(worst.of_cordage, std::fabs(b - c))};
+    }
+    return worst;
+}
+
+void time_both(int tokens) {
+    graph g(32, tokens, GGML_TYPE_F32, 1);
+    fill(g.x);
+    for (int i = 0; i < tokens; ++i) static_cast<std::int32_t*>(g.positions->data)[i] = 4000 + i;
+    const gg::rope_arguments a{.n_dims = head_dim};
+    gg::rotation turn(a);
+    ggml_tensor *const theirs = g.with_ggml(a, nullptr), *const ours = g.with_cordage(turn);
+    g.compute(theirs, 5), g.compute(ours, 5);
+    const double slow = g.compute(theirs, 41), quick = g.compute(ours, 41);
+    std::printf("a graph of one operation on %d tokens, 32 heads: ggml_rope_ext %.1f us, cordage %.1f us\n", tokens,
+                slow, quick);
+}
+
+}  // namespace
+
+int main() {
+    const gg::rope_arguments plain{.n_dims = head_dim};
+    const auto with = [&](auto change) {
+        gg::rope_arguments a = plain;
+        change(a);
+        return a;
+    };
+    const gg::rope_arguments yarn = with([](auto& a) {
+        a.n_ctx_orig = 4096, a.freq_scale = 0.25f, a.ext_factor = 1.0f, a.beta_fast = 32.0f, a.beta_slow = 1.0f;
+    });
+    const gg::rope_arguments mrope = with([](auto& a) { a.mode = gg::mrope, a.sections = {16, 24, 24, 0}; });
+    const gg::rope_arguments imrope = with([](auto& a) { a.mode = gg::imrope, a.sections = {24, 20, 20, 0}; });
+    const gg::rope_arguments vision = with([](auto& a) {
+        a.mode = gg::vision, a.n_dims = head_dim / 2, a.sections = {32, 32, 32, 32};
+    });
+    const trial trials[] = {
+        {"NEOX F32", plain, false, GGML_TYPE_F32},
+        {"NORMAL F32, 96 of 128, scale, attn_factor",
+         with([](auto& a) { a.mode = gg::normal, a.n_dims = 96, a.freq_scale = 0.125f, a.attn_factor = 1.5f; }), false,
+         GGML_TYPE_F32},
+        {"NEOX F16", plain, false, GGML_TYPE_F16},
+        {"NEOX F32, freq_factors", plain, true, GGML_TYPE_F32},
+        {"NEOX F32, YaRN", yarn, false, GGML_TYPE_F32},
+        {"MROPE F32", mrope, false, GGML_TYPE_F32},
+        {"IMROPE F32", imrope, false, GGML_TYPE_F32},
+        {"VISION F32", vision, false, GGML_TYPE_F32},
+        {"NEOX BF16", plain, false, GGML_TYPE_BF16},
+    };
+    bool is_right = true;
+    for (const trial& t : trials) {
+        const double rounding = t.type == GGML_TYPE_F32 ? 1e-6 : t.type == GGML_TYPE_F16 ? 2e-3 : 1.2e-2;
+        const bool has_ggml = t.type != GGML_TYPE_BF16;
+        for (const int first : {0, 100'000}) {
+            const errors e = compare(t, first, has_ggml);
+            std::printf("%-42s from %6d: cordage off by %.1e", t.name, first, e.of_cordage);
+            has_ggml ? std::printf(", ggml by %.1e\n", e.of_ggml) : std::printf(", ggml has none\n");
+            is_right = is_right && e.of_cordage < rounding && (first > 0 || e.between < 20 * rounding);
+        }
+    }
+    for (const int tokens : {1, 32, 512}) time_both(tokens);
+    return is_right ? 0 : 1;
+}

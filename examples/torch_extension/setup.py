@@ -69,4 +69,4 @@ def extension():
 
 
 setup(version=version(), ext_modules=[extension()],
-      cmdclass={"build_ext": cpp_extension.BuildExtension.with_options(use_ninja=False)})
+      cmdclass={"build_ext": cpp_extension.BuildExtension})

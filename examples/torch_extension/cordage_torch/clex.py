@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""CLEX: a basis that follows a learned ODE over the length ratio t."""
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from .rotation import _ops, _refuse
+
+_DEFAULT_ACTIVATION = {"paper": "silu", "log_time": "silu", "released": "tanh"}
+
+
+class CLEX(nn.Module):
+    """Continuous length extrapolation (Chen et al. 2024). forward(t) gives inv_freq at t, with gradients to the weights.
+
+        clex = CLEX(128, original_length=4096)
+        inv_freq = clex(4.0)                      # [64] float64; of the prior until the weights have learned
+
+    The ODE, over one integration to t_max, and its gradient are solved in C++ in double precision, whatever the type of
+    the parameters W_up [hidden, pairs] and W_down [pairs, hidden]; W_down begins at zero.
+
+    Args:
+        rotary_dim: lanes of a head that turn, 2*pairs
+        original_length: tokens that the base model was trained on; t = length / original_length
+        theta_base: the 10000 of RoPE
+        t_max: the longest t that can be asked for
+        hidden: width of the network; rotary_dim if None
+        field: "paper" (eq. 12-14), "log_time" (in ln t, fast pairs held) or "released" (the authors' code)
+        activation: "silu" or "tanh"; None: "tanh" for the released field, else "silu"
+        prior: what W_down = 0 gives: "ntk_aware", "linear", "yarn", "by_parts", or such a name and its numbers, as
+            ("yarn", beta_fast, beta_slow) or ("by_parts", rotations_low, rotations_high)
+        tolerance: of the adaptive solver, in log inv_freq
+        step_size: if > 0 the solver takes steps of this size instead; None: 0.01 for the released field, else 0
+        cached_t: the ratios that serve lengths (`t_of`): the nearest from above, as the paper does; None: the exact ratio
+
+    Raises ValueError naming the argument (those of the solver when it first solves).
+    """
+
+    def __init__(self, rotary_dim: int, *, original_length: float, theta_base: float = 10000.0, t_max: float = 16.0,
+                 hidden: int | None = None, field: str = "paper", activation: str | None = None,
+                 prior: str | Sequence[str | float] = "ntk_aware", tolerance: float = 1e-10,
+                 step_size: float | None = None, cached_t: Sequence[float] | None = None) -> None:
+        super().__init__()
+        if rotary_dim < 2 or rotary_dim % 2:
+            raise ValueError(f"CLEX: rotary_dim {rotary_dim} must be even and >= 2")
+        if hidden is not None and hidden < 1:
+            raise ValueError(f"CLEX: hidden {hidden} must be >= 1")
+        if field not in _DEFAULT_ACTIVATION:
+            raise ValueError(f"CLEX: field {field!r} must be one of {', '.join(map(repr, _DEFAULT_ACTIVATION))}")
+        if cached_t is not None and (not cached_t or not all(1 <= t <= t_max for t in cached_t)):
+            raise ValueError(f"CLEX: cached_t {list(cached_t)} must be one or more ratios in [1, t_max = {t_max}]")
+        self.rotary_dim, self.original_length, self.t_max = rotary_dim, float(original_length), float(t_max)
+        self.theta_base, self.field = float(theta_base), field
+        self.activation = activation or _DEFAULT_ACTIVATION[field]
+        self.prior, *self.prior_numbers = [prior] if isinstance(prior, str) else prior
+        self.tolerance = float(tolerance)
+        self.step_size = float((0.01 if field == "released" else 0.0) if step_size is None else step_size)
+        pairs, hidden = rotary_dim // 2, hidden or rotary_dim
+        self.W_up = nn.Parameter(torch.randn(hidden, pairs) / math.sqrt(pairs))
+        self.W_down = nn.Parameter(torch.zeros(pairs, hidden))
+        # No buffer: model.half() leaves it as it is.
+        self.cached_t = torch.tensor(sorted(cached_t), dtype=torch.float64) if cached_t is not None else None
+        self._held_t: float | None = None
+        with torch.no_grad():
+            self(1.0)  # solves: names a setting that is wrong now rather than in training
+
+    @classmethod
+    def for_config(cls, config, layer_type: str = "full_attention", **settings) -> CLEX:
+        """One that fits a model: rotary_dim, theta_base and original_length of its transformers config, for the layers of
+        this type where there are several; the other arguments as above."""
+        rule = json.loads(_ops.config_rule(config.get_text_config().to_json_string(use_diff=False), layer_type))
+        own = {name: rule[name] for name in ("rotary_dim", "theta_base", "original_length")}
+        return cls(**(own | settings))
+
+    def forward(self, t: float | Tensor) -> Tensor:
+        """inv_freq, float64 on the CPU: [pairs] for a number or a tensor [], [ts, pairs] for a tensor [ts]."""
+        return self.basis(t)[0]
+
+    def basis(self, t: float | Tensor) -> tuple[Tensor, Tensor]:
+        """inv_freq as forward gives it, and the prior's attention factor at t, float64 of t's shape (no gradient)."""
+        ts = t.detach() if isinstance(t, Tensor) else torch.full((), t, dtype=torch.float64)
+        inv_freq, factor = _ops.clex(self.W_up, self.W_down, ts, self.theta_base, self.original_length, self.t_max,
+                                     self.field, self.activation, self.prior, [float(n) for n in self.prior_numbers],
+                                     self.tolerance, self.step_size)
+        return inv_freq.reshape(*ts.shape, -1), factor.detach().reshape(ts.shape)
+
+    def t_of(self, length: Tensor) -> Tensor:
+        """The ratio t for a sequence of `length` tokens, [] float64: 1 up to original_length, at most t_max."""
+        if self._held_t is not None:
+            return torch.full((), self._held_t, dtype=torch.float64)
+        ratio = (length.to(torch.float64) / self.original_length).clamp(1.0, self.t_max)
+        if self.cached_t is None:
+            return ratio
+        above = torch.searchsorted(self.cached_t.to(ratio.device), ratio).clamp(max=len(self.cached_t) - 1)
+        return self.cached_t.to(ratio.device)[above]
+
+    @contextmanager
+    def held_at(self, t: float):
+        """Within this context a patched model uses t, whatever the length: a t drawn for training, or the one of a whole
+        generation, so that all cached keys share a basis."""
+        if not 1.0 <= t <= self.t_max:
+            raise ValueError(f"CLEX.held_at: t {t} must be in [1, t_max = {self.t_max}]")
+        before, self._held_t = self._held_t, float(t)
+        try:
+            yield self
+        finally:
+            self._held_t = before
+
+    def extra_repr(self) -> str:
+        return (f"rotary_dim={self.rotary_dim}, original_length={self.original_length:g}, t_max={self.t_max:g}, "
+                f"field={self.field}, activation={self.activation}, prior={self.prior}, hidden={self.W_up.shape[0]}")
+
+
+@torch.library.register_fake("cordage::clex")
+def _(up, down, t, *settings):
+    ts = t.numel()
+    return (torch.empty(ts, up.shape[1], dtype=torch.float64, device="cpu"),
+            torch.empty(ts, dtype=torch.float64, device="cpu"))
+
+
+@torch.library.register_fake("cordage::clex_backward")
+def _(grad_inv_freq, up, down, t, *settings):
+    return torch.empty_like(up, memory_format=torch.contiguous_format), \
+        torch.empty_like(down, memory_format=torch.contiguous_format)
+
+
+def _keep_solution(ctx, inputs, output):
+    up, down, t, *ctx.settings = inputs
+    ctx.save_for_backward(up, down, t)
+
+
+def _solution_backward(ctx, grad_inv_freq, grad_factor):
+    grads = _ops.clex_backward(grad_inv_freq, *ctx.saved_tensors, *ctx.settings)
+    return *grads, None, *(None for _ in ctx.settings)
+
+
+torch.library.register_autograd("cordage::clex", _solution_backward, setup_context=_keep_solution)
+torch.library.register_autograd("cordage::clex_backward", _refuse("CLEX"))

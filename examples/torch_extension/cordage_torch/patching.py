@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""cordage's rotation inside models of transformers: by their own config, by another rule, or under a CLEX."""
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from .clex import CLEX
+from .rotation import _ops, rotate, rotate_by_table
+
+FAMILIES = ("llama", "qwen2", "qwen3", "mistral", "phi3", "gpt_neox", "gemma3_text")
+
+
+def apply_to(model: nn.Module, scaling: Mapping | CLEX | None = None, *, exact: bool = True) -> Patch:
+    """Gives a transformers model cordage's rotation, in place, until undo() of the Patch it returns.
+
+        apply_to(model)                                             # the rule of model.config
+        apply_to(model, {"rope_type": "yarn", "factor": 4.0})       # another one, as config.json would say it
+        apply_to(model, CLEX.for_config(model.config))              # a learned one; its weights become the model's
+
+    Args:
+        model: of a family in FAMILIES, or one that contains such a model
+        scaling: None; a rope dictionary as in config.json (docs/config_keys.md), of all layers or, where the model has
+            layers of several types, of its "full_attention" ones; or a CLEX for the same layers
+        exact: False takes cos and sin from the model's own rotary embedding, so that in float32 the result has the bits of
+            transformers' own; only with scaling None
+
+    The model's own modules stay as they are but for `rotary_emb`, which is replaced, and the function
+    apply_rotary_pos_emb of its modeling module, which still serves models that are not patched.
+
+    Raises ValueError or TypeError naming the argument.
+    """
+    if not (scaling is None or isinstance(scaling, (Mapping, CLEX))):
+        raise TypeError(f"apply_to: scaling {scaling!r} must be None, a rope dictionary or a CLEX")
+    if not exact and scaling is not None:
+        raise ValueError("apply_to: exact=False takes cos and sin from the model, so that scaling must be None")
+    parents = [module for module in model.modules() if isinstance(getattr(module, "rotary_emb", None), nn.Module)]
+    if any(isinstance(parent.rotary_emb, CordageRotary) for parent in parents):
+        raise ValueError("apply_to: model is patched already; undo() that patch first")
+    if not parents:
+        raise ValueError(f"apply_to: model {type(model).__name__} must have a rotary embedding")
+    for parent in parents:
+        family = getattr(getattr(parent.rotary_emb, "config", None), "model_type", None)
+        if family not in FAMILIES:
+            raise ValueError(f"apply_to: model of type {family!r} must be one of {', '.join(FAMILIES)}")
+    rotaries = [CordageRotary(parent.rotary_emb, scaling, exact) for parent in parents]  # all errors before any change
+    return Patch(list(zip(parents, rotaries, strict=True)))
+
+
+class Patch:
+    """A model under cordage's rotation; a context manager that ends with undo()."""
+
+    def __init__(self, replaced: list[tuple[nn.Module, CordageRotary]]) -> None:
+        self._replaced = replaced
+        for parent, rotary in replaced:
+            parent.rotary_emb = rotary
+            _serve(rotary.modeling)
+
+    @property
+    def rules(self) -> str:
+        """What turns the model's layers, in words."""
+        return "".join(rotary.words for _, rotary in self._replaced)
+
+    def undo(self) -> None:
+        """Gives the model its own rotation back. A second call does nothing."""
+        for parent, rotary in self._replaced:
+            parent.rotary_emb = rotary.original
+            _release(rotary.modeling)
+        self._replaced = []
+
+    def __enter__(self) -> Patch:
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self.undo()
+
+
+# What a patched model passes from its rotary embedding to its attention ---------------------------------------------
+
+
+@dataclass
+class _Turn:
+    position_ids: Tensor
+    inv_freq: Tensor
+    attention_factor: Tensor
+
+    def apply(self, q: Tensor, k: Tensor, heads_first: bool) -> tuple[Tensor, ...]:
+        return rotate(q, k, position_ids=self.position_ids, inv_freq=self.inv_freq,
+                      attention_factor=self.attention_factor, heads_first=heads_first)
+
+
+@dataclass
+class _TableTurn:
+    cos: Tensor
+    sin: Tensor
+
+    def apply(self, q: Tensor, k: Tensor, heads_first: bool) -> tuple[Tensor, ...]:
+        pairs = self.cos.shape[-1] // 2  # the second half repeats the first
+        return rotate_by_table(q, k, cos=self.cos[..., :pairs], sin=self.sin[..., :pairs], heads_first=heads_first)
+
+
+class CordageRotary(nn.Module):
+    """Stands for a model's rotary embedding: gives its attention a turn, twice, where it expects cos and sin."""
+
+    def __init__(self, original: nn.Module, scaling: Mapping | CLEX | None, exact: bool) -> None:
+        super().__init__()
+        self.original, self.exact = original, exact
+        self.modeling = sys.modules[type(original).__module__]
+        layer_types = getattr(original, "layer_types", None)
+        of_all = {layer_type: _ConfigBasis(original.config, layer_type, None) for layer_type in layer_types or [""]}
+        scaled = "full_attention" if layer_types else ""
+        if isinstance(scaling, CLEX):
+            of_all[scaled] = _ClexBasis(scaling, of_all[scaled])
+        elif scaling is not None:
+            of_all[scaled] = _ConfigBasis(original.config, scaled, dict(scaling))
+        self.of_layers = nn.ModuleDict({layer_type or "all": basis for layer_type, basis in of_all.items()})
+        self.words = "".join(basis.words for basis in of_all.values())
+
+    def forward(self, x: Tensor, position_ids: Tensor, layer_type: str | None = None):
+        if self.exact:
+            turn = _Turn(position_ids, *self.of_layers[layer_type or "all"](position_ids))
+        else:
+            turn = _TableTurn(*self.original(x, position_ids, *([layer_type] if layer_type else [])))
+        return turn, turn
+
+
+class _ConfigBasis(nn.Module):
+    """inv_freq and attention factor by a config, for the sequence that position_ids are of."""
+
+    def __init__(self, config, layer_type: str, scaling: dict | None) -> None:
+        super().__init__()
+        settings = json.loads(config.to_json_string(use_diff=False))
+        if scaling is not None:
+            own = settings["rope_parameters"][layer_type] if layer_type else settings["rope_parameters"]
+            kept = {key: own[key] for key in ("rope_theta", "partial_rotary_factor") if key in own}
+            other = {**settings["rope_parameters"], layer_type: kept | scaling} if layer_type else kept | scaling
+            settings["rope_parameters"] = other
+            settings.pop("rope_scaling", None)
+        self.config_json, self.layer_type = json.dumps(settings), layer_type
+        self.rule = json.loads(_ops.config_rule(self.config_json, layer_type))
+        if not self.rule["is_plain"] or self.rule["layout"] == "interleaved":
+            raise ValueError(f"apply_to: the rule must turn half-split pairs by one position each:\n{self.rule['words']}")
+        for warning in self.rule["warnings"]:
+            warnings.warn(f"apply_to: {warning}", stacklevel=4)
+        self.words = self.rule["words"]
+        self.trained = settings["max_position_embeddings"]
+        self.longest = torch.zeros((), dtype=torch.int64)
+        self.at_any_length = None if self.rule["depends_on_length"] else self._basis(self.longest)
+
+    def forward(self, position_ids: Tensor) -> tuple[Tensor, Tensor]:
+        if self.at_any_length is not None:
+            return self.at_any_length
+        length = position_ids.max() + 1
+        if self.rule["rope_type"] != "dynamic":
+            return self._basis(length)
+        # As transformers: the longest length so far counts, until a sequence is shorter than the trained length again.
+        longest = torch.maximum(self.longest.to(length.device), length)
+        self.longest = torch.where(length < self.trained, torch.zeros_like(longest), longest)
+        return self._basis(torch.maximum(self.longest, length))
+
+    def _basis(self, length: Tensor) -> tuple[Tensor, Tensor]:
+        return _ops.config_basis(length, self.config_json, self.layer_type)
+
+
+class _ClexBasis(nn.Module):
+    """inv_freq and attention factor of a CLEX, at the ratio of the sequence that position_ids are of."""
+
+    def __init__(self, clex: CLEX, own: _ConfigBasis) -> None:
+        super().__init__()
+        for name in ("rotary_dim", "theta_base"):
+            if getattr(clex, name) != own.rule[name]:
+                raise ValueError(f"apply_to: scaling has {name} {getattr(clex, name)}, must have the model's "
+                                 f"{own.rule[name]}")
+        self.clex = clex
+        self.words = f"layers: {own.layer_type or 'all'}\n  {clex}\n"
+
+    def forward(self, position_ids: Tensor) -> tuple[Tensor, Tensor]:
+        return self.clex.basis(self.clex.t_of(position_ids.max() + 1))
+
+
+@torch.library.register_fake("cordage::config_basis")
+def _(length, config_json, layer_type):
+    pairs = json.loads(_ops.config_rule(config_json, layer_type))["rotary_dim"] // 2
+    return (torch.empty(pairs, dtype=torch.float64, device="cpu"), torch.empty((), dtype=torch.float64, device="cpu"))
+
+
+# The function of a modeling module that attention calls --------------------------------------------------------------
+
+
+def _serve(modeling) -> None:
+    """From now on the module's apply_rotary_pos_emb takes turns too."""
+    own = modeling.apply_rotary_pos_emb
+    if not hasattr(own, "patches"):
+        @functools.wraps(own)
+        def apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim=1):
+            if isinstance(cos, (_Turn, _TableTurn)):
+                return cos.apply(q, k, unsqueeze_dim == 1)
+            return own(q, k, cos, sin, unsqueeze_dim=unsqueeze_dim)
+
+        apply_rotary_pos_emb.own, apply_rotary_pos_emb.patches = own, 0
+        modeling.apply_rotary_pos_emb = apply_rotary_pos_emb
+    modeling.apply_rotary_pos_emb.patches += 1
+
+
+def _release(modeling) -> None:
+    """One patched model less; the last one leaves the module as it was."""
+    served = modeling.apply_rotary_pos_emb
+    served.patches -= 1
+    if served.patches == 0:
+        modeling.apply_rotary_pos_emb = served.own

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Configs, parsed once by host/hf_config.hpp.
+#include "config_rule.hpp"
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "cordage/basis/rope.hpp"
+#include "cordage/host/hf_config.hpp"
+
+namespace cordage_torch {
+
+namespace {
+
+std::shared_ptr<const cordage::hf::model_ropes> parsed(const std::string& config_json) {
+    constexpr std::size_t most = 64;
+    static std::mutex mutex;
+    static std::unordered_map<std::string, std::shared_ptr<const cordage::hf::model_ropes>> known;
+    const std::lock_guard lock(mutex);
+    const auto found = known.find(config_json);
+    if (found != known.end()) return found->second;
+    auto ropes =
+        std::make_shared<const cordage::hf::model_ropes>(cordage::hf::read_config(config_json, {.lenient = true}));
+    if (known.size() >= most) known.clear();
+    known.emplace(config_json, ropes);
+    return ropes;
+}
+
+}  // namespace
+
+cordage::basis basis_of_config(const std::string& config_json, const std::string& layer_type, double length) {
+    const auto ropes = parsed(config_json);
+    const cordage::hf::layer_rope& rule = ropes->of(layer_type);
+    return cordage::rope(rule.config, rule.policy, rule.schedule).at_length(length);
+}
+
+std::string describe_rule(const std::string& config_json, const std::string& layer_type) {
+    const auto ropes = parsed(config_json);
+    const cordage::hf::layer_rope& rule = ropes->of(layer_type);
+    constexpr double endless = 1e12;
+    const nlohmann::json words = {
+        {"rope_type", rule.rope_type},
+        {"layer_type", rule.layer_type},
+        {"rotary_dim", rule.config.rotary_dim},
+        {"head_dim", rule.config.head_dim},
+        {"theta_base", rule.config.theta_base},
+        {"original_length", rule.config.original_length},
+        {"layout", cordage::hf::name_of(rule.layout)},
+        {"depends_on_length", rule.schedule.ratio(rule.config, 1.0) != rule.schedule.ratio(rule.config, endless)},
+        {"is_plain", rule.axis_sections.empty() && rule.first_lane == 0 && !rule.llama4_beta && !rule.clex},
+        {"words", cordage::hf::describe(rule)},
+        {"warnings", ropes->warnings},
+    };
+    return words.dump();
+}
+
+}  // namespace cordage_torch

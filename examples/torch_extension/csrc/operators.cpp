@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// The operators cordage::*, with their kernels for the CPU. Autograd and fake kernels are in cordage_torch/.
+#include <Python.h>
+#include <torch/library.h>
+
+#include "clex_model.hpp"
+#include "config_rule.hpp"
+#include "turn_arguments.hpp"
+
+namespace cordage_torch {
+
+namespace {
+
+using at::Tensor;
+using tensors = std::vector<Tensor>;
+
+tensors rotate(at::TensorList x, const Tensor& position_ids, const Tensor& inv_freq, const Tensor& attention_factor,
+               bool interleaved) {
+    return guarded([&] {
+        const auto by = turn_by(position_ids, inv_freq, attention_factor);
+        return interleaved ? cordage::aten::rotation_forward<cordage::interleaved>(x, by)
+                           : cordage::aten::rotation_forward<cordage::half_split>(x, by);
+    });
+}
+
+rotate_gradients rotate_backward(at::TensorList grad_y, at::TensorList y, const Tensor& position_ids,
+                                 const Tensor& inv_freq, const Tensor& attention_factor, bool interleaved,
+                                 std::array<bool, 3> wanted) {
+    return guarded([&] {
+        const auto by = turn_by(position_ids, inv_freq, attention_factor);
+        const auto gradients = wanted_of(wanted);
+        auto grads = interleaved ? cordage::aten::rotation_backward<cordage::interleaved>(grad_y, y, by, gradients)
+                                 : cordage::aten::rotation_backward<cordage::half_split>(grad_y, y, by, gradients);
+        return as_inputs(std::move(grads), position_ids, inv_freq, attention_factor);
+    });
+}
+
+template <class T, class Pairing>
+void rotate_with(const cordage::cos_sin_view<T>& table, const tensors& x, const tensors& y, bool adjoint) {
+    namespace detail = cordage::aten::detail;
+    using scalar = cordage::backend::scalar;  // products and sums rounded one by one, as torch does
+    const auto operand = [&](std::size_t i) {
+        return cordage::from_to(detail::view<const T>(x[i]), detail::view<T>(y[i]));
+    };
+    detail::with_operands(x.size(), operand, [&](const auto&... operands) {
+        if (adjoint)
+            cordage::rotate_backward<Pairing, scalar>(detail::pool(), table, operands...);
+        else
+            cordage::rotate_forward<Pairing, scalar>(detail::pool(), table, operands...);
+    });
+}
+
+tensors rotate_by_table(at::TensorList x_in, const Tensor& cos_in, const Tensor& sin_in, bool interleaved,
+                        bool adjoint) {
+    return guarded([&] {
+        const tensors x = cordage::aten::detail::rows_dense(x_in), y = cordage::aten::detail::empty_like(x);
+        const Tensor cos = cos_in.contiguous(), sin = sin_in.contiguous();
+        if (cos.dim() != 3 || cos.sizes() != sin.sizes()) {
+            throw cordage::shape_error(cordage::message("rotate_by_table: cos with ", cos.dim(), " and sin with ",
+                                                        sin.dim(),
+                                                        " dimensions must be [batch, tokens, rotary_dim/2]"));
+        }
+        const auto turn = [&]<class T>(T) {
+            const cordage::cos_sin_view<T> table{cos.data_ptr<T>(), sin.data_ptr<T>(), cos.size(0), cos.size(1),
+                                                 cos.size(2)};
+            if (interleaved)
+                rotate_with<T, cordage::interleaved>(table, x, y, adjoint);
+            else
+                rotate_with<T, cordage::half_split>(table, x, y, adjoint);
+        };
+        for (const Tensor& one : x) {
+            if (one.dim() != 4 || one.scalar_type() != cos.scalar_type() || one.scalar_type() != sin.scalar_type()) {
+                throw cordage::value_error(cordage::message(
+                    "rotate_by_table: x of type ", at::toString(one.scalar_type()), " with ", one.dim(),
+                    " dimensions must be [batch, tokens, heads, head_dim] of the type of cos and sin, ",
+                    at::toString(cos.scalar_type())));
+            }
+        }
+        if (cos.scalar_type() == at::kFloat)
+            turn(float{});
+        else if (cos.scalar_type() == at::kDouble)
+            turn(double{});
+        else
+            throw cordage::value_error(cordage::message(
+                "rotate_by_table: cos of type ", at::toString(cos.scalar_type()), " must be float32 or float64"));
+        return y;
+    });
+}
+
+// CLEX ------------------------------------------------------------------------------------------------------------
+
+std::span<const double> numbers(const Tensor& x) { return {x.data_ptr<double>(), static_cast<std::size_t>(x.numel())}; }
+
+std::shared_ptr<const clex_model> solved(const Tensor& up, const Tensor& down, const clex_settings& settings) {
+    if (up.dim() != 2 || down.dim() != 2 || up.size(0) != down.size(1) || up.size(1) != down.size(0)) {
+        throw cordage::shape_error("CLEX: W_up and W_down must be [hidden, rotary_dim/2] and [rotary_dim/2, hidden]");
+    }
+    const Tensor up_here = up.to(at::kCPU, at::kDouble).contiguous(),
+                 down_here = down.to(at::kCPU, at::kDouble).contiguous();
+    const auto u = numbers(up_here), d = numbers(down_here);
+    return solved_clex(settings, {up.size(0), up.size(1), {u.begin(), u.end()}, {d.begin(), d.end()}});
+}
+
+Tensor times_here(const Tensor& t) { return t.to(at::kCPU, at::kDouble).contiguous().reshape({-1}); }
+
+clex_settings settings_of(const Tensor& up, double theta_base, double original_length, double t_max, std::string field,
+                          std::string activation, std::string prior, std::vector<double> prior_numbers,
+                          double tolerance, double step_size) {
+    const std::int64_t rotary_dim = up.dim() == 2 ? 2 * up.size(1) : 0;
+    return {{rotary_dim, rotary_dim, theta_base, original_length},
+            t_max,
+            std::move(field),
+            std::move(activation),
+            std::move(prior),
+            std::move(prior_numbers),
+            tolerance,
+            step_size};
+}
+
+std::tuple<Tensor, Tensor> clex(const Tensor& up, const Tensor& down, const Tensor& t, double theta_base,
+                                double original_length, double t_max, std::string field, std::string activation,
+                                std::string prior, std::vector<double> prior_numbers, double tolerance,
+                                double step_size) {
+    return guarded([&] {
+        const auto model = solved(up, down,
+                                  settings_of(up, theta_base, original_length, t_max, field, activation, prior,
+                                              prior_numbers, tolerance, step_size));
+        const Tensor ts = times_here(t);
+        const Tensor inv_freq = at::empty({ts.numel(), up.size(1)}, ts.options()), factor = at::empty_like(ts);
+        for (std::int64_t i = 0; i < ts.numel(); ++i) {
+            const std::span row(inv_freq.data_ptr<double>() + i * up.size(1), static_cast<std::size_t>(up.size(1)));
+            factor.data_ptr<double>()[i] = model->inv_freq(ts.data_ptr<double>()[i], row);
+        }
+        return std::tuple(inv_freq, factor);
+    });
+}
+
+std::tuple<Tensor, Tensor> clex_backward(const Tensor& grad_inv_freq, const Tensor& up, const Tensor& down,
+                                         const Tensor& t, double theta_base, double original_length, double t_max,
+                                         std::string field, std::string activation, std::string prior,
+                                         std::vector<double> prior_numbers, double tolerance, double step_size) {
+    return guarded([&] {
+        const auto model = solved(up, down,
+                                  settings_of(up, theta_base, original_length, t_max, field, activation, prior,
+                                              prior_numbers, tolerance, step_size));
+        const Tensor ts = times_here(t), grad = grad_inv_freq.to(at::kCPU, at::kDouble).contiguous();
+        std::vector<double> flat = model->weight_gradient(numbers(ts), numbers(grad));
+        const Tensor both = at::from_blob(flat.data(), {2, up.numel()}, at::kDouble);
+        return std::tuple(both[0].reshape(up.sizes()).to(up.options(), false, true),
+                          both[1].reshape(down.sizes()).to(down.options(), false, true));
+    });
+}
+
+// Configs ---------------------------------------------------------------------------------------------------------
+
+std::tuple<Tensor, Tensor> config_basis(const Tensor& length, std::string config_json, std::string layer_type) {
+    return guarded([&] {
+        const cordage::basis basis = basis_of_config(config_json, layer_type, length.to(at::kDouble).item<double>());
+        const Tensor inv_freq = at::empty({basis.pairs()}, at::kDouble);
+        std::ranges::copy(basis.inv_freq(), inv_freq.data_ptr<double>());
+        return std::tuple(inv_freq, at::scalar_tensor(basis.attention_factor(), at::kDouble));
+    });
+}
+
+std::string config_rule(std::string config_json, std::string layer_type) {
+    return guarded([&] { return describe_rule(config_json, layer_type); });
+}
+
+constexpr const char* clex_arguments =
+    "Tensor up, Tensor down, Tensor t, float theta_base, float original_length, float t_max, str field, "
+    "str activation, str prior, float[] prior_numbers, float tolerance, float step_size";
+
+}  // namespace
+
+TORCH_LIBRARY(cordage, m) {
+    m.def(
+        "rotate(Tensor[] x, Tensor position_ids, Tensor inv_freq, Tensor attention_factor, bool interleaved) "
+        "-> Tensor[]");
+    m.def(
+        "rotate_backward(Tensor[] grad_y, Tensor[] y, Tensor position_ids, Tensor inv_freq, Tensor attention_factor, "
+        "bool interleaved, bool[3] wanted) -> (Tensor[], Tensor, Tensor, Tensor)");
+    m.def("rotate_by_table(Tensor[] x, Tensor cos, Tensor sin, bool interleaved, bool adjoint) -> Tensor[]");
+    m.def(("clex(" + std::string(clex_arguments) + ") -> (Tensor, Tensor)").c_str());
+    m.def(("clex_backward(Tensor grad_inv_freq, " + std::string(clex_arguments) + ") -> (Tensor, Tensor)").c_str());
+    m.def("config_basis(Tensor length, str config_json, str layer_type) -> (Tensor, Tensor)");
+    m.def("config_rule(str config_json, str layer_type) -> str", &config_rule);
+}
+
+TORCH_LIBRARY_IMPL(cordage, CPU, m) {
+    m.impl("rotate", &rotate);
+    m.impl("rotate_backward", &rotate_backward);
+    m.impl("rotate_by_table", &rotate_by_table);
+    m.impl("clex", &clex);
+    m.impl("clex_backward", &clex_backward);
+    m.impl("config_basis", &config_basis);
+}
+
+// Bases are made on the host and stay there, wherever the weights and the length lie.
+TORCH_LIBRARY_IMPL(cordage, CUDA, m) {
+    m.impl("clex", &clex);
+    m.impl("clex_backward", &clex_backward);
+    m.impl("config_basis", &config_basis);
+}
+
+}  // namespace cordage_torch
+
+/// The module has no functions of its own: importing it registers the operators.
+PyMODINIT_FUNC PyInit__C() {
+    static PyModuleDef definition{
+        PyModuleDef_HEAD_INIT, "_C", nullptr, -1, nullptr, nullptr, nullptr, nullptr, nullptr};
+    return PyModule_Create(&definition);
+}

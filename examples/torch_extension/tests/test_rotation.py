@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""rotate and rotate_by_table: values, gradients, layouts, errors."""
+import math
+
+import pytest
+import torch
+from torch.autograd import gradcheck
+
+from cordage_torch import rotate, rotate_by_table
+
+PAIRS = 3
+INV_FREQ = torch.tensor([1.0, 0.31, 0.017], dtype=torch.float64)
+
+
+def plain(x, position_ids, inv_freq, factor=1.0, interleaved=False):
+    """The formula in torch's own operations; x [batch, heads, tokens, head_dim]."""
+    angle = position_ids.to(inv_freq.dtype)[..., None] * inv_freq
+    if angle.dim() == 2:
+        angle = angle[None]
+    cos, sin = (factor * angle.cos())[:, None].to(x.dtype), (factor * angle.sin())[:, None].to(x.dtype)
+    pairs = inv_freq.shape[0]
+    lanes, rest = x[..., :2 * pairs], x[..., 2 * pairs:]
+    x0, x1 = (lanes[..., 0::2], lanes[..., 1::2]) if interleaved else (lanes[..., :pairs], lanes[..., pairs:])
+    y0, y1 = x0 * cos - x1 * sin, x0 * sin + x1 * cos
+    turned = torch.stack((y0, y1), -1).flatten(-2) if interleaved else torch.cat((y0, y1), -1)
+    return torch.cat((turned, rest), -1)
+
+
+def q_and_k(dtype=torch.float64, head_dim=8, requires_grad=False):
+    torch.manual_seed(1)
+    q, k = torch.randn(2, 3, 5, head_dim, dtype=dtype), torch.randn(2, 1, 5, head_dim, dtype=dtype)
+    return q.requires_grad_(requires_grad), k.requires_grad_(requires_grad)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("ids", [torch.arange(5), torch.arange(5, dtype=torch.int32) - 2,
+                                 torch.tensor([[0, 1, 2, 3, 4], [7, 8, 9, 11, 400]]),
+                                 torch.tensor([0.0, 0.5, 1.25, 3.0, -2.5]),
+                                 torch.tensor([0.0, 0.5, 1.25, 3.0, 1e4], dtype=torch.float64)])
+def test_values_are_the_formulas(ids, interleaved):
+    q, k = q_and_k()
+    for got, x in zip(rotate(q, k, position_ids=ids, inv_freq=INV_FREQ, attention_factor=1.25, interleaved=interleaved),
+                      (q, k), strict=True):
+        torch.testing.assert_close(got, plain(x, ids, INV_FREQ, 1.25, interleaved), rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype, allowed", [(torch.float32, 1e-6), (torch.bfloat16, 2e-2), (torch.float16, 3e-3)])
+def test_other_types_are_rounded_once(dtype, allowed):
+    q, k = q_and_k(dtype)
+    got, _ = rotate(q, k, position_ids=torch.arange(5), inv_freq=INV_FREQ)
+    assert got.dtype == dtype
+    torch.testing.assert_close(got.double(), plain(q.double(), torch.arange(5), INV_FREQ), rtol=0, atol=allowed)
+
+
+def test_angles_are_exact_at_far_positions():
+    x, far = torch.tensor([[[[1.0, 0.0]]]]), 2**31 - 5
+    got, = rotate(x, position_ids=torch.tensor([far]), inv_freq=torch.ones(1, dtype=torch.float64))
+    torch.testing.assert_close(got.flatten().double(), torch.tensor([math.cos(far), math.sin(far)], dtype=torch.float64),
+                               rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_gradients_to_everything(interleaved, rows):
+    q, k = q_and_k(requires_grad=True)
+    inv_freq = INV_FREQ.clone().requires_grad_()
+    factor = torch.tensor(1.3, dtype=torch.float64, requires_grad=True)
+    ids = torch.rand(rows, 5, dtype=torch.float64).mul(9).requires_grad_()
+
+    def turned(q, k, ids, inv_freq, factor):
+        return rotate(q, k, position_ids=ids, inv_freq=inv_freq, attention_factor=factor, interleaved=interleaved)
+
+    assert gradcheck(turned, (q, k, ids, inv_freq, factor))
+
+
+def test_gradient_where_only_some_want_one():
+    q, k = q_and_k()
+    inv_freq = INV_FREQ.clone().requires_grad_()
+    turned, _ = rotate(q, k, position_ids=torch.arange(5), inv_freq=inv_freq)  # k's result is not used
+    weights = torch.randn_like(turned)
+    (turned * weights).sum().backward()
+    reference = INV_FREQ.clone().requires_grad_()
+    (plain(q, torch.arange(5), reference) * weights).sum().backward()
+    torch.testing.assert_close(inv_freq.grad, reference.grad, rtol=1e-12, atol=0)
+    assert q.grad is None
+
+
+def test_views_are_turned_where_they_lie():
+    torch.manual_seed(2)
+    fused = torch.randn(2, 5, 4 * 8, dtype=torch.float64, requires_grad=True)  # [batch, tokens, (q q k v) * head_dim]
+    q, k = (part.view(2, 5, -1, 8).transpose(1, 2) for part in (fused[..., :16], fused[..., 16:24]))
+    assert not q.is_contiguous()
+    with torch.profiler.profile() as profile:
+        got = rotate(q, k, position_ids=torch.arange(5), inv_freq=INV_FREQ)
+    called = {event.name for event in profile.events()}
+    assert "cordage::rotate" in called and not called & {"aten::copy_", "aten::clone", "aten::contiguous"}
+    assert got[0].stride() == (80, 8, 16, 1)  # tokens before heads, as q lies
+    ((got[0].sum() + got[1].pow(2).sum())).backward()
+    mine, fused.grad = fused.grad, None
+    (plain(q, torch.arange(5), INV_FREQ).sum() + plain(k, torch.arange(5), INV_FREQ).pow(2).sum()).backward()
+    torch.testing.assert_close(mine, fused.grad, rtol=1e-12, atol=1e-12)
+    swapped = rotate(q.transpose(1, 2), position_ids=torch.arange(5), inv_freq=INV_FREQ, heads_first=False)[0]
+    assert torch.equal(swapped.transpose(1, 2), got[0])
+
+
+def test_bits_do_not_depend_on_the_number_of_threads():
+    torch.manual_seed(3)
+    x, weights = torch.randn(2, 3, 700, 8), torch.randn(2, 3, 700, 8)
+    before, results = torch.get_num_threads(), []
+    for threads in (1, 3):
+        torch.set_num_threads(threads)
+        inv_freq = INV_FREQ.clone().requires_grad_()
+        y, = rotate(x, position_ids=torch.arange(700), inv_freq=inv_freq)
+        (y * weights).sum(-1).sum(-1).backward(torch.ones(2, 3))
+        results.append((y.detach(), inv_freq.grad))
+    torch.set_num_threads(before)
+    assert all(torch.equal(a, b) for a, b in zip(*results, strict=True))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_table_from_torch_gives_torchs_bits(dtype):
+    q, k = q_and_k(dtype, requires_grad=True)
+    angle = (torch.arange(5)[:, None] * INV_FREQ)[None]
+    cos, sin = angle.cos().to(dtype), angle.sin().to(dtype)
+    turned = rotate_by_table(q, k, cos=cos, sin=sin)
+    for got, x in zip(turned, (q, k), strict=True):
+        pairs = torch.cat((x[..., :PAIRS], x[..., PAIRS:2 * PAIRS]), -1)
+        halves = torch.cat((-x[..., PAIRS:2 * PAIRS], x[..., :PAIRS]), -1)
+        expected = pairs * torch.cat((cos, cos), -1)[:, None] + halves * torch.cat((sin, sin), -1)[:, None]
+        assert torch.equal(got[..., :2 * PAIRS], expected) and torch.equal(got[..., 2 * PAIRS:], x[..., 2 * PAIRS:])
+    if dtype == torch.float64:
+        assert gradcheck(lambda q, k: rotate_by_table(q, k, cos=cos, sin=sin), (q, k))
+
+
+def test_second_derivatives_are_refused():
+    q, k = q_and_k(requires_grad=True)
+    turned, _ = rotate(q, k, position_ids=torch.arange(5), inv_freq=INV_FREQ)
+    first, = torch.autograd.grad(turned.pow(3).sum(), q, create_graph=True)
+    with pytest.raises(RuntimeError, match="second derivatives"):
+        first.sum().backward()
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"x": []}, "x must be at least one"),
+    ({"x": [torch.zeros(5, 8)]}, r"x\[0\] \[5, 8\] must be \[batch, heads, tokens, head_dim\]"),
+    ({"x": [torch.zeros(1, 1, 5, 8, dtype=torch.int32)]}, "x of type Int must be float32"),
+    ({"x": [torch.zeros(1, 1, 5, 8), torch.zeros(1, 1, 5, 8, dtype=torch.float64)]}, "must be of one type"),
+    ({"x": [torch.zeros(1, 1, 5, 4)]}, "rotary_dim 6 must be <= head_dim 4"),
+    ({"position_ids": torch.arange(4)}, r"angles \[1, 4\] must be"),
+    ({"position_ids": torch.zeros(1, 1, 5)}, "position_ids has 3 dimensions"),
+    ({"position_ids": torch.zeros(5, dtype=torch.bool)}, "position_ids of type Bool"),
+    ({"inv_freq": INV_FREQ.float()}, r"inv_freq torch.float32 \[3\] must be float64"),
+    ({"inv_freq": INV_FREQ * math.nan}, r"inv_freq\[0\] -?nan must be finite"),
+    ({"attention_factor": 0.0}, "attention_factor 0 must be finite and not 0"),
+    ({"attention_factor": torch.ones(2)}, r"attention_factor torch.float32 \[2\]"),
+])
+def test_errors_name_the_argument(change, words):
+    arguments = {"x": [torch.zeros(1, 1, 5, 8)], "position_ids": torch.arange(5), "inv_freq": INV_FREQ} | change
+    with pytest.raises(ValueError, match=words):
+        rotate(*arguments.pop("x"), **arguments)
+
+
+@pytest.mark.parametrize("x, table, words", [
+    (torch.zeros(1, 1, 5, 8), torch.ones(5, 3), r"cos \[5, 3\] and sin \[5, 3\] must both be"),
+    (torch.zeros(1, 1, 5, 8), torch.ones(1, 4, 3), r"angles \[1, 4\] must be"),
+    (torch.zeros(1, 1, 5, 8), torch.ones(1, 5, 3, dtype=torch.float64), "of the type of cos and sin, Double"),
+    (torch.zeros(1, 1, 5, 8, dtype=torch.bfloat16), torch.ones(1, 5, 3, dtype=torch.bfloat16),
+     "cos of type BFloat16 must be float32 or float64"),
+])
+def test_errors_of_tables_name_the_argument(x, table, words):
+    with pytest.raises(ValueError, match=words):
+        rotate_by_table(x, cos=table, sin=table)

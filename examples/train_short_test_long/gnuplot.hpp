@@ -11,6 +11,9 @@ namespace demo {
 /// Distinct without colour too: Okabe and Ito's colours, and a dash pattern for what learns nothing.
 std::string line_style(std::size_t i, bool learns);
 
+/// A point for each round of the colours.
+std::string point_style(std::size_t i);
+
 /// Writes NAME.gp and runs it once for each kind of picture: NAME.svg and NAME.png.
 /// @throws std::runtime_error
 void draw(const std::filesystem::path& folder, const std::string& name, int width, int height,

@@ -26,7 +26,7 @@ std::string axes(const std::string& x, const std::string& y) {
            x + "'\nset ylabel '" + y + "'\n";
 }
 
-int height_of(const std::vector<row_of_seeds>& rows) { return std::max(420, 60 + 20 * static_cast<int>(rows.size())); }
+int height_of(const std::vector<row_of_seeds>& rows) { return std::max(420, 120 + 24 * static_cast<int>(rows.size())); }
 
 void plot_perplexity(const study& st, const std::vector<row_of_seeds>& rows, const std::filesystem::path& out) {
     std::vector<curve> curves;
@@ -39,11 +39,14 @@ void plot_perplexity(const study& st, const std::vector<row_of_seeds>& rows, con
             data += formatted("%ld %.6g %.6g\n", static_cast<long>(r.seeds.front()->measured.scores[i].ratio), mean,
                               spread);
         }
-        curves.push_back({data, formatted("with yerrorlines pt 7 ps 0.4 %s title '%s'",
-                                          line_style(curves.size(), learns(r)).c_str(), r.name.c_str())});
+        const std::size_t number = curves.size();
+        curves.push_back({data, "with yerrorlines " + line_style(number, learns(r)) + " " + point_style(number) +
+                                    " title '" + r.name + "'"});
     }
-    draw(out, file_name(st) + "_perplexity", 1100, height_of(rows),
-         axes("length / L", "perplexity") + "set logscale xy\nset xtics (1, 2, 4, 8, 16)\nset mytics 10\n" +
+    draw(out, file_name(st) + "_perplexity", 1000, height_of(rows),
+         axes("length / L", "perplexity") +
+             "set logscale xy\nset xrange [0.9:18]\nset xtics (1, 2, 4, 8, 16)\nset ytics add (15, 20, 25, 30, 40, 50, "
+             "60, 80, 150)\n" +
              plot(curves, "lines"));
 }
 
@@ -61,7 +64,7 @@ void plot_losses(const study& st, const std::vector<row_of_seeds>& rows, const s
             {data, formatted("with lines %s title '%s'", line_style(curves.size(), true).c_str(), r.name.c_str())});
     }
     if (curves.empty()) return;
-    draw(out, file_name(st) + "_losses", 1100, height_of(rows),
+    draw(out, file_name(st) + "_losses", 1000, height_of(rows),
          axes("step", "loss, nats a token") + plot(curves, "lines"));
 }
 
@@ -80,11 +83,12 @@ void plot_recall(const study& st, const std::vector<row_of_seeds>& rows, const s
         data += "\n";
     }
     draw(out, file_name(st) + "_recall", 900, height_of(rows),
-         "$cells << END\n" + data + "END\nset border 0\nset tics scale 0\nunset key\nset xtics (" + distances +
+         "$cells << END\n" + data +
+             "END\nset border 0\nset tics scale 0 font ',10'\nunset key\nset xtics (" + distances +
              ")\nset ytics (" + names +
              ")\nset yrange [*:*] reverse\nset xlabel 'tokens between the phrase and its return'\n"
              "set cblabel 'nats a token gained'\nset palette defined (0 '#ffffff', 1 '#0072b2')\nset cbrange [0:*]\n"
-             "plot $cells using 1:2:3 with image, $cells using 1:2:(sprintf('%.2f', $3)) with labels\n");
+             "plot $cells using 1:2:3 with image, $cells using 1:2:(sprintf('%.2f', $3)) with labels font ',10'\n");
 }
 
 }  // namespace

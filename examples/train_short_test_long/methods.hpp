@@ -47,7 +47,7 @@ struct method {
     std::string file_name() const;
 };
 
-/// The demo's rows, in the table's order. To compare a policy of your own, add one.
+/// The demo's rows, in the table's order. To compare a policy of your own, add it to closed_forms and its name here.
 std::vector<method> demo_methods(const settings& s);
 
 /// Every row of the replication study, the demo's among them.

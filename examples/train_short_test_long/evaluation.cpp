@@ -4,79 +4,157 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "cordage/schedule/continuous.hpp"
+#include "cordage/attention/log_scaling.hpp"
+#include "cordage/schedule/schedule.hpp"
 #include "learning.hpp"
 #include "model.hpp"
 
 namespace demo {
 namespace {
 
-struct sums {
-    double loss = 0.0, loss_last = 0.0, hits = 0.0;
-    index_t tokens = 0, tokens_last = 0;
+// A trained row on windows of one length.
+class reader {
+ public:
+    reader(const settings& s, const method& how, const trained& what, index_t length) : model_(*what.model) {
+        const auto tokens = static_cast<double>(length);
+        const auto parameters = at::tensor(what.policy_parameters, at::kDouble);
+        turn_ = rotary_at(s, how, parameters, cordage::ratio_at(how.schedule, s.rope(), tokens),
+                          at::arange(length, at::kLong));
+        if (how.has_log_scaling) {
+            turn_.score_factor = cordage::log_scaling(tokens, static_cast<double>(s.train_length));
+        }
+    }
+
+    // [windows, tokens] each: minus log probability of the targets (float64), and whether they were guessed.
+    struct read {
+        at::Tensor losses, hits;
+    };
+    read operator()(const batch& windows) const {
+        const at::Tensor inputs = at::tensor(windows.inputs, at::kLong).view({windows.windows, windows.tokens});
+        const at::Tensor targets = at::tensor(windows.targets, at::kLong);
+        const at::Tensor logits = model_.logits(inputs, turn_);
+        const at::Tensor losses =
+            at::nll_loss(at::log_softmax(logits, 1), targets, {}, at::Reduction::None).to(at::kDouble);
+        return {losses.view(inputs.sizes()), logits.argmax(1).eq(targets).view(inputs.sizes())};
+    }
+
+ private:
+    const decoder& model_;
+    rotary turn_;
 };
 
-// One forward pass; of windows that end a stretch of the longest length, the last L tokens count for "last" too.
-void add(const decoder& model, const rotary& turn, const batch& windows, const std::vector<bool>& ends_stretch,
-         index_t last, sums& total) {
-    const at::Tensor inputs = at::tensor(windows.inputs, at::kLong).view({windows.windows, windows.tokens});
-    const at::Tensor targets = at::tensor(windows.targets, at::kLong);
-    const at::Tensor logits = model.logits(inputs, turn);
-    const at::Tensor losses = at::nll_loss(at::log_softmax(logits, 1), targets, {}, at::Reduction::None)
-                                  .to(at::kDouble)
-                                  .view({windows.windows, windows.tokens});
-    total.loss += losses.sum().item<double>();
-    total.hits += logits.argmax(1).eq(targets).sum().item<double>();
-    total.tokens += targets.numel();
-    for (index_t i = 0; i < windows.windows; ++i) {
-        if (!ends_stretch[static_cast<std::size_t>(i)]) continue;
-        total.loss_last += losses[i].slice(0, windows.tokens - last).sum().item<double>();
-        total.tokens_last += last;
+struct mean {
+    double sum = 0.0;
+    index_t count = 0;
+    void add(const at::Tensor& part) {
+        sum += part.sum().item<double>();
+        count += part.numel();
     }
-}
+    double value() const { return sum / static_cast<double>(count); }
+};
+
+struct means {
+    mean loss, loss_last, loss_sliding, hits;
+};
+
+// One stretch of text cut into windows.
+class stretch_evaluation {
+ public:
+    stretch_evaluation(const settings& s, const reader& read, std::span<const token> text, index_t length)
+        : s_(s), read_(read), text_(text), length_(length) {}
+
+    void add(index_t begin, means& total) const {
+        const index_t stretch = s_.longest();
+        in_windows(begin, stretch / length_, length_, [&](const reader::read& r, index_t first, index_t count) {
+            total.loss.add(r.losses);
+            total.hits.add(r.hits);
+            if (first + count == stretch / length_) {
+                total.loss_last.add(r.losses[count - 1].slice(0, length_ - s_.train_length));
+            }
+        });
+        if (!s_.slides) return;
+        const index_t half = length_ / 2;
+        in_windows(begin + stretch / 2 - half, stretch / length_, half,
+                   [&](const reader::read& r, index_t, index_t) { total.loss_sliding.add(r.losses.slice(1, half)); });
+    }
+
+ private:
+    // Windows from `begin` on, `step` apart, some at a time; body(what was read, number of the first, count).
+    template <class Body>
+    void in_windows(index_t begin, index_t count, index_t step, const Body& body) const {
+        const index_t at_once = std::max<index_t>(1, s_.tokens_per_step / length_);
+        for (index_t first = 0; first < count; first += at_once) {
+            batch windows{0, length_, {}, {}};
+            for (index_t i = first; i < std::min(count, first + at_once); ++i) {
+                windows.add(text_, static_cast<std::size_t>(begin + i * step));
+            }
+            body(read_(windows), first, windows.windows);
+        }
+    }
+
+    const settings& s_;
+    const reader& read_;
+    std::span<const token> text_;
+    index_t length_;
+};
 
 }  // namespace
 
 std::vector<score> evaluate(const settings& s, const method& how, const trained& what, std::span<const token> text,
                             const progress_report& report) {
     const at::NoGradGuard no_gradients;
-    const index_t stretch = s.longest();
     // Stretches spread evenly over the text; each also needs the token after it.
     const index_t apart = (static_cast<index_t>(text.size()) - 1) / s.evaluated_blocks;
-    if (apart < stretch) throw std::runtime_error("demo: the text is too short to be evaluated on");
-    const auto parameters = at::tensor(what.policy_parameters, at::kDouble);
+    if (apart < s.longest()) throw std::runtime_error("demo: the text is too short to be evaluated on");
+    const double all = static_cast<double>(s.ratios.size()) * static_cast<double>(s.evaluated_blocks);
 
     std::vector<score> scores;
     double done = 0.0;
     for (const index_t ratio : s.ratios) {
         const index_t length = ratio * s.train_length;
-        const double t = cordage::ratio_at(cordage::continuous{how.t_min}, s.rope(), static_cast<double>(length));
-        const rotary turn = rotary_at(s.rope(), how.policy, parameters, t, at::arange(length, at::kLong));
-        const index_t windows_a_pass = std::max<index_t>(1, s.tokens_per_step / length);
-        sums total;
-        batch windows{0, length, {}, {}};
-        std::vector<bool> ends_stretch;
-        const auto pass = [&] {
-            if (windows.windows > 0) add(*what.model, turn, windows, ends_stretch, s.train_length, total);
-            windows = {0, length, {}, {}};
-            ends_stretch.clear();
-        };
+        const reader read(s, how, what, length);
+        const stretch_evaluation evaluation(s, read, text, length);
+        means total;
         for (index_t block = 0; block < s.evaluated_blocks; ++block) {
-            for (index_t start = 0; start < stretch; start += length) {
-                windows.add(text, static_cast<std::size_t>(block * apart + start));
-                ends_stretch.push_back(start + length == stretch);
-                if (windows.windows == windows_a_pass) pass();
-            }
-            report((done + static_cast<double>(block + 1) / static_cast<double>(s.evaluated_blocks)) /
-                   static_cast<double>(s.ratios.size()));
+            evaluation.add(block * apart, total);
+            report(++done / all);
         }
-        pass();
-        done += 1.0;
-        scores.push_back({ratio, length, std::exp(total.loss / static_cast<double>(total.tokens)),
-                          std::exp(total.loss_last / static_cast<double>(total.tokens_last)),
-                          total.hits / static_cast<double>(total.tokens)});
+        scores.push_back({ratio, length, std::exp(total.loss.value()), std::exp(total.loss_last.value()),
+                          total.hits.value(), s.slides ? std::exp(total.loss_sliding.value()) : 0.0});
     }
     return scores;
+}
+
+std::vector<recall> measure_recall(const settings& s, const method& how, const trained& what,
+                                   std::span<const token> text) {
+    constexpr index_t phrase = 16, cue = 8;
+    const at::NoGradGuard no_gradients;
+    std::vector<recall> found;
+    for (const index_t distance : s.recall_distances) {
+        const index_t length = distance + phrase - 1;  // and one token more to be guessed
+        const reader read(s, how, what, length);
+        generator draw = stream(s.seed, 100 + static_cast<std::uint64_t>(distance));
+        const auto starts = text.size() - static_cast<std::size_t>(length);
+        mean hits, loss, loss_without;
+        for (index_t trial = 0; trial < s.recall_trials; ++trial) {
+            // A window of text; the phrase at its end, and, planted, at its beginning too.
+            const auto start = static_cast<std::ptrdiff_t>(cordage::draw_below(draw, starts));
+            const auto from = static_cast<std::ptrdiff_t>(cordage::draw_below(draw, starts));
+            std::vector<token> window(text.begin() + start, text.begin() + start + length + 1);
+            std::copy_n(text.begin() + from, phrase, window.end() - phrase);
+            const auto answers = [&](const at::Tensor& of) { return of[0].slice(0, length - (phrase - cue)); };
+            batch without{0, length, {}, {}}, with{0, length, {}, {}};
+            without.add(window, 0);
+            std::copy_n(text.begin() + from, phrase, window.begin());
+            with.add(window, 0);
+            loss_without.add(answers(read(without).losses));
+            const auto planted = read(with);
+            loss.add(answers(planted.losses));
+            hits.add(answers(planted.hits));
+        }
+        found.push_back({distance, hits.value(), loss_without.value() - loss.value()});
+    }
+    return found;
 }
 
 }  // namespace demo

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "settings.hpp"
 
@@ -12,8 +11,8 @@ namespace demo {
 /// Writes table.csv, table.md, perplexity.{svg,png} and basis.{svg,png} to settings.out, and the table to standard
 /// output.
 ///
-/// @param arguments  the options that give a process of this program the same settings
+/// @param preset  "demo" or "quick", of which the settings are
 /// @throws std::runtime_error  with one message, if a program is missing, a file cannot be written or a process fails
-void run_experiment(const settings& s, const std::vector<std::string>& arguments);
+void run_experiment(const std::string& preset, const settings& s);
 
 }  // namespace demo

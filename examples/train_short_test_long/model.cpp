@@ -69,18 +69,19 @@ at::Tensor swiglu(const at::Tensor& gate_up) {
     return at::silu(halves[0]) * halves[1];
 }
 
-// softmax(q k^T / sqrt(head_dim) + causal mask) v; all [windows, tokens, heads, head_dim]. By blocks of queries, as
-// none of them sees the keys that come later.
-at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+// softmax(factor q k^T / sqrt(head_dim) + bias + causal mask) v; all [windows, tokens, heads, head_dim]. By blocks of
+// queries, as none of them sees the keys that come later.
+at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const rotary& turn) {
     constexpr index_t block = 128;
     const index_t tokens = q.size(1);
-    const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(3)));
+    const double scale = turn.score_factor / std::sqrt(static_cast<double>(q.size(3)));
     const at::Tensor queries = q.transpose(1, 2) * scale, keys = k.permute({0, 2, 3, 1}), values = v.transpose(1, 2);
     tensors parts;
     for (index_t first = 0; first < tokens; first += block) {
         const index_t end = std::min(tokens, first + block);
         const at::Tensor later = at::ones({end - first, end}, at::kBool).triu(first + 1);
-        const at::Tensor scores = at::matmul(queries.slice(2, first, end), keys.slice(3, 0, end));
+        at::Tensor scores = at::matmul(queries.slice(2, first, end), keys.slice(3, 0, end));
+        if (turn.score_bias.defined()) scores = scores + turn.score_bias.slice(1, first, end).slice(2, 0, end);
         const at::Tensor weights = scores.masked_fill(later, -std::numeric_limits<double>::infinity()).softmax(-1);
         parts.push_back(at::matmul(weights, values.slice(2, 0, end)));
     }
@@ -120,7 +121,7 @@ decoder decoder::twin(bool wants_gradients) const {
 at::Tensor decoder::attend(const layer& l, const at::Tensor& x, index_t windows, const rotary& turn) const {
     const at::Tensor projected = at::matmul(rms_norm(x, l.attention_gain), l.qkv.t());
     const tensors qkv = projected.view({windows, -1, 3, sizes_.heads, sizes_.head_dim()}).unbind(2);
-    return causal_attention(rotated(qkv[0], turn), rotated(qkv[1], turn), qkv[2]).reshape({-1, sizes_.width});
+    return causal_attention(rotated(qkv[0], turn), rotated(qkv[1], turn), qkv[2], turn).reshape({-1, sizes_.width});
 }
 
 at::Tensor decoder::logits(const at::Tensor& inputs, const rotary& turn) const {

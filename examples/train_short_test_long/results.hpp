@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "learning.hpp"
@@ -10,10 +11,13 @@
 namespace demo {
 
 struct result {
+    std::string settings;  ///< described(settings)
     double seconds = 0.0;  ///< training and evaluation
     index_t steps = 0;     ///< of continued training
     index_t train_length = 0;
     std::vector<score> scores;
+    std::vector<recall> recalls;
+    std::vector<double> losses;  ///< of training
     std::vector<double> policy_parameters;
 };
 

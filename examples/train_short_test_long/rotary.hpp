@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What a forward pass needs to turn q and k: positions and a basis, made by cordage from a policy at t.
+// What a forward pass knows of positions: how q and k turn, made by cordage from a policy at t, and how scores change.
 #pragma once
 
 #include <ATen/ATen.h>
 
+#include "cordage/attention/alibi.hpp"
 #include "cordage/host/aten.hpp"
-#include "cordage/scaling/any_policy.hpp"
+#include "methods.hpp"
 
 namespace demo {
 
@@ -14,13 +15,23 @@ struct rotary {
     at::Tensor position_ids;  ///< [tokens] or [windows, tokens]; int64 or float64
     at::Tensor inv_freq;      ///< [rotary_dim/2] float64; its gradient is wanted where it requires one
     double attention_factor;
+    double score_factor = 1.0;   ///< on q k^T / sqrt(head_dim), besides the attention factor
+    at::Tensor score_bias = {};  ///< [heads, tokens, tokens] float32, or undefined
 };
 
-/// The basis of a policy at t, differentiable in its parameters.
-inline rotary rotary_at(const cordage::rope_config& config, const cordage::any_policy& policy,
-                        const at::Tensor& policy_parameters, double t, const at::Tensor& position_ids) {
-    return {position_ids, cordage::aten::inv_freq_of(policy, config, policy_parameters, t),
-            policy.attention_factor(config, t)};
+/// A method's way at t, differentiable in its policy's parameters.
+///
+/// @param position_ids  [tokens] or [windows, tokens]
+inline rotary rotary_at(const settings& s, const method& how, const at::Tensor& policy_parameters, double t,
+                        const at::Tensor& position_ids) {
+    rotary turn{position_ids, cordage::aten::inv_freq_of(how.policy, s.rope(), policy_parameters, t),
+                how.policy.attention_factor(s.rope(), t)};
+    if (how.has_alibi) {
+        const auto tokens = position_ids.size(-1);
+        const std::vector<double> bias = cordage::alibi_bias(cordage::alibi_slopes(s.model.heads), tokens, tokens);
+        turn.score_bias = at::tensor(bias, at::kFloat).view({s.model.heads, tokens, tokens});
+    }
+    return turn;
 }
 
 /// q or k [windows, tokens, heads, head_dim] turned: forward and backward are cordage's.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "cordage/core/config.hpp"
@@ -26,6 +27,9 @@ struct training_run {
     index_t warm_up;     ///< steps in which the rate rises
 };
 
+/// Which text: the King James Version, or the manuals of Perl.
+enum class corpus_kind { king_james, perl_manuals };
+
 struct settings {
     model_sizes model;
     index_t train_length = 64;  ///< L
@@ -36,9 +40,16 @@ struct settings {
     training_run frozen_weights{300, 0.0, 0.0, 10};  ///< part A: only the basis learns
     std::vector<index_t> ratios{1, 2, 4, 8, 16};
     index_t evaluated_blocks = 32;  ///< stretches of the longest length, the same text at every length
+    bool slides = false;            ///< evaluation also in windows that overlap
+    std::vector<index_t> recall_distances = {};
+    index_t recall_trials = 24;
     std::uint64_t seed = 1;
-    bool evaluate_on_dev = false;  ///< for choosing settings; the table is made on the test text
+    corpus_kind text = corpus_kind::king_james;
+    double training_share = 1.0;   ///< of the training text that is used
+    bool evaluate_on_dev = false;  ///< for choosing settings; tables are made on the test text
     std::filesystem::path out = "build/demo";
+    std::filesystem::path tokens = "build/demo/work/tokens.bin";          ///< the text, for the worker processes
+    std::filesystem::path pretrained = "build/demo/work/pretrained.bin";  ///< what every row starts from
 
     cordage::rope_config rope() const {
         return {model.head_dim(), model.head_dim(), 10000.0, static_cast<double>(train_length)};
@@ -46,13 +57,15 @@ struct settings {
     index_t longest() const { return train_length * ratios.back(); }
 };
 
-/// The same experiment with fewer steps.
-inline settings quick(settings s) {
-    s.pretraining.steps = 300;
-    s.continuing.steps = 60;
-    s.frozen_weights.steps = 80;
-    s.evaluated_blocks = 12;
-    return s;
-}
+/// The numbers of one experiment: "demo", "quick" (fewer steps), "small" (the replication on two cores) or "trial"
+/// (the replication in a few minutes, to see that it works), and, for a replication, one of its variants.
+/// @throws std::runtime_error  for other names
+settings settings_of(const std::string& preset, const std::string& variant = "base");
+
+/// The variants of a replication.
+std::vector<std::string> variant_names();
+
+/// All numbers on one line: results with another line are not this experiment's.
+std::string described(const settings& s);
 
 }  // namespace demo

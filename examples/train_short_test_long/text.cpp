@@ -2,11 +2,16 @@
 // Fetching and splitting the text.
 #include "text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
+#include <vector>
 
 #include "programs.hpp"
 
@@ -39,6 +44,30 @@ split_text split_verses(const std::string& verses) {
     }
     if (split.train.empty() || split.dev.empty() || split.test.empty()) {
         throw std::runtime_error("demo: 'bible' must print verses with references from Ge1:1 by Rom1:1 and 1Th1:1 on");
+    }
+    return split;
+}
+
+split_text perl_manuals() {
+    namespace fs = std::filesystem;
+    std::vector<fs::path> pages;
+    std::error_code failure;
+    for (const auto& entry : fs::recursive_directory_iterator("/usr/share/perl", failure)) {
+        const std::string name = entry.path().filename().string();
+        const bool is_log = name.ends_with("delta.pod") || name == "perltoc.pod" || name == "perlhist.pod";
+        if (entry.is_regular_file() && name.starts_with("perl") && name.ends_with(".pod") && !is_log) {
+            pages.push_back(entry.path());
+        }
+    }
+    if (pages.size() < 24) {
+        throw std::runtime_error("demo: /usr/share/perl must hold Perl's manuals; install Debian's package perl-doc");
+    }
+    std::sort(pages.begin(), pages.end());
+    split_text split;
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+        std::string& part = i % 12 == 10 ? split.dev : i % 12 == 11 ? split.test : split.train;
+        std::ifstream in(pages[i], std::ios::binary);
+        part.append(std::istreambuf_iterator<char>(in), {});
     }
     return split;
 }

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT
-// The King James text, as Debian's package bible-kjv prints it, in three parts.
+// The texts, as Debian's packages bring them, in three parts each.
 #pragma once
 
 #include <string>
 
 namespace demo {
 
-/// Whole books each: what is trained on, what settings are chosen on, what the table is made of.
+/// What is trained on, what settings are chosen on, what the tables are made of.
 struct split_text {
-    std::string train;  ///< Genesis to Acts
-    std::string dev;    ///< Romans to Colossians
-    std::string test;   ///< 1 Thessalonians to Revelation
+    std::string train, dev, test;
 };
 
-/// Runs `bible` and splits what it prints, one verse a line, references removed.
+/// The King James Version, verses without their references: Genesis to Acts, Romans to Colossians, 1 Thessalonians to
+/// Revelation. Runs `bible` (Debian: bible-kjv, bible-kjv-text).
 /// @throws std::runtime_error  if the program is absent, fails, or prints something else
 split_text king_james();
+
+/// Perl's manuals without their change logs, whole pages each: every twelfth page to dev, the one after it to test.
+/// Reads /usr/share/perl (Debian: perl-doc).
+/// @throws std::runtime_error  if they are absent
+split_text perl_manuals();
 
 /// The text between the first characters of two references, such as "Rom1:1" and "1Th1:1".
 split_text split_verses(const std::string& verses);

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <exception>
 #include <numbers>
+#include <numeric>
 #include <string>
 #include <thread>
 
@@ -67,15 +68,39 @@ at::Tensor as_tensor(const std::vector<std::int64_t>& numbers, at::IntArrayRef s
     return at::tensor(numbers, at::kLong).view(shape);
 }
 
-void add_gradients(const settings& s, const method& how, const replica& mine, const share_of_step& work) {
+// Returns the loss.
+double add_gradients(const settings& s, const method& how, const replica& mine, const share_of_step& work) {
     const index_t windows = work.text.windows, tokens = work.text.tokens;
     const at::Tensor position_ids = work.positions.empty()
                                         ? at::arange(tokens, at::kLong)
                                         : at::tensor(work.positions, at::kDouble).view({windows, -1});
-    const rotary turn = rotary_at(s.rope(), how.policy, mine.policy_parameters, work.t, position_ids);
+    const rotary turn = rotary_at(s, how, mine.policy_parameters, work.t, position_ids);
     const at::Tensor logits = mine.model.logits(as_tensor(work.text.inputs, {windows, tokens}), turn);
-    at::cross_entropy_loss(logits, as_tensor(work.text.targets, {windows * tokens})).backward();
+    const at::Tensor loss = at::cross_entropy_loss(logits, as_tensor(work.text.targets, {windows * tokens}));
+    loss.backward();
+    return loss.item<double>();
 }
+
+// Means over 25 parts of the steps.
+class loss_curve {
+ public:
+    explicit loss_curve(index_t steps) : steps_(steps) {}
+    void add(index_t step, double loss) {
+        sum_ += loss;
+        ++count_;
+        if ((step + 1) * parts / steps_ == step * parts / steps_) return;
+        means_.push_back(sum_ / static_cast<double>(count_));
+        sum_ = 0.0;
+        count_ = 0;
+    }
+    std::vector<double> means() && { return std::move(means_); }
+
+ private:
+    static constexpr index_t parts = 25;
+    index_t steps_, count_ = 0;
+    double sum_ = 0.0;
+    std::vector<double> means_;
+};
 
 // All draws happen here, in one order, so that rows with the same seed see the same text, t and positions.
 std::vector<share_of_step> draw_step(const settings& s, const training_recipe& recipe, std::span<const token> text,
@@ -149,16 +174,19 @@ trained train(const settings& s, const training_run& run, const method& how, con
     adam_group basis_group({parameters}, bases, 0.0);
 
     generator draw_text = stream(s.seed, 2), draw_t = stream(s.seed, 3);
+    loss_curve losses(run.steps);
+    std::vector<double> loss_of(views.size());
     for (index_t step = 0; step < run.steps; ++step) {
         const auto shares = draw_step(s, recipe, text, views.size(), draw_text, draw_t);
-        at_once(views.size(), [&](std::size_t r) { add_gradients(s, how, views[r], shares[r]); });
+        at_once(views.size(), [&](std::size_t r) { loss_of[r] = add_gradients(s, how, views[r], shares[r]); });
+        losses.add(step, std::accumulate(loss_of.begin(), loss_of.end(), 0.0) / static_cast<double>(loss_of.size()));
         const double factor = rate_factor(run, step);
         if (recipe.weights_learn) weight_group.step(run.rate * factor);
         if (basis_learns) basis_group.step(recipe.basis_rate * factor);
         report(static_cast<double>(step + 1) / static_cast<double>(run.steps));
     }
     const double* first = parameters.data_ptr<double>();
-    return {model, std::vector<double>(first, first + parameters.numel())};
+    return {model, std::vector<double>(first, first + parameters.numel()), std::move(losses).means()};
 }
 
 }  // namespace demo

@@ -4,6 +4,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <chrono>
 #include <stdexcept>
 
@@ -23,7 +24,30 @@ constexpr int pretraining_replicas = 2;
 void pretrain(const settings& s, const corpus& tokens, const progress_report& report) {
     const trained base =
         train(s, s.pretraining, pretraining(s), new_decoder(s), tokens.train, pretraining_replicas, report);
-    save(*base.model, work_files(s.out).pretrained());
+    save(*base.model, s.pretrained);
+    result r;
+    r.settings = described(s);
+    r.losses = base.losses;
+    save(r, work_files(s.out).result_of(pretraining(s)));
+}
+
+// What a row begins with: a model, and the numbers of its policy.
+trained beginning(const settings& s, const method& how) {
+    const std::vector<double> parameters = how.policy.parameters();
+    if (how.starts_from.empty()) return {load_decoder(s, s.pretrained), parameters};
+    const std::vector<method> all = all_methods(s);
+    const method& first = find(all, how.starts_from);
+    trained what = beginning(s, first);
+    const work_files files(s.out);
+    if (first.training && first.training->weights_learn) what.model = load_decoder(s, files.model_of(first));
+    if (first.training) what.policy_parameters = load_result(files.result_of(first)).policy_parameters;
+    if (how.training) what.policy_parameters = parameters;
+    return what;
+}
+
+bool is_started_from(const settings& s, const method& how) {
+    const std::vector<method> all = all_methods(s);
+    return std::any_of(all.begin(), all.end(), [&](const method& m) { return m.starts_from == how.name; });
 }
 
 // Training is this share of a method's work, evaluation the rest; only for the progress bar.
@@ -31,20 +55,26 @@ constexpr double training_share = 0.8;
 
 void continue_and_evaluate(const settings& s, const method& how, const corpus& tokens, const progress_report& report) {
     const auto begin = std::chrono::steady_clock::now();
-    trained what{load_decoder(s, work_files(s.out).pretrained()), how.policy.parameters()};
+    trained what = beginning(s, how);
     result r;
+    r.settings = described(s);
     r.train_length = s.train_length;
     double trained_share = 0.0;
     if (how.training) {
-        const training_run& run = how.training->weights_learn ? s.continuing : s.frozen_weights;
+        training_run run = how.training->weights_learn ? s.continuing : s.frozen_weights;
+        run.steps *= how.training->times_steps;
         trained_share = training_share;
         what = train(s, run, how, what.model, tokens.train, 1, [&](double share) { report(trained_share * share); });
+        if (how.training->weights_learn && is_started_from(s, how)) save(*what.model, work_files(s.out).model_of(how));
         r.steps = run.steps;
         r.train_length = how.training->window_tokens > 0 ? how.training->window_tokens : s.longest();
     }
-    r.scores = evaluate(s, how, what, s.evaluate_on_dev ? tokens.dev : tokens.test,
-                        [&](double share) { report(trained_share + (1.0 - trained_share) * share); });
+    const auto& text = s.evaluate_on_dev ? tokens.dev : tokens.test;
+    const auto report_rest = [&](double share) { report(trained_share + (1.0 - trained_share) * share); };
+    r.scores = evaluate(s, how, what, text, report_rest);
+    r.recalls = measure_recall(s, how, what, text);
     r.policy_parameters = what.policy_parameters;
+    r.losses = what.losses;
     r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     save(r, work_files(s.out).result_of(how));
 }
@@ -54,9 +84,10 @@ void continue_and_evaluate(const settings& s, const method& how, const corpus& t
 void run_worker(const settings& s, const std::string& job, const progress_report& report) {
     keep_freed_memory();
     use_one_thread();
-    const corpus tokens = load_corpus(work_files(s.out).tokens());
+    corpus tokens = load_corpus(s.tokens);
+    tokens.train.resize(static_cast<std::size_t>(s.training_share * static_cast<double>(tokens.train.size())));
     if (job == pretraining(s).file_name()) return pretrain(s, tokens, report);
-    for (const method& how : methods(s)) {
+    for (const method& how : all_methods(s)) {
         if (how.file_name() == job) return continue_and_evaluate(s, how, tokens, report);
     }
     throw std::runtime_error("demo: no method is called '" + job + "'");

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The bases that learn: CLEX in its forms, the learned table, and one pair of a learned basis alone.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cordage/scaling/any_policy.hpp"
+#include "cordage/scaling/by_parts.hpp"
+#include "settings.hpp"
+
+namespace demo {
+
+/// YaRN's ramp of 1 to 32 rotations does not suit so short an L.
+inline constexpr cordage::by_parts parts_for_short_length{0.5, 4.0};
+
+/// The paper's field over the NTK-aware prior, as all of these without a learned part yet.
+cordage::any_policy paper_clex(const settings& s, index_t lambda = 1);
+cordage::any_policy clex_without_drift(const settings& s);  ///< dz/dt is the network alone
+cordage::any_policy clex_by_continuous_adjoint(const settings& s);
+cordage::any_policy paper_clex_over_parts(const settings& s);
+cordage::any_policy released_clex(const settings& s);  ///< the released code's field, solver and activation
+cordage::any_policy log_time_clex(const settings& s);  ///< over parts_for_short_length
+
+/// The rates tried for each form, and the one that rows without a rate in their name have.
+inline constexpr double basis_rates[] = {3e-4, 1e-3, 3e-3};
+inline constexpr double usual_basis_rate = 1e-3;
+
+struct learned_basis {
+    std::string name;
+    cordage::any_policy policy;
+};
+
+/// Each form over each prior: the table, the paper's field and log time, over by parts, NTK-aware and Llama 3; the
+/// released field.
+std::vector<learned_basis> learned_basis_forms(const settings& s);
+
+/// By parts, but one pair from the learned policy; its parameters are the learned policy's.
+cordage::any_policy one_learned_pair(const cordage::any_policy& learned, index_t pair);
+
+}  // namespace demo

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// Perplexity over length, loss over steps, recall over distance.
+#include "study_plots.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "formatted.hpp"
+#include "gnuplot.hpp"
+
+namespace demo {
+namespace {
+
+std::string file_name(const study& st) {
+    std::string name = st.name;
+    for (char& c : name) c = c == ' ' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return name;
+}
+
+bool learns(const row_of_seeds& r) { return r.seeds.front()->measured.steps > 0; }
+
+std::string axes(const std::string& x, const std::string& y) {
+    return "set grid lc rgb '#cccccc'\nset border 3\nset tics nomirror\nset key outside right top reverse Left samplen "
+           "3\n"
+           "set xlabel '" +
+           x + "'\nset ylabel '" + y + "'\n";
+}
+
+int height_of(const std::vector<row_of_seeds>& rows) { return std::max(420, 120 + 24 * static_cast<int>(rows.size())); }
+
+void plot_perplexity(const study& st, const std::vector<row_of_seeds>& rows, const std::filesystem::path& out) {
+    std::vector<curve> curves;
+    for (const row_of_seeds& r : rows) {
+        std::string data;
+        for (std::size_t i = 0; i < r.seeds.front()->measured.scores.size(); ++i) {
+            std::vector<double> values;
+            for (const measured_row* m : r.seeds) values.push_back(m->measured.scores[i].perplexity);
+            const auto [mean, spread] = summarized(values);
+            data += formatted("%ld %.6g %.6g\n", static_cast<long>(r.seeds.front()->measured.scores[i].ratio), mean,
+                              spread);
+        }
+        const std::size_t number = curves.size();
+        curves.push_back({data, "with yerrorlines " + line_style(number, learns(r)) + " " + point_style(number) +
+                                    " title '" + r.name + "'"});
+    }
+    draw(out, file_name(st) + "_perplexity", 1000, height_of(rows),
+         axes("length / L", "perplexity") +
+             "set logscale xy\nset xrange [0.9:18]\nset xtics (1, 2, 4, 8, 16)\nset ytics add (15, 20, 25, 30, 40, 50, "
+             "60, 80, 150)\n" +
+             plot(curves, "lines"));
+}
+
+void plot_losses(const study& st, const std::vector<row_of_seeds>& rows, const std::filesystem::path& out) {
+    std::vector<curve> curves;
+    for (const row_of_seeds& r : rows) {
+        const result& measured = r.seeds.front()->measured;
+        if (measured.losses.empty()) continue;
+        std::string data;
+        for (std::size_t i = 0; i < measured.losses.size(); ++i) {
+            const double share = (static_cast<double>(i) + 1.0) / static_cast<double>(measured.losses.size());
+            data += formatted("%.1f %.6g\n", share * static_cast<double>(measured.steps), measured.losses[i]);
+        }
+        curves.push_back(
+            {data, formatted("with lines %s title '%s'", line_style(curves.size(), true).c_str(), r.name.c_str())});
+    }
+    if (curves.empty()) return;
+    draw(out, file_name(st) + "_losses", 1000, height_of(rows),
+         axes("step", "loss, nats a token") + plot(curves, "lines"));
+}
+
+void plot_recall(const study& st, const std::vector<row_of_seeds>& rows, const std::filesystem::path& out) {
+    std::string data, names, distances;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const auto& recalls = rows[i].seeds.front()->measured.recalls;
+        names += formatted("%s'%s' %zu", i == 0 ? "" : ", ", rows[i].name.c_str(), i);
+        for (std::size_t j = 0; j < recalls.size(); ++j) {
+            std::vector<double> gains;
+            for (const measured_row* m : rows[i].seeds) gains.push_back(m->measured.recalls[j].gain);
+            data += formatted("%zu %zu %.4g\n", j, i, summarized(gains).mean);
+            if (i == 0)
+                distances += formatted("%s'%ld' %zu", j == 0 ? "" : ", ", static_cast<long>(recalls[j].distance), j);
+        }
+        data += "\n";
+    }
+    draw(out, file_name(st) + "_recall", 900, height_of(rows),
+         "$cells << END\n" + data +
+             "END\nset border 0\nset tics scale 0 font ',10'\nunset key\nset xtics (" + distances +
+             ")\nset ytics (" + names +
+             ")\nset yrange [*:*] reverse\nset xlabel 'tokens between the phrase and its return'\n"
+             "set cblabel 'nats a token gained'\nset palette defined (0 '#ffffff', 1 '#0072b2')\nset cbrange [0:*]\n"
+             "plot $cells using 1:2:3 with image, $cells using 1:2:(sprintf('%.2f', $3)) with labels font ',10'\n");
+}
+
+}  // namespace
+
+void plot_studies(const std::vector<study>& all, const std::vector<measured_row>& rows,
+                  const std::filesystem::path& out) {
+    for (const study& st : all) {
+        const auto shown = rows_of(st, rows);
+        plot_perplexity(st, shown, out);
+        plot_losses(st, shown, out);
+        if (st.shows_recall) plot_recall(st, shown, out);
+    }
+}
+
+}  // namespace demo

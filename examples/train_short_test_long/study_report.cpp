@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// Means over seeds, and the tables of them.
+#include "study_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "formatted.hpp"
+
+namespace demo {
+namespace {
+
+long as_long(index_t n) { return static_cast<long>(n); }
+
+std::string line_start(const measured_row& r) {
+    return formatted("%s,%llu,\"%s\"", r.variant.c_str(), static_cast<unsigned long long>(r.seed), r.how.name.c_str());
+}
+
+// A column of a table: what it takes from a row's result.
+struct column {
+    std::string heading;
+    std::function<double(const result&)> value;
+};
+
+// Rows by columns; the best mean of each column is bold. sign: 1 if small is good, -1 if large is, 0 if neither.
+std::string table_of(const std::vector<row_of_seeds>& rows, const std::vector<column>& columns, double sign) {
+    std::vector<std::vector<mean_and_spread>> cells;
+    for (const row_of_seeds& r : rows) {
+        auto& line = cells.emplace_back();
+        for (const column& c : columns) {
+            std::vector<double> values;
+            for (const measured_row* m : r.seeds) values.push_back(c.value(m->measured));
+            line.push_back(summarized(values));
+        }
+    }
+    std::string text = "| row |", rule = "|---|";
+    for (const column& c : columns) {
+        text += " " + c.heading + " |";
+        rule += "---|";
+    }
+    text += "\n" + rule + "\n";
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        text += "| " + rows[i].name + " |";
+        for (std::size_t j = 0; j < columns.size(); ++j) {
+            const bool is_best = sign != 0.0 && std::all_of(cells.begin(), cells.end(), [&](const auto& other) {
+                                     return sign * cells[i][j].mean <= sign * other[j].mean;
+                                 });
+            const std::string mean = formatted(is_best ? "**%.2f**" : "%.2f", cells[i][j].mean);
+            text += " " + mean + (rows[i].seeds.size() > 1 ? formatted(" ± %.2f |", cells[i][j].spread) : " |");
+        }
+        text += "\n";
+    }
+    return text;
+}
+
+std::vector<column> by_ratio(const std::vector<row_of_seeds>& rows, double (*value)(const score&)) {
+    std::vector<column> columns;
+    const auto& scores = rows.front().seeds.front()->measured.scores;
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+        columns.push_back(
+            {formatted("%ld×", as_long(scores[i].ratio)), [=](const result& r) { return value(r.scores[i]); }});
+    }
+    return columns;
+}
+
+std::vector<column> by_distance(const std::vector<row_of_seeds>& rows, double (*value)(const recall&)) {
+    std::vector<column> columns;
+    const auto& recalls = rows.front().seeds.front()->measured.recalls;
+    for (std::size_t i = 0; i < recalls.size(); ++i) {
+        columns.push_back(
+            {formatted("%ld", as_long(recalls[i].distance)), [=](const result& r) { return value(r.recalls[i]); }});
+    }
+    return columns;
+}
+
+std::string tables_of(const settings& s, const study& st, const std::vector<row_of_seeds>& rows) {
+    std::string text = "## " + st.name + "\n\n" + st.question + "\n\n";
+    const auto add = [&](const std::string& title, const std::vector<column>& columns, double sign) {
+        text += title + "\n\n" + table_of(rows, columns, sign) + "\n";
+    };
+    add("Perplexity, every token, windows that do not overlap:",
+        by_ratio(rows, [](const score& x) { return x.perplexity; }), 1.0);
+    if (s.slides) {
+        add("Perplexity, the same tokens at every length, each with at least half a window before it:",
+            by_ratio(rows, [](const score& x) { return x.perplexity_sliding; }), 1.0);
+    }
+    add(formatted("Perplexity, the last %ld tokens of each stretch of %ld:", as_long(s.train_length),
+                  as_long(s.longest())),
+        by_ratio(rows, [](const score& x) { return x.perplexity_last; }), 1.0);
+    if (!st.shows_recall) return text;
+    add("Next tokens guessed right, in percent:", by_ratio(rows, [](const score& x) { return 100.0 * x.accuracy; }),
+        -1.0);
+    add("Recall: nats a token gained from a phrase planted so many tokens before:",
+        by_distance(rows, [](const recall& x) { return x.gain; }), -1.0);
+    add("Recall: tokens of that phrase guessed right, in percent:",
+        by_distance(rows, [](const recall& x) { return 100.0 * x.accuracy; }), -1.0);
+    return text;
+}
+
+}  // namespace
+
+std::vector<row_of_seeds> rows_of(const study& st, const std::vector<measured_row>& rows) {
+    std::vector<row_of_seeds> found;
+    for (const std::string& name : st.rows) {
+        for (const std::string& variant : st.variants) {
+            row_of_seeds& r = found.emplace_back();
+            r.name = st.variants.size() > 1 ? name + " (" + variant + ")" : name;
+            for (const measured_row& m : rows) {
+                const bool is_wanted = st.has_all_seeds || m.seed == 1;
+                if (m.variant == variant && m.how.name == name && is_wanted) r.seeds.push_back(&m);
+            }
+        }
+    }
+    return found;
+}
+
+mean_and_spread summarized(const std::vector<double>& of_seeds) {
+    const auto n = static_cast<double>(of_seeds.size());
+    const double mean = std::accumulate(of_seeds.begin(), of_seeds.end(), 0.0) / n;
+    double squares = 0.0;
+    for (const double x : of_seeds) squares += (x - mean) * (x - mean);
+    return {mean, of_seeds.size() > 1 ? std::sqrt(squares / (n - 1.0)) : 0.0};
+}
+
+std::string as_csv(const std::vector<measured_row>& rows) {
+    std::string text =
+        "variant,seed,method,ratio,length,perplexity,perplexity_last,perplexity_sliding,accuracy,steps,seconds\n";
+    for (const measured_row& r : rows) {
+        for (const score& s : r.measured.scores) {
+            text += line_start(r) + formatted(",%ld,%ld,%.4f,%.4f,%.4f,%.5f,%ld,%.1f\n", as_long(s.ratio),
+                                              as_long(s.length), s.perplexity, s.perplexity_last, s.perplexity_sliding,
+                                              s.accuracy, as_long(r.measured.steps), r.measured.seconds);
+        }
+    }
+    return text;
+}
+
+std::string recalls_as_csv(const std::vector<measured_row>& rows) {
+    std::string text = "variant,seed,method,distance,accuracy,gain\n";
+    for (const measured_row& r : rows) {
+        for (const recall& x : r.measured.recalls) {
+            text += line_start(r) + formatted(",%ld,%.5f,%.5f\n", as_long(x.distance), x.accuracy, x.gain);
+        }
+    }
+    return text;
+}
+
+std::string study_tables(const settings& s, const std::vector<study>& all, const std::vector<measured_row>& rows) {
+    std::string text = formatted(
+        "# Replication: tables\n\nMade by `./run replicate`. A decoder of width %ld with %ld layers, pretrained for "
+        "%ld steps of %ld tokens at "
+        "L = %ld; *tuned*: %ld more steps; *frozen*: the weights stay, a learned basis trains for %ld steps. %ld "
+        "stretches of %ld tokens, the same at every length. Where there is a ±: mean and standard deviation of three "
+        "seeds (model, windows and positions); elsewhere seed 1. Bold: best of its column.\n\n",
+        as_long(s.model.width), as_long(s.model.layers), as_long(s.pretraining.steps), as_long(s.tokens_per_step),
+        as_long(s.train_length), as_long(s.continuing.steps), as_long(s.frozen_weights.steps),
+        as_long(s.evaluated_blocks), as_long(s.longest()));
+    for (const study& st : all) text += tables_of(s, st, rows_of(st, rows));
+    return text;
+}
+
+}  // namespace demo

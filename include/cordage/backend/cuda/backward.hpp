@@ -127,8 +127,11 @@ struct backward_kernel {
             unit_type::copy_others(o.grad_y.head(row, token, head), o.grad_x.head(row, token, head), o.shape().head_dim,
                                    o.first_lane, 2 * angles.pairs, number, angles.pairs / pairs_of_unit);
         });
-        double at_position[pairs_of_unit];  // read before anything is written, so once where pairs share an axis
-        for (int n = 0; n < pairs_of_unit; ++n) at_position[n] = angles.position(row, token, angles.axis(pair + n));
+        double at_position[pairs_of_unit];  // read once where neighbours share an axis
+        for (int n = 0; n < pairs_of_unit; ++n) {
+            const bool is_new = n == 0 || angles.axis(pair + n) != angles.axis(pair + n - 1);
+            at_position[n] = is_new ? angles.position(row, token, angles.axis(pair + n)) : at_position[n - 1];
+        }
         for (int n = 0; n < pairs_of_unit; ++n) my_pairs(at)[n] += at_position[n] * static_cast<double>(grad_angle[n]);
         for (int n = 0; position != nullptr && n < pairs_of_unit; ++n) {
             const index_t axis = angles.axis(pair + n);

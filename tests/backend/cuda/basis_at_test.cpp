@@ -144,5 +144,8 @@ TEST_CASE("backend/cuda/basis_at: what cannot be read is refused before a launch
                          "basis_at: words nullptr must point to device_words_size(8, 1) = 26 words", shape_error);
     CHECK_THROWS_AS(basis_at(where, device.path, std::span<const double>(), words.data()), shape_error);
     CHECK_THROWS_AS(device_trajectory(device.numbers.shape(), nullptr), shape_error);
+    CHECK_THROWS_WITH_AS(
+        device_trajectory(device.numbers.shape(), reinterpret_cast<const void*>(std::uintptr_t{0x1004})),
+        "device_trajectory: numbers 0x1004 must be aligned to 8 bytes", shape_error);
     CHECK_THROWS_AS(device_trajectory_numbers(clex<stepping>(config, some_weights(0.05))), value_error);
 }

@@ -60,6 +60,9 @@ TEST_CASE("rotate/cuda/checks: bases and positions on a device") {
     device_case c;
     CHECK_THROWS_AS(device_basis(nullptr, 2), shape_error);
     CHECK_THROWS_AS(device_basis(c.words.data(), 0), shape_error);
+    // A device would fault, and every later call of the program's would report it.
+    CHECK_THROWS_WITH_AS(device_basis(reinterpret_cast<const void*>(std::uintptr_t{0x1004}), 2),
+                         "device_basis: words 0x1004 must be aligned to 8 bytes", shape_error);
     const device_basis three_bases(c.words.data(), 2, 3);
     CHECK_THROWS_AS((device_angles<std::int32_t>(three_bases, {c.ids.data(), 2, 1, 1})), shape_error);
     CHECK_THROWS_AS((device_angles<std::int32_t>(three_bases, {nullptr, 1, 1, 1})), shape_error);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 
 #include "cordage/angles/angle_source.hpp"
 
@@ -62,6 +63,9 @@ class device_basis {
         if (words == nullptr || pairs < 1 || bases < 1) {
             throw shape_error(message("device_basis: words must point to ", bases, " >= 1 bases of ", pairs,
                                       " >= 1 pairs in memory of the device"));
+        }
+        if (reinterpret_cast<std::uintptr_t>(words) % 8 != 0) {
+            throw shape_error(message("device_basis: words ", words, " must be aligned to 8 bytes"));
         }
     }
     const std::uint64_t* words() const noexcept { return words_; }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -135,6 +136,9 @@ class device_trajectory {
         if (numbers == nullptr || shape.steps < 1 || shape.pairs < 1) {
             throw shape_error(message("device_trajectory: numbers must point to ", shape.steps, " >= 1 steps of ",
                                       shape.pairs, " >= 1 pairs in memory of the device"));
+        }
+        if (reinterpret_cast<std::uintptr_t>(numbers) % 8 != 0) {
+            throw shape_error(message("device_trajectory: numbers ", numbers, " must be aligned to 8 bytes"));
         }
     }
     CORDAGE_HOST_DEVICE index_t pairs() const noexcept { return shape_.pairs; }

@@ -92,7 +92,9 @@ struct on_stream {
 
  private:
     static void check(const char* who, const char* call, cudaError_t status) {
-        if (status != cudaSuccess) throw cuda_error(who, call, status);
+        if (status == cudaSuccess) return;
+        cudaGetLastError();  // or the host's next look at it finds what is thrown here
+        throw cuda_error(who, call, status);
     }
 
     // Whether the code that this device runs was compiled for 9.0: code for older ones, translated for this device when

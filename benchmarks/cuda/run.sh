@@ -52,6 +52,7 @@ strict=(--Werror all-warnings -Xcompiler=-Wall,-Wextra,-Wshadow,-Werror)
 shared=(-O3 -shared -Xcompiler=-fPIC --expt-relaxed-constexpr)
 bin=$out/bin site=$out/site results=$out/results
 mkdir -p "$bin" "$site" "$results"
+PATH=$PATH:/usr/local/cuda/bin # nvcc and compute-sanitizer, where nobody put them on PATH
 
 # The device ------------------------------------------------------------------------------------------------------
 
@@ -133,7 +134,6 @@ build_peers() {
 }
 
 phase_build() {
-    command -v nvcc >/dev/null || PATH=$PATH:/usr/local/cuda/bin
     command -v nvcc >/dev/null || fail "no nvcc on PATH or in /usr/local/cuda/bin"
     if [[ -z $arch ]]; then
         command -v nvidia-smi >/dev/null || fail "no CUDA device to build for: name one with --arch, as in --arch 90"
@@ -157,7 +157,7 @@ phase_tests() {
     need_device
     [[ -x $bin/cordage_gpu_tests ]] || fail "$bin/cordage_gpu_tests is not there: run.sh build makes it"
     describe_machine
-    local lines=() status=0 log tool
+    local lines=() status=0 log tool ended verdict seconds=150
     record() { lines+=("\"$1\": \"$2\""); echo "$1: $2"; }
     say "tests on the device"
     log=$results/tests.log
@@ -177,18 +177,30 @@ phase_tests() {
             continue
         fi
         say "tests under compute-sanitizer, $tool"
-        if timeout 150 compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/cordage_gpu_tests" \
-            >"$log" 2>&1; then
-            record "compute-sanitizer $tool" "no errors"
-        elif grep -qiE 'device not supported|unable to|not supported' "$log"; then
-            record "compute-sanitizer $tool" "not run: the device does not allow it"
-        else
-            status=1
-            record "compute-sanitizer $tool" "failed: $(grep -m 1 'ERROR SUMMARY' "$log" || echo "ended early, see $tool.log")"
-        fi
+        ended=0
+        timeout "$seconds" compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/cordage_gpu_tests" >"$log" 2>&1 || ended=$?
+        verdict=$(verdict_of "$log" "$ended" "$seconds")
+        record "compute-sanitizer $tool" "$verdict"
+        [[ $verdict != failed* ]] || status=1
     done
     (IFS=,; echo "{${lines[*]}}") >"$results/tests.json"
     return "$status"
+}
+
+# verdict_of LOG STATUS SECONDS: what compute-sanitizer found, which `timeout` may have stopped.
+verdict_of() {
+    local found='^=+ (Invalid|Misaligned|Uninitialized|Program hit|(Error|Warning): Race)'
+    if grep -qE "$found" "$1"; then
+        echo "failed: $(grep -m 1 -E '(ERROR|RACECHECK) SUMMARY' "$1" || grep -m 1 -E "$found" "$1")"
+    elif [[ $2 == 0 ]]; then
+        echo "no errors"
+    elif [[ $2 == 124 ]]; then
+        echo "no errors in $3 seconds, not finished"
+    elif grep -qiE 'device not supported|unable to|not supported' "$1"; then
+        echo "not run: the device does not allow it"
+    else
+        echo "failed: ended early, see $(basename "$1")"
+    fi
 }
 
 summary_of() { sed -nE 's/^\[doctest\] test cases: *([0-9]+) \| *([0-9]+) passed \| *([0-9]+) failed.*/\2 passed, \3 failed/p' "$1" | grep . || echo "ended early"; }

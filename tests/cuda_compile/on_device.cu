@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rotations by way of CUDA's runtime: with a device, their numbers, plain and from a graph whose kernels overlap; without
-// one, the error.
+// Rotations by way of CUDA's runtime: with a device, their numbers, plain and from a graph whose kernels overlap;
+// without one, the error.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -139,9 +139,7 @@ bool is_right(const inputs& in) {
 
 }  // namespace
 
-int main() try {
-    return is_right(inputs()) ? 0 : 1;
-} catch (const cuda_error& e) {
+int main() try { return is_right(inputs()) ? 0 : 1; } catch (const cuda_error& e) {
     int devices = 0;
     if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0) {
         std::printf("%s\n", e.what());

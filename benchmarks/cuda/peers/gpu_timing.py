@@ -25,6 +25,7 @@ class TimedGraph:
         self.seconds()
 
     def seconds(self):
+        self.graph.replay()  # untimed: the device is busy until the host has enqueued what is timed
         self.begin.record()
         self.graph.replay()
         self.end.record()

@@ -9,7 +9,8 @@
 
 namespace cordage {
 
-/// A call of CUDA's failed. The text says who asked for it, which call it was, and cudaGetErrorString.
+/// A call of CUDA's failed. The text says who asked for it, which call it was, and cudaGetErrorString. It is not left
+/// behind for the host's next cudaGetLastError, unless it is one that no later call survives.
 struct cuda_error : error {
     cuda_error(const char* who, const char* call, cudaError_t status)
         : error(message(who, ": ", call, ": ", cudaGetErrorString(status))), code(status) {}
@@ -45,7 +46,8 @@ __global__ void __launch_bounds__(most_threads, Kernel::blocks_per_processor)
 
 }  // namespace backend
 
-/// Who runs a call on a device: it is enqueued on the stream, whatever else is on it, and nothing waits for it.
+/// Who runs a call on a device: it is enqueued on the stream, whatever else is on it, and nothing waits for it. The
+/// stream's device must be the current one, as for every launch of CUDA's.
 struct on_stream {
     cudaStream_t stream;
     bool may_overlap = false;
@@ -93,7 +95,7 @@ struct on_stream {
  private:
     static void check(const char* who, const char* call, cudaError_t status) {
         if (status == cudaSuccess) return;
-        cudaGetLastError();  // or the host's next look at it finds what is thrown here
+        cudaGetLastError();  // forgets it
         throw cuda_error(who, call, status);
     }
 

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""A learned basis in a config.json and a GGUF file, for every family that apply_to knows."""
+import json
+
+import pytest
+import torch
+from small_models import FAMILIES, TRAINED, small, tokens
+from transformers import AutoModelForCausalLM
+
+from cordage_torch import CLEX, LearnedTable, apply_to, save_freq_factors, save_longrope
+
+TARGET = 8 * TRAINED
+AGREEMENT = 1e-4  # of the largest logit, float32: transformers' angles are off by some 1e-5 at position 256
+EXACT = 1e-6  # where both have cordage's angles
+
+
+def learned(config, **settings):
+    """A table that differs from its prior, up to t = 8."""
+    prior = CLEX.for_config(config, **({"prior": ("by_parts", 0.5, 4.0), "t_max": 8.0, "hidden": 1} | settings))
+    table = LearnedTable(prior)
+    torch.manual_seed(3)
+    with torch.no_grad():
+        table.offsets.normal_(std=0.1)
+    return table
+
+
+def difference(got, expected):
+    return float((got - expected).abs().max() / expected.abs().max())
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("family", FAMILIES)
+def test_transformers_reads_the_config(family, tmp_path):
+    model = small(family)
+    model.save_pretrained(tmp_path)
+    table = learned(model.config)
+    before = model.config.to_json_string()
+    save_longrope(model.config, table, TARGET, tmp_path)
+    assert model.config.to_json_string() == before
+    exported = AutoModelForCausalLM.from_pretrained(tmp_path, attn_implementation="eager")
+    assert exported.config.max_position_embeddings == TARGET
+    for length in (TRAINED, TRAINED + 1, TARGET):
+        ids = tokens(length)
+        expected = exported(ids).logits
+        with apply_to(exported):
+            by_cordage = exported(ids).logits
+        with apply_to(model, table), table.held_at(1.0 if length <= TRAINED else 8.0):
+            assert difference(model(ids).logits, expected) <= AGREEMENT
+            assert difference(model(ids).logits, by_cordage) <= EXACT
+    assert difference(model(ids).logits, expected) > 100 * AGREEMENT  # the comparison would notice the wrong basis
+
+
+def test_other_readers_find_what_they_look_for(tmp_path):
+    config = small("llama").config
+    save_longrope(config, learned(config), TARGET, tmp_path)
+    said = json.loads((tmp_path / "config.json").read_text())
+    assert said["rope_theta"] == 1000.0 and said["original_max_position_embeddings"] == TRAINED  # transformers 4
+    for rope in (said["rope_parameters"], said["rope_scaling"]):
+        assert rope["rope_type"] == "longrope" and rope["factor"] == 8.0
+        assert rope["attention_factor"] == rope["short_mscale"] == rope["long_mscale"] == 1.0
+        assert rope["short_factor"] == pytest.approx([1.0] * 8, rel=1e-9)
+        assert rope["original_max_position_embeddings"] == TRAINED
+
+
+def test_ggml_finds_its_tensors(tmp_path):
+    gguf = pytest.importorskip("gguf")
+    config = small("gpt_neox").config
+    table = learned(config)
+    save_freq_factors(config, table, TARGET, tmp_path / "factors.gguf")
+    reader = gguf.GGUFReader(tmp_path / "factors.gguf")
+    tensors = {tensor.name: torch.tensor(tensor.data.copy()) for tensor in reader.tensors}
+    assert set(tensors) == {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"}
+    inv_freq = 1000.0**(-torch.arange(4) / 4.0)
+    for name, t in (("rope_freqs", 8.0), ("rope_factors_long", 8.0), ("rope_factors_short", 1.0)):
+        torch.testing.assert_close(inv_freq / tensors[f"{name}.weight"], table(t).detach().float())
+    for key, value in (("rope.scaling.original_context_length", TRAINED), ("context_length", TARGET),
+                       ("rope.scaling.attn_factor", 1.0)):
+        assert reader.get_field(f"gpt_neox.{key}").contents() == value
+
+
+def test_errors_name_the_argument(tmp_path):
+    config = small("llama").config
+    table = learned(config)
+    for length, said in ((TRAINED, "length 32 must be > the trained length 32"),
+                         (2 * TARGET, "length 512 is t = 16, must be <= t_max = 8 of the basis")):
+        with pytest.raises(ValueError, match=said):
+            save_longrope(config, table, length, tmp_path / "folder")
+    with pytest.raises(ValueError, match="attention factor 1 at t = 1 and 1.13863 at t = 4, must have one"):
+        save_longrope(config, learned(config, prior="yarn"), 4 * TRAINED, tmp_path / "folder")
+    with pytest.raises(ValueError, match="config has rope_type 'linear', must have 'default'"):
+        save_longrope(small("llama", "linear").config, table, TARGET, tmp_path / "folder")
+    assert not list(tmp_path.iterdir())

@@ -57,7 +57,7 @@ def extension():
         raise SystemExit(f"EIGEN_INCLUDE {eigen} must be the folder with Eigen/Core (Debian: libeigen3-dev)")
     sources = ["operators.cpp", "clex_model.cpp", "config_rule.cpp"] + ["rotate_cuda.cu"] * cuda
     # -ffp-contract=off: a product that is rounded before it is added, as torch's are; fused ones are asked for by name.
-    plain = ["-std=c++20", "-O2", "-DNDEBUG", "-ffp-contract=off", "-fvisibility=hidden", "-Wno-attributes",
+    plain = ["-std=c++20", "-O2", "-g0", "-DNDEBUG", "-ffp-contract=off", "-fvisibility=hidden",
              f"-march={os.environ.get('CORDAGE_ARCH', 'native')}"]
     device = ["-std=c++20", "-O2", "-DNDEBUG", "-DCORDAGE_NO_SIMD", "--expt-relaxed-constexpr", "-diag-suppress=20012"]
     if cuda and not torch.cuda.is_available():
@@ -69,4 +69,4 @@ def extension():
 
 
 setup(version=version(), ext_modules=[extension()],
-      cmdclass={"build_ext": cpp_extension.BuildExtension.with_options(use_ninja=False)})
+      cmdclass={"build_ext": cpp_extension.BuildExtension})

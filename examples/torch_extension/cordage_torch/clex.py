@@ -87,7 +87,7 @@ class CLEX(nn.Module):
         inv_freq, factor = _ops.clex(self.W_up, self.W_down, ts, self.theta_base, self.original_length, self.t_max,
                                      self.field, self.activation, self.prior, [float(n) for n in self.prior_numbers],
                                      self.tolerance, self.step_size)
-        return inv_freq.reshape(*ts.shape, -1), factor.reshape(ts.shape)
+        return inv_freq.reshape(*ts.shape, -1), factor.detach().reshape(ts.shape)
 
     def t_of(self, length: Tensor) -> Tensor:
         """The ratio t for a sequence of `length` tokens, [] float64: 1 up to original_length, at most t_max."""

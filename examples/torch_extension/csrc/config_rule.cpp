@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Configs, parsed once by host/hf_config.hpp.
 #include "config_rule.hpp"
 
 #include <memory>

@@ -107,7 +107,7 @@ tensors rotate(at::TensorList x, const Tensor& position_ids, const Tensor& inv_f
                bool interleaved) {
     return guarded([&] {
         const auto by = turn_by(position_ids, inv_freq, attention_factor);
-        detail::check(x, by, position_ids.device());
+        detail::check(x, by, at::kCUDA);
         const c10::cuda::CUDAGuard device(x[0].device());
         return interleaved ? forward<cordage::interleaved>(detail::rows_dense(x), by)
                            : forward<cordage::half_split>(detail::rows_dense(x), by);
@@ -119,7 +119,7 @@ rotate_gradients rotate_backward(at::TensorList grad_y, at::TensorList y, const 
                                  std::array<bool, 3> wanted) {
     return guarded([&] {
         const auto by = turn_by(position_ids, inv_freq, attention_factor);
-        detail::check(grad_y, by, position_ids.device());
+        detail::check(grad_y, by, at::kCUDA);
         const c10::cuda::CUDAGuard device(grad_y[0].device());
         const tensors g = detail::rows_dense(grad_y), values = detail::rows_dense(y);
         auto grads = interleaved ? backward<cordage::interleaved>(g, values, by, wanted_of(wanted))

@@ -90,7 +90,10 @@ def test_views_are_turned_where_they_lie():
     fused = torch.randn(2, 5, 4 * 8, dtype=torch.float64, requires_grad=True)  # [batch, tokens, (q q k v) * head_dim]
     q, k = (part.view(2, 5, -1, 8).transpose(1, 2) for part in (fused[..., :16], fused[..., 16:24]))
     assert not q.is_contiguous()
-    got = rotate(q, k, position_ids=torch.arange(5), inv_freq=INV_FREQ)
+    with torch.profiler.profile() as profile:
+        got = rotate(q, k, position_ids=torch.arange(5), inv_freq=INV_FREQ)
+    called = {event.name for event in profile.events()}
+    assert "cordage::rotate" in called and not called & {"aten::copy_", "aten::clone", "aten::contiguous"}
     assert got[0].stride() == (80, 8, 16, 1)  # tokens before heads, as q lies
     ((got[0].sum() + got[1].pow(2).sum())).backward()
     mine, fused.grad = fused.grad, None
@@ -141,3 +144,15 @@ def test_errors_name_the_argument(change, words):
     arguments = {"x": [torch.zeros(1, 1, 5, 8)], "position_ids": torch.arange(5), "inv_freq": INV_FREQ} | change
     with pytest.raises(ValueError, match=words):
         rotate(*arguments.pop("x"), **arguments)
+
+
+@pytest.mark.parametrize("x, table, words", [
+    (torch.zeros(1, 1, 5, 8), torch.ones(5, 3), r"cos \[5, 3\] and sin \[5, 3\] must both be"),
+    (torch.zeros(1, 1, 5, 8), torch.ones(1, 4, 3), r"angles \[1, 4\] must be"),
+    (torch.zeros(1, 1, 5, 8), torch.ones(1, 5, 3, dtype=torch.float64), "of the type of cos and sin, Double"),
+    (torch.zeros(1, 1, 5, 8, dtype=torch.bfloat16), torch.ones(1, 5, 3, dtype=torch.bfloat16),
+     "cos of type BFloat16 must be float32 or float64"),
+])
+def test_errors_of_tables_name_the_argument(x, table, words):
+    with pytest.raises(ValueError, match=words):
+        rotate_by_table(x, cos=table, sin=table)

@@ -131,15 +131,16 @@ inline basis make_basis(const turn& by) {
     return basis(std::vector<double>(first, first + inv_freq.numel()), by.attention_factor);
 }
 
-inline void check_device(const at::Tensor& tensor, const at::Device& device) {
-    if (tensor.device() != device) {
-        throw value_error(message("aten::rotate: a tensor on ", tensor.device().str(), " must be on ", device.str()));
-    }
-}
-
 /// All but element types and what rotate_forward checks of sizes.
-inline void check(at::TensorList all, const turn& by, const at::Device& device = at::kCPU) {
+inline void check(at::TensorList all, const turn& by, at::DeviceType where = at::kCPU) {
     if (all.empty()) throw shape_error("aten::rotate: x [] must have at least one tensor");
+    const auto check_device = [](const char* name, const at::Tensor& tensor, const at::Device& device) {
+        if (tensor.device() != device) {
+            throw value_error(
+                message("aten::rotate: ", name, " on ", tensor.device().str(), " must be on ", device.str()));
+        }
+    };
+    const at::Device device = where == at::kCPU ? at::Device(at::kCPU) : all[0].device();
     for (const at::Tensor& x : all) {
         if (x.dim() != 4) {
             throw shape_error(
@@ -149,7 +150,7 @@ inline void check(at::TensorList all, const turn& by, const at::Device& device =
             throw value_error(message("aten::rotate: x of types ", at::toString(all[0].scalar_type()), " and ",
                                       at::toString(x.scalar_type()), " must be of one type"));
         }
-        check_device(x, device);
+        check_device("x", x, device);
     }
     const at::Tensor& ids = by.position_ids;
     if (ids.dim() != 1 && ids.dim() != 2) {
@@ -161,12 +162,12 @@ inline void check(at::TensorList all, const turn& by, const at::Device& device =
         throw value_error(message("aten::rotate: position_ids of type ", at::toString(type),
                                   " must be int32, int64, float32 or float64"));
     }
-    check_device(ids, device);
+    check_device("position_ids", ids, device);
     if (by.inv_freq.dim() != 1 || by.inv_freq.scalar_type() != at::kDouble) {
         throw value_error(message("aten::rotate: inv_freq of type ", at::toString(by.inv_freq.scalar_type()), " with ",
                                   by.inv_freq.dim(), " dimensions must be float64 [rotary_dim/2]"));
     }
-    check_device(by.inv_freq, at::kCPU);
+    check_device("inv_freq", by.inv_freq, at::kCPU);
 }
 
 /// Zeros for the gradients that are wanted, float64, on the tensors' device.

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import torch
 
-from .patching import LearnedBasis
+from .clex import CLEX
+from .table import LearnedTable
 
 
-def save_longrope(config, basis: LearnedBasis, length: int, folder: str | Path) -> None:
+def save_longrope(config, basis: CLEX | LearnedTable, length: int, folder: str | Path) -> None:
     """Writes folder/config.json: the model's, with `longrope` factors that are the basis at `length` tokens.
 
         save_longrope(model.config, clex, 32768, "extended")
@@ -49,7 +50,7 @@ def save_longrope(config, basis: LearnedBasis, length: int, folder: str | Path) 
     _replace(path, lambda new: new.write_text(json.dumps(said, indent=2) + "\n"))
 
 
-def save_freq_factors(config, basis: LearnedBasis, length: int, path: str | Path) -> None:
+def save_freq_factors(config, basis: CLEX | LearnedTable, length: int, path: str | Path) -> None:
     """Writes the basis at `length` tokens as float32 tensors [pairs] in a GGUF file: what ggml_rope_ext takes as
     freq_factors (it divides inv_freq by them). Needs PyPI's gguf.
 
@@ -80,12 +81,12 @@ def save_freq_factors(config, basis: LearnedBasis, length: int, path: str | Path
     _replace(Path(path), write)
 
 
-def _trained_length(basis: LearnedBasis) -> int:
+def _trained_length(basis: CLEX | LearnedTable) -> int:
     return round(basis.original_length)
 
 
 @torch.no_grad()
-def _factors(basis: LearnedBasis, length: int) -> dict:
+def _factors(basis: CLEX | LearnedTable, length: int) -> dict:
     """What LongRoPE's dictionary says of the basis at the trained length and at `length`."""
     if length <= basis.original_length:
         raise ValueError(f"length {length} must be > the trained length {basis.original_length:g}")

@@ -131,7 +131,7 @@ class CordageRotary(nn.Module):
         of_all = {layer_type: _ConfigBasis(original.config, layer_type, None) for layer_type in layer_types or [""]}
         scaled = "full_attention" if layer_types else ""
         if isinstance(scaling, LearnedBasis):
-            of_all[scaled] = _LearnedBasis(scaling, of_all[scaled])
+            of_all[scaled] = _SequenceBasis(scaling, of_all[scaled])
         elif scaling is not None:
             of_all[scaled] = _ConfigBasis(original.config, scaled, dict(scaling))
         self.of_layers = nn.ModuleDict({layer_type or "all": basis for layer_type, basis in of_all.items()})
@@ -183,7 +183,7 @@ class _ConfigBasis(nn.Module):
         return _ops.config_basis(length, self.config_json, self.layer_type)
 
 
-class _LearnedBasis(nn.Module):
+class _SequenceBasis(nn.Module):
     """inv_freq and attention factor of a LearnedBasis, at the ratio of the sequence that position_ids are of."""
 
     def __init__(self, basis: LearnedBasis, own: _ConfigBasis) -> None:

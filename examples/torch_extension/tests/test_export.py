@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A learned basis in a config.json and a GGUF file, for every family that apply_to knows."""
+import ctypes
 import json
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 from small_models import FAMILIES, TRAINED, small, tokens
 from transformers import AutoModelForCausalLM
 
-from cordage_torch import CLEX, LearnedTable, apply_to, save_freq_factors, save_longrope
+from cordage_torch import CLEX, LearnedTable, apply_to, rotate, save_freq_factors, save_longrope
 
 TARGET = 8 * TRAINED
 AGREEMENT = 1e-4  # of the largest logit, float32: transformers' angles are off by some 1e-5 at position 256
@@ -76,6 +77,37 @@ def test_ggml_finds_its_tensors(tmp_path):
     for key, value in (("rope.scaling.original_context_length", TRAINED), ("context_length", TARGET),
                        ("rope.scaling.attn_factor", 1.0)):
         assert reader.get_field(f"gpt_neox.{key}").contents() == value
+
+
+def test_ggml_rotates_by_them(tmp_path):
+    """ggml's own reader and its rope, half-split, against rotate by the learned basis."""
+    pytest.importorskip("gguf")
+    ggml = pytest.importorskip("ggml")
+    config = small("llama").config
+    table = learned(config)
+    save_freq_factors(config, table, TARGET, tmp_path / "factors.gguf")
+    x, ids = torch.randn(64, 4, 16), torch.arange(64, dtype=torch.int32)
+    held = ggml.ggml_context_p_ctypes()
+    file = ggml.gguf_init_from_file(str(tmp_path / "factors.gguf").encode(),
+                                    ggml.gguf_init_params(no_alloc=False, ctx=ctypes.pointer(held)))
+    factors = ggml.ggml_get_tensor(held, b"rope_freqs.weight")
+    context = ggml.ggml_init(ggml.ggml_init_params(mem_size=1 << 24, mem_buffer=None, no_alloc=False))
+    a = ggml.ggml_new_tensor_3d(context, ggml.GGML_TYPE_F32, 16, 4, 64)
+    positions = ggml.ggml_new_tensor_1d(context, ggml.GGML_TYPE_I32, 64)
+    for tensor, values in ((a, x), (positions, ids)):
+        ctypes.memmove(ggml.ggml_get_data(tensor), values.data_ptr(), values.nbytes)
+    turned = ggml.ggml_rope_ext(context, a, positions, factors, 16, ggml.GGML_ROPE_TYPE_NEOX, 0, 1000.0, 1.0, 0.0, 1.0, 0.0,
+                                0.0)
+    graph = ggml.ggml_new_graph(context)
+    ggml.ggml_build_forward_expand(graph, turned)
+    ggml.ggml_graph_compute_with_ctx(context, graph, 1)
+    got = torch.empty_like(x)
+    ctypes.memmove(got.data_ptr(), ggml.ggml_get_data(turned), got.nbytes)
+    ggml.ggml_free(context), ggml.ggml_free(held), ggml.gguf_free(file)
+    expected, = rotate(x[None], position_ids=ids, inv_freq=table(8.0).detach(), heads_first=False)
+    assert difference(got, expected[0]) <= AGREEMENT
+    plain, = rotate(x[None], position_ids=ids, inv_freq=table(1.0).detach(), heads_first=False)
+    assert difference(plain, expected) > 100 * AGREEMENT
 
 
 def test_errors_name_the_argument(tmp_path):

@@ -9,6 +9,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, \
     PreTrainedTokenizerFast
+from transformers.models.llama.modeling_llama import LlamaMLP
 
 from cordage_torch import apply_to
 
@@ -149,6 +150,16 @@ def test_an_interrupted_run_goes_on_to_the_same_result(form, model, text, tmp_pa
 
     with pytest.raises(ValueError, match=r"is of a run with rate 0\.0\d+, this one has 0\.002"):
         tune(model, text, tmp_path / "parts", *settings, "--rate", "0.002")
+
+
+def test_recomputed_activations_give_the_same_basis(model, text, tmp_path, monkeypatch):
+    calls, forward = [], LlamaMLP.forward
+    monkeypatch.setattr(LlamaMLP, "forward", lambda self, x: calls.append(1) or forward(self, x))
+    settings = ["--steps", "3", "--measured", "1"]
+    kept = tune(model, text, tmp_path / "kept", *settings)
+    once = len(calls)
+    assert tune(model, text, tmp_path / "recomputed", *settings, "--recompute") == kept
+    assert len(calls) - 2 * once == 3 * 2  # steps, layers
 
 
 def test_what_it_refuses(model, text, tmp_path):

@@ -103,6 +103,20 @@ def test_views_are_turned_where_they_lie():
     assert torch.equal(swapped.transpose(1, 2), got[0])
 
 
+def test_bits_do_not_depend_on_the_number_of_threads():
+    torch.manual_seed(3)
+    x, weights = torch.randn(2, 3, 700, 8), torch.randn(2, 3, 700, 8)
+    before, results = torch.get_num_threads(), []
+    for threads in (1, 3):
+        torch.set_num_threads(threads)
+        inv_freq = INV_FREQ.clone().requires_grad_()
+        y, = rotate(x, position_ids=torch.arange(700), inv_freq=inv_freq)
+        (y * weights).sum(-1).sum(-1).backward(torch.ones(2, 3))
+        results.append((y.detach(), inv_freq.grad))
+    torch.set_num_threads(before)
+    assert all(torch.equal(a, b) for a, b in zip(*results, strict=True))
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_table_from_torch_gives_torchs_bits(dtype):
     q, k = q_and_k(dtype, requires_grad=True)

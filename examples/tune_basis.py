@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None) -> None:
     options = arguments(argv)
     config = AutoConfig.from_pretrained(options.model)
     basis = new_basis(config, options)
-    learned_from, measured_on = read_text(options)
+    learned_from, measured_on, begin = read_text(options)
     model = AutoModelForCausalLM.from_pretrained(options.model, dtype="auto").to(options.device).eval()
     model.requires_grad_(False)
     apply_to(model, basis).undo()  # an error of it comes now, before anything is measured or written
@@ -64,17 +64,17 @@ def main(argv: list[str] | None = None) -> None:
 
     run = Run(options, basis)
     if "own rotation" not in run.perplexity:
-        run.perplexity["own rotation"] = perplexities(model, measured_on, lengths)
+        run.perplexity["own rotation"] = perplexities(model, measured_on, lengths, begin)
     with apply_to(model, basis) as patch:
         print(patch.rules, end="")
         if "by parts" not in run.perplexity:
-            run.perplexity["by parts"] = perplexities(model, measured_on, lengths)
+            run.perplexity["by parts"] = perplexities(model, measured_on, lengths, begin)
             run.prior = basis(basis.t_max).tolist()
-        learn(run, model, basis, learned_from, options)
-        run.perplexity["learned"] = perplexities(model, measured_on, lengths)
+        learn(run, model, basis, learned_from, begin, options)
+        run.perplexity["learned"] = perplexities(model, measured_on, lengths, begin)
         with basis.held_at(basis.t_max):  # as engines use the long factors at every length beyond the trained one
             run.perplexity["learned, as exported"] = [
-                run.perplexity["learned"][0], *perplexities(model, measured_on, lengths[1:])]
+                run.perplexity["learned"][0], *perplexities(model, measured_on, lengths[1:], begin)]
 
     print_table(lengths, run.perplexity)
     (options.out / "perplexity.json").write_text(json.dumps({"lengths": lengths, "perplexity": run.perplexity}, indent=2))
@@ -120,15 +120,29 @@ def new_basis(config, options: argparse.Namespace) -> CLEX | LearnedTable:
     return clex if options.form == "clex" else LearnedTable(clex)
 
 
-def read_text(options: argparse.Namespace) -> tuple[torch.Tensor, torch.Tensor]:
-    """The tokens to learn from and, from the end of the text, those to measure on."""
+def read_text(options: argparse.Namespace) -> tuple[torch.Tensor, torch.Tensor, int | None]:
+    """The tokens to learn from, those to measure on, from the end of the text, and the one that the tokenizer begins every
+    text with, if it does."""
     tokenizer = AutoTokenizer.from_pretrained(options.model)
-    ids = tokenizer(options.text.read_text(encoding="utf-8"), return_tensors="pt", verbose=False).input_ids[0]
+    begin = tokenizer.bos_token_id if tokenizer("a").input_ids[0] == tokenizer.bos_token_id else None
+    ids = tokenizer(options.text.read_text(encoding="utf-8"), return_tensors="pt", add_special_tokens=False,
+                    verbose=False).input_ids[0]
     if len(ids) < 2 * options.length:
         raise ValueError(f"TEXT {options.text} has {len(ids)} tokens, must have two windows of LENGTH {options.length}: one "
                          "to learn from and one to measure on")
     measured = max(options.length, min(len(ids) // 10, options.measured * options.length))
-    return ids[:-measured], ids[-measured:]
+    return ids[:-measured], ids[-measured:], begin
+
+
+def windows(text: torch.Tensor, length: int, tokens: int, begin: int | None, draw: torch.Generator) -> torch.Tensor:
+    """[windows, length], as many as fit into `tokens`, each from anywhere in the text."""
+    begins = torch.randint(len(text) - length + 1, (tokens // length,), generator=draw)
+    return begun(torch.stack([text[i:i + length] for i in begins.tolist()]), begin)
+
+
+def begun(batch: torch.Tensor, begin: int | None) -> torch.Tensor:
+    """With `begin` in the place of every first token: many models are lost without it."""
+    return batch if begin is None else torch.cat([torch.full_like(batch[:, :1], begin), batch[:, 1:]], 1)
 
 
 # Learning -----------------------------------------------------------------------------------------------------------
@@ -166,7 +180,7 @@ class Run:
         os.replace(self.path.with_suffix(".new"), self.path)  # the old one or the new one, whole
 
 
-def learn(run: Run, model: torch.nn.Module, basis: CLEX | LearnedTable, text: torch.Tensor,
+def learn(run: Run, model: torch.nn.Module, basis: CLEX | LearnedTable, text: torch.Tensor, begin: int | None,
           options: argparse.Namespace) -> None:
     """The remaining steps. What a step sees depends on seed and step alone, so that a run can go on anywhere."""
     if options.recompute:
@@ -175,12 +189,12 @@ def learn(run: Run, model: torch.nn.Module, basis: CLEX | LearnedTable, text: to
         for module in model.modules():
             if isinstance(module, GradientCheckpointingLayer):
                 module.training = True  # it alone: no dropout inside
-    begin, began_at, saved, told = time.monotonic(), run.step, time.monotonic(), -math.inf
+    started, began_at, saved, told = time.monotonic(), run.step, time.monotonic(), -math.inf
     while run.step < options.steps:
         draw = torch.Generator().manual_seed(options.seed * 1_000_003 + run.step)
         often, octave = torch.rand(2, generator=draw, dtype=torch.float64).tolist()
         t = basis.t_max if often < LONGEST else basis.t_max**octave
-        ids = windows(text, round(t * basis.original_length), options.tokens, draw).to(options.device)
+        ids = windows(text, round(t * basis.original_length), options.tokens, begin, draw).to(options.device)
         run.optimizer.zero_grad()
         loss = model(ids, labels=ids, use_cache=False).loss
         loss.backward()
@@ -194,28 +208,22 @@ def learn(run: Run, model: torch.nn.Module, basis: CLEX | LearnedTable, text: to
             run.save()
             saved = now
         if now - told >= 5 or run.step == options.steps:
-            left = (now - begin) / (run.step - began_at) * (options.steps - run.step)
+            left = (now - started) / (run.step - began_at) * (options.steps - run.step)
             print(f"step {run.step}/{options.steps}, loss {loss.item():.3f} at {ids.shape[1]} tokens, "
                   f"{left // 60:.0f}:{left % 60:02.0f} left", flush=True)
             told = now
-
-
-def windows(text: torch.Tensor, length: int, tokens: int, draw: torch.Generator) -> torch.Tensor:
-    """[windows, length], as many as fit into `tokens`, each from anywhere in the text."""
-    begins = torch.randint(len(text) - length + 1, (tokens // length,), generator=draw)
-    return torch.stack([text[i:i + length] for i in begins.tolist()])
 
 
 # Measuring ----------------------------------------------------------------------------------------------------------
 
 
 @torch.no_grad()
-def perplexities(model: torch.nn.Module, text: torch.Tensor, lengths: list[int]) -> list[float]:
+def perplexities(model: torch.nn.Module, text: torch.Tensor, lengths: list[int], begin: int | None) -> list[float]:
     """Over all tokens of windows that do not overlap, for each length, on the same stretches of the longest."""
     stretches = text[:len(text) // lengths[-1] * lengths[-1]].view(-1, lengths[-1])
     result = []
     for length in lengths:
-        batches = [row[:len(row) // length * length].view(-1, length).to(model.device) for row in stretches]
+        batches = [begun(row[:len(row) // length * length].view(-1, length), begin).to(model.device) for row in stretches]
         losses = [model(batch, labels=batch, use_cache=False).loss.item() for batch in batches]
         result.append(math.exp(sum(losses) / len(losses)))
     return result
@@ -253,5 +261,5 @@ def plot(lengths: list[int], run: Run, basis: CLEX | LearnedTable, path: Path) -
 if __name__ == "__main__":
     try:
         main()
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         sys.exit(f"tune_basis: {error}")

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """examples/tune_basis.py: what it learns, what it exports, how it goes on, and what it refuses."""
 import json
+import runpy
 import sys
 from pathlib import Path
 
 import pytest
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, \
     PreTrainedTokenizerFast
 from transformers.models.llama.modeling_llama import LlamaMLP
@@ -31,15 +32,6 @@ def save_tokenizer(folder):
     PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """More of them are slower at these sizes."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
     """Prose: the pages of this repository."""
@@ -60,7 +52,7 @@ def model(tmp_path_factory, text):
     ids = PreTrainedTokenizerFast.from_pretrained(folder)(text.read_text(), return_tensors="pt", verbose=False).input_ids[0]
     optimizer = torch.optim.Adam(llama.parameters(), lr=3e-3)
     for _ in range(300):
-        batch = tune_basis.windows(ids, L, 1024, torch.default_generator)
+        batch = tune_basis.windows(ids, L, 1024, None, torch.default_generator)
         optimizer.zero_grad()
         llama(batch, labels=batch).loss.backward()
         optimizer.step()
@@ -130,16 +122,16 @@ def test_an_interrupted_run_goes_on_to_the_same_result(form, model, text, tmp_pa
     settings = ["--form", form, "--steps", "6", "--measured", "1", "--save-every", "0"]
     whole = tune(model, text, tmp_path / "whole", *settings)
 
-    steps, step = [], torch.optim.Adam.step
+    save = torch.save
 
-    def stops(self):
-        steps.append(1)
-        if len(steps) == 4:
+    def interrupted(state, path):
+        if state["step"] == 4:
+            path.write_bytes(b"half of it")
             raise KeyboardInterrupt
-        return step(self)
+        save(state, path)
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(torch.optim.Adam, "step", stops)
+        patched.setattr(torch, "save", interrupted)
         tune(model, text, tmp_path / "parts", *settings)
     assert torch.load(tmp_path / "parts/checkpoint.pt", weights_only=True)["step"] == 3
     assert not (tmp_path / "parts/config.json").exists()
@@ -162,7 +154,23 @@ def test_recomputed_activations_give_the_same_basis(model, text, tmp_path, monke
     assert len(calls) - 2 * once == 3 * 2  # steps, layers
 
 
-def test_what_it_refuses(model, text, tmp_path):
+def test_windows_begin_as_the_tokenizer_begins_texts(text, tmp_path):
+    save_tokenizer(tmp_path)
+    options = tune_basis.arguments([str(tmp_path), str(text), str(TARGET), "--out", str(tmp_path / "out")])
+    plain = tune_basis.read_text(options)
+    assert plain[2] is None and len(plain[0]) + len(plain[1]) == len(text.read_bytes())
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(tmp_path, bos_token="<s>")
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A", special_tokens=[("<s>", tokenizer.bos_token_id)])
+    tokenizer.save_pretrained(tmp_path)
+    learned_from, measured_on, begin = tune_basis.read_text(options)
+    assert begin == 256 and torch.equal(learned_from, plain[0]) and torch.equal(measured_on, plain[1])
+    for first in (None, begin):
+        drawn = tune_basis.windows(learned_from, 8, 64, first, torch.Generator().manual_seed(1))
+        assert drawn.shape == (8, 8) and (drawn[:, 0] == begin).all() == (first is not None)
+
+
+def test_what_it_refuses(model, text, tmp_path, monkeypatch):
     out = tmp_path / "out"
     for length in (L, L - 1):
         with pytest.raises(ValueError, match=f"LENGTH {length} must be > 32, the length that the model was trained for"):
@@ -187,4 +195,10 @@ def test_what_it_refuses(model, text, tmp_path):
     scaled.save_pretrained(tmp_path / "scaled")
     with pytest.raises(ValueError, match="has rope_type 'linear', must have 'default'"):
         tune(tmp_path / "scaled", text, out)
+
+    for arguments, said in (([str(model), str(text), str(L)], "tune_basis: LENGTH 32 must be > 32"),
+                            ([str(model), "no such text", str(TARGET)], "tune_basis: .*'no such text'")):
+        monkeypatch.setattr(sys, "argv", ["tune_basis.py", *arguments, "--out", str(out)])
+        with pytest.raises(SystemExit, match=said):
+            runpy.run_path(str(EXAMPLES / "tune_basis.py"), run_name="__main__")
     assert not out.exists()

@@ -17,8 +17,8 @@ RANKS, TOKENS, HEADS, L = 2, 256, 4, 32
 
 
 def zigzag(rank: int, ranks: int, tokens: int) -> torch.Tensor:
-    """The positions of a rank: of 2*ranks equal pieces one from the front and one from the back, so that causal attention
-    is the same work everywhere."""
+    """The positions of a rank: of 2*ranks equal pieces one from the front and one from the back, so that causal
+    attention is the same work everywhere."""
     pieces = torch.arange(tokens).chunk(2 * ranks)
     return torch.cat([pieces[rank], pieces[2 * ranks - 1 - rank]])
 
@@ -27,7 +27,7 @@ def rotate_shares(rank: int) -> None:
     torch.manual_seed(0)
     q = torch.randn(1, HEADS, TOKENS, 64)
     grad = torch.randn_like(q)
-    inv_freq = CLEX(64, original_length=L)(TOKENS / L).detach().requires_grad_()  # t of the whole sequence, on every rank
+    inv_freq = CLEX(64, original_length=L)(TOKENS / L).detach().requires_grad_()  # of the whole length, on all ranks
     whole, = rotate(q, position_ids=torch.arange(TOKENS), inv_freq=inv_freq)
     expected, = torch.autograd.grad(whole, inv_freq, grad)
 

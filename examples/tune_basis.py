@@ -37,15 +37,15 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--form", choices=("clex", "table"), default="clex",
                         help="what learns: an ODE in log time, or log alpha of each pair at t = 2, 4, 8 ... (default: clex)")
     parser.add_argument("--steps", type=int, default=300, help="default: 300")
-    parser.add_argument("--tokens", type=int, help="of a step, in windows of 1 to LENGTH/trained; default: 2 LENGTH")
+    parser.add_argument("--tokens", type=int, help="of a step; default: two windows of LENGTH")
     parser.add_argument("--rate", type=float, help="of Adam, falling to 0; default: 0.001, for a table 0.01")
     parser.add_argument("--parts", type=float, nargs=2, metavar=("LOW", "HIGH"),
                         help="the prior: pairs that turn more than HIGH times in the trained length keep their frequency, "
                         "those below LOW are interpolated; default: 1 32, for a trained length below 1024: 0.5 4")
     parser.add_argument("--seed", type=int, default=1, help="default: 1")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--recompute", action="store_true", help="keep no activations of a layer for its backward pass: less "
-                        "memory, a third more time")
+    parser.add_argument("--recompute", action="store_true", help="run each layer again in the backward pass instead of "
+                        "keeping its activations: less memory")
     parser.add_argument("--measured", type=int, default=8, help="stretches of LENGTH tokens to measure on; default: 8")
     parser.add_argument("--save-every", type=float, default=30.0, help="seconds between checkpoints; default: 30")
     return parser.parse_args(argv)
@@ -70,6 +70,7 @@ def main(argv: list[str] | None = None) -> None:
         if "by parts" not in run.perplexity:
             run.perplexity["by parts"] = perplexities(model, measured_on, lengths, begin)
             run.prior = basis(basis.t_max).tolist()
+            run.save()
         learn(run, model, basis, learned_from, begin, options)
         run.perplexity["learned"] = perplexities(model, measured_on, lengths, begin)
         with basis.held_at(basis.t_max):  # as engines use the long factors at every length beyond the trained one
@@ -101,9 +102,9 @@ def new_basis(config, options: argparse.Namespace) -> CLEX | LearnedTable:
     if rule["rope_type"] != "default":
         raise ValueError(f"MODEL {options.model} has rope_type {rule['rope_type']!r}, must have 'default': a basis is "
                          "learned over an unscaled one")
-    for name, low in (("steps", 1), ("measured", 1)):
-        if getattr(options, name) < low:
-            raise ValueError(f"--{name} {getattr(options, name)} must be >= {low}")
+    for name in ("steps", "measured"):
+        if getattr(options, name) < 1:
+            raise ValueError(f"--{name} {getattr(options, name)} must be >= 1")
     options.rate = {"clex": 1e-3, "table": 1e-2}[options.form] if options.rate is None else options.rate
     if not options.rate > 0:
         raise ValueError(f"--rate {options.rate} must be > 0")
@@ -184,8 +185,8 @@ def learn(run: Run, model: torch.nn.Module, basis: CLEX | LearnedTable, text: to
           options: argparse.Namespace) -> None:
     """The remaining steps. What a step sees depends on seed and step alone, so that a run can go on anywhere."""
     if options.recompute:
-        # its newer name first
-        getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)({"use_reentrant": False})
+        recompute = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)
+        recompute({"use_reentrant": False})
         for module in model.modules():
             if isinstance(module, GradientCheckpointingLayer):
                 module.training = True  # it alone: no dropout inside
@@ -199,8 +200,7 @@ def learn(run: Run, model: torch.nn.Module, basis: CLEX | LearnedTable, text: to
         loss = model(ids, labels=ids, use_cache=False).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(basis.parameters(), 1.0)
-        falling = 0.5 * (1 + math.cos(math.pi * run.step / options.steps))
-        run.optimizer.param_groups[0]["lr"] = options.rate * min(1.0, (run.step + 1) / (WARM_UP + 1)) * falling
+        run.optimizer.param_groups[0]["lr"] = options.rate * share_of_rate(run.step, options.steps)
         run.optimizer.step()
         run.step += 1
         now = time.monotonic()
@@ -212,6 +212,11 @@ def learn(run: Run, model: torch.nn.Module, basis: CLEX | LearnedTable, text: to
             print(f"step {run.step}/{options.steps}, loss {loss.item():.3f} at {ids.shape[1]} tokens, "
                   f"{left // 60:.0f}:{left % 60:02.0f} left", flush=True)
             told = now
+
+
+def share_of_rate(step: int, steps: int) -> float:
+    """Rises over the warm-up and falls to 0 with a cosine."""
+    return min(1.0, (step + 1) / (WARM_UP + 1)) * 0.5 * (1 + math.cos(math.pi * step / steps))
 
 
 # Measuring ----------------------------------------------------------------------------------------------------------

@@ -117,11 +117,19 @@ def test_a_plot_where_matplotlib_is_installed(tuned):
     assert (tuned[1] / "perplexity.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_it_says_what_is_not_installed(model, text, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    tune(model, text, tmp_path, "--steps", "1", "--measured", "1")
+    printed = capsys.readouterr().out
+    assert "gguf is not installed: no freq_factors.gguf\nmatplotlib is not installed: no perplexity.png\n" in printed
+    assert {path.name for path in tmp_path.iterdir()} == {"checkpoint.pt", "config.json", "perplexity.json"}
+
+
 @pytest.mark.parametrize("form", ["clex", "table"])
 def test_an_interrupted_run_goes_on_to_the_same_result(form, model, text, tmp_path, monkeypatch):
     settings = ["--form", form, "--steps", "6", "--measured", "1", "--save-every", "0"]
     whole = tune(model, text, tmp_path / "whole", *settings)
-
     save = torch.save
 
     def interrupted(state, path):

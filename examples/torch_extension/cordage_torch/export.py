@@ -44,7 +44,7 @@ def save_longrope(config, basis: CLEX | LearnedTable, length: int, folder: str |
         text.original_max_position_embeddings = trained
     said = config.to_diff_dict()
     if text is config and not by_layer_type and "partial_rotary_factor" not in own:  # what the older spelling can say
-        said |= {"original_max_position_embeddings": trained, "rope_theta": own["rope_theta"], "rope_scaling": longrope}
+        said |= {"original_max_position_embeddings": trained, "rope_theta": own["rope_theta"], "rope_scaling": own}
     path = Path(folder, "config.json")
     path.parent.mkdir(parents=True, exist_ok=True)
     _replace(path, lambda new: new.write_text(json.dumps(said, indent=2) + "\n"))

@@ -31,13 +31,16 @@ def difference(got, expected):
 
 @torch.no_grad()
 @pytest.mark.parametrize("family", FAMILIES)
-def test_transformers_reads_the_config(family, tmp_path):
+def test_transformers_and_cordage_read_the_config(family, tmp_path):
     model = small(family)
     model.save_pretrained(tmp_path)
     table = learned(model.config)
     before = model.config.to_json_string()
     save_longrope(model.config, table, TARGET, tmp_path)
     assert model.config.to_json_string() == before
+    layer_type = "full_attention" if family == "gemma3_text" else ""
+    rule = json.loads(torch.ops.cordage.config_rule((tmp_path / "config.json").read_text(), layer_type))  # strict
+    assert (rule["rope_type"], rule["original_length"], rule["warnings"]) == ("longrope", TRAINED, [])
     exported = AutoModelForCausalLM.from_pretrained(tmp_path, attn_implementation="eager")
     assert exported.config.max_position_embeddings == TARGET
     for length in (TRAINED, TRAINED + 1, TARGET):

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from .clex import CLEX
+from .rotation import _ops
 from .table import LearnedTable
 
 
@@ -25,19 +26,17 @@ def save_longrope(config, basis: CLEX | LearnedTable, length: int, folder: str |
 
     Args:
         config: the model's transformers config, of rope_type "default"; it is not changed
-        basis: a CLEX or LearnedTable that fits it
+        basis: a CLEX or LearnedTable, of its rotary_dim and theta_base
         length: tokens, beyond the trained length; becomes max_position_embeddings
 
     Raises ValueError naming the argument.
     """
-    trained, factors = _trained_length(basis), _factors(basis, length)
+    trained, factors = round(basis.original_length), _factors(config, basis, length)
     longrope = {"rope_type": "longrope", "factor": length / trained, "original_max_position_embeddings": trained, **factors}
     config = copy.deepcopy(config)
     text = config.get_text_config()
     by_layer_type = "full_attention" in text.rope_parameters
     own = text.rope_parameters["full_attention"] if by_layer_type else text.rope_parameters
-    if own["rope_type"] != "default":
-        raise ValueError(f"save_longrope: config has rope_type {own['rope_type']!r}, must have 'default'")
     own.update(longrope)
     text.max_position_embeddings = length
     if hasattr(text, "original_max_position_embeddings"):
@@ -63,7 +62,7 @@ def save_freq_factors(config, basis: CLEX | LearnedTable, length: int, path: str
     """
     import gguf
 
-    trained, factors = _trained_length(basis), _factors(basis, length)
+    trained, factors = round(basis.original_length), _factors(config, basis, length)
 
     def write(new: Path) -> None:
         writer = gguf.GGUFWriter(new, config.get_text_config().model_type)
@@ -81,22 +80,24 @@ def save_freq_factors(config, basis: CLEX | LearnedTable, length: int, path: str
     _replace(Path(path), write)
 
 
-def _trained_length(basis: CLEX | LearnedTable) -> int:
-    return round(basis.original_length)
-
-
 @torch.no_grad()
-def _factors(basis: CLEX | LearnedTable, length: int) -> dict:
+def _factors(config, basis: CLEX | LearnedTable, length: int) -> dict:
     """What LongRoPE's dictionary says of the basis at the trained length and at `length`."""
+    rule = json.loads(_ops.config_rule(config.get_text_config().to_json_string(use_diff=False), "full_attention"))
+    if rule["rope_type"] != "default":
+        raise ValueError(f"export: config has rope_type {rule['rope_type']!r}, must have 'default'")
+    for name in ("rotary_dim", "theta_base"):
+        if getattr(basis, name) != rule[name]:
+            raise ValueError(f"export: basis has {name} {getattr(basis, name)}, must have the config's {rule[name]}")
     if length <= basis.original_length:
-        raise ValueError(f"length {length} must be > the trained length {basis.original_length:g}")
+        raise ValueError(f"export: length {length} must be > the trained length {basis.original_length:g}")
     t = length / basis.original_length
     if t > basis.t_max:
-        raise ValueError(f"length {length} is t = {t:g}, must be <= t_max = {basis.t_max:g} of the basis")
+        raise ValueError(f"export: length {length} is t = {t:g}, must be <= t_max = {basis.t_max:g} of the basis")
     unscaled = basis.theta_base**(-torch.arange(0, basis.rotary_dim, 2, dtype=torch.float64) / basis.rotary_dim)
     (short, short_factor), (long, long_factor) = basis.basis(1.0), basis.basis(t)
     if short_factor != long_factor:
-        raise ValueError(f"basis has attention factor {short_factor:g} at t = 1 and {long_factor:g} at t = {t:g}, must "
+        raise ValueError(f"export: basis has attention factor {short_factor:g} at t = 1 and {long_factor:g} at t = {t:g}, must "
                          "have one: engines know one for LongRoPE")
     factor = float(long_factor)
     return {"short_factor": (unscaled / short).tolist(), "long_factor": (unscaled / long).tolist(),

@@ -122,6 +122,11 @@ def test_errors_name_the_argument(tmp_path):
             save_longrope(config, table, length, tmp_path / "folder")
     with pytest.raises(ValueError, match="attention factor 1 at t = 1 and 1.13863 at t = 4, must have one"):
         save_longrope(config, learned(config, prior="yarn"), 4 * TRAINED, tmp_path / "folder")
-    with pytest.raises(ValueError, match="config has rope_type 'linear', must have 'default'"):
-        save_longrope(small("llama", "linear").config, table, TARGET, tmp_path / "folder")
+    for save in (save_longrope, save_freq_factors):
+        with pytest.raises(ValueError, match="config has rope_type 'linear', must have 'default'"):
+            save(small("llama", "linear").config, table, TARGET, tmp_path / "folder")
+        with pytest.raises(ValueError, match="basis has rotary_dim 8, must have the config's 16"):
+            save(config, learned(small("gpt_neox").config), TARGET, tmp_path / "folder")
+        with pytest.raises(ValueError, match="basis has theta_base 500.0, must have the config's 1000"):
+            save(config, learned(config, theta_base=500.0), TARGET, tmp_path / "folder")
     assert not list(tmp_path.iterdir())

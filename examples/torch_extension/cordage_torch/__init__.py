@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: MIT
 """cordage's rotary position embeddings for PyTorch: exact angles, gradients to the frequencies, CLEX.
 
-    rotate      turns q and k, differentiable in them, in inv_freq, positions and the attention factor
-    CLEX        a module that gives inv_freq at a length ratio t
-    apply_to    gives a transformers model cordage's rotation, under its config's rule, another one, or a CLEX
+    rotate              turns q and k, differentiable in them, in inv_freq, positions and the attention factor
+    CLEX, LearnedTable  modules that give inv_freq at a length ratio t: by an ODE, by plain numbers
+    apply_to            gives a transformers model cordage's rotation, under its config's rule, another one, or a
+                        learned basis
+    save_longrope, save_freq_factors
+                        a learned basis as other engines read it: in a config.json, as tensors for ggml
 """
 from .rotation import rotate, rotate_by_table
 from .clex import CLEX
-from .patching import Patch, apply_to
+from .table import LearnedTable
+from .patching import LearnedBasis, Patch, apply_to
+from .export import save_freq_factors, save_longrope
 
-__all__ = ["CLEX", "Patch", "apply_to", "rotate", "rotate_by_table"]
+__all__ = ["CLEX", "LearnedBasis", "LearnedTable", "Patch", "apply_to", "rotate", "rotate_by_table", "save_freq_factors",
+           "save_longrope"]

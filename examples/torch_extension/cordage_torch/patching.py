@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""cordage's rotation inside models of transformers: by their own config, by another rule, or under a CLEX."""
+"""cordage's rotation inside models of transformers: by their own config, by another rule, or under a learned basis."""
 from __future__ import annotations
 
 import functools
@@ -8,17 +8,31 @@ import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
-from .clex import CLEX
 from .rotation import _ops, rotate, rotate_by_table
 
 FAMILIES = ("llama", "qwen2", "qwen3", "mistral", "phi3", "gpt_neox", "gemma3_text")
 
 
-def apply_to(model: nn.Module, scaling: Mapping | CLEX | None = None, *, exact: bool = True) -> Patch:
+@runtime_checkable
+class LearnedBasis(Protocol):
+    """What apply_to asks of a basis that learns; CLEX and LearnedTable are two, any nn.Module with these is another."""
+
+    rotary_dim: int
+    theta_base: float
+
+    def t_of(self, length: Tensor) -> Tensor:
+        """The ratio t, [] float64, for a sequence of `length` tokens, [] integer."""
+
+    def basis(self, t: Tensor) -> tuple[Tensor, Tensor]:
+        """inv_freq [rotary_dim/2] and the attention factor [], float64 on the CPU, with gradients to the parameters."""
+
+
+def apply_to(model: nn.Module, scaling: Mapping | LearnedBasis | None = None, *, exact: bool = True) -> Patch:
     """Gives a transformers model cordage's rotation, in place, until undo() of the Patch it returns.
 
         apply_to(model)                                             # the rule of model.config
@@ -28,7 +42,7 @@ def apply_to(model: nn.Module, scaling: Mapping | CLEX | None = None, *, exact: 
     Args:
         model: of a family in FAMILIES, or one that contains such a model
         scaling: None; a rope dictionary as in config.json (docs/config_keys.md), of all layers or, where the model has
-            layers of several types, of its "full_attention" ones; or a CLEX for the same layers
+            layers of several types, of its "full_attention" ones; or a LearnedBasis, such as a CLEX, for the same layers
         exact: False takes cos and sin from the model's own rotary embedding, so that in float32 the result has the bits of
             transformers' own; only with scaling None
 
@@ -37,8 +51,8 @@ def apply_to(model: nn.Module, scaling: Mapping | CLEX | None = None, *, exact: 
 
     Raises ValueError or TypeError naming the argument.
     """
-    if not (scaling is None or isinstance(scaling, (Mapping, CLEX))):
-        raise TypeError(f"apply_to: scaling {scaling!r} must be None, a rope dictionary or a CLEX")
+    if not (scaling is None or isinstance(scaling, (Mapping, LearnedBasis))):
+        raise TypeError(f"apply_to: scaling {scaling!r} must be None, a rope dictionary or a LearnedBasis")
     if not exact and scaling is not None:
         raise ValueError("apply_to: exact=False takes cos and sin from the model, so that scaling must be None")
     parents = [module for module in model.modules() if isinstance(getattr(module, "rotary_emb", None), nn.Module)]
@@ -109,15 +123,15 @@ class _TableTurn:
 class CordageRotary(nn.Module):
     """Stands for a model's rotary embedding: gives its attention a turn, twice, where it expects cos and sin."""
 
-    def __init__(self, original: nn.Module, scaling: Mapping | CLEX | None, exact: bool) -> None:
+    def __init__(self, original: nn.Module, scaling: Mapping | LearnedBasis | None, exact: bool) -> None:
         super().__init__()
         self.original, self.exact = original, exact
         self.modeling = sys.modules[type(original).__module__]
         layer_types = getattr(original, "layer_types", None)
         of_all = {layer_type: _ConfigBasis(original.config, layer_type, None) for layer_type in layer_types or [""]}
         scaled = "full_attention" if layer_types else ""
-        if isinstance(scaling, CLEX):
-            of_all[scaled] = _ClexBasis(scaling, of_all[scaled])
+        if isinstance(scaling, LearnedBasis):
+            of_all[scaled] = _SequenceBasis(scaling, of_all[scaled])
         elif scaling is not None:
             of_all[scaled] = _ConfigBasis(original.config, scaled, dict(scaling))
         self.of_layers = nn.ModuleDict({layer_type or "all": basis for layer_type, basis in of_all.items()})
@@ -169,20 +183,20 @@ class _ConfigBasis(nn.Module):
         return _ops.config_basis(length, self.config_json, self.layer_type)
 
 
-class _ClexBasis(nn.Module):
-    """inv_freq and attention factor of a CLEX, at the ratio of the sequence that position_ids are of."""
+class _SequenceBasis(nn.Module):
+    """inv_freq and attention factor of a LearnedBasis, at the ratio of the sequence that position_ids are of."""
 
-    def __init__(self, clex: CLEX, own: _ConfigBasis) -> None:
+    def __init__(self, basis: LearnedBasis, own: _ConfigBasis) -> None:
         super().__init__()
         for name in ("rotary_dim", "theta_base"):
-            if getattr(clex, name) != own.rule[name]:
-                raise ValueError(f"apply_to: scaling has {name} {getattr(clex, name)}, must have the model's "
+            if getattr(basis, name) != own.rule[name]:
+                raise ValueError(f"apply_to: scaling has {name} {getattr(basis, name)}, must have the model's "
                                  f"{own.rule[name]}")
-        self.clex = clex
-        self.words = f"layers: {own.layer_type or 'all'}\n  {clex}\n"
+        self.basis = basis
+        self.words = f"layers: {own.layer_type or 'all'}\n  {basis}\n"
 
     def forward(self, position_ids: Tensor) -> tuple[Tensor, Tensor]:
-        return self.clex.basis(self.clex.t_of(position_ids.max() + 1))
+        return self.basis.basis(self.basis.t_of(position_ids.max() + 1))
 
 
 @torch.library.register_fake("cordage::config_basis")

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""A learned basis as engines without cordage read it: LongRoPE's factors in a config.json, and tensors for ggml."""
+from __future__ import annotations
+
+import copy
+import json
+import os
+from pathlib import Path
+
+import torch
+
+from .clex import CLEX
+from .rotation import _ops
+from .table import LearnedTable
+
+
+def save_longrope(config, basis: CLEX | LearnedTable, length: int, folder: str | Path) -> None:
+    """Writes folder/config.json: the model's, with `longrope` factors that are the basis at `length` tokens.
+
+        save_longrope(model.config, clex, 32768, "extended")
+
+    The short factors serve up to the trained length, the long ones, 1 / alpha(t) of the pairs, beyond. Written are
+    `rope_parameters` as transformers 5 reads them and, where whole heads turn and all layers alike, `rope_scaling` as
+    transformers 4 does. The attention factor is said as `attention_factor` for transformers, which warns of the other two,
+    and as `short_mscale` and `long_mscale` for vLLM.
+
+    Args:
+        config: the model's transformers config, of rope_type "default"; it is not changed
+        basis: a CLEX or LearnedTable, of its rotary_dim and theta_base
+        length: tokens, beyond the trained length; becomes max_position_embeddings
+
+    Raises ValueError naming the argument.
+    """
+    trained, factors = round(basis.original_length), _factors(config, basis, length)
+    longrope = {"rope_type": "longrope", "factor": length / trained, "original_max_position_embeddings": trained, **factors}
+    config = copy.deepcopy(config)
+    text = config.get_text_config()
+    by_layer_type = "full_attention" in text.rope_parameters
+    own = text.rope_parameters["full_attention"] if by_layer_type else text.rope_parameters
+    own.update(longrope)
+    text.max_position_embeddings = length
+    if hasattr(text, "original_max_position_embeddings"):
+        text.original_max_position_embeddings = trained
+    said = config.to_diff_dict()
+    if text is config and not by_layer_type and "partial_rotary_factor" not in own:  # what the older spelling can say
+        said |= {"original_max_position_embeddings": trained, "rope_theta": own["rope_theta"], "rope_scaling": own}
+    path = Path(folder, "config.json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _replace(path, lambda new: new.write_text(json.dumps(said, indent=2) + "\n"))
+
+
+def save_freq_factors(config, basis: CLEX | LearnedTable, length: int, path: str | Path) -> None:
+    """Writes the basis at `length` tokens as float32 tensors [pairs] in a GGUF file: what ggml_rope_ext takes as
+    freq_factors (it divides inv_freq by them). Needs PyPI's gguf.
+
+        rope_freqs.weight           for every length
+        rope_factors_long.weight    the same, and
+        rope_factors_short.weight   for llama.cpp's choice between both by the length of the context
+
+    The metadata say rope.scaling.attn_factor, rope.scaling.original_context_length and context_length. Config, basis and
+    length are as for save_longrope; path is the file. Raises ValueError naming the argument.
+    """
+    import gguf
+
+    trained, factors = round(basis.original_length), _factors(config, basis, length)
+
+    def write(new: Path) -> None:
+        writer = gguf.GGUFWriter(new, config.get_text_config().model_type)
+        writer.add_context_length(length)
+        writer.add_rope_scaling_orig_ctx_len(trained)
+        writer.add_rope_scaling_attn_factors(factors["attention_factor"])
+        tensors = {"rope_freqs": "long_factor", "rope_factors_long": "long_factor", "rope_factors_short": "short_factor"}
+        for name, which in tensors.items():
+            writer.add_tensor(f"{name}.weight", torch.tensor(factors[which], dtype=torch.float32).numpy())
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+
+    _replace(Path(path), write)
+
+
+@torch.no_grad()
+def _factors(config, basis: CLEX | LearnedTable, length: int) -> dict:
+    """What LongRoPE's dictionary says of the basis at the trained length and at `length`."""
+    rule = json.loads(_ops.config_rule(config.get_text_config().to_json_string(use_diff=False), "full_attention"))
+    if rule["rope_type"] != "default":
+        raise ValueError(f"export: config has rope_type {rule['rope_type']!r}, must have 'default'")
+    for name in ("rotary_dim", "theta_base"):
+        if getattr(basis, name) != rule[name]:
+            raise ValueError(f"export: basis has {name} {getattr(basis, name)}, must have the config's {rule[name]}")
+    if length <= basis.original_length:
+        raise ValueError(f"export: length {length} must be > the trained length {basis.original_length:g}")
+    t = length / basis.original_length
+    if t > basis.t_max:
+        raise ValueError(f"export: length {length} is t = {t:g}, must be <= t_max = {basis.t_max:g} of the basis")
+    unscaled = basis.theta_base**(-torch.arange(0, basis.rotary_dim, 2, dtype=torch.float64) / basis.rotary_dim)
+    (short, short_factor), (long, long_factor) = basis.basis(1.0), basis.basis(t)
+    if short_factor != long_factor:
+        raise ValueError(f"export: basis has attention factor {short_factor:g} at t = 1 and {long_factor:g} at t = {t:g}, must "
+                         "have one: engines know one for LongRoPE")
+    factor = float(long_factor)
+    return {"short_factor": (unscaled / short).tolist(), "long_factor": (unscaled / long).tolist(),
+            "attention_factor": factor, "short_mscale": factor, "long_mscale": factor}
+
+
+def _replace(path: Path, write) -> None:
+    """The file is the old one or the whole new one, whatever happens meanwhile."""
+    new = path.with_name(path.name + ".new")
+    write(new)
+    os.replace(new, path)

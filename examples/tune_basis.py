@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: MIT
+"""Extends a transformers model to longer texts without touching its weights: learns the basis of its rotation alone.
+
+    python tune_basis.py MODEL TEXT LENGTH --out FOLDER [--form clex|table]
+
+Writes into FOLDER: config.json, the model's with LongRoPE factors, to lie beside its weights; freq_factors.gguf, the same
+for ggml (with PyPI's gguf); perplexity.json and, with matplotlib, perplexity.png; checkpoint.pt, from which the same
+command goes on after an interruption, to the result of an uninterrupted run.
+"""
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import os
+import sys
+import time
+from pathlib import Path
+
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+from cordage_torch import CLEX, LearnedTable, apply_to, save_freq_factors, save_longrope
+
+WARM_UP = 10  # steps
+LONGEST = 0.3  # share of the steps that see windows of the longest length; the others draw every octave alike
+
+
+def arguments(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", help="folder, or name at a hub, of the model and its tokenizer")
+    parser.add_argument("text", type=Path, help="UTF-8 file; its last tenth, or window, is measured and not learned from")
+    parser.add_argument("length", type=int, help="tokens to extend to")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the results")
+    parser.add_argument("--form", choices=("clex", "table"), default="clex",
+                        help="what learns: an ODE in log time, or log alpha of each pair at t = 2, 4, 8 ... (default: clex)")
+    parser.add_argument("--steps", type=int, default=300, help="default: 300")
+    parser.add_argument("--tokens", type=int, help="of a step; default: two windows of LENGTH")
+    parser.add_argument("--rate", type=float, help="of Adam, falling to 0; default: 0.001, for a table 0.01")
+    parser.add_argument("--parts", type=float, nargs=2, metavar=("LOW", "HIGH"),
+                        help="the prior: pairs that turn more than HIGH times in the trained length keep their frequency, "
+                        "those below LOW are interpolated; default: 1 32, for a trained length below 1024: 0.5 4")
+    parser.add_argument("--seed", type=int, default=1, help="default: 1")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--recompute", action="store_true", help="run each layer again in the backward pass instead of "
+                        "keeping its activations: less memory")
+    parser.add_argument("--measured", type=int, default=8, help="stretches of LENGTH tokens to measure on; default: 8")
+    parser.add_argument("--save-every", type=float, default=30.0, help="seconds between checkpoints; default: 30")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> None:
+    options = arguments(argv)
+    config = AutoConfig.from_pretrained(options.model)
+    basis = new_basis(config, options)
+    learned_from, measured_on, begin = read_text(options)
+    model = AutoModelForCausalLM.from_pretrained(options.model, dtype="auto").to(options.device).eval()
+    model.requires_grad_(False)
+    apply_to(model, basis).undo()  # an error of it comes now, before anything is measured or written
+    trained = round(basis.original_length)
+    lengths = [n for n in (trained * 2**k for k in range(32)) if n < options.length] + [options.length]
+
+    run = Run(options, basis)
+    if "own rotation" not in run.perplexity:
+        run.perplexity["own rotation"] = perplexities(model, measured_on, lengths, begin)
+    with apply_to(model, basis) as patch:
+        print(patch.rules, end="")
+        if "by parts" not in run.perplexity:
+            run.perplexity["by parts"] = perplexities(model, measured_on, lengths, begin)
+            run.prior = basis(basis.t_max).tolist()
+            run.save()
+        learn(run, model, basis, learned_from, begin, options)
+        run.perplexity["learned"] = perplexities(model, measured_on, lengths, begin)
+        with basis.held_at(basis.t_max):  # as engines use the long factors at every length beyond the trained one
+            run.perplexity["learned, as exported"] = [
+                run.perplexity["learned"][0], *perplexities(model, measured_on, lengths[1:], begin)]
+
+    print_table(lengths, run.perplexity)
+    (options.out / "perplexity.json").write_text(json.dumps({"lengths": lengths, "perplexity": run.perplexity}, indent=2))
+    save_longrope(config, basis, options.length, options.out)
+    try:
+        save_freq_factors(config, basis, options.length, options.out / "freq_factors.gguf")
+    except ImportError:
+        print("gguf is not installed: no freq_factors.gguf")
+    try:
+        plot(lengths, run, basis, options.out / "perplexity.png")
+    except ImportError:
+        print("matplotlib is not installed: no perplexity.png")
+    print("written to", options.out)
+
+
+# What learns, from what ---------------------------------------------------------------------------------------------
+
+
+def new_basis(config, options: argparse.Namespace) -> CLEX | LearnedTable:
+    rules = getattr(config.get_text_config(), "rope_parameters", None)
+    if not rules:
+        raise ValueError(f"MODEL {options.model} of type {config.model_type!r} must have a rotary embedding")
+    rule = rules.get("full_attention", rules)
+    if rule["rope_type"] != "default":
+        raise ValueError(f"MODEL {options.model} has rope_type {rule['rope_type']!r}, must have 'default': a basis is "
+                         "learned over an unscaled one")
+    for name in ("steps", "measured"):
+        if getattr(options, name) < 1:
+            raise ValueError(f"--{name} {getattr(options, name)} must be >= 1")
+    options.rate = {"clex": 1e-3, "table": 1e-2}[options.form] if options.rate is None else options.rate
+    if not options.rate > 0:
+        raise ValueError(f"--rate {options.rate} must be > 0")
+    trained = CLEX.for_config(config, hidden=1).original_length
+    if options.length <= trained:
+        raise ValueError(f"LENGTH {options.length} must be > {trained:g}, the length that the model was trained for")
+    options.tokens = 2 * options.length if options.tokens is None else options.tokens
+    if options.tokens < options.length:
+        raise ValueError(f"--tokens {options.tokens} must be >= LENGTH {options.length}, one window")
+    options.parts = options.parts or ([1.0, 32.0] if trained >= 1024 else [0.5, 4.0])
+    torch.manual_seed(options.seed)
+    clex = CLEX.for_config(config, field="log_time", prior=("by_parts", *options.parts), t_max=options.length / trained,
+                           hidden=1 if options.form == "table" else None)
+    return clex if options.form == "clex" else LearnedTable(clex)
+
+
+def read_text(options: argparse.Namespace) -> tuple[torch.Tensor, torch.Tensor, int | None]:
+    """The tokens to learn from, those to measure on, from the end of the text, and the one that the tokenizer begins every
+    text with, if it does."""
+    tokenizer = AutoTokenizer.from_pretrained(options.model)
+    begin = tokenizer.bos_token_id if tokenizer("a").input_ids[0] == tokenizer.bos_token_id else None
+    ids = tokenizer(options.text.read_text(encoding="utf-8"), return_tensors="pt", add_special_tokens=False,
+                    verbose=False).input_ids[0]
+    if len(ids) < 2 * options.length:
+        raise ValueError(f"TEXT {options.text} has {len(ids)} tokens, must have two windows of LENGTH {options.length}: one "
+                         "to learn from and one to measure on")
+    measured = max(options.length, min(len(ids) // 10, options.measured * options.length))
+    return ids[:-measured], ids[-measured:], begin
+
+
+def windows(text: torch.Tensor, length: int, tokens: int, begin: int | None, draw: torch.Generator) -> torch.Tensor:
+    """[windows, length], as many as fit into `tokens`, each from anywhere in the text."""
+    begins = torch.randint(len(text) - length + 1, (tokens // length,), generator=draw)
+    return begun(torch.stack([text[i:i + length] for i in begins.tolist()]), begin)
+
+
+def begun(batch: torch.Tensor, begin: int | None) -> torch.Tensor:
+    """With `begin` in the place of every first token: many models are lost without it."""
+    return batch if begin is None else torch.cat([torch.full_like(batch[:, :1], begin), batch[:, 1:]], 1)
+
+
+# Learning -----------------------------------------------------------------------------------------------------------
+
+
+class Run:
+    """What has been done so far; kept in checkpoint.pt, with the settings that it belongs to."""
+
+    def __init__(self, options: argparse.Namespace, basis: torch.nn.Module) -> None:
+        names = ("model", "length", "form", "steps", "tokens", "rate", "parts", "seed", "measured")
+        self.settings = {name: getattr(options, name) for name in names}
+        self.settings["text"] = hashlib.sha256(options.text.read_bytes()).hexdigest()
+        self.basis, self.path = basis, options.out / "checkpoint.pt"
+        self.optimizer = torch.optim.Adam([p for p in basis.parameters() if p.requires_grad], lr=options.rate)
+        self.step, self.perplexity, self.prior = 0, {}, []
+        options.out.mkdir(parents=True, exist_ok=True)
+        if self.path.exists():
+            self._go_on()
+
+    def _go_on(self) -> None:
+        state = torch.load(self.path, weights_only=True)
+        for name, value in self.settings.items():
+            if state["settings"][name] != value:
+                raise ValueError(f"{self.path} is of a run with {name} {state['settings'][name]!r}, this one has {value!r}; "
+                                 "choose another --out")
+        self.step, self.perplexity, self.prior = state["step"], state["perplexity"], state["prior"]
+        self.basis.load_state_dict(state["basis"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        print(f"going on after step {self.step} of {self.path}")
+
+    def save(self) -> None:
+        state = {"settings": self.settings, "step": self.step, "perplexity": self.perplexity, "prior": self.prior,
+                 "basis": self.basis.state_dict(), "optimizer": self.optimizer.state_dict()}
+        torch.save(state, self.path.with_suffix(".new"))
+        os.replace(self.path.with_suffix(".new"), self.path)  # the old one or the new one, whole
+
+
+def learn(run: Run, model: torch.nn.Module, basis: CLEX | LearnedTable, text: torch.Tensor, begin: int | None,
+          options: argparse.Namespace) -> None:
+    """The remaining steps. What a step sees depends on seed and step alone, so that a run can go on anywhere."""
+    if options.recompute:
+        recompute = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)
+        recompute({"use_reentrant": False})
+        for module in model.modules():
+            if isinstance(module, GradientCheckpointingLayer):
+                module.training = True  # it alone: no dropout inside
+    started, began_at, saved, told = time.monotonic(), run.step, time.monotonic(), -math.inf
+    while run.step < options.steps:
+        draw = torch.Generator().manual_seed(options.seed * 1_000_003 + run.step)
+        often, octave = torch.rand(2, generator=draw, dtype=torch.float64).tolist()
+        t = basis.t_max if often < LONGEST else basis.t_max**octave
+        ids = windows(text, round(t * basis.original_length), options.tokens, begin, draw).to(options.device)
+        run.optimizer.zero_grad()
+        loss = model(ids, labels=ids, use_cache=False).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(basis.parameters(), 1.0)
+        run.optimizer.param_groups[0]["lr"] = options.rate * share_of_rate(run.step, options.steps)
+        run.optimizer.step()
+        run.step += 1
+        now = time.monotonic()
+        if now - saved >= options.save_every or run.step == options.steps:
+            run.save()
+            saved = now
+        if now - told >= 5 or run.step == options.steps:
+            left = (now - started) / (run.step - began_at) * (options.steps - run.step)
+            print(f"step {run.step}/{options.steps}, loss {loss.item():.3f} at {ids.shape[1]} tokens, "
+                  f"{left // 60:.0f}:{left % 60:02.0f} left", flush=True)
+            told = now
+
+
+def share_of_rate(step: int, steps: int) -> float:
+    """Rises over the warm-up and falls to 0 with a cosine."""
+    return min(1.0, (step + 1) / (WARM_UP + 1)) * 0.5 * (1 + math.cos(math.pi * step / steps))
+
+
+# Measuring ----------------------------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def perplexities(model: torch.nn.Module, text: torch.Tensor, lengths: list[int], begin: int | None) -> list[float]:
+    """Over all tokens of windows that do not overlap, for each length, on the same stretches of the longest."""
+    stretches = text[:len(text) // lengths[-1] * lengths[-1]].view(-1, lengths[-1])
+    result = []
+    for length in lengths:
+        batches = [begun(row[:len(row) // length * length].view(-1, length), begin).to(model.device) for row in stretches]
+        losses = [model(batch, labels=batch, use_cache=False).loss.item() for batch in batches]
+        result.append(math.exp(sum(losses) / len(losses)))
+    return result
+
+
+def print_table(lengths: list[int], rows: dict[str, list[float]]) -> None:
+    width = max(map(len, rows))
+    print("perplexity".ljust(width), *(f"{n:>9}" for n in lengths))
+    for name, row in rows.items():
+        print(name.ljust(width), *(f"{p:9.3f}" for p in row))
+
+
+def plot(lengths: list[int], run: Run, basis: CLEX | LearnedTable, path: Path) -> None:
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    for name, row in run.perplexity.items():
+        left.plot(lengths, row, marker="o", label=name)
+    every = [p for row in run.perplexity.values() for p in row]
+    left.set(xscale="log", yscale="log" if max(every) > 10 * min(every) else "linear", xlabel="tokens in a window",
+             ylabel="perplexity", xticks=lengths)
+    left.set_xticklabels(lengths)
+    left.minorticks_off()
+    left.legend()
+    unscaled = basis(1.0).detach()
+    right.plot(torch.tensor(run.prior) / unscaled, marker=".", label="by parts")
+    right.plot(basis(basis.t_max).detach() / unscaled, marker=".", label="learned")
+    right.set(yscale="log", xlabel="pair", ylabel=f"alpha at t = {basis.t_max:g}")
+    right.legend()
+    figure.savefig(path, dpi=120)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (ValueError, OSError) as error:
+        sys.exit(f"tune_basis: {error}")

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "cordage/host/hf_longrope.hpp"
 #include "findings.hpp"
 #include "plots.hpp"
 #include "programs.hpp"
@@ -12,6 +13,19 @@
 #include "worker.hpp"
 
 namespace demo {
+namespace {
+
+// The basis that learned over frozen weights, for engines without cordage: LongRoPE's factors for the longest length.
+void export_learned(const settings& s, const std::vector<row>& rows) {
+    for (const row& r : rows) {
+        if (!r.how.training || r.how.training->weights_learn) continue;
+        const auto policy = r.how.policy.with_parameters(r.measured.policy_parameters);
+        const auto said = cordage::hf::longrope_parameters(s.rope(), policy, s.t_train);
+        write(s.out / (r.how.file_name() + ".longrope.json"), said.dump(2) + "\n");
+    }
+}
+
+}  // namespace
 
 void run_experiment(const std::string& preset, const settings& s) {
     require_program("bible", "bible-kjv and bible-kjv-text");
@@ -35,8 +49,10 @@ void run_experiment(const std::string& preset, const settings& s) {
     write(s.out / "table.md", tables + "\n" + last);
     plot_perplexity(rows, s.out);
     plot_basis(s, rows, s.out);
-    std::printf("\n%s\n%s\nwritten: table.csv, table.md, perplexity.svg, .png, basis.svg, .png in %s\n", tables.c_str(),
-                last.c_str(), s.out.c_str());
+    export_learned(s, rows);
+    std::printf(
+        "\n%s\n%s\nwritten: table.csv, table.md, perplexity.svg, .png, basis.svg, .png and *.longrope.json in %s\n",
+        tables.c_str(), last.c_str(), s.out.c_str());
 }
 
 }  // namespace demo

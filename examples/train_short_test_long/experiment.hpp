@@ -8,8 +8,8 @@
 
 namespace demo {
 
-/// Writes table.csv, table.md, perplexity.{svg,png} and basis.{svg,png} to settings.out, and the table to standard
-/// output.
+/// Writes table.csv, table.md, perplexity.{svg,png}, basis.{svg,png} and the learned bases as LongRoPE's factors to
+/// settings.out, and the table to standard output.
 ///
 /// @param preset  "demo" or "quick", of which the settings are
 /// @throws std::runtime_error  with one message, if a program is missing, a file cannot be written or a process fails

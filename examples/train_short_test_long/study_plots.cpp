@@ -83,9 +83,8 @@ void plot_recall(const study& st, const std::vector<row_of_seeds>& rows, const s
         data += "\n";
     }
     draw(out, file_name(st) + "_recall", 900, height_of(rows),
-         "$cells << END\n" + data +
-             "END\nset border 0\nset tics scale 0 font ',10'\nunset key\nset xtics (" + distances +
-             ")\nset ytics (" + names +
+         "$cells << END\n" + data + "END\nset border 0\nset tics scale 0 font ',10'\nunset key\nset xtics (" +
+             distances + ")\nset ytics (" + names +
              ")\nset yrange [*:*] reverse\nset xlabel 'tokens between the phrase and its return'\n"
              "set cblabel 'nats a token gained'\nset palette defined (0 '#ffffff', 1 '#0072b2')\nset cbrange [0:*]\n"
              "plot $cells using 1:2:3 with image, $cells using 1:2:(sprintf('%.2f', $3)) with labels font ',10'\n");

@@ -55,22 +55,17 @@ std::string table_of(const std::vector<row_of_seeds>& rows, const std::vector<co
     return text;
 }
 
-std::vector<column> by_ratio(const std::vector<row_of_seeds>& rows, double (*value)(const score&)) {
-    std::vector<column> columns;
-    const auto& scores = rows.front().seeds.front()->measured.scores;
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-        columns.push_back(
-            {formatted("%ld×", as_long(scores[i].ratio)), [=](const result& r) { return value(r.scores[i]); }});
-    }
-    return columns;
-}
+std::string heading_of(const score& s) { return formatted("%ld×", as_long(s.ratio)); }
+std::string heading_of(const recall& r) { return formatted("%ld", as_long(r.distance)); }
 
-std::vector<column> by_distance(const std::vector<row_of_seeds>& rows, double (*value)(const recall&)) {
+// One column for each entry of a list that every row's result has.
+template <class Measured>
+std::vector<column> columns_of(const std::vector<row_of_seeds>& rows, std::vector<Measured> result::*list,
+                               double (*value)(const Measured&)) {
     std::vector<column> columns;
-    const auto& recalls = rows.front().seeds.front()->measured.recalls;
-    for (std::size_t i = 0; i < recalls.size(); ++i) {
-        columns.push_back(
-            {formatted("%ld", as_long(recalls[i].distance)), [=](const result& r) { return value(r.recalls[i]); }});
+    const std::vector<Measured>& first = rows.front().seeds.front()->measured.*list;
+    for (std::size_t i = 0; i < first.size(); ++i) {
+        columns.push_back({heading_of(first[i]), [=](const result& r) { return value((r.*list)[i]); }});
     }
     return columns;
 }
@@ -80,22 +75,27 @@ std::string tables_of(const settings& s, const study& st, const std::vector<row_
     const auto add = [&](const std::string& title, const std::vector<column>& columns, double sign) {
         text += title + "\n\n" + table_of(rows, columns, sign) + "\n";
     };
-    add("Perplexity, every token, windows that do not overlap:",
-        by_ratio(rows, [](const score& x) { return x.perplexity; }), 1.0);
+    const auto add_scores = [&](const std::string& title, double (*value)(const score&), double sign = 1.0) {
+        add(title, columns_of<score>(rows, &result::scores, value), sign);
+    };
+    const auto add_recalls = [&](const std::string& title, double (*value)(const recall&)) {
+        add(title, columns_of<recall>(rows, &result::recalls, value), -1.0);
+    };
+    add_scores("Perplexity, every token, windows that do not overlap:", [](const score& x) { return x.perplexity; });
     if (s.slides) {
-        add("Perplexity, the same tokens at every length, each with at least half a window before it:",
-            by_ratio(rows, [](const score& x) { return x.perplexity_sliding; }), 1.0);
+        add_scores("Perplexity, the same tokens at every length, each with at least half a window before it:",
+                   [](const score& x) { return x.perplexity_sliding; });
     }
-    add(formatted("Perplexity, the last %ld tokens of each stretch of %ld:", as_long(s.train_length),
-                  as_long(s.longest())),
-        by_ratio(rows, [](const score& x) { return x.perplexity_last; }), 1.0);
+    add_scores(formatted("Perplexity, the last %ld tokens of each stretch of %ld:", as_long(s.train_length),
+                         as_long(s.longest())),
+               [](const score& x) { return x.perplexity_last; });
     if (!st.shows_recall) return text;
-    add("Next tokens guessed right, in percent:", by_ratio(rows, [](const score& x) { return 100.0 * x.accuracy; }),
-        -1.0);
-    add("Recall: nats a token gained from a phrase planted so many tokens before:",
-        by_distance(rows, [](const recall& x) { return x.gain; }), -1.0);
-    add("Recall: tokens of that phrase guessed right, in percent:",
-        by_distance(rows, [](const recall& x) { return 100.0 * x.accuracy; }), -1.0);
+    add_scores(
+        "Next tokens guessed right, in percent:", [](const score& x) { return 100.0 * x.accuracy; }, -1.0);
+    add_recalls("Recall: nats a token gained from a phrase planted so many tokens before:",
+                [](const recall& x) { return x.gain; });
+    add_recalls("Recall: tokens of that phrase guessed right, in percent:",
+                [](const recall& x) { return 100.0 * x.accuracy; });
     return text;
 }
 

@@ -78,8 +78,8 @@ struct stage_of_work {
 
 // Rows whose start another row makes come after it.
 std::vector<stage_of_work> stages_of(const std::vector<part>& parts) {
-    stage_of_work pretrainings{"pretraining in two threads: %zu", 1, {}},
-        rows{"rows, two processes at a time: %zu", 2, {}}, later{"rows that start from others: %zu", 2, {}};
+    stage_of_work pretrainings{"pretraining in two threads", 1, {}}, rows{"rows, two processes at a time", 2, {}},
+        later{"rows that start from others", 2, {}};
     std::set<std::filesystem::path> models;
     for (const part& p : parts) {
         if (models.insert(p.s.pretrained).second) {
@@ -127,7 +127,7 @@ void run_parts(const std::string& preset, const std::vector<part>& parts, progre
     work_clock clock(work);
     std::size_t begin = 0;
     for (const stage_of_work& s : stages) {
-        shown.stage(formatted(s.title.c_str(), s.tasks.size()));
+        shown.stage(formatted("%s: %zu to do", s.title.c_str(), s.tasks.size()));
         std::vector<job> jobs;
         for (const task& t : s.tasks) jobs.push_back(job_of(preset, t));
         run_jobs(jobs, s.at_once, [&](std::size_t i, double share) {

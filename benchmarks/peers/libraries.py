@@ -35,11 +35,15 @@ def rope_case(case):
                     case.threads, case.positions.data_ptr(), THETA_BASE)
 
 
-def peers_of(path):
-    """The entries of the library's table. They stay valid: nothing unloads a library."""
+def table_of(path, function, entry):
+    """The entries of the library's table, which `function` gives. They stay valid: nothing unloads a library."""
     library = ctypes.CDLL(os.path.abspath(path))
-    first = ctypes.POINTER(RopePeer)()
-    return [first[i] for i in range(library.rope_peers(ctypes.byref(first)))]
+    first = ctypes.POINTER(entry)()
+    return [first[i] for i in range(library[function](ctypes.byref(first)))]
+
+
+def peers_of(path):
+    return table_of(path, "rope_peers", RopePeer)
 
 
 class LibraryEntry:

@@ -8,6 +8,7 @@
 #include "cordage/clex/released.hpp"
 #include "cordage/scaling/learned_table.hpp"
 #include "cordage/scaling/unscaled.hpp"
+#include "formatted.hpp"
 
 namespace demo {
 namespace {
@@ -87,6 +88,10 @@ std::vector<learned_basis> learned_basis_forms(const settings& s) {
     add_forms(forms, s, by_parts{}, " over Llama 3");
     forms.push_back({"CLEX, released field", released_clex(s)});
     return forms;
+}
+
+std::string row_name(const learned_basis& form, double rate) {
+    return "frozen: " + form.name + (rate == usual_basis_rate ? "" : formatted(", rate %g", rate));
 }
 
 any_policy one_learned_pair(const any_policy& learned, index_t pair) {

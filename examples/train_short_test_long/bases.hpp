@@ -35,6 +35,9 @@ struct learned_basis {
 /// released field.
 std::vector<learned_basis> learned_basis_forms(const settings& s);
 
+/// The row in which it learns at that rate.
+std::string row_name(const learned_basis& form, double rate);
+
 /// By parts, but one pair from the learned policy; its parameters are the learned policy's.
 cordage::any_policy one_learned_pair(const cordage::any_policy& learned, index_t pair);
 

@@ -19,7 +19,6 @@
 #include "cordage/schedule/dynamic.hpp"
 #include "cordage/schedule/fixed.hpp"
 #include "cordage/schedule/nearest_upper_bound.hpp"
-#include "formatted.hpp"
 
 namespace demo {
 namespace {
@@ -64,7 +63,7 @@ method frozen(const std::string& name, any_policy policy, any_schedule schedule 
 // The basis alone learns, on texts of true lengths.
 method frozen_learned(const std::string& name, any_policy policy, double basis_rate, ratio_sampler t) {
     const training_recipe recipe{false, 0, std::move(t), true_positions, basis_rate};
-    return {"frozen: " + name, std::move(policy), recipe};
+    return {name, std::move(policy), recipe};
 }
 
 // Weights learn on longer windows at one t, and are evaluated at it.
@@ -191,12 +190,11 @@ std::vector<method> learned_bases(const settings& s) {
     std::vector<method> rows;
     for (const learned_basis& basis : learned_basis_forms(s)) {
         for (const double rate : basis_rates) {
-            const std::string at_rate = rate == usual_basis_rate ? "" : formatted(", rate %g", rate);
-            rows.push_back(frozen_learned(basis.name + at_rate, basis.policy, rate, often_the_longest(s.t_train)));
+            rows.push_back(frozen_learned(row_name(basis, rate), basis.policy, rate, often_the_longest(s.t_train)));
         }
     }
     const auto in_log_time = [&](const std::string& how, ratio_sampler t) {
-        return frozen_learned("CLEX in log time, " + how, log_time_clex(s), usual_basis_rate, std::move(t));
+        return frozen_learned("frozen: CLEX in log time, " + how, log_time_clex(s), usual_basis_rate, std::move(t));
     };
     rows.push_back(in_log_time("t uniform", uniform_ratio(s.t_train)));
     rows.push_back(in_log_time("octave uniform", uniform_octave(s.t_train)));

@@ -53,17 +53,20 @@ settings settings_for(const std::string& preset, const std::string& variant, std
 std::vector<part> parts_of(const std::vector<study>& all, const std::string& preset, const std::filesystem::path& out) {
     std::map<std::pair<std::string, std::uint64_t>, std::size_t> place;
     std::vector<part> parts;
+    std::vector<std::vector<method>> known;  // all rows of each part
     for (const study& st : all) {
         for (const std::string& variant : st.variants) {
             for (std::uint64_t seed = 1; seed <= (st.has_all_seeds ? seeds : 1); ++seed) {
                 const auto [at, is_new] = place.try_emplace({variant, seed}, parts.size());
-                if (is_new) parts.push_back({variant, settings_for(preset, variant, seed, out), {}});
+                if (is_new) {
+                    parts.push_back({variant, settings_for(preset, variant, seed, out), {}});
+                    known.push_back(all_methods(parts.back().s));
+                }
                 part& p = parts[at->second];
-                const std::vector<method> known = all_methods(p.s);
                 const auto add = [&](const auto& self, const std::string& name) -> void {
                     const auto has_name = [&](const method& m) { return m.name == name; };
                     if (std::any_of(p.rows.begin(), p.rows.end(), has_name)) return;
-                    p.rows.push_back(find(known, name));
+                    p.rows.push_back(find(known[at->second], name));
                     if (!p.rows.back().starts_from.empty()) self(self, std::string(p.rows.back().starts_from));
                 };
                 for (const std::string& name : st.rows) add(add, name);

@@ -3,7 +3,6 @@
 #include "studies.hpp"
 
 #include "bases.hpp"
-#include "methods.hpp"
 
 namespace demo {
 namespace {
@@ -24,10 +23,8 @@ std::vector<std::string> single_pairs() {
 
 std::vector<std::string> searched_bases() {
     std::vector<std::string> rows{"frozen: by parts", "frozen: NTK-aware", "frozen: Llama 3"};
-    for (const method& m : all_methods(settings_of("small"))) {
-        const bool is_form = m.training && !m.training->weights_learn && m.starts_from.empty() &&
-                             m.training->times_steps == 1 && m.name.find("CLEX in log time, ") == std::string::npos;
-        if (is_form || m.name.find("CLEX in log time, rate") != std::string::npos) rows.push_back(m.name);
+    for (const learned_basis& form : learned_basis_forms(settings{})) {
+        for (const double rate : basis_rates) rows.push_back(row_name(form, rate));
     }
     return rows;
 }

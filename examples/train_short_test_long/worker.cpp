@@ -32,12 +32,11 @@ void pretrain(const settings& s, const corpus& tokens, const progress_report& re
 }
 
 // What a row begins with: a model, and the numbers of its policy.
-trained beginning(const settings& s, const method& how) {
+trained beginning(const settings& s, const std::vector<method>& all, const method& how) {
     const std::vector<double> parameters = how.policy.parameters();
     if (how.starts_from.empty()) return {load_decoder(s, s.pretrained), parameters};
-    const std::vector<method> all = all_methods(s);
     const method& first = find(all, how.starts_from);
-    trained what = beginning(s, first);
+    trained what = beginning(s, all, first);
     const work_files files(s.out);
     if (first.training && first.training->weights_learn) what.model = load_decoder(s, files.model_of(first));
     if (first.training) what.policy_parameters = load_result(files.result_of(first)).policy_parameters;
@@ -45,17 +44,17 @@ trained beginning(const settings& s, const method& how) {
     return what;
 }
 
-bool is_started_from(const settings& s, const method& how) {
-    const std::vector<method> all = all_methods(s);
+bool is_started_from(const std::vector<method>& all, const method& how) {
     return std::any_of(all.begin(), all.end(), [&](const method& m) { return m.starts_from == how.name; });
 }
 
 // Training is this share of a method's work, evaluation the rest; only for the progress bar.
 constexpr double training_share = 0.8;
 
-void continue_and_evaluate(const settings& s, const method& how, const corpus& tokens, const progress_report& report) {
+void continue_and_evaluate(const settings& s, const std::vector<method>& all, const method& how, const corpus& tokens,
+                           const progress_report& report) {
     const auto begin = std::chrono::steady_clock::now();
-    trained what = beginning(s, how);
+    trained what = beginning(s, all, how);
     result r;
     r.settings = described(s);
     r.train_length = s.train_length;
@@ -65,7 +64,8 @@ void continue_and_evaluate(const settings& s, const method& how, const corpus& t
         run.steps *= how.training->times_steps;
         trained_share = training_share;
         what = train(s, run, how, what.model, tokens.train, 1, [&](double share) { report(trained_share * share); });
-        if (how.training->weights_learn && is_started_from(s, how)) save(*what.model, work_files(s.out).model_of(how));
+        if (how.training->weights_learn && is_started_from(all, how))
+            save(*what.model, work_files(s.out).model_of(how));
         r.steps = run.steps;
         r.train_length = how.training->window_tokens > 0 ? how.training->window_tokens : s.longest();
     }
@@ -87,8 +87,9 @@ void run_worker(const settings& s, const std::string& job, const progress_report
     corpus tokens = load_corpus(s.tokens);
     tokens.train.resize(static_cast<std::size_t>(s.training_share * static_cast<double>(tokens.train.size())));
     if (job == pretraining(s).file_name()) return pretrain(s, tokens, report);
-    for (const method& how : all_methods(s)) {
-        if (how.file_name() == job) return continue_and_evaluate(s, how, tokens, report);
+    const std::vector<method> all = all_methods(s);
+    for (const method& how : all) {
+        if (how.file_name() == job) return continue_and_evaluate(s, all, how, tokens, report);
     }
     throw std::runtime_error("demo: no method is called '" + job + "'");
 }

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Shared libraries that export gpu_rope_peers() (gpu_peer_abi.hpp), called through ctypes."""
 import ctypes
-import os
 
 import torch
 from case import DTYPES, HEAD_DIM, THETA_BASE
 from gpu_case import HEADS, KV_HEADS
+from libraries import table_of
 
 
 class GpuRopeCase(ctypes.Structure):
@@ -34,10 +34,7 @@ def rope_case(case):
 
 
 def peers_of(path):
-    """The entries of the library's table. They stay valid: nothing unloads a library."""
-    library = ctypes.CDLL(os.path.abspath(path))
-    first = ctypes.POINTER(GpuRopePeer)()
-    return [first[i] for i in range(library.gpu_rope_peers(ctypes.byref(first)))]
+    return table_of(path, "gpu_rope_peers", GpuRopePeer)
 
 
 class LibraryRotation:

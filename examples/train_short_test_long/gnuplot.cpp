@@ -22,6 +22,12 @@ std::string point_style(std::size_t i) {
     return formatted("pt %d ps 0.6", points[i / std::size(colours) % std::size(points)]);
 }
 
+std::string quoted(const std::string& text) {
+    std::string made = "'";
+    for (const char c : text) made += c == '\'' ? "''" : std::string(1, c);
+    return made + "'";
+}
+
 void draw(const std::filesystem::path& folder, const std::string& name, int width, int height,
           const std::string& commands) {
     std::ofstream script(folder / (name + ".gp"));

@@ -14,6 +14,9 @@ std::string line_style(std::size_t i, bool learns);
 /// A point for each round of the colours.
 std::string point_style(std::size_t i);
 
+/// As a string of gnuplot's: in quotes, whose own quotes stay what they are.
+std::string quoted(const std::string& text);
+
 /// Writes NAME.gp and runs it once for each kind of picture: NAME.svg and NAME.png.
 /// @throws std::runtime_error
 void draw(const std::filesystem::path& folder, const std::string& name, int width, int height,

@@ -41,7 +41,7 @@ void plot_perplexity(const study& st, const std::vector<row_of_seeds>& rows, con
         }
         const std::size_t number = curves.size();
         curves.push_back({data, "with yerrorlines " + line_style(number, learns(r)) + " " + point_style(number) +
-                                    " title '" + r.name + "'"});
+                                    " title " + quoted(r.name)});
     }
     draw(out, file_name(st) + "_perplexity", 1000, height_of(rows),
          axes("length / L", "perplexity") +
@@ -60,8 +60,7 @@ void plot_losses(const study& st, const std::vector<row_of_seeds>& rows, const s
             const double share = (static_cast<double>(i) + 1.0) / static_cast<double>(measured.losses.size());
             data += formatted("%.1f %.6g\n", share * static_cast<double>(measured.steps), measured.losses[i]);
         }
-        curves.push_back(
-            {data, formatted("with lines %s title '%s'", line_style(curves.size(), true).c_str(), r.name.c_str())});
+        curves.push_back({data, "with lines " + line_style(curves.size(), true) + " title " + quoted(r.name)});
     }
     if (curves.empty()) return;
     draw(out, file_name(st) + "_losses", 1000, height_of(rows),
@@ -72,7 +71,7 @@ void plot_recall(const study& st, const std::vector<row_of_seeds>& rows, const s
     std::string data, names, distances;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const auto& recalls = rows[i].seeds.front()->measured.recalls;
-        names += formatted("%s'%s' %zu", i == 0 ? "" : ", ", rows[i].name.c_str(), i);
+        names += formatted("%s%s %zu", i == 0 ? "" : ", ", quoted(rows[i].name).c_str(), i);
         for (std::size_t j = 0; j < recalls.size(); ++j) {
             std::vector<double> gains;
             for (const measured_row* m : rows[i].seeds) gains.push_back(m->measured.recalls[j].gain);

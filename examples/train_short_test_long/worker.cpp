@@ -19,11 +19,12 @@ void keep_freed_memory() {
     mallopt(M_TRIM_THRESHOLD, 2'000'000'000);
 }
 
-constexpr int pretraining_replicas = 2;
+// Threads that share the pretraining of one model.
+int pretraining_replicas(const settings& s) { return s.device == "cpu" ? 2 : 1; }
 
 void pretrain(const settings& s, const corpus& tokens, const progress_report& report) {
     const trained base =
-        train(s, s.pretraining, pretraining(s), new_decoder(s), tokens.train, pretraining_replicas, report);
+        train(s, s.pretraining, pretraining(s), new_decoder(s), tokens.train, pretraining_replicas(s), report);
     save(*base.model, s.pretrained);
     result r;
     r.settings = described(s);

@@ -24,7 +24,7 @@ std::vector<std::string> single_pairs(const settings& s) {
 std::vector<std::string> searched_bases(const settings& s) {
     std::vector<std::string> rows{"frozen: by parts", "frozen: NTK-aware", "frozen: Llama 3"};
     for (const learned_basis& form : learned_basis_forms(s)) {
-        for (const double rate : basis_rates) rows.push_back(row_name(form, rate));
+        for (const double rate : form.rates) rows.push_back(row_name(form, rate));
     }
     return rows;
 }
@@ -62,8 +62,8 @@ std::vector<study> studies(const settings& s) {
         {"Frozen weights",
          "Without touching a weight: closed forms, and a basis that learns.",
          {"frozen: no scaling", "frozen: PI", "frozen: NTK-aware", "frozen: dynamic NTK", "frozen: base change",
-          "frozen: YaRN", "frozen: Llama 3", "frozen: by parts", "frozen: p-RoPE", "frozen: learned table",
-          "frozen: CLEX in log time", "frozen: CLEX, paper's field"},
+          "frozen: YaRN", "frozen: Llama 3", "frozen: by parts", "frozen: p-RoPE", "frozen: learned table, rate 0.003",
+          "frozen: CLEX in log time, rate 0.003", "frozen: CLEX, paper's field, rate 0.0001"},
          {"base"},
          true,
          true,
@@ -103,8 +103,8 @@ std::vector<study> studies(const settings& s) {
         {"Single pairs", "The learned basis in one pair alone, by parts in the others.", single_pairs(s)},
         {"Size",
          "Other models, less text, a longer L, another text.",
-         {"frozen: no scaling", "frozen: by parts", "frozen: CLEX in log time", "frozen: learned table", clex,
-          "tuned at L: NTK-aware + two runs"},
+         {"frozen: no scaling", "frozen: by parts", "frozen: CLEX in log time, rate 0.003",
+          "frozen: learned table, rate 0.003", clex, "tuned at L: NTK-aware + two runs"},
          {"base", "half as wide", "half as deep", "a quarter of the text", "L twice as long", "manuals"}},
     };
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "formatted.hpp"
 #include "gnuplot.hpp"
@@ -33,6 +34,7 @@ int height_of(const std::vector<row_of_seeds>& rows) { return std::max(420, 120 
 std::vector<curve> over_length(const std::vector<row_of_seeds>& rows, double (*value)(const score&)) {
     std::vector<curve> curves;
     for (const row_of_seeds& r : rows) {
+        if (std::isinf(r.seeds.front()->measured.scores.back().perplexity)) continue;  // it diverged
         std::string data;
         for (std::size_t i = 0; i < r.seeds.front()->measured.scores.size(); ++i) {
             std::vector<double> values;

@@ -46,19 +46,20 @@ void rotate(const cordage::basis& b, const std::vector<int>& position_ids, const
 // [/own_host]
 
 int main() {
-    const cordage::basis b({1.0, 0.1, 0.01, 0.001});  // head_dim 8
-    std::vector<int> position_ids(300);
+    const std::int64_t tokens = 300, row = 32;        // a token has 2 heads of q, 1 of k and 1 of v, of 8 lanes each
+    const cordage::basis b({1.0, 0.1, 0.01, 0.001});  // [rotary_dim/2]
+    std::vector<int> position_ids(static_cast<std::size_t>(tokens));
     std::iota(position_ids.begin(), position_ids.end(), 1'000'000);
-    std::vector<cordage::bfloat16> expected(300 * 4 * 8);  // of each token 2 heads of q, 1 of k, 1 of v
+    std::vector<cordage::bfloat16> expected(static_cast<std::size_t>(tokens * row));
     std::vector<mine::bf16> fused(expected.size());
     for (std::size_t i = 0; i < fused.size(); ++i) {
         expected[i] = cordage::to_bfloat16(static_cast<float>(i % 101) / 50.0f - 1.0f);
         fused[i].word = expected[i].bits;
     }
-    rotate(b, position_ids, {fused.data(), {1, 300, 2, 8}, {300 * 32, 32, 8, 1}},
-           {fused.data() + 16, {1, 300, 1, 8}, {300 * 32, 32, 8, 1}});
+    rotate(b, position_ids, {fused.data(), {1, tokens, 2, 8}, {tokens * row, row, 8, 1}},
+           {fused.data() + 16, {1, tokens, 1, 8}, {tokens * row, row, 8, 1}});
 
-    const cordage::heads_view<cordage::bfloat16> q_and_k{expected.data(), {1, 300, 3, 8}, 300 * 32, 32, 8};
+    const cordage::heads_view<cordage::bfloat16> q_and_k{expected.data(), {1, tokens, 3, 8}, tokens * row, row, 8};
     cordage::rotate_forward<cordage::half_split>(cordage::exact_angles(b, position_ids), cordage::in_place(q_and_k));
     std::size_t different = 0;
     for (std::size_t i = 0; i < fused.size(); ++i) different += fused[i].word == expected[i].bits ? 0 : 1;

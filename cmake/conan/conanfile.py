@@ -44,7 +44,7 @@ class Cordage(ConanFile):
         if self.options.eigen or self.options.json:
             self.requires("eigen/[>=3.4]")
         if self.options.json:
-            self.requires("nlohmann_json/[>=3.9]")
+            self.requires("nlohmann_json/[>=3.11]")
 
     def validate(self):
         check_min_cppstd(self, 20)

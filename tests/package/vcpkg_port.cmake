@@ -2,7 +2,6 @@
 # Runs the portfile of vcpkg's port with functions that do what it asks of vcpkg's own, and finds what came of it. vcpkg
 # itself is not run.
 cmake_minimum_required(VERSION 3.25)
-include("${cordage_folder}/cmake/cordage_version.cmake")
 
 function(vcpkg_cmake_configure)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" SOURCE_PATH OPTIONS)
@@ -43,11 +42,3 @@ foreach(name usage copyright cordageConfigVersion.cmake)
 endforeach()
 execute_process(COMMAND ${CMAKE_COMMAND} -S "${CMAKE_CURRENT_LIST_DIR}/kernels" -B "${home}/consumer" -G "${generator}"
   "-DCMAKE_CXX_COMPILER=${compiler}" "-DCMAKE_PREFIX_PATH=${CURRENT_PACKAGES_DIR}" COMMAND_ERROR_IS_FATAL ANY)
-
-cordage_read_version("${cordage_folder}/include/cordage/version.hpp" version)
-file(READ "${CURRENT_PORT_DIR}/vcpkg.json" manifest)
-string(JSON name GET "${manifest}" name)
-string(JSON port_version GET "${manifest}" version)
-if(NOT name STREQUAL PORT OR NOT port_version STREQUAL version)
-  message(FATAL_ERROR "vcpkg.json: ${name} ${port_version} must be ${PORT} ${version}")
-endif()

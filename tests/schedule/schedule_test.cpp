@@ -15,6 +15,9 @@ const rope_config model{.head_dim = 64, .rotary_dim = 64, .original_length = 409
 struct doubled {
     double ratio(const rope_config& c, double seq_len) const { return 1.0 + 2.0 * seq_len / c.original_length; }
 };
+struct halved {
+    double ratio(const rope_config&, double) const { return 0.5; }
+};
 struct in_float {
     float ratio(const rope_config&, double) const { return 1.0f; }
 };
@@ -33,4 +36,8 @@ TEST_CASE("schedule/schedule: a length that is negative or not finite is refused
                          value_error);
     CHECK_THROWS_AS(ratio_at(doubled{}, model, std::numeric_limits<double>::infinity()), value_error);
     CHECK_THROWS_AS(ratio_at(doubled{}, rope_config{.head_dim = 64, .rotary_dim = 64}, 1.0), value_error);
+}
+
+TEST_CASE("schedule/schedule: a schedule's t that is no length ratio is refused") {
+    CHECK_THROWS_WITH_AS(ratio_at(halved{}, model, 4096.0), "ratio_at: t 0.5 must be finite and >= 1", value_error);
 }

@@ -17,8 +17,9 @@ namespace cordage::hf {
 /// as its freq_factors too. The config beside it needs max_position_embeddings = t * original_length.
 ///
 /// @param t  > 1; what the longest length needs, as engines know one set of factors beyond original_length
-/// @throws value_error  for t, an original_length that is not a whole number, a pair at rest, which has no factor, or
-///                      another attention factor at t than at 1, as engines know one
+/// @throws value_error  for t, an original_length that is not a whole number, a pair at rest or endlessly fast, which
+/// has no
+///                      factor, or another attention factor at t than at 1, as engines know one
 template <scaling_policy Policy>
 nlohmann::json longrope_parameters(const rope_config& config, const Policy& policy, double t) {
     const char* const who = "hf::longrope_parameters";
@@ -39,6 +40,9 @@ nlohmann::json longrope_parameters(const rope_config& config, const Policy& poli
             const double factor = std::exp(-factors[i]);
             if (!is_finite(factor)) {
                 throw value_error(message(who, ": pair ", i, " is at rest at t ", ratio, ", must turn"));
+            }
+            if (!(factor > 0.0)) {
+                throw value_error(message(who, ": pair ", i, " has factor 0 at t ", ratio, ", must be > 0"));
             }
             factors[i] = factor;
         }

@@ -22,6 +22,7 @@
 #include "cordage/scaling/yarn.hpp"
 #include "cordage/schedule/continuous.hpp"
 #include "cordage/schedule/dynamic.hpp"
+#include "cordage/schedule/fixed.hpp"
 #include "cordage/schedule/rounded_up.hpp"
 #include "cordage/schedule/two_regimes.hpp"
 #include "input.hpp"

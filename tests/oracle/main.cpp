@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "cordage/kernels.hpp"
-#include "oracle/exact_cos_sin.hpp"
+#include "exact_cos_sin.hpp"
 
 namespace {
 

@@ -29,6 +29,9 @@ struct powers_of_two {
 };
 static_assert(cordage::length_schedule<powers_of_two>);
 // [/own_schedule]
+struct halved {
+    double ratio(const rope_config&, double) const { return 0.5; }
+};
 struct in_float {
     float ratio(const rope_config&, double) const { return 1.0f; }
 };
@@ -53,4 +56,8 @@ TEST_CASE("schedule/schedule: a length that is negative or not finite is refused
                          value_error);
     CHECK_THROWS_AS(ratio_at(doubled{}, model, std::numeric_limits<double>::infinity()), value_error);
     CHECK_THROWS_AS(ratio_at(doubled{}, rope_config{.head_dim = 64, .rotary_dim = 64}, 1.0), value_error);
+}
+
+TEST_CASE("schedule/schedule: a schedule's t that is no length ratio is refused") {
+    CHECK_THROWS_WITH_AS(ratio_at(halved{}, model, 4096.0), "ratio_at: t 0.5 must be finite and >= 1", value_error);
 }

@@ -18,7 +18,8 @@ struct turns {
 
     friend constexpr bool operator==(const turns&, const turns&) = default;
     friend constexpr turns operator-(const turns& a, const turns& b) noexcept {
-        return {a.whole - b.whole - (a.fraction < b.fraction ? 1 : 0), a.fraction - b.fraction};
+        const auto apart = static_cast<std::uint64_t>(a.whole) - static_cast<std::uint64_t>(b.whole);  // wraps
+        return {static_cast<std::int64_t>(apart - (a.fraction < b.fraction ? 1u : 0u)), a.fraction - b.fraction};
     }
 };
 

@@ -87,6 +87,7 @@ requires(std::same_as<More, backward_operand<T>>&&...) void rotate_backward(cons
     const std::span<const backward_operand<T>> operands(all);
     check_all("rotate_backward", angles, operands);
     check_gradients(grads, angles, first);
+    if (has_no_elements(operands)) return;
 
     const index_t tokens = first.y.shape.batch * first.y.shape.tokens;
     const token_chunks chunks = token_chunks::of(tokens, angles.bases(), most_chunks, smallest_chunk);

@@ -18,6 +18,7 @@ inline constexpr index_t smallest_slice = 64;
 template <class Pairing, class Backend, class Direction, class Executor, class Source, class T>
 void rotate(const char* who, const Executor& how, const Source& angles, std::span<const operand<T>> operands) {
     check_all(who, angles, operands);
+    if (has_no_elements(operands)) return;
     const index_t tokens = operands[0].x.shape.batch * operands[0].x.shape.tokens;
     using backend::rotate_range;  // or the one that stands beside a Backend of the caller's
     for_each_range(how, tokens, smallest_slice, [&](index_t begin, index_t end) noexcept {
@@ -42,6 +43,8 @@ void rotate(const char* who, const Executor& how, const Source& angles, std::spa
 /// @param operands  one or more tensors [batch, tokens, heads, head_dim] of one type: q and k, with their own heads;
 ///                  y may be x itself, must not partly overlap it, and no operand may touch another's y
 /// @throws shape_error  naming the shapes, before anything is written
+/// @throws value_error  for a float or double position that is NaN, infinite or 2^63 and beyond, and for a factor of a
+///                      table that is 0 or not finite; before anything is written too
 /// Precision: fp32 arithmetic for fp32 and 16-bit types, double for double, one rounding on store. Cos and sin are made
 /// once a token for all heads of all operands. Allocates nothing (threads{n} starts threads). Gradient: backward.hpp.
 template <pairing Pairing, class Backend = backend::fastest, executor Executor, angle_source Source, element T,

@@ -102,8 +102,9 @@ requires(std::same_as<More, operand<T>>&&...) void rebase(const basis_change& ch
 ///   paged_positions<std::int32_t> where{block_table, {ids.data(), blocks, block_size, block_size}};
 ///   rebase<half_split>({.from = old_basis, .to = new_basis}, where, in_place(cache));
 ///
-/// @param where     the blocks and the positions of their tokens. Slots that hold no key yet may have any position. A
-///                  block that several sequences share is listed once: they hold it at the same positions
+/// @param where     the blocks and the positions of their tokens. Slots that hold no key yet may have any position,
+///                  but not NaN. A block that several sequences share is listed once: they hold it at the same
+///                  positions
 /// @param operands  caches [blocks, tokens of a block, heads, head_dim], in whatever order the strides put them
 /// @throws shape_error or value_error  as above, and for a block that is not in the cache or listed twice
 /// Allocates one bit a block of the cache besides.
@@ -123,8 +124,10 @@ requires(std::same_as<More, operand<T>>&&...) void rebase(const Executor& how, c
         const auto& ids = where.position_ids;
         return exact_angles<P>(turn, position_view<P>(ids.data + listed * ids.batch_stride, 1, tokens, 0));
     };
-    exact_angles<P>(turn, where.position_ids);  // throws where they are no positions
+    exact_angles<P>(turn, where.position_ids).check_positions("rebase");
     check_all("rebase", angles_of(0), std::span<const operand<T>>(all));
+
+    if (has_no_elements(std::span<const operand<T>>(all))) return;
 
     using backend::rotate_range;
     const auto slice = [&](index_t begin, index_t end) noexcept {

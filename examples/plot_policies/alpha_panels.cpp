@@ -45,8 +45,8 @@ panel alpha_over_t(const std::string& title, const cordage::any_policy& policy, 
     return out;
 }
 
-panel alpha_over_pairs(const cordage::any_policy& policy, const alpha_range& range) {
-    panel out{.title = "and over the pairs", .x = {"pair", {}}, .y = axis_of_alpha(range.lowest), .curves = {}};
+panel alpha_over_pairs(const std::string& title, const cordage::any_policy& policy, const alpha_range& range) {
+    panel out{.title = title, .x = {"pair", {}}, .y = axis_of_alpha(range.lowest), .curves = {}};
     for (const int pair : {0, 16, 32, 48, 63}) out.x.ticks.emplace_back(pair, std::to_string(pair));
     for (const int t : {2, 4, 8, 16}) {
         curve line{"t = " + std::to_string(t), {}};

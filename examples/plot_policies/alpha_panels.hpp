@@ -22,7 +22,7 @@ struct alpha_range {
 panel alpha_over_t(const std::string& title, const cordage::any_policy& policy, const alpha_range& range = {});
 
 /// alpha_i(t) over the pairs at four t.
-panel alpha_over_pairs(const cordage::any_policy& policy, const alpha_range& range = {});
+panel alpha_over_pairs(const std::string& title, const cordage::any_policy& policy, const alpha_range& range = {});
 
 /// An axis of t = 1 ... 16, doubling.
 axis axis_of_t();

@@ -50,10 +50,12 @@ std::vector<picture> pictures_of_learned_policies() {
     const auto in_log_time = taught(clex<ntk_aware, log_time>(pictured_model, start, exact), 0.004, 400);
     const auto released = taught(clex_released<>(pictured_model, start, released_options(16, 0.25)), 0.004, 400);
     const alpha_range range{.lowest = 1.0 / 32};
-    return {{"learned_table", {alpha_over_t("learned_table: α over t", table), alpha_over_pairs(table)}},
+    return {{"learned_table",
+             {alpha_over_t("learned_table: α over t", table), alpha_over_pairs("and over the pairs", table)}},
             {"clex",
              {alpha_over_t("clex: α over t", paper, range),
               alpha_over_t("clex in log time: α over t", in_log_time, range)}},
             {"clex_released",
-             {alpha_over_t("clex_released: α over t", released, range), alpha_over_pairs(released, range)}}};
+             {alpha_over_t("clex_released: α over t", released, range),
+              alpha_over_pairs("and over the pairs", released, range)}}};
 }

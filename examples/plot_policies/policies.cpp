@@ -18,7 +18,8 @@
 namespace {
 
 picture alpha_of(const std::string& name, const cordage::any_policy& policy, const alpha_range& range = {}) {
-    return {name, {alpha_over_t(name + ": α over t", policy, range), alpha_over_pairs(policy, range)}};
+    return {name,
+            {alpha_over_t(name + ": α over t", policy, range), alpha_over_pairs("and over the pairs", policy, range)}};
 }
 
 /// What there is to scale: how many tokens each pair needs for a turn.
@@ -72,7 +73,7 @@ std::vector<picture> pictures_of_policies() {
               alpha_over_t("dynamic_longrope: α over t", dynamic_longrope{long_factors(), 16})}},
             {"masked",
              {alpha_over_t("proportional{0.75}: α over t", proportional{0.75}),
-              alpha_over_pairs(masked<yarn>{yarn{}, turns})}},
+              alpha_over_pairs("masked yarn: over the pairs", masked<yarn>{yarn{}, turns})}},
             alpha_of("resonance", resonance<linear>{}, {.lowest = 1.0 / 16, .steps_of_t = 256}),
             alpha_of("tabulated", three_knots())};
 }

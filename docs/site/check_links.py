@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks every link of the repository's pages (*.md) that stays within it: files, folders and headings. No packages needed.
+"""Checks every link of the repository's pages (*.md) that stays within it: files, folders and headings.
 
     python3 docs/site/check_links.py    # in the repository's root; exit code 1 and a line for each link that is wrong
 """

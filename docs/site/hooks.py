@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""mkdocs' hooks: a link to a file outside docs/ leads to a page made of that file, so that the site is whole by itself."""
+"""mkdocs' hooks: a link to a file outside docs/ leads to a page made of that file, so that the site is whole."""
 import posixpath
 import re
 import subprocess
@@ -10,8 +10,8 @@ from mkdocs.structure.files import File
 ROOT = Path(__file__).resolve().parents[2]
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".cuh": "cpp", ".cu": "cpp", ".py": "python", ".txt": "text", ".json": "json",
-             ".sh": "bash", ".cmake": "cmake", ".toml": "toml", ".cff": "yaml"}
+LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".cuh": "cpp", ".cu": "cpp", ".py": "python", ".json": "json", ".sh": "bash",
+             ".cmake": "cmake", ".toml": "toml", ".cff": "yaml"}
 LONGEST = 100_000  # characters of a file that is shown
 
 
@@ -36,7 +36,7 @@ def page_of(path):
 
 
 def with_links_of_site(markdown, path, seen):
-    """A page of the repository with its links as the site needs them; what they lead to outside docs/ is added to seen."""
+    """A page of the repository with its links as the site needs them; what lies outside docs/ is added to seen."""
     here = posixpath.dirname(page_of(path))
 
     def change(match):
@@ -66,7 +66,8 @@ def shown(path, seen):
         return hidden + with_links_of_site(text, path, seen)
     if len(text) > LONGEST:
         return f"{hidden}# {path}\n\n{len(text)} characters, not shown here.\n"
-    return f"{hidden}# {path}\n\n```{LANGUAGES.get(where.suffix, 'text')}\n{text.rstrip()}\n```\n"
+    fence = "`" * 8  # longer than any within the file
+    return f"{hidden}# {path}\n\n{fence}{LANGUAGES.get(where.suffix, 'text')}\n{text.rstrip()}\n{fence}\n"
 
 
 def on_files(files, config):

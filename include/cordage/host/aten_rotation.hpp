@@ -203,9 +203,9 @@ inline void sum_shared_rows(turn_gradients& grads, const turn& by) {
 
 /// rotate_forward on tensors, all in one pass over the tokens.
 ///
-/// @param x  q and k, or any number of tensors [batch, tokens, heads, head_dim] of one type: float32, float64, float16
-///           or bfloat16, on the CPU; any strides (copied once unless the last is 1)
-/// @returns  y, new tensors in x's shapes; strides as at::empty_like gives them
+/// @param x_in  q and k, or any number of tensors [batch, tokens, heads, head_dim] of one type: float32, float64,
+///           float16 or bfloat16, on the CPU; any strides (copied once unless the last is 1)
+/// @returns  y, new tensors in x_in's shapes; strides as at::empty_like gives them
 /// @throws cordage::error  as rotate_forward
 /// Runs on libtorch's threads (at::set_num_threads); the same bits whatever their number.
 template <pairing Pairing>
@@ -226,8 +226,8 @@ std::vector<at::Tensor> rotation_forward(at::TensorList x_in, const turn& by) {
 
 /// rotate_backward on tensors: the gradient to x, and to what is wanted behind the angles, in one pass.
 ///
-/// @param grad_y  as rotation_forward's y
-/// @param y       what rotation_forward returned; not read, and may be empty, where only the gradient to x is wanted
+/// @param grad_y_in  as rotation_forward's y
+/// @param y_in       what rotation_forward returned; not read, and may be empty, where only the gradient to x is wanted
 /// Otherwise as rotation_forward.
 template <pairing Pairing>
 turn_gradients rotation_backward(at::TensorList grad_y_in, at::TensorList y_in, const turn& by,

@@ -18,6 +18,7 @@ namespace cordage::hf {
 /// How lanes pair up, where the model's family is known to pair them so (rotate: half_split, interleaved).
 enum class pair_layout { unknown, half_split, interleaved };
 
+/// The layout in words.
 inline const char* name_of(pair_layout layout) {
     return layout == pair_layout::half_split    ? "half_split"
            : layout == pair_layout::interleaved ? "interleaved"
@@ -93,6 +94,7 @@ inline std::string describe(const layer_rope& rope) {
     return text + "\n";
 }
 
+/// What a model's config says of its rotation, in words: each layer type in turn.
 inline std::string describe(const model_ropes& model) {
     std::string text = message("model type ", model.model_type.empty() ? "not given" : printable(model.model_type),
                                ", up to ", model.max_length, " positions\n");

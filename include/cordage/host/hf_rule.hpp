@@ -320,6 +320,7 @@ inline std::string canonical_type(std::string type) {
     return type;
 }
 
+/// The spellings of rope_type that are understood.
 inline constexpr std::string_view rope_types[] = {
     "default",      "linear",   "dynamic",      "ntk",  "codellama", "yarn", "llama3",
     "dynamic-yarn", "longrope", "proportional", "clex", "mrope",     "su"};

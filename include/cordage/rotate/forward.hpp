@@ -38,9 +38,9 @@ void rotate(const char* who, const Executor& how, const Source& angles, std::spa
 ///   rotate_forward<interleaved>(threads{4}, angles, from_to(q, rotated_q));
 ///
 /// @tparam Pairing  half_split or interleaved: which lanes form a pair. No default; the wrong one fails silently
-/// @param how       (optional, first) who runs it: serial, threads{n} or parallel_for{loop, n}
+/// @param how       (optional; before angles) who runs it: serial, threads{n} or parallel_for{loop, n}
 /// @param angles    exact_angles, float32_angles, axis_angles, row_angles or a cos_sin_view, of [1 or batch, tokens]
-/// @param operands  one or more tensors [batch, tokens, heads, head_dim] of one type: q and k, with their own heads;
+/// @param first,more  one or more tensors [batch, tokens, heads, head_dim] of one type: q and k, with their own heads;
 ///                  y may be x itself, must not partly overlap it, and no operand may touch another's y
 /// @throws shape_error  naming the shapes, before anything is written
 /// @throws value_error  for a float or double position that is NaN, infinite or 2^63 and beyond, and for a factor of a
@@ -54,6 +54,7 @@ requires(std::same_as<More, operand<T>>&&...) void rotate_forward(const Executor
     const std::array<operand<T>, 1 + sizeof...(More)> all{first, more...};
     rotate_detail::rotate<Pairing, Backend, backend::forward, Executor, Source, T>("rotate_forward", how, angles, all);
 }
+/// The same, run serially.
 template <pairing Pairing, class Backend = backend::fastest, angle_source Source, element T, class... More>
 requires(std::same_as<More, operand<T>>&&...) void rotate_forward(const Source& angles, const operand<T>& first,
                                                                   const More&... more) {
@@ -69,6 +70,7 @@ requires(std::same_as<More, operand<T>>&&...) void rotate_inverse(const Executor
     const std::array<operand<T>, 1 + sizeof...(More)> all{first, more...};
     rotate_detail::rotate<Pairing, Backend, backend::inverse, Executor, Source, T>("rotate_inverse", how, angles, all);
 }
+/// The same, run serially.
 template <pairing Pairing, class Backend = backend::fastest, angle_source Source, element T, class... More>
 requires(std::same_as<More, operand<T>>&&...) void rotate_inverse(const Source& angles, const operand<T>& first,
                                                                   const More&... more) {

@@ -125,7 +125,7 @@ std::vector<method> closed_forms() {
         frozen("by parts", parts_for_short_length),
         frozen("YaRN", yarn{.beta_fast = 4.0, .beta_slow = 0.5, .truncate = false}),
         frozen("Llama 3", by_parts{}),
-        frozen("p-RoPE", proportional{0.75}),
+        frozen("p-RoPE", proportional{0.75}, fixed{1.0}),
     };
 }
 

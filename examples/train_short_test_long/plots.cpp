@@ -30,8 +30,8 @@ std::string perplexity_panel(const std::vector<row>& rows, bool tuned) {
             data += formatted("%ld %.6g\n", static_cast<long>(s.length), s.perplexity);
         }
         const std::string style = line_style(curves.size(), learns(r));
-        curves.push_back(
-            {data, formatted("with linespoints pt 7 ps 0.5 %s title '%s'", style.c_str(), short_name(r).c_str())});
+        curves.push_back({data, formatted("with linespoints pt 7 ps 0.5 %s title %s", style.c_str(),
+                                          quoted(short_name(r)).c_str())});
     }
     return plot(curves, tuned ? "tuned" : "frozen");
 }
@@ -62,8 +62,8 @@ std::string basis_key(const std::vector<row>& rows) {
     std::size_t i = 0;
     for (const row& r : rows) {
         if (weights_learn(r)) continue;
-        lines += formatted("%s NaN with lines %s title '%s'", i == 0 ? "plot" : ",", line_style(i, learns(r)).c_str(),
-                           short_name(r).c_str());
+        lines += formatted("%s NaN with lines %s title %s", i == 0 ? "plot" : ",", line_style(i, learns(r)).c_str(),
+                           quoted(short_name(r)).c_str());
         ++i;
     }
     return "set title ' '\nunset xlabel\nunset ylabel\nunset border\nunset tics\n"

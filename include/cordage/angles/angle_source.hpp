@@ -46,12 +46,12 @@ namespace angle_detail {
 template <position_type P>
 void check_positions(const position_view<P>& position_ids) {
     if (position_ids.data == nullptr && position_ids.tokens > 0) {
-        throw shape_error("angles: position_ids.data nullptr must point to the positions");
+        fail<shape_error>({"angles: position_ids.data nullptr must point to the positions"});
     }
     if (position_ids.tokens < 0 || position_ids.batch < 1 || position_ids.batch_stride < 0) {
-        throw shape_error(message("angles: position_ids [", position_ids.batch, ", ", position_ids.tokens,
-                                  "] with batch_stride ", position_ids.batch_stride,
-                                  " must have batch >= 1, tokens >= 0 and batch_stride >= 0"));
+        fail<shape_error>({"angles: position_ids [", position_ids.batch, ", ", position_ids.tokens,
+                           "] with batch_stride ", position_ids.batch_stride,
+                           " must have batch >= 1, tokens >= 0 and batch_stride >= 0"});
     }
 }
 

@@ -41,6 +41,7 @@
 #include "cordage/clex/clex.hpp"
 #include "cordage/clex/released.hpp"
 #include "cordage/clex/row_weights.hpp"
+#include "cordage/ode/order_conditions.hpp"
 
 // positions: positions of several axes; which positions a training sequence has
 #include "cordage/positions/axis_positions.hpp"

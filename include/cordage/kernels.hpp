@@ -5,6 +5,8 @@
 //   cordage::basis basis(inv_freq);                         // [rotary_dim/2] doubles, from a config or a file
 //   cordage::exact_angles angles(basis, position_ids);      // any positions, no table
 //   cordage::rotate_forward<cordage::half_split>(angles, cordage::in_place(q), cordage::in_place(k));
+//
+// Works without exceptions and RTTI (-fno-exceptions -fno-rtti): an error then prints its message and aborts.
 #pragma once
 
 #include "cordage/angles/angle_source.hpp"   // exact_angles, float32_angles

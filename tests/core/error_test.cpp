@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <limits>
 #include <locale>
+#include <string_view>
 #include <type_traits>
 
 using namespace cordage;
@@ -25,6 +28,22 @@ TEST_CASE("core/error: value and shape errors are errors, and errors are runtime
 TEST_CASE("core/error: a message shows numbers so that they can be typed back") {
     CHECK(message("t ", 0.1, " of ", 7) == "t 0.10000000000000001 of 7");
     CHECK(std::stod(message(1.0 / 3.0)) == 1.0 / 3.0);
+}
+
+TEST_CASE("core/error: a message takes texts, whole numbers of any width, real ones and addresses") {
+    const std::string text = "text";
+    CHECK(message("a ", text, std::string_view(", view "), std::uint8_t{200}, " ", -1, " ", 1.5f, '!') ==
+          "a text, view 200 -1 1.5!");
+    CHECK(message(std::numeric_limits<std::int64_t>::min(), " ", std::numeric_limits<std::uint64_t>::max()) ==
+          "-9223372036854775808 18446744073709551615");
+    const void* const nowhere = nullptr;
+    CHECK(message("address ", nowhere) == "address 0");
+}
+
+TEST_CASE("core/error: fail throws the error that it is asked for, with its parts as the text") {
+    CHECK_THROWS_WITH_AS(fail<value_error>({"linear: t ", 0.5, " must be >= ", 1}), "linear: t 0.5 must be >= 1",
+                         value_error);
+    CHECK_THROWS_AS(fail<shape_error>({"x"}), shape_error);
 }
 
 // Once, a host that had set its own locale read "head_dim 4,096".

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "cordage/ode/linear_output.hpp"
+#include "cordage/ode/order_conditions.hpp"
 #include "cordage/ode/solve_adaptive.hpp"
 #include "cordage/ode/solve_fixed.hpp"
 #include "test_fields.hpp"
@@ -70,6 +72,19 @@ TEST_CASE("ode/tableaus: a rule of one's own chooses its steps too") {
         path.at(t, z);
         CHECK(std::abs(z[0] - cordage_test::swinging::exact(t)) < 1e-5);
     }
+}
+
+// Here and not beside the definitions: the compiler takes longer for the proofs than for all other headers of ode/.
+TEST_CASE_TEMPLATE("ode/tableaus: the coefficients have the order that the rule names", Tableau, ALL_TABLEAUS) {
+    static_assert(is_proved<Tableau>());
+    if constexpr (has_error_weights<Tableau>) static_assert(order_of_embedded<Tableau>() == Tableau::embedded_order);
+}
+
+TEST_CASE("ode/tableaus: interpolants have the order of their sources, straight lines order 1") {
+    static_assert(order_of_interpolant<bosh3>() == 3);
+    static_assert(order_of_interpolant<dopri5>() == 4);
+    static_assert(order_of_interpolant<tsit5>() == 4);
+    static_assert(is_proved<linear_output<rk4_38>>() && order_of_interpolant<linear_output<rk4_38>>() == 1);
 }
 
 TEST_CASE("ode/tableaus: the names are those of the literature, each once") {

@@ -50,17 +50,16 @@ namespace angle_detail {
 template <position_type P>
 void check_positions(const position_view<P>& position_ids) {
     if (position_ids.data == nullptr && position_ids.tokens > 0) {
-        throw shape_error("angles: position_ids.data nullptr must point to the positions");
+        fail<shape_error>({"angles: position_ids.data nullptr must point to the positions"});
     }
     if (position_ids.tokens < 0 || position_ids.batch < 1 || position_ids.batch_stride < 0) {
-        throw shape_error(message("angles: position_ids [", position_ids.batch, ", ", position_ids.tokens,
-                                  "] with batch_stride ", position_ids.batch_stride,
-                                  " must have batch >= 1, tokens >= 0 and batch_stride >= 0"));
+        fail<shape_error>({"angles: position_ids [", position_ids.batch, ", ", position_ids.tokens,
+                           "] with batch_stride ", position_ids.batch_stride,
+                           " must have batch >= 1, tokens >= 0 and batch_stride >= 0"});
     }
     if (!is_addressable({position_ids.batch, position_ids.tokens}, {position_ids.batch_stride, 1})) {
-        throw shape_error(message("angles: position_ids [", position_ids.batch, ", ", position_ids.tokens,
-                                  "] with batch_stride ", position_ids.batch_stride,
-                                  " must span at most 2^58 entries"));
+        fail<shape_error>({"angles: position_ids [", position_ids.batch, ", ", position_ids.tokens,
+                           "] with batch_stride ", position_ids.batch_stride, " must span at most 2^58 entries"});
     }
 }
 
@@ -76,7 +75,7 @@ bool is_position(P p) noexcept {
 
 [[noreturn]] inline void refuse_position(const char* who, const std::string& where, double position,
                                          const char* expected) {
-    throw value_error(message(who, ": position_ids[", where, "] ", position, " must be ", expected));
+    fail<value_error>({who, ": position_ids[", where, "] ", position, " must be ", expected});
 }
 inline constexpr const char* expected_position = "finite and below 2^63 in magnitude";
 

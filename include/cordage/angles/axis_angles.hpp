@@ -17,29 +17,29 @@ void check_axes(const char* who, index_t pairs, std::span<const std::uint8_t> ax
                 const axis_position_view<P>& ids) {
     if (ids.axes < 1 || ids.batch < 1 || ids.tokens < 0 || ids.axis_stride < 0 || ids.batch_stride < 0 ||
         ids.token_stride < 0) {
-        throw shape_error(message(who, ": position_ids [", ids.axes, ", ", ids.batch, ", ", ids.tokens,
-                                  "] with strides [", ids.axis_stride, ", ", ids.batch_stride, ", ", ids.token_stride,
-                                  "] must have axes >= 1, batch >= 1, tokens >= 0 and no negative stride"));
+        fail<shape_error>({who, ": position_ids [", ids.axes, ", ", ids.batch, ", ", ids.tokens, "] with strides [",
+                           ids.axis_stride, ", ", ids.batch_stride, ", ", ids.token_stride,
+                           "] must have axes >= 1, batch >= 1, tokens >= 0 and no negative stride"});
     }
     if (ids.axes > most_axes) {
-        throw shape_error(message(who, ": position_ids has ", ids.axes, " axes, must have at most ", most_axes));
+        fail<shape_error>({who, ": position_ids has ", ids.axes, " axes, must have at most ", most_axes});
     }
     if (!is_addressable({ids.axes, ids.batch, ids.tokens}, {ids.axis_stride, ids.batch_stride, ids.token_stride})) {
-        throw shape_error(message(who, ": position_ids [", ids.axes, ", ", ids.batch, ", ", ids.tokens,
-                                  "] with strides [", ids.axis_stride, ", ", ids.batch_stride, ", ", ids.token_stride,
-                                  "] must span at most 2^58 entries"));
+        fail<shape_error>({who, ": position_ids [", ids.axes, ", ", ids.batch, ", ", ids.tokens, "] with strides [",
+                           ids.axis_stride, ", ", ids.batch_stride, ", ", ids.token_stride,
+                           "] must span at most 2^58 entries"});
     }
     if (ids.data == nullptr && ids.tokens > 0) {
-        throw shape_error(message(who, ": position_ids.data nullptr must point to the positions"));
+        fail<shape_error>({who, ": position_ids.data nullptr must point to the positions"});
     }
     if (static_cast<index_t>(axis_of_pair.size()) != pairs) {
-        throw shape_error(
-            message(who, ": axis_of_pair has ", axis_of_pair.size(), " entries, must have rotary_dim/2 = ", pairs));
+        fail<shape_error>(
+            {who, ": axis_of_pair has ", axis_of_pair.size(), " entries, must have rotary_dim/2 = ", pairs});
     }
     for (std::size_t pair = 0; pair < axis_of_pair.size(); ++pair) {
         if (axis_of_pair[pair] >= ids.axes) {
-            throw value_error(message(who, ": axis_of_pair[", pair, "] ", int{axis_of_pair[pair]},
-                                      " must be below position_ids.axes ", ids.axes));
+            fail<value_error>({who, ": axis_of_pair[", pair, "] ", int{axis_of_pair[pair]},
+                               " must be below position_ids.axes ", ids.axes});
         }
     }
 }

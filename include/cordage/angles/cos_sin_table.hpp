@@ -48,8 +48,8 @@ class cos_sin_table {
     template <class Source>
     static std::size_t entries(const Source& angles) {
         if (!is_addressable({angles.batch(), angles.tokens(), angles.pairs()}, {0, 0, 0})) {
-            throw shape_error(message("cos_sin_table: angles [", angles.batch(), ", ", angles.tokens(), ", ",
-                                      angles.pairs(), "] must be at most 2^58"));
+            fail<shape_error>({"cos_sin_table: angles [", angles.batch(), ", ", angles.tokens(), ", ", angles.pairs(),
+                               "] must be at most 2^58"});
         }
         if constexpr (requires { angles.check_positions("cos_sin_table"); }) angles.check_positions("cos_sin_table");
         return static_cast<std::size_t>(angles.batch() * angles.tokens() * angles.pairs());

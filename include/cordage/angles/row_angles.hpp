@@ -19,20 +19,20 @@ class row_angles {
     /// @param sources  [batch], each of one row, and with the same tokens, pairs and axes
     /// @throws shape_error
     explicit row_angles(std::span<const Source> sources) : sources_(sources) {
-        if (sources.empty()) throw shape_error("row_angles: sources [] must have one entry a row");
+        if (sources.empty()) fail<shape_error>({"row_angles: sources [] must have one entry a row"});
         const Source& first = sources.front();
         for (std::size_t row = 0; row < sources.size(); ++row) {
             const Source& s = sources[row];
             if (s.batch() != 1 || s.tokens() != first.tokens() || s.pairs() != first.pairs() ||
                 s.axes() != first.axes()) {
-                throw shape_error(message("row_angles: sources[", row, "] [batch ", s.batch(), ", tokens ", s.tokens(),
-                                          ", pairs ", s.pairs(), ", axes ", s.axes(), "] must be [1, ", first.tokens(),
-                                          ", ", first.pairs(), ", ", first.axes(), "], as sources[0]"));
+                fail<shape_error>({"row_angles: sources[", row, "] [batch ", s.batch(), ", tokens ", s.tokens(),
+                                   ", pairs ", s.pairs(), ", axes ", s.axes(), "] must be [1, ", first.tokens(), ", ",
+                                   first.pairs(), ", ", first.axes(), "], as sources[0]"});
             }
             for (index_t pair = 0; s.axes() > 1 && pair < s.pairs(); ++pair) {
                 if (s.axis(pair) != first.axis(pair)) {
-                    throw shape_error(message("row_angles: sources[", row, "] turns pair ", pair, " by axis ",
-                                              s.axis(pair), ", must do so by ", first.axis(pair), ", as sources[0]"));
+                    fail<shape_error>({"row_angles: sources[", row, "] turns pair ", pair, " by axis ", s.axis(pair),
+                                       ", must do so by ", first.axis(pair), ", as sources[0]"});
                 }
             }
         }
@@ -84,16 +84,15 @@ row_angles(const std::vector<Source>&) -> row_angles<Source>;
 template <position_type P>
 std::vector<exact_angles<P>> exact_angles_of_rows(std::span<const basis* const> bases, position_view<P> position_ids) {
     if (bases.empty() || (position_ids.batch != 1 && position_ids.batch != std::ssize(bases))) {
-        throw shape_error(message("exact_angles_of_rows: ", bases.size(),
-                                  " bases must be at least one, and one for each of ", position_ids.batch,
-                                  " rows of position_ids"));
+        fail<shape_error>({"exact_angles_of_rows: ", bases.size(), " bases must be at least one, and one for each of ",
+                           position_ids.batch, " rows of position_ids"});
     }
     angle_detail::check_positions(position_ids);
     std::vector<exact_angles<P>> rows;
     rows.reserve(bases.size());
     for (std::size_t row = 0; row < bases.size(); ++row) {
         if (bases[row] == nullptr) {
-            throw shape_error(message("exact_angles_of_rows: bases[", row, "] nullptr must point to a basis"));
+            fail<shape_error>({"exact_angles_of_rows: bases[", row, "] nullptr must point to a basis"});
         }
         const index_t offset = position_ids.batch == 1 ? 0 : static_cast<index_t>(row) * position_ids.batch_stride;
         const P* first = position_ids.data == nullptr ? nullptr : position_ids.data + offset;

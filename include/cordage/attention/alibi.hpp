@@ -18,7 +18,7 @@ namespace cordage {
 /// @throws value_error
 inline std::vector<double> alibi_slopes(index_t heads) {
     constexpr index_t most = index_t{1} << 20;
-    if (heads < 1 || heads > most) throw value_error(message("alibi_slopes: heads ", heads, " must be 1 to ", most));
+    if (heads < 1 || heads > most) fail<value_error>({"alibi_slopes: heads ", heads, " must be 1 to ", most});
     index_t power = 1;
     while (2 * power <= heads) power *= 2;
     std::vector<double> slopes;
@@ -42,7 +42,7 @@ inline double alibi_bias(double slope, double query_position, double key_positio
 /// @throws value_error
 inline std::vector<double> alibi_bias(std::span<const double> slopes, index_t queries, index_t keys) {
     if (queries < 0 || queries > keys) {
-        throw value_error(message("alibi_bias: queries ", queries, " must be 0 to keys ", keys));
+        fail<value_error>({"alibi_bias: queries ", queries, " must be 0 to keys ", keys});
     }
     std::vector<double> bias;
     bias.reserve(slopes.size() * static_cast<std::size_t>(queries) * static_cast<std::size_t>(keys));

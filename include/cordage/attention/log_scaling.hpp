@@ -14,10 +14,10 @@ namespace attention_detail {
 
 inline double log_ratio(const char* who, double seq_len, double train_length) {
     if (!is_finite(seq_len) || !(seq_len >= 1.0)) {
-        throw value_error(message(who, ": seq_len ", seq_len, " must be finite and >= 1"));
+        fail<value_error>({who, ": seq_len ", seq_len, " must be finite and >= 1"});
     }
     if (!is_finite(train_length) || !(train_length > 1.0)) {
-        throw value_error(message(who, ": train_length ", train_length, " must be finite and > 1"));
+        fail<value_error>({who, ": train_length ", train_length, " must be finite and > 1"});
     }
     return std::log(seq_len) / std::log(train_length);
 }

@@ -24,18 +24,18 @@ struct query_temperature {
     double at(double position) const {
         validate();
         if (!is_finite(position) || !(position >= 0.0)) {
-            throw value_error(message("query_temperature: position ", position, " must be finite and >= 0"));
+            fail<value_error>({"query_temperature: position ", position, " must be finite and >= 0"});
         }
         return 1.0 + beta * std::log1p(std::floor((position + counted_from) / block_length));
     }
 
     void validate() const {
         if (!is_finite(block_length) || !(block_length > 0.0)) {
-            throw value_error(message("query_temperature: block_length ", block_length, " must be finite and > 0"));
+            fail<value_error>({"query_temperature: block_length ", block_length, " must be finite and > 0"});
         }
-        if (!is_finite(beta)) throw value_error(message("query_temperature: beta ", beta, " must be finite"));
+        if (!is_finite(beta)) fail<value_error>({"query_temperature: beta ", beta, " must be finite"});
         if (!is_finite(counted_from) || !(counted_from >= 0.0)) {
-            throw value_error(message("query_temperature: counted_from ", counted_from, " must be finite and >= 0"));
+            fail<value_error>({"query_temperature: counted_from ", counted_from, " must be finite and >= 0"});
         }
     }
 };

@@ -20,11 +20,10 @@ namespace cordage {
 /// @throws value_error
 inline double deepseek_score_factor(double t, double mscale_all_dim) {
     if (!is_finite(t) || !(t >= 1.0)) {
-        throw value_error(message("deepseek_score_factor: t ", t, " must be finite and >= 1"));
+        fail<value_error>({"deepseek_score_factor: t ", t, " must be finite and >= 1"});
     }
     if (!is_finite(mscale_all_dim) || !(mscale_all_dim >= 0.0)) {
-        throw value_error(
-            message("deepseek_score_factor: mscale_all_dim ", mscale_all_dim, " must be finite and >= 0"));
+        fail<value_error>({"deepseek_score_factor: mscale_all_dim ", mscale_all_dim, " must be finite and >= 0"});
     }
     const double magnitude = 0.1 * mscale_all_dim * std::log(t) + 1.0;
     return magnitude * magnitude;
@@ -36,7 +35,7 @@ inline double deepseek_score_factor(double t, double mscale_all_dim) {
 /// @throws value_error
 inline double deepseek_softmax_scale(index_t qk_head_dim, double t, double mscale_all_dim) {
     if (qk_head_dim < 1) {
-        throw value_error(message("deepseek_softmax_scale: qk_head_dim ", qk_head_dim, " must be >= 1"));
+        fail<value_error>({"deepseek_softmax_scale: qk_head_dim ", qk_head_dim, " must be >= 1"});
     }
     return deepseek_score_factor(t, mscale_all_dim) / std::sqrt(static_cast<double>(qk_head_dim));
 }

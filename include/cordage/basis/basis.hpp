@@ -21,15 +21,15 @@ class basis {
     /// @throws value_error  naming the first entry that is out of its domain
     explicit basis(std::vector<double> inv_freq, double attention_factor = 1.0)
         : inv_freq_(std::move(inv_freq)), attention_factor_(attention_factor) {
-        if (inv_freq_.empty()) throw value_error("basis: inv_freq [] must have at least one entry");
+        if (inv_freq_.empty()) fail<value_error>({"basis: inv_freq [] must have at least one entry"});
         for (std::size_t pair = 0; pair < inv_freq_.size(); ++pair) {
             if (!is_finite(inv_freq_[pair]) || std::fabs(inv_freq_[pair]) > largest_inv_freq) {
-                throw value_error(message("basis: inv_freq[", pair, "] ", inv_freq_[pair],
-                                          " must be finite and at most 2^62 in magnitude"));
+                fail<value_error>(
+                    {"basis: inv_freq[", pair, "] ", inv_freq_[pair], " must be finite and at most 2^62 in magnitude"});
             }
         }
         if (!is_finite(attention_factor) || attention_factor == 0.0) {
-            throw value_error(message("basis: attention_factor ", attention_factor, " must be finite and not 0"));
+            fail<value_error>({"basis: attention_factor ", attention_factor, " must be finite and not 0"});
         }
         turns_.reserve(inv_freq_.size());
         fractions_.reserve(inv_freq_.size());
@@ -75,14 +75,13 @@ class basis {
     /// @throws value_error  if m_this / m_from is not finite or 0
     basis relative_to(const basis& from) const {
         if (from.pairs() != pairs()) {
-            throw shape_error(
-                message("basis::relative_to: from.rotary_dim ", from.rotary_dim(), " must be ", rotary_dim()));
+            fail<shape_error>({"basis::relative_to: from.rotary_dim ", from.rotary_dim(), " must be ", rotary_dim()});
         }
         basis difference = *this;
         difference.attention_factor_ /= from.attention_factor_;
         if (!is_finite(difference.attention_factor_) || difference.attention_factor_ == 0.0) {
-            throw value_error(message("basis::relative_to: attention_factor ", attention_factor_, " / ",
-                                      from.attention_factor_, " must be finite and not 0"));
+            fail<value_error>({"basis::relative_to: attention_factor ", attention_factor_, " / ",
+                               from.attention_factor_, " must be finite and not 0"});
         }
         for (std::size_t pair = 0; pair < turns_.size(); ++pair) {
             difference.inv_freq_[pair] -= from.inv_freq_[pair];

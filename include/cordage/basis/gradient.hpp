@@ -13,8 +13,8 @@ namespace cordage {
 /// @throws shape_error   if grad_inv_freq has another size than the basis
 inline std::vector<double> grad_log_alpha(const basis& b, std::span<const double> grad_inv_freq) {
     if (grad_inv_freq.size() != b.inv_freq().size()) {
-        throw shape_error(message("grad_log_alpha: grad_inv_freq has ", grad_inv_freq.size(),
-                                  " entries, must have the basis's ", b.inv_freq().size()));
+        fail<shape_error>({"grad_log_alpha: grad_inv_freq has ", grad_inv_freq.size(),
+                           " entries, must have the basis's ", b.inv_freq().size()});
     }
     std::vector<double> grad(grad_inv_freq.begin(), grad_inv_freq.end());
     for (std::size_t pair = 0; pair < grad.size(); ++pair) grad[pair] *= b.inv_freq()[pair];

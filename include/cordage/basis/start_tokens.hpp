@@ -19,7 +19,7 @@ class start_tokens {
     start_tokens(const rope_config& config, const Policy& policy, double t, double count)
         : scaled_(make_basis(config, policy, t)), own_(own_basis(config, scaled_.attention_factor())), count_(count) {
         if (!is_finite(count) || !(count >= 0.0)) {
-            throw value_error(message("start_tokens: count ", count, " must be finite and >= 0"));
+            fail<value_error>({"start_tokens: count ", count, " must be finite and >= 0"});
         }
     }
 

@@ -119,10 +119,10 @@ class clex {
     /// Throws value_error unless config is the one solved for.
     void validate(const rope_config& config) const {
         if (config != this->config()) {
-            throw value_error(message("clex: rope_config with rotary_dim ", config.rotary_dim, ", theta_base ",
-                                      config.theta_base, ", original_length ", config.original_length,
-                                      " must be the one it was solved for, with ", this->config().rotary_dim, ", ",
-                                      this->config().theta_base, ", ", this->config().original_length));
+            fail<value_error>({"clex: rope_config with rotary_dim ", config.rotary_dim, ", theta_base ",
+                               config.theta_base, ", original_length ", config.original_length,
+                               " must be the one it was solved for, with ", this->config().rotary_dim, ", ",
+                               this->config().theta_base, ", ", this->config().original_length});
         }
     }
 
@@ -141,8 +141,8 @@ class clex {
         const clex_seed seed{t, grad_log_alpha};
         const gradient_parts parts = pull_back("clex::log_alpha_vjp", {&seed, 1});
         if (grad_parameters.size() != parts.parameters.size()) {
-            throw shape_error(message("clex::log_alpha_vjp: grad_parameters size ", grad_parameters.size(), " must be ",
-                                      parts.parameters.size()));
+            fail<shape_error>({"clex::log_alpha_vjp: grad_parameters size ", grad_parameters.size(), " must be ",
+                               parts.parameters.size()});
         }
         std::transform(grad_parameters.begin(), grad_parameters.end(), parts.parameters.begin(),
                        grad_parameters.begin(), std::plus<>{});
@@ -168,8 +168,7 @@ class clex {
         for (const auto& seed : seeds) {
             check(who, config(), seed.t);
             if (seed.grad_log_inv_freq.size() != path().size()) {
-                throw shape_error(
-                    message(who, ": gradient size ", seed.grad_log_inv_freq.size(), " must be ", path().size()));
+                fail<shape_error>({who, ": gradient size ", seed.grad_log_inv_freq.size(), " must be ", path().size()});
             }
         }
         std::vector<std::vector<double>> grads;
@@ -203,22 +202,22 @@ class clex {
         cordage::validate(prior, config);
         cordage::validate(weights, config);
         if (!is_finite(options.t_max) || !(options.t_max >= 1.0)) {
-            throw value_error(message("clex: t_max ", options.t_max, " must be finite and >= 1"));
+            fail<value_error>({"clex: t_max ", options.t_max, " must be finite and >= 1"});
         }
         if (options.continuous_adjoint) cordage::validate("clex: continuous_adjoint", *options.continuous_adjoint);
         if (options.fixed_steps < 0) {
-            throw value_error(message("clex: fixed_steps ", options.fixed_steps, " must be >= 0"));
+            fail<value_error>({"clex: fixed_steps ", options.fixed_steps, " must be >= 0"});
         }
         if (!is_finite(options.step_size) || !(options.step_size >= 0.0)) {
-            throw value_error(message("clex: step_size ", options.step_size, " must be finite and >= 0"));
+            fail<value_error>({"clex: step_size ", options.step_size, " must be finite and >= 0"});
         }
         if (options.fixed_steps > 0 && options.step_size > 0.0) {
-            throw value_error(message("clex: fixed_steps ", options.fixed_steps, " and step_size ", options.step_size,
-                                      " must not both be given"));
+            fail<value_error>({"clex: fixed_steps ", options.fixed_steps, " and step_size ", options.step_size,
+                               " must not both be given"});
         }
         if (options.fixed_steps == 0 && options.step_size == 0.0 && !has_error_weights<Tableau>) {
-            throw value_error(message("clex: fixed_steps 0 must be >= 1 or step_size 0 be > 0, since ", Tableau::name,
-                                      " has no error weights to choose steps by"));
+            fail<value_error>({"clex: fixed_steps 0 must be >= 1 or step_size 0 be > 0, since ", Tableau::name,
+                               " has no error weights to choose steps by"});
         }
         std::vector<double> z1;
         for (index_t pair = 0; pair < config.pairs(); ++pair) {
@@ -228,8 +227,8 @@ class clex {
         field_type field = field_in(coordinates, config, weights, prior);
         path_type path = integrate(field, coordinates.from_z(z1), options);
         if (path.status() != solve_status::success) {
-            throw error(message("clex: the solve to t_max ", options.t_max, " must end in success, not in ",
-                                name_of(path.status()), " after ", path.statistics().accepted, " steps"));
+            fail<error>({"clex: the solve to t_max ", options.t_max, " must end in success, not in ",
+                         name_of(path.status()), " after ", path.statistics().accepted, " steps"});
         }
         return {config, std::move(weights), options, prior, std::move(coordinates), std::move(field), std::move(path)};
     }
@@ -271,7 +270,7 @@ class clex {
     void check(const char* who, const rope_config& config, double t) const {
         validate(config);
         if (!is_finite(t) || !(t >= 1.0 && t <= options().t_max)) {
-            throw value_error(message(who, ": t ", t, " must be in [1, ", options().t_max, "], the solved range"));
+            fail<value_error>({who, ": t ", t, " must be in [1, ", options().t_max, "], the solved range"});
         }
     }
 

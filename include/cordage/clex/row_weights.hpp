@@ -25,7 +25,7 @@ namespace clex_detail {
 // [columns, rows] of a [rows, columns] matrix.
 inline std::vector<double> transposed(const char* name, std::span<const double> matrix, index_t rows, index_t columns) {
     if (rows < 0 || columns < 0 || matrix.size() != static_cast<std::size_t>(rows * columns)) {
-        throw shape_error(message(name, " size ", matrix.size(), " must be ", rows, " * ", columns));
+        fail<shape_error>({name, " size ", matrix.size(), " must be ", rows, " * ", columns});
     }
     const auto height = static_cast<std::size_t>(rows), width = static_cast<std::size_t>(columns);
     std::vector<double> out(matrix.size());

@@ -38,8 +38,8 @@ inline std::vector<double> flat_parameters(const clex_weights& weights) {
 inline clex_weights with_flat_parameters(const clex_weights& shape, std::span<const double> flat) {
     const auto half = static_cast<std::size_t>(saturated_product(shape.hidden, shape.pairs));
     if (flat.size() % 2 != 0 || flat.size() / 2 != half) {
-        throw shape_error(message("clex_weights: parameters size ", flat.size(), " must be 2 * hidden ", shape.hidden,
-                                  " * pairs ", shape.pairs));
+        fail<shape_error>({"clex_weights: parameters size ", flat.size(), " must be 2 * hidden ", shape.hidden,
+                           " * pairs ", shape.pairs});
     }
     const auto up = flat.first(half), down = flat.last(half);
     return {shape.hidden, shape.pairs, {up.begin(), up.end()}, {down.begin(), down.end()}};
@@ -48,19 +48,18 @@ inline clex_weights with_flat_parameters(const clex_weights& shape, std::span<co
 /// Throws shape_error or value_error naming what does not fit the config or is not a number.
 inline void validate(const clex_weights& weights, const rope_config& config) {
     if (weights.pairs != config.pairs()) {
-        throw shape_error(message("clex_weights: pairs ", weights.pairs, " must be rotary_dim/2 = ", config.pairs()));
+        fail<shape_error>({"clex_weights: pairs ", weights.pairs, " must be rotary_dim/2 = ", config.pairs()});
     }
-    if (weights.hidden < 1) throw shape_error(message("clex_weights: hidden ", weights.hidden, " must be >= 1"));
+    if (weights.hidden < 1) fail<shape_error>({"clex_weights: hidden ", weights.hidden, " must be >= 1"});
     const auto check = [](const char* name, const std::vector<double>& matrix, index_t rows, index_t columns) {
         if (static_cast<index_t>(matrix.size()) != saturated_product(rows, columns)) {
-            throw shape_error(
-                message("clex_weights: ", name, " size ", matrix.size(), " must be ", rows, " * ", columns));
+            fail<shape_error>({"clex_weights: ", name, " size ", matrix.size(), " must be ", rows, " * ", columns});
         }
         for (std::size_t i = 0; i < matrix.size(); ++i) {
             if (is_finite(matrix[i])) continue;
             const auto width = static_cast<std::size_t>(columns);
-            throw value_error(
-                message("clex_weights: ", name, "[", i / width, ", ", i % width, "] ", matrix[i], " must be finite"));
+            fail<value_error>(
+                {"clex_weights: ", name, "[", i / width, ", ", i % width, "] ", matrix[i], " must be finite"});
         }
     };
     check("up", weights.up, weights.hidden, weights.pairs);
@@ -73,7 +72,7 @@ inline void validate(const clex_weights& weights, const rope_config& config) {
 inline clex_weights clex_initial_weights(const rope_config& config, index_t lambda, std::uint64_t seed) {
     validate(config);
     if (lambda < 1 || lambda > 1024) {
-        throw value_error(message("clex_initial_weights: lambda ", lambda, " must be >= 1 and <= 1024"));
+        fail<value_error>({"clex_initial_weights: lambda ", lambda, " must be >= 1 and <= 1024"});
     }
     clex_weights weights{lambda * config.rotary_dim, config.pairs(), {}, {}};
     const auto size = static_cast<std::size_t>(weights.hidden * weights.pairs);

@@ -39,24 +39,23 @@ inline constexpr index_t largest_head_dim = index_t{1} << 20;
 /// Throws value_error naming the first field that is out of its domain.
 inline void validate(const rope_config& config) {
     if (config.head_dim < 2 || config.head_dim > largest_head_dim) {
-        throw value_error(
-            message("rope_config: head_dim ", config.head_dim, " must be >= 2 and <= ", largest_head_dim));
+        fail<value_error>({"rope_config: head_dim ", config.head_dim, " must be >= 2 and <= ", largest_head_dim});
     }
     if (config.rotary_dim < 2 || config.rotary_dim % 2 != 0 || config.rotary_dim > config.head_dim) {
-        throw value_error(message("rope_config: rotary_dim ", config.rotary_dim, " must be even, >= 2 and <= head_dim ",
-                                  config.head_dim));
+        fail<value_error>(
+            {"rope_config: rotary_dim ", config.rotary_dim, " must be even, >= 2 and <= head_dim ", config.head_dim});
     }
     if (!is_finite(config.theta_base) || !(config.theta_base > 1.0)) {
-        throw value_error(message("rope_config: theta_base ", config.theta_base, " must be finite and > 1"));
+        fail<value_error>({"rope_config: theta_base ", config.theta_base, " must be finite and > 1"});
     }
     if (!is_finite(config.original_length) || !(config.original_length >= 1.0)) {
-        throw value_error(message("rope_config: original_length ", config.original_length, " must be finite and >= 1"));
+        fail<value_error>({"rope_config: original_length ", config.original_length, " must be finite and >= 1"});
     }
 }
 
 /// Throws value_error unless t is a length ratio, finite and >= 1.
 inline void validate_ratio(const char* who, double t) {
-    if (!is_finite(t) || !(t >= 1.0)) throw value_error(message(who, ": t ", t, " must be finite and >= 1"));
+    if (!is_finite(t) || !(t >= 1.0)) fail<value_error>({who, ": t ", t, " must be finite and >= 1"});
 }
 
 }  // namespace cordage

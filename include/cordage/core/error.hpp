@@ -2,10 +2,14 @@
 // What the front doors throw; serves all stages.
 #pragma once
 
-#include <locale>
-#include <sstream>
+#include <concepts>
+#include <cstdio>
+#include <cstdlib>
+#include <initializer_list>
+#include <sstream>  // std::locale too; <locale> would cost more
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace cordage {
 
@@ -24,16 +28,75 @@ struct shape_error : error {
     using error::error;
 };
 
-/// Joins its arguments into one message, numbers with 17 significant digits.
-///
-///   throw value_error(message("linear: t ", t, " must be finite and >= 1"));
-template <class... Parts>
-std::string message(const Parts&... parts) {
+/// A text, number or address in a message, viewed. One type for all of them: looking up operator<< for each part of
+/// each message would take a compiler a good part of the time of the whole library (docs/performance.md).
+class message_part {
+ public:
+    message_part(const char* text) : text_(text) {}
+    message_part(const char& letter) : text_(&letter, 1) {}
+    message_part(std::string_view text) : text_(text) {}
+    message_part(const std::string& text) : text_(text) {}
+    message_part(const void* address) : kind_(kind::address), address_(address) {}
+    message_part(std::floating_point auto number) : kind_(kind::real), real_(number) {}
+    message_part(std::signed_integral auto number) : kind_(kind::whole), whole_(number) {}
+    message_part(std::unsigned_integral auto number) : kind_(kind::natural), natural_(number) {}
+
+    void write(std::ostream& to) const {
+        switch (kind_) {
+            case kind::text:
+                to << text_;
+                break;
+            case kind::address:
+                to << address_;
+                break;
+            case kind::real:
+                to << real_;
+                break;
+            case kind::whole:
+                to << whole_;
+                break;
+            case kind::natural:
+                to << natural_;
+                break;
+        }
+    }
+
+ private:
+    enum class kind { text, address, real, whole, natural } kind_ = kind::text;
+    union {
+        std::string_view text_;
+        const void* address_;
+        double real_;
+        long long whole_;
+        unsigned long long natural_;
+    };
+};
+
+/// Joins the parts into one message, numbers with 17 significant digits.
+inline std::string joined(std::initializer_list<message_part> parts) {
     std::ostringstream text;
     text.imbue(std::locale::classic());  // 4096 is "4096" whatever the host's locale
     text.precision(17);
-    (text << ... << parts);
+    for (const message_part& part : parts) part.write(text);
     return text.str();
+}
+template <class... Parts>
+std::string message(const Parts&... parts) {
+    return joined({message_part(parts)...});
+}
+
+/// Throws an Error whose message is made of these parts. Where exceptions are off (-fno-exceptions), prints the message
+/// to stderr and aborts.
+///
+///   fail<value_error>({"linear: t ", t, " must be finite and >= 1"});
+template <class Error>
+[[noreturn]] void fail(std::initializer_list<message_part> parts) {
+#if defined(__cpp_exceptions) || defined(_CPPUNWIND)
+    throw Error(joined(parts));
+#else
+    std::fprintf(stderr, "cordage: %s\n", joined(parts).c_str());
+    std::abort();
+#endif
 }
 
 }  // namespace cordage

@@ -32,10 +32,17 @@ struct threads {
         std::vector<std::jthread> others;
         others.reserve(static_cast<std::size_t>(slices - 1));
         index_t started = 1;
-        try {
+        const auto start_others = [&] {
             for (; started < slices; ++started) others.emplace_back([&slice, ith = started] { slice(ith); });
+        };
+#if defined(__cpp_exceptions) || defined(_CPPUNWIND)
+        try {
+            start_others();
         } catch (const std::exception&) {  // no more threads to be had, or no memory for one: this one takes the rest
         }
+#else
+        start_others();
+#endif
         slice(0);
         for (index_t ith = started; ith < slices; ++ith) slice(ith);
     }
@@ -70,7 +77,7 @@ static_assert(executor<serial> && executor<threads>);
 template <executor Executor, class Body>
 void for_each_range(const Executor& how, index_t items, index_t grain, const Body& body) {
     if (how.concurrency() < 1) {
-        throw value_error(message("executor: concurrency ", how.concurrency(), " must be >= 1"));
+        fail<value_error>({"executor: concurrency ", how.concurrency(), " must be >= 1"});
     }
     const index_t slices = std::min<index_t>(how.concurrency(), items / std::max<index_t>(grain, 1));
     if (slices <= 1) {

@@ -42,7 +42,7 @@ void validate_gradient(const char* who, const trajectory<Tableau, Scalar>& path,
                   "vjp(Scalar t, std::span<const Scalar> z, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z, "
                   "std::span<Scalar> grad_parameters)'; docs/extending.md");
     const auto expect = [who](const char* what, std::size_t size, std::size_t wanted) {
-        if (size != wanted) throw shape_error(message(who, ": ", what, " size ", size, " must be ", wanted));
+        if (size != wanted) fail<shape_error>({who, ": ", what, " size ", size, " must be ", wanted});
     };
     expect("field", static_cast<std::size_t>(field.size()), path.size());
     expect("grad_z0", sums.grad_z0.size(), path.size());

@@ -128,8 +128,8 @@ Scalar continuous_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field
         const Scalar stop = i + 1 < order.size() ? seeds[order[i + 1]].t : begin;
         const solve_status status = flow.carry(seed.t, stop, sums.grad_parameters, options);
         if (status != solve_status::success) {
-            throw error(message("continuous_adjoint: the solve back from t ", seed.t, " to ", stop,
-                                " must end in success, not in ", name_of(status)));
+            fail<error>({"continuous_adjoint: the solve back from t ", seed.t, " to ", stop,
+                         " must end in success, not in ", name_of(status)});
         }
     }
     add_scaled<Scalar>(1, flow.lambda(), sums.grad_z0);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "cordage/ode/butcher_tableau.hpp"
-#include "cordage/ode/order_conditions.hpp"
 #include "cordage/ode/tableaus.hpp"
 
 namespace cordage {
@@ -16,6 +15,5 @@ struct linear_output : Rule {
     static constexpr bool is_read_linearly = true;
 };
 static_assert(has_linear_output<linear_output<rk4_38>> && !has_linear_output<rk4_38>);
-static_assert(is_proved<linear_output<rk4_38>>() && order_of_interpolant<linear_output<rk4_38>>() == 1);
 
 }  // namespace cordage

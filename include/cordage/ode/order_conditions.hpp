@@ -104,7 +104,7 @@ constexpr int order_of_interpolant() {
     return order;
 }
 
-/// All that a shipped tableau asserts beside its definition.
+/// All that the tests assert of a shipped tableau. Say static_assert(is_proved<my_rule>()) of your own.
 template <butcher_tableau T>
 constexpr bool is_proved() {
     return is_explicit_and_consistent<T>() && order_of_solution<T>() == T::order;

@@ -42,15 +42,15 @@ void validate_problem(const char* who, Field& field, time_interval<Scalar> inter
         "cordage::solve_fixed, solve_adaptive: Field needs 'void operator()(Scalar t, std::span<const Scalar> "
         "z, std::span<Scalar> dz)'; docs/extending.md");
     if (!is_finite(interval.begin)) {
-        throw value_error(message(who, ": interval.begin ", interval.begin, " must be finite"));
+        fail<value_error>({who, ": interval.begin ", interval.begin, " must be finite"});
     }
-    if (!is_finite(interval.end)) throw value_error(message(who, ": interval.end ", interval.end, " must be finite"));
+    if (!is_finite(interval.end)) fail<value_error>({who, ": interval.end ", interval.end, " must be finite"});
     for (std::size_t i = 0; i < z0.size(); ++i) {
-        if (!is_finite(z0[i])) throw value_error(message(who, ": z0[", i, "] ", z0[i], " must be finite"));
+        if (!is_finite(z0[i])) fail<value_error>({who, ": z0[", i, "] ", z0[i], " must be finite"});
     }
     if constexpr (sized_field<Field>) {
         if (static_cast<std::size_t>(field.size()) != z0.size()) {
-            throw shape_error(message(who, ": z0 size ", z0.size(), " must be the field's size ", field.size()));
+            fail<shape_error>({who, ": z0 size ", z0.size(), " must be the field's size ", field.size()});
         }
     }
 }

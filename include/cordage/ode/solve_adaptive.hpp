@@ -29,9 +29,9 @@ struct adaptive_options {
 /// Throws value_error naming the setting that is out of its domain.
 inline void validate(const char* who, const adaptive_options& options) {
     validate(who, options.tolerance);
-    if (options.max_steps < 1) throw value_error(message(who, ": max_steps ", options.max_steps, " must be >= 1"));
+    if (options.max_steps < 1) fail<value_error>({who, ": max_steps ", options.max_steps, " must be >= 1"});
     if (options.first_step && (!is_finite(*options.first_step) || !(*options.first_step > 0.0))) {
-        throw value_error(message(who, ": first_step ", *options.first_step, " must be finite and > 0"));
+        fail<value_error>({who, ": first_step ", *options.first_step, " must be finite and > 0"});
     }
 }
 

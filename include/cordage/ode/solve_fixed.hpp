@@ -60,8 +60,7 @@ trajectory<Tableau, Scalar> solve_fixed(Field&& field, std::type_identity_t<time
                                         std::type_identity_t<std::span<const Scalar>> z0, equal_steps steps) {
     validate_problem<Scalar>("solve_fixed", field, interval, z0);
     if (steps.count < 1 || steps.count > most_fixed_steps) {
-        throw value_error(
-            message("solve_fixed: equal_steps.count ", steps.count, " must be >= 1 and <= ", most_fixed_steps));
+        fail<value_error>({"solve_fixed: equal_steps.count ", steps.count, " must be >= 1 and <= ", most_fixed_steps});
     }
     const auto count = interval.begin == interval.end ? 0 : static_cast<std::size_t>(steps.count);
     const Scalar h = (interval.end - interval.begin) / static_cast<Scalar>(steps.count);
@@ -79,8 +78,8 @@ trajectory<Tableau, Scalar> solve_fixed(Field&& field, std::type_identity_t<time
     const double length = std::abs(static_cast<double>(interval.end) - static_cast<double>(interval.begin));
     if (!is_finite(step.value) || !(step.value > 0.0) ||
         !(length <= step.value * static_cast<double>(most_fixed_steps))) {
-        throw value_error(message("solve_fixed: step_size ", step.value, " must be finite, > 0 and at least 1/",
-                                  most_fixed_steps, " of the interval"));
+        fail<value_error>({"solve_fixed: step_size ", step.value, " must be finite, > 0 and at least 1/",
+                           most_fixed_steps, " of the interval"});
     }
     // A ratio that is whole but for rounding means whole steps, not one more of no length.
     const double ratio = length / step.value, whole = std::round(ratio);

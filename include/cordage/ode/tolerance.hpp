@@ -22,10 +22,10 @@ struct tolerance {
 /// Throws value_error unless both are finite and > 0.
 inline void validate(const char* who, const tolerance& allowed) {
     if (!is_finite(allowed.relative) || !(allowed.relative > 0.0)) {
-        throw value_error(message(who, ": tolerance.relative ", allowed.relative, " must be finite and > 0"));
+        fail<value_error>({who, ": tolerance.relative ", allowed.relative, " must be finite and > 0"});
     }
     if (!is_finite(allowed.absolute) || !(allowed.absolute > 0.0)) {
-        throw value_error(message(who, ": tolerance.absolute ", allowed.absolute, " must be finite and > 0"));
+        fail<value_error>({who, ": tolerance.absolute ", allowed.absolute, " must be finite and > 0"});
     }
 }
 

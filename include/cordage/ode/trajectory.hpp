@@ -77,8 +77,8 @@ class trajectory {
     /// The states at many t, in any order, into out [times, size].
     void at(std::span<const Scalar> times, std::span<Scalar> out) const {
         if (out.size() != times.size() * size_) {
-            throw shape_error(
-                message("trajectory::at: out size ", out.size(), " must be times ", times.size(), " * size ", size_));
+            fail<shape_error>(
+                {"trajectory::at: out size ", out.size(), " must be times ", times.size(), " * size ", size_});
         }
         for (std::size_t i = 0; i < times.size(); ++i) at(times[i], out.subspan(i * size_, size_));
     }
@@ -97,14 +97,14 @@ class trajectory {
     /// Finds t among the steps. `who` begins the messages; `out_size` is checked against size().
     trajectory_place<Scalar> locate(const char* who, Scalar t, std::size_t out_size) const {
         if (status_ != solve_status::success) {
-            throw error(message(who, ": status ", name_of(status_), " must be success; the solve from t ",
-                                interval_.begin, " to ", interval_.end, " ended at t ", reached()));
+            fail<error>({who, ": status ", name_of(status_), " must be success; the solve from t ", interval_.begin,
+                         " to ", interval_.end, " ended at t ", reached()});
         }
-        if (out_size != size_) throw shape_error(message(who, ": out size ", out_size, " must be ", size_));
+        if (out_size != size_) fail<shape_error>({who, ": out size ", out_size, " must be ", size_});
         const bool forward = interval_.end >= interval_.begin;
         const Scalar low = forward ? interval_.begin : interval_.end, high = forward ? interval_.end : interval_.begin;
         if (!is_finite(t) || !(t >= low && t <= high)) {
-            throw value_error(message(who, ": t ", t, " must be in [", low, ", ", high, "], the solved interval"));
+            fail<value_error>({who, ": t ", t, " must be in [", low, ", ", high, "], the solved interval"});
         }
         const auto later = [forward](Scalar x, Scalar y) { return forward ? x < y : x > y; };
         const auto next = std::upper_bound(times_.begin(), times_.end(), t, later);

@@ -24,8 +24,7 @@ template <std::uniform_random_bit_generator Generator>
 std::vector<double> pose_positions(Generator& generator, const sampled_range& range, index_t chunks = 2) {
     positions_detail::check("pose_positions", range);
     if (chunks < 1 || chunks > range.train_length) {
-        throw value_error(
-            message("pose_positions: chunks ", chunks, " must be 1 to train_length ", range.train_length));
+        fail<value_error>({"pose_positions: chunks ", chunks, " must be 1 to train_length ", range.train_length});
     }
     const auto count = static_cast<std::uint64_t>(range.train_length), parts = static_cast<std::uint64_t>(chunks);
     const std::uint64_t room = std::max(static_cast<std::uint64_t>(range.t * range.original_length), count) - count;

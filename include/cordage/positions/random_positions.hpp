@@ -20,8 +20,8 @@ std::vector<double> random_positions(Generator& generator, const sampled_range& 
     positions_detail::check("random_positions", range);
     const double last = std::floor(range.t * range.original_length);
     if (!(static_cast<double>(range.train_length) <= last)) {
-        throw value_error(message("random_positions: train_length ", range.train_length,
-                                  " must be <= floor(t * original_length) ", last));
+        fail<value_error>(
+            {"random_positions: train_length ", range.train_length, " must be <= floor(t * original_length) ", last});
     }
     return sorted_random_positions(generator, range);
 }

@@ -27,14 +27,13 @@ namespace positions_detail {
 
 inline void check(const char* who, const released_range& range) {
     const auto at_least = [who](const char* name, index_t value, index_t least) {
-        if (value < least) throw value_error(message(who, ": ", name, " ", value, " must be >= ", least));
+        if (value < least) fail<value_error>({who, ": ", name, " ", value, " must be >= ", least});
     };
     at_least("train_length", range.train_length, 2);
     at_least("original_length", range.original_length, 1);
     at_least("t", range.t, 1);
     if (range.t > (index_t{1} << 53) / range.train_length) {
-        throw value_error(
-            message(who, ": t ", range.t, " * train_length ", range.train_length, " must be at most 2^53"));
+        fail<value_error>({who, ": t ", range.t, " * train_length ", range.train_length, " must be at most 2^53"});
     }
 }
 
@@ -43,7 +42,7 @@ inline void check(const char* who, const released_range& range) {
 /// t of one training step, each of 1 ... max_factor equally likely.
 template <std::uniform_random_bit_generator Generator>
 index_t sample_whole_ratio(Generator& generator, index_t max_factor) {
-    if (max_factor < 1) throw value_error(message("sample_whole_ratio: max_factor ", max_factor, " must be >= 1"));
+    if (max_factor < 1) fail<value_error>({"sample_whole_ratio: max_factor ", max_factor, " must be >= 1"});
     return 1 + static_cast<index_t>(draw_below(generator, static_cast<std::uint64_t>(max_factor)));
 }
 
@@ -59,8 +58,8 @@ index_t sample_whole_ratio(Generator& generator, index_t max_factor) {
 inline std::vector<double> released_positions(const released_range& range, std::span<const index_t> drawn) {
     positions_detail::check("released_positions", range);
     if (static_cast<index_t>(drawn.size()) != range.train_length - 2) {
-        throw shape_error(message("released_positions: drawn size ", drawn.size(),
-                                  " must be train_length - 2 = ", range.train_length - 2));
+        fail<shape_error>(
+            {"released_positions: drawn size ", drawn.size(), " must be train_length - 2 = ", range.train_length - 2});
     }
     const index_t count = range.train_length * range.t, per_unit = range.per_unit();
     const auto unit = static_cast<double>(per_unit);
@@ -68,8 +67,8 @@ inline std::vector<double> released_positions(const released_range& range, std::
     index_t before = -1;
     for (const index_t draw : drawn) {
         if (draw <= before || draw > count - 3) {
-            throw value_error(message("released_positions: drawn ", draw, " must be > ", before,
-                                      ", the one before it, and <= train_length * t - 3 = ", count - 3));
+            fail<value_error>({"released_positions: drawn ", draw, " must be > ", before,
+                               ", the one before it, and <= train_length * t - 3 = ", count - 3});
         }
         before = draw;
         positions.push_back(static_cast<double>(draw + 1) / unit);

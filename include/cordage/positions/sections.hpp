@@ -14,14 +14,13 @@ namespace positions_detail {
 
 inline std::size_t pairs_of_sections(const char* who, const std::vector<index_t>& sections) {
     if (sections.empty() || sections.size() > 256) {
-        throw value_error(message(who, ": sections has ", sections.size(), " entries, must have 1 to 256"));
+        fail<value_error>({who, ": sections has ", sections.size(), " entries, must have 1 to 256"});
     }
     constexpr index_t most = index_t{1} << 20;
     index_t pairs = 0;
     for (std::size_t axis = 0; axis < sections.size(); ++axis) {
         if (sections[axis] < 0 || sections[axis] > most) {
-            throw value_error(
-                message(who, ": sections[", axis, "] ", sections[axis], " must be 0 to ", most, " pairs"));
+            fail<value_error>({who, ": sections[", axis, "] ", sections[axis], " must be 0 to ", most, " pairs"});
         }
         pairs += sections[axis];
     }
@@ -63,9 +62,9 @@ inline std::vector<std::uint8_t> interleaved_axes(const std::vector<index_t>& se
     for (std::size_t axis = 1; axis < axes; ++axis) {
         const auto pairs = static_cast<std::size_t>(sections[axis]);
         if (pairs > 0 && axis + axes * (pairs - 1) >= axis_of_pair.size()) {
-            throw value_error(message("interleaved_axes: sections[", axis, "] ", pairs, " must be at most ",
-                                      (axis_of_pair.size() + axes - 1 - axis) / axes, ", one in ", axes, " of all ",
-                                      axis_of_pair.size(), " pairs"));
+            fail<value_error>({"interleaved_axes: sections[", axis, "] ", pairs, " must be at most ",
+                               (axis_of_pair.size() + axes - 1 - axis) / axes, ", one in ", axes, " of all ",
+                               axis_of_pair.size(), " pairs"});
         }
         for (std::size_t i = 0; i < pairs; ++i) axis_of_pair[axis + axes * i] = static_cast<std::uint8_t>(axis);
     }

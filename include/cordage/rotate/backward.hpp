@@ -48,12 +48,12 @@ void check_gradients(const rotation_gradients& grads, const Source& angles, cons
     };
     const index_t bases = angles.bases(), axes = angles.axes();
     if (wrong(grads.inv_freq, bases * angles.pairs())) {
-        throw shape_error(message("rotate_backward: grads.inv_freq has ", grads.inv_freq.size(), " entries, must have ",
-                                  bases == 1 ? "" : "batch*", "rotary_dim/2 = ", bases * angles.pairs()));
+        fail<shape_error>({"rotate_backward: grads.inv_freq has ", grads.inv_freq.size(), " entries, must have ",
+                           bases == 1 ? "" : "batch*", "rotary_dim/2 = ", bases * angles.pairs()});
     }
     if (wrong(grads.position_ids, axes * tokens)) {
-        throw shape_error(message("rotate_backward: grads.position_ids has ", grads.position_ids.size(),
-                                  " entries, must have ", axes == 1 ? "" : "axes*", "batch*tokens = ", axes * tokens));
+        fail<shape_error>({"rotate_backward: grads.position_ids has ", grads.position_ids.size(),
+                           " entries, must have ", axes == 1 ? "" : "axes*", "batch*tokens = ", axes * tokens});
     }
 }
 

@@ -15,18 +15,18 @@ template <class T>
 void check_view(const char* who, const char* name, const heads_view<T>& v) {
     const heads_shape& s = v.shape;
     if (s.batch < 0 || s.tokens < 0 || s.heads < 0 || s.head_dim < 2) {
-        throw shape_error(message(who, ": ", name, " ", describe(s), " must have head_dim >= 2 and no negative size"));
+        fail<shape_error>({who, ": ", name, " ", describe(s), " must have head_dim >= 2 and no negative size"});
     }
     if (v.batch_stride < 0 || v.token_stride < 0 || v.head_stride < 0) {
-        throw shape_error(message(who, ": ", name, " strides [", v.batch_stride, ", ", v.token_stride, ", ",
-                                  v.head_stride, ", 1] must not be negative"));
+        fail<shape_error>({who, ": ", name, " strides [", v.batch_stride, ", ", v.token_stride, ", ", v.head_stride,
+                           ", 1] must not be negative"});
     }
     if (!is_addressable({s.batch, s.tokens, s.heads, s.head_dim}, {v.batch_stride, v.token_stride, v.head_stride, 1})) {
-        throw shape_error(message(who, ": ", name, " ", describe(s), " with strides [", v.batch_stride, ", ",
-                                  v.token_stride, ", ", v.head_stride, ", 1] must span at most 2^58 elements"));
+        fail<shape_error>({who, ": ", name, " ", describe(s), " with strides [", v.batch_stride, ", ", v.token_stride,
+                           ", ", v.head_stride, ", 1] must span at most 2^58 elements"});
     }
     if (v.data == nullptr && !view_detail::is_empty(v)) {
-        throw shape_error(message(who, ": ", name, ".data nullptr must point to ", describe(s), " elements"));
+        fail<shape_error>({who, ": ", name, ".data nullptr must point to ", describe(s), " elements"});
     }
 }
 
@@ -34,16 +34,16 @@ template <class A, class B>
 void check_same_shape(const char* who, const char* a_name, const heads_view<A>& a, const char* b_name,
                       const heads_view<B>& b) {
     if (!(a.shape == b.shape)) {
-        throw shape_error(message(who, ": ", b_name, " ", describe(b.shape), " must have the shape of ", a_name, ", ",
-                                  describe(a.shape)));
+        fail<shape_error>(
+            {who, ": ", b_name, " ", describe(b.shape), " must have the shape of ", a_name, ", ", describe(a.shape)});
     }
 }
 
 template <class T>
 void check_output(const char* who, const char* name, const heads_view<T>& out) {
     if (!has_distinct_elements(out)) {
-        throw shape_error(message(who, ": ", name, " ", describe(out.shape), " with strides [", out.batch_stride, ", ",
-                                  out.token_stride, ", ", out.head_stride, ", 1] must not overlap itself"));
+        fail<shape_error>({who, ": ", name, " ", describe(out.shape), " with strides [", out.batch_stride, ", ",
+                           out.token_stride, ", ", out.head_stride, ", 1] must not overlap itself"});
     }
 }
 
@@ -51,16 +51,16 @@ template <class A, class B>
 void check_same_or_apart(const char* who, const char* in_name, const heads_view<A>& in, const char* out_name,
                          const heads_view<B>& out) {
     if (overlap_of(in, out) == overlap::partial) {
-        throw shape_error(
-            message(who, ": ", out_name, " must be ", in_name, " itself or apart from it, and overlaps it partly"));
+        fail<shape_error>(
+            {who, ": ", out_name, " must be ", in_name, " itself or apart from it, and overlaps it partly"});
     }
 }
 
 template <class A, class B>
 void check_apart(const char* who, const heads_view<A>& a, const heads_view<B>& b) {
     if (overlap_of(a, b) != overlap::none) {
-        throw shape_error(message(who, ": operands ", describe(a.shape), " and ", describe(b.shape),
-                                  " must not overlap where one of them is written"));
+        fail<shape_error>({who, ": operands ", describe(a.shape), " and ", describe(b.shape),
+                           " must not overlap where one of them is written"});
     }
 }
 
@@ -68,25 +68,24 @@ void check_apart(const char* who, const heads_view<A>& a, const heads_view<B>& b
 template <class Table>
 void check_table(const char* who, const Table& table) {
     if (table.rows < 1 || table.token_count < 0 || table.pair_count < 1) {
-        throw shape_error(message(who, ": table [", table.rows, ", ", table.token_count, ", ", table.pair_count,
-                                  "] must have rows >= 1, tokens >= 0 and pairs >= 1"));
+        fail<shape_error>({who, ": table [", table.rows, ", ", table.token_count, ", ", table.pair_count,
+                           "] must have rows >= 1, tokens >= 0 and pairs >= 1"});
     }
     if (!is_addressable({table.rows, table.token_count, table.pair_count}, {0, 0, 0})) {
-        throw shape_error(message(who, ": table [", table.rows, ", ", table.token_count, ", ", table.pair_count,
-                                  "] must have at most 2^58 entries"));
+        fail<shape_error>({who, ": table [", table.rows, ", ", table.token_count, ", ", table.pair_count,
+                           "] must have at most 2^58 entries"});
     }
     if ((table.cos_data == nullptr || table.sin_data == nullptr) && table.token_count > 0) {
-        throw shape_error(message(who, ": table's cos_data and sin_data must not be nullptr"));
+        fail<shape_error>({who, ": table's cos_data and sin_data must not be nullptr"});
     }
     const auto is_wrong = [](double m) { return !is_finite(m) || m == 0.0; };
     if (table.row_attention_factors == nullptr && is_wrong(table.carried_attention_factor)) {
-        throw value_error(message(who, ": table's carried_attention_factor ", table.carried_attention_factor,
-                                  " must be finite and not 0"));
+        fail<value_error>(
+            {who, ": table's carried_attention_factor ", table.carried_attention_factor, " must be finite and not 0"});
     }
     for (index_t row = 0; table.row_attention_factors != nullptr && row < table.rows; ++row) {
         if (const double m = table.row_attention_factors[row]; is_wrong(m)) {
-            throw value_error(
-                message(who, ": table's row_attention_factors[", row, "] ", m, " must be finite and not 0"));
+            fail<value_error>({who, ": table's row_attention_factors[", row, "] ", m, " must be finite and not 0"});
         }
     }
 }
@@ -96,15 +95,15 @@ void check_angles(const char* who, const Source& angles, const Operand& o) {
     const heads_shape& s = o.shape();
     const index_t rotary_dim = 2 * angles.pairs();
     if (rotary_dim > s.head_dim) {
-        throw shape_error(message(who, ": rotary_dim ", rotary_dim, " must be <= head_dim ", s.head_dim));
+        fail<shape_error>({who, ": rotary_dim ", rotary_dim, " must be <= head_dim ", s.head_dim});
     }
     if (o.first_lane < 0 || o.first_lane > s.head_dim - rotary_dim) {
-        throw shape_error(message(who, ": first_lane ", o.first_lane,
-                                  " must be 0 to head_dim - rotary_dim = ", s.head_dim - rotary_dim));
+        fail<shape_error>(
+            {who, ": first_lane ", o.first_lane, " must be 0 to head_dim - rotary_dim = ", s.head_dim - rotary_dim});
     }
     if (angles.tokens() != s.tokens || (angles.batch() != 1 && angles.batch() != s.batch)) {
-        throw shape_error(message(who, ": angles [", angles.batch(), ", ", angles.tokens(),
-                                  "] must be [1 or batch, tokens] of ", describe(s)));
+        fail<shape_error>({who, ": angles [", angles.batch(), ", ", angles.tokens(),
+                           "] must be [1 or batch, tokens] of ", describe(s)});
     }
 }
 
@@ -157,8 +156,8 @@ void check_all(const char* who, const Source& angles, std::span<const Operand> o
         for (std::size_t j = i + 1; j < operands.size(); ++j) {
             const heads_shape &a = operands[i].shape(), &b = operands[j].shape();
             if (a.batch != b.batch || a.tokens != b.tokens) {
-                throw shape_error(message(who, ": operands ", describe(a), " and ", describe(b),
-                                          " must have the same batch and tokens"));
+                fail<shape_error>(
+                    {who, ": operands ", describe(a), " and ", describe(b), " must have the same batch and tokens"});
             }
             check_pair(who, operands[i], operands[j]);
         }

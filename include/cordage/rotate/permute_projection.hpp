@@ -29,16 +29,16 @@ inline void check(const projection_shape& s) {
     const auto between = [](index_t x, index_t low, index_t high) { return x >= low && x <= high; };
     if (!between(s.heads, 0, most) || !between(s.head_dim, 2, most) || !between(s.row_length, 0, most) ||
         (s.heads > 0 && s.row_length > 0 && s.heads * s.head_dim > (index_t{1} << 62) / s.row_length)) {
-        throw shape_error(message("permute_projection: heads ", s.heads, ", head_dim ", s.head_dim, " and row_length ",
-                                  s.row_length, " must be sizes, head_dim >= 2"));
+        fail<shape_error>({"permute_projection: heads ", s.heads, ", head_dim ", s.head_dim, " and row_length ",
+                           s.row_length, " must be sizes, head_dim >= 2"});
     }
     if (s.rotary_dim < 0 || s.rotary_dim % 2 != 0 || s.rotary_dim > s.head_dim) {
-        throw shape_error(message("permute_projection: rotary_dim ", s.rotary_dim,
-                                  " must be even, >= 0 and <= head_dim ", s.head_dim));
+        fail<shape_error>(
+            {"permute_projection: rotary_dim ", s.rotary_dim, " must be even, >= 0 and <= head_dim ", s.head_dim});
     }
     if (!between(s.first_lane, 0, s.head_dim - s.rotary_dim)) {
-        throw shape_error(message("permute_projection: first_lane ", s.first_lane,
-                                  " must be 0 to head_dim - rotary_dim = ", s.head_dim - s.rotary_dim));
+        fail<shape_error>({"permute_projection: first_lane ", s.first_lane,
+                           " must be 0 to head_dim - rotary_dim = ", s.head_dim - s.rotary_dim});
     }
 }
 
@@ -66,14 +66,14 @@ void permute_projection(const projection_shape& shape, const T* weight, T* permu
     const index_t length = shape.row_length, head_size = shape.head_dim * length, size = shape.heads * head_size;
     if (size == 0) return;
     if (weight == nullptr || permuted == nullptr) {
-        throw shape_error(message("permute_projection: weight and permuted nullptr must point to ", size, " elements"));
+        fail<shape_error>({"permute_projection: weight and permuted nullptr must point to ", size, " elements"});
     }
     const auto bytes = static_cast<std::uintptr_t>(size) * sizeof(T);
     const auto at_in = reinterpret_cast<std::uintptr_t>(weight), at_out = reinterpret_cast<std::uintptr_t>(permuted);
     const bool is_in_place = at_in == at_out;
     if (!is_in_place && at_in < at_out + bytes && at_out < at_in + bytes) {
-        throw shape_error(
-            "permute_projection: permuted must be weight itself or apart from it, and overlaps it partly");
+        fail<shape_error>(
+            {"permute_projection: permuted must be weight itself or apart from it, and overlaps it partly"});
     }
 
     const index_t pairs = shape.rotary_dim / 2, begin = shape.first_lane * length, turning = shape.rotary_dim * length;

@@ -36,20 +36,19 @@ template <position_type P, class T>
 void check_blocks(const char* who, const paged_positions<P>& where, const heads_view<T>& cache) {
     const index_t listed = std::ssize(where.block_table);
     if (where.position_ids.batch != listed || where.position_ids.tokens != cache.shape.tokens) {
-        throw shape_error(message(who, ": position_ids [", where.position_ids.batch, ", ", where.position_ids.tokens,
-                                  "] must be [blocks of the table, tokens of a block] = [", listed, ", ",
-                                  cache.shape.tokens, "]"));
+        fail<shape_error>({who, ": position_ids [", where.position_ids.batch, ", ", where.position_ids.tokens,
+                           "] must be [blocks of the table, tokens of a block] = [", listed, ", ", cache.shape.tokens,
+                           "]"});
     }
     std::vector<bool> is_listed(static_cast<std::size_t>(cache.shape.batch));
     for (index_t i = 0; i < listed; ++i) {
         const std::int32_t block = where.block_table[static_cast<std::size_t>(i)];
         if (block < 0 || block >= cache.shape.batch) {
-            throw value_error(message(who, ": block_table[", i, "] ", block, " must be >= 0 and < the cache's blocks, ",
-                                      cache.shape.batch));
+            fail<value_error>(
+                {who, ": block_table[", i, "] ", block, " must be >= 0 and < the cache's blocks, ", cache.shape.batch});
         }
         if (is_listed[static_cast<std::size_t>(block)]) {
-            throw value_error(
-                message(who, ": block_table[", i, "] ", block, " must be listed once, or it turns twice"));
+            fail<value_error>({who, ": block_table[", i, "] ", block, " must be listed once, or it turns twice"});
         }
         is_listed[static_cast<std::size_t>(block)] = true;
     }

@@ -93,8 +93,7 @@ class any_policy {
             }
         }
         static void expect_none(std::size_t size) {
-            if (size != 0)
-                throw shape_error(message("any_policy: parameters size ", size, " must be 0 for this policy"));
+            if (size != 0) fail<shape_error>({"any_policy: parameters size ", size, " must be 0 for this policy"});
         }
         Policy policy;
     };

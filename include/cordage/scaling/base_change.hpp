@@ -21,7 +21,7 @@ struct base_change {
 
     void validate(const rope_config&) const {
         if (!is_finite(base_factor) || !(base_factor > 0.0)) {
-            throw value_error(message("base_change: base_factor ", base_factor, " must be finite and > 0"));
+            fail<value_error>({"base_change: base_factor ", base_factor, " must be finite and > 0"});
         }
     }
 };
@@ -41,10 +41,10 @@ struct base_change_power {
 
     void validate(const rope_config&) const {
         if (!is_finite(base_factor) || !(base_factor > 0.0)) {
-            throw value_error(message("base_change_power: base_factor ", base_factor, " must be finite and > 0"));
+            fail<value_error>({"base_change_power: base_factor ", base_factor, " must be finite and > 0"});
         }
         if (!is_finite(reference_t) || !(reference_t > 1.0)) {
-            throw value_error(message("base_change_power: reference_t ", reference_t, " must be finite and > 1"));
+            fail<value_error>({"base_change_power: reference_t ", reference_t, " must be finite and > 1"});
         }
     }
 

@@ -13,11 +13,11 @@ namespace cordage {
 inline void validate_factors(const char* who, const char* field, const std::vector<double>& factors,
                              const rope_config& c) {
     if (factors.size() != static_cast<std::size_t>(c.pairs())) {
-        throw shape_error(message(who, ": ", field, " size ", factors.size(), " must be rotary_dim/2 = ", c.pairs()));
+        fail<shape_error>({who, ": ", field, " size ", factors.size(), " must be rotary_dim/2 = ", c.pairs()});
     }
     for (std::size_t pair = 0; pair < factors.size(); ++pair) {
         if (!is_finite(factors[pair]) || !(factors[pair] > 0.0)) {
-            throw value_error(message(who, ": ", field, "[", pair, "] ", factors[pair], " must be finite and > 0"));
+            fail<value_error>({who, ": ", field, "[", pair, "] ", factors[pair], " must be finite and > 0"});
         }
     }
 }

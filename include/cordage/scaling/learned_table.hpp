@@ -37,12 +37,11 @@ class learned_table {
     learned_table(const rope_config& config, std::vector<double> knots, const Prior& prior = {})
         : pairs_(config.pairs()), knots_(std::move(knots)), prior_(prior) {
         cordage::validate(prior, config);
-        if (knots_.empty()) throw value_error("learned_table: knots size 0 must be >= 1");
+        if (knots_.empty()) fail<value_error>({"learned_table: knots size 0 must be >= 1"});
         double below = 1.0;
         for (std::size_t k = 0; k < knots_.size(); ++k) {
             if (!is_finite(knots_[k]) || !(knots_[k] > below)) {
-                throw value_error(
-                    message("learned_table: knots[", k, "] ", knots_[k], " must be finite and > ", below));
+                fail<value_error>({"learned_table: knots[", k, "] ", knots_[k], " must be finite and > ", below});
             }
             below = knots_[k];
             log_knots_.push_back(std::log(below));
@@ -72,7 +71,7 @@ class learned_table {
     /// Throws unless the table was made for as many pairs.
     void validate(const rope_config& c) const {
         if (c.pairs() != pairs_) {
-            throw shape_error(message("learned_table: pairs ", pairs_, " must be rotary_dim/2 = ", c.pairs()));
+            fail<shape_error>({"learned_table: pairs ", pairs_, " must be rotary_dim/2 = ", c.pairs()});
         }
         cordage::validate(prior_, c);
     }
@@ -87,8 +86,8 @@ class learned_table {
         for (std::size_t i = 0; i < offsets.size(); ++i) {
             const auto width = static_cast<std::size_t>(pairs_);
             if (!is_finite(offsets[i])) {
-                throw value_error(
-                    message("learned_table: offset[", i / width, ", ", i % width, "] ", offsets[i], " must be finite"));
+                fail<value_error>(
+                    {"learned_table: offset[", i / width, ", ", i % width, "] ", offsets[i], " must be finite"});
             }
         }
         learned_table other(*this);
@@ -102,8 +101,8 @@ class learned_table {
         validate(c);
         validate_ratio("learned_table::log_alpha_vjp", t);
         if (grad_log_alpha.size() != static_cast<std::size_t>(pairs_)) {
-            throw shape_error(
-                message("learned_table: grad_log_alpha size ", grad_log_alpha.size(), " must be pairs ", pairs_));
+            fail<shape_error>(
+                {"learned_table: grad_log_alpha size ", grad_log_alpha.size(), " must be pairs ", pairs_});
         }
         expect_parameters(grad_parameters.size());
         const auto [lower, upper, share, width] = place(t);
@@ -144,8 +143,8 @@ class learned_table {
 
     void expect_parameters(std::size_t size) const {
         if (size != offsets_.size()) {
-            throw shape_error(message("learned_table: parameters size ", size, " must be knots ", knots_.size(),
-                                      " * pairs ", pairs_));
+            fail<shape_error>(
+                {"learned_table: parameters size ", size, " must be knots ", knots_.size(), " * pairs ", pairs_});
         }
     }
 

@@ -40,8 +40,7 @@ struct longrope {
         validate_factors("longrope", "short_factor", short_factor, c);
         validate_factors("longrope", "long_factor", long_factor, c);
         if (!is_finite(given_attention_factor) || !(given_attention_factor > 0.0)) {
-            throw value_error(
-                message("longrope: given_attention_factor ", given_attention_factor, " must be finite and > 0"));
+            fail<value_error>({"longrope: given_attention_factor ", given_attention_factor, " must be finite and > 0"});
         }
     }
 };
@@ -74,10 +73,10 @@ struct dynamic_longrope {
     void validate(const rope_config& c) const {
         validate_factors("dynamic_longrope", "factor", factor, c);
         if (!is_finite(t_max) || !(t_max > 1.0)) {
-            throw value_error(message("dynamic_longrope: t_max ", t_max, " must be finite and > 1"));
+            fail<value_error>({"dynamic_longrope: t_max ", t_max, " must be finite and > 1"});
         }
         if (!(c.original_length > 1.0)) {
-            throw value_error(message("dynamic_longrope: original_length ", c.original_length, " must be > 1"));
+            fail<value_error>({"dynamic_longrope: original_length ", c.original_length, " must be > 1"});
         }
     }
 

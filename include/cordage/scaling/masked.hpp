@@ -46,7 +46,7 @@ struct masked {
     void validate(const rope_config& c) const {
         cordage::validate(policy, c);
         if (turns.size() != static_cast<std::size_t>(c.pairs())) {
-            throw shape_error(message("masked: turns size ", turns.size(), " must be rotary_dim/2 = ", c.pairs()));
+            fail<shape_error>({"masked: turns size ", turns.size(), " must be rotary_dim/2 = ", c.pairs()});
         }
     }
 
@@ -77,7 +77,7 @@ struct proportional {
 
     void validate(const rope_config&) const {
         if (!is_finite(share) || !(share >= 0.0 && share <= 1.0)) {
-            throw value_error(message("proportional: share ", share, " must be in [0, 1]"));
+            fail<value_error>({"proportional: share ", share, " must be in [0, 1]"});
         }
     }
 };

@@ -26,27 +26,27 @@ class tabulated {
     /// @param alpha  [knots, pairs], factors on inv_freq; finite and > 0
     /// @throws value_error or shape_error naming the entry that is wrong
     tabulated(std::vector<double> knots, std::vector<double> alpha) : log_alpha_(std::move(alpha)) {
-        if (knots.empty()) throw value_error("tabulated: knots size 0 must be >= 1");
+        if (knots.empty()) fail<value_error>({"tabulated: knots size 0 must be >= 1"});
         for (std::size_t k = 0; k < knots.size(); ++k) {
             validate_ratio("tabulated: knots", knots[k]);
             if (k > 0 && !(knots[k] > knots[k - 1])) {
-                throw value_error(message("tabulated: knots[", k, "] ", knots[k], " must be > ", knots[k - 1]));
+                fail<value_error>({"tabulated: knots[", k, "] ", knots[k], " must be > ", knots[k - 1]});
             }
             x_.push_back(std::log(knots[k]));
             if (k > 0 && !(x_[k] > x_[k - 1])) {
-                throw value_error(message("tabulated: knots[", k, "] ", knots[k], " is too near ", knots[k - 1],
-                                          ", their logarithms must differ"));
+                fail<value_error>({"tabulated: knots[", k, "] ", knots[k], " is too near ", knots[k - 1],
+                                   ", their logarithms must differ"});
             }
         }
         if (log_alpha_.empty() || log_alpha_.size() % x_.size() != 0) {
-            throw shape_error(message("tabulated: alpha size ", log_alpha_.size(), " must be knots ", x_.size(),
-                                      " * pairs, pairs >= 1"));
+            fail<shape_error>(
+                {"tabulated: alpha size ", log_alpha_.size(), " must be knots ", x_.size(), " * pairs, pairs >= 1"});
         }
         pairs_ = log_alpha_.size() / x_.size();
         for (std::size_t i = 0; i < log_alpha_.size(); ++i) {
             if (!is_finite(log_alpha_[i]) || !(log_alpha_[i] > 0.0)) {
-                throw value_error(message("tabulated: alpha[", i / pairs_, ", ", i % pairs_, "] ", log_alpha_[i],
-                                          " must be finite and > 0"));
+                fail<value_error>({"tabulated: alpha[", i / pairs_, ", ", i % pairs_, "] ", log_alpha_[i],
+                                   " must be finite and > 0"});
             }
             log_alpha_[i] = std::log(log_alpha_[i]);
         }
@@ -64,7 +64,7 @@ class tabulated {
     /// Throws unless the table was made for as many pairs.
     void validate(const rope_config& c) const {
         if (static_cast<std::size_t>(c.pairs()) != pairs_) {
-            throw shape_error(message("tabulated: pairs ", pairs_, " must be rotary_dim/2 = ", c.pairs()));
+            fail<shape_error>({"tabulated: pairs ", pairs_, " must be rotary_dim/2 = ", c.pairs()});
         }
     }
 

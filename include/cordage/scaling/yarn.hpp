@@ -77,20 +77,19 @@ struct yarn {
 
     void validate(const rope_config&) const {
         if (!is_finite(beta_slow) || !(beta_slow > 0.0)) {
-            throw value_error(message("yarn: beta_slow ", beta_slow, " must be finite and > 0"));
+            fail<value_error>({"yarn: beta_slow ", beta_slow, " must be finite and > 0"});
         }
         if (!is_finite(beta_fast) || !(beta_fast >= beta_slow)) {
-            throw value_error(message("yarn: beta_fast ", beta_fast, " must be finite and >= beta_slow ", beta_slow));
+            fail<value_error>({"yarn: beta_fast ", beta_fast, " must be finite and >= beta_slow ", beta_slow});
         }
         if (!is_finite(mscale) || !(mscale >= 0.0)) {
-            throw value_error(message("yarn: mscale ", mscale, " must be finite and >= 0"));
+            fail<value_error>({"yarn: mscale ", mscale, " must be finite and >= 0"});
         }
         if (!is_finite(mscale_all_dim) || !(mscale_all_dim >= 0.0)) {
-            throw value_error(message("yarn: mscale_all_dim ", mscale_all_dim, " must be finite and >= 0"));
+            fail<value_error>({"yarn: mscale_all_dim ", mscale_all_dim, " must be finite and >= 0"});
         }
         if (given_attention_factor && (!is_finite(*given_attention_factor) || !(*given_attention_factor > 0.0))) {
-            throw value_error(
-                message("yarn: given_attention_factor ", *given_attention_factor, " must be finite and > 0"));
+            fail<value_error>({"yarn: given_attention_factor ", *given_attention_factor, " must be finite and > 0"});
         }
     }
 

@@ -19,7 +19,7 @@ struct dynamic {
     }
     void validate() const {
         if (!is_finite(factor) || !(factor >= 1.0)) {
-            throw value_error(message("dynamic: factor ", factor, " must be finite and >= 1"));
+            fail<value_error>({"dynamic: factor ", factor, " must be finite and >= 1"});
         }
     }
 };

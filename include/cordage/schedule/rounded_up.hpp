@@ -20,7 +20,7 @@ struct rounded_up {
     }
     void validate() const {
         if (!is_finite(t_max) || !(t_max >= 1.0) || std::floor(t_max) != t_max) {
-            throw value_error(message("rounded_up: t_max ", t_max, " must be a whole number >= 1"));
+            fail<value_error>({"rounded_up: t_max ", t_max, " must be a whole number >= 1"});
         }
     }
 };

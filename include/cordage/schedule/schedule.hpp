@@ -23,7 +23,7 @@ void validate_schedule(const Schedule& schedule) {
 /// Throws value_error unless seq_len is a number of tokens.
 inline void validate_length(const char* who, double seq_len) {
     if (!is_finite(seq_len) || !(seq_len >= 0.0)) {
-        throw value_error(message(who, ": seq_len ", seq_len, " must be finite and >= 0"));
+        fail<value_error>({who, ": seq_len ", seq_len, " must be finite and >= 0"});
     }
 }
 

@@ -13,7 +13,7 @@ struct two_regimes {
     double ratio(const rope_config& c, double seq_len) const { return seq_len > c.original_length ? beyond : 1.0; }
     void validate() const {
         if (!is_finite(beyond) || !(beyond > 1.0)) {
-            throw value_error(message("two_regimes: beyond ", beyond, " must be finite and > 1"));
+            fail<value_error>({"two_regimes: beyond ", beyond, " must be finite and > 1"});
         }
     }
 };

@@ -39,9 +39,8 @@ class device_axis_angles {
         constexpr const char* who = "device_axis_angles";
         angle_detail::check_axes(who, b.pairs(), axis_of_pair, position_ids);
         if (b.pairs() > device_axis_table::most_pairs || position_ids.axes > device_axis_table::most_axes) {
-            throw shape_error(message(who, ": [axes ", position_ids.axes, ", pairs ", b.pairs(), "] must be at most [",
-                                      device_axis_table::most_axes, ", ", device_axis_table::most_pairs,
-                                      "] on a device"));
+            fail<shape_error>({who, ": [axes ", position_ids.axes, ", pairs ", b.pairs(), "] must be at most [",
+                               device_axis_table::most_axes, ", ", device_axis_table::most_pairs, "] on a device"});
         }
         device_basis_detail::check_rows(who, b, position_ids.batch);
         for (std::size_t pair = 0; pair < axis_of_pair.size(); ++pair) {

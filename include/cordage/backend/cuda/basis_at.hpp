@@ -56,8 +56,8 @@ device_basis launch_basis(const Launcher& where, const basis_kernel& kernel) {
     constexpr const char* who = "basis_at";
     const index_t pairs = kernel.path.pairs();
     if (kernel.words == nullptr) {
-        throw shape_error(message(who, ": words nullptr must point to device_words_size(", pairs, ", ", kernel.bases,
-                                  ") = ", device_words_size(pairs, kernel.bases), " words"));
+        fail<shape_error>({who, ": words nullptr must point to device_words_size(", pairs, ", ", kernel.bases,
+                           ") = ", device_words_size(pairs, kernel.bases), " words"});
     }
     const auto narrow = [](index_t n) { return static_cast<std::uint32_t>(n); };
     where.launch(who, kernel,
@@ -90,7 +90,7 @@ template <backend::kernel_launcher Launcher>
 device_basis basis_at(const Launcher& where, const device_trajectory& path, std::span<const double> t,
                       std::uint64_t* words) {
     if (t.empty() || t.data() == nullptr) {
-        throw shape_error(message("basis_at: t [", t.size(), "] must point to at least one entry on the device"));
+        fail<shape_error>({"basis_at: t [", t.size(), "] must point to at least one entry on the device"});
     }
     return backend::launch_basis(where, backend::basis_kernel{path, t.data(), 1.0, std::ssize(t), words});
 }
@@ -99,7 +99,7 @@ device_basis basis_at(const Launcher& where, const device_trajectory& path, std:
 template <backend::kernel_launcher Launcher>
 device_basis basis_at(const Launcher& where, const device_trajectory& path, double t, std::uint64_t* words) {
     if (!is_finite(t) || !(t >= 1.0 && t <= path.t_max())) {
-        throw value_error(message("basis_at: t ", t, " must be in [1, ", path.t_max(), "], the solved range"));
+        fail<value_error>({"basis_at: t ", t, " must be in [1, ", path.t_max(), "], the solved range"});
     }
     return backend::launch_basis(where, backend::basis_kernel{path, nullptr, t, 1, words});
 }

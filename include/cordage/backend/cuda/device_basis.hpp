@@ -19,11 +19,10 @@ constexpr index_t device_words_size(index_t pairs, index_t bases = 1) noexcept {
 /// @param bases  not null, of as many pairs each; one, or one for each row of a batch
 /// @throws shape_error
 inline std::vector<std::uint64_t> device_words(std::span<const basis* const> bases) {
-    if (bases.empty()) throw shape_error("device_words: bases [] must have at least one entry");
+    if (bases.empty()) fail<shape_error>({"device_words: bases [] must have at least one entry"});
     for (std::size_t i = 0; i < bases.size(); ++i) {
         if (bases[i] == nullptr || bases[i]->pairs() != bases[0]->pairs()) {
-            throw shape_error(
-                message("device_words: bases[", i, "] must point to a basis with as many pairs as others"));
+            fail<shape_error>({"device_words: bases[", i, "] must point to a basis with as many pairs as others"});
         }
     }
     std::vector<std::uint64_t> words;
@@ -62,11 +61,11 @@ class device_basis {
     device_basis(const void* words, index_t pairs, index_t bases = 1)
         : words_(static_cast<const std::uint64_t*>(words)), pairs_(pairs), bases_(bases) {
         if (words == nullptr || pairs < 1 || bases < 1) {
-            throw shape_error(message("device_basis: words must point to ", bases, " >= 1 bases of ", pairs,
-                                      " >= 1 pairs in memory of the device"));
+            fail<shape_error>({"device_basis: words must point to ", bases, " >= 1 bases of ", pairs,
+                               " >= 1 pairs in memory of the device"});
         }
         if (reinterpret_cast<std::uintptr_t>(words) % 8 != 0) {
-            throw shape_error(message("device_basis: words ", words, " must be aligned to 8 bytes"));
+            fail<shape_error>({"device_basis: words ", words, " must be aligned to 8 bytes"});
         }
     }
     const std::uint64_t* words() const noexcept { return words_; }
@@ -83,8 +82,8 @@ namespace device_basis_detail {
 
 inline void check_rows(const char* who, const device_basis& b, index_t rows) {
     if (b.bases() > 1 && rows > 1 && rows != b.bases()) {
-        throw shape_error(
-            message(who, ": ", b.bases(), " bases must be one, or one for each of ", rows, " rows of position_ids"));
+        fail<shape_error>(
+            {who, ": ", b.bases(), " bases must be one, or one for each of ", rows, " rows of position_ids"});
     }
 }
 

@@ -110,8 +110,8 @@ class device_trajectory_numbers {
             for (const double s : {0.25, 0.5, 0.75}) {
                 const double m = value(begin + s);
                 if (std::fabs(cubic[0] + s * (cubic[1] + s * (cubic[2] + s * cubic[3])) - m) > 1e-9 * std::fabs(m)) {
-                    throw value_error(message("device_trajectory_numbers: attention_factor between t ", t_at(begin),
-                                              " and ", t_at(end), " must be smooth to be read on a device"));
+                    fail<value_error>({"device_trajectory_numbers: attention_factor between t ", t_at(begin), " and ",
+                                       t_at(end), " must be smooth to be read on a device"});
                 }
             }
             add(cubic);
@@ -134,11 +134,11 @@ class device_trajectory {
     device_trajectory(const device_trajectory_shape& shape, const void* numbers)
         : shape_(shape), numbers_(static_cast<const double*>(numbers)) {
         if (numbers == nullptr || shape.steps < 1 || shape.pairs < 1) {
-            throw shape_error(message("device_trajectory: numbers must point to ", shape.steps, " >= 1 steps of ",
-                                      shape.pairs, " >= 1 pairs in memory of the device"));
+            fail<shape_error>({"device_trajectory: numbers must point to ", shape.steps, " >= 1 steps of ", shape.pairs,
+                               " >= 1 pairs in memory of the device"});
         }
         if (reinterpret_cast<std::uintptr_t>(numbers) % 8 != 0) {
-            throw shape_error(message("device_trajectory: numbers ", numbers, " must be aligned to 8 bytes"));
+            fail<shape_error>({"device_trajectory: numbers ", numbers, " must be aligned to 8 bytes"});
         }
     }
     CORDAGE_HOST_DEVICE index_t pairs() const noexcept { return shape_.pairs; }

@@ -48,8 +48,8 @@ requires(std::same_as<More, backward_operand<T>>&&...) void rotate_backward(cons
     check_gradients(grads, angles, first);
     const index_t wanted = backward_workspace_size(angles, first.shape());
     if ((!grads.inv_freq.empty() || grads.attention_factor != nullptr) && std::ssize(workspace) < wanted) {
-        throw shape_error(message(who, ": workspace has ", workspace.size(),
-                                  " entries, must have backward_workspace_size = ", wanted));
+        fail<shape_error>(
+            {who, ": workspace has ", workspace.size(), " entries, must have backward_workspace_size = ", wanted});
     }
     const auto data = [](std::span<double> numbers) { return numbers.empty() ? nullptr : numbers.data(); };
     backend::launch_backward<Pairing, T>(

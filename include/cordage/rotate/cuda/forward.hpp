@@ -27,7 +27,7 @@ const Source& without_row_factors(const Source& angles) noexcept {
 inline void check_device_shape(const char* who, const heads_shape& shape) {
     constexpr index_t most = index_t{1} << 24;
     if (shape.heads > most || shape.head_dim > most) {
-        throw shape_error(message(who, ": ", describe(shape), " must have at most 2^24 heads and lanes on a device"));
+        fail<shape_error>({who, ": ", describe(shape), " must have at most 2^24 heads and lanes on a device"});
     }
 }
 

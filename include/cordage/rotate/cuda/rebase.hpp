@@ -59,7 +59,7 @@ requires(std::same_as<More, operand<T>>&&...) void rebase(const Launcher& where,
     rotate_detail::check_device_operands("rebase", rotate_detail::block_angles{angles.tokens(), angles.pairs()},
                                          operands);
     if (paged.block_table == nullptr) {
-        throw shape_error(message("rebase: block_table nullptr must point to ", angles.batch(), " blocks"));
+        fail<shape_error>({"rebase: block_table nullptr must point to ", angles.batch(), " blocks"});
     }
     backend::launch_rotation<Pairing, T>("rebase", where, backend::kernel_angles<backend::forward>(angles),
                                          std::span<const operand<T>>(operands), {angles.batch(), paged.block_table});

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+# What the build shows of the headers: each compiles alone, two units that include all link, includes point one way.
+
+# One unit for each header that includes it and nothing else. Those that need libtorch wait for CORDAGE_BUILD_DEMO.
+set(alone_units "")
+set(everything "// Every header there is.\n")
+set(without_libtorch "")
+set(header_names "")
+foreach(header IN LISTS cordage_headers cordage_cuda_headers)
+  cmake_path(RELATIVE_PATH header BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/include" OUTPUT_VARIABLE name)
+  list(APPEND header_names "${name}")
+  if(name MATCHES "\\.cuh$")  # cuda_compile/
+    continue()
+  endif()
+  file(STRINGS "${header}" torch_includes REGEX "^#include <(ATen|torch|c10)/" LIMIT_COUNT 1)
+  if(torch_includes)
+    list(APPEND without_libtorch "${name}")
+    continue()
+  endif()
+  string(REPLACE ".hpp" ".cpp" unit "${CMAKE_CURRENT_BINARY_DIR}/alone/${name}")
+  file(CONFIGURE OUTPUT "${unit}" CONTENT "#include \"${name}\"\n")
+  list(APPEND alone_units "${unit}")
+  string(APPEND everything "#include \"${name}\"\n")
+endforeach()
+file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/everything.hpp" CONTENT "${everything}")
+
+if(is_sanitized)
+  add_library(cordage_headers_alone OBJECT EXCLUDE_FROM_ALL ${alone_units})  # its commands serve clang-tidy
+else()
+  add_library(cordage_headers_alone OBJECT ${alone_units})
+  add_test(NAME "build: every header was compiled alone"
+    COMMAND ${CMAKE_COMMAND} -D "include=${PROJECT_SOURCE_DIR}/include"
+      -D "objects=$<TARGET_OBJECTS:cordage_headers_alone>" -D "left_out=${without_libtorch}"
+      -P "${CMAKE_CURRENT_SOURCE_DIR}/every_header_is_compiled.cmake")
+endif()
+target_link_libraries(cordage_headers_alone PRIVATE
+  cordage::cordage cordage_warnings nlohmann_json::nlohmann_json)
+target_compile_options(cordage_headers_alone PRIVATE -O0)
+
+# Two units that include everything make one program: nothing is defined twice.
+add_executable(cordage_two_units two_units/first.cpp two_units/second.cpp)
+target_link_libraries(cordage_two_units PRIVATE cordage::cordage cordage_warnings nlohmann_json::nlohmann_json)
+target_include_directories(cordage_two_units PRIVATE "${CMAKE_CURRENT_BINARY_DIR}")
+target_compile_options(cordage_two_units PRIVATE -O0)
+add_test(NAME "build: two units that include everything link" COMMAND cordage_two_units)
+
+add_test(NAME "build: includes point one way"
+  COMMAND awk -f "${CMAKE_CURRENT_SOURCE_DIR}/include_direction.awk" ${header_names}
+  WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}/include")

@@ -23,6 +23,9 @@ struct in_float {
 TEST_CASE("schedule/schedule: anything with 'double ratio' is a schedule, its own check is optional") {
     static_assert(length_schedule<doubled> && !length_schedule<in_float> && !length_schedule<int>);
     CHECK(ratio_at(doubled{}, model, 4096.0) == 3.0);
+    CHECK(ratio_at(doubled{}, model, 0.0) == 1.0);
+    CHECK_THROWS_WITH_AS(ratio_at(continuous{.t_min = 0.5}, model, 4096.0),
+                         "continuous: t_min: t 0.5 must be finite and >= 1", value_error);
 }
 
 TEST_CASE("schedule/schedule: a length that is negative or not finite is refused, and a bad model too") {

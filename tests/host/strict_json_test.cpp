@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "host/written_files.hpp"
+
 using namespace cordage;
 
 TEST_CASE("host/strict_json: what is JSON is read, the same key in two objects included") {
@@ -40,6 +42,14 @@ TEST_CASE("host/strict_json: what is not JSON is refused with its place") {
         CAPTURE(text);
         CHECK_THROWS_AS(parse_strict_json("test", text), value_error);
     }
+}
+
+TEST_CASE("host/strict_json: a file is read whole, up to the size that is allowed") {
+    const cordage_test::temporary_folder folder;
+    const auto path = folder.write("a.json", "[1, 2]");
+    CHECK(text_of_file(path, 6) == "[1, 2]");
+    CHECK_FALSE(text_of_file(path, 5));
+    CHECK_FALSE(text_of_file(folder.path() / "absent.json", 6));
 }
 
 TEST_CASE("host/strict_json: a name out of a file is cut and made printable in messages") {

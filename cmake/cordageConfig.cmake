@@ -1,7 +1,36 @@
 # SPDX-License-Identifier: MIT
-# What find_package(cordage) reads: the target cordage::cordage, linked to the dependencies this machine has.
-include("${CMAKE_CURRENT_LIST_DIR}/cordage_targets.cmake")
+# What find_package(cordage COMPONENTS kernels cordage cuda json) reads; without components it is after cordage. Each
+# component is a target, cordage::NAME, and only what the wanted ones link is looked for.
+cmake_minimum_required(VERSION 3.25)
 include("${CMAKE_CURRENT_LIST_DIR}/cordage_dependencies.cmake")
-cordage_find_dependencies(_cordage_dependencies)
-set_property(TARGET cordage::cordage APPEND PROPERTY INTERFACE_LINK_LIBRARIES ${_cordage_dependencies})
-unset(_cordage_dependencies)
+
+set(_cordage_components ${cordage_FIND_COMPONENTS})
+if(NOT _cordage_components)
+  set(_cordage_components cordage)
+endif()
+set(cordage_FOUND TRUE)
+set(cordage_NOT_FOUND_MESSAGE "")
+foreach(_cordage_component IN LISTS _cordage_components)
+  if(_cordage_component MATCHES "^(kernels|cordage|cuda|json)$")
+    cordage_find_dependencies(${_cordage_component} _cordage_lacks)
+    list(JOIN _cordage_lacks ", and needs " _cordage_lacks)
+  else()
+    set(_cordage_lacks "another name: kernels, cordage, cuda or json")
+  endif()
+  set(cordage_${_cordage_component}_FOUND TRUE)
+  if(_cordage_lacks)
+    set(cordage_${_cordage_component}_FOUND FALSE)
+    if(cordage_FIND_REQUIRED_${_cordage_component} OR NOT cordage_FIND_COMPONENTS)
+      set(cordage_FOUND FALSE)
+      string(APPEND cordage_NOT_FOUND_MESSAGE
+        "find_package(cordage): component '${_cordage_component}' needs ${_cordage_lacks}\n")
+    endif()
+  endif()
+endforeach()
+unset(_cordage_components)
+unset(_cordage_component)
+unset(_cordage_lacks)
+
+if(cordage_FOUND)
+  include("${CMAKE_CURRENT_LIST_DIR}/cordage_targets.cmake")
+endif()

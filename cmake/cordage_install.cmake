@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-# Installs the headers and a package for find_package(cordage).
+# Installs the headers, a package for find_package(cordage), and one for pkg-config for each component without CUDA.
+# Nothing of it says where it lies, so an installed copy can be moved.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(cordage_package_dir "${CMAKE_INSTALL_DATADIR}/cmake/cordage")
-install(TARGETS cordage EXPORT cordage_targets FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(TARGETS cordage_kernels cordage cordage_cuda cordage_json EXPORT cordage_targets
+  FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT cordage_targets NAMESPACE cordage:: DESTINATION "${cordage_package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/cordageConfigVersion.cmake"
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
@@ -14,3 +16,18 @@ install(
     "${CMAKE_CURRENT_LIST_DIR}/cordage_dependencies.cmake"
     "${PROJECT_BINARY_DIR}/cordageConfigVersion.cmake"
   DESTINATION "${cordage_package_dir}")
+
+set(cordage_pkgconfig_dir "${CMAKE_INSTALL_DATADIR}/pkgconfig")
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
+  BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}/${cordage_pkgconfig_dir}" OUTPUT_VARIABLE to_prefix)
+cmake_path(APPEND includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}")
+function(cordage_install_pc package description requires)
+  configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/cordage.pc.in" "${PROJECT_BINARY_DIR}/${package}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${package}.pc" DESTINATION "${cordage_pkgconfig_dir}")
+endfunction()
+cordage_install_pc(cordage-kernels "Rotary position embeddings: angles and rotation (cordage/kernels.hpp)"
+  "xsimd >= 8.1")
+cordage_install_pc(cordage "Rotary position embeddings with continuous length scaling (cordage/cordage.hpp)"
+  "cordage-kernels = ${PROJECT_VERSION}, eigen3 >= 3.4")
+cordage_install_pc(cordage-json "cordage and its readers of config.json and safetensors (cordage/host/)"
+  "cordage = ${PROJECT_VERSION}, nlohmann_json")

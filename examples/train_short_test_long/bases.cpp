@@ -21,11 +21,15 @@ any_policy clex_over(const settings& s, const Prior& prior, index_t lambda = 1, 
     return clex<Prior, Time>(s.rope(), clex_initial_weights(s.rope(), lambda, s.seed), options, prior);
 }
 
+// Fields in t itself integrate over 15 units of it, in log t over 2.8: the same step of their weights moves them
+// further.
+constexpr std::array usual_rates{1e-3, 3e-3, 1e-2}, rates_of_t{3e-5, 1e-4, 3e-4};
+
 template <class Prior>
 void add_forms(std::vector<learned_basis>& forms, const settings& s, const Prior& prior, const std::string& over) {
-    forms.push_back({"learned table" + over, learned_table<Prior>(s.rope(), {2, 4, 8, 16}, prior)});
-    forms.push_back({"CLEX in log time" + over, clex_over<Prior, log_time>(s, prior)});
-    forms.push_back({"CLEX, paper's field" + over, clex_over<Prior, paper_time>(s, prior)});
+    forms.push_back({"learned table" + over, learned_table<Prior>(s.rope(), {2, 4, 8, 16}, prior), usual_rates});
+    forms.push_back({"CLEX in log time" + over, clex_over<Prior, log_time>(s, prior), usual_rates});
+    forms.push_back({"CLEX, paper's field" + over, clex_over<Prior, paper_time>(s, prior), rates_of_t});
 }
 
 struct one_pair {
@@ -86,7 +90,7 @@ std::vector<learned_basis> learned_basis_forms(const settings& s) {
     add_forms(forms, s, parts_for_short_length, "");
     add_forms(forms, s, ntk_aware{}, " over NTK-aware");
     add_forms(forms, s, by_parts{}, " over Llama 3");
-    forms.push_back({"CLEX, released field", released_clex(s)});
+    forms.push_back({"CLEX, released field", released_clex(s), rates_of_t});
     return forms;
 }
 

@@ -2,6 +2,7 @@
 // The bases that learn: CLEX in its forms, the learned table, and one pair of a learned basis alone.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -22,13 +23,13 @@ cordage::any_policy paper_clex_over_parts(const settings& s);
 cordage::any_policy released_clex(const settings& s);  ///< the released code's field, solver and activation
 cordage::any_policy log_time_clex(const settings& s);  ///< over parts_for_short_length
 
-/// The rates tried for each form, and the one that rows without a rate in their name have.
-inline constexpr double basis_rates[] = {3e-4, 1e-3, 3e-3};
+/// What rows without a rate in their name have.
 inline constexpr double usual_basis_rate = 1e-3;
 
 struct learned_basis {
     std::string name;
     cordage::any_policy policy;
+    std::array<double, 3> rates;  ///< that are tried: where few steps neither diverge nor stand still
 };
 
 /// Each form over each prior: the table, the paper's field and log time, over by parts, NTK-aware and Llama 3; the

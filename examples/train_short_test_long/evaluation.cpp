@@ -15,7 +15,8 @@ namespace {
 // A trained row on windows of one length.
 class reader {
  public:
-    reader(const settings& s, const method& how, const trained& what, index_t length) : model_(*what.model) {
+    reader(const settings& s, const method& how, const trained& what, index_t length)
+        : model_(*what.model), device_(device_of(s)) {
         const auto tokens = static_cast<double>(length);
         const auto parameters = at::tensor(what.policy_parameters, at::kDouble);
         turn_ = rotary_at(s, how, parameters, cordage::ratio_at(how.schedule, s.rope(), tokens),
@@ -30,8 +31,9 @@ class reader {
         at::Tensor losses, hits;
     };
     read operator()(const batch& windows) const {
-        const at::Tensor inputs = at::tensor(windows.inputs, at::kLong).view({windows.windows, windows.tokens});
-        const at::Tensor targets = at::tensor(windows.targets, at::kLong);
+        const at::Tensor inputs =
+            at::tensor(windows.inputs, at::kLong).view({windows.windows, windows.tokens}).to(device_);
+        const at::Tensor targets = at::tensor(windows.targets, at::kLong).to(device_);
         const at::Tensor logits = model_.logits(inputs, turn_);
         const at::Tensor losses =
             at::nll_loss(at::log_softmax(logits, 1), targets, {}, at::Reduction::None).to(at::kDouble);
@@ -40,6 +42,7 @@ class reader {
 
  private:
     const decoder& model_;
+    at::Device device_;
     rotary turn_;
 };
 

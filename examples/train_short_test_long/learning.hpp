@@ -27,6 +27,9 @@ struct trained {
     std::vector<double> losses = {};        ///< of training, each the mean over a 25th of the steps
 };
 
+/// @throws std::runtime_error  if this libtorch, this program or this machine lacks the settings' device
+void require_device(const settings& s);
+
 /// libtorch on one thread; every result is then the same from run to run.
 void use_one_thread();
 

@@ -39,9 +39,13 @@ int main(int argc, char** argv) {
     options.add_flag("--quick", chosen.is_quick, "fewer steps: three minutes instead of seven");
     options.add_option("--seed", chosen.seed, "of the weights, the windows and the positions")->capture_default_str();
     options.add_flag("--dev", chosen.is_on_dev, "evaluate on the text set aside for choosing settings");
-    options.add_option("--out", chosen.out, "folder for the tables and pictures: build/demo or build/replication");
+    options.add_option("--out", chosen.out,
+                       "folder for the tables and pictures: build/demo or build/replication/PRESET");
     CLI::App* replicate = options.add_subcommand("replicate", "the whole study: every system, seed and ablation");
-    replicate->add_option("--preset", chosen.preset, "small, or trial to see that it works")->capture_default_str();
+    replicate
+        ->add_option("--preset", chosen.preset,
+                     "small, or gpu (needs a CUDA libtorch); trial or gpu-trial to see that either works")
+        ->capture_default_str();
     replicate->add_option("--study", chosen.studies, "only these, by their headings; may be repeated");
     CLI::App* worker = options.add_subcommand("worker", "")->group("");  // hidden: how the program calls itself
     worker->add_option("job", chosen.job)->required();
@@ -59,7 +63,8 @@ int main(int argc, char** argv) {
                 std::fflush(stdout);
             });
         } else if (replicate->parsed()) {
-            demo::run_replication(chosen.preset, chosen.studies, chosen.out.empty() ? "build/replication" : chosen.out);
+            demo::run_replication(chosen.preset, chosen.studies,
+                                  chosen.out.empty() ? "build/replication/" + chosen.preset : chosen.out);
         } else {
             const std::string preset = chosen.is_quick ? "quick" : "demo";
             demo::run_experiment(preset, settings_of(chosen, preset));

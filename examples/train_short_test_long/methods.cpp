@@ -189,7 +189,7 @@ std::vector<method> ablations(const settings& s) {
 std::vector<method> learned_bases(const settings& s) {
     std::vector<method> rows;
     for (const learned_basis& basis : learned_basis_forms(s)) {
-        for (const double rate : basis_rates) {
+        for (const double rate : basis.rates) {
             rows.push_back(frozen_learned(row_name(basis, rate), basis.policy, rate, often_the_longest(s.t_train)));
         }
     }

@@ -79,7 +79,8 @@ at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::
     tensors parts;
     for (index_t first = 0; first < tokens; first += block) {
         const index_t end = std::min(tokens, first + block);
-        const at::Tensor later = at::ones({end - first, end}, at::kBool).triu(first + 1);
+        const at::Tensor later =
+            at::ones({end - first, end}, q.options().dtype(at::kBool).requires_grad(false)).triu(first + 1);
         at::Tensor scores = at::matmul(queries.slice(2, first, end), keys.slice(3, 0, end));
         if (turn.score_bias.defined()) scores = scores + turn.score_bias.slice(1, first, end).slice(2, 0, end);
         const at::Tensor weights = scores.masked_fill(later, -std::numeric_limits<double>::infinity()).softmax(-1);
@@ -134,14 +135,21 @@ at::Tensor decoder::logits(const at::Tensor& inputs, const rotary& turn) const {
     return at::matmul(rms_norm(x, final_gain_), embedding_.t());
 }
 
+shared_decoder on_device(const decoder& model, const settings& s) {
+    tensors values;
+    for (const at::Tensor& parameter : model.parameters()) values.push_back(parameter.to(device_of(s)));
+    return std::make_shared<const decoder>(s.model, std::move(values));
+}
+
 shared_decoder new_decoder(const settings& s) {
     generator draw = stream(s.seed, 1);
-    return std::make_shared<const decoder>(s.model, draw);
+    return on_device(decoder(s.model, draw), s);
 }
 
 void save(const decoder& model, const std::filesystem::path& file) {
     std::ofstream out(file, std::ios::binary);
-    for (const at::Tensor& parameter : model.parameters()) {
+    for (const at::Tensor& on_its_device : model.parameters()) {
+        const at::Tensor parameter = on_its_device.cpu();
         out.write(static_cast<const char*>(parameter.data_ptr()), static_cast<std::streamsize>(parameter.nbytes()));
     }
     if (!out.flush()) throw std::runtime_error("demo: cannot write " + file.string());
@@ -155,7 +163,7 @@ shared_decoder load_decoder(const settings& s, const std::filesystem::path& file
         in.read(static_cast<char*>(values.back().data_ptr()), static_cast<std::streamsize>(values.back().nbytes()));
     }
     if (!in) throw std::runtime_error("demo: cannot read the model in " + file.string());
-    return std::make_shared<const decoder>(s.model, std::move(values));
+    return on_device({s.model, std::move(values)}, s);
 }
 
 }  // namespace demo

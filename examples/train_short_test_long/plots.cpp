@@ -96,7 +96,8 @@ void plot_perplexity(const std::vector<row>& rows, const std::filesystem::path& 
              perplexity_panel(rows, true) + "unset multiplot\n");
 }
 
-void plot_basis(const settings& s, const std::vector<row>& rows, const std::filesystem::path& folder) {
+void plot_basis(const settings& s, const std::vector<row>& rows, const std::filesystem::path& folder,
+                const std::string& name) {
     const cordage::rope_config config = s.rope();
     std::string commands =
         "set multiplot layout 2,4\nset logscale xy\nset grid lc rgb '#cccccc'\nset border 3\nset xrange [1:16]\n"
@@ -109,7 +110,7 @@ void plot_basis(const settings& s, const std::vector<row>& rows, const std::file
         commands += formatted("set title 'pair %ld: %.2g turns in L'\n", static_cast<long>(pair), turns) +
                     plot(basis_curves(s, rows, pair), formatted("pair%ld", static_cast<long>(pair)));
     }
-    draw(folder, "basis", 1200, 600, commands + basis_key(rows) + "unset multiplot\n");
+    draw(folder, name, 1200, 600, commands + basis_key(rows) + "unset multiplot\n");
 }
 
 }  // namespace demo

@@ -12,7 +12,8 @@ namespace demo {
 /// perplexity.{svg,png}: perplexity over length, frozen and tuned rows side by side.
 void plot_perplexity(const std::vector<row>& rows, const std::filesystem::path& folder);
 
-/// basis.{svg,png}: alpha of some pairs over t, for every row with frozen weights.
-void plot_basis(const settings& s, const std::vector<row>& rows, const std::filesystem::path& folder);
+/// NAME.{svg,png}: alpha of some pairs over t, for every row with frozen weights.
+void plot_basis(const settings& s, const std::vector<row>& rows, const std::filesystem::path& folder,
+                const std::string& name = "basis");
 
 }  // namespace demo

@@ -6,6 +6,8 @@
 #include <map>
 #include <stdexcept>
 
+#include "formatted.hpp"
+#include "learning.hpp"
 #include "programs.hpp"
 #include "runner.hpp"
 #include "studies.hpp"
@@ -18,12 +20,12 @@ namespace {
 
 constexpr std::uint64_t seeds = 3;
 
-std::vector<study> chosen_studies(const std::vector<std::string>& names) {
-    const std::vector<study> all = studies();
+std::vector<study> chosen_studies(const settings& s, const std::vector<std::string>& names) {
+    const std::vector<study> all = studies(s);
     if (names.empty()) return all;
     std::vector<study> chosen;
     for (const std::string& name : names) {
-        const auto found = std::find_if(all.begin(), all.end(), [&](const study& s) { return s.name == name; });
+        const auto found = std::find_if(all.begin(), all.end(), [&](const study& st) { return st.name == name; });
         if (found == all.end()) throw std::runtime_error("demo: no study is called '" + name + "'");
         chosen.push_back(*found);
     }
@@ -45,7 +47,7 @@ settings settings_for(const std::string& preset, const std::string& variant, std
     };
     s.out = folder(variant);
     s.pretrained = folder(variant == "dev" ? "base" : variant) / "work" / "pretrained.bin";
-    s.tokens = out / (s.text == corpus_kind::king_james ? "king_james.bin" : "manuals.bin");
+    s.tokens = out / formatted("text%d.bin", static_cast<int>(s.text));
     return s;
 }
 
@@ -90,9 +92,9 @@ std::vector<measured_row> results_of(const std::vector<part>& parts) {
 
 void run_replication(const std::string& preset, const std::vector<std::string>& names,
                      const std::filesystem::path& out) {
-    require_program("bible", "bible-kjv and bible-kjv-text");
     require_program("gnuplot", "gnuplot-nox");
-    const std::vector<study> all = chosen_studies(names);
+    require_device(settings_of(preset));
+    const std::vector<study> all = chosen_studies(settings_of(preset), names);
     const std::vector<part> parts = parts_of(all, preset, out);
     progress shown(1 + stage_count(parts));
     run_parts(preset, parts, shown);
@@ -102,7 +104,7 @@ void run_replication(const std::string& preset, const std::vector<std::string>& 
     write(out / "results.csv", as_csv(rows));
     write(out / "recalls.csv", recalls_as_csv(rows));
     write(out / "tables.md", study_tables(settings_of(preset), all, rows));
-    plot_studies(all, rows, out);
+    plot_studies(settings_of(preset), all, rows, out);
     shown.line("written: results.csv, recalls.csv, tables.md and pictures in " + out.string());
 }
 

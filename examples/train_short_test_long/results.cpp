@@ -2,11 +2,22 @@
 // Results as lines of text: a word, then numbers.
 #include "results.hpp"
 
+#include <cstdlib>
 #include <fstream>
 #include <stdexcept>
 #include <string>
 
 namespace demo {
+namespace {
+
+// A number, "inf" too, which >> does not read.
+double number(std::istream& in) {
+    std::string word;
+    in >> word;
+    return std::strtod(word.c_str(), nullptr);
+}
+
+}  // namespace
 
 void save(const result& r, const std::filesystem::path& file) {
     std::ofstream out(file);
@@ -37,7 +48,10 @@ result load_result(const std::filesystem::path& file) {
             in >> r.seconds >> r.steps >> r.train_length;
         } else if (word == "score") {
             score& s = r.scores.emplace_back();
-            in >> s.ratio >> s.length >> s.perplexity >> s.perplexity_last >> s.accuracy >> s.perplexity_sliding;
+            in >> s.ratio >> s.length;
+            for (double* value : {&s.perplexity, &s.perplexity_last, &s.accuracy, &s.perplexity_sliding}) {
+                *value = number(in);
+            }
         } else if (word == "recall") {
             recall& found = r.recalls.emplace_back();
             in >> found.distance >> found.accuracy >> found.gain;

@@ -26,7 +26,7 @@ void make_folder(const std::filesystem::path& folder) {
 }
 
 void make_tokens(const settings& s, progress& shown) {
-    const split_text text = s.text == corpus_kind::king_james ? king_james() : perl_manuals();
+    const split_text text = text_of(s.text);
     byte_pairs encoding(text.train, static_cast<std::size_t>(s.model.vocabulary));
     const corpus tokens{encoding.encode(text.train), encoding.encode(text.dev), encoding.encode(text.test)};
     save(tokens, s.tokens);

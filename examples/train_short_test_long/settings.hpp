@@ -27,8 +27,8 @@ struct training_run {
     index_t warm_up;     ///< steps in which the rate rises
 };
 
-/// Which text: the King James Version, or the manuals of Perl.
-enum class corpus_kind { king_james, perl_manuals };
+/// Which text: text.hpp has one function for each.
+enum class corpus_kind { king_james, perl_manuals, kernel_documentation };
 
 struct settings {
     model_sizes model;
@@ -46,6 +46,7 @@ struct settings {
     std::uint64_t seed = 1;
     corpus_kind text = corpus_kind::king_james;
     double training_share = 1.0;   ///< of the training text that is used
+    std::string device = "cpu";    ///< libtorch's name of the place of models and windows
     bool evaluate_on_dev = false;  ///< for choosing settings; tables are made on the test text
     std::filesystem::path out = "build/demo";
     std::filesystem::path tokens = "build/demo/work/tokens.bin";          ///< the text, for the worker processes
@@ -57,8 +58,9 @@ struct settings {
     index_t longest() const { return train_length * ratios.back(); }
 };
 
-/// The numbers of one experiment: "demo", "quick" (fewer steps), "small" (the replication on two cores) or "trial"
-/// (the replication in a few minutes, to see that it works), and, for a replication, one of its variants.
+/// The numbers of one experiment: "demo", "quick" (fewer steps), "small" (the replication on two cores), "gpu" (a model
+/// of 33 million weights on a GPU), "trial" or "gpu-trial" (a few steps of either, to see that it works), and, for a
+/// replication, one of its variants.
 /// @throws std::runtime_error  for other names
 settings settings_of(const std::string& preset, const std::string& variant = "base");
 

@@ -13,26 +13,29 @@ std::vector<std::string> cached_rows() {
     return rows;
 }
 
-std::vector<std::string> single_pairs() {
+std::vector<std::string> single_pairs(const settings& s) {
     std::vector<std::string> rows{"frozen: by parts", "frozen: CLEX in log time"};
-    for (index_t pair = 0; pair < settings{}.rope().pairs(); ++pair) {
+    for (index_t pair = 0; pair < s.rope().pairs(); ++pair) {
         rows.push_back(rows[1] + ", pair " + std::to_string(pair) + " alone");
     }
     return rows;
 }
 
-std::vector<std::string> searched_bases() {
+std::vector<std::string> searched_bases(const settings& s) {
     std::vector<std::string> rows{"frozen: by parts", "frozen: NTK-aware", "frozen: Llama 3"};
-    for (const learned_basis& form : learned_basis_forms(settings{})) {
-        for (const double rate : basis_rates) rows.push_back(row_name(form, rate));
+    for (const learned_basis& form : learned_basis_forms(s)) {
+        for (const double rate : form.rates) rows.push_back(row_name(form, rate));
     }
     return rows;
 }
 
 }  // namespace
 
-std::vector<study> studies() {
+std::vector<study> studies(const settings& s) {
     const std::string clex = "tuned at L: CLEX + two runs";
+    // At the rates that the search below found best.
+    const std::string learned_table = "frozen: learned table, rate 0.01",
+                      log_time = "frozen: CLEX in log time, rate 0.003";
     return {
         {"Systems",
          "The paper's Table 1 and what came later: which row holds at which length?",
@@ -62,9 +65,10 @@ std::vector<study> studies() {
         {"Frozen weights",
          "Without touching a weight: closed forms, and a basis that learns.",
          {"frozen: no scaling", "frozen: PI", "frozen: NTK-aware", "frozen: dynamic NTK", "frozen: base change",
-          "frozen: YaRN", "frozen: Llama 3", "frozen: by parts", "frozen: p-RoPE", "frozen: learned table",
-          "frozen: CLEX in log time", "frozen: CLEX, paper's field"},
+          "frozen: YaRN", "frozen: Llama 3", "frozen: by parts", "frozen: p-RoPE", learned_table, log_time,
+          "frozen: CLEX, paper's field, rate 3e-05"},
          {"base"},
+         true,
          true,
          true},
         {"Dynamics",
@@ -89,7 +93,7 @@ std::vector<study> studies() {
         {"Cached t", "The exact basis of every length, or the nearest upper bound of K cached ones.", cached_rows()},
         {"Search for a learned basis",
          "On the text for choosing: every form over every prior, at three rates each, the same steps.",
-         searched_bases(),
+         searched_bases(s),
          {"dev"}},
         {"How a learned basis trains",
          "Laws for t, more steps, how far it trains, and after tuning the weights.",
@@ -99,12 +103,11 @@ std::vector<study> studies() {
           "frozen: CLEX in log time, three times the steps", "tuned at L: by parts + two runs",
           "tuned at L: by parts + two runs, then frozen: CLEX in log time",
           "tuned at L: by parts + two runs, then frozen: learned table"}},
-        {"Single pairs", "The learned basis in one pair alone, by parts in the others.", single_pairs()},
+        {"Single pairs", "The learned basis in one pair alone, by parts in the others.", single_pairs(s)},
         {"Size",
          "Other models, less text, a longer L, another text.",
-         {"frozen: no scaling", "frozen: by parts", "frozen: CLEX in log time", "frozen: learned table", clex,
-          "tuned at L: NTK-aware + two runs"},
-         {"base", "half as wide", "half as deep", "a quarter of the text", "L = 128", "manuals"}},
+         {"frozen: no scaling", "frozen: by parts", log_time, learned_table, clex, "tuned at L: NTK-aware + two runs"},
+         {"base", "half as wide", "half as deep", "a quarter of the text", "L twice as long", "manuals"}},
     };
 }
 

@@ -15,9 +15,10 @@ struct study {
     std::vector<std::string> rows;  ///< of all_methods
     std::vector<std::string> variants = {"base"};
     bool has_all_seeds = false;  ///< or the first alone
-    bool shows_recall = false;
+    bool shows_recall = false;   ///< and accuracy
+    bool shows_bases = false;    ///< alpha over t of the rows that learn
 };
 
-std::vector<study> studies();
+std::vector<study> studies(const settings& s);
 
 }  // namespace demo

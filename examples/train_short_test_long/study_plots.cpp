@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Perplexity over length, loss over steps, recall over distance.
+// Perplexity and accuracy over length, loss over steps, recall over distance, learned alpha over t.
 #include "study_plots.hpp"
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "formatted.hpp"
 #include "gnuplot.hpp"
+#include "plots.hpp"
 
 namespace demo {
 namespace {
@@ -28,13 +30,15 @@ std::string axes(const std::string& x, const std::string& y) {
 
 int height_of(const std::vector<row_of_seeds>& rows) { return std::max(420, 120 + 24 * static_cast<int>(rows.size())); }
 
-void plot_perplexity(const study& st, const std::vector<row_of_seeds>& rows, const std::filesystem::path& out) {
+// Curves with their spread, of value(score) over the ratio of lengths.
+std::vector<curve> over_length(const std::vector<row_of_seeds>& rows, double (*value)(const score&)) {
     std::vector<curve> curves;
     for (const row_of_seeds& r : rows) {
+        if (std::isinf(r.seeds.front()->measured.scores.back().perplexity)) continue;  // it diverged
         std::string data;
         for (std::size_t i = 0; i < r.seeds.front()->measured.scores.size(); ++i) {
             std::vector<double> values;
-            for (const measured_row* m : r.seeds) values.push_back(m->measured.scores[i].perplexity);
+            for (const measured_row* m : r.seeds) values.push_back(value(m->measured.scores[i]));
             const auto [mean, spread] = summarized(values);
             data += formatted("%ld %.6g %.6g\n", static_cast<long>(r.seeds.front()->measured.scores[i].ratio), mean,
                               spread);
@@ -43,11 +47,22 @@ void plot_perplexity(const study& st, const std::vector<row_of_seeds>& rows, con
         curves.push_back({data, "with yerrorlines " + line_style(number, learns(r)) + " " + point_style(number) +
                                     " title " + quoted(r.name)});
     }
+    return curves;
+}
+
+const std::string length_axis = "set logscale x\nset xrange [0.9:18]\nset xtics (1, 2, 4, 8, 16)\n";
+
+void plot_perplexity(const study& st, const std::vector<row_of_seeds>& rows, const std::filesystem::path& out) {
     draw(out, file_name(st) + "_perplexity", 1000, height_of(rows),
-         axes("length / L", "perplexity") +
-             "set logscale xy\nset xrange [0.9:18]\nset xtics (1, 2, 4, 8, 16)\nset ytics add (15, 20, 25, 30, 40, 50, "
-             "60, 80, 150)\n" +
-             plot(curves, "lines"));
+         axes("length / L", "perplexity") + length_axis +
+             "set logscale y\nset ytics add (15, 20, 25, 30, 40, 50, 60, 80, 150)\n" +
+             plot(over_length(rows, [](const score& s) { return s.perplexity; }), "lines"));
+}
+
+void plot_accuracy(const study& st, const std::vector<row_of_seeds>& rows, const std::filesystem::path& out) {
+    draw(out, file_name(st) + "_accuracy", 1000, height_of(rows),
+         axes("length / L", "next tokens guessed right, percent") + length_axis +
+             plot(over_length(rows, [](const score& s) { return 100.0 * s.accuracy; }), "lines"));
 }
 
 void plot_losses(const study& st, const std::vector<row_of_seeds>& rows, const std::filesystem::path& out) {
@@ -89,15 +104,30 @@ void plot_recall(const study& st, const std::vector<row_of_seeds>& rows, const s
              "plot $cells using 1:2:3 with image, $cells using 1:2:(sprintf('%.2f', $3)) with labels font ',10'\n");
 }
 
+// The bases that learn beside the closed forms they begin as, of one seed.
+void plot_bases(const settings& s, const study& st, const std::vector<row_of_seeds>& rows,
+                const std::filesystem::path& out) {
+    std::vector<row> shown;
+    for (const row_of_seeds& r : rows) {
+        const method& how = r.seeds.front()->how;
+        const bool is_prior = how.name == "frozen: by parts" || how.name == "frozen: NTK-aware";
+        if (is_prior || learns(r)) shown.push_back({how, r.seeds.front()->measured});
+    }
+    plot_basis(s, shown, out, file_name(st) + "_bases");
+}
+
 }  // namespace
 
-void plot_studies(const std::vector<study>& all, const std::vector<measured_row>& rows,
+void plot_studies(const settings& s, const std::vector<study>& all, const std::vector<measured_row>& rows,
                   const std::filesystem::path& out) {
     for (const study& st : all) {
         const auto shown = rows_of(st, rows);
         plot_perplexity(st, shown, out);
         plot_losses(st, shown, out);
-        if (st.shows_recall) plot_recall(st, shown, out);
+        if (st.shows_bases) plot_bases(s, st, shown, out);
+        if (!st.shows_recall) continue;
+        plot_accuracy(st, shown, out);
+        plot_recall(st, shown, out);
     }
 }
 

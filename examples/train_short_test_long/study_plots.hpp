@@ -8,10 +8,10 @@
 
 namespace demo {
 
-/// For each study NAME_perplexity; for those that show recall, NAME_recall; for those that train, NAME_losses. Each as
-/// .svg and .png.
+/// For each study NAME_perplexity and, as far as it has or shows that, NAME_losses, NAME_accuracy, NAME_recall and
+/// NAME_bases. Each as .svg and .png.
 /// @throws std::runtime_error
-void plot_studies(const std::vector<study>& all, const std::vector<measured_row>& rows,
+void plot_studies(const settings& s, const std::vector<study>& all, const std::vector<measured_row>& rows,
                   const std::filesystem::path& out);
 
 }  // namespace demo

@@ -47,7 +47,8 @@ std::string table_of(const std::vector<row_of_seeds>& rows, const std::vector<co
             const bool is_best = sign != 0.0 && std::all_of(cells.begin(), cells.end(), [&](const auto& other) {
                                      return sign * cells[i][j].mean <= sign * other[j].mean;
                                  });
-            const std::string mean = formatted(is_best ? "**%.2f**" : "%.2f", cells[i][j].mean);
+            const std::string mean =
+                std::isinf(cells[i][j].mean) ? "diverged" : formatted(is_best ? "**%.2f**" : "%.2f", cells[i][j].mean);
             text += " " + mean + (rows[i].seeds.size() > 1 ? formatted(" ± %.2f |", cells[i][j].spread) : " |");
         }
         text += "\n";

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "settings.hpp"
+
 namespace demo {
 
 /// What is trained on, what settings are chosen on, what the tables are made of.
@@ -20,6 +22,14 @@ split_text king_james();
 /// Reads /usr/share/perl (Debian: perl-doc).
 /// @throws std::runtime_error  if they are absent
 split_text perl_manuals();
+
+/// The kernel's documentation in English, whole pages each, split likewise. Reads /usr/share/doc/linux-doc-6.1 (Debian:
+/// linux-doc-6.1).
+/// @throws std::runtime_error  if it is absent
+split_text kernel_documentation();
+
+/// The text of this kind.
+split_text text_of(corpus_kind kind);
 
 /// The text between the first characters of two references, such as "Rom1:1" and "1Th1:1".
 split_text split_verses(const std::string& verses);

@@ -10,6 +10,7 @@
 #include <exception>
 #include <numbers>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -64,8 +65,8 @@ struct share_of_step {
     std::vector<double> positions;  // [windows, tokens]; empty: the true ones
 };
 
-at::Tensor as_tensor(const std::vector<std::int64_t>& numbers, at::IntArrayRef shape) {
-    return at::tensor(numbers, at::kLong).view(shape);
+at::Tensor as_tensor(const settings& s, const std::vector<std::int64_t>& numbers, at::IntArrayRef shape) {
+    return at::tensor(numbers, at::kLong).view(shape).to(device_of(s));
 }
 
 // Returns the loss.
@@ -75,8 +76,8 @@ double add_gradients(const settings& s, const method& how, const replica& mine, 
                                         ? at::arange(tokens, at::kLong)
                                         : at::tensor(work.positions, at::kDouble).view({windows, -1});
     const rotary turn = rotary_at(s, how, mine.policy_parameters, work.t, position_ids);
-    const at::Tensor logits = mine.model.logits(as_tensor(work.text.inputs, {windows, tokens}), turn);
-    const at::Tensor loss = at::cross_entropy_loss(logits, as_tensor(work.text.targets, {windows * tokens}));
+    const at::Tensor logits = mine.model.logits(as_tensor(s, work.text.inputs, {windows, tokens}), turn);
+    const at::Tensor loss = at::cross_entropy_loss(logits, as_tensor(s, work.text.targets, {windows * tokens}));
     loss.backward();
     return loss.item<double>();
 }
@@ -153,6 +154,17 @@ double rate_factor(const training_run& run, index_t step) {
 }
 
 }  // namespace
+
+void require_device(const settings& s) {
+#ifndef CORDAGE_DEMO_CUDA
+    if (s.device != "cpu") throw std::runtime_error("demo: this preset needs a GPU: ./run replicate --preset gpu");
+#endif
+    try {
+        at::empty({1}, device_of(s));
+    } catch (const c10::Error& failure) {
+        throw std::runtime_error("demo: no device '" + s.device + "': " + failure.what_without_backtrace());
+    }
+}
 
 void use_one_thread() { at::set_num_threads(1); }
 

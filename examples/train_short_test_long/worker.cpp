@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <stdexcept>
 
+#include "cordage/core/error.hpp"
 #include "results.hpp"
 
 namespace demo {
@@ -19,11 +21,12 @@ void keep_freed_memory() {
     mallopt(M_TRIM_THRESHOLD, 2'000'000'000);
 }
 
-constexpr int pretraining_replicas = 2;
+// Threads that share the pretraining of one model.
+int pretraining_replicas(const settings& s) { return s.device == "cpu" ? 2 : 1; }
 
 void pretrain(const settings& s, const corpus& tokens, const progress_report& report) {
     const trained base =
-        train(s, s.pretraining, pretraining(s), new_decoder(s), tokens.train, pretraining_replicas, report);
+        train(s, s.pretraining, pretraining(s), new_decoder(s), tokens.train, pretraining_replicas(s), report);
     save(*base.model, s.pretrained);
     result r;
     r.settings = described(s);
@@ -48,6 +51,15 @@ bool is_started_from(const std::vector<method>& all, const method& how) {
     return std::any_of(all.begin(), all.end(), [&](const method& m) { return m.starts_from == how.name; });
 }
 
+// What is said of a row whose training left the numbers.
+void say_diverged(const settings& s, result& r) {
+    constexpr double endless = std::numeric_limits<double>::infinity();
+    for (const index_t ratio : s.ratios) {
+        r.scores.push_back({ratio, ratio * s.train_length, endless, endless, 0.0, s.slides ? endless : 0.0});
+    }
+    for (const index_t distance : s.recall_distances) r.recalls.push_back({distance, 0.0, 0.0});
+}
+
 // Training is this share of a method's work, evaluation the rest; only for the progress bar.
 constexpr double training_share = 0.8;
 
@@ -63,7 +75,13 @@ void continue_and_evaluate(const settings& s, const std::vector<method>& all, co
         training_run run = how.training->weights_learn ? s.continuing : s.frozen_weights;
         run.steps *= how.training->times_steps;
         trained_share = training_share;
-        what = train(s, run, how, what.model, tokens.train, 1, [&](double share) { report(trained_share * share); });
+        try {
+            what =
+                train(s, run, how, what.model, tokens.train, 1, [&](double share) { report(trained_share * share); });
+        } catch (const cordage::value_error&) {  // a basis that is not finite
+            say_diverged(s, r);
+            return save(r, work_files(s.out).result_of(how));
+        }
         if (how.training->weights_learn && is_started_from(all, how))
             save(*what.model, work_files(s.out).model_of(how));
         r.steps = run.steps;

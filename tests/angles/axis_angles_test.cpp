@@ -107,6 +107,11 @@ TEST_CASE("angles/axis_angles: positions and axes that do not fit are refused") 
     CHECK_THROWS_AS(refused(in_turn, axis_major(ids.data(), 3, 0, 2))(), shape_error);
     CHECK_THROWS_AS(refused(in_turn, axis_major(ids.data(), 3, 2, -2))(), shape_error);
     CHECK_NOTHROW(refused(in_turn, axis_major<double>(nullptr, 3, 2, 0))());
+    CHECK_THROWS_AS(refused(in_turn, {ids.data(), 3, 2, 2, index_t{1} << 62, 2, 1})(), shape_error);
+    // A vector backend keeps a row of them on the stack, which more than a byte can name overran.
+    CHECK_THROWS_WITH_AS(refused(in_turn, {ids.data(), 257, 2, 2, 4, 2, 1})(),
+                         "axis_angles: position_ids has 257 axes, must have at most 256", shape_error);
+    CHECK_NOTHROW(refused(in_turn, {ids.data(), 256, 2, 2, 0, 2, 1})());
     static_assert(!std::is_constructible_v<axis_angles<double>, basis, const std::vector<std::uint8_t>&, view>);
     static_assert(!std::is_constructible_v<axis_angles<double>, const basis&, std::vector<std::uint8_t>, view>);
 }

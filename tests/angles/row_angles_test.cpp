@@ -96,6 +96,15 @@ TEST_CASE("angles/row_angles: bases that are missing or too few for their positi
                          "position_ids",
                          shape_error);
     CHECK_THROWS_AS(refused({})(), shape_error);
+    const std::vector<const basis*> two{&near, &far};  // a row before the first was read
+    CHECK_THROWS_WITH_AS(exact_angles_of_rows(two, position_view<std::int32_t>(ids.data() + 3, 2, 3, -3)),
+                         "angles: position_ids [2, 3] with batch_stride -3 must have batch >= 1, tokens >= 0 and "
+                         "batch_stride >= 0",
+                         shape_error);
+    CHECK_THROWS_WITH_AS(
+        exact_angles_of_rows(two, position_view<std::int32_t>(ids.data(), 2, 3, index_t{1} << 62)),
+        "angles: position_ids [2, 3] with batch_stride 4611686018427387904 must span at most 2^58 entries",
+        shape_error);
     CHECK_THROWS_AS(
         exact_angles_of_rows(std::vector<const basis*>{&near, &far}, position_view<std::int32_t>(nullptr, 2, 3, 3)),
         shape_error);

@@ -102,3 +102,8 @@ TEST_CASE("basis/turns: whole and fraction of theta / 2 pi, rounded towards minu
     static_assert(turns_of(0x1p-1074) == turns{0, 0});  // at compile time, where no flag flushes it
     CHECK(turns_of(0x1p62).whole == static_cast<std::int64_t>(0x1p62 / 6.283185307179586476925286766559L));
 }
+
+TEST_CASE("basis/turns: differences of any number of changes wrap around, whole turns too") {
+    constexpr turns least{std::numeric_limits<std::int64_t>::min(), 0}, one{1, 1};
+    static_assert(least - one == turns{std::numeric_limits<std::int64_t>::max() - 1, ~std::uint64_t{0}});
+}

@@ -7,10 +7,13 @@
 
 #include "clex/field_checks.hpp"
 #include "clex/golden.hpp"
+#include "cordage/basis/basis_cache.hpp"
+#include "cordage/basis/rope.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"
 #include "cordage/scaling/linear.hpp"
 #include "cordage/scaling/yarn.hpp"
+#include "cordage/schedule/continuous.hpp"
 
 using namespace cordage;
 using namespace cordage_test;
@@ -256,6 +259,21 @@ TEST_CASE("clex/clex: copies share the solution, and other parameters make anoth
     CHECK(other.options().t_max == policy.options().t_max);
     CHECK(log_alpha_at(other, small, 4.0) != log_alpha_at(policy, small, 4.0));
     CHECK(log_alpha_at(other, small, 1.0) == log_alpha_at(policy, small, 1.0));
+}
+
+TEST_CASE("clex/clex: one solve gives the basis of every length, as a solve that ends at its t does") {
+    const rope_config config = small;
+    const clex_weights weights = dense_weights_for(config);
+    // [one_solve]
+    const clex policy(config, weights, {.t_max = 32.0, .tolerance = {1e-8, 1e-8}});  // the one integration
+    const rope exact(config, policy, continuous{});                                  // reads the t of any length
+    const basis_cache few(config, policy, nearest_upper_bound({1, 2, 4, 8, 16, 32}));
+    const basis at_its_t = exact.at_length(500), at_a_cached_t = few.at_length(500);
+    // [/one_solve]
+    for (const auto& [read, t] : {std::pair(at_its_t, 500.0 / 64.0), std::pair(at_a_cached_t, 8.0)}) {
+        const basis alone = make_basis(config, clex(config, weights, {.t_max = t, .tolerance = {1e-8, 1e-8}}), t);
+        CHECK(relative_difference(read.inv_freq(), alone.inv_freq()) < 1e-7);
+    }
 }
 
 TEST_CASE("clex/clex: t_max = 1 is the model's own basis") {

@@ -52,7 +52,9 @@ TEST_CASE("core/config: validate names the field, its value and what it must be"
     refuses(changed(&rope_config::rotary_dim, 63), "rope_config: rotary_dim 63 must be even, >= 2 and <= head_dim 128");
     refuses(changed(&rope_config::rotary_dim, 0), "rope_config: rotary_dim 0 must be even, >= 2 and <= head_dim 128");
     refuses(changed(&rope_config::rotary_dim, -4), "rope_config: rotary_dim -4 must be even, >= 2 and <= head_dim 128");
-    refuses(changed(&rope_config::head_dim, 1), "rope_config: head_dim 1 must be >= 2");
+    refuses(changed(&rope_config::head_dim, 1), "rope_config: head_dim 1 must be >= 2 and <= 1048576");
+    refuses(changed(&rope_config::head_dim, std::numeric_limits<index_t>::max()),
+            "rope_config: head_dim 9223372036854775807 must be >= 2 and <= 1048576");
     refuses(changed(&rope_config::theta_base, 1.0), "rope_config: theta_base 1 must be finite and > 1");
     refuses(changed(&rope_config::theta_base, not_a_number), "rope_config: theta_base nan must be finite and > 1");
     refuses(changed(&rope_config::original_length, 0.0), "rope_config: original_length 0 must be finite and >= 1");

@@ -185,6 +185,12 @@ TEST_CASE("host/dlpack: what does not fit gets one error that names it") {
     refused("dlpack: q has last stride 2, must be 1", [](described& in) { in.strides[2] = 2; });
     refused("dlpack: q.data nullptr must point to the elements of [batch, tokens, heads, head_dim]",
             [](described& in) { in.t.data = nullptr; });
+    // The strides of a dense tensor are products of its sizes, which 64 bits need not hold.
+    described wide(buffer, float32, {index_t{1} << 40, index_t{1} << 40, 8});
+    const auto view_of_wide = dl::view<float>(wide.t, dl::axes::tokens_heads);
+    const std::vector<std::int32_t> ids(1);
+    const basis four({1.0, 0.5, 0.25, 0.125});
+    CHECK_THROWS_AS(rotate_forward<half_split>(exact_angles(four, ids), in_place(view_of_wide)), shape_error);
     described shifted(buffer, float32, {3, 2, 8});
     shifted.t.byte_offset = 2;
     CHECK_THROWS_AS(dl::view<float>(shifted.t, dl::axes::tokens_heads), value_error);

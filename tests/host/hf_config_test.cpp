@@ -342,6 +342,9 @@ TEST_CASE("host/hf_config: CLEX's own keys, in the dictionary and beside it") {
     CHECK(ratio(rope, 1e6) == 16.0);
     // Without weights it is the released drift, NTK-aware scaling by 2t - 1.
     CHECK(at(rope, 8192).inv_freq()[63] == doctest::Approx(rope.config.inv_freq(63) / 3.0).epsilon(1e-13));
+    CHECK(error_of(R"("rope_scaling": {"type": "clex", "max_factor": 1000000, "time_dt": 1e-9})") ==
+          "rope_scaling: time_dt 1.0000000000000001e-09 must be large enough that steps to max_factor 1000000 times "
+          "pairs 64 are at most 16777216");
     CHECK(error_of(R"("rope_scaling": {"type": "clex", "act": "gelu"})") ==
           "rope_scaling: act 'gelu' must be 'tanh' or 'silu'");
     CHECK(error_of(R"("rope_scaling": {"type": "clex", "max_factor": 1.5})").find("max_factor 1.5 must be a whole") !=
@@ -462,4 +465,15 @@ TEST_CASE("host/hf_config: the rule is told in words") {
         CAPTURE(part);
         CHECK(text.find(part) != std::string::npos);
     }
+}
+
+TEST_CASE("host/hf_config: names out of a file reach no terminal as they are") {
+    const std::string escape = "\\u001b[2J", name = "full_attention" + escape;
+    const auto model =
+        read(R"("model_type": "a)" + escape + R"(", "rope_parameters": {")" + name + R"(": {"rope_type": "default"}})");
+    CHECK(hf::describe(model).find("layers: full_attention?[2J") != std::string::npos);
+    CHECK(hf::describe(model).find('\x1b') == std::string::npos);
+    CHECK(error_of(R"("rope_scaling": {"type": "linear", "factor": 2, "fact)" + escape + R"(": 1})")
+              .find("key 'fact?[2J' must be a known one") != std::string::npos);
+    CHECK(error_of(R"("rope_scaling": {"type": ")" + std::string(1000, 'x') + R"("})").size() < 200);
 }

@@ -9,6 +9,7 @@
 #include "cordage/basis/rope.hpp"
 #include "cordage/clex/clex.hpp"
 #include "cordage/host/hf_config.hpp"
+#include "cordage/scaling/base_change.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/yarn.hpp"
@@ -57,4 +58,8 @@ TEST_CASE("host/hf_longrope: what LongRoPE cannot say is refused") {
     rope_config broken = model;
     broken.original_length = 2048.5;
     CHECK_THROWS_AS(hf::longrope_parameters(broken, by_parts{}, 4.0), value_error);
+    broken.original_length = 1e300;  // whole, and no integer
+    CHECK_THROWS_AS(hf::longrope_parameters(broken, by_parts{}, 4.0), value_error);
+    CHECK_THROWS_WITH_AS(hf::longrope_parameters(model, base_change_power{1e-300, 1.0 + 1e-12}, 4.0),
+                         "hf::longrope_parameters: pair 1 has factor 0 at t 4, must be > 0", value_error);
 }

@@ -2,6 +2,7 @@
 #include "cordage/host/safetensors.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <limits>
@@ -68,6 +69,10 @@ TEST_CASE("host/safetensors: a file on disk is read as a stream is, and a path t
     CHECK(safetensors_file(path).numbers("x").data == std::vector<double>{2.5});
     CHECK_THROWS_AS(safetensors_file(folder.path() / "absent.safetensors"), value_error);
     CHECK_THROWS_AS(safetensors_file(folder.path()), value_error);  // a folder opens, and has no end
+    const auto pipe = folder.path() / "pipe.safetensors";           // that nobody writes to: it kept its reader waiting
+    REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+    CHECK_THROWS_WITH_AS(safetensors_file{pipe}, doctest::Contains("pipe.safetensors' must be a file that can be read"),
+                         value_error);
     const auto truncated = folder.write("t.safetensors", "1234");
     CHECK_THROWS_WITH_AS(safetensors_file{truncated},
                          "safetensors 't.safetensors': file of 4 bytes must have at least 8", value_error);

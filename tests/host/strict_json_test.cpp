@@ -2,6 +2,7 @@
 #include "cordage/host/strict_json.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include "host/written_files.hpp"
 
@@ -44,16 +45,34 @@ TEST_CASE("host/strict_json: what is not JSON is refused with its place") {
     }
 }
 
-TEST_CASE("host/strict_json: a file is read whole, up to the size that is allowed") {
-    const cordage_test::temporary_folder folder;
-    const auto path = folder.write("a.json", "[1, 2]");
-    CHECK(text_of_file(path, 6) == "[1, 2]");
-    CHECK_FALSE(text_of_file(path, 5));
-    CHECK_FALSE(text_of_file(folder.path() / "absent.json", 6));
-}
-
 TEST_CASE("host/strict_json: a name out of a file is cut and made printable in messages") {
     CHECK(in_quotes("model.layers") == "'model.layers'");
     CHECK(in_quotes(std::string("a\0b\nc", 5)) == "'a?b?c'");
     CHECK(in_quotes(std::string(1000, 'x')).size() == 80 + 5);
+}
+
+TEST_CASE("host/strict_json: values are counted, since each takes many times its bytes") {
+    std::string many = "[0";
+    for (std::size_t i = 2; i < most_json_values; ++i) many += ",0";  // and the array is one
+    CHECK_NOTHROW(parse_strict_json("test", many + "]"));
+    CHECK_THROWS_WITH_AS(parse_strict_json("test", many + ",0]"), "test: JSON must have at most 4194304 values",
+                         value_error);
+}
+
+TEST_CASE("host/strict_json: the text of a file, and nothing of what is none") {
+    const cordage_test::temporary_folder folder;
+    const auto path = folder.write("a.json", "{}\n");
+    CHECK(text_of_file(path, 3) == "{}\n");
+    CHECK(!text_of_file(path, 2));
+    CHECK(text_of_file(folder.write("empty", ""), 0) == "");
+    CHECK(!text_of_file(folder.path(), 100));
+    CHECK(!text_of_file(folder.path() / "absent", 100));
+    CHECK(!text_of_file("/proc/self/maps", 100));  // says that it is empty, and is not
+    // A pipe that nobody writes to kept its reader waiting.
+    const auto pipe = folder.path() / "pipe";
+    REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+    CHECK(!text_of_file(pipe, 100));
+    const auto link = folder.path() / "link";  // a file by another name, as caches of models have them
+    std::filesystem::create_symlink(path, link);
+    CHECK(text_of_file(link, 3) == "{}\n");
 }

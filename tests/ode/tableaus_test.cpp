@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "cordage/ode/solve_adaptive.hpp"
 #include "cordage/ode/solve_fixed.hpp"
 #include "test_fields.hpp"
 
@@ -17,9 +18,23 @@ struct misprinted {
     static constexpr double a[2][2] = {{}, {0.5}};
     static constexpr double b[2] = {0.1, 0.9};
 };
+
+// [own_tableau]
+/// Shu and Osher's rule of order 3 (J. Comput. Phys. 77, 1988), with Heun's of order 2 inside to tell the error.
+struct shu_osher3 {
+    static constexpr std::string_view name = "shu_osher3";
+    static constexpr int order = 3;
+    static constexpr int embedded_order = 2;  // these two lines only if it is to choose its steps
+    static constexpr double error[3] = {-1.0 / 3, -1.0 / 3, 2.0 / 3};
+    static constexpr double c[3] = {0.0, 1.0, 1.0 / 2};
+    static constexpr double a[3][3] = {{}, {1.0}, {1.0 / 4, 1.0 / 4}};
+    static constexpr double b[3] = {1.0 / 6, 1.0 / 6, 2.0 / 3};
+};
+static_assert(is_proved<shu_osher3>() && order_of_embedded<shu_osher3>() == 2);
+// [/own_tableau]
 }  // namespace
 
-#define ALL_TABLEAUS euler, midpoint, heun2, ralston2, heun3, rk4_classic, rk4_38, bosh3, dopri5, tsit5
+#define ALL_TABLEAUS euler, midpoint, heun2, ralston2, heun3, rk4_classic, rk4_38, bosh3, dopri5, tsit5, shu_osher3
 
 TEST_CASE_TEMPLATE("ode/tableaus: one step of dz/dt = z is the exponential series up to the order", Tableau,
                    ALL_TABLEAUS) {
@@ -44,6 +59,17 @@ TEST_CASE_TEMPLATE("ode/tableaus: halving the step divides the error by 2^order"
     const double order = std::log2(error(64) / error(128));
     CHECK(order > Tableau::order - 0.15);
     CHECK(order < Tableau::order + 0.6);
+}
+
+TEST_CASE("ode/tableaus: a rule of one's own chooses its steps too") {
+    const std::vector<double> z0{1.0};
+    std::vector<double> z(1);
+    const auto path = solve_adaptive<shu_osher3>(cordage_test::swinging{}, {0.0, 2.0}, z0, {.tolerance = {1e-7, 1e-7}});
+    REQUIRE(path.status() == solve_status::success);
+    for (const double t : {0.3, 1.1, 2.0}) {
+        path.at(t, z);
+        CHECK(std::abs(z[0] - cordage_test::swinging::exact(t)) < 1e-5);
+    }
 }
 
 TEST_CASE("ode/tableaus: the names are those of the literature, each once") {

@@ -5,8 +5,11 @@
 
 #include <limits>
 
+#include "cordage/angles/axis_angles.hpp"
 #include "cordage/angles/cos_sin_table.hpp"
+#include "cordage/angles/row_angles.hpp"
 #include "cordage/rotate/backward.hpp"
+#include "cordage/rotate/rebase.hpp"
 #include "rotate/naive_rotation.hpp"
 
 using namespace cordage;
@@ -232,6 +235,9 @@ TEST_CASE("rotate/checks: a table that a host has filled in wrongly") {
     bad.rows = 2;
     bad.row_attention_factors = factors.data();
     t.refuses<value_error>("rotate_forward: table's row_attention_factors[1] 0 must be finite and not 0", rotate(bad));
+    bad = good;
+    bad.rows = bad.token_count = index_t{1} << 40;
+    t.refuses("rotate_forward: table [1099511627776, 1099511627776, 4] must have at most 2^58 entries", rotate(bad));
     CHECK_NOTHROW(rotate(good)());
 }
 
@@ -239,4 +245,83 @@ TEST_CASE("rotate/checks: no hands to do the work") {
     bench t;
     t.refuses<value_error>("executor: concurrency 0 must be >= 1",
                            [&] { rotate_forward<half_split>(threads{0}, t.angles, in_place(t.in_a())); });
+}
+
+// Their products were not in index_t, so the checks themselves went wrong.
+TEST_CASE("rotate/checks: sizes and strides that no memory holds") {
+    bench t;
+    constexpr index_t huge = index_t{1} << 62;
+    const auto rotate = [&](const view& x) { return [&t, x] { rotate_forward<half_split>(t.angles, in_place(x)); }; };
+    t.refuses(
+        "rotate_forward: x [1, 3, 2, 8] with strides [48, 4611686018427387904, 8, 1] must span at most 2^58 elements",
+        rotate(with(t.in_a(), &view::token_stride, huge)));
+    for (index_t heads_shape::*size : {&heads_shape::batch, &heads_shape::tokens, &heads_shape::heads}) {
+        heads_shape wide = t.shape;
+        wide.*size = huge;
+        t.refuses("must span at most 2^58 elements", rotate(with_shape(t.in_a(), wide)));
+        t.refuses("must span at most 2^58 elements", rotate(token_major(t.a.data(), wide)));
+        t.refuses("must span at most 2^58 elements", rotate(head_major(t.a.data(), wide)));
+        wide.heads = size == &heads_shape::heads ? huge : 0;  // empty, and yet its tokens cannot be counted
+        wide.batch = wide.tokens = huge;
+        t.refuses("must span at most 2^58 elements", rotate(with_shape(t.in_a(), wide)));
+    }
+    CHECK_NOTHROW(rotate(with(t.in_a(), &view::batch_stride, huge))());  // nobody steps along an axis of one
+}
+
+TEST_CASE("rotate/checks: a tensor without heads is done at once, however many tokens it has") {
+    const heads_shape nobody{index_t{1} << 40, 3, 0, 8};
+    const exact_angles<std::int32_t> angles(four_pairs, three);
+    const view x{nullptr, nobody, 24, 8, 8};
+    CHECK_NOTHROW(rotate_forward<half_split>(angles, in_place(x)));
+    CHECK_NOTHROW(rotate_backward<half_split>(angles, rotation_gradients{}, grad_through(x, x, x)));
+}
+
+TEST_CASE("rotate/checks: positions that are not numbers, or beyond 64 bits, turn nothing") {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    for (const double bad : {nan, std::numeric_limits<double>::infinity(), -0x1p63, 1e300}) {
+        CAPTURE(bad);
+        bench t;
+        const std::vector<double> ids{0.0, bad, 2.0};
+        const std::vector<float> in_float(ids.begin(), ids.end());
+        const exact_angles<double> exact(four_pairs, ids);
+        const float32_angles<double> common(four_pairs, ids);
+        const std::vector<std::uint8_t> axes(4, 0);
+        const axis_angles<double> on_axes(four_pairs, axes, axis_major(ids.data(), 1, 1, 3));
+        const std::vector<exact_angles<double>> rows{exact};
+        const auto refused = [&](const char* text, const auto& angles) {
+            t.refuses<value_error>(text, [&] { rotate_forward<half_split>(angles, in_place(t.in_a())); });
+            t.refuses<value_error>(text, [&] { cos_sin_table<float>{angles}; });
+        };
+        refused("position_ids[0, 1]", exact);
+        refused("must be finite and below 2^63 in magnitude", exact_angles<float>(four_pairs, in_float));
+        refused("position_ids[0, 1]", common);
+        refused("position_ids[0, 0, 1]", on_axes);
+        refused("position_ids[0, 1]", row_angles(rows));
+        t.refuses<value_error>("rebase: position_ids[0, 1]", [&] {
+            rebase<half_split>({.from = four_pairs, .to = four_pairs}, ids, in_place(t.in_a()));
+        });
+        const std::vector<std::int32_t> table{0};
+        const paged_positions<double> where{table, {ids.data(), 1, 3, 3}};
+        t.refuses<value_error>("rebase: position_ids[0, 1]", [&] {
+            rebase<half_split>({.from = four_pairs, .to = four_pairs}, where, in_place(t.in_a()));
+        });
+        t.refuses<value_error>("rotate_backward: position_ids[0, 1]", [&] {
+            rotate_backward<half_split>(exact, rotation_gradients{}, grad_through(t.in_a(), t.in_b(), t.in_a()));
+        });
+    }
+}
+
+TEST_CASE("rotate/checks: the farthest positions are positions") {
+    bench t;
+    const std::vector<std::int64_t> whole{0, std::numeric_limits<std::int64_t>::min(),
+                                          std::numeric_limits<std::int64_t>::max()};
+    CHECK_NOTHROW(rotate_forward<half_split>(exact_angles(four_pairs, whole), in_place(t.in_a())));
+    const std::vector<double> real{0.0, -0x1.fffffffffffffp62, 1e-320};
+    CHECK_NOTHROW(rotate_forward<half_split>(exact_angles(four_pairs, real), in_place(t.in_a())));
+    const basis fast({4.0, 1.0, 1.0, 1.0});
+    t.b = t.a, t.a_before = t.a, t.b_before = t.b;
+    t.refuses<value_error>(
+        "rotate_forward: position_ids[0, 1] -9.2233720368547758e+18 must be such that its angles are at "
+        "most 2^62",
+        [&] { rotate_forward<half_split>(float32_angles(fast, whole), in_place(t.in_a())); });
 }

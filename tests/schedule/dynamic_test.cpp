@@ -48,3 +48,9 @@ TEST_CASE("schedule/dynamic: a factor below 1 is refused") {
                          value_error);
     CHECK_THROWS_AS(ratio_at(dynamic{std::nan("")}, llama2, 10.0), value_error);
 }
+
+TEST_CASE("schedule/dynamic: t stays a ratio where a factor is so large that it has no ones") {
+    for (const double factor : {1e15, 1e17, 1e300}) CHECK(ratio_at(dynamic{factor}, llama2, 10.0) == 1.0);
+    CHECK_THROWS_WITH_AS(ratio_at(dynamic{1e300}, llama2, 1e300), "ratio_at: t inf must be finite and >= 1",
+                         value_error);
+}

@@ -2,9 +2,13 @@
 // The concept of a source of cos and sin, the two that need no table, and their check against a tensor; stage angles.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <span>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "cordage/angles/cos_sin.hpp"
@@ -53,14 +57,35 @@ void check_positions(const position_view<P>& position_ids) {
                                   "] with batch_stride ", position_ids.batch_stride,
                                   " must have batch >= 1, tokens >= 0 and batch_stride >= 0"));
     }
+    if (!is_addressable({position_ids.batch, position_ids.tokens}, {position_ids.batch_stride, 1})) {
+        throw shape_error(message("angles: position_ids [", position_ids.batch, ", ", position_ids.tokens,
+                                  "] with batch_stride ", position_ids.batch_stride,
+                                  " must span at most 2^58 entries"));
+    }
 }
+
+// Positions are reduced in 64 bits. Integers of any size are; what is not a number is no position.
+template <position_type P>
+bool is_position(P p) noexcept {
+    if constexpr (std::is_integral_v<P>) {
+        return true;
+    } else {
+        return is_finite(p) && std::fabs(p) < P(0x1p63);
+    }
+}
+
+[[noreturn]] inline void refuse_position(const char* who, const std::string& where, double position,
+                                         const char* expected) {
+    throw value_error(message(who, ": position_ids[", where, "] ", position, " must be ", expected));
+}
+inline constexpr const char* expected_position = "finite and below 2^63 in magnitude";
 
 // What both table-free sources share: a basis and positions, viewed.
 template <position_type P>
 class basis_and_positions {
  public:
     basis_and_positions(const basis& b, position_view<P> position_ids) : basis_(&b), position_ids_(position_ids) {
-        check_positions(position_ids);
+        angle_detail::check_positions(position_ids);
     }
     basis_and_positions(const basis&&, position_view<P>) = delete;  // the basis must outlive its angles
 
@@ -78,8 +103,26 @@ class basis_and_positions {
     P position_id(index_t row, index_t token) const noexcept {
         return position_ids_.at(position_ids_.batch == 1 ? 0 : row, token);
     }
+    /// @throws value_error  naming the first position that is none; one look at each, at the door of a rotation or
+    /// table
+    void check_positions(const char* who) const {
+        if constexpr (!std::is_integral_v<P>) {
+            for_each_position([&](index_t row, index_t token, P p) {
+                if (!is_position(p)) refuse_position(who, message(row, ", ", token), double{p}, expected_position);
+            });
+        }
+    }
     std::span<const turns> turns_per_position() const noexcept { return basis_->turns_per_position(); }
     std::span<const std::uint64_t> fractions_of_turn() const noexcept { return basis_->fractions_of_turn(); }
+
+ protected:
+    template <class F>
+    void for_each_position(const F& f) const {
+        const index_t rows = position_ids_.batch_stride == 0 ? 1 : position_ids_.batch;
+        for (index_t row = 0; row < rows; ++row) {
+            for (index_t token = 0; token < position_ids_.tokens; ++token) f(row, token, position_ids_.at(row, token));
+        }
+    }
 
  private:
     const basis* basis_;
@@ -112,7 +155,8 @@ class exact_angles : public angle_detail::basis_and_positions<P> {
 };
 
 /// The common way, to reproduce what other code computed: inv_freq and position rounded to float32, their product
-/// rounded to float32 (bit-equal to theirs), then cos and sin of that angle. Off by 6e-3 at position 10^5.
+/// rounded to float32 (bit-equal to theirs), then cos and sin of that angle, |angle| <= 2^62. Off by 6e-3 at position
+/// 10^5.
 template <position_type P>
 class float32_angles : public angle_detail::basis_and_positions<P> {
  public:
@@ -122,6 +166,21 @@ class float32_angles : public angle_detail::basis_and_positions<P> {
     float angle(index_t row, index_t token, index_t pair) const noexcept {
         return static_cast<float>(this->position_id(row, token)) *
                static_cast<float>(this->inv_freq()[static_cast<std::size_t>(pair)]);
+    }
+
+    /// @throws value_error  also for one whose angle is beyond 2^62
+    void check_positions(const char* who) const {
+        angle_detail::basis_and_positions<P>::check_positions(who);
+        double fastest = 0.0;
+        for (const double theta : this->inv_freq()) fastest = std::max(fastest, std::fabs(theta));
+        const double farthest = fastest > 0.5 ? 0x1p62 / fastest : 0x1p63;
+        this->for_each_position([&](index_t row, index_t token, P p) {
+            const auto position = static_cast<double>(p);
+            if (std::fabs(position) > farthest) {
+                angle_detail::refuse_position(who, message(row, ", ", token), position,
+                                              "such that its angles are at most 2^62");
+            }
+        });
     }
 
     template <class T>

@@ -9,6 +9,8 @@ namespace cordage {
 
 namespace angle_detail {
 
+inline constexpr index_t most_axes = 256;  // that a byte can name
+
 // What position_ids points to is not read.
 template <position_type P>
 void check_axes(const char* who, index_t pairs, std::span<const std::uint8_t> axis_of_pair,
@@ -18,6 +20,14 @@ void check_axes(const char* who, index_t pairs, std::span<const std::uint8_t> ax
         throw shape_error(message(who, ": position_ids [", ids.axes, ", ", ids.batch, ", ", ids.tokens,
                                   "] with strides [", ids.axis_stride, ", ", ids.batch_stride, ", ", ids.token_stride,
                                   "] must have axes >= 1, batch >= 1, tokens >= 0 and no negative stride"));
+    }
+    if (ids.axes > most_axes) {
+        throw shape_error(message(who, ": position_ids has ", ids.axes, " axes, must have at most ", most_axes));
+    }
+    if (!is_addressable({ids.axes, ids.batch, ids.tokens}, {ids.axis_stride, ids.batch_stride, ids.token_stride})) {
+        throw shape_error(message(who, ": position_ids [", ids.axes, ", ", ids.batch, ", ", ids.tokens,
+                                  "] with strides [", ids.axis_stride, ", ", ids.batch_stride, ", ", ids.token_stride,
+                                  "] must span at most 2^58 entries"));
     }
     if (ids.data == nullptr && ids.tokens > 0) {
         throw shape_error(message(who, ": position_ids.data nullptr must point to the positions"));
@@ -46,7 +56,8 @@ class axis_angles {
  public:
     /// @param b             rotary_dim/2 frequencies and the attention factor
     /// @param axis_of_pair  [rotary_dim/2], each below position_ids.axes; made by contiguous_axes or interleaved_axes
-    /// @param position_ids  [axes, batch, tokens], int32, int64, float or double, any sign; |position| < 2^63
+    /// @param position_ids  [axes, batch, tokens], at most 256 axes; int32, int64, float or double, any sign;
+    /// |position| < 2^63
     /// @throws shape_error, value_error
     axis_angles(const basis& b, std::span<const std::uint8_t> axis_of_pair, const axis_position_view<P>& position_ids)
         : basis_(&b), axis_of_pair_(axis_of_pair), position_ids_(position_ids) {
@@ -68,6 +79,23 @@ class axis_angles {
     std::uint64_t phase(index_t row, index_t token, index_t pair) const noexcept {
         return phase_of(basis_->turns_per_position()[static_cast<std::size_t>(pair)],
                         position_id(row, token, axis(pair)));
+    }
+
+    /// @throws value_error  naming the first position that is none; one look at each, at the door of a rotation or
+    /// table
+    void check_positions(const char* who) const {
+        if constexpr (!std::is_integral_v<P>) {
+            for (index_t axis = 0; axis < axes(); ++axis) {
+                for (index_t row = 0; row < batch(); ++row) {
+                    for (index_t token = 0; token < tokens(); ++token) {
+                        const P p = position_id(row, token, axis);
+                        if (angle_detail::is_position(p)) continue;
+                        angle_detail::refuse_position(who, message(axis, ", ", row, ", ", token), double{p},
+                                                      angle_detail::expected_position);
+                    }
+                }
+            }
+        }
     }
 
     static constexpr index_t bases() noexcept { return 1; }

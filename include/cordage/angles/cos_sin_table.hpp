@@ -16,6 +16,8 @@ namespace cordage {
 ///
 ///   cos_sin_table<float> table(exact_angles(b, position_ids));
 ///   rotate_forward<half_split>(table.view(), in_place(q), in_place(k));
+///
+/// Throws value_error for a position that is none (NaN, 2^63), before anything is allocated.
 template <class T>
 class cos_sin_table {
     static_assert(std::same_as<T, float> || std::same_as<T, double>,
@@ -27,7 +29,7 @@ class cos_sin_table {
         : rows_(angles.batch()),
           tokens_(angles.tokens()),
           pairs_(angles.pairs()),
-          cos_(static_cast<std::size_t>(rows_ * tokens_ * pairs_)),
+          cos_(entries(angles)),
           sin_(cos_.size()) {
         for (index_t row = 0; row < rows_; ++row) attention_factors_.push_back(angles.attention_factor(row));
         using backend::fill_range;
@@ -42,6 +44,17 @@ class cos_sin_table {
     }
 
  private:
+    // Checks what can be, before anything is allocated.
+    template <class Source>
+    static std::size_t entries(const Source& angles) {
+        if (!is_addressable({angles.batch(), angles.tokens(), angles.pairs()}, {0, 0, 0})) {
+            throw shape_error(message("cos_sin_table: angles [", angles.batch(), ", ", angles.tokens(), ", ",
+                                      angles.pairs(), "] must be at most 2^58"));
+        }
+        if constexpr (requires { angles.check_positions("cos_sin_table"); }) angles.check_positions("cos_sin_table");
+        return static_cast<std::size_t>(angles.batch() * angles.tokens() * angles.pairs());
+    }
+
     index_t rows_, tokens_, pairs_;
     std::vector<T> cos_, sin_;
     std::vector<double> attention_factors_;  // one a row

@@ -50,6 +50,13 @@ class row_angles {
         return source(row).template at<T>(0, token, pair);
     }
 
+    /// As every row's source checks its own.
+    void check_positions(const char* who) const {
+        if constexpr (requires(const Source& s) { s.check_positions(who); }) {
+            for (const Source& s : sources_) s.check_positions(who);
+        }
+    }
+
     index_t bases() const noexcept { return batch(); }
     std::span<const double> inv_freq(index_t row) const noexcept { return source(row).inv_freq(0); }
     index_t axes() const noexcept { return sources_.front().axes(); }
@@ -81,6 +88,7 @@ std::vector<exact_angles<P>> exact_angles_of_rows(std::span<const basis* const> 
                                   " bases must be at least one, and one for each of ", position_ids.batch,
                                   " rows of position_ids"));
     }
+    angle_detail::check_positions(position_ids);
     std::vector<exact_angles<P>> rows;
     rows.reserve(bases.size());
     for (std::size_t row = 0; row < bases.size(); ++row) {

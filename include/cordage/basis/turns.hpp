@@ -18,7 +18,8 @@ struct turns {
 
     friend constexpr bool operator==(const turns&, const turns&) = default;
     friend constexpr turns operator-(const turns& a, const turns& b) noexcept {
-        return {a.whole - b.whole - (a.fraction < b.fraction ? 1 : 0), a.fraction - b.fraction};
+        const auto apart = static_cast<std::uint64_t>(a.whole) - static_cast<std::uint64_t>(b.whole);  // wraps
+        return {static_cast<std::int64_t>(apart - (a.fraction < b.fraction ? 1u : 0u)), a.fraction - b.fraction};
     }
 };
 
@@ -62,6 +63,7 @@ static_assert(turns_of(-1.0) == turns{-1, ~0x28be'60db'9391'054au + 1u});
 CORDAGE_ALWAYS_INLINE constexpr std::uint64_t phase_of(turns rate, std::int64_t position) noexcept {
     return rate.fraction * static_cast<std::uint64_t>(position);
 }
+/// The same.
 CORDAGE_ALWAYS_INLINE constexpr std::uint64_t phase_of(turns rate, std::int32_t position) noexcept {
     return phase_of(rate, static_cast<std::int64_t>(position));
 }
@@ -76,6 +78,7 @@ CORDAGE_ALWAYS_INLINE std::uint64_t phase_of(turns rate, double position) noexce
         rate.fraction * steps + multiply_high(rest, rate.fraction) + rest * static_cast<std::uint64_t>(rate.whole);
     return position < 0.0 ? ~phase + 1u : phase;
 }
+/// The same.
 CORDAGE_ALWAYS_INLINE std::uint64_t phase_of(turns rate, float position) noexcept {
     return phase_of(rate, static_cast<double>(position));
 }

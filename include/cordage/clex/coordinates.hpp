@@ -111,6 +111,7 @@ class basic_clex_coordinates {
     index_t unit_rows_ = 0;
 };
 
+/// The coordinates of a network in double.
 using clex_coordinates = basic_clex_coordinates<double>;
 
 }  // namespace cordage

@@ -36,8 +36,8 @@ inline std::vector<double> flat_parameters(const clex_weights& weights) {
 /// Weights of the same shape with the numbers of `flat`.
 /// @throws shape_error if there are not 2 * hidden * pairs of them
 inline clex_weights with_flat_parameters(const clex_weights& shape, std::span<const double> flat) {
-    const auto half = static_cast<std::size_t>(shape.hidden * shape.pairs);
-    if (flat.size() != 2 * half) {
+    const auto half = static_cast<std::size_t>(saturated_product(shape.hidden, shape.pairs));
+    if (flat.size() % 2 != 0 || flat.size() / 2 != half) {
         throw shape_error(message("clex_weights: parameters size ", flat.size(), " must be 2 * hidden ", shape.hidden,
                                   " * pairs ", shape.pairs));
     }
@@ -52,7 +52,7 @@ inline void validate(const clex_weights& weights, const rope_config& config) {
     }
     if (weights.hidden < 1) throw shape_error(message("clex_weights: hidden ", weights.hidden, " must be >= 1"));
     const auto check = [](const char* name, const std::vector<double>& matrix, index_t rows, index_t columns) {
-        if (matrix.size() != static_cast<std::size_t>(rows * columns)) {
+        if (static_cast<index_t>(matrix.size()) != saturated_product(rows, columns)) {
             throw shape_error(
                 message("clex_weights: ", name, " size ", matrix.size(), " must be ", rows, " * ", columns));
         }
@@ -69,10 +69,12 @@ inline void validate(const clex_weights& weights, const rope_config& config) {
 
 /// Weights to begin training with: hidden = lambda * rotary_dim, up random with standard deviation 1/sqrt(pairs), down
 /// zero, so that the first basis is the prior's. The same numbers on every machine.
-/// @throws value_error if lambda < 1 or the config is not valid
+/// @throws value_error if lambda is not 1 to 1024 or the config is not valid
 inline clex_weights clex_initial_weights(const rope_config& config, index_t lambda, std::uint64_t seed) {
     validate(config);
-    if (lambda < 1) throw value_error(message("clex_initial_weights: lambda ", lambda, " must be >= 1"));
+    if (lambda < 1 || lambda > 1024) {
+        throw value_error(message("clex_initial_weights: lambda ", lambda, " must be >= 1 and <= 1024"));
+    }
     clex_weights weights{lambda * config.rotary_dim, config.pairs(), {}, {}};
     const auto size = static_cast<std::size_t>(weights.hidden * weights.pairs);
     weights.up.resize(size);

@@ -13,13 +13,15 @@ namespace cordage {
 constexpr bool is_finite(double x) noexcept {
     return (std::bit_cast<std::uint64_t>(x) & 0x7ff0'0000'0000'0000u) != 0x7ff0'0000'0000'0000u;
 }
+/// The same.
 constexpr bool is_finite(float x) noexcept { return (std::bit_cast<std::uint32_t>(x) & 0x7f80'0000u) != 0x7f80'0000u; }
 
-/// High and low half of the 128-bit product a*b.
+/// Two halves of a number of 128 bits.
 struct wide_product {
     std::uint64_t high;
     std::uint64_t low;
 };
+/// The whole product a*b.
 CORDAGE_HOST_DEVICE constexpr wide_product multiply_wide(std::uint64_t a, std::uint64_t b) noexcept {
     const std::uint64_t a_low = a & 0xffff'ffffu, a_high = a >> 32;
     const std::uint64_t b_low = b & 0xffff'ffffu, b_high = b >> 32;
@@ -34,12 +36,13 @@ CORDAGE_HOST_DEVICE constexpr std::uint64_t multiply_high(std::uint64_t a, std::
     return multiply_wide(a, b).high;
 }
 
-/// The parts of a finite x: x = sign * mantissa * 2^exponent with an integer mantissa below 2^53.
+/// sign * mantissa * 2^exponent with an integer mantissa below 2^53.
 struct binary64_parts {
     bool negative;
     std::uint64_t mantissa;
     int exponent;
 };
+/// The parts of a finite x.
 CORDAGE_HOST_DEVICE constexpr binary64_parts parts_of(double x) noexcept {
     const auto bits = __builtin_bit_cast(std::uint64_t, x);
     const auto biased = static_cast<int>((bits >> 52) & 0x7ffu);

@@ -33,10 +33,14 @@ struct rope_config {
     friend bool operator==(const rope_config&, const rope_config&) = default;
 };
 
+/// The largest head_dim that a config may have: a basis is made of half as many numbers.
+inline constexpr index_t largest_head_dim = index_t{1} << 20;
+
 /// Throws value_error naming the first field that is out of its domain.
 inline void validate(const rope_config& config) {
-    if (config.head_dim < 2) {
-        throw value_error(message("rope_config: head_dim ", config.head_dim, " must be >= 2"));
+    if (config.head_dim < 2 || config.head_dim > largest_head_dim) {
+        throw value_error(
+            message("rope_config: head_dim ", config.head_dim, " must be >= 2 and <= ", largest_head_dim));
     }
     if (config.rotary_dim < 2 || config.rotary_dim % 2 != 0 || config.rotary_dim > config.head_dim) {
         throw value_error(message("rope_config: rotary_dim ", config.rotary_dim, " must be even, >= 2 and <= head_dim ",

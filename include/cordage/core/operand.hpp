@@ -53,6 +53,7 @@ struct backward_operand {
     CORDAGE_HOST_DEVICE const heads_shape& shape() const noexcept { return grad_y.shape; }
 };
 
+/// One tensor of the backward pass, of its three views; grad_x may be grad_y or y.
 template <class G, class Y, element T>
 requires std::same_as<std::remove_const_t<G>, T> && std::same_as<std::remove_const_t<Y>, T> backward_operand<T>
 grad_through(const heads_view<G>& grad_y, const heads_view<Y>& y, const heads_view<T>& grad_x, index_t first_lane = 0) {

@@ -54,18 +54,19 @@ struct heads_view {
     friend bool operator==(const heads_view&, const heads_view&) = default;
 };
 
-/// View of a dense [batch, tokens, heads, head_dim] array.
+/// View of a dense [batch, tokens, heads, head_dim] array. (Strides that 64 bits do not hold are the largest number,
+/// which a rotation refuses.)
 template <class T>
 constexpr heads_view<T> token_major(T* data, const heads_shape& shape) {
-    const index_t token = shape.heads * shape.head_dim;
-    return {data, shape, shape.tokens * token, token, shape.head_dim};
+    const index_t token = saturated_product(shape.heads, shape.head_dim);
+    return {data, shape, saturated_product(shape.tokens, token), token, shape.head_dim};
 }
 
 /// View of a dense [batch, heads, tokens, head_dim] array, as transformers keeps it.
 template <class T>
 constexpr heads_view<T> head_major(T* data, const heads_shape& shape) {
-    const index_t head = shape.tokens * shape.head_dim;
-    return {data, shape, shape.heads * head, shape.head_dim, head};
+    const index_t head = saturated_product(shape.tokens, shape.head_dim);
+    return {data, shape, saturated_product(shape.heads, head), shape.head_dim, head};
 }
 
 /// "[batch, tokens, heads, head_dim]" in numbers, for messages.

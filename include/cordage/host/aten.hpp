@@ -22,11 +22,24 @@ inline void refuse_double_backward() {
     }
 }
 
-template <pairing Pairing>
-struct rotation : torch::autograd::Function<rotation<Pairing>> {
+/// Where the tensors are, and so whose passes turn them.
+struct on_cpu {
+    template <pairing Pairing>
+    static std::vector<at::Tensor> forward(at::TensorList x, const turn& by) {
+        return rotation_forward<Pairing>(x, by);
+    }
+    template <pairing Pairing>
+    static turn_gradients backward(at::TensorList grad_y, at::TensorList y, const turn& by,
+                                   const wanted_gradients& wanted) {
+        return rotation_backward<Pairing>(grad_y, y, by, wanted);
+    }
+};
+
+template <pairing Pairing, class Place>
+struct rotation : torch::autograd::Function<rotation<Pairing, Place>> {
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& ids,
                               const at::Tensor& inv_freq, double attention_factor) {
-        const at::Tensor y = rotation_forward<Pairing>({x}, {ids, inv_freq, attention_factor})[0];
+        const at::Tensor y = Place::template forward<Pairing>({x}, {ids, inv_freq, attention_factor})[0];
         context->save_for_backward({y, ids, inv_freq});
         context->saved_data["attention_factor"] = attention_factor;
         return y;
@@ -38,8 +51,9 @@ struct rotation : torch::autograd::Function<rotation<Pairing>> {
         const auto saved = context->get_saved_variables();
         const turn by{saved[1], saved[2], context->saved_data["attention_factor"].toDouble()};
         const wanted_gradients wanted{context->needs_input_grad(1), context->needs_input_grad(2)};
-        turn_gradients out = rotation_backward<Pairing>({grads[0]}, {saved[0]}, by, wanted);
+        turn_gradients out = Place::template backward<Pairing>({grads[0]}, {saved[0]}, by, wanted);
         if (wanted.position_ids) out.position_ids = out.position_ids.to(by.position_ids.scalar_type());
+        if (wanted.inv_freq) out.inv_freq = out.inv_freq.to(by.inv_freq.device());
         return {out.x[0], out.position_ids, out.inv_freq, at::Tensor()};
     }
 };
@@ -99,7 +113,7 @@ struct learned_basis : torch::autograd::Function<learned_basis<Policy>> {
 template <pairing Pairing>
 at::Tensor rotate(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
                   double attention_factor = 1.0) {
-    return detail::rotation<Pairing>::apply(x, position_ids, inv_freq, attention_factor);
+    return detail::rotation<Pairing, detail::on_cpu>::apply(x, position_ids, inv_freq, attention_factor);
 }
 
 /// The basis of a learned policy at t, differentiable in the policy's parameters.

@@ -170,6 +170,14 @@ inline void check(at::TensorList all, const turn& by, at::DeviceType where = at:
     check_device("inv_freq", by.inv_freq, at::kCPU);
 }
 
+/// What is behind the angles needs y.
+inline void check_count(const std::vector<at::Tensor>& grad_y, const std::vector<at::Tensor>& y,
+                        const wanted_gradients& wanted) {
+    if (wanted.any() && y.size() != grad_y.size()) {
+        throw shape_error(message("aten::rotate: y has ", y.size(), " tensors, must have ", grad_y.size()));
+    }
+}
+
 /// Zeros for the gradients that are wanted, float64, on the tensors' device.
 inline turn_gradients zero_gradients(const at::Tensor& x, const turn& by, const wanted_gradients& wanted) {
     const auto numbers = by.inv_freq.options().device(x.device());
@@ -186,13 +194,18 @@ inline rotation_gradients spans_of(const turn_gradients& grads) {
     return {span(grads.inv_freq), span(grads.position_ids), span(grads.attention_factor).data()};
 }
 
+/// Rows that share their positions share their gradient.
+inline void sum_shared_rows(turn_gradients& grads, const turn& by) {
+    if (grads.position_ids.defined()) grads.position_ids = grads.position_ids.sum_to_size(by.position_ids.sizes());
+}
+
 }  // namespace detail
 
 /// rotate_forward on tensors, all in one pass over the tokens.
 ///
-/// @param x  q and k, or any number of tensors [batch, tokens, heads, head_dim] of one type: float32, float64, float16
-///           or bfloat16, on the CPU; any strides (copied once unless the last is 1)
-/// @returns  y, new tensors in x's shapes; strides as at::empty_like gives them
+/// @param x_in  q and k, or any number of tensors [batch, tokens, heads, head_dim] of one type: float32, float64,
+///           float16 or bfloat16, on the CPU; any strides (copied once unless the last is 1)
+/// @returns  y, new tensors in x_in's shapes; strides as at::empty_like gives them
 /// @throws cordage::error  as rotate_forward
 /// Runs on libtorch's threads (at::set_num_threads); the same bits whatever their number.
 template <pairing Pairing>
@@ -213,17 +226,15 @@ std::vector<at::Tensor> rotation_forward(at::TensorList x_in, const turn& by) {
 
 /// rotate_backward on tensors: the gradient to x, and to what is wanted behind the angles, in one pass.
 ///
-/// @param grad_y  as rotation_forward's y
-/// @param y       what rotation_forward returned; not read, and may be empty, where only the gradient to x is wanted
+/// @param grad_y_in  as rotation_forward's y
+/// @param y_in       what rotation_forward returned; not read, and may be empty, where only the gradient to x is wanted
 /// Otherwise as rotation_forward.
 template <pairing Pairing>
 turn_gradients rotation_backward(at::TensorList grad_y_in, at::TensorList y_in, const turn& by,
                                  const wanted_gradients& wanted) {
     detail::check(grad_y_in, by);
     const std::vector<at::Tensor> grad_y = detail::rows_dense(grad_y_in), y = detail::rows_dense(y_in);
-    if (wanted.any() && y.size() != grad_y.size()) {
-        throw shape_error(message("aten::rotate: y has ", y.size(), " tensors, must have ", grad_y.size()));
-    }
+    detail::check_count(grad_y, y, wanted);
     turn_gradients out = detail::zero_gradients(grad_y[0], by, wanted);
     out.x = detail::empty_like(grad_y);
     const basis b = detail::make_basis(by);
@@ -248,9 +259,7 @@ turn_gradients rotation_backward(at::TensorList grad_y_in, at::TensorList y_in, 
             }
         });
     });
-    if (out.position_ids.defined()) {  // rows that share their positions share their gradient
-        out.position_ids = out.position_ids.sum_to_size(by.position_ids.sizes());
-    }
+    detail::sum_shared_rows(out, by);
     return out;
 }
 

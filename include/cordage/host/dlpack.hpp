@@ -83,7 +83,7 @@ template <tensor_struct Tensor>
 axis axis_of(const Tensor& t, int i) {
     if (t.strides != nullptr) return {t.shape[i], t.shape[i] > 1 ? t.strides[i] : 0};
     index_t stride = 1;
-    for (int inner = t.ndim - 1; inner > i; --inner) stride *= t.shape[inner];
+    for (int inner = t.ndim - 1; inner > i; --inner) stride = saturated_product(stride, t.shape[inner]);
     return {t.shape[i], t.shape[i] > 1 ? stride : 0};
 }
 

@@ -12,13 +12,16 @@ namespace cordage::dlpack {
 /// Where data lies. Any number may come in; these are the ones that have a meaning here.
 enum device_type : std::int32_t { cpu = 1, cuda = 2, cuda_host = 3, rocm = 10, rocm_host = 11, cuda_managed = 13 };
 
+/// DLDevice.
 struct device {
     std::int32_t device_type;
     std::int32_t device_id;
 };
 
+/// What kind of number an element is; the ones that have a meaning here.
 enum type_code : std::uint8_t { signed_integer = 0, unsigned_integer = 1, floating = 2, brain_floating = 4 };
 
+/// DLDataType.
 struct data_type {
     std::uint8_t code;
     std::uint8_t bits;
@@ -43,14 +46,18 @@ struct managed_tensor {
     void (*deleter)(managed_tensor* self);
 };
 
+/// DLPackVersion.
 struct version {
     std::uint32_t major;
     std::uint32_t minor;
 };
+/// The version that these structs follow.
 inline constexpr std::uint32_t major_version = 1;
 
-/// Bits of managed_tensor_versioned::flags.
-inline constexpr std::uint64_t read_only_flag = 1, copied_flag = 2;
+/// A bit of managed_tensor_versioned::flags: not to be written to.
+inline constexpr std::uint64_t read_only_flag = 1;
+/// Another: a copy of the producer's data.
+inline constexpr std::uint64_t copied_flag = 2;
 
 /// DLManagedTensorVersioned.
 struct managed_tensor_versioned {

@@ -37,6 +37,7 @@ struct rope_arguments {
     std::array<int, 4> sections{};  ///< pairs of each position (ggml_rope_multi)
 };
 
+/// Whether a token has four positions in this mode.
 inline bool has_axes(int mode) noexcept { return (mode & mrope) != 0; }
 
 namespace detail {

@@ -61,8 +61,8 @@ inline void check_top_keys(const json_object& config, complaints& doubts) {
                                  (key.size() < 24 && (edit_distance(key, "rope_scaling") <= 2 ||
                                                       edit_distance(key, "rope_parameters") <= 2));
         if (!looks_alike || std::ranges::find(rope_keys, key) != std::end(rope_keys)) continue;
-        doubts.add(message(config.where(), ": key '", key.substr(0, 64), "' must be a known one",
-                           nearest_known(key, rope_keys)));
+        doubts.add(
+            message(config.where(), ": key ", in_quotes(key), " must be a known one", nearest_known(key, rope_keys)));
     }
 }
 
@@ -165,8 +165,8 @@ inline std::string type_of(const json_object& dict, complaints& doubts) {
     const auto new_name = dict.text("rope_type"), old_name = dict.text("type");
     std::string type = canonical_type(new_name ? *new_name : old_name.value_or("default"));
     if (new_name && old_name && type != canonical_type(*old_name)) {
-        doubts.add(message(dict.where(), ": type '", old_name->substr(0, 40), "' must equal rope_type '",
-                           new_name->substr(0, 40), "'"));
+        doubts.add(
+            message(dict.where(), ": type ", in_quotes(*old_name), " must equal rope_type ", in_quotes(*new_name)));
     }
     // Phi-3 configs of the first months say "yarn" where they mean their tables.
     return type == "yarn" && dict.has("short_factor") ? "longrope" : type;
@@ -294,7 +294,7 @@ inline void add_ropes(const reader& read, const json_object& dict, model_ropes& 
             if (entry.is_null())
                 out.ropes.push_back(read.none(layer_type));
             else
-                out.ropes.push_back(read.rope(layer_type, {entry, dict.where() + "." + layer_type}, theta));
+                out.ropes.push_back(read.rope(layer_type, {entry, dict.where() + "." + printable(layer_type)}, theta));
         }
     } else if (const auto local = read.local_theta()) {  // Gemma 3, ModernBERT: only the global layers are scaled
         out.ropes.push_back(read.rope("full_attention", dict, theta));

@@ -17,16 +17,18 @@ namespace cordage::hf {
 /// as its freq_factors too. The config beside it needs max_position_embeddings = t * original_length.
 ///
 /// @param t  > 1; what the longest length needs, as engines know one set of factors beyond original_length
-/// @throws value_error  for t, an original_length that is not a whole number, a pair at rest, which has no factor, or
-///                      another attention factor at t than at 1, as engines know one
+/// @throws value_error  for t, an original_length that is not a whole number of at most 2^53, a pair at rest or
+///                      endlessly fast, which has no factor, or another attention factor at t than at 1, as engines
+///                      know one
 template <scaling_policy Policy>
 nlohmann::json longrope_parameters(const rope_config& config, const Policy& policy, double t) {
     const char* const who = "hf::longrope_parameters";
     cordage::validate(policy, config);
     validate_ratio("hf::longrope_parameters: t", t);
     if (!(t > 1.0)) throw value_error(message(who, ": t ", t, " must be > 1"));
-    if (config.original_length != std::floor(config.original_length)) {
-        throw value_error(message(who, ": original_length ", config.original_length, " must be a whole number"));
+    if (config.original_length != std::floor(config.original_length) || config.original_length > 0x1p53) {
+        throw value_error(
+            message(who, ": original_length ", config.original_length, " must be a whole number of at most 2^53"));
     }
     const double attention = attention_factor(policy, config, t), at_1 = attention_factor(policy, config, 1.0);
     if (attention != at_1) {
@@ -39,6 +41,9 @@ nlohmann::json longrope_parameters(const rope_config& config, const Policy& poli
             const double factor = std::exp(-factors[i]);
             if (!is_finite(factor)) {
                 throw value_error(message(who, ": pair ", i, " is at rest at t ", ratio, ", must turn"));
+            }
+            if (!(factor > 0.0)) {
+                throw value_error(message(who, ": pair ", i, " has factor 0 at t ", ratio, ", must be > 0"));
             }
             factors[i] = factor;
         }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cordage/core/config.hpp"
+#include "cordage/host/strict_json.hpp"
 #include "cordage/scaling/any_policy.hpp"
 #include "cordage/scaling/unscaled.hpp"
 #include "cordage/schedule/any_schedule.hpp"
@@ -17,6 +18,7 @@ namespace cordage::hf {
 /// How lanes pair up, where the model's family is known to pair them so (rotate: half_split, interleaved).
 enum class pair_layout { unknown, half_split, interleaved };
 
+/// The layout in words.
 inline const char* name_of(pair_layout layout) {
     return layout == pair_layout::half_split    ? "half_split"
            : layout == pair_layout::interleaved ? "interleaved"
@@ -63,9 +65,9 @@ struct model_ropes {
         std::string names;
         for (const layer_rope& rope : ropes) {
             if (rope.layer_type == layer_type) return rope;
-            names += (names.empty() ? "" : ", ") + rope.layer_type;
+            names += (names.empty() ? "" : ", ") + printable(rope.layer_type);
         }
-        throw value_error(message("model_ropes: layer_type '", layer_type, "' must be one of ", names));
+        throw value_error(message("model_ropes: layer_type ", in_quotes(layer_type), " must be one of ", names));
     }
 };
 
@@ -75,7 +77,7 @@ inline std::string describe(const layer_rope& rope) {
     std::string axes;
     for (const index_t pairs : rope.axis_sections) axes += message(axes.empty() ? "" : ", ", pairs);
     std::string text =
-        message(rope.layer_type.empty() ? "all layers" : "layers: " + rope.layer_type, " (", rope.rope_type,
+        message(rope.layer_type.empty() ? "all layers" : "layers: " + printable(rope.layer_type), " (", rope.rope_type,
                 ")\n  rotation: ", c.rotary_dim, " of ", c.head_dim, " lanes turn, ", c.pairs(), " pairs, ",
                 name_of(rope.layout), ", theta_base ", c.theta_base, ", original length ", c.original_length);
     if (rope.first_lane > 0) text += message("; they begin at lane ", rope.first_lane, " of the model's head");
@@ -92,9 +94,10 @@ inline std::string describe(const layer_rope& rope) {
     return text + "\n";
 }
 
+/// What a model's config says of its rotation, in words: each layer type in turn.
 inline std::string describe(const model_ropes& model) {
-    std::string text = message("model type ", model.model_type.empty() ? "not given" : model.model_type, ", up to ",
-                               model.max_length, " positions\n");
+    std::string text = message("model type ", model.model_type.empty() ? "not given" : printable(model.model_type),
+                               ", up to ", model.max_length, " positions\n");
     for (const layer_rope& rope : model.ropes) text += describe(rope);
     for (const std::string& warning : model.warnings) text += "warning: " + warning + "\n";
     return text;

@@ -10,6 +10,7 @@
 
 #include "cordage/host/hf_rope.hpp"
 #include "cordage/host/json_object.hpp"
+#include "cordage/host/strict_json.hpp"
 #include "cordage/scaling/base_change.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/linear.hpp"
@@ -99,8 +100,8 @@ inline void check_keys(const rule_source& from, const std::string& type, keys us
     for (const auto& [key, entry] : from.dict.json().items()) {
         if (contains(common_keys, key) || contains(used, key)) continue;
         if (!contains(known_keys, key)) {
-            from.doubts.add(
-                message(from.dict.where(), ": key '", key, "' must be a known one", nearest_known(key, known_keys)));
+            from.doubts.add(message(from.dict.where(), ": key ", in_quotes(key), " must be a known one",
+                                    nearest_known(key, known_keys)));
         } else if (!entry.is_null()) {
             from.doubts.add(
                 message(from.dict.where(), ": key '", key, "' must be left out: rope type '", type, "' ignores it"));
@@ -276,6 +277,10 @@ inline void proportional_rule(const rule_source& from, layer_rope& rope, double 
                                 " pairs turn, divided by t; the others do not turn");
 }
 
+/// The most numbers, steps times pairs, that solving the field of a config may keep: half a GiB. What was released has
+/// 100 000.
+inline constexpr double most_clex_states = 0x1p24;
+
 inline void clex_rule(const rule_source& from, const json_object& config, layer_rope& rope) {
     check_keys(from, rope.rope_type, {"max_factor", "param_factor", "time_dt", "act", "log_scale", "factor"});
     const json_object& dict = from.dict;
@@ -283,10 +288,16 @@ inline void clex_rule(const rule_source& from, const json_object& config, layer_
     settings.max_factor = static_cast<double>(dict.count("max_factor").value_or(16));
     settings.param_factor = positive(dict, "param_factor", dict.number("param_factor").value_or(1.0));
     settings.time_dt = positive(dict, "time_dt", dict.number("time_dt").value_or(settings.time_dt));
+    if (const double states = (settings.max_factor - 1.0) / settings.time_dt * static_cast<double>(rope.config.pairs());
+        !(states <= most_clex_states)) {
+        throw value_error(message(dict.where(), ": time_dt ", settings.time_dt, " must be large enough that steps to ",
+                                  "max_factor ", settings.max_factor, " times pairs ", rope.config.pairs(),
+                                  " are at most ", most_clex_states));
+    }
     settings.act = dict.text("act").value_or(settings.act);
     settings.log_scale = dict.flag("log_scale").value_or(config.flag("log_scale").value_or(false));
     if (settings.act != "tanh" && settings.act != "silu") {
-        throw value_error(message(dict.where(), ": act '", settings.act.substr(0, 40), "' must be 'tanh' or 'silu'"));
+        throw value_error(message(dict.where(), ": act ", in_quotes(settings.act), " must be 'tanh' or 'silu'"));
     }
     rope.config.original_length = from.max_length;
     rope.policy = clex_drift{};
@@ -309,6 +320,7 @@ inline std::string canonical_type(std::string type) {
     return type;
 }
 
+/// The spellings of rope_type that are understood.
 inline constexpr std::string_view rope_types[] = {
     "default",      "linear",   "dynamic",      "ntk",  "codellama", "yarn", "llama3",
     "dynamic-yarn", "longrope", "proportional", "clex", "mrope",     "su"};
@@ -341,7 +353,7 @@ inline void apply_rule(const rule_source& from, const json_object& config, doubl
     else if (type == "clex")
         clex_rule(from, config, rope);
     else {
-        throw value_error(message(from.dict.where(), ": rope_type '", type.substr(0, 40), "' must be a known one",
+        throw value_error(message(from.dict.where(), ": rope_type ", in_quotes(type), " must be a known one",
                                   nearest_known(type, rope_types)));
     }
     validate(rope.policy, rope.config);

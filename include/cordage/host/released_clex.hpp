@@ -99,6 +99,7 @@ inline std::vector<named_clex_weights> load_released_clex(checkpoint from) {
     std::ranges::stable_sort(layers, {}, &named_clex_weights::layer);
     return layers;
 }
+/// The same of a .safetensors file, an index or a folder.
 inline std::vector<named_clex_weights> load_released_clex(const std::filesystem::path& path) {
     return load_released_clex(checkpoint(path));
 }

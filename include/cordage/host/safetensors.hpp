@@ -155,8 +155,11 @@ class safetensors_file {
  private:
     static std::unique_ptr<std::istream> opened(const std::filesystem::path& path) {
         std::error_code ignored;
-        auto bytes = std::make_unique<std::ifstream>(path, std::ios::binary);
-        if (!std::filesystem::is_regular_file(path, ignored) || !*bytes) {
+        std::unique_ptr<std::ifstream> bytes;  // only of a file: opening a pipe would wait for who writes to it
+        if (std::filesystem::is_regular_file(path, ignored)) {
+            bytes = std::make_unique<std::ifstream>(path, std::ios::binary);
+        }
+        if (!bytes || !*bytes) {
             throw value_error(
                 message("safetensors: path ", in_quotes(path.string()), " must be a file that can be read"));
         }

@@ -13,6 +13,7 @@ namespace cordage {
 /// Room for the rounding of published coefficients: those of tsit5 reach 13 and carry 16 digits.
 inline constexpr double order_tolerance = 1e-13;
 
+/// Whether x and y differ by less than that.
 constexpr bool nearly_equal(double x, double y) { return x - y < order_tolerance && y - x < order_tolerance; }
 
 /// Row sums of a are c, and nothing of a lies on or above the diagonal.

@@ -26,6 +26,7 @@ requires(std::same_as<More, operand<T>>&&...) void rotate_backward(const Executo
     const std::array<operand<T>, 1 + sizeof...(More)> all{first, more...};
     rotate_detail::rotate<Pairing, Backend, backend::adjoint, Executor, Source, T>("rotate_backward", how, angles, all);
 }
+/// The same, run serially.
 template <pairing Pairing, class Backend = backend::fastest, angle_source Source, element T, class... More>
 requires(std::same_as<More, operand<T>>&&...) void rotate_backward(const Source& angles, const operand<T>& first,
                                                                    const More&... more) {
@@ -71,7 +72,7 @@ void check_gradients(const rotation_gradients& grads, const Source& angles, cons
 ///                  these
 /// @param grads     added to, never set; what is left empty is not computed. One basis and one axis but for row_angles,
 ///                  which has a basis a row (bases = batch), and axis_angles
-/// @param operands  y is what rotate_forward wrote; grad_x may be grad_y or y itself, must not partly overlap them
+/// @param first,more  y is what rotate_forward wrote; grad_x may be grad_y or y itself, must not partly overlap them
 /// Sums over tokens in double (over one token's heads too, but a vector backend does those of an fp32 tensor in fp32)
 /// and in a fixed order: the same bits whatever the number of threads. A 16-bit y is rounded, which brings its relative
 /// rounding (2^-8 for bfloat16) of each |grad_y y| into the sums. Allocates the partial sums, at most max(64, bases) *
@@ -87,6 +88,7 @@ requires(std::same_as<More, backward_operand<T>>&&...) void rotate_backward(cons
     const std::span<const backward_operand<T>> operands(all);
     check_all("rotate_backward", angles, operands);
     check_gradients(grads, angles, first);
+    if (has_no_elements(operands)) return;
 
     const index_t tokens = first.y.shape.batch * first.y.shape.tokens;
     const token_chunks chunks = token_chunks::of(tokens, angles.bases(), most_chunks, smallest_chunk);
@@ -115,6 +117,7 @@ requires(std::same_as<More, backward_operand<T>>&&...) void rotate_backward(cons
         if (!partial_factor.empty()) grads.attention_factor[basis] += partial_factor[static_cast<std::size_t>(c)];
     }
 }
+/// The same, run serially.
 template <pairing Pairing, class Backend = backend::fastest, differentiable_angle_source Source, element T,
           class... More>
 requires(std::same_as<More, backward_operand<T>>&&...) void rotate_backward(const Source& angles,

@@ -2,6 +2,10 @@
 // The checks at the door of every rotation, all made before anything is written; stage rotation.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
 #include "cordage/angles/angle_source.hpp"
 #include "cordage/core/operand.hpp"
 
@@ -16,6 +20,10 @@ void check_view(const char* who, const char* name, const heads_view<T>& v) {
     if (v.batch_stride < 0 || v.token_stride < 0 || v.head_stride < 0) {
         throw shape_error(message(who, ": ", name, " strides [", v.batch_stride, ", ", v.token_stride, ", ",
                                   v.head_stride, ", 1] must not be negative"));
+    }
+    if (!is_addressable({s.batch, s.tokens, s.heads, s.head_dim}, {v.batch_stride, v.token_stride, v.head_stride, 1})) {
+        throw shape_error(message(who, ": ", name, " ", describe(s), " with strides [", v.batch_stride, ", ",
+                                  v.token_stride, ", ", v.head_stride, ", 1] must span at most 2^58 elements"));
     }
     if (v.data == nullptr && !view_detail::is_empty(v)) {
         throw shape_error(message(who, ": ", name, ".data nullptr must point to ", describe(s), " elements"));
@@ -62,6 +70,10 @@ void check_table(const char* who, const Table& table) {
     if (table.rows < 1 || table.token_count < 0 || table.pair_count < 1) {
         throw shape_error(message(who, ": table [", table.rows, ", ", table.token_count, ", ", table.pair_count,
                                   "] must have rows >= 1, tokens >= 0 and pairs >= 1"));
+    }
+    if (!is_addressable({table.rows, table.token_count, table.pair_count}, {0, 0, 0})) {
+        throw shape_error(message(who, ": table [", table.rows, ", ", table.token_count, ", ", table.pair_count,
+                                  "] must have at most 2^58 entries"));
     }
     if ((table.cos_data == nullptr || table.sin_data == nullptr) && table.token_count > 0) {
         throw shape_error(message(who, ": table's cos_data and sin_data must not be nullptr"));
@@ -151,6 +163,16 @@ void check_all(const char* who, const Source& angles, std::span<const Operand> o
             check_pair(who, operands[i], operands[j]);
         }
     }
+    if constexpr (requires { angles.check_positions(who); }) angles.check_positions(who);
+}
+
+// Then there is nothing to do, however many tokens of no heads there are.
+template <class Operand>
+bool has_no_elements(std::span<const Operand> operands) {
+    return std::all_of(operands.begin(), operands.end(), [](const Operand& o) {
+        const heads_shape& s = o.shape();
+        return s.batch == 0 || s.tokens == 0 || s.heads == 0;
+    });
 }
 
 }  // namespace cordage::rotate_detail

@@ -73,9 +73,9 @@ operand<T> block_of(operand<T> cache, index_t block) noexcept {
 ///   rebase<half_split>({.from = old_basis, .to = new_basis}, position_ids, in_place(keys));
 ///
 /// @tparam Pairing      half_split or interleaved, as the keys were rotated
-/// @param how           (optional, first) who runs it, as rotate_forward's
+/// @param how           (optional; before change) who runs it, as rotate_forward's
 /// @param position_ids  of the keys, [tokens] or [batch, tokens], any position type
-/// @param operands      one or more caches [batch, tokens, heads, head_dim] of one type and of one set of positions,
+/// @param first,more    one or more caches [batch, tokens, heads, head_dim] of one type and of one set of positions,
 ///                      such as the layers of a model; strides as rotate_forward's; in_place or from_to
 /// @throws shape_error or value_error  as rotate_forward and basis::relative_to, before anything is written
 /// Precision: the angle is exact, however many changes came before (basis::relative_to); what each change adds is
@@ -91,6 +91,7 @@ requires(std::same_as<More, operand<T>>&&...) void rebase(const Executor& how, c
     rotate_detail::rotate<Pairing, Backend, backend::forward, Executor, decltype(angles), T>("rebase", how, angles,
                                                                                              all);
 }
+/// The same, run serially.
 template <pairing Pairing, class Backend = backend::fastest, token_positions Positions, element T, class... More>
 requires(std::same_as<More, operand<T>>&&...) void rebase(const basis_change& change, const Positions& position_ids,
                                                           const operand<T>& first, const More&... more) {
@@ -102,9 +103,10 @@ requires(std::same_as<More, operand<T>>&&...) void rebase(const basis_change& ch
 ///   paged_positions<std::int32_t> where{block_table, {ids.data(), blocks, block_size, block_size}};
 ///   rebase<half_split>({.from = old_basis, .to = new_basis}, where, in_place(cache));
 ///
-/// @param where     the blocks and the positions of their tokens. Slots that hold no key yet may have any position. A
-///                  block that several sequences share is listed once: they hold it at the same positions
-/// @param operands  caches [blocks, tokens of a block, heads, head_dim], in whatever order the strides put them
+/// @param where     the blocks and the positions of their tokens. Slots that hold no key yet may have any position,
+///                  but not NaN. A block that several sequences share is listed once: they hold it at the same
+///                  positions
+/// @param first,more  caches [blocks, tokens of a block, heads, head_dim], in whatever order the strides put them
 /// @throws shape_error or value_error  as above, and for a block that is not in the cache or listed twice
 /// Allocates one bit a block of the cache besides.
 template <pairing Pairing, class Backend = backend::fastest, executor Executor, position_type P, element T,
@@ -123,8 +125,10 @@ requires(std::same_as<More, operand<T>>&&...) void rebase(const Executor& how, c
         const auto& ids = where.position_ids;
         return exact_angles<P>(turn, position_view<P>(ids.data + listed * ids.batch_stride, 1, tokens, 0));
     };
-    exact_angles<P>(turn, where.position_ids);  // throws where they are no positions
+    exact_angles<P>(turn, where.position_ids).check_positions("rebase");
     check_all("rebase", angles_of(0), std::span<const operand<T>>(all));
+
+    if (has_no_elements(std::span<const operand<T>>(all))) return;
 
     using backend::rotate_range;
     const auto slice = [&](index_t begin, index_t end) noexcept {
@@ -139,6 +143,7 @@ requires(std::same_as<More, operand<T>>&&...) void rebase(const Executor& how, c
     };
     for_each_range(how, std::ssize(where.block_table) * tokens, smallest_slice, slice);
 }
+/// The same, run serially.
 template <pairing Pairing, class Backend = backend::fastest, position_type P, element T, class... More>
 requires(std::same_as<More, operand<T>>&&...) void rebase(const basis_change& change, const paged_positions<P>& where,
                                                           const operand<T>& first, const More&... more) {

@@ -33,6 +33,10 @@ class tabulated {
                 throw value_error(message("tabulated: knots[", k, "] ", knots[k], " must be > ", knots[k - 1]));
             }
             x_.push_back(std::log(knots[k]));
+            if (k > 0 && !(x_[k] > x_[k - 1])) {
+                throw value_error(message("tabulated: knots[", k, "] ", knots[k], " is too near ", knots[k - 1],
+                                          ", their logarithms must differ"));
+            }
         }
         if (log_alpha_.empty() || log_alpha_.size() % x_.size() != 0) {
             throw shape_error(message("tabulated: alpha size ", log_alpha_.size(), " must be knots ", x_.size(),

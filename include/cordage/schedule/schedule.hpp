@@ -27,13 +27,15 @@ inline void validate_length(const char* who, double seq_len) {
     }
 }
 
-/// t of a schedule, with its arguments and its own settings checked.
+/// t of a schedule, with its arguments, its own settings and the t checked.
 template <length_schedule Schedule>
 double ratio_at(const Schedule& schedule, const rope_config& config, double seq_len) {
     validate(config);
     validate_schedule(schedule);
     validate_length("ratio_at", seq_len);
-    return schedule.ratio(config, seq_len);
+    const double t = schedule.ratio(config, seq_len);
+    validate_ratio("ratio_at", t);  // of a schedule that overflows, or of a caller's own
+    return t;
 }
 
 }  // namespace cordage

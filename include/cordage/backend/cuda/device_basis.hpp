@@ -42,6 +42,7 @@ inline std::vector<std::uint64_t> device_words(std::span<const basis* const> bas
     for (const basis* b : bases) words.push_back(std::bit_cast<std::uint64_t>(1.0 / b->attention_factor()));
     return words;
 }
+/// The same for one basis.
 inline std::vector<std::uint64_t> device_words(const basis& b) {
     const basis* const only = &b;
     return device_words(std::span<const basis* const>(&only, 1));

@@ -109,6 +109,7 @@ struct on_stream {
     }
 };
 
+/// Where a call runs: rotate_forward<half_split>(on(stream), angles, ...).
 inline on_stream on(cudaStream_t stream) noexcept { return {stream}; }
 static_assert(backend::kernel_launcher<on_stream>);
 

@@ -28,7 +28,13 @@ CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> swap_neighbours(const xsimd::batc
     struct partner {
         static constexpr word get(word lane, word) { return lane ^ 1u; }
     };
+#if XSIMD_VERSION_MAJOR < 13
     return xsimd::swizzle(x, xsimd::make_batch_constant<xsimd::batch<word, Arch>, partner>());
+#elif XSIMD_VERSION_MAJOR == 13
+    return xsimd::swizzle(x, xsimd::make_batch_constant<word, Arch, partner>());
+#else
+    return xsimd::swizzle(x, xsimd::make_batch_constant<word, partner, Arch>());
+#endif
 }
 
 /// row[0], row[0], row[1], row[1], ...: half a vector of numbers, each for both lanes of its pair.

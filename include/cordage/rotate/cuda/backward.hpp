@@ -26,7 +26,7 @@ index_t backward_workspace_size(const Source& angles, const heads_shape& shape) 
 /// @param grads      spans and pointers to the device; added to, never set
 /// @param workspace  backward_workspace_size doubles on the device, of any content; may be empty where neither inv_freq
 ///                   nor attention_factor is wanted. Not to be used by two streams at once
-/// @param operands   one to four, as rotate_backward's; grad_x may be grad_y or y itself
+/// @param first,more  one to four, as rotate_backward's; grad_x may be grad_y or y itself
 /// @throws shape_error  before anything is launched; cuda_error
 /// Sums over a thread's heads in floats, over all else in double, in an order that depends on sizes and alignment
 /// alone: the same bits every time and on every device of one architecture. Allocates nothing, waits for nothing.

@@ -34,7 +34,7 @@ struct block_angles {
 ///
 /// @param change        of device_words(to.relative_to(from)); one, or one for each row of the batch
 /// @param position_ids  of the keys, [tokens] or [batch, tokens], on the device
-/// @param operands      one to four caches [batch, tokens, heads, head_dim] of one type and one set of positions
+/// @param first,more    one to four caches [batch, tokens, heads, head_dim] of one type and one set of positions
 /// @throws shape_error  before the launch; cuda_error
 template <pairing Pairing, backend::kernel_launcher Launcher, position_type P, backend::device_element T, class... More>
 requires(std::same_as<More, operand<T>>&&...) void rebase(const Launcher& where, const device_basis& change,
@@ -49,7 +49,7 @@ requires(std::same_as<More, operand<T>>&&...) void rebase(const Launcher& where,
 /// The table is not read on the host, so nobody checks it: an entry below 0 or past the cache is skipped, and a block
 /// that is listed twice ends up as anything.
 ///
-/// @param operands  caches [blocks, tokens of a block, heads, head_dim], in whatever order the strides put them
+/// @param first,more  caches [blocks, tokens of a block, heads, head_dim], in whatever order the strides put them
 template <pairing Pairing, backend::kernel_launcher Launcher, position_type P, backend::device_element T, class... More>
 requires(std::same_as<More, operand<T>>&&...) void rebase(const Launcher& where, const device_basis& change,
                                                           const device_paged_positions<P>& paged,

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "chart.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iterator>
+
+namespace {
+
+constexpr double panel_width = 370, panel_height = 280;
+constexpr double left = 48, right = 264, top = 34, bottom = 234;  // of the curves, within a panel
+constexpr const char* colours[] = {"#24357a", "#2a7fb8", "#1b9e77", "#d08a00", "#c0392b", "#8e44ad"};
+
+std::string number(double x) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f", x);
+    std::string out = text;
+    if (out.ends_with(".0")) out.resize(out.size() - 2);
+    return out == "-0" ? "0" : out;
+}
+
+/// Where a value lies between the ends of an axis: 0 ... 1.
+double place(const axis& a, double value) {
+    const auto scaled = [&](double v) { return a.logarithmic ? std::log(v) : v; };
+    const double first = scaled(a.ticks.front().first), last = scaled(std::max(a.ticks.back().first, a.last));
+    return (scaled(value) - first) / (last - first);
+}
+double x_of(const panel& p, double x) { return left + place(p.x, x) * (right - left); }
+double y_of(const panel& p, double y) { return bottom - place(p.y, y) * (bottom - top); }
+
+std::string text(double x, double y, const std::string& words, const std::string& attributes = "") {
+    return "<text x='" + number(x) + "' y='" + number(y) + "'" + attributes + ">" + words + "</text>\n";
+}
+std::string line(double x0, double y0, double x1, double y1, const std::string& attributes) {
+    return "<path d='M" + number(x0) + " " + number(y0) + "L" + number(x1) + " " + number(y1) + "'" + attributes +
+           "/>\n";
+}
+
+bool is_drawn(const panel& p, double x, double y) {
+    return std::isfinite(y) && (!p.y.logarithmic || y > 0.0) && place(p.x, x) <= 1.0 && place(p.y, y) >= -0.02 &&
+           place(p.y, y) <= 1.0 + 1e-9;
+}
+
+/// A path through the points, of which those that lie on a straight line with their neighbours are left out.
+std::string path(const panel& p, const curve& c) {
+    std::string out;
+    std::vector<std::pair<double, double>> run;
+    const auto flush = [&] {
+        for (std::size_t i = 0; i < run.size(); ++i) {
+            if (i > 0 && i + 1 < run.size()) {
+                const auto [x0, y0] = run[i - 1];
+                const auto [x1, y1] = run[i + 1];
+                const double share = (run[i].first - x0) / (x1 - x0);
+                if (std::fabs(y0 + share * (y1 - y0) - run[i].second) < 1e-6) continue;
+            }
+            out += (i == 0 ? "M" : "L") + number(run[i].first) + " " + number(run[i].second);
+        }
+        run.clear();
+    };
+    for (const auto& [x, y] : c.points) {
+        if (is_drawn(p, x, y)) {
+            run.emplace_back(x_of(p, x), y_of(p, y));
+        } else {
+            flush();
+        }
+    }
+    flush();
+    return out;
+}
+
+std::string drawn(const panel& p) {
+    std::string out = text(left, 20, p.title, " font-weight='bold'");
+    for (const auto& [value, words] : p.x.ticks) {
+        out += line(x_of(p, value), top, x_of(p, value), bottom, " stroke='#dddddd'");
+        out += text(x_of(p, value), bottom + 16, words, " text-anchor='middle'");
+    }
+    for (const auto& [value, words] : p.y.ticks) {
+        out += line(left, y_of(p, value), right, y_of(p, value), " stroke='#dddddd'");
+        out += text(left - 6, y_of(p, value) + 4, words, " text-anchor='end'");
+    }
+    out += text((left + right) / 2, bottom + 36, p.x.title, " text-anchor='middle'");
+    out += text(left - 6, top - 10, p.y.title, " text-anchor='end'");
+    for (std::size_t i = 0; i < p.curves.size(); ++i) {
+        const curve& c = p.curves[i];
+        const std::string style = std::string(" fill='none' stroke-width='2' stroke='") +
+                                  (c.dashed ? "#777777" : colours[i % std::size(colours)]) +
+                                  (c.dashed ? "' stroke-dasharray='5 4'" : "'");
+        const double row = top + 8 + 18 * static_cast<double>(i);
+        out += "<path d='" + path(p, c) + "'" + style + "/>\n";
+        out += line(right + 8, row, right + 24, row, style) + text(right + 28, row + 4, c.name);
+    }
+    return out;
+}
+
+}  // namespace
+
+std::string svg_of(const std::vector<panel>& panels) {
+    const std::string width = number(panel_width * static_cast<double>(panels.size())), height = number(panel_height);
+    std::string out = "<svg xmlns='http://www.w3.org/2000/svg' width='" + width + "' height='" + height +
+                      "' viewBox='0 0 " + width + " " + height +
+                      "' font-family='sans-serif' font-size='12' fill='#333333'>\n"
+                      "<rect width='100%' height='100%' rx='6' fill='#ffffff'/>\n";
+    for (std::size_t i = 0; i < panels.size(); ++i) {
+        out += "<g transform='translate(" + number(panel_width * static_cast<double>(i)) + ")'>\n" + drawn(panels[i]) +
+               "</g>\n";
+    }
+    return out + "</svg>\n";
+}

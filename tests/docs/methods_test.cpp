@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+// The programs' pieces that docs/methods shows, with what its pages say of them.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "cordage/attention/alibi.hpp"
+#include "cordage/attention/log_scaling.hpp"
+#include "cordage/attention/query_temperature.hpp"
+#include "cordage/attention/softmax_scale.hpp"
+#include "cordage/attention/xpos.hpp"
+#include "cordage/basis/gradient.hpp"
+#include "cordage/basis/rope.hpp"
+#include "cordage/scaling/base_change.hpp"
+#include "cordage/scaling/by_parts.hpp"
+#include "cordage/scaling/learned_table.hpp"
+#include "cordage/scaling/linear.hpp"
+#include "cordage/scaling/longrope.hpp"
+#include "cordage/scaling/masked.hpp"
+#include "cordage/scaling/presets.hpp"
+#include "cordage/scaling/resonance.hpp"
+#include "cordage/scaling/tabulated.hpp"
+#include "cordage/scaling/yarn.hpp"
+#include "cordage/schedule/continuous.hpp"
+#include "cordage/schedule/dynamic.hpp"
+#include "cordage/schedule/fixed.hpp"
+#include "cordage/schedule/two_regimes.hpp"
+
+namespace {
+
+const cordage::rope_config model{.head_dim = 128, .rotary_dim = 128, .theta_base = 10000, .original_length = 4096};
+
+bool agrees(double x, double y) { return std::fabs(x - y) <= 1e-12 * std::fabs(y); }
+
+/// alpha of a pair in a basis of the model.
+double alpha(const cordage::basis& b, cordage::index_t pair) {
+    return b.inv_freq()[static_cast<std::size_t>(pair)] / model.inv_freq(pair);
+}
+
+}  // namespace
+
+TEST_CASE("docs/methods: no scaling, linear, base change") {
+    {
+        // [unscaled]
+        const cordage::rope rule(model, cordage::unscaled{}, cordage::fixed{});
+        // [/unscaled]
+        CHECK(alpha(rule.at_length(100000), 63) == 1.0);
+    }
+    {
+        // [linear]
+        const cordage::rope rule(model, cordage::linear{}, cordage::fixed{4});
+        // [/linear]
+        for (const int pair : {0, 31, 63}) CHECK(agrees(alpha(rule.at_length(100), pair), 0.25));
+    }
+    {
+        // [base_change]
+        const cordage::rope code_llama(model, cordage::base_change{.base_factor = 100}, cordage::fixed{});
+        const cordage::rope growing(model, cordage::base_change_power{.base_factor = 100, .reference_t = 4},
+                                    cordage::continuous{});
+        // [/base_change]
+        CHECK(agrees(code_llama.at_length(16384).inv_freq()[40], std::pow(1e6, -80.0 / 128)));
+        CHECK(agrees(growing.at_length(16384).inv_freq()[40], std::pow(1e6, -80.0 / 128)));
+        CHECK(alpha(growing.at_length(4096), 40) == 1.0);
+    }
+}
+
+TEST_CASE("docs/methods: NTK-aware scaling, fixed and dynamic") {
+    // [ntk_aware]
+    const cordage::rope fixed_ntk(model, cordage::ntk_aware{}, cordage::fixed{4});
+    const cordage::rope dynamic_ntk(model, cordage::ntk_aware{}, cordage::dynamic{2});
+    // [/ntk_aware]
+    CHECK(agrees(alpha(fixed_ntk.at_length(1), 63), 0.25));
+    CHECK(dynamic_ntk.ratio(4096) == 1.0);
+    CHECK(dynamic_ntk.ratio(16384) == 7.0);
+    CHECK(agrees(alpha(dynamic_ntk.at_length(16384), 63), 1.0 / 7));
+}
+
+TEST_CASE("docs/methods: YaRN, by parts, resonance") {
+    {
+        // [yarn]
+        const cordage::rope as_configs_have_it(model, cordage::yarn{}, cordage::fixed{4});
+        const cordage::rope dynamic_yarn(model, cordage::yarn{}, cordage::continuous{});
+        // [/yarn]
+        CHECK(agrees(as_configs_have_it.at_length(100).attention_factor(), 1.0 + 0.1 * std::log(4.0)));
+        CHECK(dynamic_yarn.at_length(4096).attention_factor() == 1.0);
+        CHECK(alpha(as_configs_have_it.at_length(100), 20) == 1.0);
+        CHECK(agrees(alpha(as_configs_have_it.at_length(100), 46), 0.25));
+    }
+    {
+        // [by_parts]
+        const auto& llama = cordage::presets::llama_3_1;  // base 500000, trained on 8192 tokens, t = 8
+        const cordage::basis basis = cordage::make_basis(llama.config, llama.policy, llama.t);
+        // [/by_parts]
+        CHECK(agrees(basis.inv_freq()[63], llama.config.inv_freq(63) / 8));
+        CHECK(basis.inv_freq()[28] == doctest::Approx(llama.config.inv_freq(28)).epsilon(1e-13));
+        CHECK(basis.inv_freq()[29] < 0.999 * llama.config.inv_freq(29));
+    }
+    {
+        // [resonance]
+        const cordage::rope rule(model, cordage::resonance<cordage::yarn>{}, cordage::fixed{4});
+        // [/resonance]
+        const cordage::basis basis = rule.at_length(16384);
+        for (const double theta : basis.inv_freq()) {
+            const double wavelength = 2.0 * std::numbers::pi / theta;
+            CHECK(agrees(wavelength, std::round(wavelength)));
+        }
+    }
+}
+
+TEST_CASE("docs/methods: LongRoPE and masks") {
+    {
+        const std::vector<double> short_factor(64, 1.0), long_factor(64, 8.0);
+        // [longrope]
+        const double promised = 32;  // max_position_embeddings / original_max_position_embeddings
+        const cordage::longrope policy{short_factor, long_factor,
+                                       cordage::longrope_attention_factor(promised, model.original_length)};
+        const cordage::rope rule(model, policy, cordage::two_regimes{});
+        // [/longrope]
+        CHECK(alpha(rule.at_length(4096), 40) == 1.0);
+        CHECK(agrees(alpha(rule.at_length(4097), 40), 1.0 / 8));
+        CHECK(agrees(rule.at_length(1).attention_factor(), std::sqrt(1.0 + std::log(32.0) / std::log(4096.0))));
+    }
+    {
+        // [masked]
+        const cordage::rope fastest_quarter(model, cordage::proportional{0.25}, cordage::fixed{});
+        std::vector<unsigned char> turns(64, 1);
+        std::fill(turns.begin() + 48, turns.end(), static_cast<unsigned char>(0));
+        const cordage::rope slow_ones_rest(model, cordage::masked<cordage::yarn>{{}, turns}, cordage::continuous{});
+        // [/masked]
+        CHECK(alpha(fastest_quarter.at_length(1), 15) == 1.0);
+        CHECK(alpha(fastest_quarter.at_length(1), 16) == 0.0);
+        CHECK(agrees(alpha(slow_ones_rest.at_length(16384), 47), 0.25));
+        CHECK(alpha(slow_ones_rest.at_length(16384), 48) == 0.0);
+    }
+}
+
+TEST_CASE("docs/methods: tables, given and learned") {
+    {
+        std::vector<double> alpha_of_knots(3 * 64, 1.0);
+        for (std::size_t pair = 0; pair < 64; ++pair) {
+            alpha_of_knots[64 + pair] = 0.5;
+            alpha_of_knots[128 + pair] = 0.25;
+        }
+        // [tabulated]
+        const cordage::tabulated policy({1, 2, 4}, alpha_of_knots);  // [3, 64]
+        const cordage::rope rule(model, policy, cordage::continuous{});
+        // [/tabulated]
+        CHECK(agrees(alpha(rule.at_length(3 * 4096), 7), 1.0 / 3));  // log alpha is straight in log t here
+        CHECK(agrees(alpha(rule.at_length(8 * 4096), 7), 0.25));
+    }
+    {
+        const std::vector<double> grad_inv_freq(64, 1.0);
+        // [learned_table]
+        cordage::learned_table<cordage::by_parts> policy(model, {2, 4, 8});  // offsets 0: by_parts itself
+        std::vector<double> offsets = policy.parameters(), gradient(offsets.size());
+        cordage::add_grad_parameters(policy, model, 3.0, grad_inv_freq, gradient);  // of a batch at t = 3
+        for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] -= 0.1 * gradient[i];
+        policy = policy.with_parameters(offsets);
+        // [/learned_table]
+        const double theta = cordage::make_basis(model, cordage::by_parts{}, 3.0).inv_freq()[5];
+        const double share = std::log(3.0 / 2.0) / std::log(2.0);
+        CHECK(agrees(gradient[5], (1.0 - share) * theta));
+        CHECK(agrees(gradient[64 + 5], share * theta));
+        CHECK(gradient[128 + 5] == 0.0);
+        CHECK(cordage::make_basis(model, policy, 3.0).inv_freq()[5] < theta);
+    }
+}
+
+TEST_CASE("docs/methods: what stands beside the rotation") {
+    {
+        const cordage::index_t pair = 3;
+        const double position = 700;
+        // [xpos]
+        const cordage::xpos magnitudes;
+        const double on_q = magnitudes.query_scale(model, pair, position);
+        const double on_k = magnitudes.key_scale(model, pair, position);
+        // [/xpos]
+        CHECK(on_q * on_k == doctest::Approx(1.0).epsilon(1e-14));
+        CHECK(on_q == doctest::Approx(std::pow((6 + 0.4 * 128) / (1.4 * 128), 700.0 / 512)).epsilon(1e-14));
+    }
+    {
+        const cordage::index_t queries = 2, keys = 5;
+        // [alibi]
+        const std::vector<double> slopes = cordage::alibi_slopes(32);
+        const std::vector<double> bias = cordage::alibi_bias(slopes, queries, keys);  // [32, queries, keys]
+        // [/alibi]
+        CHECK(slopes[31] == std::exp2(-8.0));
+        CHECK(bias[5] == doctest::Approx(-4.0 * slopes[0]));  // the last query, the first key
+    }
+    {
+        // [log_scaling]
+        const double on_scores = cordage::log_scaling(65536, 4096);        // 1.333: beyond the training length
+        const double unchanged = cordage::log_scaling(1000, 4096);         // 1: below it
+        const double shrunk = cordage::unclamped_log_scaling(1000, 4096);  // 0.830: as CLEX's released code
+        // [/log_scaling]
+        CHECK(on_scores == doctest::Approx(4.0 / 3).epsilon(1e-12));
+        CHECK(unchanged == 1.0);
+        CHECK(shrunk == doctest::Approx(0.830).epsilon(1e-3));
+    }
+    {
+        // [query_temperature]
+        const double llama_4 = cordage::llama4_temperature(8192, 0.1).at(40000);         // 1.161: in the fifth block
+        const double ministral = cordage::ministral3_temperature(16384, 0.1).at(40000);  // 1.110: in the third
+        const double deepseek = cordage::deepseek_softmax_scale(192, 40, 1.0);           // 0.135 = 1.87 / sqrt(192)
+        // [/query_temperature]
+        CHECK(llama_4 == doctest::Approx(1.161).epsilon(1e-3));
+        CHECK(ministral == doctest::Approx(1.110).epsilon(1e-3));
+        CHECK(deepseek == doctest::Approx(0.135).epsilon(3e-3));
+    }
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// Every source of angles with random numbers behind it, and what it must give.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "cordage/angles/axis_angles.hpp"
+#include "cordage/angles/cos_sin_table.hpp"
+#include "cordage/angles/row_angles.hpp"
+#include "exact_turn.hpp"
+#include "input.hpp"
+
+namespace fuzz {
+
+using cordage::index_t;
+
+/// What the naive rotation needs of a source.
+struct expected_angles {
+    std::function<turn(index_t row, index_t token, index_t pair)> at;  ///< without the attention factor
+    std::function<double(index_t row)> attention_factor = [](index_t) { return 1.0; };
+    std::function<double(index_t row, index_t token, index_t axis)> position = [](auto...) { return 0.0; };
+    std::function<double(index_t row, index_t pair)> theta = [](auto...) { return 0.0; };
+};
+
+/// Frequencies as models have them, or any.
+inline std::vector<double> random_thetas(input& in, index_t pairs, bool& doubtful) {
+    std::vector<double> theta;
+    const double base = in.coin() ? 10000.0 : 1.0 + 5000.0 * static_cast<double>(in.between(1, 200));
+    for (index_t i = 0; i < pairs; ++i) {
+        theta.push_back(std::pow(base, -static_cast<double>(i) / static_cast<double>(pairs)));
+    }
+    const bool is_wild = in.rarely(8);
+    for (double& t : theta) {
+        if (is_wild && in.coin()) t *= std::ldexp(in.coin() ? 1.0 : -1.0, static_cast<int>(in.between(0, 122)) - 60);
+    }
+    if (in.rarely()) theta[static_cast<std::size_t>(in.between(0, pairs - 1))] = in.hostile_number(), doubtful = true;
+    return theta;
+}
+
+inline cordage::basis random_basis(input& in, index_t pairs, bool& doubtful) {
+    static constexpr double factors[] = {1.0, 1.1386, 0.75, -1.25, 0x1p-12, 0x1p12};
+    double factor = in.one_of(factors);
+    if (in.rarely()) factor = in.hostile_number(), doubtful = true;
+    return cordage::basis(random_thetas(in, pairs, doubtful), factor);
+}
+
+/// [count] positions near and far, whole and not, in a block of their own.
+template <class P>
+std::unique_ptr<P[]> random_positions(input& in, std::mt19937_64& random, index_t count, bool& doubtful) {
+    auto all = std::make_unique<P[]>(static_cast<std::size_t>(count));
+    static constexpr double reaches[] = {10.0, 4096.0, 0x1p24, 0x1p31 - 1.0};
+    const double reach = in.one_of(reaches);
+    const bool is_whole = in.coin();
+    for (index_t i = 0; i < count; ++i) {
+        const double p = uniform(random, -reach, reach);
+        all[static_cast<std::size_t>(i)] = static_cast<P>(is_whole ? std::round(p) : p);
+    }
+    if (count > 0 && in.rarely(16)) {
+        P& one = all[static_cast<std::size_t>(in.between(0, std::min<index_t>(count, 200) - 1))];
+        if constexpr (std::is_integral_v<P>) {
+            one = static_cast<P>(in.hostile_integer());
+        } else {
+            one = static_cast<P>(in.hostile_number());
+        }
+        doubtful = true;
+    }
+    return all;
+}
+
+/// What the cut of a fractional position and the 64 bits of a turn may cost, radians.
+inline turn with_loss(turn exact, double position, double theta) {
+    exact.lost += 1.8e-19 * std::fabs(position) + std::fabs(theta) * 0x1p-63;
+    return exact;
+}
+
+/// The rows of a batch: a basis and positions for each, [axes, rows, tokens] with gaps between rows.
+template <class P>
+struct random_angles {
+    index_t batch, tokens, pairs, axes, rows;
+    bool doubtful = false;
+    index_t row_stride, axis_stride;
+    std::vector<cordage::basis> bases;
+    std::unique_ptr<P[]> ids;
+
+    random_angles(input& in, std::mt19937_64& random, index_t axis_count, index_t base_count)
+        : batch(in.rarely(32) ? 0 : in.between(1, 3)),
+          tokens(in.rarely(8) ? in.between(0, 200) : in.between(0, 12)),
+          pairs(in.rarely(4) ? in.between(1, 70) : in.between(1, 20)),
+          axes(axis_count),
+          rows(in.coin() ? 1 : std::max<index_t>(batch, 1)),
+          row_stride(tokens + (in.coin() ? in.between(0, 5) : 0)),
+          axis_stride(rows * row_stride) {
+        for (index_t i = 0; i < base_count; ++i) bases.push_back(random_basis(in, pairs, doubtful));
+        const index_t count = axes * axis_stride - (row_stride - tokens);  // no gap after the last
+        ids = random_positions<P>(in, random, count, doubtful);
+    }
+
+    const P* first() const { return ids.get(); }
+    const cordage::basis& basis_of(index_t row) const { return bases[static_cast<std::size_t>(row) % bases.size()]; }
+    P id(index_t row, index_t token, index_t axis) const {
+        return ids[static_cast<std::size_t>(axis * axis_stride + (rows == 1 ? 0 : row) * row_stride + token)];
+    }
+
+    template <class Axis>
+    expected_angles expected(const Axis& axis_of) const {
+        expected_angles e;
+        e.position = [this](index_t r, index_t t, index_t axis) { return static_cast<double>(id(r, t, axis)); };
+        e.theta = [this](index_t r, index_t pair) { return basis_of(r).inv_freq()[static_cast<std::size_t>(pair)]; };
+        e.attention_factor = [this](index_t r) { return basis_of(r).attention_factor(); };
+        e.at = [e, axis_of](index_t r, index_t t, index_t pair) {
+            const double p = e.position(r, t, axis_of(pair)), theta = e.theta(r, pair);
+            return with_loss(turn_of(p, theta), p, theta);
+        };
+        return e;
+    }
+};
+
+/// Calls f(source, what it must give, batch, whether it is sound) for exact_angles or float32_angles.
+template <template <class> class Angles, class P, class F>
+void with_angles(input& in, std::mt19937_64& random, const F& f) {
+    const random_angles<P> all(in, random, 1, 1);
+    const cordage::position_view<P> ids(all.first(), all.rows, all.tokens, all.row_stride);
+    const Angles<P> angles(all.bases[0], ids);
+    expected_angles e = all.expected([](index_t) { return 0; });
+    if constexpr (requires { angles.angle(0, 0, 0); }) {
+        e.at = [&all](index_t r, index_t t, index_t pair) {
+            const double theta = all.bases[0].inv_freq()[static_cast<std::size_t>(pair)];
+            const float angle = static_cast<float>(all.id(r, t, 0)) * static_cast<float>(theta);
+            return turn_of(static_cast<double>(angle), 1.0);
+        };
+    }
+    f(angles, e, all.batch, !all.doubtful);
+}
+
+template <class P, class F>
+void with_axis_angles(input& in, std::mt19937_64& random, const F& f) {
+    const index_t axes = in.rarely(32) ? in.between(240, 400) : in.between(1, 4);
+    const random_angles<P> all(in, random, axes, 1);
+    std::vector<std::uint8_t> axis_of_pair;
+    for (index_t i = 0; i < all.pairs; ++i) {
+        axis_of_pair.push_back(static_cast<std::uint8_t>(in.between(0, std::min<index_t>(axes, 256) - 1)));
+    }
+    bool doubtful = all.doubtful || axes > 256;
+    if (in.rarely()) axis_of_pair[0] = in.bits<std::uint8_t>(), doubtful = true;
+    const cordage::axis_position_view<P> ids{all.first(),     all.axes,       all.rows, all.tokens,
+                                             all.axis_stride, all.row_stride, 1};
+    const cordage::axis_angles<P> angles(all.bases[0], axis_of_pair, ids);
+    f(angles, all.expected([&](index_t pair) { return index_t{axis_of_pair[static_cast<std::size_t>(pair)]}; }),
+      all.batch, !doubtful);
+}
+
+template <class P, class F>
+void with_row_angles(input& in, std::mt19937_64& random, const F& f) {
+    const random_angles<P> all(in, random, 1, 3);
+    std::vector<const cordage::basis*> bases;
+    for (index_t row = 0; row < all.batch; ++row) bases.push_back(&all.basis_of(row));
+    cordage::position_view<P> ids(all.first(), all.rows, all.tokens, all.row_stride);
+    bool doubtful = all.doubtful || all.batch == 0;
+    if (in.rarely()) ids.batch_stride = -ids.batch_stride - 1, doubtful = true;
+    const auto rows = cordage::exact_angles_of_rows<P>(bases, ids);
+    f(cordage::row_angles(rows), all.expected([](index_t) { return 0; }), all.batch, !doubtful);
+}
+
+/// A table of somebody's, of any numbers up to 1, or of the library's own.
+template <class T, class F>
+void with_table(input& in, std::mt19937_64& random, const F& f) {
+    const random_angles<std::int32_t> all(in, random, 1, 1);
+    expected_angles e = all.expected([](index_t) { return 0; });
+    if (in.coin()) {
+        const cordage::position_view<std::int32_t> ids(all.first(), all.rows, all.tokens, all.row_stride);
+        const cordage::cos_sin_table<T> table(cordage::exact_angles(all.bases[0], ids));
+        return f(table.view(), e, all.batch, !all.doubtful);
+    }
+    const auto count = static_cast<std::size_t>(all.rows * all.tokens * all.pairs);
+    const auto cos = std::make_unique<T[]>(count), sin = std::make_unique<T[]>(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        cos[i] = static_cast<T>(uniform(random, -1.0, 1.0)), sin[i] = static_cast<T>(uniform(random, -1.0, 1.0));
+    }
+    cordage::cos_sin_view<T> view{cos.get(), sin.get(), all.rows, all.tokens, all.pairs};
+    bool doubtful = all.doubtful;
+    if (in.rarely()) view.carried_attention_factor = in.hostile_number(), doubtful = true;
+    if (in.rarely()) {
+        index_t* const sizes[] = {&view.rows, &view.token_count, &view.pair_count};
+        const index_t broken = in.hostile_integer();
+        if (broken < 1 || broken > (index_t{1} << 50)) *in.one_of(sizes) = broken, doubtful = true;
+    }
+    const index_t rows = all.rows, tokens = all.tokens, pairs = all.pairs;
+    const double m = view.carried_attention_factor;
+    e.attention_factor = [m](index_t) { return m; };
+    e.at = [&, rows, tokens, pairs, m](index_t r, index_t t, index_t pair) {
+        const auto i = static_cast<std::size_t>(((rows == 1 ? 0 : r) * tokens + t) * pairs + pair);
+        return turn{static_cast<long double>(cos[i]) / m, static_cast<long double>(sin[i]) / m, 0.0};
+    };
+    f(view, e, all.batch, !doubtful);
+}
+
+}  // namespace fuzz

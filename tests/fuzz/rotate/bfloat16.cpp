@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: MIT
+#include "rotate/run.hpp"
+
+template bool fuzz::run_rotation<cordage::bfloat16>(fuzz::input&);

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Fuzzes the rotation: any element type, pairing, source of angles, shape, stride, overlap and executor; forward,
+// inverse, backward and rebase. A call is refused before it writes anything, or does what the naive rotation does and
+// leaves all other memory alone.
+#include "rotate/run.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static fuzz::run_counter counter("reached the kernels");
+    fuzz::input in(data, size);
+    const auto type = in.between(0, 3);
+    const bool ran = type == 0   ? fuzz::run_rotation<float>(in)
+                     : type == 1 ? fuzz::run_rotation<double>(in)
+                     : type == 2 ? fuzz::run_rotation<cordage::float16>(in)
+                                 : fuzz::run_rotation<cordage::bfloat16>(in);
+    ran ? counter.passed() : counter.refused();
+    return 0;
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// A stranger's program for cordage::json: what a config.json says of a model's rotation.
+#include <cordage/host/hf_config.hpp>
+#include <cstdio>
+
+int main() {
+    const auto model = cordage::hf::read_config(R"({"model_type": "llama", "head_dim": 64, "rope_theta": 500000.0,
+        "max_position_embeddings": 8192, "rope_scaling": {"rope_type": "linear", "factor": 4.0}})");
+    const auto& rule = model.of("");
+    std::printf("%s, theta_base %g\n", rule.rope_type.c_str(), rule.config.theta_base);
+    return rule.rope_type == "linear" && rule.config.theta_base == 500000.0 ? 0 : 1;
+}

@@ -90,6 +90,8 @@ TEST_CASE("angles/angle_source: rows of a batch have their own positions, one ro
     CHECK(own.position(1, 2) == 12.0);
     CHECK(shared.position(1, 2) == 2.0);
     CHECK(own.at<double>(1, 0, 0).cos == doctest::Approx(std::cos(1.0)));
+    const exact_angles first_row(b, position_view<std::int64_t>(positions.data(), 1, 3, 3));
+    CHECK(first_row.position(1, 2) == 2.0);  // the stride of a single row means nothing
 }
 
 // What every framework computes: both numbers rounded to float32, then their product.

@@ -78,6 +78,7 @@ TEST_CASE("angles/cos_sin_table: rows of a batch keep their own angles, a single
     const exact_angles angles(b, position_view<double>(positions.data(), 2, 3, 3));
     const cos_sin_table<double> table(angles);
     check_equal<double>(table.view(), angles);
+    check_equal<double>(cos_sin_table<double>(angles, serial{}, backend::scalar{}).view(), angles);
     const cos_sin_table<double> single(exact_angles(b, positions));
     CHECK(single.view().at<double>(5, 4, 2).cos == single.view().at<double>(0, 4, 2).cos);
 }

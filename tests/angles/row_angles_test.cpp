@@ -42,6 +42,9 @@ TEST_CASE("angles/row_angles: one row of positions may serve all bases, and base
     CHECK(rows.position(2, 1, 0) == 7.0);
     CHECK(rows.at<double>(0, 1, 2).cos == rows.at<double>(2, 1, 2).cos);
     CHECK(rows.at<double>(0, 1, 2).cos != rows.at<double>(1, 1, 2).cos);
+    // the stride of a single row means nothing
+    const auto strided = exact_angles_of_rows(chosen, position_view<std::int32_t>(ids.data(), 1, 3, 3));
+    CHECK(row_angles(strided).position(1, 1, 0) == rows.position(1, 1, 0));
 }
 
 TEST_CASE("angles/row_angles: a table keeps every row's angles and attention factor") {

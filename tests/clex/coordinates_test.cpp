@@ -21,7 +21,8 @@ void check_same_field(const clex_weights& weights, double room) {
     released_field<double> plain(config, weights), other(config, weights, there);
     const vector y = there.from_z(z);
     CHECK(largest_difference(there.point(y), z) < room);
-    vector dz(6), dy(6), grad_z(6), grad_y(6), grad_weights(plain.parameter_count()), of_y(grad_weights.size());
+    vector dz(6), dy(6), grad_z(6), grad_y(6), grad_weights(static_cast<std::size_t>(plain.parameter_count())),
+        of_y(grad_weights.size());
     plain(3.3, z, dz);
     other(3.3, y, dy);
     CHECK(largest_difference(there.along(dy), dz) < room);

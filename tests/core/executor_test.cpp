@@ -3,11 +3,18 @@
 
 #include <doctest/doctest.h>
 
+#if defined(__linux__)
+#include <sys/resource.h>
+#endif
+
+#include <array>
 #include <atomic>
 #include <mutex>
 #include <set>
 #include <stdexcept>
 #include <vector>
+
+#include "allocations.hpp"
 
 using namespace cordage;
 
@@ -98,6 +105,21 @@ TEST_CASE("core/executor: threads run beside the calling one and are joined on r
     CHECK(who.size() == 3);
     CHECK(who.count(std::this_thread::get_id()) == 1);
 }
+
+#if defined(__linux__) && !defined(CORDAGE_TEST_SANITIZED)
+TEST_CASE("core/executor: where no thread can be started the calling one does all of the work") {
+    std::array<std::atomic<int>, 64> visits{};
+    rlimit before{};
+    REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+    const rlimit nothing_more{1, before.rlim_max};  // no memory for a stack
+    REQUIRE(setrlimit(RLIMIT_AS, &nothing_more) == 0);
+    for_each_range(threads{64}, 64, 1, [&](index_t begin, index_t end) {
+        for (index_t i = begin; i < end; ++i) ++visits[static_cast<std::size_t>(i)];
+    });
+    REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
+    for (const auto& count : visits) CHECK(count == 1);
+}
+#endif
 
 TEST_CASE("core/executor: an exception of the host's own loop reaches the caller") {
     const auto broken = [](index_t, const auto&) { throw std::runtime_error("pool is gone"); };

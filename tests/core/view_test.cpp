@@ -148,6 +148,8 @@ TEST_CASE("core/view: q, k and v of one fused buffer are apart, and a shift by o
     const view q{fused.data(), shape, 0, 3 * 4 * 8, 8}, k{fused.data() + 32, shape, 0, 3 * 4 * 8, 8};
     CHECK(overlap_of(q, k) == overlap::none);
     CHECK(overlap_of(q, q) == overlap::same);
+    const view one_batch_long{k.data, shape, 999, k.token_stride, k.head_stride};
+    CHECK(overlap_of(q, one_batch_long) == overlap::none);  // nobody steps along an axis of one
     view shifted = q;
     ++shifted.data;
     CHECK(overlap_of(q, shifted) == overlap::partial);

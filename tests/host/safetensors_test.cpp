@@ -94,6 +94,14 @@ TEST_CASE("host/safetensors: a header length that cannot be is refused before an
               message("test: header length ", length, " must be at most 100000000 and the 2 bytes that follow"));
     }
     CHECK(refusal(little_endian(0, 8)) == "test: header must begin with '{'");
+
+    const temporary_folder folder;
+    const auto path = folder.write("w.safetensors", little_endian(100'000'001, 8));
+    std::filesystem::resize_file(path, 200'000'000);  // a hole: the file system keeps none of it
+    CHECK_THROWS_WITH_AS(safetensors_file{path},
+                         "safetensors 'w.safetensors': header length 100000001 must be at most 100000000 and the "
+                         "199999992 bytes that follow",
+                         value_error);
 }
 
 TEST_CASE("host/safetensors: a header that is no strict JSON is refused") {
@@ -127,6 +135,8 @@ TEST_CASE("host/safetensors: an entry that is not whole is refused by name") {
 TEST_CASE("host/safetensors: a shape and offsets that disagree, or overflow, are refused") {
     CHECK(refusal(entry("F32", "[2]", "[0, 4]"), 4) ==
           "test: tensor 'a': data_offsets [0, 4] must hold the 8 bytes of its shape and dtype 'F32'");
+    CHECK(refusal(entry("F32", "[1]", "[0, 8]"), 8) ==
+          "test: tensor 'a': data_offsets [0, 8] must hold the 4 bytes of its shape and dtype 'F32'");
     CHECK(refusal(entry("F32", "[1]", "[4, 0]"), 4) == "test: tensor 'a': data_offsets [4, 0] must not fall");
     for (const char* shape : {"[4611686018427387904]", "[4294967296, 4294967296]", "[3, 6148914691236517205]",
                               "[18446744073709551615, 18446744073709551615, 0]"}) {

@@ -48,6 +48,8 @@ TEST_CASE("positions/bounded_draw: a real has 53 random bits between low and hig
     CHECK(draw_real(ends, 2.0, 6.0) == 2.0);
     CHECK(draw_real(ends, 2.0, 6.0) <= 6.0);
     CHECK(draw_real(ends, 2.0, 6.0) == 4.0);
+    scripted last_bit{{std::uint64_t{1} << 11}};
+    CHECK(draw_real(last_bit, 0.0, 1.0) == 0x1p-53);
     std::mt19937_64 generator(8);
     double sum = 0.0;
     for (int i = 0; i < 10'000; ++i) sum += draw_real(generator, -1.0, 1.0);

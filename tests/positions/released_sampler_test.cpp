@@ -104,8 +104,8 @@ TEST_CASE("positions/released_sampler: settings and draws out of their domain ar
                          "released_positions: original_length 0 must be >= 1", value_error);
     CHECK_THROWS_WITH_AS(released_positions({.train_length = 5, .original_length = 5, .t = 0}, drawn),
                          "released_positions: t 0 must be >= 1", value_error);
-    CHECK_THROWS_AS(released_positions({.train_length = 5, .original_length = 5, .t = index_t{1} << 60}, drawn),
-                    value_error);
+    CHECK_THROWS_WITH_AS(released_positions({.train_length = 5, .original_length = 5, .t = index_t{1} << 52}, drawn),
+                         "released_positions: t 4503599627370496 * train_length 5 must be at most 2^53", value_error);
     const released_range range{.train_length = 5, .original_length = 5, .t = 2};
     CHECK_THROWS_WITH_AS(released_positions(range, std::span(drawn).first(2)),
                          "released_positions: drawn size 2 must be train_length - 2 = 3", shape_error);

@@ -77,6 +77,11 @@ TEST_CASE("rotate/checks: shapes that disagree") {
         rotate_forward<half_split>(exact_angles(four_pairs, position_view<std::int32_t>(six.data(), 2, 3, 3)),
                                    in_place(t.in_a()));
     });
+    t.refuses("rotate_forward: angles [2, 3] must be [1 or batch, tokens] of [3, 3, 1, 8]", [&] {
+        const std::vector<std::int32_t> six(6);
+        rotate_forward<half_split>(exact_angles(four_pairs, position_view<std::int32_t>(six.data(), 2, 3, 3)),
+                                   in_place(token_major(t.a.data(), {3, 3, 1, 8})));
+    });
     t.refuses("must have the same batch and tokens", [&] {
         rotate_forward<half_split>(t.angles, in_place(t.in_a()), in_place(with_shape(t.in_b(), {2, 3, 1, 8})));
     });
@@ -97,6 +102,10 @@ TEST_CASE("rotate/checks: null data, negative strides, and outputs that overlap 
     t.refuses("rotate_forward: x strides [48, -16, 8, 1] must not be negative", [&] {
         rotate_forward<half_split>(t.angles, in_place(with(t.in_a(), &view::token_stride, index_t{-16})));
     });
+    for (const auto stride : {&view::batch_stride, &view::head_stride}) {
+        t.refuses("must not be negative",
+                  [&] { rotate_forward<half_split>(t.angles, in_place(with(t.in_a(), stride, index_t{-64}))); });
+    }
     t.refuses("rotate_forward: y [1, 3, 2, 8] with strides [48, 16, 0, 1] must not overlap itself", [&] {
         rotate_forward<half_split>(t.angles, from_to(t.in_a(), with(t.in_b(), &view::head_stride, index_t{0})));
     });
@@ -170,6 +179,18 @@ TEST_CASE("rotate/checks: the backward pass, views and sizes of gradients") {
         rotate_backward<half_split>(t.angles, {.inv_freq = grads}, grad_through(t.in_a(), of_y, t.in_a()),
                                     grad_through(t.in_a(), of_y, t.in_b()));
     });
+    t.refuses("must not overlap where one of them is written", [&] {
+        rotate_backward<half_split>(t.angles, {.inv_freq = grads}, grad_through(t.in_a(), of_y, t.in_b()),
+                                    grad_through(of_y, of_y, t.in_b()));
+    });
+    t.refuses("must not overlap where one of them is written", [&] {
+        rotate_backward<half_split>(t.angles, {.inv_freq = grads}, grad_through(t.in_a(), of_y, of_y),
+                                    grad_through(t.in_b(), t.in_b(), t.in_a()));
+    });
+    t.refuses("rotate_backward: grad_x [1, 3, 1, 8] must have the shape of grad_y, [1, 3, 2, 8]", [&] {
+        rotate_backward<half_split>(t.angles, {.inv_freq = grads},
+                                    grad_through(t.in_a(), of_y, with_shape(t.in_b(), {1, 3, 1, 8})));
+    });
     t.refuses("rotate_backward: grad_x [1, 3, 2, 8] with strides [48, 0, 8, 1] must not overlap itself", [&] {
         rotate_backward<half_split>(t.angles, {.inv_freq = grads},
                                     grad_through(t.in_a(), of_y, with(t.in_b(), &view::token_stride, index_t{0})));
@@ -199,6 +220,8 @@ TEST_CASE("rotate/checks: a table that a host has filled in wrongly") {
     bad = good;
     bad.pair_count = -1;
     t.refuses("rotate_forward: table [1, 3, -1] must have rows >= 1, tokens >= 0 and pairs >= 1", rotate(bad));
+    bad.pair_count = 0;
+    t.refuses("rotate_forward: table [1, 3, 0] must have rows >= 1, tokens >= 0 and pairs >= 1", rotate(bad));
     bad = good;
     bad.rows = 0;
     t.refuses("rows >= 1", rotate(bad));

@@ -78,6 +78,8 @@ TEST_CASE("scaling/longrope: settings out of their domain are named") {
     longrope bad = tables;
     bad.long_factor[2] = -1.0;
     CHECK_THROWS_WITH_AS(validate(bad, model), "longrope: long_factor[2] -1 must be finite and > 0", value_error);
+    bad.long_factor[2] = 0.0;
+    CHECK_THROWS_WITH_AS(validate(bad, model), "longrope: long_factor[2] 0 must be finite and > 0", value_error);
     bad = tables;
     bad.short_factor.pop_back();
     CHECK_THROWS_WITH_AS(validate(bad, model), "longrope: short_factor size 3 must be rotary_dim/2 = 4", shape_error);

@@ -74,6 +74,22 @@ TEST_CASE("scaling/tabulated: rate and curvature are the derivatives, and the ra
     }
 }
 
+// PchipInterpolator of SciPy 1.17 over ln t and ln alpha.
+TEST_CASE("scaling/tabulated: between t at uneven distances it is SciPy's PCHIP, limited end slopes included") {
+    const tabulated table(knots, alpha), limited({1.0, 2.0, 4.0}, {1.0, 0.99, 2.0});
+    const auto check = [](const tabulated& of, index_t pair, double t, double expected) {
+        CHECK(close(of.log_alpha(model, pair, t), expected, closed_form));
+    };
+    check(table, 0, 1.4, -0.030441291992539168);
+    check(table, 0, 5.0, -0.7730204034801751);
+    check(table, 0, 20.0, -1.9301160292153754);
+    check(table, 1, 5.0, -0.00886638655652901);
+    check(table, 2, 1.4, -0.45742451973262344);
+    check(table, 2, 20.0, -0.41051693377547205);
+    check(limited, 0, 1.4, -0.008680962109071516);
+    check(limited, 0, 3.0, 0.2797902709127921);
+}
+
 TEST_CASE("scaling/tabulated: a straight line in ln t is reproduced, and a smooth policy is met closely") {
     std::vector<double> line, smooth, t_k;
     for (int k = 0; k <= 16; ++k) {

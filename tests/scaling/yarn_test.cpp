@@ -69,6 +69,12 @@ TEST_CASE("scaling/yarn: a ramp of no width becomes a step of 0.001 of a pair, a
     check_alpha(step, tiny, 4.0, {{0, 1.0}, {1, 0.25}, {3, 0.25}});
 }
 
+TEST_CASE("scaling/yarn: the ramp begins at pair 0 where none turns beta_fast times") {
+    const rope_config short_model{.head_dim = 8, .rotary_dim = 8, .original_length = 64};
+    CHECK(yarn{}.ramp(short_model).low == 0.0);  // -1 before
+    CHECK(yarn{.truncate = false}.ramp(short_model).low == 0.0);
+}
+
 TEST_CASE("scaling/yarn: the ramp's upper end is clamped to d - 1, not to the last pair, as in the reference") {
     const rope_config tiny{.head_dim = 8, .rotary_dim = 8, .theta_base = 100.0, .original_length = 1e5};
     CHECK(yarn{}.ramp(tiny).low == 5.0);

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Do the tests notice faults? Runs them with one deliberate fault at a time in include/, and prints "N of N mutants
+killed". The faults lie beside this file, *.txt:
+
+    core/bits.hpp | core/bits core/view      a header, and the tests/*_test.cpp of which one should fail
+    - half > 0                               an expression, or statements ending in ';', that occurs once in the header
+    + half > 1                               what stands there instead ("+" alone: nothing, for statements)
+    = smallest_chunk = 32                    any text: of a constant, or where the above does not compile
+    + smallest_chunk = 64
+
+Faults of the first kind are compiled together and the environment chooses one, so that a test is compiled once for all
+of them; those of the second kind are compiled each by itself. What the compiler refuses is an error, no kill."""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import resource
+import subprocess
+import sys
+from typing import NamedTuple
+
+folder = pathlib.Path(__file__).resolve().parent
+root = folder.parent.parent
+headers = root / "include" / "cordage"
+build = root / "build" / "mutants"
+# Not for this machine's processor, so that the same code is tested everywhere.
+architecture = {"x86_64": ["-march=x86-64-v3"]}.get(os.uname().machine, [])
+compiler = ["g++", "-std=c++20", "-O0", "-w", *architecture, f"-I{root}/tests", "-isystem", "/usr/include/eigen3",
+            f'-DCORDAGE_GOLDEN_DIR="{root}/tests/golden"', "-include", build / "chosen.hpp"]
+chosen = """#include <cstdlib>
+#include <type_traits>
+inline const int chosen_mutant = std::atoi(std::getenv("CORDAGE_MUTANT"));
+#define IS_CHOSEN(number) (!std::is_constant_evaluated() && chosen_mutant == number)
+"""
+
+
+class mutant(NamedTuple):
+    place: str  # in the list
+    header: str
+    tests: list
+    is_alone: bool
+    old: str
+    new: str
+
+
+def read_list(path):
+    header, tests, old = None, [], None
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        place, text = f"{path.name}:{number}", line[2:].strip()
+        if not line.strip() or line.startswith("#"):
+            continue
+        if old is None and header and line[:2] in ("- ", "= "):
+            old, is_alone = text, line[0] == "="
+        elif old is None and " | " in line:
+            header, tests = line.split(" | ")[0].strip(), line.split(" | ")[1].split()
+        elif old is not None and line[:2] in ("+", "+ "):
+            yield mutant(place, header, tests, is_alone, old, text)
+            old = None
+        else:
+            sys.exit(f"{place}: must be 'header | tests', '- old', '= old' or '+ new'")
+
+
+def choice(number, one):
+    if one.old.endswith(";"):
+        return f"if (IS_CHOSEN({number})) {{ {one.new} }} else {{ {one.old} }}"
+    return f"(IS_CHOSEN({number}) ? ({one.new}) : ({one.old}))"
+
+
+def put_faults(header, mutants):
+    """Writes the header with all faults that are chosen at run time, and beside it copies with one of the others each."""
+    text, end, together = (headers / header).read_text(), 0, ""
+    for begin, number, one in sorted((text.find(one.old), number, one) for number, one in mutants):
+        if text.count(one.old) != 1 or begin < end and not one.is_alone:
+            sys.exit(f"{one.place}: must occur once in {header}, apart from other mutants: {one.old}")
+        if one.is_alone:
+            write(build / str(number) / "cordage" / header, text.replace(one.old, one.new))
+        else:
+            together += text[end:begin] + choice(number, one)
+            end = begin + len(one.old)
+    write(build / "include" / "cordage" / header, together + text[end:])
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def compiled(test, number=0):
+    """The test's program and what the compiler says: with the one fault alone, or with those that are chosen."""
+    program = build / (test.replace("/", "-") + (f"-{number}" if number else ""))
+    made = subprocess.run([*compiler, f"-I{build}/{number}", f"-I{build}/include", root / "tests" / f"{test}_test.cpp",
+                           build / "main.o", build / "allocations.o", "-o", program], capture_output=True, text=True)
+    return program, "" if made.returncode == 0 else f"{test} {number or ''}: must compile:\n{made.stderr[:4000]}"
+
+
+def passes(program, number):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+    try:
+        ran = subprocess.run([program], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120,
+                             preexec_fn=limit, env={**os.environ, "CORDAGE_MUTANT": str(number)})
+    except subprocess.TimeoutExpired:
+        return False
+    return ran.returncode == 0
+
+
+def prepare(test):
+    """The program of the test with all faults, of which none is chosen."""
+    program, why = compiled(test)
+    return test, program, why or ("" if passes(program, 0) else f"{test}: must pass without a fault")
+
+
+def verdict(number, one, programs):
+    for test in one.tests:
+        program, why = compiled(test, number) if one.is_alone else (programs[test], "")
+        if why:
+            return f"ERROR, {why}"
+        if not passes(program, number):
+            return f"killed by {test}"
+    return f"SURVIVED {' '.join(one.tests)}\n    - {one.old}\n    + {one.new}"
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--only", default="", help="a regular expression: the tests to run")
+    arguments.add_argument("--jobs", type=int, default=os.cpu_count())
+    given = arguments.parse_args()
+    mutants = list(enumerate((one for path in sorted(folder.glob("*.txt")) for one in read_list(path)), 1))
+    for path in headers.rglob("*.hpp"):
+        header = str(path.relative_to(headers))
+        put_faults(header, [(number, one) for number, one in mutants if one.header == header])
+    write(build / "chosen.hpp", chosen)
+    for name in ("main", "allocations"):
+        subprocess.run([*compiler, "-c", root / "tests" / f"{name}.cpp", "-o", build / f"{name}.o"], check=True)
+    tried = [(number, one) for number, one in mutants if all(re.search(given.only, test) for test in one.tests)]
+    killed = 0
+    with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
+        prepared = list(pool.map(prepare, sorted({test for _, one in tried for test in one.tests})))
+        if any(why for *_, why in prepared):
+            sys.exit("\n".join(why for *_, why in prepared if why))
+        programs = {test: program for test, program, _ in prepared}
+        for (_, one), found in zip(tried, pool.map(lambda each: verdict(*each, programs), tried)):
+            killed += found.startswith("killed")
+            print(f"{one.place} {one.header}: {found}", flush=True)
+    print(f"{killed} of {len(tried)} mutants killed")
+    return 0 if 0 < killed == len(tried) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -67,7 +67,7 @@ std::string basis_key(const std::vector<row>& rows) {
         ++i;
     }
     return "set title ' '\nunset xlabel\nunset ylabel\nunset border\nunset tics\n"
-           "set key at graph 1,0.9 reverse Left samplen 3\n" +
+           "set key at graph -0.25,0.9 left top reverse Left samplen 2\n" +
            lines + "\n";
 }
 

@@ -102,7 +102,7 @@ std::vector<study> studies(const settings& s) {
           "frozen: CLEX in log time, octave uniform", longest_always, "frozen: CLEX in log time, to 4L",
           "frozen: CLEX in log time, to 8L", "frozen: CLEX in log time, three times the steps"},
          {"dev"}},
-        {"Weights, then the basis",
+        {"Weights then basis",
          "A basis that learns after the weights were tuned.",
          {"tuned at L: by parts + two runs", "tuned at L: by parts + two runs, then frozen: CLEX in log time",
           "tuned at L: by parts + two runs, then frozen: learned table"}},

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "cordage/ode/linear_output.hpp"
+#include "cordage/ode/order_conditions.hpp"
 #include "cordage/ode/solve_fixed.hpp"
 #include "test_fields.hpp"
 

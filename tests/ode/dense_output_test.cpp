@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "cordage/ode/linear_output.hpp"
+#include "cordage/ode/order_conditions.hpp"
 #include "cordage/ode/solve_fixed.hpp"
 #include "test_fields.hpp"
 

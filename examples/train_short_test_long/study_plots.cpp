@@ -55,7 +55,7 @@ const std::string length_axis = "set logscale x\nset xrange [0.9:18]\nset xtics 
 void plot_perplexity(const study& st, const std::vector<row_of_seeds>& rows, const std::filesystem::path& out) {
     draw(out, file_name(st) + "_perplexity", 1000, height_of(rows),
          axes("length / L", "perplexity") + length_axis +
-             "set logscale y\nset ytics add (15, 20, 25, 30, 40, 50, 60, 80, 150)\n" +
+             "set logscale y\nset autoscale yfix\nset ytics add (15, 20, 25, 30, 40, 50, 60, 80, 150)\n" +
              plot(over_length(rows, [](const score& s) { return s.perplexity; }), "lines"));
 }
 

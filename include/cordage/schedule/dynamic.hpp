@@ -14,8 +14,8 @@ struct dynamic {
     double factor = 1.0;
 
     double ratio(const rope_config& c, double seq_len) const {
-        const double t = factor * std::max(1.0, seq_len / c.original_length) - (factor - 1.0);
-        return std::max(t, 1.0);  // a factor of 2^53 and more rounds away the 1
+        // The 1 last: a factor of 2^53 and more would round it away.
+        return std::max(1.0, factor * (seq_len / c.original_length) - (factor - 1.0));
     }
     void validate() const {
         if (!is_finite(factor) || !(factor >= 1.0)) {

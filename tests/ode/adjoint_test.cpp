@@ -16,14 +16,15 @@ using vector = std::vector<double>;
 namespace {
 
 /// Two seeds inside steps, of which one is out of order, and one at the end.
-std::vector<gradient_seed<double>> seeds_of(double end) {
-    return {{0.77 * end, grad_first}, {0.13 * end, grad_second}, {end, grad_third}};
+std::vector<gradient_seed<double>> seeds_in(time_interval<double> interval) {
+    const auto [begin, end] = interval;
+    return {{begin + 0.77 * (end - begin), grad_first}, {begin + 0.13 * (end - begin), grad_second}, {end, grad_third}};
 }
 
-double loss_of(const auto& path, double end) {
+double loss_of(const auto& path) {
     double loss = 0.0;
     vector z(2);
-    for (const auto& seed : seeds_of(end)) {
+    for (const auto& seed : seeds_in(path.interval())) {
         path.at(seed.t, z);
         loss += std::inner_product(z.begin(), z.end(), seed.grad_z.begin(), 0.0);
     }
@@ -56,14 +57,14 @@ TEST_CASE("ode/adjoint: the test field's vjp is its Jacobian transposed") {
 
 TEST_CASE_TEMPLATE("ode/adjoint: gradients of a fixed solve are those of its numbers, seeds between nodes included",
                    Tableau, euler, midpoint, ralston2, heun3, rk4_classic, rk4_38, bosh3, dopri5, tsit5) {
-    const double end = 1.7;
+    const double begin = 0.3, end = 2.0;
     const index_t steps = 5;  // coarse: the exact flow's gradient would be far off
     const auto loss = [&](const knotted& f, const vector& z0, double until) {
-        return loss_of(solve_fixed<Tableau>(f, {0.0, until}, z0, equal_steps{steps}), until);
+        return loss_of(solve_fixed<Tableau>(f, {begin, until}, z0, equal_steps{steps}));
     };
-    const auto path = solve_fixed<Tableau>(knotted{}, {0.0, end}, z_start, equal_steps{steps});
+    const auto path = solve_fixed<Tableau>(knotted{}, {begin, end}, z_start, equal_steps{steps});
     vector grad_z0(2), grad_p(3), grad_t(3);
-    const double grad_end = discrete_adjoint(path, knotted{}, seeds_of(end), {grad_z0, grad_p, grad_t});
+    const double grad_end = discrete_adjoint(path, knotted{}, seeds_in(path.interval()), {grad_z0, grad_p, grad_t});
     for (std::size_t i = 0; i < 2; ++i) {
         const double expected = central_difference(
             [&](double x) {
@@ -87,7 +88,7 @@ TEST_CASE_TEMPLATE("ode/adjoint: gradients of a fixed solve are those of its num
     CHECK(grad_end ==
           doctest::Approx(central_difference([&](double T) { return loss({}, z_start, T); }, end)).epsilon(1e-8));
     for (std::size_t i = 0; i < 2; ++i) {  // the seeds inside
-        const auto seed = seeds_of(end)[i];
+        const auto seed = seeds_in(path.interval())[i];
         const double expected = central_difference(
             [&](double t) {
                 vector z(2);
@@ -103,11 +104,11 @@ TEST_CASE("ode/adjoint: an adaptive solve at tight tolerance has the gradient of
     const double end = 2.0;
     const adaptive_options tight{.tolerance = {1e-12, 1e-12}};
     const auto loss = [&](const vector& z0, double until) {
-        return loss_of(solve_adaptive(knotted{}, {0.0, until}, z0, tight), until);
+        return loss_of(solve_adaptive(knotted{}, {0.0, until}, z0, tight));
     };
     vector grad_z0(2), grad_p(3);
     const auto path = solve_adaptive(knotted{}, {0.0, end}, z_start, tight);
-    const double grad_end = discrete_adjoint(path, knotted{}, seeds_of(end), {grad_z0, grad_p});
+    const double grad_end = discrete_adjoint(path, knotted{}, seeds_in(path.interval()), {grad_z0, grad_p});
     CHECK(grad_end ==
           doctest::Approx(central_difference([&](double T) { return loss(z_start, T); }, end)).epsilon(1e-6));
     CHECK(grad_z0[0] == doctest::Approx(central_difference(
@@ -147,6 +148,16 @@ TEST_CASE("ode/adjoint: a seed at the start passes straight through, and nothing
     CHECK(grad_p == vector(3, 0.0));
     CHECK(discrete_adjoint(path, knotted{}, {}, {grad_z0, grad_p}) == 0.0);
     CHECK(grad_z0 == grad_first);
+
+    struct differentiable_until_one : knotted {
+        double vjp(double t, std::span<const double> z, std::span<const double> g, std::span<double> grad_z,
+                   std::span<double> grad_p) const {
+            CHECK(t <= 1.0);
+            return knotted::vjp(t, z, g, grad_z, grad_p);
+        }
+    };
+    const std::vector<gradient_seed<double>> inside{{0.75, grad_first}};
+    discrete_adjoint(path, differentiable_until_one{}, inside, {grad_z0, grad_p});
 
     const auto empty = solve_fixed<rk4_38>(knotted{}, {1.0, 1.0}, z_start, equal_steps{4});
     const std::vector<gradient_seed<double>> at_one{{1.0, grad_second}};

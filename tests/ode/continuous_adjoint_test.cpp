@@ -46,6 +46,18 @@ double difference(const gradients& x, const gradients& y) {
     return largest;
 }
 
+/// knotted with its time turned round: dz/dt = -f(-t, z).
+struct turned_round : knotted {
+    void operator()(double t, std::span<const double> z, std::span<double> dz) const {
+        knotted::operator()(-t, z, dz);
+        for (double& slope : dz) slope = -slope;
+    }
+    double vjp(double t, std::span<const double> z, std::span<const double> g, std::span<double> grad_z,
+               std::span<double> grad_p) const {
+        return -knotted::vjp(-t, z, vector{-g[0], -g[1]}, grad_z, grad_p);
+    }
+};
+
 /// knotted as a field that records.
 struct recording : knotted {
     vector times, states;
@@ -76,6 +88,17 @@ TEST_CASE("ode/continuous_adjoint: backwards in time too") {
     CHECK(difference(continuous(path), discrete(path)) < 1e-9);
 }
 
+TEST_CASE("ode/continuous_adjoint: time turned round changes signs and no number, however loose the tolerance") {
+    const adaptive_options loose{.tolerance = {1e-3, 1e-3}};
+    auto turned_seeds = seeds;
+    for (auto& seed : turned_seeds) seed.t = -seed.t;
+    gradients turned;
+    turned.end = -continuous_adjoint(solve_adaptive(turned_round{}, {0.0, -2.0}, z_start, loose), turned_round{},
+                                     turned_seeds, {turned.z0, turned.parameters, turned.times}, loose);
+    for (double& grad_t : turned.times) grad_t = -grad_t;
+    CHECK(difference(turned, continuous(solve_adaptive(knotted{}, {0.0, 2.0}, z_start, loose), loose)) < 1e-13);
+}
+
 TEST_CASE_TEMPLATE("ode/continuous_adjoint: its error follows the order of what z is read from", Tableau, rk4_classic,
                    tsit5, linear_output<rk4_38>) {
     const gradients exact = continuous(solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight));
@@ -103,11 +126,12 @@ TEST_CASE("ode/continuous_adjoint: its error follows the tolerance") {
 TEST_CASE("ode/continuous_adjoint: a field that records gives the same, and results are added") {
     const auto path = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight);
     gradients plain = continuous(path), recorded;
-    recorded.z0 = {10.0, 20.0}, recorded.parameters = {1.0, 2.0, 3.0};
+    recorded.z0 = {10.0, 20.0}, recorded.parameters = {1.0, 2.0, 3.0}, recorded.times = {1.0, 2.0, 3.0, 4.0};
     recorded.end =
         continuous_adjoint(path, recording{}, seeds, {recorded.z0, recorded.parameters, recorded.times}, tight);
     for (std::size_t i = 0; i < 2; ++i) recorded.z0[i] -= 10.0 * static_cast<double>(i + 1);
     for (std::size_t i = 0; i < 3; ++i) recorded.parameters[i] -= static_cast<double>(i + 1);
+    for (std::size_t i = 0; i < 4; ++i) recorded.times[i] -= static_cast<double>(i + 1);
     CHECK(difference(recorded, plain) < 1e-13);
 }
 

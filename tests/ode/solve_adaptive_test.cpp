@@ -12,6 +12,7 @@ using namespace cordage;
 namespace {
 const std::vector<double> one{1.0};
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinite = std::numeric_limits<double>::infinity();
 
 template <class Tableau>
 double worst_error(const trajectory<Tableau>& path, double end) {
@@ -57,6 +58,33 @@ TEST_CASE("ode/solve_adaptive: a first step that is far too large is rejected, a
     CHECK(cost.evaluations == 1 + 6 * (cost.accepted + cost.rejected));
 }
 
+TEST_CASE_TEMPLATE("ode/solve_adaptive: the first step is like the others, and none looks beyond the interval", Tableau,
+                   bosh3, dopri5, tsit5) {
+    for (const auto interval : {time_interval<double>{1.0, 3.0}, time_interval<double>{3.0, 1.0}}) {
+        const auto inside = [](double t, std::span<const double> z, std::span<double> dz) {
+            CHECK((t >= 1.0 && t <= 3.0));
+            dz[0] = z[0];
+        };
+        const auto path = solve_adaptive<Tableau>(inside, interval, one);
+        CHECK(path.statistics().rejected == 0);
+        CHECK(path.step_size(0) / (interval.end - interval.begin) > 0.1 / static_cast<double>(path.nodes() - 1));
+    }
+}
+
+TEST_CASE("ode/solve_adaptive: a pole that the first look at the field hits by chance does not end the solve") {
+    const auto pole = [](double t, std::span<const double>, std::span<double> dz) {
+        dz[0] = std::abs(t - 0.01) < 1e-9 ? infinite : 1.0;  // it looks at 1/100 of z/slope
+    };
+    CHECK(solve_adaptive(pole, {0.0, 1.0}, one).status() == solve_status::success);
+}
+
+TEST_CASE("ode/solve_adaptive: the last node is the interval's end to the last bit") {
+    for (int i = 1; i <= 100; ++i) {
+        const double end = 0.01 * i;
+        CHECK(solve_adaptive(cordage_test::growing{}, {-1.0 / i, end}, one, {.tolerance = {1, 1}}).reached() == end);
+    }
+}
+
 TEST_CASE("ode/solve_adaptive: it goes backwards, and an empty interval is one node") {
     const std::vector<double> z0{cordage_test::swinging::exact(3.0)};
     const auto path = solve_adaptive(cordage_test::swinging{}, {3.0, 0.0}, z0, {.tolerance = {1e-10, 1e-10}});
@@ -81,6 +109,8 @@ TEST_CASE("ode/solve_adaptive: a field that stops being a number ends the solve 
     CHECK(path.reached() == doctest::Approx(1.5).epsilon(1e-9));
     const auto at_once = [](double, std::span<const double>, std::span<double> dz) { dz[0] = nan_value; };
     CHECK(solve_adaptive(at_once, {0.0, 3.0}, one).status() == solve_status::non_finite);
+    const auto overflowing = [](double, std::span<const double>, std::span<double> dz) { dz[0] = 1e307; };
+    CHECK(solve_adaptive(overflowing, {0.0, 30.0}, one, {.first_step = 10.0}).status() == solve_status::non_finite);
 }
 
 TEST_CASE("ode/solve_adaptive: too few steps allowed is a status, not a short answer") {

@@ -37,6 +37,7 @@ TEST_CASE("ode/solve_fixed: a step size that does not divide the interval is sho
 TEST_CASE("ode/solve_fixed: a step size that divides the interval but for rounding adds no sliver") {
     CHECK(solve_fixed<euler>(cordage_test::growing{}, {1.0, 16.0}, one, step_size{0.01}).nodes() == 1501);
     CHECK(solve_fixed<euler>(cordage_test::growing{}, {0.0, 0.3}, one, step_size{0.1}).nodes() == 4);
+    CHECK(solve_fixed<euler>(cordage_test::growing{}, {0.7, 1.0}, one, step_size{0.1}).nodes() == 4);
     CHECK(solve_fixed<euler>(cordage_test::growing{}, {0.0, 0.1}, one, step_size{0.3}).nodes() == 2);
 }
 
@@ -76,4 +77,6 @@ TEST_CASE("ode/solve_fixed: a field that leaves the finite numbers ends the solv
     CHECK(solve_fixed<dopri5>(hides, {0.0, 1.0}, one, equal_steps{1}).status() == solve_status::non_finite);
     const auto bad_at_once = [](double, std::span<const double>, std::span<double> dz) { dz[0] = infinite; };
     CHECK(solve_fixed<euler>(bad_at_once, {0.0, 3.0}, one, equal_steps{6}).status() == solve_status::non_finite);
+    const auto overflowing = [](double, std::span<const double>, std::span<double> dz) { dz[0] = 1e307; };
+    CHECK(solve_fixed<euler>(overflowing, {0.0, 30.0}, one, equal_steps{6}).status() == solve_status::non_finite);
 }

@@ -19,6 +19,8 @@ TEST_CASE("ode/solve_fixed: bad input is one clear error") {
     const cordage_test::growing f;
     CHECK_THROWS_WITH_AS(solve_fixed<euler>(f, {0.0, 1.0}, one, equal_steps{0}),
                          "solve_fixed: equal_steps.count 0 must be >= 1 and <= 1000000000", value_error);
+    CHECK_THROWS_AS(solve_fixed<euler>(f, {1.0, 1.0}, one, equal_steps{1'000'000'001}), value_error);
+    CHECK_NOTHROW(solve_fixed<euler>(f, {1.0, 1.0}, one, equal_steps{1'000'000'000}));
     CHECK_THROWS_WITH_AS(solve_fixed<euler>(f, {0.0, 1.0}, one, step_size{0.0}),
                          "solve_fixed: step_size 0 must be finite, > 0 and at least 1/1000000000 of the interval",
                          value_error);

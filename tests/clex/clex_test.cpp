@@ -9,6 +9,7 @@
 #include "clex/golden.hpp"
 #include "cordage/basis/basis_cache.hpp"
 #include "cordage/basis/rope.hpp"
+#include "cordage/scaling/base_change.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"
 #include "cordage/scaling/linear.hpp"
@@ -89,8 +90,8 @@ TEST_CASE("clex/clex: W_down = 0 gives NTK-aware scaling, as in the golden file"
 }
 
 TEST_CASE_TEMPLATE("clex/clex: W_down = 0 gives the prior back, whichever prior and time", Policy, clex<ntk_aware>,
-                   clex<by_parts>, clex<yarn>, clex<square_root>, clex<linear, log_time>, clex<yarn, log_time>,
-                   clex<learned_table<yarn>, log_time>) {
+                   clex<by_parts>, clex<yarn>, clex<square_root>, clex<base_change>, clex<linear, log_time>,
+                   clex<yarn, log_time>, clex<learned_table<yarn>, log_time>) {
     using prior_type = std::remove_cvref_t<decltype(std::declval<Policy>().prior())>;
     prior_type prior = [] {
         if constexpr (std::is_constructible_v<prior_type>) {

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <vector>
@@ -20,7 +21,8 @@ inline cordage::clex_weights dense_weights_for(const cordage::rope_config& confi
     return weights;
 }
 
-/// <J v, w> = <v, J^T w> for the state, and the derivative in t, against central differences.
+/// <J v, w> = <v, J^T w> for the state, and the derivative in t, against central differences; both gradients are added
+/// to what is there.
 template <class Field>
 void check_vjp(Field field, double t) {
     const auto size = static_cast<std::size_t>(field.size());
@@ -31,6 +33,11 @@ void check_vjp(Field field, double t) {
         z[i] = std::sin(1.0 + x), v[i] = std::cos(2.0 * x), w[i] = std::sin(3.0 * x + 0.5);
     }
     const double grad_t = field.vjp(t, z, w, grad_z, grad_parameters);
+    std::vector<double> twice_z = grad_z, twice_parameters = grad_parameters;
+    CHECK(field.vjp(t, z, w, twice_z, twice_parameters) == grad_t);
+    const auto is_double = [](double twice, double once) { return twice == 2.0 * once; };
+    CHECK(std::ranges::equal(twice_z, grad_z, is_double));
+    CHECK(std::ranges::equal(twice_parameters, grad_parameters, is_double));
     const double step = 1e-5;
     const auto pulled = [&](double at, double along, std::vector<double>& out) {
         for (std::size_t i = 0; i < size; ++i) moved[i] = z[i] + along * v[i];

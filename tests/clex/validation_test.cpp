@@ -43,6 +43,8 @@ TEST_CASE("clex/validation: settings out of their domain are named") {
     CHECK_THROWS_AS(clex(config, weights, {.tolerance = {0.0, 1e-10}}), value_error);
     CHECK_THROWS_AS(clex(config, weights, {.max_steps = 0}), value_error);
     CHECK_THROWS_AS(clex(config, weights, {.fixed_steps = -1}), value_error);
+    CHECK_THROWS_WITH_AS(clex(config, weights, {.fixed_steps = 4, .step_size = 0.5}),
+                         "clex: fixed_steps 4 and step_size 0.5 must not both be given", value_error);
     using classic = clex<ntk_aware, paper_time, silu, rk4_classic>;
     CHECK_THROWS_WITH_AS(
         classic(config, weights),

@@ -92,7 +92,8 @@ TEST_CASE("host/hf_config: the size of a head, by whatever name") {
                          "config: head_dim, or hidden_size and num_attention_heads, must be given", value_error);
     CHECK_THROWS_WITH_AS(hf::read_config(R"({"head_dim": 8})"), "config: max_position_embeddings must be given",
                          value_error);
-    CHECK_THROWS_AS(hf::read_config(R"({"head_dim": 1000000000, "max_position_embeddings": 8})"), value_error);
+    CHECK_THROWS_WITH_AS(hf::read_config(R"({"head_dim": 1000000000, "max_position_embeddings": 8})"),
+                         "rope_config: head_dim 1000000000 must be >= 2 and <= 1048576", value_error);
 }
 
 TEST_CASE("host/hf_config: a multimodal config's text_config is read") {
@@ -174,9 +175,11 @@ TEST_CASE("host/hf_config: LongRoPE's regimes meet between two tokens, with one 
     std::string shorts = "1.0", longs = "2.0";
     for (int i = 1; i < 64; ++i) shorts += ", 1.0", longs += ", 2.0";
     const std::string tables = R"("short_factor": [)" + shorts + R"(], "long_factor": [)" + longs + "]";
-    const std::string fields = R"("original_max_position_embeddings": 4096, "rope_scaling": {"type": "su", )";
+    const std::string original = R"("original_max_position_embeddings": 4096, "rope_scaling": )";
+    const std::string fields = original + R"({"type": "su", )";
     const auto rope = only(fields + tables + "}");
     CHECK(rope.rope_type == "longrope");
+    CHECK(same_basis(only(original + R"({"type": "yarn", )" + tables + "}"), rope, 4097));  // Phi-3 in its first months
     CHECK(at(rope, 4096).inv_freq()[0] == 1.0);
     CHECK(at(rope, 4097).inv_freq()[0] == 0.5);
     CHECK(at(rope, 4096).attention_factor() == at(rope, 4097).attention_factor());
@@ -246,6 +249,8 @@ TEST_CASE("host/hf_config: partial rotary has exponents over the rotated width, 
           "config: rotary_pct 0.25 must equal partial_rotary_factor 0.5");
     CHECK(error_of(R"("rotary_dim": 64, "partial_rotary_factor": 0.25)").find("rotary_dim 64") != std::string::npos);
     CHECK(error_of(R"("partial_rotary_factor": -0.5)") == "config: partial_rotary_factor -0.5 must be in (0, 1]");
+    CHECK(error_of(R"("partial_rotary_factor": 1.0078125)") ==  // 129 of 128 lanes
+          "config: partial_rotary_factor 1.0078125 must be in (0, 1]");
     CHECK(error_of(R"("partial_rotary_factor": 0.26)") ==
           "rope_config: rotary_dim 33 must be even, >= 2 and <= head_dim 128");
 }
@@ -300,6 +305,10 @@ TEST_CASE("host/hf_config: DeepSeek V4 turns the tail of its heads, and scales t
     CHECK(model.of("compress").config == rope_config{64, 64, 160000.0, 65536});
     CHECK(ratio(model.of("compress"), 1) == 16.0);
     CHECK(at(model.of("compress"), 1).attention_factor() == 1.0);
+    // 1 is a share of the part that turns, any other one of the whole head.
+    CHECK(error_of(R"("qk_rope_head_dim": 64, "qk_nope_head_dim": 448, "partial_rotary_factor": 1.0)").empty());
+    CHECK(error_of(R"("qk_rope_head_dim": 64, "qk_nope_head_dim": 448, "partial_rotary_factor": 0.25)") ==
+          "config: partial_rotary_factor 0.25 must leave qk_rope_head_dim 64 lanes");
 }
 
 TEST_CASE("host/hf_config: M-RoPE's sections, in blocks and interleaved, under both names of its type") {
@@ -342,6 +351,9 @@ TEST_CASE("host/hf_config: CLEX's own keys, in the dictionary and beside it") {
     CHECK(ratio(rope, 1e6) == 16.0);
     // Without weights it is the released drift, NTK-aware scaling by 2t - 1.
     CHECK(at(rope, 8192).inv_freq()[63] == doctest::Approx(rope.config.inv_freq(63) / 3.0).epsilon(1e-13));
+    std::vector<double> rate(64);
+    log_alpha_rate(rope.policy, rope.config, 2.0, rate);
+    CHECK(rate[63] == doctest::Approx(-2.0 / 3.0).epsilon(1e-13));  // d/dt of -ln(2t - 1)
     CHECK(error_of(R"("rope_scaling": {"type": "clex", "max_factor": 1000000, "time_dt": 1e-9})") ==
           "rope_scaling: time_dt 1.0000000000000001e-09 must be large enough that steps to max_factor 1000000 times "
           "pairs 64 are at most 16777216");

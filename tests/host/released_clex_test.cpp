@@ -125,7 +125,10 @@ TEST_CASE("host/released_clex: matrices that are missing, misshapen or not finit
     CHECK_THROWS_WITH_AS(loaded({{"model.embed", "F32", "[1]", {1.0}}}),
                          "released_clex: the checkpoint must have tensors ending in 'proj_func.ode_up_proj'",
                          value_error);
-    CHECK_THROWS_AS(loaded({{"a.other_func.ode_up_proj", "F32", "[1, 1]", {1.0}}}), value_error);
+    CHECK_THROWS_WITH_AS(loaded({{"a.other_func.ode_up_proj", "F32", "[1, 1]", {1.0}},
+                                 {"a.other_func.ode_down_proj", "F32", "[1, 1]", {1.0}}}),
+                         "released_clex: the checkpoint must have tensors ending in 'proj_func.ode_up_proj'",
+                         value_error);
     CHECK_THROWS_WITH_AS(loaded({{"a." + up, "F32", "[1, 2]", {1.0, 2.0}}}),
                          "released_clex: 'a.proj_func.ode_down_proj' must be there beside 'a.proj_func.ode_up_proj'",
                          value_error);
@@ -138,6 +141,8 @@ TEST_CASE("host/released_clex: matrices that are missing, misshapen or not finit
     CHECK_THROWS_AS(loaded({{"a." + up, "F32", "[0, 2]", {}}, {"a." + down, "F32", "[2, 0]", {}}}), shape_error);
     CHECK_THROWS_WITH_AS(loaded({{"a." + up, "F32", "[1, 2]", {1.0, 2.0}}, {"a." + down, "F32", "[1, 2]", {1.0, 2.0}}}),
                          "released_clex: 'a.proj_func.ode_down_proj' [1, 2] must have shape [2, 1]", shape_error);
+    CHECK_THROWS_WITH_AS(loaded({{"a." + up, "F32", "[1, 2]", {1.0, 2.0}}, {"a." + down, "F32", "[2, 2]", ramp(4, 1)}}),
+                         "released_clex: 'a.proj_func.ode_down_proj' [2, 2] must have shape [2, 1]", shape_error);
     CHECK_THROWS_WITH_AS(
         loaded({{"a." + up, "F32", "[1, 2]", {1.0, not_a_number}}, {"a." + down, "F32", "[2, 1]", {1.0, 2.0}}}),
         "released_clex: 'a.proj_func.ode_up_proj'[0, 1] nan must be finite", value_error);

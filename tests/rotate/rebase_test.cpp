@@ -104,6 +104,16 @@ void check_paged() {
                                  in_place(token_major(alone.data(), all)));
         REQUIRE(same_bits(alone, b));
 
+        // Into a cache with room between its blocks.
+        const index_t stride = block_size * 2 * 24 + 8;
+        std::vector<T> wide(static_cast<std::size_t>(cache_blocks * stride), stored<T>(9.0)), expected = wide;
+        for (const std::int32_t block : table) std::ranges::copy(block_of(a, block), expected.begin() + block * stride);
+        heads_view<T> apart = token_major(wide.data(), all);
+        apart.batch_stride = stride;
+        rebase<Pairing, Backend>({.from = old_basis, .to = new_basis}, where,
+                                 from_to(token_major(first.data(), all), apart));
+        REQUIRE(same_bits(wide, expected));
+
         // Heads before tokens within a block.
         const auto moved = [&](const std::vector<T>& from, bool back) {
             std::vector<T> to(from.size());
@@ -182,6 +192,19 @@ TEST_CASE("rotate/rebase: a paged cache has the bits of a contiguous one, other 
     check_paged<float>();
     check_paged<float16>();
     check_paged<bfloat16>();
+}
+
+TEST_CASE("rotate/rebase: a thread's share of a paged cache may begin and end within blocks") {
+    const heads_shape shape{4, 100, 1, 24};
+    const std::vector<std::int32_t> blocks{2, 0, 3};
+    std::vector<std::int32_t> ids(300);
+    std::iota(ids.begin(), ids.end(), 1000);
+    const paged_positions<std::int32_t> there{blocks, {ids.data(), 3, 100, 100}};
+    std::vector<float> alone = random_elements<float>(shape, 65), shared = alone;
+    rebase<half_split>({.from = old_basis, .to = new_basis}, there, in_place(token_major(alone.data(), shape)));
+    rebase<half_split>(threads{4}, {.from = old_basis, .to = new_basis}, there,
+                       in_place(token_major(shared.data(), shape)));
+    CHECK(same_bits(shared, alone));
 }
 
 TEST_CASE("rotate/rebase: the error against rotating from scratch grows like the root of the number of changes") {

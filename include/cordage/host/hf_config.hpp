@@ -107,8 +107,6 @@ inline std::optional<index_t> count_of(const json_object& config, std::initializ
     return std::nullopt;
 }
 
-inline constexpr index_t largest_head = 1 << 16;
-
 inline index_t head_dim_of(const json_object& config, const std::string& layer_type) {
     if (layer_type == "full_attention") {
         if (const auto value = config.count("global_head_dim")) return *value;
@@ -154,10 +152,6 @@ inline void set_lanes(const json_object& config, double share, bool share_is_giv
             rope.config.rotary_dim = *given;
         else if (rope.rope_type != "proportional")
             rope.config.rotary_dim = static_cast<index_t>(share * width);
-    }
-    if (rope.config.head_dim > largest_head) {
-        throw value_error(
-            message(config.where(), ": head_dim ", rope.config.head_dim, " must be at most ", largest_head));
     }
 }
 

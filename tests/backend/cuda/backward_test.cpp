@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <numeric>
+
 #include "backend/cuda/device_backend.hpp"
 #include "rotate/random_angles.hpp"
 
@@ -179,11 +181,33 @@ TEST_CASE("backend/cuda/backward: more units than a block has threads are turned
     check_near(found.factor, expected.factor, 4.0 * 7.0 * 2.0 * 601.0);
 }
 
-TEST_CASE("backend/cuda/backward: threads of a block keep within its limits") {
+TEST_CASE("backend/cuda/backward: the sums of more bases than a launch has blocks are added up too") {
+    constexpr index_t bases = 5, pairs = 2;
+    copied_bases copy{std::vector<basis>(bases, basis(frequencies(2 * pairs), 0.5))};
+    const token_chunks chunks = backend::device_chunks(bases * 3 * backend::smallest_device_chunk, bases);
+    std::vector<double> sums(static_cast<std::size_t>(chunks.count * (pairs + 1))), inv_freq(bases * pairs),
+        factor(bases);
+    std::iota(sums.begin(), sums.end(), 0.0);
+    backend::launch_size size = backend::gradient_sums_launch(pairs, bases);
+    size.blocks.y = 2;
+    test_device{}.launch("test",
+                         backend::gradient_sums_kernel{backend::kernel_basis::of<backend::adjoint>(copy.view()), chunks,
+                                                       sums.data(), inv_freq.data(), factor.data()},
+                         size);
+    for (std::size_t b = 0; b < bases; ++b) {  // three chunks of a basis, three numbers of each
+        const double first = 9.0 * static_cast<double>(b);
+        CHECK(inv_freq[2 * b] == 3.0 * (first + 3.0));
+        CHECK(inv_freq[2 * b + 1] == 3.0 * (first + 4.0));
+        CHECK(factor[b] == 3.0 * (first + 5.0) / 0.5);
+    }
+}
+
+TEST_CASE("backend/cuda/backward: threads of a block keep within its limits, and half of them have a head") {
     for (const index_t length : {1, 5, 8, 1000}) {
         for (const index_t units : {1, 3, 8, 64, 256, 5000}) {
             for (const index_t heads : {1, 7, 40, 1000}) {
                 const backend::index3 t = backend::backward_threads(length, units, heads);
+                CHECK(t.y < 2 * heads);
                 check_limits({t,
                               {1, 1, 1},
                               backend::backward_kernel<bfloat16, half_split, true, backend::phase_angles>::shared_bytes(

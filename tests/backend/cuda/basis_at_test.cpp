@@ -94,7 +94,7 @@ TEST_CASE("backend/cuda/basis_at: the solved range may be one point") {
 TEST_CASE("backend/cuda/basis_at: a t outside of the solved range becomes its nearest end, and NaN becomes 1") {
     on_device device(clex(config, some_weights(0.05)));
     const double inf = std::numeric_limits<double>::infinity();
-    device.at({1.0, 16.0, 0.5, -inf, std::numeric_limits<double>::quiet_NaN(), 16.5, inf});
+    device.at({1.0, 16.0, 0.75, -inf, std::numeric_limits<double>::quiet_NaN(), 16.5, inf});
     const std::uint64_t* fraction = device.words.data();
     const auto pairs = config.pairs();
     for (const int low : {2, 3, 4}) CHECK(std::equal(fraction, fraction + pairs, fraction + low * pairs));

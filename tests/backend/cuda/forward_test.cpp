@@ -27,6 +27,13 @@ struct table {
     }
 };
 
+template <class T>
+T* aligned(std::vector<T>& numbers) {
+    T* first = numbers.data();
+    while (reinterpret_cast<std::uintptr_t>(first) % 16 != 0) ++first;
+    return first;
+}
+
 // Common models' heads, dense and aligned to 16 bytes unless `shift` elements off: by pieces, then.
 template <class Pairing, class T>
 void check_dense(index_t head_dim, index_t rotary_dim, index_t first_lane, index_t shift, bool by_pieces) {
@@ -42,9 +49,7 @@ void check_dense(index_t head_dim, index_t rotary_dim, index_t first_lane, index
     std::vector<T> q = fill(q_shape), k = fill(k_shape), q_wanted = q, k_wanted = k, k_to(k.size());
     const exact_angles angles(b, ids);
     const auto view_of = [shift](std::vector<T>& numbers, const heads_shape& shape) {
-        T* aligned = numbers.data();
-        while (reinterpret_cast<std::uintptr_t>(aligned) % 16 != 0) ++aligned;
-        return token_major(aligned + shift, shape);
+        return token_major(aligned(numbers) + shift, shape);
     };
     const auto qw = view_of(q_wanted, q_shape), kw = view_of(k_wanted, k_shape);
     rotate_forward<Pairing, backend::scalar>(angles, in_place(qw, first_lane), in_place(kw, first_lane));
@@ -56,7 +61,7 @@ void check_dense(index_t head_dim, index_t rotary_dim, index_t first_lane, index
                             from_to(kv, k_out, first_lane));
     REQUIRE(launches.size() == 1);
     const index_t units = rotary_dim / 2 / backend::unit<T, Pairing, true>::pairs;
-    REQUIRE(launches[0].threads.x == (by_pieces ? units : rotary_dim / 2));
+    REQUIRE(launches[0].threads.x == std::min<index_t>(by_pieces ? units : rotary_dim / 2, backend::most_threads));
     const auto check = [&](const heads_view<T>& found, const heads_view<T>& wanted) {
         const std::vector<T> found_dense = gather(found), wanted_dense = gather(wanted);
         for (std::size_t i = 0; i < found_dense.size(); ++i) {
@@ -78,6 +83,7 @@ void check_dense_shapes() {
     check_dense<Pairing, T>(128, 64, 4 / static_cast<index_t>(sizeof(T)), 0, false);
     check_dense<Pairing, T>(70, 64, 0, 0, false);
     check_dense<Pairing, T>(128, 18, 0, 0, false);
+    check_dense<Pairing, T>(1030, 1030, 0, 0, false);  // more units than a block has threads
 }
 
 }  // namespace
@@ -110,6 +116,32 @@ TEST_CASE("backend/cuda/forward: dense heads are moved by pieces where they are 
     check_dense_shapes<half_split, bfloat16>();
     check_dense_shapes<interleaved, float16>();
     check_dense_shapes<interleaved, float>();
+}
+
+// A piece at any other address is a fault on a device.
+TEST_CASE("backend/cuda/forward: by pieces only where all that is read and written begins at multiples of 16 bytes") {
+    const basis b(frequencies(128));
+    const std::vector<std::int32_t> ids{0, 1, 2};
+    auto copy = copied(exact_angles(b, ids));
+    std::vector<float> x_numbers(4000), y_numbers(4000);
+    const heads_view<float> x{aligned(x_numbers), {2, 3, 4, 128}, 1800, 600, 132};
+    heads_view<float> y = x;
+    y.data = aligned(y_numbers);
+    const auto is_by_pieces = [&](const heads_view<float>& from, const heads_view<float>& to) {
+        std::vector<backend::launch_size> launches;
+        rotate_forward<half_split>(test_device{&launches}, copy.view(), from_to(from, to));
+        return launches[0].threads.x == 16;  // of 64 pairs, 4 a thread
+    };
+    CHECK(is_by_pieces(x, y));
+    for (const auto& move :
+         {+[](heads_view<float>& v) { ++v.data; }, +[](heads_view<float>& v) { ++v.head_stride; },
+          +[](heads_view<float>& v) { ++v.token_stride; }, +[](heads_view<float>& v) { ++v.batch_stride; }}) {
+        heads_view<float> x_moved = x, y_moved = y;
+        move(x_moved);
+        move(y_moved);
+        CHECK_FALSE(is_by_pieces(x_moved, y));
+        CHECK_FALSE(is_by_pieces(x, y_moved));
+    }
 }
 
 TEST_CASE("backend/cuda/forward: a new basis in the same memory turns the next launch") {

@@ -4,6 +4,7 @@
 
 #include "../variants.hpp"
 #include "cordage/clex/clex.hpp"
+#include "cordage/clex/initial_weights.hpp"
 
 namespace {
 

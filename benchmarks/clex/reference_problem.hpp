@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../variants.hpp"
+#include "cordage/clex/initial_weights.hpp"
 #include "cordage/clex/released_field.hpp"
 #include "cordage/ode/solve_adaptive.hpp"
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "cordage/core/threads.hpp"
 #include "cordage/kernels.hpp"
 #include "entry.hpp"
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "cordage/clex/initial_weights.hpp"
 #include "cordage/cordage.hpp"
 
 using clex_policy = cordage::clex<>;

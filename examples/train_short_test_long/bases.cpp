@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cordage/clex/clex.hpp"
+#include "cordage/clex/initial_weights.hpp"
 #include "cordage/clex/released.hpp"
 #include "cordage/scaling/learned_table.hpp"
 #include "cordage/scaling/unscaled.hpp"

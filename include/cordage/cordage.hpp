@@ -4,6 +4,9 @@
 //   config -> policy alpha(t) -> basis theta(t) = alpha(t) theta -> angles p theta -> rotation of q and k
 //               ^      ^                                                                  |
 //     L -> t(L)        neural ODE (CLEX) <- its gradient <- dL/dtheta <- dL/dq, dL/dk  <--'
+//
+// But for two headers that cost a compiler more than most files would use of them, and are included by themselves:
+// "cordage/core/threads.hpp" (threads) and "cordage/clex/initial_weights.hpp" (clex_initial_weights).
 #pragma once
 
 // core: the model's numbers, views, executors, errors

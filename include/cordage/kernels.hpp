@@ -6,6 +6,7 @@
 //   cordage::exact_angles angles(basis, position_ids);      // any positions, no table
 //   cordage::rotate_forward<cordage::half_split>(angles, cordage::in_place(q), cordage::in_place(k));
 //
+// `threads`, for hosts without a pool of their own, is in "cordage/core/threads.hpp", and included by itself.
 // Works without exceptions and RTTI (-fno-exceptions -fno-rtti): an error then prints its message and aborts.
 #pragma once
 
@@ -15,7 +16,7 @@
 #include "cordage/angles/cos_sin_view.hpp"   // cos_sin_view: a table from elsewhere
 #include "cordage/angles/row_angles.hpp"     // row_angles: a basis for every row of the batch
 #include "cordage/basis/basis.hpp"           // basis
-#include "cordage/core/executor.hpp"         // serial, threads, parallel_for
+#include "cordage/core/executor.hpp"         // serial, parallel_for
 #include "cordage/core/operand.hpp"          // in_place, from_to, grad_through
 #include "cordage/core/pairing.hpp"          // half_split, interleaved
 #include "cordage/core/view.hpp"             // heads_view, position_view

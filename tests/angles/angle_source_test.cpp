@@ -15,6 +15,9 @@
 using namespace cordage;
 using namespace cordage_test;
 
+static_assert(differentiable_angle_source<exact_angles<std::int32_t>>);
+static_assert(differentiable_angle_source<float32_angles<double>>);
+
 namespace {
 
 std::vector<double> llama_frequencies() {

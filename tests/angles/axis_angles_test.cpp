@@ -15,6 +15,8 @@
 using namespace cordage;
 using namespace cordage_test;
 
+static_assert(differentiable_angle_source<axis_angles<std::int32_t>>);
+
 namespace {
 
 const basis b({1.0, 0.5, -0.3, 7.0, 0.01, 1e-4}, 1.25);

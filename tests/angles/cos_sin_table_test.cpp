@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cordage/angles/cos_sin_table.hpp"
+#include "cordage/core/threads.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,6 +11,8 @@
 #include "tolerances.hpp"
 
 using namespace cordage;
+
+static_assert(angle_source<cos_sin_view<float>> && angle_source<cos_sin_view<double>>);
 
 namespace {
 

@@ -9,6 +9,8 @@
 
 using namespace cordage;
 
+static_assert(differentiable_angle_source<row_angles<exact_angles<std::int32_t>>>);
+
 namespace {
 
 const basis near({1.0, 0.5, 0.25}), far({0.5, 0.125, 0.03125}, 1.5);

@@ -9,6 +9,7 @@
 #include "clex/golden.hpp"
 #include "cordage/basis/basis_cache.hpp"
 #include "cordage/basis/rope.hpp"
+#include "cordage/clex/initial_weights.hpp"
 #include "cordage/scaling/base_change.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"
@@ -18,6 +19,9 @@
 
 using namespace cordage;
 using namespace cordage_test;
+
+static_assert(learned_policy<clex<>> && has_attention_factor<clex<>>);
+static_assert(learned_policy<clex<ntk_aware, log_time>>);
 
 namespace {
 

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <vector>
 
+#include "cordage/clex/initial_weights.hpp"
 #include "cordage/clex/weights.hpp"
 
 namespace cordage_test {

@@ -11,6 +11,8 @@
 using namespace cordage;
 using namespace cordage_test;
 
+static_assert(recording_field<log_time_field<double>, double>);
+
 TEST_CASE_TEMPLATE(
     "clex/log_time_field: its vjp is the Jacobian transposed, and the derivative in ln t that of the prior", Prior,
     ntk_aware, by_parts) {

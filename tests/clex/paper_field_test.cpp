@@ -12,6 +12,8 @@
 using namespace cordage;
 using namespace cordage_test;
 
+static_assert(recording_field<paper_field<double>, double> && recording_field<paper_field<float>, float>);
+
 TEST_CASE("clex/paper_field: one step of every rule is the golden one, and so is its error estimate") {
     for (const auto& item : golden_cases("single_step")) {
         paper_field<double> field(config_of(item), weights_of(item));

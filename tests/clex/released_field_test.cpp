@@ -4,9 +4,12 @@
 #include <doctest/doctest.h>
 
 #include "clex/field_checks.hpp"
+#include "cordage/clex/initial_weights.hpp"
 
 using namespace cordage;
 using namespace cordage_test;
+
+static_assert(recording_field<released_field<double>, double> && recording_field<released_field<float>, float>);
 
 TEST_CASE("clex/released_field: its vjp is the Jacobian transposed, and the derivative in t goes through n(t) too") {
     const rope_config config{12, 10, 500000.0, 64.0};

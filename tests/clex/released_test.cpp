@@ -8,10 +8,13 @@
 #include "clex/field_checks.hpp"
 #include "clex/golden.hpp"
 #include "cordage/basis/basis_cache.hpp"
+#include "cordage/clex/initial_weights.hpp"
 #include "cordage/schedule/rounded_up.hpp"
 
 using namespace cordage;
 using namespace cordage_test;
+
+static_assert(learned_policy<clex_released<>> && learned_policy<clex_released<silu>>);
 
 namespace {
 

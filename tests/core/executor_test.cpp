@@ -14,6 +14,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "cordage/core/threads.hpp"
+
 #include "allocations.hpp"
 
 using namespace cordage;

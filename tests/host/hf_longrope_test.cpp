@@ -8,6 +8,7 @@
 
 #include "cordage/basis/rope.hpp"
 #include "cordage/clex/clex.hpp"
+#include "cordage/clex/initial_weights.hpp"
 #include "cordage/host/hf_config.hpp"
 #include "cordage/scaling/base_change.hpp"
 #include "cordage/scaling/by_parts.hpp"

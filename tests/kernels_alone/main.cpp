@@ -3,7 +3,9 @@
 #if defined(CORDAGE_AMALGAMATION)
 #include <cordage_kernels.hpp>
 #else
+#include <cordage/core/threads.hpp>
 #include <cordage/kernels.hpp>
+#define CORDAGE_HAS_THREADS
 #endif
 
 #include <cstdio>
@@ -33,7 +35,12 @@ int main(int count, char**) {
     }
     const auto view = token_major(x.data(), {.tokens = 5, .heads = heads, .head_dim = 24});
     const auto grad_view = token_major(grad.data(), view.shape);
-    rotate_forward<half_split>(threads{2}, angles, in_place(view));
+#if defined(CORDAGE_HAS_THREADS)
+    constexpr threads how{2};
+#else
+    constexpr serial how;
+#endif
+    rotate_forward<half_split>(how, angles, in_place(view));
     print("forward", x);
     std::vector<double> grad_inv_freq(8);
     rotate_backward<half_split>(angles, {.inv_freq = grad_inv_freq}, grad_through(grad_view, view, grad_view));

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <random>
 
 using namespace cordage;
 

@@ -3,6 +3,7 @@
 
 #include "allocations.hpp"
 #include "cordage/angles/cos_sin_table.hpp"
+#include "cordage/core/threads.hpp"
 #include "cordage/rotate/backward.hpp"
 #include "cordage/rotate/rebase.hpp"
 #include "rotate/naive_rotation.hpp"

@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "cordage/core/threads.hpp"
 #include "rotate/finite_differences.hpp"
 #include "rotate/naive_rotation.hpp"
 

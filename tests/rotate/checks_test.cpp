@@ -8,6 +8,7 @@
 #include "cordage/angles/axis_angles.hpp"
 #include "cordage/angles/cos_sin_table.hpp"
 #include "cordage/angles/row_angles.hpp"
+#include "cordage/core/threads.hpp"
 #include "cordage/rotate/backward.hpp"
 #include "cordage/rotate/rebase.hpp"
 #include "rotate/naive_rotation.hpp"

@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "cordage/core/threads.hpp"
 #include "cordage/rotate/forward.hpp"
 #include "rotate/dense.hpp"
 

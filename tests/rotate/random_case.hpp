@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <random>
 #include <utility>
 
 #include "cordage/rotate/backward.hpp"

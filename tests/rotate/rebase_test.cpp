@@ -5,7 +5,9 @@
 
 #include <limits>
 #include <numeric>
+#include <random>
 
+#include "cordage/core/threads.hpp"
 #include "cordage/scaling/linear.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "rotate/naive_rotation.hpp"

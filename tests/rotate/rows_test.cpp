@@ -3,6 +3,7 @@
 #include "cordage/angles/cos_sin_table.hpp"
 #include "cordage/angles/row_angles.hpp"
 #include "cordage/basis/rope.hpp"
+#include "cordage/core/threads.hpp"
 #include "cordage/positions/sections.hpp"
 #include "cordage/rotate/backward.hpp"
 #include "cordage/scaling/yarn.hpp"

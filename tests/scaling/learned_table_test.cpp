@@ -10,6 +10,8 @@
 
 using namespace cordage;
 
+static_assert(learned_policy<learned_table<>> && prior_policy<learned_table<>>);
+
 namespace {
 
 const rope_config config{8, 6, 10000.0, 64.0};

@@ -10,6 +10,8 @@
 using namespace cordage;
 using namespace cordage_test;
 
+static_assert(scaling_policy<masked<>> && prior_policy<masked<>>);
+
 namespace {
 const rope_config model{.head_dim = 12, .rotary_dim = 12, .original_length = 4096};
 }

@@ -11,6 +11,8 @@
 using namespace cordage;
 using namespace cordage_test;
 
+static_assert(scaling_policy<resonance<>> && prior_policy<resonance<>>);
+
 namespace {
 
 template <class Policy>

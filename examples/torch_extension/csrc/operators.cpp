@@ -5,7 +5,7 @@
 
 #include "clex_model.hpp"
 #include "config_rule.hpp"
-#include "turn_arguments.hpp"
+#include "rotate.hpp"
 
 namespace cordage_torch {
 
@@ -13,27 +13,6 @@ namespace {
 
 using at::Tensor;
 using tensors = std::vector<Tensor>;
-
-tensors rotate(at::TensorList x, const Tensor& position_ids, const Tensor& inv_freq, const Tensor& attention_factor,
-               bool interleaved) {
-    return guarded([&] {
-        const auto by = turn_by(position_ids, inv_freq, attention_factor);
-        return interleaved ? cordage::aten::rotation_forward<cordage::interleaved>(x, by)
-                           : cordage::aten::rotation_forward<cordage::half_split>(x, by);
-    });
-}
-
-rotate_gradients rotate_backward(at::TensorList grad_y, at::TensorList y, const Tensor& position_ids,
-                                 const Tensor& inv_freq, const Tensor& attention_factor, bool interleaved,
-                                 std::array<bool, 3> wanted) {
-    return guarded([&] {
-        const auto by = turn_by(position_ids, inv_freq, attention_factor);
-        const auto gradients = wanted_of(wanted);
-        auto grads = interleaved ? cordage::aten::rotation_backward<cordage::interleaved>(grad_y, y, by, gradients)
-                                 : cordage::aten::rotation_backward<cordage::half_split>(grad_y, y, by, gradients);
-        return as_inputs(std::move(grads), position_ids, inv_freq, attention_factor);
-    });
-}
 
 template <class T, class Pairing>
 void rotate_with(const cordage::cos_sin_view<T>& table, const tensors& x, const tensors& y, bool adjoint) {
@@ -187,8 +166,8 @@ TORCH_LIBRARY(cordage, m) {
 }
 
 TORCH_LIBRARY_IMPL(cordage, CPU, m) {
-    m.impl("rotate", &rotate);
-    m.impl("rotate_backward", &rotate_backward);
+    m.impl("rotate", &rotate<cordage::aten::on_cpu>);
+    m.impl("rotate_backward", &rotate_backward<cordage::aten::on_cpu>);
     m.impl("rotate_by_table", &rotate_by_table);
     m.impl("clex", &clex);
     m.impl("clex_backward", &clex_backward);

@@ -198,7 +198,4 @@ exact_angles(const basis&, position_view<P>) -> exact_angles<P>;
 template <position_type P>
 float32_angles(const basis&, position_view<P>) -> float32_angles<P>;
 
-static_assert(differentiable_angle_source<exact_angles<std::int32_t>>);
-static_assert(differentiable_angle_source<float32_angles<double>>);
-
 }  // namespace cordage

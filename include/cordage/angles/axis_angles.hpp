@@ -9,8 +9,6 @@ namespace cordage {
 
 namespace angle_detail {
 
-inline constexpr index_t most_axes = 256;  // that a byte can name
-
 // What position_ids points to is not read.
 template <position_type P>
 void check_axes(const char* who, index_t pairs, std::span<const std::uint8_t> axis_of_pair,
@@ -116,6 +114,5 @@ class axis_angles {
     std::span<const std::uint8_t> axis_of_pair_;
     axis_position_view<P> position_ids_;
 };
-static_assert(differentiable_angle_source<axis_angles<std::int32_t>>);
 
 }  // namespace cordage

@@ -30,6 +30,5 @@ struct cos_sin_view {
         return {static_cast<To>(cos_data[i]), static_cast<To>(sin_data[i])};
     }
 };
-static_assert(angle_source<cos_sin_view<float>> && angle_source<cos_sin_view<double>>);
 
 }  // namespace cordage

@@ -101,6 +101,4 @@ std::vector<exact_angles<P>> exact_angles_of_rows(std::span<const basis* const> 
     return rows;
 }
 
-static_assert(differentiable_angle_source<row_angles<exact_angles<std::int32_t>>>);
-
 }  // namespace cordage

@@ -20,7 +20,7 @@ namespace cordage {
 /// @returns [axes * pairs of an axis]
 /// @throws value_error
 inline basis axial_basis(const basis& per_axis, index_t axes) {
-    if (axes < 1 || axes > 256) fail<value_error>({"axial_basis: axes ", axes, " must be 1 to 256"});
+    if (axes < 1 || axes > most_axes) fail<value_error>({"axial_basis: axes ", axes, " must be 1 to ", most_axes});
     std::vector<double> inv_freq;
     inv_freq.reserve(static_cast<std::size_t>(axes * per_axis.pairs()));
     for (index_t axis = 0; axis < axes; ++axis) {

@@ -20,7 +20,10 @@ class basis {
     /// @param attention_factor  multiplies cos and sin; finite and not 0
     /// @throws value_error  naming the first entry that is out of its domain
     explicit basis(std::vector<double> inv_freq, double attention_factor = 1.0)
-        : inv_freq_(std::move(inv_freq)), attention_factor_(attention_factor) {
+        : inv_freq_(std::move(inv_freq)),
+          turns_(inv_freq_.size()),
+          fractions_(inv_freq_.size()),
+          attention_factor_(attention_factor) {
         if (inv_freq_.empty()) fail<value_error>({"basis: inv_freq [] must have at least one entry"});
         for (std::size_t pair = 0; pair < inv_freq_.size(); ++pair) {
             if (!is_finite(inv_freq_[pair]) || std::fabs(inv_freq_[pair]) > largest_inv_freq) {
@@ -31,20 +34,18 @@ class basis {
         if (!is_finite(attention_factor) || attention_factor == 0.0) {
             fail<value_error>({"basis: attention_factor ", attention_factor, " must be finite and not 0"});
         }
-        turns_.reserve(inv_freq_.size());
-        fractions_.reserve(inv_freq_.size());
-        for (const double theta : inv_freq_) {
-            turns_.push_back(turns_of(theta));
-            fractions_.push_back(turns_.back().fraction);
+        for (std::size_t pair = 0; pair < inv_freq_.size(); ++pair) {
+            turns_[pair] = turns_of(inv_freq_[pair]);
+            fractions_[pair] = turns_[pair].fraction;
         }
     }
 
     index_t pairs() const noexcept { return static_cast<index_t>(inv_freq_.size()); }
     index_t rotary_dim() const noexcept { return 2 * pairs(); }
     std::span<const double> inv_freq() const noexcept { return inv_freq_; }
-    std::span<const turns> turns_per_position() const noexcept { return turns_; }
+    std::span<const turns> turns_per_position() const noexcept { return {turns_.data(), turns_.size()}; }
     /// The fractions of turns_per_position(), dense, for kernels that step whole positions.
-    std::span<const std::uint64_t> fractions_of_turn() const noexcept { return fractions_; }
+    std::span<const std::uint64_t> fractions_of_turn() const noexcept { return {fractions_.data(), fractions_.size()}; }
     double attention_factor() const noexcept { return attention_factor_; }
 
     /// A name for these numbers, to tag the blocks of a KV cache so that keys turned by two bases never mix: the

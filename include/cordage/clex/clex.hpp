@@ -279,7 +279,5 @@ class clex {
 
     std::shared_ptr<const solution> solution_;
 };
-static_assert(learned_policy<clex<>> && has_attention_factor<clex<>>);
-static_assert(learned_policy<clex<ntk_aware, log_time>>);
 
 }  // namespace cordage

@@ -82,7 +82,6 @@ class log_time_field {
     std::vector<Scalar> grad_net_;  // workspace [pairs]
     std::vector<Scalar> times_;     // recorded
 };
-static_assert(recording_field<log_time_field<double>, double>);
 
 /// The choice of this field in `clex`: it is solved in tau = ln t.
 struct log_time {

@@ -67,7 +67,6 @@ class paper_field {
     clex_network<Network, Activation> network_;
     std::vector<Scalar> times_;  // recorded
 };
-static_assert(recording_field<paper_field<double>, double> && recording_field<paper_field<float>, float>);
 
 /// The choice of this field in `clex`: it is solved in t itself.
 struct paper_time {

@@ -19,7 +19,6 @@ namespace cordage {
 /// max_position_embeddings. Everything else is as clex.hpp says, gradients included.
 template <activation Activation = tanh_activation, class Scalar = double>
 using clex_released = clex<ntk_aware, released_time, Activation, linear_output<rk4_38>, Scalar>;
-static_assert(learned_policy<clex_released<>> && learned_policy<clex_released<silu>>);
 
 /// How the released layer is solved: up to t_max, which is max_factor or a t drawn for training, in steps of time_dt.
 /// @throws value_error from clex's constructor, if either is out of its domain

@@ -106,7 +106,6 @@ class released_field {
     std::vector<Scalar> seen_;                   // workspace [pairs]
     std::vector<Scalar> times_, all_seen_;       // recorded [count], [count, pairs]
 };
-static_assert(recording_field<released_field<double>, double> && recording_field<released_field<float>, float>);
 
 /// The choice of this field in `clex`: solved in t itself, over NTK-aware scaling and nothing else.
 struct released_time {

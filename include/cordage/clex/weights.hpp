@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The numbers that CLEX learns, their flat order and their beginning; first file of the stage clex.
+// The numbers that CLEX learns, and their flat order; first file of the stage clex.
 #pragma once
 
-#include <cmath>
+#include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <random>
 #include <span>
 #include <vector>
 
@@ -28,8 +26,9 @@ struct clex_weights {
 
 /// All weights in one row: up, then down.
 inline std::vector<double> flat_parameters(const clex_weights& weights) {
-    std::vector<double> flat(weights.up);
-    flat.insert(flat.end(), weights.down.begin(), weights.down.end());
+    std::vector<double> flat(weights.up.size() + weights.down.size());
+    const auto rest = std::copy(weights.up.begin(), weights.up.end(), flat.begin());
+    std::copy(weights.down.begin(), weights.down.end(), rest);
     return flat;
 }
 
@@ -64,34 +63,6 @@ inline void validate(const clex_weights& weights, const rope_config& config) {
     };
     check("up", weights.up, weights.hidden, weights.pairs);
     check("down", weights.down, weights.pairs, weights.hidden);
-}
-
-/// Weights to begin training with: hidden = lambda * rotary_dim, up random with standard deviation 1/sqrt(pairs), down
-/// zero, so that the first basis is the prior's. The same numbers on every machine.
-/// @throws value_error if lambda is not 1 to 1024 or the config is not valid
-inline clex_weights clex_initial_weights(const rope_config& config, index_t lambda, std::uint64_t seed) {
-    validate(config);
-    if (lambda < 1 || lambda > 1024) {
-        fail<value_error>({"clex_initial_weights: lambda ", lambda, " must be >= 1 and <= 1024"});
-    }
-    clex_weights weights{lambda * config.rotary_dim, config.pairs(), {}, {}};
-    const auto size = static_cast<std::size_t>(weights.hidden * weights.pairs);
-    weights.up.resize(size);
-    weights.down.assign(size, 0.0);
-    // The sum of 12 uniform integers below 2^32 has standard deviation 2^32 and is close to normal. It is exact, where
-    // the logarithms of other ways, and the distributions of <random>, differ between machines.
-    std::mt19937_64 generator(seed);
-    constexpr double unit = 4294967296.0, mean = 6.0 * (unit - 1.0);
-    const double deviation = 1.0 / std::sqrt(static_cast<double>(weights.pairs));
-    for (double& weight : weights.up) {
-        std::uint64_t sum = 0;
-        for (int draw = 0; draw < 6; ++draw) {
-            const std::uint64_t bits = generator();
-            sum += (bits >> 32) + (bits & 0xffff'ffffu);
-        }
-        weight = deviation * ((static_cast<double>(sum) - mean) / unit);
-    }
-    return weights;
 }
 
 }  // namespace cordage

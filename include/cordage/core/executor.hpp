@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Who runs the slices of a kernel: this thread, some threads, or the host's own pool; serves angles and rotation.
+// Who runs the slices of a kernel: this thread, or the host's own pool (threads.hpp: some threads); serves angles and
+// rotation.
 #pragma once
 
 #include <algorithm>
 #include <concepts>
-#include <exception>
-#include <thread>
-#include <vector>
 
 #include "cordage/core/error.hpp"
 #include "cordage/core/index.hpp"
@@ -19,32 +17,6 @@ struct serial {
     template <class Slice>
     void run(index_t slices, const Slice& slice) const {
         for (index_t ith = 0; ith < slices; ++ith) slice(ith);
-    }
-};
-
-/// Starts up to count-1 threads beside the calling one and joins them before it returns.
-struct threads {
-    index_t count = 1;
-
-    index_t concurrency() const noexcept { return count; }
-    template <class Slice>
-    void run(index_t slices, const Slice& slice) const {
-        std::vector<std::jthread> others;
-        others.reserve(static_cast<std::size_t>(slices - 1));
-        index_t started = 1;
-        const auto start_others = [&] {
-            for (; started < slices; ++started) others.emplace_back([&slice, ith = started] { slice(ith); });
-        };
-#if defined(__cpp_exceptions) || defined(_CPPUNWIND)
-        try {
-            start_others();
-        } catch (const std::exception&) {  // no more threads to be had, or no memory for one: this one takes the rest
-        }
-#else
-        start_others();
-#endif
-        slice(0);
-        for (index_t ith = started; ith < slices; ++ith) slice(ith);
     }
 };
 
@@ -70,7 +42,7 @@ concept executor = requires(const E& e, index_t n, void (*slice)(index_t)) {
     { e.concurrency() } -> std::convertible_to<index_t>;
     e.run(n, slice);
 };
-static_assert(executor<serial> && executor<threads>);
+static_assert(executor<serial>);
 
 /// Cuts [0, items) into as many equal parts as the executor has hands, none smaller than `grain`, and runs
 /// body(begin, end) on each. Work of up to one grain stays on the calling thread. body must not throw.

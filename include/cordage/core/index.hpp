@@ -14,6 +14,9 @@ using index_t = std::int64_t;
 /// The most elements that a view may span or count: sums and products of what passes the checks stay within index_t.
 inline constexpr index_t most_elements = index_t{1} << 58;
 
+/// The most axes of a position: a byte names the axis of a pair.
+inline constexpr index_t most_axes = 256;
+
 /// Whether (sizes[0] - 1) * strides[0] + ... and the product of all sizes are at most most_elements. None is negative.
 template <std::size_t Axes>
 constexpr bool is_addressable(const index_t (&sizes)[Axes], const index_t (&strides)[Axes]) noexcept {

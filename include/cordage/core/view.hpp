@@ -134,7 +134,7 @@ struct axis_pairs {
 };
 
 // Whether each axis steps over all that lies inside it, so that no element has two indices.
-inline bool is_nested(std::span<const axis> axes, index_t row) {
+inline bool is_nested(const std::array<axis, 3>& axes, index_t row) {
     index_t inside = row;
     for (std::size_t i = axes.size(); i-- > 0;) {
         if (axes[i].longest() == 1) continue;
@@ -145,15 +145,15 @@ inline bool is_nested(std::span<const axis> axes, index_t row) {
 }
 
 // Whether two nested lattices of rows share an element, the second shifted by `delta` elements against the first.
-inline bool lattices_meet(std::span<const axis> axes, index_t row_a, index_t row_b, index_t delta) {
-    if (axes.empty()) return delta > -row_b && delta < row_a;
-    const axis outer = axes.front();
-    if (outer.longest() == 1) return lattices_meet(axes.subspan(1), row_a, row_b, delta);
+inline bool lattices_meet(const axis* axes, const axis* end, index_t row_a, index_t row_b, index_t delta) {
+    if (axes == end) return delta > -row_b && delta < row_a;
+    const axis outer = *axes;
+    if (outer.longest() == 1) return lattices_meet(axes + 1, end, row_a, row_b, delta);
     index_t near = delta / outer.stride;
     if (delta % outer.stride < 0) --near;  // floor
     for (const index_t steps : {near, near + 1}) {
         if (steps > -outer.count_b && steps < outer.count_a &&
-            lattices_meet(axes.subspan(1), row_a, row_b, delta - steps * outer.stride)) {
+            lattices_meet(axes + 1, end, row_a, row_b, delta - steps * outer.stride)) {
             return true;
         }
     }
@@ -205,7 +205,8 @@ overlap overlap_of(const heads_view<A>& a, const heads_view<B>& b) {
         return overlap::partial;
     }
     if (distance == 0 && a.shape == b.shape) return overlap::same;
-    return view_detail::lattices_meet(pairs.axes, a.shape.head_dim, b.shape.head_dim, distance / size)
+    return view_detail::lattices_meet(pairs.axes.data(), pairs.axes.data() + pairs.axes.size(), a.shape.head_dim,
+                                      b.shape.head_dim, distance / size)
                ? overlap::partial
                : overlap::none;
 }

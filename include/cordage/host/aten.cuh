@@ -9,22 +9,6 @@
 
 namespace cordage::aten {
 
-namespace detail {
-
-struct on_cuda {
-    template <pairing Pairing>
-    static std::vector<at::Tensor> forward(at::TensorList x, const turn& by) {
-        return cuda_rotation_forward<Pairing>(x, by);
-    }
-    template <pairing Pairing>
-    static turn_gradients backward(at::TensorList grad_y, at::TensorList y, const turn& by,
-                                   const wanted_gradients& wanted) {
-        return cuda_rotation_backward<Pairing>(grad_y, y, by, wanted);
-    }
-};
-
-}  // namespace detail
-
 /// As rotate, for x and position_ids on one GPU, on libtorch's current stream.
 ///
 /// @param x         float32, float16 or bfloat16
@@ -32,7 +16,7 @@ struct on_cuda {
 template <pairing Pairing>
 at::Tensor cuda_rotate(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
                        double attention_factor = 1.0) {
-    return detail::rotation<Pairing, detail::on_cuda>::apply(x, position_ids, inv_freq, attention_factor);
+    return detail::rotation<Pairing, on_gpu>::apply(x, position_ids, inv_freq, attention_factor);
 }
 
 }  // namespace cordage::aten

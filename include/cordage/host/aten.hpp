@@ -17,29 +17,16 @@ namespace detail {
 /// Gradients are made outside of libtorch, so they have no gradient of their own: better an error than a silent zero.
 inline void refuse_double_backward() {
     if (at::GradMode::is_enabled()) {
-        throw error(
-            "cordage::aten: backward with create_graph=true must not be asked for, second derivatives are not there");
+        fail<error>(
+            {"cordage::aten: backward with create_graph=true must not be asked for, second derivatives are not there"});
     }
 }
-
-/// Where the tensors are, and so whose passes turn them.
-struct on_cpu {
-    template <pairing Pairing>
-    static std::vector<at::Tensor> forward(at::TensorList x, const turn& by) {
-        return rotation_forward<Pairing>(x, by);
-    }
-    template <pairing Pairing>
-    static turn_gradients backward(at::TensorList grad_y, at::TensorList y, const turn& by,
-                                   const wanted_gradients& wanted) {
-        return rotation_backward<Pairing>(grad_y, y, by, wanted);
-    }
-};
 
 template <pairing Pairing, class Place>
 struct rotation : torch::autograd::Function<rotation<Pairing, Place>> {
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& ids,
                               const at::Tensor& inv_freq, double attention_factor) {
-        const at::Tensor y = Place::template forward<Pairing>({x}, {ids, inv_freq, attention_factor})[0];
+        const at::Tensor y = rotation_forward<Pairing, Place>({x}, {ids, inv_freq, attention_factor})[0];
         context->save_for_backward({y, ids, inv_freq});
         context->saved_data["attention_factor"] = attention_factor;
         return y;
@@ -51,7 +38,7 @@ struct rotation : torch::autograd::Function<rotation<Pairing, Place>> {
         const auto saved = context->get_saved_variables();
         const turn by{saved[1], saved[2], context->saved_data["attention_factor"].toDouble()};
         const wanted_gradients wanted{context->needs_input_grad(1), context->needs_input_grad(2)};
-        turn_gradients out = Place::template backward<Pairing>({grads[0]}, {saved[0]}, by, wanted);
+        turn_gradients out = rotation_backward<Pairing, Place>({grads[0]}, {saved[0]}, by, wanted);
         if (wanted.position_ids) out.position_ids = out.position_ids.to(by.position_ids.scalar_type());
         if (wanted.inv_freq) out.inv_freq = out.inv_freq.to(by.inv_freq.device());
         return {out.x[0], out.position_ids, out.inv_freq, at::Tensor()};
@@ -71,8 +58,8 @@ struct learned_basis : torch::autograd::Function<learned_basis<Policy>> {
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& parameters,
                               const Policy& prototype, const rope_config& config, double t) {
         if (parameters.dim() != 1 || parameters.scalar_type() != at::kDouble || !parameters.device().is_cpu()) {
-            throw value_error(message("aten::inv_freq_of: parameters of type ", at::toString(parameters.scalar_type()),
-                                      " with ", parameters.dim(), " dimensions must be float64 [count] on the CPU"));
+            fail<value_error>({"aten::inv_freq_of: parameters of type ", at::toString(parameters.scalar_type()),
+                               " with ", parameters.dim(), " dimensions must be float64 [count] on the CPU"});
         }
         const at::Tensor flat = parameters.contiguous();
         const std::span<const double> numbers(flat.data_ptr<double>(), static_cast<std::size_t>(flat.numel()));
@@ -113,7 +100,7 @@ struct learned_basis : torch::autograd::Function<learned_basis<Policy>> {
 template <pairing Pairing>
 at::Tensor rotate(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
                   double attention_factor = 1.0) {
-    return detail::rotation<Pairing, detail::on_cpu>::apply(x, position_ids, inv_freq, attention_factor);
+    return detail::rotation<Pairing, on_cpu>::apply(x, position_ids, inv_freq, attention_factor);
 }
 
 /// The basis of a learned policy at t, differentiable in the policy's parameters.

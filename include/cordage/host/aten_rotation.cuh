@@ -13,96 +13,65 @@
 
 namespace cordage::aten {
 
-namespace detail {
+/// On a GPU, on libtorch's current stream: x float32, float16 or bfloat16 and position_ids on one device, inv_freq on
+/// the CPU. Gradients lie on the device of grad_y, inv_freq's too.
+///
+///   rotation_forward<half_split, on_gpu>({q, k}, by);
+class on_gpu {
+ public:
+    static constexpr at::DeviceType device = at::kCUDA;
 
-/// Calls body with a value of our type for the tensors' elements; complains by name about the others.
-template <class Body>
-void for_device_element_type(const at::Tensor& x, const Body& body) {
-    switch (x.scalar_type()) {
-        case at::kFloat:
-            return body(float{});
-        case at::kHalf:
-            return body(float16{});
-        case at::kBFloat16:
-            return body(bfloat16{});
-        default:
-            throw value_error(message("aten::rotate: x of type ", at::toString(x.scalar_type()),
-                                      " on a GPU must be float32, float16 or bfloat16"));
+    on_gpu(const at::Tensor& x, const basis& b)
+        : guard_(x.device()), pairs_(b.pairs()), stream_(c10::cuda::getCurrentCUDAStream()) {
+        const std::vector<std::uint64_t> words = device_words(b);
+        at::Tensor here = at::empty({static_cast<std::int64_t>(words.size())}, at::kLong);
+        std::memcpy(here.data_ptr(), words.data(), sizeof(std::uint64_t) * words.size());
+        words_ = here.to(x.device());
     }
-}
 
-/// The words of a basis on the device of x.
-inline at::Tensor words_on_device(const basis& b, const at::Tensor& x) {
-    const std::vector<std::uint64_t> words = device_words(b);
-    at::Tensor here = at::empty({static_cast<std::int64_t>(words.size())}, at::kLong);
-    std::memcpy(here.data_ptr(), words.data(), sizeof(std::uint64_t) * words.size());
-    return here.to(x.device());
-}
+    /// Calls body with a value of our type for the tensors' elements; complains by name about the others.
+    template <class Body>
+    static void for_element_type(const at::Tensor& x, const Body& body) {
+        switch (x.scalar_type()) {
+            case at::kFloat:
+                return body(float{});
+            case at::kHalf:
+                return body(float16{});
+            case at::kBFloat16:
+                return body(bfloat16{});
+            default:
+                fail<value_error>({"aten::rotate: x of type ", at::toString(x.scalar_type()),
+                                   " on a GPU must be float32, float16 or bfloat16"});
+        }
+    }
 
-}  // namespace detail
+    template <pairing Pairing, class P>
+    void forward(const position_view<P>& ids, const auto&... operands) const {
+        rotate_forward<Pairing>(on(stream_), angles(ids), operands...);
+    }
+    template <pairing Pairing, class P>
+    void backward(const position_view<P>& ids, const auto&... operands) const {
+        rotate_backward<Pairing>(on(stream_), angles(ids), operands...);
+    }
+    template <pairing Pairing, class P>
+    void backward_through(const position_view<P>& ids, const rotation_gradients& grads, const auto& first,
+                          const auto&... more) const {
+        const index_t size = backward_workspace_size(angles(ids), first.shape());
+        const at::Tensor workspace = at::empty({size}, words_.options().dtype(at::kDouble));
+        const std::span numbers(workspace.data_ptr<double>(), static_cast<std::size_t>(size));
+        rotate_backward<Pairing>(on(stream_), angles(ids), grads, numbers, first, more...);
+    }
 
-/// rotation_forward on a GPU, on libtorch's current stream: x float32, float16 or bfloat16 and position_ids on one
-/// device, inv_freq on the CPU. Otherwise as there.
-template <pairing Pairing>
-std::vector<at::Tensor> cuda_rotation_forward(at::TensorList x_in, const turn& by) {
-    detail::check(x_in, by, at::kCUDA);
-    const c10::cuda::CUDAGuard device(x_in[0].device());
-    const std::vector<at::Tensor> x = detail::rows_dense(x_in), y = detail::empty_like(x);
-    const basis b = detail::make_basis(by);
-    const at::Tensor words = detail::words_on_device(b, x[0]);
-    const auto stream = on(c10::cuda::getCurrentCUDAStream());
-    detail::for_device_element_type(x[0], [&]<class T>(T) {
-        const auto operand = [&](std::size_t i) { return from_to(detail::view<const T>(x[i]), detail::view<T>(y[i])); };
-        detail::for_positions(by.position_ids, [&]<class P>(const position_view<P>& ids) {
-            const device_angles<P> angles({words.data_ptr(), b.pairs()}, ids);
-            detail::with_operands(x.size(), operand, [&](const auto&... operands) {
-                rotate_forward<Pairing>(stream, angles, operands...);
-            });
-        });
-    });
-    return y;
-}
+ private:
+    template <class P>
+    device_angles<P> angles(const position_view<P>& ids) const {
+        return {{words_.data_ptr(), pairs_}, ids};
+    }
 
-/// rotation_backward on a GPU, on libtorch's current stream; what cuda_rotation_forward says of x holds for grad_y and
-/// y. Gradients lie on the device of grad_y, inv_freq's too.
-template <pairing Pairing>
-turn_gradients cuda_rotation_backward(at::TensorList grad_y_in, at::TensorList y_in, const turn& by,
-                                      const wanted_gradients& wanted) {
-    detail::check(grad_y_in, by, at::kCUDA);
-    const c10::cuda::CUDAGuard device(grad_y_in[0].device());
-    const std::vector<at::Tensor> grad_y = detail::rows_dense(grad_y_in), y = detail::rows_dense(y_in);
-    detail::check_count(grad_y, y, wanted);
-    turn_gradients out = detail::zero_gradients(grad_y[0], by, wanted);
-    out.x = detail::empty_like(grad_y);
-    const basis b = detail::make_basis(by);
-    const at::Tensor words = detail::words_on_device(b, grad_y[0]);
-    const auto stream = on(c10::cuda::getCurrentCUDAStream());
-    detail::for_device_element_type(grad_y[0], [&]<class T>(T) {
-        const auto back = [&](std::size_t i) {
-            return from_to(detail::view<const T>(grad_y[i]), detail::view<T>(out.x[i]));
-        };
-        const auto back_through = [&](std::size_t i) {
-            return grad_through(detail::view<const T>(grad_y[i]), detail::view<const T>(y[i]),
-                                detail::view<T>(out.x[i]));
-        };
-        detail::for_positions(by.position_ids, [&]<class P>(const position_view<P>& ids) {
-            const device_angles<P> angles({words.data_ptr(), b.pairs()}, ids);
-            if (!wanted.any()) {
-                detail::with_operands(grad_y.size(), back, [&](const auto&... operands) {
-                    rotate_backward<Pairing>(stream, angles, operands...);
-                });
-                return;
-            }
-            const index_t size = backward_workspace_size(angles, detail::view<T>(grad_y[0]).shape);
-            const at::Tensor workspace = at::empty({size}, grad_y[0].options().dtype(at::kDouble));
-            const std::span numbers(workspace.data_ptr<double>(), static_cast<std::size_t>(size));
-            detail::with_operands(grad_y.size(), back_through, [&](const auto&... operands) {
-                rotate_backward<Pairing>(stream, angles, detail::spans_of(out), numbers, operands...);
-            });
-        });
-    });
-    detail::sum_shared_rows(out, by);
-    return out;
-}
+    c10::cuda::CUDAGuard guard_;
+    index_t pairs_;
+    at::Tensor words_;  // device_words of the basis, on the device
+    c10::cuda::CUDAStream stream_;
+};
 
 }  // namespace cordage::aten

@@ -65,24 +65,6 @@ inline auto pool() {
     return parallel_for{loop, at::in_parallel_region() ? 1 : at::get_num_threads()};
 }
 
-/// Calls body with a value of the tensors' element type; complains by name about the others.
-template <class Body>
-void for_element_type(const at::Tensor& x, const Body& body) {
-    switch (x.scalar_type()) {
-        case at::kFloat:
-            return body(float{});
-        case at::kDouble:
-            return body(double{});
-        case at::kHalf:
-            return body(at::Half{});
-        case at::kBFloat16:
-            return body(at::BFloat16{});
-        default:
-            throw value_error(message("aten::rotate: x of type ", at::toString(x.scalar_type()),
-                                      " must be float32, float64, float16 or bfloat16"));
-    }
-}
-
 /// Calls body with positions made wide and dense: int64 or double.
 template <class Body>
 void for_positions(const at::Tensor& ids, const Body& body) {
@@ -132,40 +114,39 @@ inline basis make_basis(const turn& by) {
 }
 
 /// All but element types and what rotate_forward checks of sizes.
-inline void check(at::TensorList all, const turn& by, at::DeviceType where = at::kCPU) {
-    if (all.empty()) throw shape_error("aten::rotate: x [] must have at least one tensor");
+inline void check(at::TensorList all, const turn& by, at::DeviceType where) {
+    if (all.empty()) fail<shape_error>({"aten::rotate: x [] must have at least one tensor"});
     const auto check_device = [](const char* name, const at::Tensor& tensor, const at::Device& device) {
         if (tensor.device() != device) {
-            throw value_error(
-                message("aten::rotate: ", name, " on ", tensor.device().str(), " must be on ", device.str()));
+            fail<value_error>({"aten::rotate: ", name, " on ", tensor.device().str(), " must be on ", device.str()});
         }
     };
     const at::Device device = where == at::kCPU ? at::Device(at::kCPU) : all[0].device();
     for (const at::Tensor& x : all) {
         if (x.dim() != 4) {
-            throw shape_error(
-                message("aten::rotate: x has ", x.dim(), " dimensions, must be [batch, tokens, heads, head_dim]"));
+            fail<shape_error>(
+                {"aten::rotate: x has ", x.dim(), " dimensions, must be [batch, tokens, heads, head_dim]"});
         }
         if (x.scalar_type() != all[0].scalar_type()) {
-            throw value_error(message("aten::rotate: x of types ", at::toString(all[0].scalar_type()), " and ",
-                                      at::toString(x.scalar_type()), " must be of one type"));
+            fail<value_error>({"aten::rotate: x of types ", at::toString(all[0].scalar_type()), " and ",
+                               at::toString(x.scalar_type()), " must be of one type"});
         }
         check_device("x", x, device);
     }
     const at::Tensor& ids = by.position_ids;
     if (ids.dim() != 1 && ids.dim() != 2) {
-        throw shape_error(
-            message("aten::rotate: position_ids has ", ids.dim(), " dimensions, must be [tokens] or [batch, tokens]"));
+        fail<shape_error>(
+            {"aten::rotate: position_ids has ", ids.dim(), " dimensions, must be [tokens] or [batch, tokens]"});
     }
     const at::ScalarType type = ids.scalar_type();
     if (type != at::kInt && type != at::kLong && type != at::kFloat && type != at::kDouble) {
-        throw value_error(message("aten::rotate: position_ids of type ", at::toString(type),
-                                  " must be int32, int64, float32 or float64"));
+        fail<value_error>(
+            {"aten::rotate: position_ids of type ", at::toString(type), " must be int32, int64, float32 or float64"});
     }
     check_device("position_ids", ids, device);
     if (by.inv_freq.dim() != 1 || by.inv_freq.scalar_type() != at::kDouble) {
-        throw value_error(message("aten::rotate: inv_freq of type ", at::toString(by.inv_freq.scalar_type()), " with ",
-                                  by.inv_freq.dim(), " dimensions must be float64 [rotary_dim/2]"));
+        fail<value_error>({"aten::rotate: inv_freq of type ", at::toString(by.inv_freq.scalar_type()), " with ",
+                           by.inv_freq.dim(), " dimensions must be float64 [rotary_dim/2]"});
     }
     check_device("inv_freq", by.inv_freq, at::kCPU);
 }
@@ -174,7 +155,7 @@ inline void check(at::TensorList all, const turn& by, at::DeviceType where = at:
 inline void check_count(const std::vector<at::Tensor>& grad_y, const std::vector<at::Tensor>& y,
                         const wanted_gradients& wanted) {
     if (wanted.any() && y.size() != grad_y.size()) {
-        throw shape_error(message("aten::rotate: y has ", y.size(), " tensors, must have ", grad_y.size()));
+        fail<shape_error>({"aten::rotate: y has ", y.size(), " tensors, must have ", grad_y.size()});
     }
 }
 
@@ -201,6 +182,49 @@ inline void sum_shared_rows(turn_gradients& grads, const turn& by) {
 
 }  // namespace detail
 
+/// Where the tensors of a call are, and so whose passes turn them: made for a call, from one of its tensors and the
+/// basis. (on_gpu is in aten_rotation.cuh.)
+class on_cpu {
+ public:
+    static constexpr at::DeviceType device = at::kCPU;
+
+    on_cpu(const at::Tensor&, const basis& b) : basis_(b) {}
+
+    /// Calls body with a value of the tensors' element type; complains by name about the others.
+    template <class Body>
+    static void for_element_type(const at::Tensor& x, const Body& body) {
+        switch (x.scalar_type()) {
+            case at::kFloat:
+                return body(float{});
+            case at::kDouble:
+                return body(double{});
+            case at::kHalf:
+                return body(at::Half{});
+            case at::kBFloat16:
+                return body(at::BFloat16{});
+            default:
+                fail<value_error>({"aten::rotate: x of type ", at::toString(x.scalar_type()),
+                                   " must be float32, float64, float16 or bfloat16"});
+        }
+    }
+
+    template <pairing Pairing, class P>
+    void forward(const position_view<P>& ids, const auto&... operands) const {
+        rotate_forward<Pairing>(detail::pool(), exact_angles(basis_, ids), operands...);
+    }
+    template <pairing Pairing, class P>
+    void backward(const position_view<P>& ids, const auto&... operands) const {
+        rotate_backward<Pairing>(detail::pool(), exact_angles(basis_, ids), operands...);
+    }
+    template <pairing Pairing, class P>
+    void backward_through(const position_view<P>& ids, const rotation_gradients& grads, const auto&... operands) const {
+        rotate_backward<Pairing>(detail::pool(), exact_angles(basis_, ids), grads, operands...);
+    }
+
+ private:
+    const basis& basis_;
+};
+
 /// rotate_forward on tensors, all in one pass over the tokens.
 ///
 /// @param x_in  q and k, or any number of tensors [batch, tokens, heads, head_dim] of one type: float32, float64,
@@ -208,17 +232,17 @@ inline void sum_shared_rows(turn_gradients& grads, const turn& by) {
 /// @returns  y, new tensors in x_in's shapes; strides as at::empty_like gives them
 /// @throws cordage::error  as rotate_forward
 /// Runs on libtorch's threads (at::set_num_threads); the same bits whatever their number.
-template <pairing Pairing>
+template <pairing Pairing, class Place = on_cpu>
 std::vector<at::Tensor> rotation_forward(at::TensorList x_in, const turn& by) {
-    detail::check(x_in, by);
-    const std::vector<at::Tensor> x = detail::rows_dense(x_in), y = detail::empty_like(x);
+    detail::check(x_in, by, Place::device);
     const basis b = detail::make_basis(by);
-    detail::for_element_type(x[0], [&]<class T>(T) {
+    const Place place(x_in[0], b);
+    const std::vector<at::Tensor> x = detail::rows_dense(x_in), y = detail::empty_like(x);
+    Place::for_element_type(x[0], [&]<class T>(T) {
         const auto operand = [&](std::size_t i) { return from_to(detail::view<const T>(x[i]), detail::view<T>(y[i])); };
         detail::for_positions(by.position_ids, [&](const auto& ids) {
-            detail::with_operands(x.size(), operand, [&](const auto&... operands) {
-                rotate_forward<Pairing>(detail::pool(), exact_angles(b, ids), operands...);
-            });
+            detail::with_operands(x.size(), operand,
+                                  [&](const auto&... operands) { place.template forward<Pairing>(ids, operands...); });
         });
     });
     return y;
@@ -229,16 +253,17 @@ std::vector<at::Tensor> rotation_forward(at::TensorList x_in, const turn& by) {
 /// @param grad_y_in  as rotation_forward's y
 /// @param y_in       what rotation_forward returned; not read, and may be empty, where only the gradient to x is wanted
 /// Otherwise as rotation_forward.
-template <pairing Pairing>
+template <pairing Pairing, class Place = on_cpu>
 turn_gradients rotation_backward(at::TensorList grad_y_in, at::TensorList y_in, const turn& by,
                                  const wanted_gradients& wanted) {
-    detail::check(grad_y_in, by);
+    detail::check(grad_y_in, by, Place::device);
+    const basis b = detail::make_basis(by);
+    const Place place(grad_y_in[0], b);
     const std::vector<at::Tensor> grad_y = detail::rows_dense(grad_y_in), y = detail::rows_dense(y_in);
     detail::check_count(grad_y, y, wanted);
     turn_gradients out = detail::zero_gradients(grad_y[0], by, wanted);
     out.x = detail::empty_like(grad_y);
-    const basis b = detail::make_basis(by);
-    detail::for_element_type(grad_y[0], [&]<class T>(T) {
+    Place::for_element_type(grad_y[0], [&]<class T>(T) {
         const auto back = [&](std::size_t i) {
             return from_to(detail::view<const T>(grad_y[i]), detail::view<T>(out.x[i]));
         };
@@ -247,14 +272,13 @@ turn_gradients rotation_backward(at::TensorList grad_y_in, at::TensorList y_in, 
                                 detail::view<T>(out.x[i]));
         };
         detail::for_positions(by.position_ids, [&](const auto& ids) {
-            const exact_angles angles(b, ids);
             if (wanted.any()) {
                 detail::with_operands(grad_y.size(), back_through, [&](const auto&... operands) {
-                    rotate_backward<Pairing>(detail::pool(), angles, detail::spans_of(out), operands...);
+                    place.template backward_through<Pairing>(ids, detail::spans_of(out), operands...);
                 });
             } else {
                 detail::with_operands(grad_y.size(), back, [&](const auto&... operands) {
-                    rotate_backward<Pairing>(detail::pool(), angles, operands...);
+                    place.template backward<Pairing>(ids, operands...);
                 });
             }
         });

@@ -18,17 +18,17 @@ namespace cordage {
 inline std::map<std::string, std::string> parse_weight_map(const std::string& who, std::string_view text) {
     const nlohmann::json index = parse_strict_json(who, text);
     if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object()) {
-        throw value_error(message(who, ": index must have an object 'weight_map'"));
+        fail<value_error>({who, ": index must have an object 'weight_map'"});
     }
     std::map<std::string, std::string> files;
     for (const auto& [name, file] : index["weight_map"].items()) {
-        if (!file.is_string()) throw value_error(message(who, ": file of tensor ", in_quotes(name), " must be a text"));
+        if (!file.is_string()) fail<value_error>({who, ": file of tensor ", in_quotes(name), " must be a text"});
         const auto text_of_file = file.get<std::string>();
         constexpr std::string_view forbidden("/\\:\0", 4);
         if (text_of_file.find_first_of(forbidden) != std::string::npos || text_of_file.starts_with('.') ||
             !text_of_file.ends_with(".safetensors")) {
-            throw value_error(message(who, ": file ", in_quotes(text_of_file), " of tensor ", in_quotes(name),
-                                      " must be a name in the index's folder, ending in .safetensors"));
+            fail<value_error>({who, ": file ", in_quotes(text_of_file), " of tensor ", in_quotes(name),
+                               " must be a name in the index's folder, ending in .safetensors"});
         }
         files.emplace(name, text_of_file);
     }
@@ -69,7 +69,7 @@ class checkpoint {
     safetensors_numbers numbers(const std::string& name) {
         const auto found = file_of_.find(name);
         if (found == file_of_.end()) {
-            throw value_error(message("checkpoint: tensor ", in_quotes(name), " must be in the checkpoint"));
+            fail<value_error>({"checkpoint: tensor ", in_quotes(name), " must be in the checkpoint"});
         }
         auto shard = shards_.find(found->second);
         if (shard == shards_.end()) {
@@ -82,9 +82,9 @@ class checkpoint {
     static std::string index_text(const std::filesystem::path& path) {
         auto text = text_of_file(path, safetensors_file::longest_header);
         if (!text) {
-            throw value_error(message("checkpoint: index ", in_quotes(path.string()),
-                                      " must be a file that can be read, of at most ", safetensors_file::longest_header,
-                                      " bytes"));
+            fail<value_error>({"checkpoint: index ", in_quotes(path.string()),
+                               " must be a file that can be read, of at most ", safetensors_file::longest_header,
+                               " bytes"});
         }
         return *std::move(text);
     }

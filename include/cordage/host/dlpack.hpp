@@ -89,43 +89,43 @@ axis axis_of(const Tensor& t, int i) {
 
 /// Checks all but the meaning of the axes, and gives the first element.
 template <class T, tensor_struct Tensor>
-T* checked(const Tensor& t, const expected& e, int least_axes, int most_axes, const char* shape) {
+T* checked(const Tensor& t, const expected& e, int least_ndim, int most_ndim, const char* shape) {
     const auto device = static_cast<std::int32_t>(t.device.device_type);
     if (device != e.device_type && !(e.device_type == cpu && is_on_host(device))) {
-        throw value_error(message("dlpack: ", e.name, " on device_type ", describe_device(device), " must be on ",
-                                  describe_device(e.device_type)));
+        fail<value_error>({"dlpack: ", e.name, " on device_type ", describe_device(device), " must be on ",
+                           describe_device(e.device_type)});
     }
     if (const data_type wanted = type_of<std::remove_const_t<T>>(); !is_same_type(t.dtype, wanted)) {
-        throw value_error(
-            message("dlpack: ", e.name, " of type ", describe_type(t.dtype), " must be ", describe_type(wanted)));
+        fail<value_error>(
+            {"dlpack: ", e.name, " of type ", describe_type(t.dtype), " must be ", describe_type(wanted)});
     }
-    if (t.ndim < least_axes || t.ndim > most_axes) {
-        throw shape_error(message("dlpack: ", e.name, " has ", t.ndim, " axes, must be ", shape));
+    if (t.ndim < least_ndim || t.ndim > most_ndim) {
+        fail<shape_error>({"dlpack: ", e.name, " has ", t.ndim, " axes, must be ", shape});
     }
     bool is_empty = false;
     for (int i = 0; i < t.ndim; ++i) {
         const auto [size, stride] = axis_of(t, i);
         is_empty = is_empty || size == 0;
-        if (size < 0) throw shape_error(message("dlpack: ", e.name, ".shape[", i, "] ", size, " must not be negative"));
+        if (size < 0) fail<shape_error>({"dlpack: ", e.name, ".shape[", i, "] ", size, " must not be negative"});
         if (stride < 0) {
-            throw shape_error(message("dlpack: ", e.name, ".strides[", i, "] ", stride, " must not be negative"));
+            fail<shape_error>({"dlpack: ", e.name, ".strides[", i, "] ", stride, " must not be negative"});
         }
     }
     if (is_empty) return nullptr;
     if (t.data == nullptr) {
-        throw shape_error(message("dlpack: ", e.name, ".data nullptr must point to the elements of ", shape));
+        fail<shape_error>({"dlpack: ", e.name, ".data nullptr must point to the elements of ", shape});
     }
     char* const first = static_cast<char*>(t.data) + t.byte_offset;
     if (const auto address = reinterpret_cast<std::uintptr_t>(first); address % sizeof(T) != 0) {
-        throw value_error(message("dlpack: ", e.name, ".data + byte_offset = ", address, " must be a multiple of ",
-                                  sizeof(T), ", the size of an element"));
+        fail<value_error>({"dlpack: ", e.name, ".data + byte_offset = ", address, " must be a multiple of ", sizeof(T),
+                           ", the size of an element"});
     }
     return reinterpret_cast<T*>(first);
 }
 
 inline void check_dense(const expected& e, const axis& last) {
     if (last.size > 1 && last.stride != 1) {
-        throw shape_error(message("dlpack: ", e.name, " has last stride ", last.stride, ", must be 1"));
+        fail<shape_error>({"dlpack: ", e.name, " has last stride ", last.stride, ", must be 1"});
     }
 }
 
@@ -179,8 +179,8 @@ void for_element_type(const Tensor& t, const Body& body, const char* name = "x")
     if (is(double{})) return body(double{});
     if (is(float16{})) return body(float16{});
     if (is(bfloat16{})) return body(bfloat16{});
-    throw value_error(message("dlpack: ", name, " of type ", detail::describe_type(t.dtype),
-                              " must be float16, bfloat16, float32 or float64"));
+    fail<value_error>({"dlpack: ", name, " of type ", detail::describe_type(t.dtype),
+                       " must be float16, bfloat16, float32 or float64"});
 }
 
 /// Calls body with a value of the type of positions: int32, int64, float or double.
@@ -192,8 +192,8 @@ void for_position_type(const Tensor& t, const Body& body, const char* name = "po
     if (is(std::int64_t{})) return body(std::int64_t{});
     if (is(float{})) return body(float{});
     if (is(double{})) return body(double{});
-    throw value_error(message("dlpack: ", name, " of type ", detail::describe_type(t.dtype),
-                              " must be int32, int64, float32 or float64"));
+    fail<value_error>(
+        {"dlpack: ", name, " of type ", detail::describe_type(t.dtype), " must be int32, int64, float32 or float64"});
 }
 
 /// Holds a tensor that a producer handed over, and calls its deleter once, when it is destroyed or refused. Views must
@@ -211,11 +211,11 @@ class owned {
  public:
     /// @throws value_error  if there is none, or its major version is not 1 (then only the deleter may be used)
     explicit owned(Managed* managed) : managed_(managed) {
-        if (managed == nullptr) throw value_error("dlpack: managed tensor nullptr must point to one");
+        if (managed == nullptr) fail<value_error>({"dlpack: managed tensor nullptr must point to one"});
         if constexpr (is_versioned) {
             if (managed->version.major != major_version) {
-                throw value_error(message("dlpack: version ", managed->version.major, ".", managed->version.minor,
-                                          " must be ", major_version, ".x"));
+                fail<value_error>({"dlpack: version ", managed->version.major, ".", managed->version.minor, " must be ",
+                                   major_version, ".x"});
             }
         }
     }
@@ -232,7 +232,7 @@ class owned {
     template <class T>
     heads_view<T> view(axes order, const expected& e = {}) const {
         if (!std::is_const_v<T> && is_read_only()) {
-            throw value_error(message("dlpack: ", e.name, " is read-only, must be writable or viewed as const"));
+            fail<value_error>({"dlpack: ", e.name, " is read-only, must be writable or viewed as const"});
         }
         return dlpack::view<T>(tensor(), order, e);
     }

@@ -47,13 +47,13 @@ inline std::string describe_type(int type) {
 template <class T, tensor_struct Tensor>
 void check(const Tensor& t, const char* name) {
     if (static_cast<int>(t.type) != type_of<T>()) {
-        throw value_error(message("ggml: ", name, " of type ", describe_type(static_cast<int>(t.type)), " must be ",
-                                  describe_type(type_of<T>())));
+        fail<value_error>({"ggml: ", name, " of type ", describe_type(static_cast<int>(t.type)), " must be ",
+                           describe_type(type_of<T>())});
     }
     for (int i = 0; i < 4; ++i) {
         if (t.nb[i] % sizeof(T) != 0 || (i == 0 && t.ne[0] > 1 && t.nb[0] != sizeof(T))) {
-            throw shape_error(message("ggml: ", name, ".nb[", i, "] ", t.nb[i], " must be ",
-                                      i == 0 ? "" : "a multiple of ", sizeof(T), ", the size of an element"));
+            fail<shape_error>({"ggml: ", name, ".nb[", i, "] ", t.nb[i], " must be ", i == 0 ? "" : "a multiple of ",
+                               sizeof(T), ", the size of an element"});
         }
     }
 }
@@ -62,8 +62,8 @@ template <tensor_struct Tensor>
 void check_positions(const Tensor& t, index_t wanted) {
     check<std::int32_t>(t, "position_ids");
     if (t.ne[0] != wanted || t.ne[1] != 1 || t.ne[2] != 1 || t.ne[3] != 1) {
-        throw shape_error(message("ggml: position_ids [", t.ne[0], ", ", t.ne[1], ", ", t.ne[2], ", ", t.ne[3],
-                                  "] must be [", wanted, ", 1, 1, 1]"));
+        fail<shape_error>({"ggml: position_ids [", t.ne[0], ", ", t.ne[1], ", ", t.ne[2], ", ", t.ne[3], "] must be [",
+                           wanted, ", 1, 1, 1]"});
     }
 }
 
@@ -98,7 +98,7 @@ class rotation {
     /// @throws value_error  for another mode
     rotation(cordage::basis b, int mode) : basis_(std::move(b)), is_interleaved_(mode == normal) {
         if (mode != normal && mode != neox) {
-            throw value_error(message("ggml::rotation: mode ", mode, " must be 0 or 2, or axis_of_pair given"));
+            fail<value_error>({"ggml::rotation: mode ", mode, " must be 0 or 2, or axis_of_pair given"});
         }
     }
     /// Four positions a token (ggml_rope_multi), pairs as neox.
@@ -120,7 +120,7 @@ class rotation {
     void check(const Tensor& x, const Tensor& position_ids) const {
         detail::check_positions(position_ids, x.ne[2] * positions_a_token());
         if (basis_.rotary_dim() > x.ne[0]) {
-            throw shape_error(message("ggml: rotary_dim ", basis_.rotary_dim(), " must be <= x.ne[0] ", x.ne[0]));
+            fail<shape_error>({"ggml: rotary_dim ", basis_.rotary_dim(), " must be <= x.ne[0] ", x.ne[0]});
         }
         for_element_type(x, [&]<class T>(T) { view<T>(x); });
     }
@@ -168,8 +168,8 @@ class rotation {
         if (is(float16{})) return body(float16{});
         if (is(bfloat16{})) return body(bfloat16{});
         if (is(double{})) return body(double{});
-        throw value_error(message("ggml: x of type ", detail::describe_type(static_cast<int>(t.type)),
-                                  " must be F32, F16, BF16 or F64"));
+        fail<value_error>(
+            {"ggml: x of type ", detail::describe_type(static_cast<int>(t.type)), " must be F32, F16, BF16 or F64"});
     }
 
     cordage::basis basis_;

@@ -44,29 +44,29 @@ namespace detail {
 
 inline void check(const rope_arguments& a, std::span<const float> freq_factors) {
     if (a.n_dims < 2 || a.n_dims % 2 != 0) {
-        throw value_error(message("ggml::rope_arguments: n_dims ", a.n_dims, " must be even and >= 2"));
+        fail<value_error>({"ggml::rope_arguments: n_dims ", a.n_dims, " must be even and >= 2"});
     }
     constexpr int modes[] = {normal, neox, mrope, vision, imrope};
     if (std::ranges::find(modes, a.mode) == std::end(modes)) {
-        throw value_error(message("ggml::rope_arguments: mode ", a.mode, " must be 0, 2, 8, 24 or 40"));
+        fail<value_error>({"ggml::rope_arguments: mode ", a.mode, " must be 0, 2, 8, 24 or 40"});
     }
     if (!is_finite(a.freq_base) || !(a.freq_base > 1.0f) || !is_finite(a.freq_scale) || !(a.freq_scale > 0.0f)) {
-        throw value_error(message("ggml::rope_arguments: freq_base ", a.freq_base, " and freq_scale ", a.freq_scale,
-                                  " must be finite, > 1 and > 0"));
+        fail<value_error>({"ggml::rope_arguments: freq_base ", a.freq_base, " and freq_scale ", a.freq_scale,
+                           " must be finite, > 1 and > 0"});
     }
     if (a.ext_factor != 0.0f && (a.n_ctx_orig < 1 || !(a.beta_slow > 0.0f) || !(a.beta_fast >= a.beta_slow))) {
-        throw value_error(message("ggml::rope_arguments: n_ctx_orig ", a.n_ctx_orig, ", beta_fast ", a.beta_fast,
-                                  " and beta_slow ", a.beta_slow,
-                                  " must be >= 1, >= beta_slow and > 0 where ext_factor is not 0"));
+        fail<value_error>({"ggml::rope_arguments: n_ctx_orig ", a.n_ctx_orig, ", beta_fast ", a.beta_fast,
+                           " and beta_slow ", a.beta_slow,
+                           " must be >= 1, >= beta_slow and > 0 where ext_factor is not 0"});
     }
     if (!freq_factors.empty() && std::ssize(freq_factors) < a.n_dims / 2) {
-        throw shape_error(message("ggml::rope_arguments: freq_factors has ", freq_factors.size(),
-                                  " entries, must have n_dims/2 = ", a.n_dims / 2, " or more"));
+        fail<shape_error>({"ggml::rope_arguments: freq_factors has ", freq_factors.size(),
+                           " entries, must have n_dims/2 = ", a.n_dims / 2, " or more"});
     }
     const auto& s = a.sections;
     if (has_axes(a.mode) && (std::ranges::min(s) < 0 || s[0] + s[1] + s[2] + s[3] < 1)) {
-        throw value_error(message("ggml::rope_arguments: sections {", s[0], ", ", s[1], ", ", s[2], ", ", s[3],
-                                  "} must not be negative and not all 0"));
+        fail<value_error>({"ggml::rope_arguments: sections {", s[0], ", ", s[1], ", ", s[2], ", ", s[3],
+                           "} must not be negative and not all 0"});
     }
 }
 
@@ -132,7 +132,7 @@ inline basis make_basis(const rope_arguments& a, std::span<const float> freq_fac
 inline std::vector<std::uint8_t> axes_of_pairs(const rope_arguments& a) {
     detail::check(a, {});
     if (!has_axes(a.mode)) {
-        throw value_error(message("ggml::axes_of_pairs: mode ", a.mode, " must be 8, 24 or 40"));
+        fail<value_error>({"ggml::axes_of_pairs: mode ", a.mode, " must be 8, 24 or 40"});
     }
     std::vector<std::uint8_t> axes;
     for (int pair = 0; pair < a.n_dims / (a.mode == vision ? 1 : 2); ++pair) {

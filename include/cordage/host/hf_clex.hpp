@@ -19,13 +19,13 @@ namespace cordage::hf {
 /// @throws value_error or shape_error  if the rule is not of rope type "clex", or the weights do not fit it
 inline layer_rope with_weights(layer_rope rope, const clex_row_weights& weights) {
     if (!rope.clex) {
-        throw value_error(message("hf::with_weights: rope type '", rope.rope_type, "' must be 'clex'"));
+        fail<value_error>({"hf::with_weights: rope type '", rope.rope_type, "' must be 'clex'"});
     }
     const clex_settings& settings = *rope.clex;
     const double hidden = std::floor(settings.param_factor * static_cast<double>(rope.config.rotary_dim));
     if (hidden != static_cast<double>(weights.hidden)) {
-        throw shape_error(message("hf::with_weights: hidden width ", weights.hidden,
-                                  " must be param_factor * rotary_dim = ", hidden));
+        fail<shape_error>(
+            {"hf::with_weights: hidden width ", weights.hidden, " must be param_factor * rotary_dim = ", hidden});
     }
     const clex_options options = released_options(settings.max_factor, settings.time_dt);
     if (settings.act == "silu")

@@ -115,11 +115,11 @@ inline index_t head_dim_of(const json_object& config, const std::string& layer_t
     const auto hidden = count_of(config, {"hidden_size", "n_embd", "d_model"});
     const auto heads = count_of(config, {"num_attention_heads", "n_head", "n_heads"});
     if (!hidden || !heads) {
-        throw value_error(message(config.where(), ": head_dim, or hidden_size and num_attention_heads, must be given"));
+        fail<value_error>({config.where(), ": head_dim, or hidden_size and num_attention_heads, must be given"});
     }
     if (*hidden % *heads != 0) {
-        throw value_error(message(config.where(), ": hidden_size ", *hidden,
-                                  " must be a multiple of num_attention_heads ", *heads, ", or head_dim be given"));
+        fail<value_error>({config.where(), ": hidden_size ", *hidden, " must be a multiple of num_attention_heads ",
+                           *heads, ", or head_dim be given"});
     }
     return *hidden / *heads;
 }
@@ -171,14 +171,14 @@ inline void set_axes(const json_object& dict, layer_rope& rope, complaints& doub
     const auto sections = dict.numbers("mrope_section");
     if (!sections) {
         if (dict.text("type") == "mrope" || dict.text("rope_type") == "mrope") {
-            throw value_error(message(dict.where(), ": mrope_section must be given for rope type 'mrope'"));
+            fail<value_error>({dict.where(), ": mrope_section must be given for rope type 'mrope'"});
         }
         return;
     }
     double sum = 0.0;
     for (const double pairs : *sections) {
         if (!(pairs >= 0.0 && pairs <= 0x1p31) || pairs != std::floor(pairs)) {
-            throw value_error(message(dict.where(), ": mrope_section entry ", pairs, " must be a whole number >= 0"));
+            fail<value_error>({dict.where(), ": mrope_section entry ", pairs, " must be a whole number >= 0"});
         }
         rope.axis_sections.push_back(static_cast<index_t>(pairs));
         sum += pairs;
@@ -218,7 +218,7 @@ struct reader {
                                   doubts);
         const double turning = share.value_or(out.rope_type == "proportional" ? 1.0 : known.partial_rotary_factor);
         if (!(turning > 0.0 && turning <= 1.0)) {
-            throw value_error(message(config.where(), ": partial_rotary_factor ", turning, " must be in (0, 1]"));
+            fail<value_error>({config.where(), ": partial_rotary_factor ", turning, " must be in (0, 1]"});
         }
         set_lanes(config, turning, share.has_value(), out, doubts);
         agreed({{&dict, "max_position_embeddings"}, {&config, "max_position_embeddings"}}, doubts);
@@ -342,7 +342,7 @@ inline model_ropes read_parsed_config(const nlohmann::json& root, const read_opt
     model_ropes out;
     out.model_type = config.text("model_type").value_or(whole.text("model_type").value_or(""));
     const auto positions = count_of(config, {"max_position_embeddings", "n_positions", "seq_length", "max_seq_len"});
-    if (!positions) throw value_error(message(config.where(), ": max_position_embeddings must be given"));
+    if (!positions) fail<value_error>({config.where(), ": max_position_embeddings must be given"});
     out.max_length = static_cast<double>(*positions);
 
     const nlohmann::json empty = nlohmann::json::object();
@@ -375,8 +375,7 @@ inline model_ropes read_config_file(const std::string& path, const read_options&
     constexpr std::uintmax_t largest = std::uintmax_t{64} << 20;
     const auto text = text_of_file(path, largest);
     if (!text) {
-        throw value_error(
-            message("hf::read_config_file: ", path, " must be a readable file of at most ", largest, " bytes"));
+        fail<value_error>({"hf::read_config_file: ", path, " must be a readable file of at most ", largest, " bytes"});
     }
     return read_parsed_config(parse_strict_json(path, *text), options);
 }

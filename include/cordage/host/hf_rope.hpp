@@ -67,7 +67,7 @@ struct model_ropes {
             if (rope.layer_type == layer_type) return rope;
             names += (names.empty() ? "" : ", ") + printable(rope.layer_type);
         }
-        throw value_error(message("model_ropes: layer_type ", in_quotes(layer_type), " must be one of ", names));
+        fail<value_error>({"model_ropes: layer_type ", in_quotes(layer_type), " must be one of ", names});
     }
 };
 

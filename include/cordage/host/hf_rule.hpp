@@ -114,11 +114,11 @@ inline double rounded(double x) { return std::round(x * 1e4) / 1e4; }
 
 /// A number that must be at least `least`; hostile ones are named.
 inline double at_least(const json_object& dict, std::string_view key, double value, double least) {
-    if (!(value >= least)) throw value_error(message(dict.where(), ": ", key, " ", value, " must be >= ", least));
+    if (!(value >= least)) fail<value_error>({dict.where(), ": ", key, " ", value, " must be >= ", least});
     return value;
 }
 inline double positive(const json_object& dict, std::string_view key, double value) {
-    if (!(value > 0.0)) throw value_error(message(dict.where(), ": ", key, " ", value, " must be > 0"));
+    if (!(value > 0.0)) fail<value_error>({dict.where(), ": ", key, " ", value, " must be > 0"});
     return value;
 }
 
@@ -227,7 +227,7 @@ inline void llama3_rule(const rule_source& from, layer_rope& rope) {
                {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"});
     const char* by = "rope type 'llama3'";
     if (!from.has_original_length) {
-        throw value_error(message(from.dict.where(), ": original_max_position_embeddings must be given for ", by));
+        fail<value_error>({from.dict.where(), ": original_max_position_embeddings must be given for ", by});
     }
     const llama3 policy{from.dict.required("low_freq_factor", by), from.dict.required("high_freq_factor", by)};
     rope.policy = policy;
@@ -243,8 +243,7 @@ inline void longrope_rule(const rule_source& from, layer_rope& rope) {
     const json_object& dict = from.dict;
     const auto short_factor = dict.numbers("short_factor"), long_factor = dict.numbers("long_factor");
     for (const char* key : {"short_factor", "long_factor"}) {
-        if (!dict.has(key))
-            throw value_error(message(dict.where(), ": ", key, " must be given for rope type 'longrope'"));
+        if (!dict.has(key)) fail<value_error>({dict.where(), ": ", key, " must be given for rope type 'longrope'"});
     }
     const double original = rope.config.original_length, ratio = from.max_length / original;
     const double factor = positive(dict, "factor", dict.number("factor").value_or(ratio));
@@ -290,14 +289,14 @@ inline void clex_rule(const rule_source& from, const json_object& config, layer_
     settings.time_dt = positive(dict, "time_dt", dict.number("time_dt").value_or(settings.time_dt));
     if (const double states = (settings.max_factor - 1.0) / settings.time_dt * static_cast<double>(rope.config.pairs());
         !(states <= most_clex_states)) {
-        throw value_error(message(dict.where(), ": time_dt ", settings.time_dt, " must be large enough that steps to ",
-                                  "max_factor ", settings.max_factor, " times pairs ", rope.config.pairs(),
-                                  " are at most ", most_clex_states));
+        fail<value_error>({dict.where(), ": time_dt ", settings.time_dt, " must be large enough that steps to ",
+                           "max_factor ", settings.max_factor, " times pairs ", rope.config.pairs(), " are at most ",
+                           most_clex_states});
     }
     settings.act = dict.text("act").value_or(settings.act);
     settings.log_scale = dict.flag("log_scale").value_or(config.flag("log_scale").value_or(false));
     if (settings.act != "tanh" && settings.act != "silu") {
-        throw value_error(message(dict.where(), ": act ", in_quotes(settings.act), " must be 'tanh' or 'silu'"));
+        fail<value_error>({dict.where(), ": act ", in_quotes(settings.act), " must be 'tanh' or 'silu'"});
     }
     rope.config.original_length = from.max_length;
     rope.policy = clex_drift{};
@@ -353,8 +352,8 @@ inline void apply_rule(const rule_source& from, const json_object& config, doubl
     else if (type == "clex")
         clex_rule(from, config, rope);
     else {
-        throw value_error(message(from.dict.where(), ": rope_type ", in_quotes(type), " must be a known one",
-                                  nearest_known(type, rope_types)));
+        fail<value_error>({from.dict.where(), ": rope_type ", in_quotes(type), " must be a known one",
+                           nearest_known(type, rope_types)});
     }
     validate(rope.policy, rope.config);
     rope.schedule.validate();

@@ -25,7 +25,7 @@ class complaints {
     explicit complaints(bool lenient) : lenient_(lenient) {}
 
     void add(std::string text) {
-        if (!lenient_) throw value_error(text);
+        if (!lenient_) fail<value_error>({text});
         warnings_.push_back(std::move(text));
     }
     const std::vector<std::string>& warnings() const noexcept { return warnings_; }
@@ -62,7 +62,7 @@ inline std::string nearest_known(std::string_view key, std::span<const std::stri
 class json_object {
  public:
     json_object(const nlohmann::json& object, std::string where) : object_(&object), where_(std::move(where)) {
-        if (!object.is_object()) throw value_error(message(where_, ": ", shown(object), " must be an object"));
+        if (!object.is_object()) fail<value_error>({where_, ": ", shown(object), " must be an object"});
     }
 
     const std::string& where() const noexcept { return where_; }
@@ -116,12 +116,12 @@ class json_object {
     /// A key that a caller cannot do without.
     double required(std::string_view key, std::string_view by) const {
         const auto value = number(key);
-        if (!value) throw value_error(message(where_, ": ", key, " must be given for ", by));
+        if (!value) fail<value_error>({where_, ": ", key, " must be given for ", by});
         return *value;
     }
 
     [[noreturn]] void refuse(std::string_view key, const nlohmann::json& value, std::string_view expected) const {
-        throw value_error(message(where_, ": ", key, " ", shown(value), " must be ", expected));
+        fail<value_error>({where_, ": ", key, " ", shown(value), " must be ", expected});
     }
 
     /// A value as it is written, shortened.

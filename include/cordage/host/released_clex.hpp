@@ -42,13 +42,13 @@ inline std::vector<double> matrix(const std::string& name, const safetensors_num
     if (found.shape.size() != 2 || found.shape[0] != rows || found.shape[1] != columns) {
         std::string shape;
         for (const std::uint64_t axis : found.shape) shape += message(shape.empty() ? "" : ", ", axis);
-        throw shape_error(
-            message("released_clex: ", in_quotes(name), " [", shape, "] must have shape [", rows, ", ", columns, "]"));
+        fail<shape_error>(
+            {"released_clex: ", in_quotes(name), " [", shape, "] must have shape [", rows, ", ", columns, "]"});
     }
     for (std::size_t i = 0; i < found.data.size(); ++i) {
         if (is_finite(found.data[i])) continue;
-        throw value_error(message("released_clex: ", in_quotes(name), "[", i / columns, ", ", i % columns, "] ",
-                                  found.data[i], " must be finite"));
+        fail<value_error>({"released_clex: ", in_quotes(name), "[", i / columns, ", ", i % columns, "] ", found.data[i],
+                           " must be finite"});
     }
     return found.data;
 }
@@ -57,12 +57,12 @@ inline clex_row_weights row_weights(checkpoint& from, const std::string& prefix)
     const std::string up = prefix + std::string(up_name), down = prefix + std::string(down_name);
     for (const auto& [name, other] : {std::pair{up, down}, std::pair{down, up}}) {
         if (!from.has(name)) {
-            throw value_error(message("released_clex: ", in_quotes(name), " must be there beside ", in_quotes(other)));
+            fail<value_error>({"released_clex: ", in_quotes(name), " must be there beside ", in_quotes(other)});
         }
     }
     const safetensors_numbers up_found = from.numbers(up);
     if (up_found.shape.size() != 2 || up_found.data.empty()) {
-        throw shape_error(message("released_clex: ", in_quotes(up), " must have shape [pairs, hidden], not empty"));
+        fail<shape_error>({"released_clex: ", in_quotes(up), " must have shape [pairs, hidden], not empty"});
     }
     const std::uint64_t pairs = up_found.shape[0], hidden = up_found.shape[1];
     return {static_cast<index_t>(hidden), static_cast<index_t>(pairs), matrix(up, up_found, pairs, hidden),
@@ -94,7 +94,7 @@ inline std::vector<named_clex_weights> load_released_clex(checkpoint from) {
         }
     }
     if (layers.empty()) {
-        throw value_error("released_clex: the checkpoint must have tensors ending in 'proj_func.ode_up_proj'");
+        fail<value_error>({"released_clex: the checkpoint must have tensors ending in 'proj_func.ode_up_proj'"});
     }
     std::ranges::stable_sort(layers, {}, &named_clex_weights::layer);
     return layers;

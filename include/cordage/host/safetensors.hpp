@@ -76,7 +76,7 @@ inline std::optional<std::uint64_t> product(std::uint64_t a, std::uint64_t b) no
 
 inline std::uint64_t whole_number(const std::string& who, const char* field, const nlohmann::json& x) {
     if (!x.is_number_unsigned()) {
-        throw value_error(message(who, ": ", field, " must hold whole numbers of 0 to 2^64-1"));
+        fail<value_error>({who, ": ", field, " must hold whole numbers of 0 to 2^64-1"});
     }
     return x.get<std::uint64_t>();
 }
@@ -103,12 +103,12 @@ class safetensors_file {
     explicit safetensors_file(std::unique_ptr<std::istream> bytes, std::string who = "safetensors")
         : bytes_(std::move(bytes)), who_(std::move(who)) {
         const std::uint64_t size = size_of_stream();
-        if (size < 8) throw value_error(message(who_, ": file of ", size, " bytes must have at least 8"));
+        if (size < 8) fail<value_error>({who_, ": file of ", size, " bytes must have at least 8"});
         const std::string length = read(0, 8);
         const std::uint64_t header = safetensors_detail::integer_at<8>(length.data());
         if (header > longest_header || header > size - 8) {
-            throw value_error(message(who_, ": header length ", header, " must be at most ", longest_header,
-                                      " and the ", size - 8, " bytes that follow"));
+            fail<value_error>({who_, ": header length ", header, " must be at most ", longest_header, " and the ",
+                               size - 8, " bytes that follow"});
         }
         data_begin_ = 8 + header;
         parse_header(read(8, header));
@@ -122,7 +122,7 @@ class safetensors_file {
     safetensors_numbers numbers(const std::string& name) const {
         const auto found = entries_.find(name);
         if (found == entries_.end()) {
-            throw value_error(message(who_, ": tensor ", in_quotes(name), " must be in the file"));
+            fail<value_error>({who_, ": tensor ", in_quotes(name), " must be in the file"});
         }
         const safetensors_entry& entry = found->second;
         const std::string bytes = read(data_begin_ + entry.begin, entry.end - entry.begin);
@@ -148,8 +148,8 @@ class safetensors_file {
         if (entry.dtype == "BF16") {
             return widened(two, [](std::uint64_t x) { return to_float(bfloat16{static_cast<std::uint16_t>(x)}); });
         }
-        throw value_error(message(who_, ": tensor ", in_quotes(name), " of dtype ", in_quotes(entry.dtype),
-                                  " must be F64, F32, F16 or BF16"));
+        fail<value_error>({who_, ": tensor ", in_quotes(name), " of dtype ", in_quotes(entry.dtype),
+                           " must be F64, F32, F16 or BF16"});
     }
 
  private:
@@ -160,8 +160,7 @@ class safetensors_file {
             bytes = std::make_unique<std::ifstream>(path, std::ios::binary);
         }
         if (!bytes || !*bytes) {
-            throw value_error(
-                message("safetensors: path ", in_quotes(path.string()), " must be a file that can be read"));
+            fail<value_error>({"safetensors: path ", in_quotes(path.string()), " must be a file that can be read"});
         }
         return bytes;
     }
@@ -169,7 +168,7 @@ class safetensors_file {
     std::uint64_t size_of_stream() const {
         bytes_->seekg(0, std::ios::end);
         const auto end = static_cast<std::streamoff>(bytes_->tellg());
-        if (!*bytes_ || end < 0) throw value_error(message(who_, ": stream must have an end that can be found"));
+        if (!*bytes_ || end < 0) fail<value_error>({who_, ": stream must have an end that can be found"});
         return static_cast<std::uint64_t>(end);
     }
 
@@ -180,13 +179,13 @@ class safetensors_file {
         bytes_->seekg(static_cast<std::streamoff>(begin));
         bytes_->read(text.data(), static_cast<std::streamsize>(count));
         if (!*bytes_) {
-            throw value_error(message(who_, ": bytes ", begin, " to ", begin + count, " must be readable"));
+            fail<value_error>({who_, ": bytes ", begin, " to ", begin + count, " must be readable"});
         }
         return text;
     }
 
     void parse_header(const std::string& text) {
-        if (text.empty() || text.front() != '{') throw value_error(message(who_, ": header must begin with '{'"));
+        if (text.empty() || text.front() != '{') fail<value_error>({who_, ": header must begin with '{'"});
         const nlohmann::json header = parse_strict_json(who_ + ": header", text);
         for (const auto& [name, value] : header.items()) {
             if (name == "__metadata__") {
@@ -200,30 +199,30 @@ class safetensors_file {
     void check_metadata(const nlohmann::json& metadata) const {
         bool holds = metadata.is_object();
         for (const auto& value : metadata) holds = holds && value.is_string();
-        if (!holds) throw value_error(message(who_, ": __metadata__ must be an object of texts"));
+        if (!holds) fail<value_error>({who_, ": __metadata__ must be an object of texts"});
     }
 
     static safetensors_entry entry_of(const std::string& who, const nlohmann::json& value) {
         using namespace safetensors_detail;
         const auto field = [&](const char* name) -> const nlohmann::json& {
             if (!value.is_object() || !value.contains(name)) {
-                throw value_error(message(who, " must be an object with '", name, "'"));
+                fail<value_error>({who, " must be an object with '", name, "'"});
             }
             return value[name];
         };
         safetensors_entry entry;
-        if (!field("dtype").is_string()) throw value_error(message(who, ": dtype must be a text"));
+        if (!field("dtype").is_string()) fail<value_error>({who, ": dtype must be a text"});
         entry.dtype = field("dtype").get<std::string>();
-        if (!field("shape").is_array()) throw value_error(message(who, ": shape must be an array"));
+        if (!field("shape").is_array()) fail<value_error>({who, ": shape must be an array"});
         for (const auto& axis : field("shape")) entry.shape.push_back(whole_number(who, "shape", axis));
         const auto& offsets = field("data_offsets");
         if (!offsets.is_array() || offsets.size() != 2) {
-            throw value_error(message(who, ": data_offsets must be [begin, end]"));
+            fail<value_error>({who, ": data_offsets must be [begin, end]"});
         }
         entry.begin = whole_number(who, "data_offsets", offsets[0]);
         entry.end = whole_number(who, "data_offsets", offsets[1]);
         if (entry.end < entry.begin) {
-            throw value_error(message(who, ": data_offsets [", entry.begin, ", ", entry.end, "] must not fall"));
+            fail<value_error>({who, ": data_offsets [", entry.begin, ", ", entry.end, "] must not fall"});
         }
         check_size(who, entry);
         return entry;
@@ -235,11 +234,11 @@ class safetensors_file {
         if (!bytes) return;  // a dtype of the future, which nobody can ask for here
         for (const std::uint64_t axis : entry.shape) {
             bytes = product(*bytes, axis);
-            if (!bytes) throw value_error(message(who, ": shape must have fewer than 2^64 bytes"));
+            if (!bytes) fail<value_error>({who, ": shape must have fewer than 2^64 bytes"});
         }
         if (*bytes != entry.end - entry.begin) {
-            throw value_error(message(who, ": data_offsets [", entry.begin, ", ", entry.end, "] must hold the ", *bytes,
-                                      " bytes of its shape and dtype ", in_quotes(entry.dtype)));
+            fail<value_error>({who, ": data_offsets [", entry.begin, ", ", entry.end, "] must hold the ", *bytes,
+                               " bytes of its shape and dtype ", in_quotes(entry.dtype)});
         }
     }
 
@@ -250,14 +249,13 @@ class safetensors_file {
         std::uint64_t reached = 0;
         for (const auto& [range, name] : in_order) {
             if (range.first != reached) {
-                throw value_error(message(who_, ": tensor ", in_quotes(*name), " data_offsets [", range.first, ", ",
-                                          range.second, "] must begin at ", reached, ", where those before it end"));
+                fail<value_error>({who_, ": tensor ", in_quotes(*name), " data_offsets [", range.first, ", ",
+                                   range.second, "] must begin at ", reached, ", where those before it end"});
             }
             reached = range.second;
         }
         if (reached != data_size) {
-            throw value_error(
-                message(who_, ": data of ", data_size, " bytes must be the ", reached, " bytes of its tensors"));
+            fail<value_error>({who_, ": data of ", data_size, " bytes must be the ", reached, " bytes of its tensors"});
         }
     }
 

@@ -62,15 +62,15 @@ inline nlohmann::json parse_strict_json(const std::string& who, std::string_view
     const auto watch = [&](int, event what, nlohmann::json& parsed) {
         if (what != event::key && what != event::object_end && what != event::array_end &&
             ++values > most_json_values) {
-            throw value_error(message(who, ": JSON must have at most ", most_json_values, " values"));
+            fail<value_error>({who, ": JSON must have at most ", most_json_values, " values"});
         }
         switch (what) {
             case event::object_start:
             case event::array_start:
                 keys.emplace_back();
                 if (keys.size() > deepest_json) {
-                    throw value_error(
-                        message(who, ": JSON nested ", keys.size(), " deep must be at most ", deepest_json, " deep"));
+                    fail<value_error>(
+                        {who, ": JSON nested ", keys.size(), " deep must be at most ", deepest_json, " deep"});
                 }
                 break;
             case event::object_end:
@@ -79,7 +79,7 @@ inline nlohmann::json parse_strict_json(const std::string& who, std::string_view
                 break;
             case event::key:
                 if (const auto& key = parsed.get_ref<const std::string&>(); !keys.back().insert(key).second) {
-                    throw value_error(message(who, ": key ", in_quotes(key), " must occur once in its object"));
+                    fail<value_error>({who, ": key ", in_quotes(key), " must occur once in its object"});
                 }
                 break;
             default:
@@ -90,9 +90,9 @@ inline nlohmann::json parse_strict_json(const std::string& who, std::string_view
     try {
         return nlohmann::json::parse(text, watch);
     } catch (const nlohmann::json::parse_error& why) {
-        throw value_error(message(who, ": text must be JSON, and is not at byte ", why.byte));
+        fail<value_error>({who, ": text must be JSON, and is not at byte ", why.byte});
     } catch (const nlohmann::json::exception&) {
-        throw value_error(message(who, ": text must be JSON whose numbers are doubles or 64-bit integers"));
+        fail<value_error>({who, ": text must be JSON whose numbers are doubles or 64-bit integers"});
     }
 }
 

@@ -20,7 +20,7 @@ namespace cordage {
 ///
 /// @param chunks  1 to train_length
 /// @throws value_error
-template <std::uniform_random_bit_generator Generator>
+template <bit_generator Generator>
 std::vector<double> pose_positions(Generator& generator, const sampled_range& range, index_t chunks = 2) {
     positions_detail::check("pose_positions", range);
     if (chunks < 1 || chunks > range.train_length) {

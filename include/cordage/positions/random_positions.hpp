@@ -15,7 +15,7 @@ namespace cordage {
 /// It is sorted_random_positions, but for a range that holds fewer integers than are wanted, which the method does not
 /// have: that is refused here.
 /// @throws value_error
-template <std::uniform_random_bit_generator Generator>
+template <bit_generator Generator>
 std::vector<double> random_positions(Generator& generator, const sampled_range& range) {
     positions_detail::check("random_positions", range);
     const double last = std::floor(range.t * range.original_length);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <random>
 #include <span>
 #include <vector>
 
@@ -40,7 +39,7 @@ inline void check(const char* who, const released_range& range) {
 }  // namespace positions_detail
 
 /// t of one training step, each of 1 ... max_factor equally likely.
-template <std::uniform_random_bit_generator Generator>
+template <bit_generator Generator>
 index_t sample_whole_ratio(Generator& generator, index_t max_factor) {
     if (max_factor < 1) fail<value_error>({"sample_whole_ratio: max_factor ", max_factor, " must be >= 1"});
     return 1 + static_cast<index_t>(draw_below(generator, static_cast<std::uint64_t>(max_factor)));
@@ -79,7 +78,7 @@ inline std::vector<double> released_positions(const released_range& range, std::
 }
 
 /// As above, drawn here: every choice of train_length - 2 integers equally likely.
-template <std::uniform_random_bit_generator Generator>
+template <bit_generator Generator>
 std::vector<double> released_positions(Generator& generator, const released_range& range) {
     positions_detail::check("released_positions", range);
     const auto count = static_cast<std::uint64_t>(range.train_length - 2);

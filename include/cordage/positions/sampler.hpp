@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <random>
 #include <unordered_set>
 #include <vector>
 
@@ -20,7 +19,7 @@ struct sampled_range {
 };
 
 /// t' of one training step, uniform in [1, t_train] (CLEX, Algorithm 1, line 3).
-template <std::uniform_random_bit_generator Generator>
+template <bit_generator Generator>
 double sample_ratio(Generator& generator, double t_train) {
     validate_ratio("sample_ratio: t_train", t_train);
     return draw_real(generator, 1.0, t_train);
@@ -69,7 +68,7 @@ inline std::vector<double> uniform_positions(const sampled_range& range) {
 ///
 /// Where t' L < L_train there are not enough integers; then they are drawn in the same way from the multiples of 1/m, m
 /// the smallest integer that gives L_train of them in (0, floor(t' L)].
-template <std::uniform_random_bit_generator Generator>
+template <bit_generator Generator>
 std::vector<double> sorted_random_positions(Generator& generator, const sampled_range& range) {
     positions_detail::check("sorted_random_positions", range);
     const auto last = static_cast<std::uint64_t>(range.t * range.original_length);
@@ -85,7 +84,7 @@ std::vector<double> sorted_random_positions(Generator& generator, const sampled_
 /// Two runs of neighbours with one skip between them, inside [0, floor(t' L)): like PoSE (Zhu et al. 2023) with two
 /// chunks. Neighbours stay at distance 1, as at test time, while distances up to t' L occur. Where t' L <= L_train
 /// there is no room for a skip, and the positions are 0 ... L_train-1.
-template <std::uniform_random_bit_generator Generator>
+template <bit_generator Generator>
 std::vector<double> two_contiguous_runs(Generator& generator, const sampled_range& range) {
     positions_detail::check("two_contiguous_runs", range);
     const auto count = static_cast<std::uint64_t>(range.train_length);

@@ -13,8 +13,8 @@ namespace cordage {
 namespace positions_detail {
 
 inline std::size_t pairs_of_sections(const char* who, const std::vector<index_t>& sections) {
-    if (sections.empty() || sections.size() > 256) {
-        fail<value_error>({who, ": sections has ", sections.size(), " entries, must have 1 to 256"});
+    if (sections.empty() || sections.size() > std::size_t{most_axes}) {
+        fail<value_error>({who, ": sections has ", sections.size(), " entries, must have 1 to ", most_axes});
     }
     constexpr index_t most = index_t{1} << 20;
     index_t pairs = 0;
@@ -41,8 +41,7 @@ inline std::vector<std::uint8_t> contiguous_axes(const std::vector<index_t>& sec
     std::vector<std::uint8_t> axis_of_pair;
     axis_of_pair.reserve(positions_detail::pairs_of_sections("contiguous_axes", sections));
     for (std::size_t axis = 0; axis < sections.size(); ++axis) {
-        axis_of_pair.insert(axis_of_pair.end(), static_cast<std::size_t>(sections[axis]),
-                            static_cast<std::uint8_t>(axis));
+        for (index_t i = 0; i < sections[axis]; ++i) axis_of_pair.push_back(static_cast<std::uint8_t>(axis));
     }
     return axis_of_pair;
 }

@@ -38,7 +38,8 @@ void rotate(const char* who, const Executor& how, const Source& angles, std::spa
 ///   rotate_forward<interleaved>(threads{4}, angles, from_to(q, rotated_q));
 ///
 /// @tparam Pairing  half_split or interleaved: which lanes form a pair. No default; the wrong one fails silently
-/// @param how       (optional; before angles) who runs it: serial, threads{n} or parallel_for{loop, n}
+/// @param how       (optional; before angles) who runs it: serial, threads{n} (core/threads.hpp) or parallel_for{loop,
+/// n}
 /// @param angles    exact_angles, float32_angles, axis_angles, row_angles or a cos_sin_view, of [1 or batch, tokens]
 /// @param first,more  one or more tensors [batch, tokens, heads, head_dim] of one type: q and k, with their own heads;
 ///                  y may be x itself, must not partly overlap it, and no operand may touch another's y

@@ -91,7 +91,7 @@ class learned_table {
             }
         }
         learned_table other(*this);
-        std::ranges::copy(offsets, other.offsets_.begin());
+        std::copy(offsets.begin(), offsets.end(), other.offsets_.begin());
         return other;
     }
 
@@ -121,7 +121,7 @@ class learned_table {
     };
     segment place(double t) const {
         const double log_t = std::log(t);
-        const auto next = std::ranges::upper_bound(log_knots_, log_t);
+        const auto next = std::upper_bound(log_knots_.begin(), log_knots_.end(), log_t);
         const auto upper = static_cast<std::size_t>(next - log_knots_.begin()) + 1;
         const std::size_t last = knots_.size();
         if (upper > last) return {last - 1, last, 1.0, 0.0};
@@ -153,6 +153,5 @@ class learned_table {
     std::vector<double> offsets_;            // [knots, pairs]
     Prior prior_;
 };
-static_assert(learned_policy<learned_table<>> && prior_policy<learned_table<>>);
 
 }  // namespace cordage

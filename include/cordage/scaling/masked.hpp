@@ -53,7 +53,6 @@ struct masked {
  private:
     bool is_turning(index_t pair) const { return turns[static_cast<std::size_t>(pair)] != 0; }
 };
-static_assert(scaling_policy<masked<>> && prior_policy<masked<>>);
 
 /// p-RoPE, "proportional" in config files (Gemma 4; Barbero et al. 2024): only the fastest floor(share d)/2 pairs turn,
 /// rounded down, with exponents over the whole d = rotary_dim; those are divided by t. (Partial rotary is another

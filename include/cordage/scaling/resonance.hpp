@@ -49,6 +49,5 @@ struct resonance {
     }
     void validate(const rope_config& c) const { cordage::validate(policy, c); }
 };
-static_assert(scaling_policy<resonance<>> && prior_policy<resonance<>>);
 
 }  // namespace cordage

@@ -79,7 +79,7 @@ class tabulated {
     cubic_value at(index_t wanted, double t) const {
         const auto pair = static_cast<std::size_t>(wanted);
         const double x = std::log(t);
-        const auto above = static_cast<std::size_t>(std::ranges::upper_bound(x_, x) - x_.begin());
+        const auto above = static_cast<std::size_t>(std::upper_bound(x_.begin(), x_.end(), x) - x_.begin());
         if (above == 0) return {log_alpha_[at_knot(0, pair)], 0.0, 0.0};
         if (above == x_.size()) return {log_alpha_[at_knot(above - 1, pair)], 0.0, 0.0};
         const double h = x_[above] - x_[above - 1], s = (x - x_[above - 1]) / h;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "backend/cuda/test_device.hpp"
+#include "cordage/clex/initial_weights.hpp"
 #include "cordage/clex/released.hpp"
 #include "cordage/rotate/cuda/forward.hpp"
 #include "cordage/rotate/forward.hpp"

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <random>
 #include <vector>
 
+#include "cordage/core/threads.hpp"
 #include "cordage/rotate/backward.hpp"
 #include "cordage/rotate/rebase.hpp"
 #include "rotate/angles.hpp"

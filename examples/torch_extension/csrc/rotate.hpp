@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// The operators rotate and rotate_backward, for tensors in any place, and the errors of all operators.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <c10/util/Exception.h>
+
+#include <array>
+#include <tuple>
+#include <vector>
+
+#include "cordage/host/aten_rotation.hpp"
+
+namespace cordage_torch {
+
+/// Runs body; what cordage throws becomes a ValueError of Python's.
+template <class Body>
+auto guarded(const Body& body) {
+    try {
+        return body();
+    } catch (const cordage::error& wrong) {
+        TORCH_CHECK_VALUE(false, wrong.what());
+    }
+}
+
+namespace detail {
+
+inline cordage::aten::turn turn_by(const at::Tensor& position_ids, const at::Tensor& inv_freq,
+                                   const at::Tensor& attention_factor) {
+    return {position_ids, inv_freq.cpu(), attention_factor.item<double>()};
+}
+
+/// What takes the place of a gradient that was not wanted is empty.
+inline at::Tensor like(const at::Tensor& grad, const at::Tensor& input) {
+    return grad.defined() ? grad.to(input.options()) : at::empty({0}, input.options());
+}
+
+}  // namespace detail
+
+template <class Place>
+std::vector<at::Tensor> rotate(at::TensorList x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
+                               const at::Tensor& attention_factor, bool interleaved) {
+    return guarded([&] {
+        using namespace cordage;
+        const auto by = detail::turn_by(position_ids, inv_freq, attention_factor);
+        return interleaved ? aten::rotation_forward<cordage::interleaved, Place>(x, by)
+                           : aten::rotation_forward<half_split, Place>(x, by);
+    });
+}
+
+/// grad_x, and the gradients to position_ids, inv_freq and attention_factor in their inputs' types and places; empty
+/// where they were not wanted.
+using rotate_gradients = std::tuple<std::vector<at::Tensor>, at::Tensor, at::Tensor, at::Tensor>;
+
+template <class Place>
+rotate_gradients rotate_backward(at::TensorList grad_y, at::TensorList y, const at::Tensor& position_ids,
+                                 const at::Tensor& inv_freq, const at::Tensor& attention_factor, bool interleaved,
+                                 std::array<bool, 3> wanted) {
+    return guarded([&] {
+        using namespace cordage;
+        const auto by = detail::turn_by(position_ids, inv_freq, attention_factor);
+        const aten::wanted_gradients behind{wanted[0], wanted[1], wanted[2]};
+        auto grads = interleaved ? aten::rotation_backward<cordage::interleaved, Place>(grad_y, y, by, behind)
+                                 : aten::rotation_backward<half_split, Place>(grad_y, y, by, behind);
+        return rotate_gradients(std::move(grads.x), detail::like(grads.position_ids, position_ids),
+                                detail::like(grads.inv_freq, inv_freq),
+                                detail::like(grads.attention_factor, attention_factor));
+    });
+}
+
+}  // namespace cordage_torch

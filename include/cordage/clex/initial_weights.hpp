@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// The weights that CLEX begins to learn with; stage clex. Included by itself: <random> costs a compiler a good part of
+// what the library does, and only who trains needs it.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+
+#include "cordage/clex/weights.hpp"
+
+namespace cordage {
+
+/// Weights to begin training with: hidden = lambda * rotary_dim, up random with standard deviation 1/sqrt(pairs), down
+/// zero, so that the first basis is the prior's. The same numbers on every machine.
+/// @throws value_error if lambda is not 1 to 1024 or the config is not valid
+inline clex_weights clex_initial_weights(const rope_config& config, index_t lambda, std::uint64_t seed) {
+    validate(config);
+    if (lambda < 1 || lambda > 1024) {
+        fail<value_error>({"clex_initial_weights: lambda ", lambda, " must be >= 1 and <= 1024"});
+    }
+    clex_weights weights{lambda * config.rotary_dim, config.pairs(), {}, {}};
+    const auto size = static_cast<std::size_t>(weights.hidden * weights.pairs);
+    weights.up.resize(size);
+    weights.down.assign(size, 0.0);
+    // The sum of 12 uniform integers below 2^32 has standard deviation 2^32 and is close to normal. It is exact, where
+    // the logarithms of other ways, and the distributions of <random>, differ between machines.
+    std::mt19937_64 generator(seed);
+    constexpr double unit = 4294967296.0, mean = 6.0 * (unit - 1.0);
+    const double deviation = 1.0 / std::sqrt(static_cast<double>(weights.pairs));
+    for (double& weight : weights.up) {
+        std::uint64_t sum = 0;
+        for (int draw = 0; draw < 6; ++draw) {
+            const std::uint64_t bits = generator();
+            sum += (bits >> 32) + (bits & 0xffff'ffffu);
+        }
+        weight = deviation * ((static_cast<double>(sum) - mean) / unit);
+    }
+    return weights;
+}
+
+}  // namespace cordage

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "cordage/clex/row_weights.hpp"
@@ -96,7 +97,7 @@ inline std::vector<named_clex_weights> load_released_clex(checkpoint from) {
     if (layers.empty()) {
         fail<value_error>({"released_clex: the checkpoint must have tensors ending in 'proj_func.ode_up_proj'"});
     }
-    std::ranges::stable_sort(layers, {}, &named_clex_weights::layer);
+    std::ranges::sort(layers, {}, [](const auto& one) { return std::tie(one.layer, one.prefix); });
     return layers;
 }
 /// The same of a .safetensors file, an index or a folder.

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <numeric>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "cordage/core/error.hpp"
@@ -51,6 +51,17 @@ void validate_gradient(const char* who, const trajectory<Tableau, Scalar>& path,
     for (const auto& seed : seeds) path.locate(who, seed.t, seed.grad_z.size());
 }
 
+/// 0 ... count-1, the index of the greatest key first, those of equal keys in order. (Not by std::stable_sort, whose
+/// parts in some standard libraries C++17 has deprecated, of which compilers warn.)
+template <class Key>
+std::vector<std::size_t> greatest_first(std::size_t count, const Key& key) {
+    std::vector<std::size_t> order(count);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t i, std::size_t j) { return std::pair(key(j), i) < std::pair(key(i), j); });
+    return order;
+}
+
 /// The discrete gradient: of the very numbers that a solve computed, interpolant included, accepted steps held fixed.
 /// One sweep from the last seed back to begin serves all seeds.
 ///
@@ -67,11 +78,9 @@ Scalar discrete_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
                         const std::type_identity_t<gradient_sums<Scalar>>& sums) {
     using field_type = std::remove_reference_t<Field>;
     validate_gradient("discrete_adjoint", path, field, seeds, sums);
-    std::vector<placed_gradient<Scalar>> placed;
-    for (const auto& seed : seeds) {
-        placed.push_back({path.locate("discrete_adjoint", seed.t, seed.grad_z.size()), seed.grad_z});
-    }
-    if (placed.empty()) return Scalar{0};
+    std::vector<trajectory_place<Scalar>> places;
+    for (const auto& seed : seeds) places.push_back(path.locate("discrete_adjoint", seed.t, seed.grad_z.size()));
+    if (places.empty()) return Scalar{0};
     if (!sums.grad_times.empty()) {
         std::vector<Scalar> slope(path.size());
         for (std::size_t i = 0; i < seeds.size(); ++i) {
@@ -81,7 +90,10 @@ Scalar discrete_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
     }
 
     // The sweep meets the last seed first. A seed at the last node adds to the state there, any other to its step.
-    std::ranges::stable_sort(placed, std::greater<>{}, [](const auto& seed) { return seed.place.node; });
+    std::vector<placed_gradient<Scalar>> placed;
+    for (const std::size_t i : greatest_first(places.size(), [&](std::size_t k) { return places[k].node; })) {
+        placed.push_back({places[i], seeds[i].grad_z});
+    }
     auto next = placed.begin();
     const auto take_those_at = [&](std::size_t node) {
         const auto begin = next;

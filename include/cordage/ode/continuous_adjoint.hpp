@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
-#include <numeric>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -118,9 +117,7 @@ Scalar continuous_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field
         if (begin != end) grad_end += (seeds[i].t - begin) / (end - begin) * grad_t;
     }
 
-    std::vector<std::size_t> order(seeds.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::stable_sort(order, std::greater<>{}, [&](std::size_t i) { return std::abs(seeds[i].t - begin); });
+    const auto order = greatest_first(seeds.size(), [&](std::size_t i) { return std::abs(seeds[i].t - begin); });
     adjoint_flow<trajectory<Tableau, Scalar>, Scalar, field_type> flow(path, field);
     for (std::size_t i = 0; i < order.size(); ++i) {
         const auto& seed = seeds[order[i]];

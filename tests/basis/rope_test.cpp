@@ -51,5 +51,5 @@ TEST_CASE("basis/rope: a bad model, policy or schedule is refused when the rope 
 TEST_CASE("basis/rope: a bad length or ratio is refused when asked for") {
     const rope model(llama2, linear{}, continuous{});
     CHECK_THROWS_AS(model.at_length(-5.0), value_error);
-    CHECK_THROWS_WITH_AS(model.at_ratio(0.9), "make_basis: t 0.90000000000000002 must be finite and >= 1", value_error);
+    CHECK_THROWS_WITH_AS(model.at_ratio(0.9), "make_basis: t 0.9 must be finite and >= 1", value_error);
 }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <locale>
 #include <string_view>
@@ -26,8 +27,13 @@ TEST_CASE("core/error: value and shape errors are errors, and errors are runtime
 }
 
 TEST_CASE("core/error: a message shows numbers so that they can be typed back") {
-    CHECK(message("t ", 0.1, " of ", 7) == "t 0.10000000000000001 of 7");
-    CHECK(std::stod(message(1.0 / 3.0)) == 1.0 / 3.0);
+    CHECK(message("t ", 0.1, " of ", 7) == "t 0.1 of 7");
+    CHECK(message(1000000.0, " ", 1e300, " ", -0.0) == "1000000 1e+300 -0");
+    CHECK(message(1.0 / 3.0, " ", 1.0 - 0x1p-53) == "0.3333333333333333 0.9999999999999999");
+    CHECK(message(0.1 + 0.2) == "0.30000000000000004");
+    for (const double x : {1.0 / 3.0, 0.1 + 0.2, std::numeric_limits<double>::max(), 5e-324, 0x1p-1022}) {
+        CHECK(std::strtod(message(x).c_str(), nullptr) == x);
+    }
 }
 
 TEST_CASE("core/error: a message takes texts, whole numbers of any width, real ones and addresses") {

@@ -355,7 +355,7 @@ TEST_CASE("host/hf_config: CLEX's own keys, in the dictionary and beside it") {
     log_alpha_rate(rope.policy, rope.config, 2.0, rate);
     CHECK(rate[63] == doctest::Approx(-2.0 / 3.0).epsilon(1e-13));  // d/dt of -ln(2t - 1)
     CHECK(error_of(R"("rope_scaling": {"type": "clex", "max_factor": 1000000, "time_dt": 1e-9})") ==
-          "rope_scaling: time_dt 1.0000000000000001e-09 must be large enough that steps to max_factor 1000000 times "
+          "rope_scaling: time_dt 1e-09 must be large enough that steps to max_factor 1000000 times "
           "pairs 64 are at most 16777216");
     CHECK(error_of(R"("rope_scaling": {"type": "clex", "act": "gelu"})") ==
           "rope_scaling: act 'gelu' must be 'tanh' or 'silu'");

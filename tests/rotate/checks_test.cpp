@@ -322,7 +322,7 @@ TEST_CASE("rotate/checks: the farthest positions are positions") {
     const basis fast({4.0, 1.0, 1.0, 1.0});
     t.b = t.a, t.a_before = t.a, t.b_before = t.b;
     t.refuses<value_error>(
-        "rotate_forward: position_ids[0, 1] -9.2233720368547758e+18 must be such that its angles are at "
+        "rotate_forward: position_ids[0, 1] -9.223372036854776e+18 must be such that its angles are at "
         "most 2^62",
         [&] { rotate_forward<half_split>(float32_angles(fast, whole), in_place(t.in_a())); });
 }

@@ -28,6 +28,20 @@ struct shape_error : error {
     using error::error;
 };
 
+/// The number with as few of 15, 16 or 17 significant digits as read back as it: 0.1, not 0.10000000000000001.
+inline std::string digits_of(double number) {
+    for (int digits = 15;; ++digits) {
+        std::ostringstream text;
+        text.imbue(std::locale::classic());  // 4096 is "4096" whatever the host's locale
+        text.precision(digits);
+        text << number;
+        std::istringstream back(text.str());
+        back.imbue(std::locale::classic());
+        double read = 0.0;
+        if (digits == 17 || (back >> read && read == number)) return text.str();
+    }
+}
+
 /// A text, number or address in a message, viewed. One type for all of them: looking up operator<< for each part of
 /// each message would take a compiler a good part of the time of the whole library (docs/performance.md).
 class message_part {
@@ -50,7 +64,7 @@ class message_part {
                 to << address_;
                 break;
             case kind::real:
-                to << real_;
+                to << digits_of(real_);
                 break;
             case kind::whole:
                 to << whole_;
@@ -72,11 +86,10 @@ class message_part {
     };
 };
 
-/// Joins the parts into one message, numbers with 17 significant digits.
+/// Joins the parts into one message.
 inline std::string joined(std::initializer_list<message_part> parts) {
     std::ostringstream text;
-    text.imbue(std::locale::classic());  // 4096 is "4096" whatever the host's locale
-    text.precision(17);
+    text.imbue(std::locale::classic());
     for (const message_part& part : parts) part.write(text);
     return text.str();
 }

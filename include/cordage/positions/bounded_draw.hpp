@@ -11,7 +11,7 @@
 
 namespace cordage {
 
-/// What std::uniform_random_bit_generator asks for, without <random>, which is dear to a compiler.
+/// What std::uniform_random_bit_generator asks for, without its header, which is dear to a compiler.
 template <class Generator>
 concept bit_generator = requires(Generator& generator) {
     { generator() } -> std::unsigned_integral;

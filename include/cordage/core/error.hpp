@@ -93,6 +93,7 @@ inline std::string joined(std::initializer_list<message_part> parts) {
     for (const message_part& part : parts) part.write(text);
     return text.str();
 }
+/// The same of any number of parts: message("t ", t).
 template <class... Parts>
 std::string message(const Parts&... parts) {
     return joined({message_part(parts)...});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One decode step of a server: three requests of different lengths in one batch, each with the basis of its own t, in
 // one call.
+#include <cmath>
 #include <cordage/cordage.hpp>
 #include <cstdio>
 #include <vector>

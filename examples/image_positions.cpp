@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A prompt with an image: M-RoPE gives every token a time, a row and a column, and each pair turns by one of them.
 // Where text has the same number on all three, the result is plain RoPE's.
+#include <cmath>
 #include <cordage/cordage.hpp>
 #include <cstdio>
 #include <vector>

@@ -2,6 +2,7 @@
 // A framework of one's own, its tensors, its 16-bit type and its threads, and the lines that let it rotate.
 #include <array>
 #include <cordage/kernels.hpp>
+#include <cstdint>
 #include <cstdio>
 #include <numeric>
 #include <thread>

@@ -68,6 +68,10 @@ struct one_pair {
 
 }  // namespace
 
+std::string parts_in_words() {
+    return formatted("`by_parts{%g, %g}`", parts_for_short_length.rotations_low, parts_for_short_length.rotations_high);
+}
+
 any_policy paper_clex(const settings& s, index_t lambda) { return clex_over<ntk_aware, paper_time>(s, {}, lambda); }
 
 any_policy clex_without_drift(const settings& s) { return clex_over<unscaled, paper_time>(s, {}); }

@@ -8,12 +8,18 @@
 
 #include "cordage/scaling/any_policy.hpp"
 #include "cordage/scaling/by_parts.hpp"
+#include "cordage/scaling/masked.hpp"
+#include "cordage/scaling/yarn.hpp"
 #include "settings.hpp"
 
 namespace demo {
 
 /// YaRN's ramp of 1 to 32 rotations does not suit so short an L.
 inline constexpr cordage::by_parts parts_for_short_length{0.5, 4.0};
+inline constexpr cordage::yarn yarn_for_short_length{.beta_fast = 4.0, .beta_slow = 0.5, .truncate = false};
+inline constexpr cordage::proportional three_quarters_turning{0.75};
+
+std::string parts_in_words();  ///< the program text that makes parts_for_short_length
 
 /// The paper's field over the NTK-aware prior, as all of these without a learned part yet.
 cordage::any_policy paper_clex(const settings& s, index_t lambda = 1);

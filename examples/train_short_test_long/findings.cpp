@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "bases.hpp"
+
 namespace demo {
 namespace {
 
@@ -143,13 +145,12 @@ std::string setting(const settings& s, const std::vector<row>& rows) {
         "weights "
         "train on for %ld steps, at the train length given. Rows of fixed t are evaluated at max(t of training, length "
         "/ "
-        "L), the others at length / L. PPL: perplexity over all tokens of windows that do not overlap; ACC: next "
-        "tokens "
-        "guessed right, in percent; bold: best of its column among %zu rows. Seed %llu.\n",
+        "L), the others at length / L. By parts is %s. PPL: perplexity over all tokens of windows that do not overlap; "
+        "ACC: next tokens guessed right, in percent; bold: best of its column among %zu rows. Seed %llu.\n",
         s.evaluate_on_dev ? "dev: Romans to Colossians" : "test: 1 Thessalonians to Revelation",
         as_long(s.evaluated_blocks), as_long(s.longest()), as_long(s.model.vocabulary), as_long(s.model.width),
         as_long(s.model.layers), steps(s.pretraining), as_long(s.tokens_per_step), as_long(s.train_length),
-        steps(s.frozen_weights), as_long(s.longest()), steps(s.continuing), rows.size(),
+        steps(s.frozen_weights), as_long(s.longest()), steps(s.continuing), parts_in_words().c_str(), rows.size(),
         static_cast<unsigned long long>(s.seed));
 }
 

@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
     CLI::App options(
         "Trains a small language model on short text, extends its context by each method, and tests all of "
         "them on long text.");
-    options.add_flag("--quick", chosen.is_quick, "fewer steps: three minutes instead of seven");
+    options.add_flag("--quick", chosen.is_quick, "fewer steps: three minutes instead of eight");
     options.add_option("--seed", chosen.seed, "of the weights, the windows and the positions")->capture_default_str();
     options.add_flag("--dev", chosen.is_on_dev, "evaluate on the text set aside for choosing settings");
     options.add_option("--out", chosen.out,

@@ -15,7 +15,6 @@
 #include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/ntk_aware.hpp"
 #include "cordage/scaling/unscaled.hpp"
-#include "cordage/scaling/yarn.hpp"
 #include "cordage/schedule/dynamic.hpp"
 #include "cordage/schedule/fixed.hpp"
 #include "cordage/schedule/nearest_upper_bound.hpp"
@@ -123,9 +122,9 @@ std::vector<method> closed_forms() {
         frozen("dynamic NTK", ntk_aware{}, dynamic{2.0}),
         frozen("base change", base_change{}),
         frozen("by parts", parts_for_short_length),
-        frozen("YaRN", yarn{.beta_fast = 4.0, .beta_slow = 0.5, .truncate = false}),
+        frozen("YaRN", yarn_for_short_length),
         frozen("Llama 3", by_parts{}),
-        frozen("p-RoPE", proportional{0.75}, fixed{1.0}),
+        frozen("p-RoPE", three_quarters_turning, fixed{1.0}),
     };
 }
 
@@ -144,8 +143,8 @@ std::vector<method> systems(const settings& s) {
         tuned_longer(s, "NTK-aware, t = 32", ntk_aware{}, 32.0),
         tuned_longer(s, "base change", base_change{}, 1.0),
         tuned_longer(s, "by parts", parts_for_short_length, s.t_train),
-        tuned_longer(s, "YaRN", yarn{.beta_fast = 4.0, .beta_slow = 0.5, .truncate = false}, s.t_train),
-        tuned_longer(s, "p-RoPE", proportional{0.75}, 1.0),
+        tuned_longer(s, "YaRN", yarn_for_short_length, s.t_train),
+        tuned_longer(s, "p-RoPE", three_quarters_turning, 1.0),
         tuned_short(s, "no scaling", unscaled{}, true_positions),
         alibi(s),
         tuned_short(s, "RandomPos", unscaled{}, random_positions),

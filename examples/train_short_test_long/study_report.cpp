@@ -7,6 +7,7 @@
 #include <functional>
 #include <numeric>
 
+#include "bases.hpp"
 #include "formatted.hpp"
 
 namespace demo {
@@ -154,10 +155,13 @@ std::string study_tables(const settings& s, const std::vector<study>& all, const
         "%ld steps of %ld tokens at "
         "L = %ld; *tuned*: %ld more steps; *frozen*: the weights stay, a learned basis trains for %ld steps. %ld "
         "stretches of %ld tokens, the same at every length. Where there is a ±: mean and standard deviation of three "
-        "seeds (model, windows and positions); elsewhere seed 1. Bold: best of its column.\n\n",
+        "seeds (model, windows and positions); elsewhere seed 1. Bold: best of its column. "
+        "By parts is %s, YaRN has its ramp from %g to %g turns and does not round it, p-RoPE turns %g of the pairs, "
+        "Llama 3 is by parts as published.\n\n",
         as_long(s.model.width), as_long(s.model.layers), as_long(s.pretraining.steps), as_long(s.tokens_per_step),
         as_long(s.train_length), as_long(s.continuing.steps), as_long(s.frozen_weights.steps),
-        as_long(s.evaluated_blocks), as_long(s.longest()));
+        as_long(s.evaluated_blocks), as_long(s.longest()), parts_in_words().c_str(), yarn_for_short_length.beta_slow,
+        yarn_for_short_length.beta_fast, three_quarters_turning.share);
     for (const study& st : all) text += tables_of(s, st, rows_of(st, rows));
     return text;
 }

@@ -49,7 +49,7 @@ class basis {
     double attention_factor() const noexcept { return attention_factor_; }
 
     /// A name for these numbers, to tag the blocks of a KV cache so that keys turned by two bases never mix: the
-    /// fingerprint_of_words of pairs(), the bits of every inv_freq, and those of attention_factor. Equal numbers have
+    /// fingerprint_of_words of pairs(), the bits of every inv_freq, and those of attention_factor. Equal bits have
     /// equal fingerprints on every platform, and a change of one bit changes it. (Whether two machines compute equal
     /// numbers from a config is up to their exp and pow, which differ in a last bit now and then: send the numbers, not
     /// the config, to a machine that shares a cache.) What else a block depends on, positions, axes, pairing and

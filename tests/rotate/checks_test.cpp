@@ -228,14 +228,15 @@ TEST_CASE("rotate/checks: a table that a host has filled in wrongly") {
     t.refuses("rows >= 1", rotate(bad));
     bad = good;
     bad.carried_attention_factor = 0.0;
-    t.refuses<value_error>("carried_attention_factor 0 must be finite and not 0", rotate(bad));
+    t.refuses<value_error>("carried_attention_factor 0 must be 2^-60 to 2^60 in magnitude", rotate(bad));
     bad.carried_attention_factor = std::numeric_limits<double>::quiet_NaN();
-    t.refuses<value_error>("carried_attention_factor nan must be finite and not 0", rotate(bad));
+    t.refuses<value_error>("carried_attention_factor nan must be 2^-60 to 2^60 in magnitude", rotate(bad));
     const std::vector<double> factors{1.0, 0.0};
     bad = good;
     bad.rows = 2;
     bad.row_attention_factors = factors.data();
-    t.refuses<value_error>("rotate_forward: table's row_attention_factors[1] 0 must be finite and not 0", rotate(bad));
+    t.refuses<value_error>("rotate_forward: table's row_attention_factors[1] 0 must be 2^-60 to 2^60 in magnitude",
+                           rotate(bad));
     bad = good;
     bad.rows = bad.token_count = index_t{1} << 40;
     t.refuses("rotate_forward: table [1099511627776, 1099511627776, 4] must have at most 2^58 entries", rotate(bad));

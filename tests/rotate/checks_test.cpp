@@ -270,6 +270,18 @@ TEST_CASE("rotate/checks: sizes and strides that no memory holds") {
     CHECK_NOTHROW(rotate(with(t.in_a(), &view::batch_stride, huge))());  // nobody steps along an axis of one
 }
 
+// What is prefetched was that stride, times a number: beyond index_t, which a sanitizer saw.
+TEST_CASE("rotate/checks: the stride of a single head means nothing, also where a long walk prefetches") {
+    const std::vector<std::int32_t> ids(4096, 1);
+    const basis many_pairs(std::vector<double>(32, 0.5));
+    const exact_angles<std::int32_t> angles(many_pairs, ids);
+    std::vector<float> a(4096 * 64, 1.0f), b = a;
+    const view x = token_major(a.data(), {1, 4096, 1, 64}), y = token_major(b.data(), x.shape);
+    rotate_forward<half_split>(angles, in_place(x));
+    rotate_forward<half_split>(angles, in_place(with(y, &view::head_stride, std::numeric_limits<index_t>::max())));
+    CHECK(same_bits(a, b));
+}
+
 TEST_CASE("rotate/checks: a tensor without heads is done at once, however many tokens it has") {
     const heads_shape nobody{index_t{1} << 40, 3, 0, 8};
     const exact_angles<std::int32_t> angles(four_pairs, three);

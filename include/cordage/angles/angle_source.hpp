@@ -86,7 +86,8 @@ class basis_and_positions {
     basis_and_positions(const basis& b, position_view<P> position_ids) : basis_(&b), position_ids_(position_ids) {
         angle_detail::check_positions(position_ids);
     }
-    basis_and_positions(const basis&&, position_view<P>) = delete;  // the basis must outlive its angles
+    basis_and_positions(const basis&&, position_view<P>) = delete;  // both must outlive their angles
+    basis_and_positions(const basis&, const std::vector<P>&&) = delete;
 
     index_t batch() const noexcept { return position_ids_.batch; }
     index_t tokens() const noexcept { return position_ids_.tokens; }
@@ -102,12 +103,14 @@ class basis_and_positions {
     P position_id(index_t row, index_t token) const noexcept {
         return position_ids_.at(position_ids_.batch == 1 ? 0 : row, token);
     }
+    /// @param first_row  of the batch that these positions are rows of, for the message
     /// @throws value_error  naming the first position that is none; one look at each, at the door of a rotation or
     /// table
-    void check_positions(const char* who) const {
+    void check_positions(const char* who, index_t first_row = 0) const {
         if constexpr (!std::is_integral_v<P>) {
             for_each_position([&](index_t row, index_t token, P p) {
-                if (!is_position(p)) refuse_position(who, message(row, ", ", token), double{p}, expected_position);
+                if (is_position(p)) return;
+                refuse_position(who, message(first_row + row, ", ", token), double{p}, expected_position);
             });
         }
     }
@@ -170,15 +173,15 @@ class float32_angles : public angle_detail::basis_and_positions<P> {
     }
 
     /// @throws value_error  also for one whose angle is beyond 2^62
-    void check_positions(const char* who) const {
-        angle_detail::basis_and_positions<P>::check_positions(who);
+    void check_positions(const char* who, index_t first_row = 0) const {
+        angle_detail::basis_and_positions<P>::check_positions(who, first_row);
         double fastest = 0.0;
         for (const double theta : this->inv_freq()) fastest = std::max(fastest, std::fabs(theta));
         const double farthest = fastest > 0.5 ? 0x1p62 / fastest : 0x1p63;
         this->for_each_position([&](index_t row, index_t token, P p) {
             const auto position = static_cast<double>(p);
             if (std::fabs(position) > farthest) {
-                angle_detail::refuse_position(who, message(row, ", ", token), position,
+                angle_detail::refuse_position(who, message(first_row + row, ", ", token), position,
                                               "such that its angles are at most 2^62");
             }
         });

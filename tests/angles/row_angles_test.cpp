@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "cordage/angles/axis_angles.hpp"
 #include "cordage/angles/cos_sin_table.hpp"
 #include "cordage/positions/sections.hpp"
@@ -58,6 +60,20 @@ TEST_CASE("angles/row_angles: a table keeps every row's angles and attention fac
         CHECK(table.view().attention_factor(row) == rows.attention_factor(row));
         CHECK(table.view().at<double>(row, 2, 1).cos == rows.at<double>(row, 2, 1).cos);
     }
+}
+
+// Each row's source called itself row 0.
+TEST_CASE("angles/row_angles: a position that is none is named with its row of the batch") {
+    const std::vector<const basis*> chosen{&near, &far, &near};
+    const std::vector<double> bad{0, 1, 2, 3, 4, std::numeric_limits<double>::quiet_NaN()};
+    const auto sources = exact_angles_of_rows(chosen, position_view<double>(bad.data(), 3, 2, 2));
+    CHECK_THROWS_WITH_AS(row_angles(sources).check_positions("f"),
+                         "f: position_ids[2, 1] nan must be finite and below 2^63 in magnitude", value_error);
+    const auto blocks = contiguous_axes({2, 1});
+    const std::vector<axis_angles<double>> axes{{near, blocks, axis_major(bad.data(), 2, 1, 2)},
+                                                {far, blocks, axis_major(bad.data() + 2, 2, 1, 2)}};
+    CHECK_THROWS_WITH_AS(row_angles(axes).check_positions("f"),
+                         "f: position_ids[1, 1, 1] nan must be finite and below 2^63 in magnitude", value_error);
 }
 
 TEST_CASE("angles/row_angles: rows that do not fit each other are refused") {

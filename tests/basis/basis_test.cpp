@@ -46,8 +46,12 @@ TEST_CASE("basis/basis: numbers out of their domain are named") {
     CHECK_THROWS_AS(basis({std::numeric_limits<double>::quiet_NaN()}), value_error);
     CHECK_THROWS_AS(basis({0x1.0000000000001p62}), value_error);
     CHECK_NOTHROW(basis({0x1p62, -0x1p62}));
-    CHECK_THROWS_WITH_AS(basis({1.0}, 0.0), "basis: attention_factor 0 must be finite and not 0", value_error);
+    CHECK_THROWS_WITH_AS(basis({1.0}, 0.0), "basis: attention_factor 0 must be 2^-60 to 2^60 in magnitude",
+                         value_error);
     CHECK_THROWS_AS(basis({1.0}, infinity), value_error);
+    CHECK_THROWS_AS(basis({1.0}, 1e25), value_error);  // 1/m^2 was 0 in float, so the inverse rotation gave zeros
+    CHECK_THROWS_AS(basis({1.0}, -1e-25), value_error);
+    CHECK_NOTHROW(basis({1.0}, -0x1p60));
 }
 
 TEST_CASE("basis/basis: make_basis is alpha(t) theta with the policy's attention factor") {
@@ -105,6 +109,6 @@ TEST_CASE("basis/basis: a difference of turns keeps its whole turns, so fraction
     }
     CHECK_THROWS_WITH_AS(fast.relative_to(basis({1.0})), "basis::relative_to: from.rotary_dim 2 must be 4",
                          shape_error);
-    CHECK_THROWS_AS(basis({1.0}, 1e300).relative_to(basis({1.0}, 1e-300)), value_error);
-    CHECK_THROWS_AS(basis({1.0}, 1e-300).relative_to(basis({1.0}, 1e300)), value_error);
+    CHECK_THROWS_AS(basis({1.0}, 0x1p50).relative_to(basis({1.0}, 0x1p-50)), value_error);
+    CHECK_THROWS_AS(basis({1.0}, 0x1p-50).relative_to(basis({1.0}, 0x1p50)), value_error);
 }

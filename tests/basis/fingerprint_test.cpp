@@ -33,7 +33,7 @@ TEST_CASE("basis/fingerprint: a change of any one bit of a frequency or of the a
     std::set<std::uint64_t> seen{basis(theta, 1.25).fingerprint()};
     std::size_t bases = 1;
     const auto add = [&](const std::vector<double>& inv_freq, double factor) {
-        if (!is_finite(factor)) return;
+        if (!is_attention_factor(factor)) return;
         for (const double x : inv_freq) {
             if (!(std::bit_cast<std::uint64_t>(x) << 1 >> 53 < 1023 + 62)) return;  // no basis has such a frequency
         }

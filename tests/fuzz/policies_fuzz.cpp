@@ -143,7 +143,7 @@ any_schedule random_schedule(input& in) {
 void check(const rope_config& c, const any_policy& policy, double t, const basis& b) {
     expect(is_finite(t) && t >= 1.0, "t is a length ratio");
     expect(b.pairs() == c.pairs(), "a basis has the config's pairs");
-    expect(is_finite(b.attention_factor()) && b.attention_factor() != 0.0, "the attention factor is finite and not 0");
+    expect(is_attention_factor(b.attention_factor()), "the attention factor is in its range");
     expect(b.attention_factor() == policy.attention_factor(c, t), "the attention factor is the policy's");
     std::vector<double> alpha(static_cast<std::size_t>(c.pairs())), rate(alpha.size());
     policy.log_alpha(c, t, alpha);

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -20,4 +21,11 @@ TEST_CASE("positions/axis_positions: both dense orders name every number once, w
             }
         }
     }
+}
+
+// The product of batch and tokens was not in index_t, before any check could refuse it.
+TEST_CASE("positions/axis_positions: strides that 64 bits do not hold are the largest number") {
+    constexpr index_t huge = index_t{1} << 62, largest = std::numeric_limits<index_t>::max();
+    CHECK(axis_major<int>(nullptr, 2, huge, huge).axis_stride == largest);
+    CHECK(axis_minor<int>(nullptr, huge, 2, huge).batch_stride == largest);
 }

@@ -137,7 +137,6 @@ TEST_CASE("positions/sampler: settings out of their domain are named, with the s
                          "sorted_random_positions: original_length 0 must be finite and >= 1", value_error);
     CHECK_THROWS_WITH_AS(two_contiguous_runs(generator, {.train_length = 4, .original_length = 8, .t = 0.99}),
                          "two_contiguous_runs: t 0.99 must be finite and >= 1", value_error);
-    CHECK_THROWS_WITH_AS(sample_ratio(generator, 0.0), "sample_ratio: t_train: t 0 must be finite and >= 1",
-                         value_error);
+    CHECK_THROWS_WITH_AS(sample_ratio(generator, 0.0), "sample_ratio: t_train 0 must be finite and >= 1", value_error);
     CHECK_THROWS_AS(uniform_positions({.train_length = 4, .original_length = 1e300, .t = 10}), value_error);
 }

@@ -2,6 +2,7 @@
 #include "cordage/scaling/policy.hpp"
 
 #include "cordage/scaling/linear.hpp"
+#include "cordage/scaling/longrope.hpp"
 #include "scaling/derivatives.hpp"
 
 using namespace cordage;
@@ -52,6 +53,19 @@ TEST_CASE("scaling/policy: both forms read alike") {
     log_alpha_rate(half_way{}, llama2(), 3.0, closed);
     log_alpha_rate(solved{}, llama2(), 3.0, vector);
     CHECK(closed == vector);
+}
+
+// Was a write beyond out, and a read beyond the factors.
+TEST_CASE("scaling/policy: log alpha and its rate need out of the right size and a policy that fits the model") {
+    const rope_config four_pairs{.head_dim = 8, .rotary_dim = 8, .original_length = 4};
+    std::vector<double> one(1), four(4);
+    const longrope two_factors{{1.0, 2.0}, {1.0, 2.0}};
+    CHECK_THROWS_WITH_AS(log_alpha(linear{}, four_pairs, 2.0, one), "log_alpha: out size 1 must be rotary_dim/2 = 4",
+                         shape_error);
+    CHECK_THROWS_WITH_AS(log_alpha_rate(linear{}, four_pairs, 2.0, one),
+                         "log_alpha_rate: out size 1 must be rotary_dim/2 = 4", shape_error);
+    CHECK_THROWS_AS(log_alpha(two_factors, four_pairs, 2.0, four), shape_error);
+    CHECK_THROWS_AS(log_alpha_rate(two_factors, four_pairs, 2.0, four), shape_error);
 }
 
 TEST_CASE("scaling/policy: a policy without a temperature has attention factor 1 and rate 0") {

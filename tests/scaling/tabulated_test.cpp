@@ -116,7 +116,7 @@ TEST_CASE("scaling/tabulated: one t is a constant, two are a straight line in ln
 TEST_CASE("scaling/tabulated: bad tables are one clear error each") {
     CHECK_THROWS_WITH_AS(tabulated({}, {}), "tabulated: knots size 0 must be >= 1", value_error);
     CHECK_THROWS_WITH_AS(tabulated({1.0, 1.0}, {1, 1}), "tabulated: knots[1] 1 must be > 1", value_error);
-    CHECK_THROWS_WITH_AS(tabulated({0.5}, {1.0}), "tabulated: knots: t 0.5 must be finite and >= 1", value_error);
+    CHECK_THROWS_WITH_AS(tabulated({0.5}, {1.0}), "tabulated: knots[0] 0.5 must be finite and >= 1", value_error);
     CHECK_THROWS_WITH_AS(tabulated({1.0, 2.0}, {1, 1, 1}),
                          "tabulated: alpha size 3 must be knots 2 * pairs, pairs >= 1", shape_error);
     // Not {1, 1, 1, 0}: with AVX-512, GCC 12 makes four ones of that.

@@ -111,6 +111,18 @@ TEST_CASE("scaling/yarn: dynamic YaRN is yarn at the exact t of every length") {
     CHECK(dynamic_yarn.ratio(10240) == 2.5);
 }
 
+TEST_CASE("scaling/yarn: a ramp clamped to its ends divides no pair of a tiny length, and every pair of a huge one") {
+    rope_config model = llama2();
+    for (const auto& [length, share] : {std::pair(1.0, 0.0), std::pair(1e12, 1.0)}) {
+        model.original_length = length;
+        const yarn_ramp r = yarn{}.ramp(model);
+        CHECK(r.low > r.high);
+        for (const index_t pair : {0, 31, 63}) {
+            CHECK(close_relative(yarn{}.log_alpha(model, pair, 4.0), -share * std::log(4.0), closed_form));
+        }
+    }
+}
+
 TEST_CASE("scaling/yarn: settings out of their domain are named") {
     CHECK_THROWS_WITH_AS(validate(yarn{.mscale = -1.0}, llama2()), "yarn: mscale -1 must be finite and >= 0",
                          value_error);

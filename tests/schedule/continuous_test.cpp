@@ -27,7 +27,7 @@ TEST_CASE("schedule/continuous: with t_min the t of training it is the paper's s
 }
 
 TEST_CASE("schedule/continuous: t_min below 1 is refused") {
-    CHECK_THROWS_WITH_AS(ratio_at(continuous{0.0}, model, 10.0), "continuous: t_min: t 0 must be finite and >= 1",
+    CHECK_THROWS_WITH_AS(ratio_at(continuous{0.0}, model, 10.0), "continuous: t_min 0 must be finite and >= 1",
                          value_error);
     CHECK_THROWS_AS(ratio_at(continuous{std::nan("")}, model, 10.0), value_error);
 }

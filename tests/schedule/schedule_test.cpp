@@ -44,8 +44,8 @@ TEST_CASE("schedule/schedule: anything with 'double ratio' is a schedule, its ow
     CHECK(ratio_at(powers_of_two{}, model, 8192.0) == 2.0);
     CHECK(ratio_at(powers_of_two{}, model, 8193.0) == 4.0);
     CHECK(ratio_at(powers_of_two{}, model, 1e9) == 64.0);
-    CHECK_THROWS_WITH_AS(ratio_at(powers_of_two{0.5}, model, 1.0),
-                         "powers_of_two: longest: t 0.5 must be finite and >= 1", value_error);
+    CHECK_THROWS_WITH_AS(ratio_at(powers_of_two{0.5}, model, 1.0), "powers_of_two: longest 0.5 must be finite and >= 1",
+                         value_error);
 }
 
 TEST_CASE("schedule/schedule: a length that is negative or not finite is refused, and a bad model too") {

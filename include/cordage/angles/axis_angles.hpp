@@ -79,16 +79,17 @@ class axis_angles {
                         position_id(row, token, axis(pair)));
     }
 
+    /// @param first_row  of the batch that these positions are rows of, for the message
     /// @throws value_error  naming the first position that is none; one look at each, at the door of a rotation or
     /// table
-    void check_positions(const char* who) const {
+    void check_positions(const char* who, index_t first_row = 0) const {
         if constexpr (!std::is_integral_v<P>) {
             for (index_t axis = 0; axis < axes(); ++axis) {
                 for (index_t row = 0; row < batch(); ++row) {
                     for (index_t token = 0; token < tokens(); ++token) {
                         const P p = position_id(row, token, axis);
                         if (angle_detail::is_position(p)) continue;
-                        angle_detail::refuse_position(who, message(axis, ", ", row, ", ", token), double{p},
+                        angle_detail::refuse_position(who, message(axis, ", ", first_row + row, ", ", token), double{p},
                                                       angle_detail::expected_position);
                     }
                 }

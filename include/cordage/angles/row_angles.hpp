@@ -52,8 +52,8 @@ class row_angles {
 
     /// As every row's source checks its own.
     void check_positions(const char* who) const {
-        if constexpr (requires(const Source& s) { s.check_positions(who); }) {
-            for (const Source& s : sources_) s.check_positions(who);
+        if constexpr (requires(const Source& s, index_t row) { s.check_positions(who, row); }) {
+            for (index_t row = 0; row < batch(); ++row) source(row).check_positions(who, row);
         }
     }
 

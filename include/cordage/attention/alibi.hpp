@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -43,6 +44,10 @@ inline double alibi_bias(double slope, double query_position, double key_positio
 inline std::vector<double> alibi_bias(std::span<const double> slopes, index_t queries, index_t keys) {
     if (queries < 0 || queries > keys) {
         fail<value_error>({"alibi_bias: queries ", queries, " must be 0 to keys ", keys});
+    }
+    if (!is_addressable({std::ssize(slopes), queries, keys}, {0, 0, 0})) {
+        fail<value_error>({"alibi_bias: slopes ", slopes.size(), " * queries ", queries, " * keys ", keys,
+                           " must be at most 2^58 entries"});
     }
     std::vector<double> bias;
     bias.reserve(slopes.size() * static_cast<std::size_t>(queries) * static_cast<std::size_t>(keys));

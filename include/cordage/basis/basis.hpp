@@ -11,13 +11,18 @@
 
 namespace cordage {
 
+/// Whether m may multiply cos and sin: the inverse of a rotation divides by m^2, in float.
+inline bool is_attention_factor(double m) noexcept {
+    return is_finite(m) && std::fabs(m) >= 0x1p-60 && std::fabs(m) <= 0x1p60;
+}
+
 /// Everything that angles need of a model at one t: theta_i(t) = alpha_i(t) theta_i and m(t). Immutable.
 class basis {
  public:
     /// From plain numbers, as an engine has them.
     ///
     /// @param inv_freq          [rotary_dim/2], radians per position; finite, at most 2^62 in magnitude, not empty
-    /// @param attention_factor  multiplies cos and sin; finite and not 0
+    /// @param attention_factor  multiplies cos and sin; 2^-60 to 2^60 in magnitude
     /// @throws value_error  naming the first entry that is out of its domain
     explicit basis(std::vector<double> inv_freq, double attention_factor = 1.0)
         : inv_freq_(std::move(inv_freq)),
@@ -31,8 +36,8 @@ class basis {
                     {"basis: inv_freq[", pair, "] ", inv_freq_[pair], " must be finite and at most 2^62 in magnitude"});
             }
         }
-        if (!is_finite(attention_factor) || attention_factor == 0.0) {
-            fail<value_error>({"basis: attention_factor ", attention_factor, " must be finite and not 0"});
+        if (!is_attention_factor(attention_factor)) {
+            fail<value_error>({"basis: attention_factor ", attention_factor, " must be 2^-60 to 2^60 in magnitude"});
         }
         for (std::size_t pair = 0; pair < inv_freq_.size(); ++pair) {
             turns_[pair] = turns_of(inv_freq_[pair]);
@@ -49,7 +54,7 @@ class basis {
     double attention_factor() const noexcept { return attention_factor_; }
 
     /// A name for these numbers, to tag the blocks of a KV cache so that keys turned by two bases never mix: the
-    /// fingerprint_of_words of pairs(), the bits of every inv_freq, and those of attention_factor. Equal numbers have
+    /// fingerprint_of_words of pairs(), the bits of every inv_freq, and those of attention_factor. Equal bits have
     /// equal fingerprints on every platform, and a change of one bit changes it. (Whether two machines compute equal
     /// numbers from a config is up to their exp and pow, which differ in a last bit now and then: send the numbers, not
     /// the config, to a machine that shares a cache.) What else a block depends on, positions, axes, pairing and
@@ -73,16 +78,16 @@ class basis {
     /// changes, one after another, add up to that of the one change from the first basis to the last.
     ///
     /// @throws shape_error  unless from has as many pairs
-    /// @throws value_error  if m_this / m_from is not finite or 0
+    /// @throws value_error  unless m_this / m_from is 2^-60 to 2^60 in magnitude
     basis relative_to(const basis& from) const {
         if (from.pairs() != pairs()) {
             fail<shape_error>({"basis::relative_to: from.rotary_dim ", from.rotary_dim(), " must be ", rotary_dim()});
         }
         basis difference = *this;
         difference.attention_factor_ /= from.attention_factor_;
-        if (!is_finite(difference.attention_factor_) || difference.attention_factor_ == 0.0) {
+        if (!is_attention_factor(difference.attention_factor_)) {
             fail<value_error>({"basis::relative_to: attention_factor ", attention_factor_, " / ",
-                               from.attention_factor_, " must be finite and not 0"});
+                               from.attention_factor_, " must be 2^-60 to 2^60 in magnitude"});
         }
         for (std::size_t pair = 0; pair < turns_.size(); ++pair) {
             difference.inv_freq_[pair] -= from.inv_freq_[pair];
@@ -112,7 +117,7 @@ class basis {
 template <scaling_policy Policy>
 basis make_basis(const rope_config& config, const Policy& policy, double t) {
     validate(policy, config);
-    validate_ratio("make_basis", t);
+    validate_ratio("make_basis: t", t);
     std::vector<double> values(static_cast<std::size_t>(config.pairs()));
     log_alpha(policy, config, t, values);
     for (index_t pair = 0; pair < config.pairs(); ++pair) {

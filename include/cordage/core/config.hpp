@@ -53,9 +53,9 @@ inline void validate(const rope_config& config) {
     }
 }
 
-/// Throws value_error unless t is a length ratio, finite and >= 1.
-inline void validate_ratio(const char* who, double t) {
-    if (!is_finite(t) || !(t >= 1.0)) fail<value_error>({who, ": t ", t, " must be finite and >= 1"});
+/// Throws value_error unless t is a length ratio, finite and >= 1. `name` says whose and which: "fixed: t".
+inline void validate_ratio(const char* name, double t) {
+    if (!is_finite(t) || !(t >= 1.0)) fail<value_error>({name, " ", t, " must be finite and >= 1"});
 }
 
 }  // namespace cordage

@@ -22,7 +22,8 @@ struct serial {
 
 /// The host's own loop: loop(n, body) must call body(0) ... body(n-1), in any order, and return when all have returned.
 ///
-///   parallel_for pool{[&](index_t n, auto&& body) { host_pool.run(n, body); }, host_pool.size()};
+///   parallel_for pool{[&](index_t n, auto&& body) { host_pool.run(n, body); },
+///                     static_cast<index_t>(host_pool.size())};
 template <class Loop>
 struct parallel_for {
     Loop loop;

@@ -187,8 +187,8 @@ bool has_distinct_elements(const heads_view<T>& v) {
 /// How two views lie in memory.
 enum class overlap { none, same, partial };
 
-/// Exact for views with equal strides, so that two slices of one fused buffer are `none`; otherwise by their extents.
-/// Strides must not be negative.
+/// Exact for equal strides that nest over the larger of both counts, so that two slices of one fused buffer are `none`;
+/// otherwise never `none` for views that meet. Strides must not be negative.
 template <class A, class B>
 overlap overlap_of(const heads_view<A>& a, const heads_view<B>& b) {
     static_assert(sizeof(A) == sizeof(B));

@@ -22,16 +22,17 @@ struct axis_position_view {
     }
 };
 
-/// View of a dense [axes, batch, tokens] array, as M-RoPE's processors make it.
+/// View of a dense [axes, batch, tokens] array, as M-RoPE's processors make it. (Strides that 64 bits do not hold are
+/// the largest number, which axis_angles refuses.)
 template <position_type P>
 axis_position_view<P> axis_major(const P* data, index_t axes, index_t batch, index_t tokens) {
-    return {data, axes, batch, tokens, batch * tokens, tokens, 1};
+    return {data, axes, batch, tokens, saturated_product(batch, tokens), tokens, 1};
 }
 
 /// View of a dense [batch, tokens, axes] array: the (row, column) of one patch after the other.
 template <position_type P>
 axis_position_view<P> axis_minor(const P* data, index_t axes, index_t batch, index_t tokens) {
-    return {data, axes, batch, tokens, 1, tokens * axes, axes};
+    return {data, axes, batch, tokens, 1, saturated_product(tokens, axes), axes};
 }
 
 }  // namespace cordage

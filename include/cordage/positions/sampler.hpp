@@ -34,7 +34,7 @@ inline void check(const char* who, const sampled_range& range) {
     if (!is_finite(range.original_length) || !(range.original_length >= 1.0)) {
         fail<value_error>({who, ": original_length ", range.original_length, " must be finite and >= 1"});
     }
-    validate_ratio(who, range.t);
+    validate_ratio(message(who, ": t").c_str(), range.t);
     if (!(range.t * range.original_length <= 0x1p53)) {
         fail<value_error>({who, ": t * original_length ", range.t * range.original_length, " must be <= 2^53"});
     }

@@ -78,14 +78,14 @@ void check_table(const char* who, const Table& table) {
     if ((table.cos_data == nullptr || table.sin_data == nullptr) && table.token_count > 0) {
         fail<shape_error>({who, ": table's cos_data and sin_data must not be nullptr"});
     }
-    const auto is_wrong = [](double m) { return !is_finite(m) || m == 0.0; };
-    if (table.row_attention_factors == nullptr && is_wrong(table.carried_attention_factor)) {
-        fail<value_error>(
-            {who, ": table's carried_attention_factor ", table.carried_attention_factor, " must be finite and not 0"});
+    if (table.row_attention_factors == nullptr && !is_attention_factor(table.carried_attention_factor)) {
+        fail<value_error>({who, ": table's carried_attention_factor ", table.carried_attention_factor,
+                           " must be 2^-60 to 2^60 in magnitude"});
     }
     for (index_t row = 0; table.row_attention_factors != nullptr && row < table.rows; ++row) {
-        if (const double m = table.row_attention_factors[row]; is_wrong(m)) {
-            fail<value_error>({who, ": table's row_attention_factors[", row, "] ", m, " must be finite and not 0"});
+        if (const double m = table.row_attention_factors[row]; !is_attention_factor(m)) {
+            fail<value_error>(
+                {who, ": table's row_attention_factors[", row, "] ", m, " must be 2^-60 to 2^60 in magnitude"});
         }
     }
 }

@@ -12,7 +12,12 @@
 namespace cordage {
 
 /// The factor on cos and sin that LongRoPE models are served with, sqrt(1 + ln t / ln original_length); 1 for t <= 1.
+///
+/// @throws value_error  unless original_length > 1
 inline double longrope_attention_factor(double t, double original_length) {
+    if (!is_finite(original_length) || !(original_length > 1.0)) {
+        fail<value_error>({"longrope_attention_factor: original_length ", original_length, " must be finite and > 1"});
+    }
     return t > 1.0 ? std::sqrt(1.0 + std::log(t) / std::log(original_length)) : 1.0;
 }
 
@@ -22,7 +27,8 @@ inline double longrope_attention_factor(double t, double original_length) {
 /// transformers has it: the given one, else longrope_attention_factor(factor, original_length), factor = the longest t
 /// promised.
 ///
-/// Changing the regime in mid-generation changes every key, so cached ones must be rotated again or dropped.
+/// Changing the regime in mid-generation changes every key, so cached ones must be rotated again or dropped. No prior
+/// of CLEX: an ODE follows rates, and would never see the jump to the long factors.
 struct longrope {
     std::vector<double> short_factor;  ///< [pairs]
     std::vector<double> long_factor;   ///< [pairs]
@@ -32,7 +38,6 @@ struct longrope {
         return -std::log((t > 1.0 ? long_factor : short_factor)[static_cast<std::size_t>(pair)]);
     }
     double log_alpha_rate(const rope_config&, index_t, double) const { return 0.0; }
-    double log_alpha_curvature(const rope_config&, index_t, double) const { return 0.0; }
     double attention_factor(const rope_config&, double) const { return given_attention_factor; }
     double attention_factor_rate(const rope_config&, double) const { return 0.0; }
 
@@ -44,7 +49,7 @@ struct longrope {
         }
     }
 };
-static_assert(scaling_policy<longrope> && prior_policy<longrope> && has_attention_factor<longrope>);
+static_assert(scaling_policy<longrope> && has_attention_factor<longrope>);
 
 /// LongRoPE's factors grown into with the length ("dynamic" in its authors' code), so that one table serves every t:
 ///

@@ -66,9 +66,25 @@ void validate(const Policy& policy, const rope_config& config) {
     if constexpr (requires { policy.validate(config); }) policy.validate(config);
 }
 
+namespace policy_detail {
+
+// Closed forms read their tables, and out is written, without a look.
+template <scaling_policy Policy>
+void check(const char* who, const Policy& policy, const rope_config& config, std::span<double> out) {
+    validate(policy, config);
+    if (out.size() != static_cast<std::size_t>(config.pairs())) {
+        fail<shape_error>({who, ": out size ", out.size(), " must be rotary_dim/2 = ", config.pairs()});
+    }
+}
+
+}  // namespace policy_detail
+
 /// log alpha(t) of every pair, into out [rotary_dim/2].
+///
+/// @throws value_error, shape_error  as validate does; for the size of out
 template <scaling_policy Policy>
 void log_alpha(const Policy& policy, const rope_config& config, double t, std::span<double> out) {
+    policy_detail::check("log_alpha", policy, config, out);
     if constexpr (has_log_alpha_vector<Policy>) {
         policy.log_alpha(config, t, out);
     } else {
@@ -78,9 +94,10 @@ void log_alpha(const Policy& policy, const rope_config& config, double t, std::s
     }
 }
 
-/// d log alpha / dt of every pair, into out [rotary_dim/2].
+/// d log alpha / dt of every pair, into out [rotary_dim/2]. Throws as log_alpha.
 template <scaling_policy Policy>
 void log_alpha_rate(const Policy& policy, const rope_config& config, double t, std::span<double> out) {
+    policy_detail::check("log_alpha_rate", policy, config, out);
     if constexpr (has_log_alpha_vector<Policy>) {
         policy.log_alpha_rate(config, t, out);
     } else {

@@ -19,7 +19,8 @@ namespace cordage {
 ///   resonance<>{}                // Resonance RoPE
 ///
 /// Rounding has no useful derivative, so the rates are the inner policy's ("straight through"); they are right on
-/// average over a rounding step. Pairs that do not turn stay so.
+/// average over a rounding step. (As a prior of CLEX it is therefore rounded at t = 1 only.) Pairs that do not turn
+/// stay so.
 template <class Policy = unscaled>
 struct resonance {
     static_assert(

@@ -24,7 +24,9 @@ struct yarn_ramp {
 ///
 ///   pair(beta) = d ln(original_length / (2 pi beta)) / (2 ln theta_base)
 ///
-/// rounded outwards if `truncate`, then clamped to [0, d-1] (not d/2-1: as the reference has it).
+/// rounded outwards if `truncate`, then clamped to [0, d-1] (not d/2-1: as the reference has it). Where original_length
+/// is far below 2 pi beta_slow, or so long that every pair turns more than beta_fast times, clamping may leave low >
+/// high; then no pair, or every one, is interpolated, as in the reference.
 ///
 /// The factor on cos and sin, m(t), is the first of these that applies:
 ///   the given number                                        if `given_attention_factor`

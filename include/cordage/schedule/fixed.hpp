@@ -11,7 +11,7 @@ struct fixed {
     double t = 1.0;
 
     double ratio(const rope_config&, double) const { return t; }
-    void validate() const { validate_ratio("fixed", t); }
+    void validate() const { validate_ratio("fixed: t", t); }
 };
 static_assert(length_schedule<fixed>);
 

@@ -19,7 +19,7 @@ class nearest_upper_bound {
     explicit nearest_upper_bound(std::vector<double> cached_t) : cached_t_(std::move(cached_t)) {
         if (cached_t_.empty()) fail<value_error>({"nearest_upper_bound: cached_t [] must hold at least one t"});
         for (std::size_t k = 0; k < cached_t_.size(); ++k) {
-            validate_ratio("nearest_upper_bound: cached_t", cached_t_[k]);
+            validate_ratio(message("nearest_upper_bound: cached_t[", k, "]").c_str(), cached_t_[k]);
             if (k > 0 && !(cached_t_[k] > cached_t_[k - 1])) {
                 fail<value_error>({"nearest_upper_bound: cached_t ", cached_t_[k], " must be > the one before it, ",
                                    cached_t_[k - 1]});

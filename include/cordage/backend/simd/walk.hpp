@@ -2,6 +2,7 @@
 // How a kernel walks the pairs of a head in vectors, and the heads of a token; serves the SIMD rotation.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -70,9 +71,10 @@ CORDAGE_ALWAYS_INLINE bool is_long_walk(std::span<const Operand<T>> operands, in
 template <element T>
 class ahead {
  public:
-    /// @param stride  from head to head    @param lanes  of a head
+    /// @param stride  from head to head, anything where there is one head    @param lanes  of a head
     CORDAGE_ALWAYS_INLINE ahead(bool wanted, index_t stride, index_t lanes) noexcept
-        : bytes_(wanted ? lanes * size : 0), distance_(wanted ? (4096 + bytes_ - 1) / bytes_ * stride * size : 0) {}
+        : bytes_(wanted ? lanes * size : 0),
+          distance_(wanted ? (4096 + bytes_ - 1) / bytes_ * std::min(stride, farthest) * size : 0) {}
 
     CORDAGE_ALWAYS_INLINE void prefetch(const T* head) const noexcept {
         for (index_t line = 0; line < bytes_; line += 64) {
@@ -82,6 +84,7 @@ class ahead {
 
  private:
     static constexpr auto size = static_cast<index_t>(sizeof(T));
+    static constexpr index_t farthest = index_t{1} << 40;  // beyond memory, and times 2^13 within index_t
     index_t bytes_, distance_;
 };
 

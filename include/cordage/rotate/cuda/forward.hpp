@@ -56,7 +56,8 @@ void rotate_on_device(const char* who, const Launcher& where, const Source& angl
 ///
 /// @param where     on(stream)
 /// @param angles    device_angles, device_axis_angles, or a cos_sin_view<float>, whose row_attention_factors lie on the
-///                  device too: only rotate_inverse reads them, and nobody checks that they are finite and not 0
+///                  device too: only rotate_inverse reads them, and nobody checks that they are 2^-60 to 2^60 in
+///                  magnitude
 /// @param first,more  one to four tensors of one type: float, float16 or bfloat16
 /// @throws shape_error, value_error  as on the host, before the launch; cuda_error  what the launch returned
 /// Allocates nothing, waits for nothing, and may be captured in a CUDA graph. Precision: as on the host; exact angles

@@ -276,10 +276,6 @@ inline void proportional_rule(const rule_source& from, layer_rope& rope, double 
                                 " pairs turn, divided by t; the others do not turn");
 }
 
-/// The most numbers, steps times pairs, that solving the field of a config may keep: half a GiB. What was released has
-/// 100 000.
-inline constexpr double most_clex_states = 0x1p24;
-
 inline void clex_rule(const rule_source& from, const json_object& config, layer_rope& rope) {
     check_keys(from, rope.rope_type, {"max_factor", "param_factor", "time_dt", "act", "log_scale", "factor"});
     const json_object& dict = from.dict;
@@ -287,8 +283,7 @@ inline void clex_rule(const rule_source& from, const json_object& config, layer_
     settings.max_factor = static_cast<double>(dict.count("max_factor").value_or(16));
     settings.param_factor = positive(dict, "param_factor", dict.number("param_factor").value_or(1.0));
     settings.time_dt = positive(dict, "time_dt", dict.number("time_dt").value_or(settings.time_dt));
-    if (const double states = (settings.max_factor - 1.0) / settings.time_dt * static_cast<double>(rope.config.pairs());
-        !(states <= most_clex_states)) {
+    if (!(settings.states(rope.config.pairs()) <= most_clex_states)) {
         fail<value_error>({dict.where(), ": time_dt ", settings.time_dt, " must be large enough that steps to ",
                            "max_factor ", settings.max_factor, " times pairs ", rope.config.pairs(), " are at most ",
                            most_clex_states});

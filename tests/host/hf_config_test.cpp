@@ -376,6 +376,8 @@ TEST_CASE("host/hf_config: a layer type that is null does not turn") {
     const basis still = at(model.of("full_attention"), 1);
     for (const double theta : still.inv_freq()) CHECK(theta == 0.0);
     CHECK(at(model.of("sliding_attention"), 1).inv_freq()[0] == 1.0);
+    // It held a mask of every pair, by which a few kilobytes of nulls took a gigabyte.
+    CHECK_NOTHROW(validate(model.of("full_attention").policy, rope_config{1 << 20, 1 << 20, 1e4, 8}));
 }
 
 // Doubtful settings -----------------------------------------------------------------------------------------------

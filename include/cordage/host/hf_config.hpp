@@ -239,7 +239,7 @@ struct reader {
         const nlohmann::json empty = nlohmann::json::object();
         layer_rope out = rope(layer_type, {empty, config.where()}, known.theta_base);
         out.rope_type = "none";
-        out.policy = masked<>{{}, std::vector<unsigned char>(static_cast<std::size_t>(out.config.pairs()), 0)};
+        out.policy = proportional{0.0};  // no mask: a file may have many such layer types, and wide heads
         out.policy_words = "nothing turns (NoPE)";
         return out;
     }

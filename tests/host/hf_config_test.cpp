@@ -110,6 +110,9 @@ TEST_CASE("host/hf_config: defaults that only a model's code knows") {
     CHECK(only(R"("model_type": "gpt_neox", "rotary_pct": 0.5)").config.rotary_dim == 64);
     CHECK(only(R"("model_type": "llama4_text")").config.theta_base == 5e5);
     CHECK(only(R"("model_type": "chatglm", "rope_ratio": 50)").config.theta_base == 5e5);
+    // The ratio was lost beside a rope_theta.
+    CHECK(only(R"("model_type": "chatglm", "rope_theta": 10000, "rope_ratio": 500)").config.theta_base == 5e6);
+    CHECK(only(R"("rope_parameters": {"rope_theta": 10000}, "rope_ratio": 500)").config.theta_base == 5e6);
     CHECK(only(R"("model_type": "somebody_s")").layout == hf::pair_layout::unknown);
     CHECK(only(R"("model_type": "somebody_s", "rope_interleave": true)").layout == hf::pair_layout::interleaved);
 }
@@ -224,6 +227,22 @@ TEST_CASE("host/hf_config: Gemma 3 scales its global layers alone, old and new s
                              doctest::Contains("layer_type 'chunked_attention' must be one of full_attention"),
                              value_error);
     }
+}
+
+TEST_CASE("host/hf_config: by layer type, what the top level says of one type must agree") {
+    const auto dict = [](const std::string& entries) { return R"("rope_parameters": {)" + entries + "}"; };
+    const std::string local = R"("rope_local_base_freq": 5000, )";
+    CHECK(read(local + dict(R"("sliding_attention": {}, "full_attention": {"rope_theta": 1e6})"))
+              .of("sliding_attention")
+              .config.theta_base == 5000.0);
+    CHECK(error_of(local + dict(R"("sliding_attention": {"rope_theta": 10000})")) ==
+          "config: rope_local_base_freq 5000 must equal rope_theta 10000");
+    CHECK(error_of(R"("global_rope_theta": 5000, )" + dict(R"("full_attention": {"rope_theta": 10000})")) ==
+          "config: global_rope_theta 5000 must equal rope_theta 10000");
+    CHECK(error_of(R"("compress_rope_theta": 5000, )" + dict(R"("compress": {"rope_theta": 10000})")) ==
+          "config: compress_rope_theta 5000 must equal rope_theta 10000");
+    CHECK(error_of(R"("rotary_emb_base": 5000, "rope_parameters": {"rope_theta": 10000})") ==
+          "config: rotary_emb_base 5000 must equal rope_theta 10000");
 }
 
 TEST_CASE("host/hf_config: Olmo 3 scales only the layers that see everything") {

@@ -196,19 +196,13 @@ struct reader {
     double max_length;
     complaints& doubts;
 
-    /// The rule of one dictionary. `theta_base` is what holds if the dictionary has none; a number in both must agree
-    /// unless layer types are told apart.
+    /// The rule of one dictionary, whose theta_base is known.
     layer_rope rope(const std::string& layer_type, const json_object& dict, double theta_base) const {
         layer_rope out;
         out.layer_type = layer_type;
         out.rope_type = type_of(dict, doubts);
         out.layout = layout();
-        if (layer_type.empty()) {
-            out.config.theta_base =
-                agreed({{&dict, "rope_theta"}, {&config, "rope_theta"}}, doubts).value_or(theta_base);
-        } else {
-            out.config.theta_base = dict.number("rope_theta").value_or(theta_base);
-        }
+        out.config.theta_base = theta_base;
         const auto share = agreed({{&dict, "partial_rotary_factor"},
                                    {&config, "partial_rotary_factor"},
                                    {&config, "rotary_pct"},
@@ -251,20 +245,33 @@ struct reader {
         return known.layout;
     }
 
-    /// theta_base of the layers that see everything, and of those that see a window.
-    double global_theta() const {
-        const double by = config.number("rope_ratio").value_or(1.0);
-        return by * agreed({{&config, "rope_theta"},
-                            {&config, "global_rope_theta"},
-                            {&config, "rotary_emb_base"},
-                            {&config, "rope_base"},
-                            {&config, "rotary_base"}},
-                           doubts)
-                        .value_or(known.theta_base);
+    /// theta_base of the layers that see everything, and of those that see a window. `dict` is the one that tells of
+    /// these layers; a number in it and one beside it must agree.
+    double global_theta(const json_object& dict) const {
+        return rope_ratio() * agreed({{&dict, "rope_theta"},
+                                      {&config, "rope_theta"},
+                                      {&config, "global_rope_theta"},
+                                      {&config, "rotary_emb_base"},
+                                      {&config, "rope_base"},
+                                      {&config, "rotary_base"}},
+                                     doubts)
+                                  .value_or(known.theta_base);
     }
-    std::optional<double> local_theta() const {
-        return agreed({{&config, "rope_local_base_freq"}, {&config, "local_rope_theta"}, {&config, "swa_rope_theta"}},
+    std::optional<double> local_theta(const json_object& dict) const {
+        return agreed({{&dict, "rope_theta"},
+                       {&config, "rope_local_base_freq"},
+                       {&config, "local_rope_theta"},
+                       {&config, "swa_rope_theta"}},
                       doubts);
+    }
+    double rope_ratio() const { return config.number("rope_ratio").value_or(1.0); }
+
+    /// The same of one layer type among several; `others` where nothing is said of it.
+    double theta_of(const std::string& layer_type, const json_object& dict, double others) const {
+        const char* const beside = layer_type == "compress" ? "compress_rope_theta" : "global_rope_theta";
+        const auto own = layer_type == "sliding_attention" ? local_theta(dict)
+                                                           : agreed({{&dict, "rope_theta"}, {&config, beside}}, doubts);
+        return own ? rope_ratio() * *own : others;
     }
 };
 
@@ -279,18 +286,21 @@ inline bool is_nested(const nlohmann::json& dict) {
 }
 
 inline void add_ropes(const reader& read, const json_object& dict, model_ropes& out) {
-    const double theta = read.global_theta();
     const nlohmann::json empty = nlohmann::json::object();
     const json_object unscaled_dict(empty, dict.where());
     const std::string_view type = read.known.model_type;
-    if (is_nested(dict.json())) {
+    const bool by_layer_type = is_nested(dict.json());
+    const double theta = read.global_theta(by_layer_type ? unscaled_dict : dict);
+    if (by_layer_type) {
         for (const auto& [layer_type, entry] : dict.json().items()) {
-            if (entry.is_null())
+            if (entry.is_null()) {
                 out.ropes.push_back(read.none(layer_type));
-            else
-                out.ropes.push_back(read.rope(layer_type, {entry, dict.where() + "." + printable(layer_type)}, theta));
+            } else {
+                const json_object own(entry, dict.where() + "." + printable(layer_type));
+                out.ropes.push_back(read.rope(layer_type, own, read.theta_of(layer_type, own, theta)));
+            }
         }
-    } else if (const auto local = read.local_theta()) {  // Gemma 3, ModernBERT: only the global layers are scaled
+    } else if (const auto local = read.local_theta(unscaled_dict)) {  // only the global layers are scaled (Gemma 3)
         out.ropes.push_back(read.rope("full_attention", dict, theta));
         const json_object& local_dict = type == "modernbert" ? dict : unscaled_dict;
         out.ropes.push_back(read.rope("sliding_attention", local_dict, *local));

@@ -108,7 +108,7 @@ TEST_CASE("host/hf_config: a multimodal config's text_config is read") {
 TEST_CASE("host/hf_config: defaults that only a model's code knows") {
     CHECK(only(R"("model_type": "gpt_neox")").config.rotary_dim == 32);
     CHECK(only(R"("model_type": "gpt_neox", "rotary_pct": 0.5)").config.rotary_dim == 64);
-    CHECK(only(R"("model_type": "llama4_text")").config.theta_base == 5e5);
+    CHECK(read(R"("model_type": "llama4_text")").of("rope").config.theta_base == 5e5);
     CHECK(only(R"("model_type": "chatglm", "rope_ratio": 50)").config.theta_base == 5e5);
     // The ratio was lost beside a rope_theta.
     CHECK(only(R"("model_type": "chatglm", "rope_theta": 10000, "rope_ratio": 500)").config.theta_base == 5e6);
@@ -397,6 +397,24 @@ TEST_CASE("host/hf_config: a layer type that is null does not turn") {
     CHECK(at(model.of("sliding_attention"), 1).inv_freq()[0] == 1.0);
     // It held a mask of every pair, by which a few kilobytes of nulls took a gigabyte.
     CHECK_NOTHROW(validate(model.of("full_attention").policy, rope_config{1 << 20, 1 << 20, 1e4, 8}));
+}
+
+// All layers were said to turn alike.
+TEST_CASE("host/hf_config: layers that a model leaves unturned have a rule of their own") {
+    for (const char* fields :
+         {R"("model_type": "smollm3", "no_rope_layers": [1, 1, 1, 0])", R"("model_type": "smollm3")",
+          R"("model_type": "llama4_text", "no_rope_layers": [])", R"("no_rope_layer_interval": 4)"}) {
+        CAPTURE(fields);
+        const auto model = read(fields);
+        CHECK(at(model.of("rope"), 1).inv_freq()[0] == 1.0);
+        CHECK(at(model.of("no_rope"), 1).inv_freq()[0] == 0.0);
+    }
+    CHECK(only(R"("model_type": "smollm3", "no_rope_layers": [1, 1, 1])").rope_type == "default");
+    const auto cohere = read(R"("model_type": "cohere2")");
+    CHECK(cohere.of("full_attention").rope_type == "none");
+    CHECK(cohere.of("sliding_attention").rope_type == "default");
+    CHECK(error_of(R"("model_type": "qwen", "use_dynamic_ntk": true)") ==
+          "config: use_dynamic_ntk true must be false: its rule for more than seq_length tokens is not known here");
 }
 
 // Doubtful settings -----------------------------------------------------------------------------------------------

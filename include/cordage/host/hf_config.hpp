@@ -64,6 +64,10 @@ inline void check_top_keys(const json_object& config, complaints& doubts) {
         doubts.add(
             message(config.where(), ": key ", in_quotes(key), " must be a known one", nearest_known(key, rope_keys)));
     }
+    if (config.flag("use_dynamic_ntk").value_or(false)) {  // Qwen, the first
+        doubts.add(message(config.where(), ": use_dynamic_ntk true must be false: its rule for more than seq_length ",
+                           "tokens is not known here"));
+    }
 }
 
 /// One place where a number may stand.
@@ -238,6 +242,13 @@ struct reader {
         return out;
     }
 
+    /// Whether some layers do not turn at all: those with a 0 in a list, or every n-th (Llama 4, SmolLM3).
+    bool has_layers_at_rest() const {
+        const auto turns = config.numbers("no_rope_layers");
+        if (turns && !turns->empty()) return std::ranges::find(*turns, 0.0) != turns->end();
+        return config.count("no_rope_layer_interval") || known.model_type == "llama4" || known.model_type == "smollm3";
+    }
+
     pair_layout layout() const {
         for (const char* key : {"rope_interleave", "rope_interleaved", "rotary_emb_interleaved"}) {
             if (const auto flag = config.flag(key)) return *flag ? pair_layout::interleaved : pair_layout::half_split;
@@ -312,8 +323,15 @@ inline void add_ropes(const reader& read, const json_object& dict, model_ropes& 
         if (type_of(dict, read.doubts) == "yarn" && !dict.has("attention_factor")) scaled["attention_factor"] = 1.0;
         out.ropes.push_back(read.rope("main", unscaled_dict, theta));
         out.ropes.push_back(read.rope("compress", {scaled, dict.where()}, *compressed));
+    } else if (type == "cohere2") {  // the layers that see everything do not turn
+        out.ropes.push_back(read.rope("sliding_attention", dict, theta));
+        out.ropes.push_back(read.none("full_attention"));
     } else {
         out.ropes.push_back(read.rope("", dict, theta));
+    }
+    if (read.has_layers_at_rest()) {
+        if (out.ropes.front().layer_type.empty()) out.ropes.front().layer_type = "rope";
+        out.ropes.push_back(read.none("no_rope"));
     }
     if (type == "deepseek_v32") {  // its indexer pairs lanes the other way, and turns the first of them
         layer_rope indexer = out.ropes.front();

@@ -101,6 +101,10 @@ TEST_CASE("host/hf_config: a multimodal config's text_config is read") {
         "text_config": {"model_type": "gemma3_text", "head_dim": 256, "max_position_embeddings": 131072,
                         "rope_local_base_freq": 10000, "rope_theta": 1000000}})");
     CHECK(model.model_type == "gemma3_text");
+    // A width at the top level hid it.
+    const auto beside = hf::read_config(
+        R"({"text_config": {"head_dim": 64, "max_position_embeddings": 8, "rope_theta": 5e5}, "hidden_size": 77})");
+    CHECK(beside.of("").config == rope_config{64, 64, 5e5, 8});
     CHECK(model.of("full_attention").config.theta_base == 1e6);
     CHECK(model.of("full_attention").layout == hf::pair_layout::half_split);
 }
@@ -449,6 +453,9 @@ TEST_CASE("host/hf_config: a key that its type ignores, or that contradicts anot
         std::string::npos);
     CHECK(error_of(R"("rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": {"rope_type": "default"})") ==
           "config: rope_scaling must equal rope_parameters or be left out");
+    CHECK(error_of(R"("kv_channels": 64)") == "config: kv_channels 64 must equal head_dim 128");
+    CHECK(error_of(R"("rope_interleave": true, "rope_interleaved": false)") ==
+          "config: rope_interleaved must equal the other keys of the pairs' layout");
     CHECK(error_of(yarn4 + R"(, "attn_factor": 0.5})").find("attn_factor 0.5 must be 1") != std::string::npos);
 }
 

@@ -93,7 +93,7 @@ inline std::optional<double> agreed(std::initializer_list<place> places, complai
 
 /// The part of a config that describes the language model: itself, or its "text_config".
 inline json_object language_part(const json_object& whole) {
-    for (const char* key : {"rope_scaling", "rope_parameters", "rope_theta", "hidden_size", "n_embd"}) {
+    for (const char* key : {"rope_scaling", "rope_parameters", "rope_theta"}) {
         if (whole.has(key)) return whole;
     }
     for (const char* key : {"text_config", "language_config", "llm_config", "thinker_config"}) {
@@ -103,21 +103,28 @@ inline json_object language_part(const json_object& whole) {
     return whole;
 }
 
-/// A whole number above 0 under the first of several names.
-inline std::optional<index_t> count_of(const json_object& config, std::initializer_list<std::string_view> keys) {
+/// A whole number above 0 under the first of several names; doubtful if they disagree.
+inline std::optional<index_t> count_of(const json_object& config, std::initializer_list<std::string_view> keys,
+                                       complaints& doubts) {
+    std::optional<index_t> found;
+    std::string_view first;
     for (const auto key : keys) {
-        if (const auto value = config.count(key)) return value;
+        const auto value = config.count(key);
+        if (found && value && *found != *value) {
+            doubts.add(message(config.where(), ": ", key, " ", *value, " must equal ", first, " ", *found));
+        }
+        if (!found) found = value, first = key;
     }
-    return std::nullopt;
+    return found;
 }
 
-inline index_t head_dim_of(const json_object& config, const std::string& layer_type) {
+inline index_t head_dim_of(const json_object& config, const std::string& layer_type, complaints& doubts) {
     if (layer_type == "full_attention") {
         if (const auto value = config.count("global_head_dim")) return *value;
     }
-    if (const auto value = count_of(config, {"head_dim", "kv_channels"})) return *value;
-    const auto hidden = count_of(config, {"hidden_size", "n_embd", "d_model"});
-    const auto heads = count_of(config, {"num_attention_heads", "n_head", "n_heads"});
+    if (const auto value = count_of(config, {"head_dim", "kv_channels"}, doubts)) return *value;
+    const auto hidden = count_of(config, {"hidden_size", "n_embd", "d_model"}, doubts);
+    const auto heads = count_of(config, {"num_attention_heads", "n_head", "n_heads"}, doubts);
     if (!hidden || !heads) {
         fail<value_error>({config.where(), ": head_dim, or hidden_size and num_attention_heads, must be given"});
     }
@@ -144,7 +151,7 @@ inline void set_lanes(const json_object& config, double share, bool share_is_giv
                                *rope_dim, " lanes"));
         }
     } else {
-        rope.config.head_dim = head_dim_of(config, rope.layer_type);
+        rope.config.head_dim = head_dim_of(config, rope.layer_type, doubts);
         rope.config.rotary_dim = rope.config.head_dim;
         const auto width = static_cast<double>(rope.config.head_dim);
         const auto given = config.count("rotary_dim");
@@ -250,10 +257,15 @@ struct reader {
     }
 
     pair_layout layout() const {
+        std::optional<bool> found;
         for (const char* key : {"rope_interleave", "rope_interleaved", "rotary_emb_interleaved"}) {
-            if (const auto flag = config.flag(key)) return *flag ? pair_layout::interleaved : pair_layout::half_split;
+            const auto flag = config.flag(key);
+            if (found && flag && *found != *flag) {
+                doubts.add(message(config.where(), ": ", key, " must equal the other keys of the pairs' layout"));
+            }
+            if (!found) found = flag;
         }
-        return known.layout;
+        return !found ? known.layout : *found ? pair_layout::interleaved : pair_layout::half_split;
     }
 
     /// theta_base of the layers that see everything, and of those that see a window. `dict` is the one that tells of
@@ -369,7 +381,10 @@ inline model_ropes read_parsed_config(const nlohmann::json& root, const read_opt
 
     model_ropes out;
     out.model_type = config.text("model_type").value_or(whole.text("model_type").value_or(""));
-    const auto positions = count_of(config, {"max_position_embeddings", "n_positions", "seq_length", "max_seq_len"});
+    std::optional<index_t> positions;  // the first; the others mean something else in some families (Qwen's seq_length)
+    for (const char* key : {"max_position_embeddings", "n_positions", "seq_length", "max_seq_len"}) {
+        if (!positions) positions = config.count(key);
+    }
     if (!positions) fail<value_error>({config.where(), ": max_position_embeddings must be given"});
     out.max_length = static_cast<double>(*positions);
 

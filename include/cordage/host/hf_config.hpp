@@ -163,6 +163,11 @@ inline void set_lanes(const json_object& config, double share, bool share_is_giv
             rope.config.rotary_dim = *given;
         else if (rope.rope_type != "proportional")
             rope.config.rotary_dim = static_cast<index_t>(share * width);
+        if (const auto lanes = rope.config.rotary_dim; !given && (lanes < 2 || lanes % 2 != 0)) {
+            const std::string part = share == 1.0 ? "" : message("partial_rotary_factor ", share, " of ");
+            fail<value_error>({config.where(), ": ", part, "head_dim ", rope.config.head_dim, " is ", lanes,
+                               " lanes, must be an even number >= 2"});
+        }
     }
 }
 
@@ -214,6 +219,7 @@ struct reader {
         out.rope_type = type_of(dict, doubts);
         out.layout = layout();
         out.config.theta_base = theta_base;
+        if (!(theta_base > 1.0)) fail<value_error>({dict.where(), ": rope_theta ", theta_base, " must be > 1"});
         const auto share = agreed({{&dict, "partial_rotary_factor"},
                                    {&config, "partial_rotary_factor"},
                                    {&config, "rotary_pct"},
@@ -232,6 +238,7 @@ struct reader {
                                       {&config, "initial_context_length"}},
                                      doubts);
         out.config.original_length = original.value_or(max_length);
+        rule_detail::at_least(dict, "original_max_position_embeddings", out.config.original_length, 1.0);
         validate(out.config);
         apply_rule({dict, max_length, original.has_value(), doubts}, config, turning, out);
         set_axes(dict, out, doubts);

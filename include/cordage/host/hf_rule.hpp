@@ -259,7 +259,7 @@ inline void longrope_rule(const rule_source& from, layer_rope& rope) {
     const double original = rope.config.original_length, ratio = from.max_length / original;
     const double factor = positive(dict, "factor", dict.number("factor").value_or(ratio));
     const auto short_mscale = dict.number("short_mscale"), long_mscale = dict.number("long_mscale");
-    if (short_mscale.has_value() != long_mscale.has_value() || short_mscale != long_mscale) {
+    if (short_mscale != long_mscale) {
         from.doubts.add(message(dict.where(), ": short_mscale must equal long_mscale; one factor serves both regimes"));
     }
     const auto given = dict.number("attention_factor") ? dict.number("attention_factor") : long_mscale;

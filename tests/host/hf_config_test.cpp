@@ -424,6 +424,13 @@ TEST_CASE("host/hf_config: layers that a model leaves unturned have a rule of th
           "config: use_dynamic_ntk true must be false: its rule for more than seq_length tokens is not known here");
 }
 
+TEST_CASE("host/hf_config: layer types are counted before they are read") {
+    std::string nulls;
+    for (int i = 0; i < 64; ++i) nulls += message(", \"layer", i, "\": null");
+    CHECK(error_of(R"("rope_parameters": {"last": {})" + nulls + "}") ==
+          "rope_parameters: 65 layer types must be at most 64");
+}
+
 // Doubtful settings -----------------------------------------------------------------------------------------------
 
 TEST_CASE("host/hf_config: an unknown key is an error that names it and the nearest known one") {

@@ -315,6 +315,9 @@ inline bool is_nested(const nlohmann::json& dict) {
     return has_object;
 }
 
+/// The most layer types that a config may have. Each rule takes many times the bytes of a null; models have up to 5.
+inline constexpr std::size_t most_layer_types = 64;
+
 inline void add_ropes(const reader& read, const json_object& dict, model_ropes& out) {
     const nlohmann::json empty = nlohmann::json::object();
     const json_object unscaled_dict(empty, dict.where());
@@ -322,6 +325,10 @@ inline void add_ropes(const reader& read, const json_object& dict, model_ropes& 
     const bool by_layer_type = is_nested(dict.json());
     const double theta = read.global_theta(by_layer_type ? unscaled_dict : dict);
     if (by_layer_type) {
+        if (dict.json().size() > most_layer_types) {
+            fail<value_error>(
+                {dict.where(), ": ", dict.json().size(), " layer types must be at most ", most_layer_types});
+        }
         for (const auto& [layer_type, entry] : dict.json().items()) {
             if (entry.is_null()) {
                 out.ropes.push_back(read.none(layer_type));

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <memory>
+#include <utility>
 
 using namespace cordage;
 namespace gg = cordage::ggml;
@@ -229,7 +230,8 @@ TEST_CASE("host/ggml: what does not fit gets one error that names it") {
         check_refused(text, [&] { gg::rotation(a, factors); });
     };
     const std::vector<float> two(2, 1.0f);
-    arguments("ggml::rope_arguments: n_dims 7 must be even and >= 2", {.n_dims = 7});
+    arguments("ggml::rope_arguments: n_dims 7 must be even, >= 2 and <= 1048576", {.n_dims = 7});
+    arguments("ggml::rope_arguments: n_dims 2147483646 must be even, >= 2 and <= 1048576", {.n_dims = 2147483646});
     arguments("ggml::rope_arguments: mode 1 must be 0, 2, 8, 24 or 40", {.n_dims = 8, .mode = 1});
     arguments("ggml::rope_arguments: freq_base 1 and freq_scale 1 must be finite, > 1 and > 0",
               {.n_dims = 8, .freq_base = 1.0f});
@@ -237,8 +239,34 @@ TEST_CASE("host/ggml: what does not fit gets one error that names it") {
         "ggml::rope_arguments: n_ctx_orig 0, beta_fast 0 and beta_slow 0 must be >= 1, >= beta_slow and > 0 where "
         "ext_factor is not 0",
         {.n_dims = 8, .ext_factor = 1.0f});
-    arguments("ggml::rope_arguments: freq_factors has 2 entries, must have n_dims/2 = 4 or more", {.n_dims = 8}, two);
-    arguments("ggml::rope_arguments: sections {0, 0, 0, 0} must not be negative and not all 0",
+    arguments("ggml::rope_arguments: freq_factors has 2 entries, must have one for each of 4 pairs", {.n_dims = 8},
+              two);
+    // Half as many were let through, and read beyond.
+    arguments("ggml::rope_arguments: freq_factors has 2 entries, must have one for each of 4 pairs",
+              {.n_dims = 4, .mode = gg::vision, .sections = {2, 2, 0, 0}}, two);
+    arguments("ggml::rope_arguments: sections {0, 0, 0, 0} must be 0 to n_dims 8 and not all 0",
               {.n_dims = 8, .mode = gg::mrope});
+    // Their sum, and three times one of them, overflowed.
+    arguments("ggml::rope_arguments: sections {2147483647, 1, 0, 0} must be 0 to n_dims 8 and not all 0",
+              {.n_dims = 8, .mode = gg::mrope, .sections = {2147483647, 1, 0, 0}});
+    arguments("ggml::rope_arguments: sections {1073741824, 0, 0, 0} must be 0 to n_dims 8 and not all 0",
+              {.n_dims = 8, .mode = gg::imrope, .sections = {1073741824, 0, 0, 0}});
     check_refused("ggml::axes_of_pairs: mode 2 must be 8, 24 or 40", [] { gg::axes_of_pairs({.n_dims = 8}); });
+}
+
+TEST_CASE("host/ggml: a tensor without data is named in every slice") {
+    std::vector<float> x = drawn(std::size_t{3} * 2 * 8);
+    std::vector<std::int32_t> ids{1, 2, 3};
+    fake_tensor t = dense(x, 8, 2, 3), positions = dense(ids, 3), dst = t;
+    const gg::rotation turn(basis({1.0, 0.1}), gg::neox);
+    const auto without = [&](const char* text, fake_tensor& one) {
+        void* const data = std::exchange(one.data, nullptr);
+        for (const int ith : {0, 1}) {  // those after the first moved the pointer, and went by it
+            check_refused(text, [&] { turn.run(t, positions, dst, ith, 2); });
+        }
+        one.data = data;
+    };
+    without("ggml: x.data nullptr must point to its elements", t);
+    without("ggml: position_ids.data nullptr must point to its elements", positions);
+    without("ggml: dst.data nullptr must point to its elements", dst);
 }

@@ -38,17 +38,21 @@ hf::layer_rope rule(const std::string& more = "") {
         .of("");
 }
 
-std::string checkpoint_bytes(const std::string& prefix) {
+std::string checkpoint_bytes(const std::vector<std::string>& prefixes) {
     const auto numbers = [](const char* name) { return golden()["weights"][name]["data"].get<std::vector<double>>(); };
-    return safetensors_bytes({{prefix + "proj_func.ode_up_proj", "F32", "[32, 64]", numbers("up")},
-                              {prefix + "proj_func.ode_down_proj", "F32", "[64, 32]", numbers("down")}});
+    std::vector<tensor_to_write> tensors;
+    for (const std::string& prefix : prefixes) {
+        tensors.push_back({prefix + "proj_func.ode_up_proj", "F32", "[32, 64]", numbers("up")});
+        tensors.push_back({prefix + "proj_func.ode_down_proj", "F32", "[64, 32]", numbers("down")});
+    }
+    return safetensors_bytes(tensors);
 }
 
 }  // namespace
 
 TEST_CASE("host/hf_clex: config and checkpoint give the released frequencies at every whole t") {
     const temporary_folder folder;
-    const auto file = folder.write("model.safetensors", checkpoint_bytes("model.clex_layer."));
+    const auto file = folder.write("model.safetensors", checkpoint_bytes({"model.clex_layer."}));
     const auto all = hf::with_weights(rule(), file);
     REQUIRE(all.size() == 1);
     CHECK(all[0].layer_type.empty());
@@ -67,7 +71,7 @@ TEST_CASE("host/hf_clex: config and checkpoint give the released frequencies at 
 
 TEST_CASE("host/hf_clex: a field for each layer is a rule for each layer") {
     const temporary_folder folder;
-    const auto file = folder.write("model.safetensors", checkpoint_bytes("model.layers.7.self_attn.rotary_emb."));
+    const auto file = folder.write("model.safetensors", checkpoint_bytes({"model.layers.7.self_attn.rotary_emb."}));
     const auto all = hf::with_weights(rule(), file);
     REQUIRE(all.size() == 1);
     CHECK(all[0].layer_type == "layer 7");
@@ -76,7 +80,7 @@ TEST_CASE("host/hf_clex: a field for each layer is a rule for each layer") {
 
 TEST_CASE("host/hf_clex: weights that do not fit the config are refused") {
     const temporary_folder folder;
-    const auto file = folder.write("model.safetensors", checkpoint_bytes("a."));
+    const auto file = folder.write("model.safetensors", checkpoint_bytes({"a."}));
     hf::layer_rope wide = rule();
     wide.clex->param_factor = 2.0;
     CHECK_THROWS_WITH_AS(hf::with_weights(wide, file),
@@ -87,5 +91,16 @@ TEST_CASE("host/hf_clex: weights that do not fit the config are refused") {
     CHECK_THROWS_AS(hf::with_weights(narrow, file), shape_error);
     const auto plain = hf::read_config(R"({"head_dim": 64, "max_position_embeddings": 8})").of("");
     CHECK_THROWS_WITH_AS(hf::with_weights(plain, file), "hf::with_weights: rope type 'default' must be 'clex'",
+                         value_error);
+}
+
+// A small config and a few layers took gigabytes.
+TEST_CASE("host/hf_clex: the steps of all layers together are bounded") {
+    const temporary_folder folder;
+    hf::layer_rope fine = rule();
+    fine.clex->time_dt = 4e-5;
+    CHECK_THROWS_WITH_AS(hf::with_weights(fine, folder.write("model.safetensors", checkpoint_bytes({"0.", "1."}))),
+                         "hf::with_weights: time_dt 4.0000000000000003e-05 must be large enough that steps to "
+                         "max_factor 16 times pairs 32 times layers 2 are at most 16777216",
                          value_error);
 }

@@ -101,6 +101,10 @@ TEST_CASE("host/hf_config: a multimodal config's text_config is read") {
         "text_config": {"model_type": "gemma3_text", "head_dim": 256, "max_position_embeddings": 131072,
                         "rope_local_base_freq": 10000, "rope_theta": 1000000}})");
     CHECK(model.model_type == "gemma3_text");
+    // A width at the top level hid it.
+    const auto beside = hf::read_config(
+        R"({"text_config": {"head_dim": 64, "max_position_embeddings": 8, "rope_theta": 5e5}, "hidden_size": 77})");
+    CHECK(beside.of("").config == rope_config{64, 64, 5e5, 8});
     CHECK(model.of("full_attention").config.theta_base == 1e6);
     CHECK(model.of("full_attention").layout == hf::pair_layout::half_split);
 }
@@ -108,8 +112,11 @@ TEST_CASE("host/hf_config: a multimodal config's text_config is read") {
 TEST_CASE("host/hf_config: defaults that only a model's code knows") {
     CHECK(only(R"("model_type": "gpt_neox")").config.rotary_dim == 32);
     CHECK(only(R"("model_type": "gpt_neox", "rotary_pct": 0.5)").config.rotary_dim == 64);
-    CHECK(only(R"("model_type": "llama4_text")").config.theta_base == 5e5);
+    CHECK(read(R"("model_type": "llama4_text")").of("rope").config.theta_base == 5e5);
     CHECK(only(R"("model_type": "chatglm", "rope_ratio": 50)").config.theta_base == 5e5);
+    // The ratio was lost beside a rope_theta.
+    CHECK(only(R"("model_type": "chatglm", "rope_theta": 10000, "rope_ratio": 500)").config.theta_base == 5e6);
+    CHECK(only(R"("rope_parameters": {"rope_theta": 10000}, "rope_ratio": 500)").config.theta_base == 5e6);
     CHECK(only(R"("model_type": "somebody_s")").layout == hf::pair_layout::unknown);
     CHECK(only(R"("model_type": "somebody_s", "rope_interleave": true)").layout == hf::pair_layout::interleaved);
 }
@@ -226,6 +233,22 @@ TEST_CASE("host/hf_config: Gemma 3 scales its global layers alone, old and new s
     }
 }
 
+TEST_CASE("host/hf_config: by layer type, what the top level says of one type must agree") {
+    const auto dict = [](const std::string& entries) { return R"("rope_parameters": {)" + entries + "}"; };
+    const std::string local = R"("rope_local_base_freq": 5000, )";
+    CHECK(read(local + dict(R"("sliding_attention": {}, "full_attention": {"rope_theta": 1e6})"))
+              .of("sliding_attention")
+              .config.theta_base == 5000.0);
+    CHECK(error_of(local + dict(R"("sliding_attention": {"rope_theta": 10000})")) ==
+          "config: rope_local_base_freq 5000 must equal rope_theta 10000");
+    CHECK(error_of(R"("global_rope_theta": 5000, )" + dict(R"("full_attention": {"rope_theta": 10000})")) ==
+          "config: global_rope_theta 5000 must equal rope_theta 10000");
+    CHECK(error_of(R"("compress_rope_theta": 5000, )" + dict(R"("compress": {"rope_theta": 10000})")) ==
+          "config: compress_rope_theta 5000 must equal rope_theta 10000");
+    CHECK(error_of(R"("rotary_emb_base": 5000, "rope_parameters": {"rope_theta": 10000})") ==
+          "config: rotary_emb_base 5000 must equal rope_theta 10000");
+}
+
 TEST_CASE("host/hf_config: Olmo 3 scales only the layers that see everything") {
     const auto model = read(R"("model_type": "olmo3", "rope_theta": 5e5, "rope_scaling":
         {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 8192, "attention_factor": 1.2079441541679836})");
@@ -251,8 +274,10 @@ TEST_CASE("host/hf_config: partial rotary has exponents over the rotated width, 
     CHECK(error_of(R"("partial_rotary_factor": -0.5)") == "config: partial_rotary_factor -0.5 must be in (0, 1]");
     CHECK(error_of(R"("partial_rotary_factor": 1.0078125)") ==  // 129 of 128 lanes
           "config: partial_rotary_factor 1.0078125 must be in (0, 1]");
-    CHECK(error_of(R"("partial_rotary_factor": 0.26)") ==
-          "rope_config: rotary_dim 33 must be even, >= 2 and <= head_dim 128");
+    CHECK(error_of(R"("partial_rotary_factor": 0.2578125)") ==
+          "config: partial_rotary_factor 0.2578125 of head_dim 128 is 33 lanes, must be an even number >= 2");
+    CHECK_THROWS_WITH_AS(hf::read_config(R"({"head_dim": 63, "max_position_embeddings": 8})"),
+                         "config: head_dim 63 is 63 lanes, must be an even number >= 2", value_error);
 }
 
 TEST_CASE("host/hf_config: p-RoPE leaves the slowest pairs at rest, with exponents over the head") {
@@ -274,7 +299,8 @@ TEST_CASE("host/hf_config: Llama 3's keys are all needed") {
     CHECK(at(rope, 1).inv_freq()[63] == doctest::Approx(3.068925988914511e-07).epsilon(1e-13));
     CHECK(error_of(all + R"("low_freq_factor": 1.0})") ==
           "rope_scaling: high_freq_factor must be given for rope type 'llama3'");
-    CHECK(error_of(all + R"("low_freq_factor": 4.0, "high_freq_factor": 4.0})").find("by_parts") == 0);
+    CHECK(error_of(all + R"("low_freq_factor": 4.0, "high_freq_factor": 4.0})") ==
+          "rope_scaling: high_freq_factor 4 must be > low_freq_factor 4");
     CHECK(
         error_of(R"("rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4})")
             .find("original_max_position_embeddings must be given") != std::string::npos);
@@ -376,6 +402,33 @@ TEST_CASE("host/hf_config: a layer type that is null does not turn") {
     const basis still = at(model.of("full_attention"), 1);
     for (const double theta : still.inv_freq()) CHECK(theta == 0.0);
     CHECK(at(model.of("sliding_attention"), 1).inv_freq()[0] == 1.0);
+    // It held a mask of every pair, by which a few kilobytes of nulls took a gigabyte.
+    CHECK_NOTHROW(validate(model.of("full_attention").policy, rope_config{1 << 20, 1 << 20, 1e4, 8}));
+}
+
+// All layers were said to turn alike.
+TEST_CASE("host/hf_config: layers that a model leaves unturned have a rule of their own") {
+    for (const char* fields :
+         {R"("model_type": "smollm3", "no_rope_layers": [1, 1, 1, 0])", R"("model_type": "smollm3")",
+          R"("model_type": "llama4_text", "no_rope_layers": [])", R"("no_rope_layer_interval": 4)"}) {
+        CAPTURE(fields);
+        const auto model = read(fields);
+        CHECK(at(model.of("rope"), 1).inv_freq()[0] == 1.0);
+        CHECK(at(model.of("no_rope"), 1).inv_freq()[0] == 0.0);
+    }
+    CHECK(only(R"("model_type": "smollm3", "no_rope_layers": [1, 1, 1])").rope_type == "default");
+    const auto cohere = read(R"("model_type": "cohere2")");
+    CHECK(cohere.of("full_attention").rope_type == "none");
+    CHECK(cohere.of("sliding_attention").rope_type == "default");
+    CHECK(error_of(R"("model_type": "qwen", "use_dynamic_ntk": true)") ==
+          "config: use_dynamic_ntk true must be false: its rule for more than seq_length tokens is not known here");
+}
+
+TEST_CASE("host/hf_config: layer types are counted before they are read") {
+    std::string nulls;
+    for (int i = 0; i < 64; ++i) nulls += message(", \"layer", i, "\": null");
+    CHECK(error_of(R"("rope_parameters": {"last": {})" + nulls + "}") ==
+          "rope_parameters: 65 layer types must be at most 64");
 }
 
 // Doubtful settings -----------------------------------------------------------------------------------------------
@@ -410,6 +463,9 @@ TEST_CASE("host/hf_config: a key that its type ignores, or that contradicts anot
         std::string::npos);
     CHECK(error_of(R"("rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": {"rope_type": "default"})") ==
           "config: rope_scaling must equal rope_parameters or be left out");
+    CHECK(error_of(R"("kv_channels": 64)") == "config: kv_channels 64 must equal head_dim 128");
+    CHECK(error_of(R"("rope_interleave": true, "rope_interleaved": false)") ==
+          "config: rope_interleaved must equal the other keys of the pairs' layout");
     CHECK(error_of(yarn4 + R"(, "attn_factor": 0.5})").find("attn_factor 0.5 must be 1") != std::string::npos);
 }
 
@@ -443,11 +499,14 @@ TEST_CASE("host/hf_config: numbers out of their domain and wrong types are one c
     CHECK(error_of(R"("rope_scaling": "yarn")") == "rope_scaling: \"yarn\" must be an object");
     CHECK(error_of(R"("rope_scaling": [])") == "rope_scaling: [...] must be an object");
     CHECK(error_of(R"("rope_scaling": {"type": 5})") == "rope_scaling: type 5 must be a text");
-    CHECK(error_of(R"("rope_theta": 0)") == "rope_config: theta_base 0 must be finite and > 1");
-    CHECK(error_of(R"("rope_theta": -10000.0)") == "rope_config: theta_base -10000 must be finite and > 1");
+    CHECK(error_of(R"("rope_theta": 0)") == "config: rope_theta 0 must be > 1");
+    CHECK(error_of(R"("rope_theta": -10000.0)") == "config: rope_theta -10000 must be > 1");
     CHECK(error_of(yarn4 + R"(, "original_max_position_embeddings": -1})") ==
-          "rope_config: original_length -1 must be finite and >= 1");
-    CHECK(error_of(yarn4 + R"(, "attention_factor": -1})") == "yarn: given_attention_factor -1 must be finite and > 0");
+          "rope_scaling: original_max_position_embeddings -1 must be >= 1");
+    CHECK(error_of(R"("rope_scaling": {"type": "yarn", "original_max_position_embeddings": 65536})") ==
+          "rope_scaling: max_position_embeddings 32768 must be >= original_max_position_embeddings 65536, or factor be "
+          "given");
+    CHECK(error_of(yarn4 + R"(, "attention_factor": -1})") == "rope_scaling: attention_factor -1 must be > 0");
     CHECK(error_of(yarn4 + R"(, "truncate": 1})") == "rope_scaling: truncate 1 must be true or false");
     CHECK_THROWS_AS(hf::read_config("[]"), value_error);
     CHECK_THROWS_AS(hf::read_config("null"), value_error);

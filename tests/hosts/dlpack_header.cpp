@@ -37,9 +37,9 @@ SAME_PLACE(dl::version, DLPackVersion, major);
 SAME_PLACE(dl::version, DLPackVersion, minor);
 
 static_assert(dl::major_version == DLPACK_MAJOR_VERSION);
-static_assert(dl::read_only_flag == DLPACK_FLAG_BITMASK_READ_ONLY && dl::copied_flag == DLPACK_FLAG_BITMASK_IS_COPIED);
+static_assert(dl::read_only_flag == DLPACK_FLAG_BITMASK_READ_ONLY);
 static_assert(int{dl::cpu} == kDLCPU && int{dl::cuda} == kDLCUDA && int{dl::cuda_host} == kDLCUDAHost);
-static_assert(int{dl::rocm} == kDLROCM && int{dl::rocm_host} == kDLROCMHost && int{dl::cuda_managed} == kDLCUDAManaged);
+static_assert(int{dl::rocm} == kDLROCM && int{dl::rocm_host} == kDLROCMHost);
 static_assert(int{dl::signed_integer} == kDLInt && int{dl::unsigned_integer} == kDLUInt &&
               int{dl::floating} == kDLFloat && int{dl::brain_floating} == kDLBfloat);
 

@@ -44,6 +44,9 @@ constexpr data_type type_of() {
     } else if constexpr (std::same_as<T, bfloat16>) {
         return {brain_floating, 16, 1};
     } else {
+        static_assert(std::is_arithmetic_v<T> || std::same_as<T, float16>,
+                      "cordage::dlpack: element_traits<T> needs 'using same_bits_as = cordage::float16;' or of "
+                      "cordage::bfloat16, to tell which of the two T is; docs/hosts.md");
         constexpr std::uint8_t code = std::is_integral_v<T> ? signed_integer : floating;
         return {code, static_cast<std::uint8_t>(8 * sizeof(T)), 1};
     }

@@ -10,7 +10,7 @@
 namespace cordage::dlpack {
 
 /// Where data lies. Any number may come in; these are the ones that have a meaning here.
-enum device_type : std::int32_t { cpu = 1, cuda = 2, cuda_host = 3, rocm = 10, rocm_host = 11, cuda_managed = 13 };
+enum device_type : std::int32_t { cpu = 1, cuda = 2, cuda_host = 3, rocm = 10, rocm_host = 11 };
 
 /// DLDevice.
 struct device {
@@ -56,8 +56,6 @@ inline constexpr std::uint32_t major_version = 1;
 
 /// A bit of managed_tensor_versioned::flags: not to be written to.
 inline constexpr std::uint64_t read_only_flag = 1;
-/// Another: a copy of the producer's data.
-inline constexpr std::uint64_t copied_flag = 2;
 
 /// DLManagedTensorVersioned.
 struct managed_tensor_versioned {

@@ -130,8 +130,15 @@ class rotation {
     template <tensor_struct Tensor>
     void run(const Tensor& x, const Tensor& position_ids, const Tensor& dst, int ith, int nth) const {
         check(x, position_ids);
+        // Before slices move the pointers.
+        const auto check_data = [](const char* name, const Tensor& t) {
+            if (t.data == nullptr && t.ne[1] > 0 && t.ne[3] > 0) {  // an empty tensor has none
+                fail<shape_error>({"ggml: ", name, ".data nullptr must point to its elements"});
+            }
+        };
         const index_t begin = x.ne[2] * ith / nth, end = x.ne[2] * (ith + 1) / nth;
         if (begin == end) return;
+        check_data("x", x), check_data("position_ids", position_ids), check_data("dst", dst);
         const auto* const ids = static_cast<const std::int32_t*>(position_ids.data);
         for_element_type(x, [&]<class T>(T) {
             const operand<T> both =

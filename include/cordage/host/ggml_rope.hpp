@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cordage/basis/basis.hpp"
+#include "cordage/core/config.hpp"
 
 namespace cordage::ggml {
 
@@ -42,9 +43,12 @@ inline bool has_axes(int mode) noexcept { return (mode & mrope) != 0; }
 
 namespace detail {
 
+/// A vision encoder's head has 2 n_dims lanes, any other n_dims.
+inline int pairs(const rope_arguments& a) { return a.mode == vision ? a.n_dims : a.n_dims / 2; }
+
 inline void check(const rope_arguments& a, std::span<const float> freq_factors) {
-    if (a.n_dims < 2 || a.n_dims % 2 != 0) {
-        fail<value_error>({"ggml::rope_arguments: n_dims ", a.n_dims, " must be even and >= 2"});
+    if (a.n_dims < 2 || a.n_dims % 2 != 0 || a.n_dims > largest_head_dim) {
+        fail<value_error>({"ggml::rope_arguments: n_dims ", a.n_dims, " must be even, >= 2 and <= ", largest_head_dim});
     }
     constexpr int modes[] = {normal, neox, mrope, vision, imrope};
     if (std::ranges::find(modes, a.mode) == std::end(modes)) {
@@ -59,14 +63,14 @@ inline void check(const rope_arguments& a, std::span<const float> freq_factors) 
                            " and beta_slow ", a.beta_slow,
                            " must be >= 1, >= beta_slow and > 0 where ext_factor is not 0"});
     }
-    if (!freq_factors.empty() && std::ssize(freq_factors) < a.n_dims / 2) {
+    if (!freq_factors.empty() && std::ssize(freq_factors) < pairs(a)) {
         fail<shape_error>({"ggml::rope_arguments: freq_factors has ", freq_factors.size(),
-                           " entries, must have n_dims/2 = ", a.n_dims / 2, " or more"});
+                           " entries, must have one for each of ", pairs(a), " pairs"});
     }
     const auto& s = a.sections;
-    if (has_axes(a.mode) && (std::ranges::min(s) < 0 || s[0] + s[1] + s[2] + s[3] < 1)) {
+    if (has_axes(a.mode) && (std::ranges::min(s) < 0 || std::ranges::max(s) > a.n_dims || std::ranges::max(s) == 0)) {
         fail<value_error>({"ggml::rope_arguments: sections {", s[0], ", ", s[1], ", ", s[2], ", ", s[3],
-                           "} must not be negative and not all 0"});
+                           "} must be 0 to n_dims ", a.n_dims, " and not all 0"});
     }
 }
 
@@ -102,12 +106,13 @@ inline double kept_share(const rope_arguments& a, int pair) {
 /// freq_base^(-2 pair/n_dims) / freq_factors[pair], times freq_scale, or YaRN's mixture of both where ext_factor is not
 /// 0; the attention factor is attn_factor, and then times 1 + 0.1 ln(1/freq_scale) (ggml 0.15.3).
 ///
-/// @param freq_factors  [n_dims/2] or more, such as the tensor of LongRoPE's factors; none if empty
+/// @param freq_factors  [n_dims/2], in mode vision [n_dims], or more, such as the tensor of LongRoPE's factors; none if
+/// empty
 /// @throws value_error or shape_error  naming the argument that is out of its domain
 inline basis make_basis(const rope_arguments& a, std::span<const float> freq_factors = {}) {
     detail::check(a, freq_factors);
     std::vector<double> inv_freq;
-    for (int pair = 0; pair < a.n_dims / (a.mode == vision ? 1 : 2); ++pair) {
+    for (int pair = 0; pair < detail::pairs(a); ++pair) {
         int power = pair;
         if (a.mode == vision) {
             const int sector = detail::sector(a, pair);
@@ -128,14 +133,14 @@ inline basis make_basis(const rope_arguments& a, std::span<const float> freq_fac
 ///
 /// As ggml has it: pairs that dealing leaves over go to the fourth position, where interleaved_axes (and transformers)
 /// give them the first; give both the same numbers, or pass the axes of interleaved_axes.
-/// @throws value_error  unless the mode has several positions a token and the sections are not negative or all 0
+/// @throws value_error  unless the mode has several positions a token and the sections are 0 to n_dims and not all 0
 inline std::vector<std::uint8_t> axes_of_pairs(const rope_arguments& a) {
     detail::check(a, {});
     if (!has_axes(a.mode)) {
         fail<value_error>({"ggml::axes_of_pairs: mode ", a.mode, " must be 8, 24 or 40"});
     }
     std::vector<std::uint8_t> axes;
-    for (int pair = 0; pair < a.n_dims / (a.mode == vision ? 1 : 2); ++pair) {
+    for (int pair = 0; pair < detail::pairs(a); ++pair) {
         const int sector = detail::sector(a, pair), dealt = sector % 3;
         if (a.mode != imrope) {
             axes.push_back(detail::block_of(a, sector).axis);

@@ -64,6 +64,10 @@ inline void check_top_keys(const json_object& config, complaints& doubts) {
         doubts.add(
             message(config.where(), ": key ", in_quotes(key), " must be a known one", nearest_known(key, rope_keys)));
     }
+    if (config.flag("use_dynamic_ntk").value_or(false)) {  // Qwen, the first
+        doubts.add(message(config.where(), ": use_dynamic_ntk true must be false: its rule for more than seq_length ",
+                           "tokens is not known here"));
+    }
 }
 
 /// One place where a number may stand.
@@ -89,7 +93,7 @@ inline std::optional<double> agreed(std::initializer_list<place> places, complai
 
 /// The part of a config that describes the language model: itself, or its "text_config".
 inline json_object language_part(const json_object& whole) {
-    for (const char* key : {"rope_scaling", "rope_parameters", "rope_theta", "hidden_size", "n_embd"}) {
+    for (const char* key : {"rope_scaling", "rope_parameters", "rope_theta"}) {
         if (whole.has(key)) return whole;
     }
     for (const char* key : {"text_config", "language_config", "llm_config", "thinker_config"}) {
@@ -99,21 +103,28 @@ inline json_object language_part(const json_object& whole) {
     return whole;
 }
 
-/// A whole number above 0 under the first of several names.
-inline std::optional<index_t> count_of(const json_object& config, std::initializer_list<std::string_view> keys) {
+/// A whole number above 0 under the first of several names; doubtful if they disagree.
+inline std::optional<index_t> count_of(const json_object& config, std::initializer_list<std::string_view> keys,
+                                       complaints& doubts) {
+    std::optional<index_t> found;
+    std::string_view first;
     for (const auto key : keys) {
-        if (const auto value = config.count(key)) return value;
+        const auto value = config.count(key);
+        if (found && value && *found != *value) {
+            doubts.add(message(config.where(), ": ", key, " ", *value, " must equal ", first, " ", *found));
+        }
+        if (!found) found = value, first = key;
     }
-    return std::nullopt;
+    return found;
 }
 
-inline index_t head_dim_of(const json_object& config, const std::string& layer_type) {
+inline index_t head_dim_of(const json_object& config, const std::string& layer_type, complaints& doubts) {
     if (layer_type == "full_attention") {
         if (const auto value = config.count("global_head_dim")) return *value;
     }
-    if (const auto value = count_of(config, {"head_dim", "kv_channels"})) return *value;
-    const auto hidden = count_of(config, {"hidden_size", "n_embd", "d_model"});
-    const auto heads = count_of(config, {"num_attention_heads", "n_head", "n_heads"});
+    if (const auto value = count_of(config, {"head_dim", "kv_channels"}, doubts)) return *value;
+    const auto hidden = count_of(config, {"hidden_size", "n_embd", "d_model"}, doubts);
+    const auto heads = count_of(config, {"num_attention_heads", "n_head", "n_heads"}, doubts);
     if (!hidden || !heads) {
         fail<value_error>({config.where(), ": head_dim, or hidden_size and num_attention_heads, must be given"});
     }
@@ -140,7 +151,7 @@ inline void set_lanes(const json_object& config, double share, bool share_is_giv
                                *rope_dim, " lanes"));
         }
     } else {
-        rope.config.head_dim = head_dim_of(config, rope.layer_type);
+        rope.config.head_dim = head_dim_of(config, rope.layer_type, doubts);
         rope.config.rotary_dim = rope.config.head_dim;
         const auto width = static_cast<double>(rope.config.head_dim);
         const auto given = config.count("rotary_dim");
@@ -152,6 +163,11 @@ inline void set_lanes(const json_object& config, double share, bool share_is_giv
             rope.config.rotary_dim = *given;
         else if (rope.rope_type != "proportional")
             rope.config.rotary_dim = static_cast<index_t>(share * width);
+        if (const auto lanes = rope.config.rotary_dim; !given && (lanes < 2 || lanes % 2 != 0)) {
+            const std::string part = share == 1.0 ? "" : message("partial_rotary_factor ", share, " of ");
+            fail<value_error>({config.where(), ": ", part, "head_dim ", rope.config.head_dim, " is ", lanes,
+                               " lanes, must be an even number >= 2"});
+        }
     }
 }
 
@@ -196,19 +212,14 @@ struct reader {
     double max_length;
     complaints& doubts;
 
-    /// The rule of one dictionary. `theta_base` is what holds if the dictionary has none; a number in both must agree
-    /// unless layer types are told apart.
+    /// The rule of one dictionary, whose theta_base is known.
     layer_rope rope(const std::string& layer_type, const json_object& dict, double theta_base) const {
         layer_rope out;
         out.layer_type = layer_type;
         out.rope_type = type_of(dict, doubts);
         out.layout = layout();
-        if (layer_type.empty()) {
-            out.config.theta_base =
-                agreed({{&dict, "rope_theta"}, {&config, "rope_theta"}}, doubts).value_or(theta_base);
-        } else {
-            out.config.theta_base = dict.number("rope_theta").value_or(theta_base);
-        }
+        out.config.theta_base = theta_base;
+        if (!(theta_base > 1.0)) fail<value_error>({dict.where(), ": rope_theta ", theta_base, " must be > 1"});
         const auto share = agreed({{&dict, "partial_rotary_factor"},
                                    {&config, "partial_rotary_factor"},
                                    {&config, "rotary_pct"},
@@ -227,6 +238,7 @@ struct reader {
                                       {&config, "initial_context_length"}},
                                      doubts);
         out.config.original_length = original.value_or(max_length);
+        rule_detail::at_least(dict, "original_max_position_embeddings", out.config.original_length, 1.0);
         validate(out.config);
         apply_rule({dict, max_length, original.has_value(), doubts}, config, turning, out);
         set_axes(dict, out, doubts);
@@ -239,32 +251,57 @@ struct reader {
         const nlohmann::json empty = nlohmann::json::object();
         layer_rope out = rope(layer_type, {empty, config.where()}, known.theta_base);
         out.rope_type = "none";
-        out.policy = masked<>{{}, std::vector<unsigned char>(static_cast<std::size_t>(out.config.pairs()), 0)};
+        out.policy = proportional{0.0};  // no mask: a file may have many such layer types, and wide heads
         out.policy_words = "nothing turns (NoPE)";
         return out;
     }
 
-    pair_layout layout() const {
-        for (const char* key : {"rope_interleave", "rope_interleaved", "rotary_emb_interleaved"}) {
-            if (const auto flag = config.flag(key)) return *flag ? pair_layout::interleaved : pair_layout::half_split;
-        }
-        return known.layout;
+    /// Whether some layers do not turn at all: those with a 0 in a list, or every n-th (Llama 4, SmolLM3).
+    bool has_layers_at_rest() const {
+        const auto turns = config.numbers("no_rope_layers");
+        if (turns && !turns->empty()) return std::ranges::find(*turns, 0.0) != turns->end();
+        return config.count("no_rope_layer_interval") || known.model_type == "llama4" || known.model_type == "smollm3";
     }
 
-    /// theta_base of the layers that see everything, and of those that see a window.
-    double global_theta() const {
-        const double by = config.number("rope_ratio").value_or(1.0);
-        return by * agreed({{&config, "rope_theta"},
-                            {&config, "global_rope_theta"},
-                            {&config, "rotary_emb_base"},
-                            {&config, "rope_base"},
-                            {&config, "rotary_base"}},
-                           doubts)
-                        .value_or(known.theta_base);
+    pair_layout layout() const {
+        std::optional<bool> found;
+        for (const char* key : {"rope_interleave", "rope_interleaved", "rotary_emb_interleaved"}) {
+            const auto flag = config.flag(key);
+            if (found && flag && *found != *flag) {
+                doubts.add(message(config.where(), ": ", key, " must equal the other keys of the pairs' layout"));
+            }
+            if (!found) found = flag;
+        }
+        return !found ? known.layout : *found ? pair_layout::interleaved : pair_layout::half_split;
     }
-    std::optional<double> local_theta() const {
-        return agreed({{&config, "rope_local_base_freq"}, {&config, "local_rope_theta"}, {&config, "swa_rope_theta"}},
+
+    /// theta_base of the layers that see everything, and of those that see a window. `dict` is the one that tells of
+    /// these layers; a number in it and one beside it must agree.
+    double global_theta(const json_object& dict) const {
+        return rope_ratio() * agreed({{&dict, "rope_theta"},
+                                      {&config, "rope_theta"},
+                                      {&config, "global_rope_theta"},
+                                      {&config, "rotary_emb_base"},
+                                      {&config, "rope_base"},
+                                      {&config, "rotary_base"}},
+                                     doubts)
+                                  .value_or(known.theta_base);
+    }
+    std::optional<double> local_theta(const json_object& dict) const {
+        return agreed({{&dict, "rope_theta"},
+                       {&config, "rope_local_base_freq"},
+                       {&config, "local_rope_theta"},
+                       {&config, "swa_rope_theta"}},
                       doubts);
+    }
+    double rope_ratio() const { return config.number("rope_ratio").value_or(1.0); }
+
+    /// The same of one layer type among several; `others` where nothing is said of it.
+    double theta_of(const std::string& layer_type, const json_object& dict, double others) const {
+        const char* const beside = layer_type == "compress" ? "compress_rope_theta" : "global_rope_theta";
+        const auto own = layer_type == "sliding_attention" ? local_theta(dict)
+                                                           : agreed({{&dict, "rope_theta"}, {&config, beside}}, doubts);
+        return own ? rope_ratio() * *own : others;
     }
 };
 
@@ -278,19 +315,29 @@ inline bool is_nested(const nlohmann::json& dict) {
     return has_object;
 }
 
+/// The most layer types that a config may have. Each rule takes many times the bytes of a null; models have up to 5.
+inline constexpr std::size_t most_layer_types = 64;
+
 inline void add_ropes(const reader& read, const json_object& dict, model_ropes& out) {
-    const double theta = read.global_theta();
     const nlohmann::json empty = nlohmann::json::object();
     const json_object unscaled_dict(empty, dict.where());
     const std::string_view type = read.known.model_type;
-    if (is_nested(dict.json())) {
-        for (const auto& [layer_type, entry] : dict.json().items()) {
-            if (entry.is_null())
-                out.ropes.push_back(read.none(layer_type));
-            else
-                out.ropes.push_back(read.rope(layer_type, {entry, dict.where() + "." + printable(layer_type)}, theta));
+    const bool by_layer_type = is_nested(dict.json());
+    const double theta = read.global_theta(by_layer_type ? unscaled_dict : dict);
+    if (by_layer_type) {
+        if (dict.json().size() > most_layer_types) {
+            fail<value_error>(
+                {dict.where(), ": ", dict.json().size(), " layer types must be at most ", most_layer_types});
         }
-    } else if (const auto local = read.local_theta()) {  // Gemma 3, ModernBERT: only the global layers are scaled
+        for (const auto& [layer_type, entry] : dict.json().items()) {
+            if (entry.is_null()) {
+                out.ropes.push_back(read.none(layer_type));
+            } else {
+                const json_object own(entry, dict.where() + "." + printable(layer_type));
+                out.ropes.push_back(read.rope(layer_type, own, read.theta_of(layer_type, own, theta)));
+            }
+        }
+    } else if (const auto local = read.local_theta(unscaled_dict)) {  // only the global layers are scaled (Gemma 3)
         out.ropes.push_back(read.rope("full_attention", dict, theta));
         const json_object& local_dict = type == "modernbert" ? dict : unscaled_dict;
         out.ropes.push_back(read.rope("sliding_attention", local_dict, *local));
@@ -302,8 +349,15 @@ inline void add_ropes(const reader& read, const json_object& dict, model_ropes& 
         if (type_of(dict, read.doubts) == "yarn" && !dict.has("attention_factor")) scaled["attention_factor"] = 1.0;
         out.ropes.push_back(read.rope("main", unscaled_dict, theta));
         out.ropes.push_back(read.rope("compress", {scaled, dict.where()}, *compressed));
+    } else if (type == "cohere2") {  // the layers that see everything do not turn
+        out.ropes.push_back(read.rope("sliding_attention", dict, theta));
+        out.ropes.push_back(read.none("full_attention"));
     } else {
         out.ropes.push_back(read.rope("", dict, theta));
+    }
+    if (read.has_layers_at_rest()) {
+        if (out.ropes.front().layer_type.empty()) out.ropes.front().layer_type = "rope";
+        out.ropes.push_back(read.none("no_rope"));
     }
     if (type == "deepseek_v32") {  // its indexer pairs lanes the other way, and turns the first of them
         layer_rope indexer = out.ropes.front();
@@ -341,7 +395,10 @@ inline model_ropes read_parsed_config(const nlohmann::json& root, const read_opt
 
     model_ropes out;
     out.model_type = config.text("model_type").value_or(whole.text("model_type").value_or(""));
-    const auto positions = count_of(config, {"max_position_embeddings", "n_positions", "seq_length", "max_seq_len"});
+    std::optional<index_t> positions;  // the first; the others mean something else in some families (Qwen's seq_length)
+    for (const char* key : {"max_position_embeddings", "n_positions", "seq_length", "max_seq_len"}) {
+        if (!positions) positions = config.count(key);
+    }
     if (!positions) fail<value_error>({config.where(), ": max_position_embeddings must be given"});
     out.max_length = static_cast<double>(*positions);
 

@@ -32,7 +32,14 @@ struct clex_settings {
     double time_dt = 0.01;      ///< step of the solver
     std::string act = "tanh";   ///< or "silu"
     bool log_scale = false;     ///< log scaling of the scores
+
+    /// Steps times pairs, which is what its solution keeps: 5 doubles each, and 2 for each step.
+    double states(index_t pairs) const { return (max_factor - 1.0) / time_dt * static_cast<double>(pairs); }
 };
+
+/// The most of them that the layers of one model may have together: 0.7 to 1 GB. A layer of what was released has
+/// 100 000.
+inline constexpr double most_clex_states = 0x1p24;
 
 /// The rule of one layer type, with its three parts in words.
 struct layer_rope {

@@ -129,8 +129,12 @@ inline double required_factor(const rule_source& from, const std::string& type) 
 
 /// "factor", or the ratio of the two lengths where it is not given.
 inline double factor_or_ratio(const rule_source& from, double original_length) {
-    const double ratio = from.max_length / original_length;
-    return at_least(from.dict, "factor", from.dict.number("factor").value_or(ratio), 1.0);
+    if (const auto factor = from.dict.number("factor")) return at_least(from.dict, "factor", *factor, 1.0);
+    if (from.max_length < original_length) {
+        fail<value_error>({from.dict.where(), ": max_position_embeddings ", from.max_length, " must be >= ",
+                           "original_max_position_embeddings ", original_length, ", or factor be given"});
+    }
+    return from.max_length / original_length;
 }
 
 inline void no_scaling(const rule_source& from, layer_rope& rope) {
@@ -184,7 +188,9 @@ inline yarn yarn_settings(const rule_source& from) {
     policy.truncate = dict.flag("truncate").value_or(true);
     policy.mscale = dict.number("mscale").value_or(0.0);
     policy.mscale_all_dim = dict.number("mscale_all_dim").value_or(0.0);
-    policy.given_attention_factor = dict.number("attention_factor");
+    if (const auto given = dict.number("attention_factor")) {
+        policy.given_attention_factor = positive(dict, "attention_factor", *given);
+    }
     for (const char* key : {"attn_factor", "extrapolation_factor"}) {  // factors of the authors' code, which are 1
         if (dict.number(key).value_or(1.0) != 1.0) {
             from.doubts.add(message(dict.where(), ": ", key, " ", *dict.number(key),
@@ -230,6 +236,11 @@ inline void llama3_rule(const rule_source& from, layer_rope& rope) {
         fail<value_error>({from.dict.where(), ": original_max_position_embeddings must be given for ", by});
     }
     const llama3 policy{from.dict.required("low_freq_factor", by), from.dict.required("high_freq_factor", by)};
+    at_least(from.dict, "low_freq_factor", policy.rotations_low, 0.0);
+    if (!(policy.rotations_high > policy.rotations_low)) {
+        fail<value_error>({from.dict.where(), ": high_freq_factor ", policy.rotations_high,
+                           " must be > low_freq_factor ", policy.rotations_low});
+    }
     rope.policy = policy;
     rope.schedule = fixed{required_factor(from, rope.rope_type)};
     rope.policy_words = message("Llama 3: pairs turning over ", policy.rotations_high, " times in the original length ",
@@ -248,7 +259,7 @@ inline void longrope_rule(const rule_source& from, layer_rope& rope) {
     const double original = rope.config.original_length, ratio = from.max_length / original;
     const double factor = positive(dict, "factor", dict.number("factor").value_or(ratio));
     const auto short_mscale = dict.number("short_mscale"), long_mscale = dict.number("long_mscale");
-    if (short_mscale.has_value() != long_mscale.has_value() || short_mscale != long_mscale) {
+    if (short_mscale != long_mscale) {
         from.doubts.add(message(dict.where(), ": short_mscale must equal long_mscale; one factor serves both regimes"));
     }
     const auto given = dict.number("attention_factor") ? dict.number("attention_factor") : long_mscale;
@@ -276,10 +287,6 @@ inline void proportional_rule(const rule_source& from, layer_rope& rope, double 
                                 " pairs turn, divided by t; the others do not turn");
 }
 
-/// The most numbers, steps times pairs, that solving the field of a config may keep: half a GiB. What was released has
-/// 100 000.
-inline constexpr double most_clex_states = 0x1p24;
-
 inline void clex_rule(const rule_source& from, const json_object& config, layer_rope& rope) {
     check_keys(from, rope.rope_type, {"max_factor", "param_factor", "time_dt", "act", "log_scale", "factor"});
     const json_object& dict = from.dict;
@@ -287,8 +294,7 @@ inline void clex_rule(const rule_source& from, const json_object& config, layer_
     settings.max_factor = static_cast<double>(dict.count("max_factor").value_or(16));
     settings.param_factor = positive(dict, "param_factor", dict.number("param_factor").value_or(1.0));
     settings.time_dt = positive(dict, "time_dt", dict.number("time_dt").value_or(settings.time_dt));
-    if (const double states = (settings.max_factor - 1.0) / settings.time_dt * static_cast<double>(rope.config.pairs());
-        !(states <= most_clex_states)) {
+    if (!(settings.states(rope.config.pairs()) <= most_clex_states)) {
         fail<value_error>({dict.where(), ": time_dt ", settings.time_dt, " must be large enough that steps to ",
                            "max_factor ", settings.max_factor, " times pairs ", rope.config.pairs(), " are at most ",
                            most_clex_states});

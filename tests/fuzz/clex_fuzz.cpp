@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fuzzes CLEX with weights, settings and lengths that nobody checked: one error, or a finite solution that starts at its
-// prior, is the same when solved again, and has a gradient linear in its seed.
+// Fuzzes CLEX with weights, settings and lengths that nobody checked: one error, or a finite solution that starts at
+// its prior, is the same when solved again, and has a gradient linear in its seed.
 #include <algorithm>
 #include <span>
 #include <vector>

@@ -144,11 +144,10 @@ TEST_CASE("ode/recorder: the discrete gradient is the same with a field that rec
 
 TEST_CASE("ode/continuous_adjoint: what cannot be solved back is an error with the status in words") {
     const auto path = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight);
-    CHECK_THROWS_WITH_AS(
-        continuous(path, {.tolerance = {1e-12, 1e-12}, .max_steps = 2}),
-        "continuous_adjoint: the solve back from t 2 to 0.77 must end in success, not in "
-        "max_steps_reached",
-        cordage::error);
+    CHECK_THROWS_WITH_AS(continuous(path, {.tolerance = {1e-12, 1e-12}, .max_steps = 2}),
+                         "continuous_adjoint: the solve back from t 2 to 0.77 must end in success, not in "
+                         "max_steps_reached",
+                         cordage::error);
     CHECK_THROWS_AS(continuous(path, {.tolerance = {0.0, 1e-12}}), value_error);
     gradients out;
     const std::vector<gradient_seed<double>> outside{{2.5, grad_first}};

@@ -72,7 +72,8 @@ inline std::vector<double> released_positions(const released_range& range, std::
         before = draw;
         positions.push_back(static_cast<double>(draw + 1) / unit);
     }
-    positions.push_back(range.original_end ? static_cast<double>(count / per_unit - 1)
+    const index_t whole_units = count / per_unit;
+    positions.push_back(range.original_end ? static_cast<double>(whole_units - 1)
                                            : static_cast<double>(count - 1) / unit);
     return positions;
 }

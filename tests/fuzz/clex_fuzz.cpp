@@ -21,7 +21,7 @@ using fuzz::input;
 /// low to high, now and then any number.
 double number(input& in, double low, double high) {
     if (in.rarely(128)) return in.hostile_number();
-    return low + (high - low) * static_cast<double>(in.bits<std::uint16_t>()) / 65535.0;
+    return low + (high - low) * in.share();
 }
 
 rope_config random_config(input& in) {
@@ -71,8 +71,7 @@ std::vector<double> gradient_of(const auto& policy, double t, const std::vector<
 
 void check(input& in, const auto& policy) {
     const rope_config& config = policy.config();
-    const double share = static_cast<double>(in.bits<std::uint16_t>()) / 65535.0;
-    const double t = std::min(1.0 + share * (policy.options().t_max - 1.0), policy.options().t_max);
+    const double t = std::min(1.0 + in.share() * (policy.options().t_max - 1.0), policy.options().t_max);
     const std::vector<double> here = log_alpha_at(policy, config, t), start = log_alpha_at(policy, config, 1.0);
     std::vector<double> rate(here.size());
     policy.log_alpha_rate(config, t, rate);

@@ -29,6 +29,8 @@ class input {
     }
     /// low to high, both included, at most 256 values; low once the bytes are spent.
     std::int64_t between(std::int64_t low, std::int64_t high) { return low + bits<std::uint8_t>() % (high - low + 1); }
+    /// 0 to 1, both included.
+    double share() { return static_cast<double>(bits<std::uint16_t>()) / 65535.0; }
     bool coin() { return between(0, 1) == 1; }
     /// Rare, so that most runs get past the checks.
     bool rarely(std::int64_t one_in = 64) { return between(0, one_in - 1) == one_in - 1; }

@@ -37,8 +37,7 @@ using fuzz::input;
 /// Log-uniform between two numbers as models have them, now and then any.
 double number(input& in, double low, double high) {
     if (in.rarely(32)) return in.hostile_number();
-    const double share = static_cast<double>(in.bits<std::uint16_t>()) / 65535.0;
-    return low * std::pow(high / low, share);
+    return low * std::pow(high / low, in.share());
 }
 
 std::vector<double> numbers(input& in, std::size_t count, double low, double high) {

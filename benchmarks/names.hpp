@@ -5,7 +5,7 @@
 #include <concepts>
 #include <string>
 
-#include "cordage/core/float16.hpp"
+#include "cordage/pair/format.hpp"
 #include "cordage/core/pairing.hpp"
 
 namespace cordage::benchmarks {

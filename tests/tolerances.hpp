@@ -6,7 +6,7 @@
 #include <concepts>
 #include <cstddef>
 
-#include "cordage/core/float16.hpp"
+#include "cordage/pair/format.hpp"
 
 namespace cordage_test {
 

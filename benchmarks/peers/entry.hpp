@@ -7,7 +7,7 @@
 #include <vector>
 #include <xsimd/xsimd.hpp>
 
-#include "cordage/core/float16.hpp"
+#include "cordage/pair/format.hpp"
 #include "peer_abi.hpp"
 
 namespace cordage::peers {

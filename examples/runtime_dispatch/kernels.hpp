@@ -2,8 +2,8 @@
 // The kernels of one instruction set as a table; every unit of the program includes this.
 #pragma once
 
-#include "cordage/angles/angle_source.hpp"
-#include "cordage/core/operand.hpp"
+#include "cordage/angles/exact_angles.hpp"
+#include "cordage/tensors/operand.hpp"
 
 using angles = cordage::exact_angles<std::int32_t>;
 using tensors = std::span<const cordage::operand<float>>;

@@ -47,7 +47,7 @@
 #include "cordage/ode/order_conditions.hpp"
 
 // positions: positions of several axes; which positions a training sequence has
-#include "cordage/positions/axis_positions.hpp"
+#include "cordage/positions/position_view.hpp"
 #include "cordage/positions/pose.hpp"
 #include "cordage/positions/random_positions.hpp"
 #include "cordage/positions/released_sampler.hpp"

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "basis/exact_phase.hpp"
-#include "cordage/angles/cos_sin_table.hpp"
+#include "cordage/rotate/cos_sin_table.hpp"
 #include "cordage/positions/sections.hpp"
 #include "tolerances.hpp"
 

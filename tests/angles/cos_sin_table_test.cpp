@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/angles/cos_sin_table.hpp"
+#include "cordage/rotate/cos_sin_table.hpp"
 #include "cordage/core/threads.hpp"
 
 #include <doctest/doctest.h>

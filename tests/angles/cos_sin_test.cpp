@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/angles/cos_sin.hpp"
+#include "cordage/pair/cos_sin.hpp"
 
 #include <doctest/doctest.h>
 

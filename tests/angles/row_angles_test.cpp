@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/angles/row_angles.hpp"
+#include "cordage/basis/basis_list.hpp"
 
 #include <doctest/doctest.h>
 
 #include <limits>
 
 #include "cordage/angles/axis_angles.hpp"
-#include "cordage/angles/cos_sin_table.hpp"
+#include "cordage/rotate/cos_sin_table.hpp"
 #include "cordage/positions/sections.hpp"
 
 using namespace cordage;

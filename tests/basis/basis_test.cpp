@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "cordage/angles/cos_sin.hpp"
+#include "cordage/pair/cos_sin.hpp"
 #include "cordage/scaling/any_policy.hpp"
 #include "cordage/scaling/linear.hpp"
 #include "cordage/scaling/ntk_aware.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/basis/turns.hpp"
+#include "cordage/pair/phase.hpp"
 
 #include <doctest/doctest.h>
 

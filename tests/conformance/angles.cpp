@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "cordage/angles/angle_source.hpp"
-#include "cordage/angles/cos_sin_table.hpp"
+#include "cordage/angles/exact_angles.hpp"
+#include "cordage/rotate/cos_sin_table.hpp"
 #include "cordage/rotate/forward.hpp"
 #include "kinds.hpp"
 

@@ -12,7 +12,7 @@
 
 #include "cordage/rotate/backward.hpp"
 #include "cordage/rotate/forward.hpp"
-#include "cordage/rotate/rebase.hpp"
+#include "cordage/rotate/forward.hpp"
 #include "kinds.hpp"
 
 namespace conformance {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/core/float16.hpp"
+#include "cordage/pair/format.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/core/view.hpp"
+#include "cordage/tensors/heads_view.hpp"
 
 #include <doctest/doctest.h>
 

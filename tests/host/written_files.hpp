@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cordage/core/error.hpp"
-#include "cordage/core/float16.hpp"
+#include "cordage/pair/format.hpp"
 
 namespace cordage_test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/positions/axis_positions.hpp"
+#include "cordage/positions/position_view.hpp"
 
 #include <doctest/doctest.h>
 

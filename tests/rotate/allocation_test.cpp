@@ -2,10 +2,10 @@
 #include <doctest/doctest.h>
 
 #include "allocations.hpp"
-#include "cordage/angles/cos_sin_table.hpp"
+#include "cordage/rotate/cos_sin_table.hpp"
 #include "cordage/core/threads.hpp"
 #include "cordage/rotate/backward.hpp"
-#include "cordage/rotate/rebase.hpp"
+#include "cordage/rotate/forward.hpp"
 #include "rotate/naive_rotation.hpp"
 
 using namespace cordage;

@@ -6,11 +6,11 @@
 #include <limits>
 
 #include "cordage/angles/axis_angles.hpp"
-#include "cordage/angles/cos_sin_table.hpp"
-#include "cordage/angles/row_angles.hpp"
+#include "cordage/rotate/cos_sin_table.hpp"
+#include "cordage/basis/basis_list.hpp"
 #include "cordage/core/threads.hpp"
 #include "cordage/rotate/backward.hpp"
-#include "cordage/rotate/rebase.hpp"
+#include "cordage/rotate/forward.hpp"
 #include "rotate/naive_rotation.hpp"
 
 using namespace cordage;

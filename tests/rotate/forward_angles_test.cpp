@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "cordage/angles/cos_sin_table.hpp"
+#include "cordage/rotate/cos_sin_table.hpp"
 #include "rotate/naive_rotation.hpp"
 
 using namespace cordage;

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "basis/exact_phase.hpp"
-#include "cordage/backend/default.hpp"
+#include "cordage/backend/backend.hpp"
 #include "cordage/core/config.hpp"
-#include "cordage/core/operand.hpp"
+#include "cordage/tensors/operand.hpp"
 #include "cordage/core/pairing.hpp"
 #include "tolerances.hpp"
 

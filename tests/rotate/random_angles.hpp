@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cordage/angles/axis_angles.hpp"
-#include "cordage/angles/row_angles.hpp"
+#include "cordage/basis/basis_list.hpp"
 #include "rotate/random_case.hpp"
 
 namespace cordage_test {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "rotate/random_angles.hpp"
 
-#include "cordage/angles/cos_sin_table.hpp"
+#include "cordage/rotate/cos_sin_table.hpp"
 
 using namespace cordage;
 using namespace cordage_test;

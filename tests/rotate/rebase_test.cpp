@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/rotate/rebase.hpp"
+#include "cordage/rotate/forward.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cordage/angles/axis_angles.hpp"
-#include "cordage/angles/cos_sin_table.hpp"
-#include "cordage/angles/row_angles.hpp"
+#include "cordage/rotate/cos_sin_table.hpp"
+#include "cordage/basis/basis_list.hpp"
 #include "cordage/basis/rope.hpp"
 #include "cordage/core/threads.hpp"
 #include "cordage/positions/sections.hpp"

@@ -45,7 +45,7 @@ inline std::vector<double> alibi_bias(std::span<const double> slopes, index_t qu
     if (queries < 0 || queries > keys) {
         fail<value_error>({"alibi_bias: queries ", queries, " must be 0 to keys ", keys});
     }
-    if (!is_addressable({std::ssize(slopes), queries, keys}, {0, 0, 0})) {
+    if (!is_addressable(view_axis{std::ssize(slopes), 0}, view_axis{queries, 0}, view_axis{keys, 0})) {
         fail<value_error>({"alibi_bias: slopes ", slopes.size(), " * queries ", queries, " * keys ", keys,
                            " must be at most 2^58 entries"});
     }

@@ -1,31 +1,25 @@
 // SPDX-License-Identifier: MIT
-// The three linear maps that share the rotation's kernels; serves all backends.
+// The three linear maps that share the rotation's loops; serves all backends.
 #pragma once
-
-#include "cordage/angles/cos_sin.hpp"
 
 namespace cordage::backend {
 
-/// y = m R(phi) x.
+/// y = m R(angle) x.
 struct forward {
-    template <class T>
-    static constexpr cos_sin<T> turn(cos_sin<T> a) noexcept {
-        return a;
-    }
+    static constexpr int sine_sign = 1;
+    /// What multiplies m cos and m sin besides.
     static constexpr double extra_factor(double) noexcept { return 1.0; }
 };
 
-/// grad_x = m R(-phi) grad_y, the transpose of the forward map.
+/// grad_x = m R(-angle) grad_y, the transpose of the forward map.
 struct adjoint {
-    template <class T>
-    static constexpr cos_sin<T> turn(cos_sin<T> a) noexcept {
-        return {a.cos, -a.sin};
-    }
+    static constexpr int sine_sign = -1;
     static constexpr double extra_factor(double) noexcept { return 1.0; }
 };
 
-/// x = R(-phi) y / m. The source's cos and sin carry m already, hence 1/m^2.
-struct inverse : adjoint {
+/// x = R(-angle) y / m. cos and sin carry m already, hence 1/m^2.
+struct inverse {
+    static constexpr int sine_sign = -1;
     static constexpr double extra_factor(double m) noexcept { return 1.0 / (m * m); }
 };
 

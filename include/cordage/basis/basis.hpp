@@ -2,11 +2,14 @@
 // The basis: inv_freq as plain numbers and as turns, and the attention factor; stage policy at t -> basis.
 #pragma once
 
+#include <cmath>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "cordage/basis/basis_view.hpp"
 #include "cordage/basis/fingerprint.hpp"
-#include "cordage/basis/turns.hpp"
+#include "cordage/pair/phase.hpp"
 #include "cordage/scaling/policy.hpp"
 
 namespace cordage {
@@ -25,33 +28,44 @@ class basis {
     /// @param attention_factor  multiplies cos and sin; 2^-60 to 2^60 in magnitude
     /// @throws value_error  naming the first entry that is out of its domain
     explicit basis(std::vector<double> inv_freq, double attention_factor = 1.0)
-        : inv_freq_(std::move(inv_freq)),
-          turns_(inv_freq_.size()),
-          fractions_(inv_freq_.size()),
-          attention_factor_(attention_factor) {
-        if (inv_freq_.empty()) fail<value_error>({"basis: inv_freq [] must have at least one entry"});
-        for (std::size_t pair = 0; pair < inv_freq_.size(); ++pair) {
-            if (!is_finite(inv_freq_[pair]) || std::fabs(inv_freq_[pair]) > largest_inv_freq) {
+        : numbers_(std::move(inv_freq)), turns_(2 * numbers_.size()) {
+        if (numbers_.empty()) fail<value_error>({"basis: inv_freq [] must have at least one entry"});
+        for (std::size_t pair = 0; pair < numbers_.size(); ++pair) {
+            if (!is_finite(numbers_[pair]) || std::fabs(numbers_[pair]) > largest_inv_freq) {
                 fail<value_error>(
-                    {"basis: inv_freq[", pair, "] ", inv_freq_[pair], " must be finite and at most 2^62 in magnitude"});
+                    {"basis: inv_freq[", pair, "] ", numbers_[pair], " must be finite and at most 2^62 in magnitude"});
             }
         }
         if (!is_attention_factor(attention_factor)) {
             fail<value_error>({"basis: attention_factor ", attention_factor, " must be 2^-60 to 2^60 in magnitude"});
         }
-        for (std::size_t pair = 0; pair < inv_freq_.size(); ++pair) {
-            turns_[pair] = turns_of(inv_freq_[pair]);
-            fractions_[pair] = turns_[pair].fraction;
-        }
+        for (std::size_t pair = 0; pair < numbers_.size(); ++pair) set_turns(pair, turns_of(numbers_[pair]));
+        numbers_.push_back(attention_factor);
     }
 
-    index_t pairs() const noexcept { return static_cast<index_t>(inv_freq_.size()); }
+    index_t pairs() const noexcept { return std::ssize(numbers_) - 1; }
     index_t rotary_dim() const noexcept { return 2 * pairs(); }
-    std::span<const double> inv_freq() const noexcept { return inv_freq_; }
-    std::span<const turns> turns_per_position() const noexcept { return {turns_.data(), turns_.size()}; }
-    /// The fractions of turns_per_position(), dense, for kernels that step whole positions.
-    std::span<const std::uint64_t> fractions_of_turn() const noexcept { return {fractions_.data(), fractions_.size()}; }
-    double attention_factor() const noexcept { return attention_factor_; }
+    std::span<const double> inv_freq() const noexcept { return {numbers_.data(), numbers_.size() - 1}; }
+    double attention_factor() const noexcept { return numbers_.back(); }
+    /// Turns of a pair a position.
+    turns turns_per_position(index_t pair) const noexcept {
+        const auto i = static_cast<std::size_t>(pair);
+        return {static_cast<std::int64_t>(turns_[inv_freq().size() + i]), turns_[i]};
+    }
+    /// Phase of a pair at a position, in units of 2^-64 turn: exact (pair/phase.hpp).
+    template <position_type P>
+    CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t pair, P position) const noexcept {
+        return phase_of(position_traits<P>::split(position), turns_.data()[pair], turns_.data() + pairs() + pair);
+    }
+    /// The numbers for angles. The basis must outlive them.
+    operator basis_view() const& noexcept {
+        return {.fractions = turns_.data(),
+                .whole_turns = turns_.data() + pairs(),
+                .inv_freq = numbers_.data(),
+                .attention_factors = numbers_.data() + pairs(),
+                .pairs = pairs()};
+    }
+    operator basis_view() const&& = delete;
 
     /// A name for these numbers, to tag the blocks of a KV cache so that keys turned by two bases never mix: the
     /// fingerprint_of_words of pairs(), the bits of every inv_freq, and those of attention_factor. Equal bits have
@@ -84,31 +98,33 @@ class basis {
             fail<shape_error>({"basis::relative_to: from.rotary_dim ", from.rotary_dim(), " must be ", rotary_dim()});
         }
         basis difference = *this;
-        difference.attention_factor_ /= from.attention_factor_;
-        if (!is_attention_factor(difference.attention_factor_)) {
-            fail<value_error>({"basis::relative_to: attention_factor ", attention_factor_, " / ",
-                               from.attention_factor_, " must be 2^-60 to 2^60 in magnitude"});
+        difference.numbers_.back() /= from.attention_factor();
+        if (!is_attention_factor(difference.attention_factor())) {
+            fail<value_error>({"basis::relative_to: attention_factor ", attention_factor(), " / ",
+                               from.attention_factor(), " must be 2^-60 to 2^60 in magnitude"});
         }
-        for (std::size_t pair = 0; pair < turns_.size(); ++pair) {
-            difference.inv_freq_[pair] -= from.inv_freq_[pair];
-            difference.turns_[pair] = turns_[pair] - from.turns_[pair];
-            difference.fractions_[pair] = difference.turns_[pair].fraction;
+        for (std::size_t pair = 0; pair < inv_freq().size(); ++pair) {
+            const auto i = static_cast<index_t>(pair);
+            difference.numbers_[pair] -= from.numbers_[pair];
+            difference.set_turns(pair, turns_per_position(i) - from.turns_per_position(i));
         }
         return difference;
     }
 
  private:
+    void set_turns(std::size_t pair, const turns& rate) noexcept {
+        turns_[pair] = rate.fraction;
+        turns_[turns_.size() / 2 + pair] = static_cast<std::uint64_t>(rate.whole);
+    }
     fingerprint_of_words words() const noexcept {
         fingerprint_of_words all;
-        all.add(inv_freq_);
-        all.add(attention_factor_);
+        all.add(inv_freq());
+        all.add(attention_factor());
         return all;
     }
 
-    std::vector<double> inv_freq_;
-    std::vector<turns> turns_;
-    std::vector<std::uint64_t> fractions_;
-    double attention_factor_;
+    std::vector<double> numbers_;       // inv_freq, then the attention factor
+    std::vector<std::uint64_t> turns_;  // fractions, then whole turns
 };
 
 /// The basis of a policy at length ratio t: theta_i(t) = alpha_i(t) theta_i (CLEX, eq. 8).

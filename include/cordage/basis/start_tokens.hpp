@@ -2,38 +2,61 @@
 // The first tokens of a text keep the model's own basis (LongRoPE); stage policy at t -> basis.
 #pragma once
 
-#include <utility>
+#include <cstdint>
+#include <vector>
 
-#include "cordage/basis/basis.hpp"
+#include "cordage/basis/basis_list.hpp"
+#include "cordage/positions/position_view.hpp"
 #include "cordage/scaling/unscaled.hpp"
 
 namespace cordage {
 
 /// LongRoPE's second finding: positions below `count` are better left unscaled. Two bases, chosen by position; both
-/// have the policy's attention factor, since it acts on scores between all tokens. Rotate the tokens before and from
-/// `count` on in one call each.
+/// have the policy's attention factor, since it acts on scores between all tokens.
+///
+///   const start_tokens chosen(config, policy, t, 4);
+///   const std::vector<std::int32_t> basis_of_token = chosen.indices(position_ids);
+///   rotate_forward<half_split>(exact_angles(chosen.bases().of(basis_of_token), position_ids), in_place(q));
 class start_tokens {
  public:
     /// @throws value_error  as make_basis, or if count is not finite and >= 0
     template <scaling_policy Policy>
     start_tokens(const rope_config& config, const Policy& policy, double t, double count)
-        : scaled_(make_basis(config, policy, t)), own_(own_basis(config, scaled_.attention_factor())), count_(count) {
+        : start_tokens(config, make_basis(config, policy, t), count) {}
+
+    /// Which of bases() each position has: 0 the policy's, 1 the model's own.
+    template <position_type P>
+    std::vector<std::int32_t> indices(const position_view<P>& position_ids) const {
+        std::vector<std::int32_t> of_token;
+        for (index_t row = 0; row < position_ids.batch; ++row) {
+            for (index_t token = 0; token < position_ids.tokens; ++token) {
+                of_token.push_back(position_traits<P>::value(position_ids.at(row, token)) < count_ ? 1 : 0);
+            }
+        }
+        return of_token;
+    }
+    /// The same of one row.
+    template <class Row>
+    std::vector<std::int32_t> indices(const Row& row) const {
+        return indices(position_view<typename Row::value_type>(row));
+    }
+    const basis_list& bases() const noexcept { return bases_; }
+    double count() const noexcept { return count_; }
+
+ private:
+    start_tokens(const rope_config& config, const basis& scaled, double count)
+        : bases_(with_own(config, scaled)), count_(count) {
         if (!is_finite(count) || !(count >= 0.0)) {
             fail<value_error>({"start_tokens: count ", count, " must be finite and >= 0"});
         }
     }
-
-    /// The basis of a token at this position.
-    const basis& at(double position) const noexcept { return position < count_ ? own_ : scaled_; }
-    double count() const noexcept { return count_; }
-
- private:
-    static basis own_basis(const rope_config& config, double attention_factor) {
+    static basis_list with_own(const rope_config& config, const basis& scaled) {
         const basis unfactored = make_basis(config, unscaled{}, 1.0);
-        return basis({unfactored.inv_freq().begin(), unfactored.inv_freq().end()}, attention_factor);
+        const basis own({unfactored.inv_freq().begin(), unfactored.inv_freq().end()}, scaled.attention_factor());
+        return basis_list({&scaled, &own});
     }
 
-    basis scaled_, own_;
+    basis_list bases_;
     double count_;
 };
 

@@ -2,7 +2,6 @@
 // Facts read off the bits of a number, which hold under fast-math too; serves all stages.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 #include "cordage/core/macros.hpp"
@@ -10,11 +9,13 @@
 namespace cordage {
 
 /// True unless x is an infinity or a NaN. Looks at the exponent's bits, so -ffinite-math-only cannot remove it.
-constexpr bool is_finite(double x) noexcept {
-    return (std::bit_cast<std::uint64_t>(x) & 0x7ff0'0000'0000'0000u) != 0x7ff0'0000'0000'0000u;
+CORDAGE_HOST_DEVICE constexpr bool is_finite(double x) noexcept {
+    return (__builtin_bit_cast(std::uint64_t, x) & 0x7ff0'0000'0000'0000u) != 0x7ff0'0000'0000'0000u;
 }
 /// The same.
-constexpr bool is_finite(float x) noexcept { return (std::bit_cast<std::uint32_t>(x) & 0x7f80'0000u) != 0x7f80'0000u; }
+CORDAGE_HOST_DEVICE constexpr bool is_finite(float x) noexcept {
+    return (__builtin_bit_cast(std::uint32_t, x) & 0x7f80'0000u) != 0x7f80'0000u;
+}
 
 /// Two halves of a number of 128 bits.
 struct wide_product {

@@ -22,10 +22,10 @@ struct serial {
 
 /// The host's own loop: loop(n, body) must call body(0) ... body(n-1), in any order, and return when all have returned.
 ///
-///   parallel_for pool{[&](index_t n, auto&& body) { host_pool.run(n, body); },
+///   loop_executor pool{[&](index_t n, auto&& body) { host_pool.run(n, body); },
 ///                     static_cast<index_t>(host_pool.size())};
 template <class Loop>
-struct parallel_for {
+struct loop_executor {
     Loop loop;
     index_t count;
 
@@ -36,7 +36,7 @@ struct parallel_for {
     }
 };
 template <class Loop>
-parallel_for(Loop, index_t) -> parallel_for<Loop>;
+loop_executor(Loop, index_t) -> loop_executor<Loop>;
 
 template <class E>
 concept executor = requires(const E& e, index_t n, void (*slice)(index_t)) {

@@ -2,9 +2,10 @@
 // The signed type of every size, stride and index; serves all stages.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <limits>
+
+#include "cordage/core/macros.hpp"
 
 namespace cordage {
 
@@ -17,14 +18,22 @@ inline constexpr index_t most_elements = index_t{1} << 58;
 /// The most axes of a position: a byte names the axis of a pair.
 inline constexpr index_t most_axes = 256;
 
-/// Whether (sizes[0] - 1) * strides[0] + ... and the product of all sizes are at most most_elements. None is negative.
-template <std::size_t Axes>
-constexpr bool is_addressable(const index_t (&sizes)[Axes], const index_t (&strides)[Axes]) noexcept {
+/// An axis of a view: how many entries it has, and how far they are apart.
+struct view_axis {
+    index_t size;
+    index_t stride;
+};
+/// Whether (size - 1) * stride summed over the axes, and the product of all sizes, are at most most_elements. None is
+/// negative.
+template <class... Axes>
+constexpr bool is_addressable(const Axes&... axes) noexcept {
     double last = 0.0, count = 1.0;  // doubles hold any such sum, nearly enough
-    for (std::size_t i = 0; i < Axes; ++i) {
-        if (sizes[i] > 1) last += static_cast<double>(sizes[i] - 1) * static_cast<double>(strides[i]);
-        if (sizes[i] > 1) count *= static_cast<double>(sizes[i]);
-    }
+    const auto add = [&](const view_axis& axis) {
+        if (axis.size <= 1) return;
+        last += static_cast<double>(axis.size - 1) * static_cast<double>(axis.stride);
+        count *= static_cast<double>(axis.size);
+    };
+    (add(axes), ...);
     return last <= static_cast<double>(most_elements) && count <= static_cast<double>(most_elements);
 }
 
@@ -32,6 +41,17 @@ constexpr bool is_addressable(const index_t (&sizes)[Axes], const index_t (&stri
 constexpr index_t saturated_product(index_t a, index_t b) noexcept {
     if (a <= 0 || b <= 0) return 0;
     return a > std::numeric_limits<index_t>::max() / b ? std::numeric_limits<index_t>::max() : a * b;
+}
+
+/// a / b and a % b, a >= 0, b > 0; in 32 bits where they hold both, which takes a fraction of the time.
+struct quotient_and_rest {
+    index_t quotient;
+    index_t rest;
+};
+CORDAGE_HOST_DEVICE constexpr quotient_and_rest divided(index_t a, index_t b) noexcept {
+    if (((a | b) >> 31) != 0) return {a / b, a % b};
+    const auto narrow_a = static_cast<std::uint32_t>(a), narrow_b = static_cast<std::uint32_t>(b);
+    return {index_t{narrow_a / narrow_b}, index_t{narrow_a % narrow_b}};
 }
 
 /// a / b rounded up, a >= 0, b > 0.

@@ -12,19 +12,12 @@
 /// Asks the compiler to inline a kernel's building block whatever its size; the second one stands after a lambda's
 /// parameters. What has no Arch in its name and is called by kernels needs it too, or a unit built for one instruction
 /// set leaves a copy that the linker may give to all (docs/backends.md).
-#if defined(_MSC_VER)
-#define CORDAGE_ALWAYS_INLINE __forceinline
-#define CORDAGE_ALWAYS_INLINE_LAMBDA [[msvc::forceinline]]
-#else
 #define CORDAGE_ALWAYS_INLINE inline __attribute__((always_inline))
 #define CORDAGE_ALWAYS_INLINE_LAMBDA __attribute__((always_inline))
-#endif
 
 /// Keeps one body of a function for all its callers, so that they get the same bits: two inlined copies may fuse other
 /// products and sums.
-#if defined(_MSC_VER)
-#define CORDAGE_ONE_BODY __declspec(noinline)
-#elif defined(__clang__)
+#if defined(__clang__)
 #define CORDAGE_ONE_BODY __attribute__((noinline))
 #else
 #define CORDAGE_ONE_BODY __attribute__((noinline, noclone))

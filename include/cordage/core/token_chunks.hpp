@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tokens cut into chunks that each leave a partial sum; serves the backward passes of the rotation.
+// Walks over the tokens of a batch, and tokens cut into chunks that each leave a partial sum; serves the backends.
 #pragma once
 
 #include <algorithm>
@@ -34,5 +34,16 @@ struct token_chunks {
         return end < end_of_share ? end : end_of_share;
     }
 };
+
+/// f(row, token) of the tokens [begin, end), counted over rows of `tokens` tokens.
+template <class F>
+CORDAGE_ALWAYS_INLINE void for_each_token(index_t tokens, index_t begin, index_t end, const F& f) {
+    if (begin >= end) return;
+    index_t row = begin / tokens, token = begin % tokens;
+    for (index_t i = begin; i < end; ++i, ++token) {
+        if (token == tokens) token = 0, ++row;
+        f(row, token);
+    }
+}
 
 }  // namespace cordage

@@ -8,10 +8,10 @@
 #include <string>
 #include <type_traits>
 
-#include "cordage/core/float16.hpp"
-#include "cordage/core/view.hpp"
+#include "cordage/pair/format.hpp"
+#include "cordage/tensors/heads_view.hpp"
 #include "cordage/host/dlpack_abi.hpp"
-#include "cordage/positions/axis_positions.hpp"
+#include "cordage/positions/position_view.hpp"
 
 namespace cordage::dlpack {
 

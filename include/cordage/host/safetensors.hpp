@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "cordage/core/float16.hpp"
+#include "cordage/pair/format.hpp"
 #include "cordage/host/strict_json.hpp"
 
 namespace cordage {

@@ -2,36 +2,20 @@
 // The backward pass of the rotation: to x, and to frequencies, positions and the attention factor; stage rotation.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <vector>
 
-#include "cordage/core/token_chunks.hpp"
 #include "cordage/rotate/forward.hpp"
 
 namespace cordage {
 
 /// The gradients beyond grad_x that a backward pass adds to. Leave out what is not wanted.
 struct rotation_gradients {
-    std::span<double> inv_freq = {};      ///< dL/dinv_freq, [bases, rotary_dim/2] dense, added to
-    std::span<double> position_ids = {};  ///< dL/dposition, [axes, batch, tokens] dense, added to
-    double* attention_factor = nullptr;   ///< dL/dm, [bases], added to
+    std::span<double> inv_freq = {};          ///< dL/dinv_freq, [bases, rotary_dim/2] dense, added to
+    std::span<double> position_ids = {};      ///< dL/dposition, [axes, batch, tokens] dense, added to
+    std::span<double> attention_factor = {};  ///< dL/dm, [bases], added to
+    std::span<double> workspace = {};         ///< on a device only: backward_workspace_size doubles, of any content
 };
-
-/// grad_x = m R(-a) grad_y, the transpose of rotate_forward; arguments and errors as rotate_forward's. In place
-/// allowed.
-template <pairing Pairing, class Backend = backend::fastest, executor Executor, angle_source Source, element T,
-          class... More>
-requires(std::same_as<More, operand<T>>&&...) void rotate_backward(const Executor& how, const Source& angles,
-                                                                   const operand<T>& first, const More&... more) {
-    const std::array<operand<T>, 1 + sizeof...(More)> all{first, more...};
-    rotate_detail::rotate<Pairing, Backend, backend::adjoint, Executor, Source, T>("rotate_backward", how, angles, all);
-}
-/// The same, run serially.
-template <pairing Pairing, class Backend = backend::fastest, angle_source Source, element T, class... More>
-requires(std::same_as<More, operand<T>>&&...) void rotate_backward(const Source& angles, const operand<T>& first,
-                                                                   const More&... more) {
-    rotate_backward<Pairing, Backend>(serial{}, angles, first, more...);
-}
 
 namespace rotate_detail {
 
@@ -40,91 +24,118 @@ namespace rotate_detail {
 inline constexpr index_t most_chunks = 64;
 inline constexpr index_t smallest_chunk = 32;
 
-template <angles_of_tokens Source, class T>
-void check_gradients(const rotation_gradients& grads, const Source& angles, const backward_operand<T>& o) {
-    const index_t tokens = o.y.shape.batch * o.y.shape.tokens;
-    const auto wrong = [](std::span<double> given, index_t wanted) {
-        return !given.empty() && static_cast<index_t>(given.size()) != wanted;
+template <class Source>
+constexpr bool has_basis_of_token(const Source& angles) {
+    if constexpr (requires { angles.has_basis_of_token(); }) return angles.has_basis_of_token();
+    return false;
+}
+
+template <class Source>
+void check_gradients(const rotation_gradients& grads, const Source& angles, const heads_shape& shape) {
+    using namespace angle_detail;
+    const index_t bases = bases_of(angles), axes = axes_of(angles), tokens = shape.batch * shape.tokens;
+    const auto check_size = [](const char* name, std::span<double> given, const char* meaning, index_t wanted) {
+        if (given.empty() || std::ssize(given) == wanted) return;
+        fail<shape_error>(
+            {"rotate_backward: grads.", name, " has ", given.size(), " entries, must have ", meaning, " = ", wanted});
     };
-    const index_t bases = angles.bases(), axes = angles.axes();
-    if (wrong(grads.inv_freq, bases * angles.pairs())) {
-        fail<shape_error>({"rotate_backward: grads.inv_freq has ", grads.inv_freq.size(), " entries, must have ",
-                           bases == 1 ? "" : "batch*", "rotary_dim/2 = ", bases * angles.pairs()});
-    }
-    if (wrong(grads.position_ids, axes * tokens)) {
-        fail<shape_error>({"rotate_backward: grads.position_ids has ", grads.position_ids.size(),
-                           " entries, must have ", axes == 1 ? "" : "axes*", "batch*tokens = ", axes * tokens});
-    }
+    check_size("inv_freq", grads.inv_freq, bases == 1 ? "rotary_dim/2" : "bases*rotary_dim/2", bases * angles.pairs());
+    check_size("position_ids", grads.position_ids, axes == 1 ? "batch*tokens" : "axes*batch*tokens", axes * tokens);
+    check_size("attention_factor", grads.attention_factor, "bases", bases);
+}
+
+// grad_x alone: the transpose of rotate_forward.
+template <pairing Pairing, class Backend, class Where, class Source, class... Operands>
+requires(operand_type<Operands>&&...) void backward_at(const Where& where, const Source& angles,
+                                                       const Operands&... operands) {
+    rotate<Pairing, Backend, backend::adjoint>("rotate_backward", where, angles, operands...);
+}
+
+// grad_x and the gradients behind the angles, on the host.
+template <pairing Pairing, class Backend, executor Executor, class Source, class... Operands>
+void backward_at(const Executor& where, const Source& angles, const rotation_gradients& grads,
+                 const Operands&... given) {
+    static_assert(sizeof...(Operands) > 0 && (backward_operand_type<Operands> && ...),
+                  "cordage::rotate_backward: after the gradients come grad_through(grad_y, y, grad_x)");
+    static_assert(differentiable_angle_source<Source>,
+                  "cordage::rotate_backward: gradients behind the angles need 'double position(index_t row, index_t "
+                  "token, index_t axis) const' and 'const double* inv_freq(index_t basis) const'; docs/extending.md");
+    require_source<Source>();
+    backend::require_backward_range<Backend>();
+    const auto run = [&](const auto& operands) {
+        check_all<memory::host>("rotate_backward", angles, operands);
+        const heads_shape& shape = shape_of_call(operands);
+        check_gradients(grads, angles, shape);
+        if (has_no_elements(operands)) return;
+
+        // Of rows a chunk has one basis; where each token names its own, a chunk has sums for all, and there are fewer.
+        const index_t tokens = shape.batch * shape.tokens, pairs = angles.pairs(), bases = angle_detail::bases_of(angles);
+        const bool by_token = has_basis_of_token(angles) && bases > 1;
+        const index_t bases_of_chunk = by_token ? bases : 1;
+        const token_chunks chunks = token_chunks::of(tokens, by_token ? 1 : bases,
+                                                     by_token ? std::max<index_t>(most_chunks * 64 / bases, 1) : most_chunks,
+                                                     smallest_chunk);
+        const auto sums = static_cast<std::size_t>(chunks.count * bases_of_chunk);
+        std::vector<double> partial_inv_freq(grads.inv_freq.empty() ? 0 : sums * static_cast<std::size_t>(pairs));
+        std::vector<double> partial_factor(grads.attention_factor.empty() ? 0 : sums);
+        using backend::backward_range;
+        for_each_range(where, chunks.count, 2, [&](index_t begin, index_t end) noexcept {
+            for (index_t c = begin; c < end; ++c) {
+                backend::angle_gradients mine{.first_basis = by_token ? 0 : chunks.basis(c), .axis_stride = tokens};
+                if (!partial_inv_freq.empty()) mine.inv_freq = partial_inv_freq.data() + c * bases_of_chunk * pairs;
+                if (!partial_factor.empty()) mine.attention_factor = partial_factor.data() + c * bases_of_chunk;
+                if (!grads.position_ids.empty()) mine.position = grads.position_ids.data();
+                backward_range<Pairing>(Backend{}, angles, operands, mine, chunks.begin(c), chunks.end(c));
+            }
+        });
+        const auto add_up = [&](const std::vector<double>& partial, std::span<double> to, index_t numbers) {
+            for (index_t c = 0; !partial.empty() && c < chunks.count; ++c) {
+                const index_t first = by_token ? 0 : chunks.basis(c) * numbers, count = bases_of_chunk * numbers;
+                for (index_t i = 0; i < count; ++i) {
+                    to[static_cast<std::size_t>(first + i)] += partial[static_cast<std::size_t>(c * count + i)];
+                }
+            }
+        };
+        add_up(partial_inv_freq, grads.inv_freq, pairs);
+        add_up(partial_factor, grads.attention_factor, 1);
+    };
+    with_operands(run, given...);
 }
 
 }  // namespace rotate_detail
 
-/// As above, and in the same pass over grad_y and y the gradients behind the angles:
+/// grad_x = m R(-a) grad_y, the transpose of rotate_forward, and in the same pass over grad_y and y the gradients behind
+/// the angles:
 ///
 ///   dL/da           = grad_y1 y0 - grad_y0 y1
 ///   dL/dinv_freq_i += sum over tokens and heads of position * dL/da_i
 ///   dL/dposition   += sum over pairs and heads of inv_freq_i * dL/da_i, for each axis over the pairs it turns
 ///   dL/dm          += sum of grad_y . y / m over the rotated lanes
 ///
-///   rotate_backward<half_split>(angles, {.inv_freq = grad}, grad_through(grad_q, q, grad_q), grad_through(...));
+///   rotate_backward<half_split>(angles, in_place(grad_q), in_place(grad_k));                     // grad_x alone
+///   rotate_backward<half_split>(angles, rotation_gradients{.inv_freq = grad}, grad_through(grad_q, q, grad_q), ...);
 ///
-/// @param angles    a source that knows its positions: exact_angles, float32_angles, axis_angles, or row_angles of
-///                  these
-/// @param grads     added to, never set; what is left empty is not computed. One basis and one axis but for row_angles,
-///                  which has a basis a row (bases = batch), and axis_angles
-/// @param first,more  y is what rotate_forward wrote; grad_x may be grad_y or y itself, must not partly overlap them
+/// Arguments, in this order:
+///   where     (optional) as rotate_forward's
+///   angles    for grad_x alone any source; for more, one that knows its positions and frequencies: exact_angles,
+///             float32_angles, axis_angles
+///   grads     (optional) rotation_gradients, added to, never set; what is left empty is not computed
+///   operands  without grads as rotate_forward's; with them grad_through(grad_y, y, grad_x), where y is what
+///             rotate_forward wrote; grad_x may be grad_y or y itself, must not partly overlap them
+/// @throws shape_error, value_error  as rotate_forward, before anything is written
 /// Sums over tokens in double (over one token's heads too, but a vector backend does those of an fp32 tensor in fp32)
 /// and in a fixed order: the same bits whatever the number of threads. A 16-bit y is rounded, which brings its relative
 /// rounding (2^-8 for bfloat16) of each |grad_y y| into the sums. Allocates the partial sums, at most max(64, bases) *
-/// rotary_dim/2 doubles, when inv_freq or attention_factor is wanted.
-template <pairing Pairing, class Backend = backend::fastest, executor Executor, differentiable_angle_source Source,
-          element T, class... More>
-requires(std::same_as<More, backward_operand<T>>&&...) void rotate_backward(const Executor& how, const Source& angles,
-                                                                            const rotation_gradients& grads,
-                                                                            const backward_operand<T>& first,
-                                                                            const More&... more) {
-    using namespace rotate_detail;
-    const std::array<backward_operand<T>, 1 + sizeof...(More)> all{first, more...};
-    const std::span<const backward_operand<T>> operands(all);
-    check_all("rotate_backward", angles, operands);
-    check_gradients(grads, angles, first);
-    if (has_no_elements(operands)) return;
-
-    const index_t tokens = first.y.shape.batch * first.y.shape.tokens;
-    const token_chunks chunks = token_chunks::of(tokens, angles.bases(), most_chunks, smallest_chunk);
-    const index_t pairs = angles.pairs();
-    std::vector<double> partial_inv_freq(grads.inv_freq.empty() ? 0 : static_cast<std::size_t>(chunks.count * pairs));
-    std::vector<double> partial_factor(grads.attention_factor == nullptr ? 0 : static_cast<std::size_t>(chunks.count));
-
-    using backend::backward_range;
-    for_each_range(how, chunks.count, 2, [&](index_t begin, index_t end) noexcept {
-        for (index_t c = begin; c < end; ++c) {
-            backend::angle_gradients mine;
-            if (!partial_inv_freq.empty()) mine.inv_freq = partial_inv_freq.data() + c * pairs;
-            if (!partial_factor.empty()) mine.attention_factor = partial_factor.data() + c;
-            if (!grads.position_ids.empty()) mine.position = grads.position_ids.data();
-            mine.axis_stride = tokens;
-            backward_range<Pairing>(Backend{}, angles, operands, mine, chunks.begin(c), chunks.end(c));
-        }
-    });
-
-    for (index_t c = 0; c < chunks.count; ++c) {
-        const index_t basis = chunks.basis(c);
-        for (index_t pair = 0; !partial_inv_freq.empty() && pair < pairs; ++pair) {
-            grads.inv_freq[static_cast<std::size_t>(basis * pairs + pair)] +=
-                partial_inv_freq[static_cast<std::size_t>(c * pairs + pair)];
-        }
-        if (!partial_factor.empty()) grads.attention_factor[basis] += partial_factor[static_cast<std::size_t>(c)];
+/// rotary_dim/2 doubles, 64 times that where each token names its basis, when inv_freq or attention_factor is wanted.
+template <pairing Pairing, class Backend = backend::fastest, class First, class... Rest>
+void rotate_backward(const First& first, const Rest&... rest) {
+    if constexpr (angles_of_tokens<First>) {
+        rotate_detail::backward_at<Pairing, Backend>(serial{}, first, rest...);
+    } else if constexpr (executor<First>) {
+        rotate_detail::backward_at<Pairing, Backend>(first, rest...);
+    } else {
+        launch_backward<Pairing>(rotate_detail::on_device{}, "rotate_backward", first, rest...);
     }
-}
-/// The same, run serially.
-template <pairing Pairing, class Backend = backend::fastest, differentiable_angle_source Source, element T,
-          class... More>
-requires(std::same_as<More, backward_operand<T>>&&...) void rotate_backward(const Source& angles,
-                                                                            const rotation_gradients& grads,
-                                                                            const backward_operand<T>& first,
-                                                                            const More&... more) {
-    rotate_backward<Pairing, Backend>(serial{}, angles, grads, first, more...);
 }
 
 }  // namespace cordage

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The door of the rotation: forward, its adjoint and its inverse; stage rotation.
+// The rotation: forward, its inverse, and the change of what cached keys are rotated by; stage rotation.
 #pragma once
 
-#include <array>
-
-#include "cordage/backend/default.hpp"
+#include "cordage/angles/angle_difference.hpp"
+#include "cordage/backend/backend.hpp"
 #include "cordage/core/executor.hpp"
 #include "cordage/rotate/checks.hpp"
 
@@ -12,70 +11,128 @@ namespace cordage {
 
 namespace rotate_detail {
 
+/// Makes this namespace one where a device's calls are found (rotate/cuda/).
+struct on_device {};
+
 // A slice of fewer tokens than this is not worth another thread.
 inline constexpr index_t smallest_slice = 64;
 
-template <class Pairing, class Backend, class Direction, class Executor, class Source, class T>
-void rotate(const char* who, const Executor& how, const Source& angles, std::span<const operand<T>> operands) {
-    check_all(who, angles, operands);
-    if (has_no_elements(operands)) return;
-    const index_t tokens = operands[0].x.shape.batch * operands[0].x.shape.tokens;
-    using backend::rotate_range;  // or the one that stands beside a Backend of the caller's
-    for_each_range(how, tokens, smallest_slice, [&](index_t begin, index_t end) noexcept {
-        rotate_range<Pairing, Direction>(Backend{}, angles, operands, begin, end);
-    });
+template <class Source>
+constexpr void require_source() {
+    static_assert(angles_of_tokens<Source>,
+                  "cordage: a source of angles needs 'index_t batch() const', 'index_t tokens() const' and 'index_t "
+                  "pairs() const'; docs/extending.md");
+    static_assert(requires(const Source& s, index_t i) { { s.attention_factor(i, i) } -> std::same_as<double>; },
+                  "cordage: a source of angles needs 'double attention_factor(index_t row, index_t token) const'; "
+                  "docs/extending.md");
+    static_assert(has_phase<Source> || has_angle<Source> || has_cos_sin<Source>,
+                  "cordage: a source of angles needs 'std::uint64_t phase(index_t row, index_t token, index_t pair) "
+                  "const' in units of 2^-64 turn, or 'double angle(...) const' in radians; docs/extending.md");
+}
+
+template <class... Operands>
+constexpr void require_operands() {
+    static_assert(sizeof...(Operands) > 0 && (operand_type<Operands> && ...),
+                  "cordage: after the angles come operands: in_place(view) or from_to(view, view)");
+}
+
+// The host's path: checks, then slices of tokens on the executor.
+template <pairing Pairing, class Backend, class Direction, executor Executor, class Source, class... Operands>
+void rotate_at(const char* function, const Executor& where, const Source& angles, const Operands&... given) {
+    require_source<Source>();
+    require_operands<Operands...>();
+    backend::require_rotate_range<Backend>();
+    const auto run = [&](const auto& operands) {
+        check_all<memory::host>(function, angles, operands);
+        if (has_no_elements(operands)) return;
+        const heads_shape& shape = shape_of_call(operands);
+        using backend::rotate_range;  // or the one that stands beside a Backend of the caller's
+        for_each_range(where, shape.batch * shape.tokens, smallest_slice, [&](index_t begin, index_t end) noexcept {
+            rotate_range<Pairing, Direction>(Backend{}, angles, operands, begin, end);
+        });
+    };
+    with_operands(run, given...);
+}
+
+// Where a call runs is its first argument, or here: serial.
+template <pairing Pairing, class Backend, class Direction, class First, class... Rest>
+void rotate(const char* function, const First& first, const Rest&... rest) {
+    if constexpr (angles_of_tokens<First>) {
+        rotate_at<Pairing, Backend, Direction>(function, serial{}, first, rest...);
+    } else if constexpr (executor<First>) {
+        rotate_at<Pairing, Backend, Direction>(function, first, rest...);
+    } else {
+        static_assert(requires { launch_rotation<Pairing, Direction>(on_device{}, function, first, rest...); },
+                      "cordage: the first argument must be a source of angles, an executor (serial, threads, "
+                      "loop_executor) or on(stream) with what cordage/cuda.cuh takes there");
+        launch_rotation<Pairing, Direction>(on_device{}, function, first, rest...);
+    }
 }
 
 }  // namespace rotate_detail
 
-/// Turns the first rotary_dim lanes of every head; later lanes are copied unchanged.
-///
-///   (y0, y1) = m (x0 cos a - x1 sin a, x0 sin a + x1 cos a)     a = position * inv_freq[pair]
-///
-/// (Su et al. 2021, eq. 34)
+/// Rotates rotary_dim lanes of every head of every operand:
 ///
 ///   rotate_forward<half_split>(angles, in_place(q), in_place(k));
-///   rotate_forward<interleaved>(threads{4}, angles, from_to(q, rotated_q));
+///   rotate_forward<half_split>(threads{4}, angles, from_to(q, rotated_q), from_to(k, in_slots(cache, slots, 1, n)));
+///   rotate_forward<half_split>(on(stream), angles, in_place(q), in_place(k));                   // cordage/cuda.cuh
 ///
-/// @tparam Pairing  half_split or interleaved: which lanes form a pair. No default; the wrong one fails silently
-/// @param how       (optional; before angles) who runs it: serial, threads{n} (core/threads.hpp) or parallel_for{loop,
-/// n}
-/// @param angles    exact_angles, float32_angles, axis_angles, row_angles or a cos_sin_view, of [1 or batch, tokens]
-/// @param first,more  one or more tensors [batch, tokens, heads, head_dim] of one type: q and k, with their own heads;
-///                  y may be x itself, must not partly overlap it, and no operand may touch another's y
-/// @throws shape_error  naming the shapes, before anything is written
-/// @throws value_error  for a float or double position that is NaN, infinite or 2^63 and beyond, and for a factor of a
-///                      table that is 0 or not finite; before anything is written too
-/// Precision: fp32 arithmetic for fp32 and 16-bit types, double for double, one rounding on store. Cos and sin are made
-/// once a token for all heads of all operands. Allocates nothing (threads{n} starts threads). Gradient: backward.hpp.
-template <pairing Pairing, class Backend = backend::fastest, executor Executor, angle_source Source, element T,
-          class... More>
-requires(std::same_as<More, operand<T>>&&...) void rotate_forward(const Executor& how, const Source& angles,
-                                                                  const operand<T>& first, const More&... more) {
-    const std::array<operand<T>, 1 + sizeof...(More)> all{first, more...};
-    rotate_detail::rotate<Pairing, Backend, backend::forward, Executor, Source, T>("rotate_forward", how, angles, all);
-}
-/// The same, run serially.
-template <pairing Pairing, class Backend = backend::fastest, angle_source Source, element T, class... More>
-requires(std::same_as<More, operand<T>>&&...) void rotate_forward(const Source& angles, const operand<T>& first,
-                                                                  const More&... more) {
-    rotate_forward<Pairing, Backend>(serial{}, angles, first, more...);
+///   y[2i]   = m (x[2i] cos a_i - x[2i+1] sin a_i)        a_i = position * inv_freq[i]
+///   y[2i+1] = m (x[2i] sin a_i + x[2i+1] cos a_i)        (interleaved; Su et al. 2021, eq. 34)
+///
+///   head_dim 8, rotary_dim 4:  interleaved [c s c s . . . .]   half_split [c c s s . . . .]
+///
+/// @tparam Pairing  half_split or interleaved, as the model was trained
+/// @tparam Backend  of the host; the fastest that the translation unit was compiled for
+/// Arguments, in this order:
+///   where     (optional) an executor, or a device's stream; without it the calling thread
+///   angles    a source (angles/angle_source.hpp): exact_angles, axis_angles, a table, one of the caller's
+///   operands  one or more: in_place(view), from_to(x, y); views [batch, tokens, heads, head_dim] with last stride 1, in
+///             any order of strides, or in the slots of a cache. They share batch and tokens, and may differ in heads,
+///             head_dim, strides, type, format and first lane. The lanes outside of the rotated ones are copied. y may
+///             be x; other overlaps of what is written are refused
+/// @throws shape_error, value_error  naming the field, its value and what was expected, before anything is written
+/// Precision: angles exact to 3.7e-10 rad at 2^31, arithmetic in float (double for double), one rounding on store.
+/// Allocates nothing, but for slots one bit a slot of a cache that is written. Gradient: rotate/backward.hpp.
+template <pairing Pairing, class Backend = backend::fastest, class... Arguments>
+void rotate_forward(const Arguments&... arguments) {
+    rotate_detail::rotate<Pairing, Backend, backend::forward>("rotate_forward", arguments...);
 }
 
 /// Undoes rotate_forward: x = R(-a) y / m. Arguments, errors and precision as rotate_forward's, with x and y of an
 /// operand meaning source and destination.
-template <pairing Pairing, class Backend = backend::fastest, executor Executor, angle_source Source, element T,
-          class... More>
-requires(std::same_as<More, operand<T>>&&...) void rotate_inverse(const Executor& how, const Source& angles,
-                                                                  const operand<T>& first, const More&... more) {
-    const std::array<operand<T>, 1 + sizeof...(More)> all{first, more...};
-    rotate_detail::rotate<Pairing, Backend, backend::inverse, Executor, Source, T>("rotate_inverse", how, angles, all);
+template <pairing Pairing, class Backend = backend::fastest, class... Arguments>
+void rotate_inverse(const Arguments&... arguments) {
+    rotate_detail::rotate<Pairing, Backend, backend::inverse>("rotate_inverse", arguments...);
 }
-/// The same, run serially.
-template <pairing Pairing, class Backend = backend::fastest, angle_source Source, element T, class... More>
-requires(std::same_as<More, operand<T>>&&...) void rotate_inverse(const Source& angles, const operand<T>& first,
-                                                                  const More&... more) {
-    rotate_inverse<Pairing, Backend>(serial{}, angles, first, more...);
+
+namespace rotate_detail {
+
+template <class Argument>
+inline constexpr bool is_difference = false;
+template <class To, class From>
+inline constexpr bool is_difference<angle_difference<To, From>> = true;
+
+}  // namespace rotate_detail
+
+/// Turns cached keys that were rotated by one source of angles into what another would have made of them, without the
+/// keys they were made of:
+///
+///   y = (m_to / m_from) R(a_to - a_from) x
+///
+///   rebase<half_split>(exact_angles(new_basis, ids) - exact_angles(old_basis, ids), in_place(keys));
+///   rebase<half_split>(exact_angles(b, new_ids) - exact_angles(b, old_ids), in_place(in_blocks(cache, table, 1, n, n)));
+///
+/// Arguments, errors and precision as rotate_forward's, but that the angles are a difference `to - from`: to another
+/// basis, to other positions, or to both. The angle is exact, however many changes came before; what each change adds
+/// is rotate_forward's rounding, in cos, sin and on store (docs/precision.md). Slots that hold no key yet may have any
+/// position, but not NaN. A block that several sequences share is listed once: they hold it at the same positions.
+template <pairing Pairing, class Backend = backend::fastest, class... Arguments>
+void rebase(const Arguments&... arguments) {
+    static_assert((rotate_detail::is_difference<Arguments> || ...),
+                  "cordage::rebase: the angles must be a difference, 'to - from': exact_angles(new_basis, ids) - "
+                  "exact_angles(old_basis, ids)");
+    rotate_detail::rotate<Pairing, Backend, backend::forward>("rebase", arguments...);
 }
 
 }  // namespace cordage

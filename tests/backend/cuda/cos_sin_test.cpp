@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "cordage/basis/turns.hpp"
+#include "cordage/pair/phase.hpp"
 #include "tolerances.hpp"
 
 using namespace cordage;

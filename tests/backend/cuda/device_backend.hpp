@@ -4,7 +4,7 @@
 
 #include "backend/cuda/test_device.hpp"
 #include "cordage/angles/axis_angles.hpp"
-#include "cordage/angles/row_angles.hpp"
+#include "cordage/basis/basis_list.hpp"
 #include "cordage/rotate/cuda/backward.hpp"
 
 namespace cordage_test {

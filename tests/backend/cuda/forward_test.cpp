@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "backend/cuda/device_backend.hpp"
-#include "cordage/angles/cos_sin_table.hpp"
+#include "cordage/rotate/cos_sin_table.hpp"
 #include "rotate/random_angles.hpp"
 
 using namespace cordage;

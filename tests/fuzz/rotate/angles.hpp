@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "cordage/angles/axis_angles.hpp"
-#include "cordage/angles/cos_sin_table.hpp"
-#include "cordage/angles/row_angles.hpp"
+#include "cordage/rotate/cos_sin_table.hpp"
+#include "cordage/basis/basis_list.hpp"
 #include "exact_turn.hpp"
 #include "input.hpp"
 

@@ -8,8 +8,8 @@
 #include <random>
 #include <vector>
 
-#include "cordage/core/float16.hpp"
-#include "cordage/core/view.hpp"
+#include "cordage/pair/format.hpp"
+#include "cordage/tensors/heads_view.hpp"
 #include "input.hpp"
 #include "run_counter.hpp"
 

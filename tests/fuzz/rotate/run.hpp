@@ -10,7 +10,7 @@
 
 #include "cordage/core/threads.hpp"
 #include "cordage/rotate/backward.hpp"
-#include "cordage/rotate/rebase.hpp"
+#include "cordage/rotate/forward.hpp"
 #include "rotate/angles.hpp"
 #include "rotate/arena.hpp"
 #include "tolerances.hpp"

@@ -2,7 +2,7 @@
 #include "cordage/rotate/cuda/rebase.hpp"
 
 #include "backend/cuda/test_device.hpp"
-#include "cordage/rotate/rebase.hpp"
+#include "cordage/rotate/forward.hpp"
 #include "rotate/dense.hpp"
 
 using namespace cordage;

@@ -5,7 +5,7 @@
 #include "cordage/backend/cuda/block_view.hpp"
 #include "cordage/backend/cuda/device_basis.hpp"
 #include "cordage/backend/cuda/device_trajectory.hpp"
-#include "cordage/basis/turns.hpp"
+#include "cordage/pair/phase.hpp"
 
 namespace cordage {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "cordage/core/float16.hpp"
+#include "cordage/pair/format.hpp"
 #include "cordage/core/macros.hpp"
 
 namespace cordage::backend {

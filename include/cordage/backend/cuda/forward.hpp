@@ -9,7 +9,7 @@
 #include "cordage/backend/cuda/angles.hpp"
 #include "cordage/backend/cuda/block_view.hpp"
 #include "cordage/backend/cuda/walk.hpp"
-#include "cordage/core/operand.hpp"
+#include "cordage/tensors/operand.hpp"
 
 namespace cordage::backend {
 

@@ -4,7 +4,7 @@
 
 #include "cordage/backend/cuda/element.hpp"
 #include "cordage/core/pairing.hpp"
-#include "cordage/core/view.hpp"
+#include "cordage/tensors/heads_view.hpp"
 
 namespace cordage::backend {
 

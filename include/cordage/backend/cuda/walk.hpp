@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cordage/backend/cuda/block_view.hpp"
-#include "cordage/core/operand.hpp"
+#include "cordage/tensors/operand.hpp"
 
 namespace cordage::backend {
 

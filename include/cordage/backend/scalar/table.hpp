@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Scalar filling of a table of cos and sin; serves stage angles.
+// Scalar filling of a table of cos and sin; serves stage rotation.
 #pragma once
 
+#include "cordage/angles/angle_source.hpp"
 #include "cordage/backend/tags.hpp"
-#include "cordage/core/index.hpp"
-#include "cordage/core/macros.hpp"
 
 namespace cordage::backend {
 
@@ -16,7 +15,7 @@ CORDAGE_ONE_BODY void fill_range(scalar, const Source& angles, Real* cos, Real* 
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
     for (index_t i = begin; i < end; ++i) {
         for (index_t pair = 0; pair < pairs; ++pair) {
-            const auto value = angles.template at<Real>(i / tokens, i % tokens, pair);
+            const cos_sin<Real> value = cos_sin_at<Real>(angles, i / tokens, i % tokens, pair);
             cos[i * pairs + pair] = value.cos;
             sin[i * pairs + pair] = value.sin;
         }

@@ -4,9 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <xsimd/xsimd.hpp>
 
-#include "cordage/backend/simd/bits_as.hpp"
 #include "cordage/backend/simd/elements.hpp"
 #include "cordage/core/macros.hpp"
 
@@ -19,30 +17,22 @@ struct even_odd {
 };
 
 /// Reads a vector of words, each of two bfloat16, which widen by one operation each. x need not be aligned.
-template <class Arch, element T>
-requires is_bfloat16<T> CORDAGE_ALWAYS_INLINE even_odd<reals<Arch, T>> load_even_odd(const T* x)
-noexcept {
-    using word = xsimd::batch<std::uint32_t, Arch>;
+template <class Arch, class T>
+CORDAGE_ALWAYS_INLINE even_odd<xsimd::batch<float, Arch>> load_even_odd(const T* x) noexcept {
+    using lane = lane_traits<xsimd::batch<float, Arch>>;
+    using word = typename lane::word;
     const word both = word::load_unaligned(reinterpret_cast<const std::uint32_t*>(x));
-    return {bits_as<reals<Arch, T>>(both << 16), bits_as<reals<Arch, T>>(both & word(0xffff'0000u))};
+    return {lane::from_bits(both << 16), lane::from_bits(both & word(0xffff'0000u))};
 }
 
-/// The way back, rounded to nearest, ties to even. A NaN whose lower half is 0, as arithmetic on bfloat16 gives, stays
-/// one.
-template <class Arch, element T>
-requires is_bfloat16<T> CORDAGE_ALWAYS_INLINE void store_even_odd(const even_odd<reals<Arch, T>>& v, T* y) noexcept {
-    using word = xsimd::batch<std::uint32_t, Arch>;
-    const auto rounded = [](const reals<Arch, T>& x) CORDAGE_ALWAYS_INLINE_LAMBDA {  // in the upper half
-        const word bits = bits_as<word>(x);
-#if defined(__AVX512F__)
-        if constexpr (elements_detail::is_avx512<Arch>) {  // three operations, of which no more than one needs port 0
-            const __mmask16 is_odd = _mm512_test_epi32_mask(bits, word(0x1'0000u));
-            return word(_mm512_add_epi32(bits, _mm512_mask_mov_epi32(word(0x7fffu), is_odd, word(0x8000u))));
-        }
-#endif
-        return bits + (((bits >> 16) & word(1u)) + word(0x7fffu));
-    };
-    const word both = (rounded(v.even) >> 16) | (rounded(v.odd) & word(0xffff'0000u));
+/// The way back, rounded to nearest, ties to even. For results of arithmetic on bfloat16 and plain NaNs, whose NaNs have
+/// no bit set below the upper half: they stay NaN (pair/format.hpp has the rounding of any float).
+template <class Arch, class T>
+CORDAGE_ALWAYS_INLINE void store_even_odd(const even_odd<xsimd::batch<float, Arch>>& v, T* y) noexcept {
+    using word = typename lane_traits<xsimd::batch<float, Arch>>::word;
+    using lane = lane_traits<xsimd::batch<float, Arch>>;
+    const word even = lane::rounded_upper_half(lane::bits(v.even)), odd = lane::rounded_upper_half(lane::bits(v.odd));
+    const word both = (even >> 16) | (odd & word(0xffff'0000u));
     both.store_unaligned(reinterpret_cast<std::uint32_t*>(y));
 }
 
@@ -52,7 +42,7 @@ CORDAGE_ALWAYS_INLINE even_odd<xsimd::batch<Real, Arch>> unzip(const Real* row) 
     using vector = xsimd::batch<Real, Arch>;
     constexpr std::size_t size = vector::size;
 #if defined(__AVX512F__)
-    if constexpr (elements_detail::is_avx512<Arch> && std::is_same_v<Real, float>) {
+    if constexpr (simd_detail::is_avx512<Arch> && std::is_same_v<Real, float>) {
         const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
         const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
         const __m512 low = _mm512_loadu_ps(row), high = _mm512_loadu_ps(row + size);
@@ -60,7 +50,7 @@ CORDAGE_ALWAYS_INLINE even_odd<xsimd::batch<Real, Arch>> unzip(const Real* row) 
     } else
 #endif
 #if defined(__AVX2__)
-        if constexpr (elements_detail::is_avx2<Arch> && std::is_same_v<Real, float>) {
+        if constexpr (simd_detail::is_avx2<Arch> && std::is_same_v<Real, float>) {
         const __m256 low = _mm256_loadu_ps(row), high = _mm256_loadu_ps(row + size);
         const auto in_order = [](__m256 x) {  // 0 1 4 5 2 3 6 7 -> 0 1 2 3 4 5 6 7
             return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0b11'01'10'00));

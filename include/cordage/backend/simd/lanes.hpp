@@ -3,14 +3,14 @@
 #pragma once
 
 #include <cstdint>
-#include <xsimd/xsimd.hpp>
 
 #include "cordage/backend/simd/elements.hpp"
 #include "cordage/backend/simd/even_odd.hpp"
-#include "cordage/backend/simd/multiply_add.hpp"
 #include "cordage/core/index.hpp"
 #include "cordage/core/macros.hpp"
 #include "cordage/core/pairing.hpp"
+#include "cordage/pair/rotate.hpp"
+#include "cordage/tensors/operand.hpp"
 
 namespace cordage::backend {
 
@@ -68,182 +68,198 @@ CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> load_twice(const Real* row) noexc
     }
 }
 
-/// -1, 1, -1, 1, ...
+/// 1, -1, 1, -1, ...
 template <class Arch, class Real>
 CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> alternating_signs() noexcept {
     constexpr std::size_t size = xsimd::batch<Real, Arch>::size;
     alignas(64) Real signs[size];
-    for (std::size_t i = 0; i < size; ++i) signs[i] = i % 2 == 0 ? Real(-1) : Real(1);
+    for (std::size_t i = 0; i < size; ++i) signs[i] = i % 2 == 0 ? Real(1) : Real(-1);
     return xsimd::batch<Real, Arch>::load_aligned(signs);
 }
 
-/// A vector of pairs, lane 0 of each and lane 1 of each.
-template <class Vector>
-struct pair_lanes {
-    Vector lane0, lane1;
-};
+namespace simd_detail {
 
-/// cos and sin of a vector of pairs, in registers for all heads of a token.
-template <class Vector>
-struct pair_turn {
-    Vector cos, sin;
-
-    CORDAGE_ALWAYS_INLINE pair_lanes<Vector> forward(const Vector& x0, const Vector& x1) const noexcept {
-        return {multiply_subtract(cos, x0, sin * x1), multiply_add(cos, x1, sin * x0)};
-    }
-    CORDAGE_ALWAYS_INLINE pair_lanes<Vector> adjoint(const Vector& g0, const Vector& g1) const noexcept {
-        return {multiply_add(cos, g0, sin * g1), multiply_subtract(cos, g1, sin * g0)};
-    }
-};
-
-/// sum + dL/dangle.
-template <class Vector>
-CORDAGE_ALWAYS_INLINE Vector plus_grad_angle(const Vector& g0, const Vector& g1, const Vector& y0, const Vector& y1,
-                                             const Vector& sum) noexcept {
-    return multiply_add(g1, y0, subtract_product(g0, y1, sum));
-}
-
-/// What one step of a kernel holds in registers: cos and sin of `pairs_each` pairs, and how these lie in a head.
-///
-///   load(c, s, cos_factor, sin_factor)   from rows of cos and sin
-///   apply(x, y, first, pairs)            turns pairs [first, first + pairs_each) of a head of `pairs` pairs
-///   backward(g, y, gx, first, pairs, sum)  their grad_x, and adds their dL/dangle to sum
-///   store(sum, out)                      dL/dangle in the order of the pairs
-///
-/// half_split:   lanes i of two vectors, the second `pairs` further on
-/// interleaved:  pairs_each = width/2 pairs in one vector and its swap.   cos = c0 c0 c1 c1 ...   sin = -s0 s0 -s1 s1
-/// ... bfloat16:     even and odd lanes of a vector of words
-template <class Arch, pairing Pairing, element T>
-struct turn;
-
-template <class Arch, element T>
-requires(!is_bfloat16<T>) struct turn<Arch, half_split, T> {
-    using vector = reals<Arch, T>;
-    using real = compute_of<T>;
+/// Pairs as two vectors, of their first and of their second numbers; the formulas are those of pair/rotate.hpp.
+template <class Arch, class Real>
+struct pair_vectors {
+    using vector = xsimd::batch<Real, Arch>;
+    using values = lane_pair<vector>;
+    using angles = cos_sin<vector>;
     using sum_type = vector;
     static constexpr index_t pairs_each = static_cast<index_t>(vector::size);
-    static constexpr index_t bytes_each = pairs_each * static_cast<index_t>(sizeof(T));
     static constexpr std::size_t most_in_registers = 4;
-    pair_turn<vector> at;
 
-    CORDAGE_ALWAYS_INLINE void load(const real* c, const real* s, real cos_factor, real sin_factor) noexcept {
-        at = {vector::load_unaligned(c) * vector(cos_factor), vector::load_unaligned(s) * vector(sin_factor)};
+    static CORDAGE_ALWAYS_INLINE angles load_angles(const Real* c, const Real* s, Real cos_factor,
+                                                    Real sin_factor) noexcept {
+        return {vector::load_unaligned(c) * vector(cos_factor), vector::load_unaligned(s) * vector(sin_factor)};
     }
-    CORDAGE_ALWAYS_INLINE void apply(const T* x, T* y, index_t first, index_t pairs) const noexcept {
-        const auto out = at.forward(backend::load<Arch>(x + first), backend::load<Arch>(x + first + pairs));
-        backend::store<Arch>(out.lane0, y + first);
-        backend::store<Arch>(out.lane1, y + first + pairs);
+    static CORDAGE_ALWAYS_INLINE values rotate(const angles& at, const values& x) noexcept { return rotated(at, x); }
+    static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return vector(Real(0)); }
+    static CORDAGE_ALWAYS_INLINE sum_type add(const sum_type& sum, const values& g, const values& y) noexcept {
+        return plus_grad_angle(sum, g, y);
     }
-    CORDAGE_ALWAYS_INLINE void backward(const T* g, const T* y, T* gx, index_t first, index_t pairs,
-                                        sum_type& sum) const noexcept {
-        const vector g0 = backend::load<Arch>(g + first), g1 = backend::load<Arch>(g + first + pairs);
-        const vector y0 = backend::load<Arch>(y + first), y1 = backend::load<Arch>(y + first + pairs);
-        const auto out = at.adjoint(g0, g1);
-        backend::store<Arch>(out.lane0, gx + first);
-        backend::store<Arch>(out.lane1, gx + first + pairs);
-        sum = plus_grad_angle(g0, g1, y0, y1, sum);
-    }
-    static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return vector(real(0)); }
-    static CORDAGE_ALWAYS_INLINE void store(const sum_type& sum, real* out) noexcept { sum.store_unaligned(out); }
+    static CORDAGE_ALWAYS_INLINE void write(const sum_type& sum, Real* out) noexcept { sum.store_unaligned(out); }
 };
 
-template <class Arch, element T>
-requires is_bfloat16<T>
-struct turn<Arch, half_split, T> {
-    using vector = reals<Arch, T>;
-    using real = compute_of<T>;
+template <class Vector>
+CORDAGE_ALWAYS_INLINE cos_sin<Vector> with_plain_nans(const cos_sin<Vector>& at) noexcept {
+    return {lane_traits<Vector>::plain_nan(at.cos), lane_traits<Vector>::plain_nan(at.sin)};
+}
+
+}  // namespace simd_detail
+
+/// How the pairs of a head lie in vectors, for elements that are read one after the other (EvenOdd false) or, bfloat16
+/// alone, as the halves of 32-bit words (EvenOdd true):
+///
+///   load(format, x, first, pairs)       pairs [first, first + pairs_each) of a head of `pairs` pairs, as `values`
+///   store(format, v, y, first, pairs)   the way back
+///   load_angles(c, s, c_factor, s_factor)  their cos and sin from rows, as `angles`
+///   rotate(angles, values)              y = R x
+///   add(sum, g, y), zero(), write(sum, out)  sums of dL/dangle over heads, and in the order of the pairs
+///
+// clang-format off
+///   half_split              lanes i of two vectors, the second `pairs` further on
+///   half_split, EvenOdd     the same twice, for even and for odd lanes
+///   interleaved             x0 x1 x2 x3 ... and its swap x1 x0 x3 x2 ...: cos = c0 c0 c1 c1 ..., sin = s0 -s0 s1 -s1 ...
+///   interleaved, EvenOdd    even lanes and odd lanes
+// clang-format on
+template <class Arch, pairing Pairing, class Real, bool EvenOdd>
+struct pair_layout;
+
+template <class Arch, class Real>
+struct pair_layout<Arch, half_split, Real, false> : simd_detail::pair_vectors<Arch, Real> {
+    using values = typename pair_layout::values;
+
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t first, index_t pairs) noexcept {
+        return {backend::load<Arch>(format, x + first), backend::load<Arch>(format, x + first + pairs)};
+    }
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE void store(const Format& format, const values& v, T* y, index_t first,
+                                            index_t pairs) noexcept {
+        backend::store<Arch>(format, v.first, y + first);
+        backend::store<Arch>(format, v.second, y + first + pairs);
+    }
+};
+
+// The halves of words are stored with the NaNs that arithmetic gives: angles from a table must bring none of their own.
+
+template <class Arch>
+struct pair_layout<Arch, interleaved, float, true> : simd_detail::pair_vectors<Arch, float> {
+    using each = simd_detail::pair_vectors<Arch, float>;
+    using values = typename each::values;
+
+    static CORDAGE_ALWAYS_INLINE typename each::angles load_angles(const float* c, const float* s, float cos_factor,
+                                                                   float sin_factor) noexcept {
+        return simd_detail::with_plain_nans(each::load_angles(c, s, cos_factor, sin_factor));
+    }
+
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE values load(const Format&, const T* x, index_t first, index_t) noexcept {
+        const auto v = load_even_odd<Arch>(x + 2 * first);
+        return {v.even, v.odd};
+    }
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE void store(const Format&, const values& v, T* y, index_t first, index_t) noexcept {
+        store_even_odd<Arch>({v.first, v.second}, y + 2 * first);
+    }
+};
+
+template <class Arch>
+struct pair_layout<Arch, half_split, float, true> {
+    using each = simd_detail::pair_vectors<Arch, float>;
+    using vector = typename each::vector;
+    using values = even_odd<typename each::values>;
+    using angles = even_odd<typename each::angles>;
     using sum_type = even_odd<vector>;
-    static constexpr index_t pairs_each = 2 * static_cast<index_t>(vector::size);
-    static constexpr index_t bytes_each = pairs_each * static_cast<index_t>(sizeof(T));
+    static constexpr index_t pairs_each = 2 * each::pairs_each;
     static constexpr std::size_t most_in_registers = 2;
-    pair_turn<vector> even, odd;
 
-    CORDAGE_ALWAYS_INLINE void load(const real* c, const real* s, real cos_factor, real sin_factor) noexcept {
+    static CORDAGE_ALWAYS_INLINE angles load_angles(const float* c, const float* s, float cos_factor,
+                                                    float sin_factor) noexcept {
         const auto cos = unzip<Arch>(c), sin = unzip<Arch>(s);
-        even = {cos.even * vector(cos_factor), sin.even * vector(sin_factor)};
-        odd = {cos.odd * vector(cos_factor), sin.odd * vector(sin_factor)};
+        using simd_detail::with_plain_nans;
+        return {with_plain_nans(cos_sin<vector>{cos.even * vector(cos_factor), sin.even * vector(sin_factor)}),
+                with_plain_nans(cos_sin<vector>{cos.odd * vector(cos_factor), sin.odd * vector(sin_factor)})};
     }
-    CORDAGE_ALWAYS_INLINE void apply(const T* x, T* y, index_t first, index_t pairs) const noexcept {
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE values load(const Format&, const T* x, index_t first, index_t pairs) noexcept {
         const auto x0 = load_even_odd<Arch>(x + first), x1 = load_even_odd<Arch>(x + first + pairs);
-        const auto evens = even.forward(x0.even, x1.even), odds = odd.forward(x0.odd, x1.odd);
-        store_even_odd<Arch, T>({evens.lane0, odds.lane0}, y + first);
-        store_even_odd<Arch, T>({evens.lane1, odds.lane1}, y + first + pairs);
+        return {{x0.even, x1.even}, {x0.odd, x1.odd}};
     }
-    CORDAGE_ALWAYS_INLINE void backward(const T* g, const T* y, T* gx, index_t first, index_t pairs,
-                                        sum_type& sum) const noexcept {
-        const auto g0 = load_even_odd<Arch>(g + first), g1 = load_even_odd<Arch>(g + first + pairs);
-        const auto y0 = load_even_odd<Arch>(y + first), y1 = load_even_odd<Arch>(y + first + pairs);
-        const auto evens = even.adjoint(g0.even, g1.even), odds = odd.adjoint(g0.odd, g1.odd);
-        store_even_odd<Arch, T>({evens.lane0, odds.lane0}, gx + first);
-        store_even_odd<Arch, T>({evens.lane1, odds.lane1}, gx + first + pairs);
-        sum.even = plus_grad_angle(g0.even, g1.even, y0.even, y1.even, sum.even);
-        sum.odd = plus_grad_angle(g0.odd, g1.odd, y0.odd, y1.odd, sum.odd);
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE void store(const Format&, const values& v, T* y, index_t first,
+                                            index_t pairs) noexcept {
+        store_even_odd<Arch>({v.even.first, v.odd.first}, y + first);
+        store_even_odd<Arch>({v.even.second, v.odd.second}, y + first + pairs);
     }
-    static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return {vector(real(0)), vector(real(0))}; }
-    static CORDAGE_ALWAYS_INLINE void store(const sum_type& sum, real* out) noexcept { zip<Arch>(sum, out); }
+    static CORDAGE_ALWAYS_INLINE values rotate(const angles& at, const values& x) noexcept {
+        return {rotated(at.even, x.even), rotated(at.odd, x.odd)};
+    }
+    static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return {each::zero(), each::zero()}; }
+    static CORDAGE_ALWAYS_INLINE sum_type add(const sum_type& sum, const values& g, const values& y) noexcept {
+        return {each::add(sum.even, g.even, y.even), each::add(sum.odd, g.odd, y.odd)};
+    }
+    static CORDAGE_ALWAYS_INLINE void write(const sum_type& sum, float* out) noexcept { zip<Arch>(sum, out); }
 };
 
-template <class Arch, element T>
-requires(!is_bfloat16<T>) struct turn<Arch, interleaved, T> {
-    using vector = reals<Arch, T>;
-    using real = compute_of<T>;
+template <class Arch, class Real>
+struct pair_layout<Arch, interleaved, Real, false> {
+    using vector = xsimd::batch<Real, Arch>;
+    using values = vector;
+    using angles = cos_sin<vector>;
     using sum_type = vector;
     static constexpr index_t pairs_each = static_cast<index_t>(vector::size) / 2;
-    static constexpr index_t bytes_each = 2 * pairs_each * static_cast<index_t>(sizeof(T));
     // AVX-512 has twice the registers too
-    static constexpr std::size_t most_in_registers = std::is_base_of_v<xsimd::avx512f, Arch> ? 8 : 4;
-    vector cos, sin;
+    static constexpr std::size_t most_in_registers = simd_detail::is_avx512<Arch> ? 8 : 4;
 
-    CORDAGE_ALWAYS_INLINE void load(const real* c, const real* s, real cos_factor, real sin_factor) noexcept {
-        cos = load_twice<Arch>(c) * vector(cos_factor);
-        sin = load_twice<Arch>(s) * (alternating_signs<Arch, real>() * vector(sin_factor));
+    static CORDAGE_ALWAYS_INLINE angles load_angles(const Real* c, const Real* s, Real cos_factor,
+                                                    Real sin_factor) noexcept {
+        return {load_twice<Arch>(c) * vector(cos_factor),
+                load_twice<Arch>(s) * (alternating_signs<Arch, Real>() * vector(sin_factor))};
     }
-    CORDAGE_ALWAYS_INLINE void apply(const T* x, T* y, index_t first, index_t) const noexcept {
-        const vector v = backend::load<Arch>(x + 2 * first);
-        backend::store<Arch>(multiply_add(cos, v, sin * swap_neighbours(v)), y + 2 * first);
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t first, index_t) noexcept {
+        return backend::load<Arch>(format, x + 2 * first);
     }
-    CORDAGE_ALWAYS_INLINE void backward(const T* g, const T* y, T* gx, index_t first, index_t,
-                                        sum_type& sum) const noexcept {
-        const vector gv = backend::load<Arch>(g + 2 * first), yv = backend::load<Arch>(y + 2 * first);
-        backend::store<Arch>(subtract_product(sin, swap_neighbours(gv), cos * gv), gx + 2 * first);
-        sum = multiply_add(gv, swap_neighbours(yv), sum);  // g0 y1, g1 y0, ...
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE void store(const Format& format, const values& v, T* y, index_t first,
+                                            index_t) noexcept {
+        backend::store<Arch>(format, v, y + 2 * first);
     }
-    static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return vector(real(0)); }
-    static CORDAGE_ALWAYS_INLINE void store(const sum_type& sum, real* out) noexcept {
-        alignas(64) real lanes[vector::size];
+    static CORDAGE_ALWAYS_INLINE values rotate(const angles& at, const values& x) noexcept {
+        return rotated_first(at, x, swap_neighbours(x));
+    }
+    static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return vector(Real(0)); }
+    static CORDAGE_ALWAYS_INLINE sum_type add(const sum_type& sum, const values& g, const values& y) noexcept {
+        return lane_traits<vector>::multiply_add(g, swap_neighbours(y), sum);  // g0 y1, g1 y0, ...
+    }
+    static CORDAGE_ALWAYS_INLINE void write(const sum_type& sum, Real* out) noexcept {
+        alignas(64) Real lanes[vector::size];
         sum.store_aligned(lanes);
         for (index_t i = 0; i < pairs_each; ++i) out[i] = lanes[2 * i + 1] - lanes[2 * i];
     }
 };
 
-template <class Arch, element T>
-requires is_bfloat16<T>
-struct turn<Arch, interleaved, T> {
-    using vector = reals<Arch, T>;
-    using real = compute_of<T>;
-    using sum_type = vector;
-    static constexpr index_t pairs_each = static_cast<index_t>(vector::size);
-    static constexpr index_t bytes_each = 2 * pairs_each * static_cast<index_t>(sizeof(T));
-    static constexpr std::size_t most_in_registers = 4;
-    pair_turn<vector> at;
+namespace simd_detail {
 
-    CORDAGE_ALWAYS_INLINE void load(const real* c, const real* s, real cos_factor, real sin_factor) noexcept {
-        at = {vector::load_unaligned(c) * vector(cos_factor), vector::load_unaligned(s) * vector(sin_factor)};
-    }
-    CORDAGE_ALWAYS_INLINE void apply(const T* x, T* y, index_t first, index_t) const noexcept {
-        const auto v = load_even_odd<Arch>(x + 2 * first);
-        const auto out = at.forward(v.even, v.odd);
-        store_even_odd<Arch, T>({out.lane0, out.lane1}, y + 2 * first);
-    }
-    CORDAGE_ALWAYS_INLINE void backward(const T* g, const T* y, T* gx, index_t first, index_t,
-                                        sum_type& sum) const noexcept {
-        const auto gv = load_even_odd<Arch>(g + 2 * first), yv = load_even_odd<Arch>(y + 2 * first);
-        const auto out = at.adjoint(gv.even, gv.odd);
-        store_even_odd<Arch, T>({out.lane0, out.lane1}, gx + 2 * first);
-        sum = plus_grad_angle(gv.even, gv.odd, yv.even, yv.odd, sum);
-    }
-    static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return vector(real(0)); }
-    static CORDAGE_ALWAYS_INLINE void store(const sum_type& sum, real* out) noexcept { sum.store_unaligned(out); }
+template <class O>
+struct operand_traits;
+template <class X, class Y, class XFormat, class YFormat>
+struct operand_traits<operand<X, Y, XFormat, YFormat>> {
+    static constexpr bool are_bfloat16 = is_bfloat16<XFormat> && is_bfloat16<YFormat>;
+    static constexpr auto element_size = static_cast<index_t>(sizeof(X));
 };
+template <class T, class Format>
+struct operand_traits<backward_operand<T, Format>> {
+    static constexpr bool are_bfloat16 = is_bfloat16<Format>;
+    static constexpr auto element_size = static_cast<index_t>(sizeof(T));
+};
+
+}  // namespace simd_detail
+
+/// The layout in which an operand's pairs are rotated.
+template <class Arch, pairing Pairing, class Operand>
+using layout_of = pair_layout<Arch, Pairing, typename Operand::compute, simd_detail::operand_traits<Operand>::are_bfloat16>;
 
 }  // namespace cordage::backend

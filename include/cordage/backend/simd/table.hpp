@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Vector filling of a table of cos and sin; serves stage angles.
+// Vector filling of a table of cos and sin; serves stage rotation.
 #pragma once
 
 #include <algorithm>
@@ -18,18 +18,16 @@ CORDAGE_ONE_BODY void fill_range(simd<Arch>, const Source& angles, Real* cos, Re
     row_buffer<Real> buffer;
     for (index_t i = begin; i < end; ++i) {
         for (index_t first = 0; first < pairs; first += row_block) {
-            const index_t count = std::min(row_block, pairs - first);
+            const index_t count = std::min(row_block, pairs - first), at = i * pairs + first;
             if constexpr (has_vector_rows<Arch, Source, Real>) {
                 if (count % width == 0) {
-                    make_phases<Arch>(angles, i / tokens, i % tokens, first, count, buffer.phase);
-                    cos_sin_of_phases<Arch>(buffer.phase, count, angles.attention_factor(i / tokens),
-                                            cos + i * pairs + first, sin + i * pairs + first);
+                    write_vector_row<Arch>(angles, i / tokens, i % tokens, first, count, cos + at, sin + at);
                     continue;
                 }
             }
             const angle_row<Real> row = make_angle_row<Arch>(angles, i / tokens, i % tokens, first, count, buffer);
-            std::copy_n(row.cos, count, cos + i * pairs + first);
-            std::copy_n(row.sin, count, sin + i * pairs + first);
+            std::copy_n(row.cos, count, cos + at);
+            std::copy_n(row.sin, count, sin + at);
         }
     }
 }

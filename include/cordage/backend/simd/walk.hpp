@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <tuple>
+#include <type_traits>
 
 #include "cordage/backend/simd/lanes.hpp"
-#include "cordage/core/operand.hpp"
 
 namespace cordage::backend {
 
@@ -35,13 +36,13 @@ template <class Arch, std::size_t Count>
 struct vectors {};
 
 /// The rest of in_vectors, from pair `done` on.
-template <class Arch, pairing Pairing, element T, class Step>
+template <class Arch, pairing Pairing, class Operand, class Step>
 CORDAGE_ALWAYS_INLINE index_t in_single_vectors(index_t count, const Step& step, index_t done) noexcept {
-    constexpr index_t each = turn<Arch, Pairing, T>::pairs_each;
+    constexpr index_t each = layout_of<Arch, Pairing, Operand>::pairs_each;
     for (; done + each <= count; done += each) step(vectors<Arch, 1>{}, done);
     using next = typename narrower<Arch>::type;
     if constexpr (!std::is_void_v<next>) {
-        if (done < count) done = in_single_vectors<next, Pairing, T>(count, step, done);
+        if (done < count) done = in_single_vectors<next, Pairing, Operand>(count, step, done);
     }
     return done;
 }
@@ -49,32 +50,48 @@ CORDAGE_ALWAYS_INLINE index_t in_single_vectors(index_t count, const Step& step,
 /// Calls step(vectors<Arch, Count>, first) for as many of `count` pairs as fill vectors: as many vectors as registers
 /// hold, then single ones, then single narrower ones. Returns how many pairs these were; the rest is less than the
 /// narrowest vector.
-template <class Arch, pairing Pairing, element T, class Step>
+template <class Arch, pairing Pairing, class Operand, class Step>
 CORDAGE_ALWAYS_INLINE index_t in_vectors(index_t count, const Step& step) noexcept {
-    using lane = turn<Arch, Pairing, T>;
-    constexpr index_t most = static_cast<index_t>(lane::most_in_registers) * lane::pairs_each;
+    using layout = layout_of<Arch, Pairing, Operand>;
+    constexpr index_t most = static_cast<index_t>(layout::most_in_registers) * layout::pairs_each;
     index_t done = 0;
-    for (; done + most <= count; done += most) step(vectors<Arch, lane::most_in_registers>{}, done);
-    return in_single_vectors<Arch, Pairing, T>(count, step, done);
+    for (; done + most <= count; done += most) step(vectors<Arch, layout::most_in_registers>{}, done);
+    return in_single_vectors<Arch, Pairing, Operand>(count, step, done);
+}
+
+/// f of the operands of a call that share a type, as a span.
+template <class O, class F>
+CORDAGE_ALWAYS_INLINE void for_each_type(std::span<const O* const> operands, const F& f) {
+    f(operands);
+}
+template <class... O, class F>
+CORDAGE_ALWAYS_INLINE void for_each_type(const std::tuple<O...>& operands, const F& f) {
+    for_each_operand(operands, [&]<class Operand>(const Operand& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        const Operand* const only = &o;
+        f(std::span<const Operand* const>(&only, 1));
+    });
 }
 
 /// Whether `tokens` tokens are more than a first-level cache keeps, so that prefetching them costs nothing.
-template <template <class> class Operand, element T>
-CORDAGE_ALWAYS_INLINE bool is_long_walk(std::span<const Operand<T>> operands, index_t tokens) noexcept {
-    index_t lanes = 0;
-    for (const Operand<T>& o : operands) lanes += o.shape().heads * o.shape().head_dim;
-    return lanes * tokens * static_cast<index_t>(sizeof(T)) > (index_t{1} << 16);
+template <class Operands>
+CORDAGE_ALWAYS_INLINE bool is_long_walk(const Operands& operands, index_t tokens) noexcept {
+    index_t bytes = 0;
+    for_each_operand(operands, [&](const auto& o) {
+        using traits = simd_detail::operand_traits<std::remove_cvref_t<decltype(o)>>;
+        bytes += o.shape().heads * o.shape().head_dim * traits::element_size;
+    });
+    return bytes * tokens > (index_t{1} << 16);
 }
 
 /// Prefetches what a walk over heads will read 4 KB later. Past the last head of a token of [tokens, heads, head_dim]
 /// that is the next token.
-template <element T>
+template <class T>
 class ahead {
  public:
     /// @param stride  from head to head, anything where there is one head    @param lanes  of a head
-    CORDAGE_ALWAYS_INLINE ahead(bool wanted, index_t stride, index_t lanes) noexcept
-        : bytes_(wanted ? lanes * size : 0),
-          distance_(wanted ? (4096 + bytes_ - 1) / bytes_ * std::min(stride, farthest) * size : 0) {}
+    CORDAGE_ALWAYS_INLINE ahead(const T*, bool is_wanted, index_t stride, index_t lanes) noexcept
+        : bytes_(is_wanted ? lanes * size : 0),
+          distance_(is_wanted ? (4096 + bytes_ - 1) / bytes_ * std::min(stride, farthest) * size : 0) {}
 
     CORDAGE_ALWAYS_INLINE void prefetch(const T* head) const noexcept {
         for (index_t line = 0; line < bytes_; line += 64) {

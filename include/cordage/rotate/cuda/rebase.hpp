@@ -26,7 +26,7 @@ struct block_angles {
 
 }  // namespace rotate_detail
 
-/// rebase (rotate/rebase.hpp) on a device, by the kernel of rotate_forward. The difference of the bases is made on the
+/// rebase (rotate/forward.hpp) on a device, by the kernel of rotate_forward. The difference of the bases is made on the
 /// host, where it is exact, and its words copied as any basis's:
 ///
 ///   const auto words = device_words(new_basis.relative_to(old_basis));     // to `memory`

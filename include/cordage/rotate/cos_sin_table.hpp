@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A table of cos and sin, built once for many layers; stage angles.
+// A table of cos and sin, built once for many layers; stage rotation.
 #pragma once
 
+#include <concepts>
 #include <vector>
 
 #include "cordage/angles/cos_sin_view.hpp"
-#include "cordage/backend/default.hpp"
+#include "cordage/backend/backend.hpp"
 #include "cordage/core/executor.hpp"
 
 namespace cordage {
@@ -17,7 +18,7 @@ namespace cordage {
 ///   cos_sin_table<float> table(exact_angles(b, position_ids));
 ///   rotate_forward<half_split>(table.view(), in_place(q), in_place(k));
 ///
-/// Throws value_error for a position that is none (NaN, 2^63), before anything is allocated.
+/// Throws value_error for a position that is not valid (NaN, 2^63), before anything is allocated.
 template <class T>
 class cos_sin_table {
     static_assert(std::same_as<T, float> || std::same_as<T, double>,
@@ -31,7 +32,11 @@ class cos_sin_table {
           pairs_(angles.pairs()),
           cos_(entries(angles)),
           sin_(cos_.size()) {
-        for (index_t row = 0; row < rows_; ++row) attention_factors_.push_back(angles.attention_factor(row));
+        backend::require_fill_range<Backend>();
+        attention_factors_.reserve(static_cast<std::size_t>(rows_ * tokens_));
+        for (index_t i = 0; i < rows_ * tokens_; ++i) {
+            attention_factors_.push_back(angles.attention_factor(i / tokens_, i % tokens_));
+        }
         using backend::fill_range;
         for_each_range(how, rows_ * tokens_, 64, [&](index_t begin, index_t end) noexcept {
             fill_range(Backend{}, angles, cos_.data(), sin_.data(), begin, end);
@@ -40,24 +45,24 @@ class cos_sin_table {
 
     /// Valid while the table lives.
     cos_sin_view<T> view() const noexcept {
-        return {cos_.data(), sin_.data(), rows_, tokens_, pairs_, attention_factors_[0], attention_factors_.data()};
+        return {cos_.data(), sin_.data(), rows_, tokens_, pairs_, 1.0, attention_factors_.data()};
     }
 
  private:
     // Checks what can be, before anything is allocated.
     template <class Source>
     static std::size_t entries(const Source& angles) {
-        if (!is_addressable({angles.batch(), angles.tokens(), angles.pairs()}, {0, 0, 0})) {
+        if (!is_addressable(view_axis{angles.batch(), 0}, view_axis{angles.tokens(), 0}, view_axis{angles.pairs(), 0})) {
             fail<shape_error>({"cos_sin_table: angles [", angles.batch(), ", ", angles.tokens(), ", ", angles.pairs(),
                                "] must be at most 2^58"});
         }
-        if constexpr (requires { angles.check_positions("cos_sin_table"); }) angles.check_positions("cos_sin_table");
+        if constexpr (requires { angles.check("cos_sin_table"); }) angles.check("cos_sin_table");
         return static_cast<std::size_t>(angles.batch() * angles.tokens() * angles.pairs());
     }
 
     index_t rows_, tokens_, pairs_;
     std::vector<T> cos_, sin_;
-    std::vector<double> attention_factors_;  // one a row
+    std::vector<double> attention_factors_;  // one a token
 };
 
 }  // namespace cordage

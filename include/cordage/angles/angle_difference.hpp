@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// The difference of two sources: what turns keys of one basis and position into those of another; stage angles.
+#pragma once
+
+#include "cordage/angles/angle_source.hpp"
+#include "cordage/basis/basis.hpp"
+#include "cordage/core/error.hpp"
+
+namespace cordage {
+
+/// Sources whose angles have phases, so that differences are exact.
+template <class S>
+concept phase_source = angle_source<S> && !has_cos_sin<S>;
+
+/// angle = to - from, modulo one turn, and m = m_to / m_from: rotating by it what was rotated by `from` gives what `to`
+/// would have made of it. Phases are integers, so the differences of many changes add up to that of the one change from
+/// the first source to the last, exactly. Holds both sources, which are views.
+///
+///   rebase<half_split>(exact_angles(new_basis, ids) - exact_angles(old_basis, ids), in_place(keys));
+template <phase_source To, phase_source From>
+class angle_difference {
+ public:
+    /// @throws shape_error  unless both are for the same tokens and pairs
+    angle_difference(const To& to, const From& from) : to_(to), from_(from) {
+        const bool rows_fit = to.batch() == from.batch() || to.batch() == 1 || from.batch() == 1;
+        if (!rows_fit || to.tokens() != from.tokens() || to.pairs() != from.pairs()) {
+            fail<shape_error>({"angle_difference: from [", from.batch(), ", ", from.tokens(), ", ", from.pairs(),
+                               "] must be for the rows, tokens and pairs of to [", to.batch(), ", ", to.tokens(), ", ",
+                               to.pairs(), "]"});
+        }
+    }
+
+    index_t batch() const noexcept { return to_.batch() > from_.batch() ? to_.batch() : from_.batch(); }
+    CORDAGE_HOST_DEVICE index_t tokens() const noexcept { return to_.tokens(); }
+    CORDAGE_HOST_DEVICE index_t pairs() const noexcept { return to_.pairs(); }
+    CORDAGE_HOST_DEVICE double attention_factor(index_t row, index_t token) const noexcept {
+        return to_.attention_factor(row, token) / from_.attention_factor(row, token);
+    }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token,
+                                                                  index_t pair) const noexcept {
+        return angle_detail::phase_at(to_, row, token, pair) - angle_detail::phase_at(from_, row, token, pair);
+    }
+
+    /// The phases of one token, where both sources have such.
+    template <class A, class B>
+    struct token_phases {
+        A to;
+        B from;
+        CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t pair) const noexcept {
+            return to.phase(pair) - from.phase(pair);
+        }
+    };
+    CORDAGE_ALWAYS_INLINE auto of_token(index_t row, index_t token) const noexcept requires
+        requires(const To& a, const From& b, index_t i) { a.of_token(i, i), b.of_token(i, i); } {
+        using phases = token_phases<decltype(to_.of_token(row, token)), decltype(from_.of_token(row, token))>;
+        return phases{to_.of_token(row, token), from_.of_token(row, token)};
+    }
+
+    const To& to() const noexcept { return to_; }
+    const From& from() const noexcept { return from_; }
+
+    /// As both sources check theirs, and that m_to / m_from is an attention factor.
+    void check(const char* function) const {
+        if constexpr (requires { to_.check(function); }) to_.check(function);
+        if constexpr (requires { from_.check(function); }) from_.check(function);
+        for (index_t row = 0; row < batch(); ++row) {
+            for (index_t token = 0; token < tokens(); ++token) {
+                if (const double m = attention_factor(row, token); !is_attention_factor(m)) {
+                    fail<value_error>({function, ": attention factors ", to_.attention_factor(row, token), " / ",
+                                       from_.attention_factor(row, token),
+                                       " must be 2^-60 to 2^60 in magnitude"});
+                }
+            }
+        }
+    }
+
+ private:
+    To to_;
+    From from_;
+};
+
+/// The angles that turn what was rotated by `from` into what `to` would have made.
+template <phase_source To, phase_source From>
+angle_difference<To, From> operator-(const To& to, const From& from) {
+    return {to, from};
+}
+
+}  // namespace cordage

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Angles = position * inv_freq without a table: exact ones, and float32's as other code computes them; stage angles.
+#pragma once
+
+#include <algorithm>
+
+#include "cordage/angles/positions_and_bases.hpp"
+
+namespace cordage {
+
+namespace angle_detail {
+
+/// The phases of one token whose position and basis are at hand.
+struct token_phases {
+    split_position position;
+    const std::uint64_t* fractions;    // [pairs]
+    const std::uint64_t* whole_turns;  // [pairs]
+
+    CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t pair) const noexcept {
+        return phase_of(position, fractions[pair], whole_turns + pair);
+    }
+};
+
+}  // namespace angle_detail
+
+/// angle = position * inv_freq, reduced without rounding the product: the phase is within 2 pi |position| 2^-65 rad
+/// (3.7e-10 at 2^31, 4.8e-8 at 2^38), so float cos and sin are right to rounding up to about 2^38; beyond, and for
+/// double, that bound is the error. A view: holds no numbers, allocates nothing, and the bases and positions must
+/// outlive it; temporary ones do not compile.
+///
+/// @param bases         a basis, or what basis_list::of_rows and basis_list::of give: a basis a row, or one a token
+/// @param position_ids  [tokens] or [batch, tokens] of any position type, any sign; |position| < 2^63
+/// @throws shape_error
+template <position_type P>
+class exact_angles : public angle_detail::positions_and_bases<P> {
+ public:
+    exact_angles(const basis_view& bases, const position_view<P>& position_ids)
+        : angle_detail::positions_and_bases<P>("exact_angles", bases, position_ids, 1) {}
+
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token,
+                                                                  index_t pair) const noexcept {
+        return this->phase_of_pair(position_traits<P>::split(this->position_id(row, token)),
+                                   this->basis_index(row, token), pair);
+    }
+    /// The same of one token, for loops over its pairs.
+    CORDAGE_ALWAYS_INLINE angle_detail::token_phases of_token(index_t row, index_t token) const noexcept {
+        const index_t first = this->basis_index(row, token) * this->pairs();
+        return {position_traits<P>::split(this->position_id(row, token)), this->bases_.fractions + first,
+                this->bases_.whole_turns + first};
+    }
+};
+
+/// The common way, to reproduce what other code computed: inv_freq and position rounded to float32, their product
+/// rounded to float32 (bit-equal to theirs), then cos and sin of that angle, |angle| <= 2^62. Off by 7e-3 at position
+/// 10^5. Arguments as exact_angles'.
+template <position_type P>
+class float32_angles : public angle_detail::positions_and_bases<P> {
+ public:
+    float32_angles(const basis_view& bases, const position_view<P>& position_ids)
+        : angle_detail::positions_and_bases<P>("float32_angles", bases, position_ids, 1) {}
+
+    /// The float32 angle itself, radians.
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float angle(index_t row, index_t token, index_t pair) const noexcept {
+        return static_cast<float>(this->position_id(row, token)) *
+               static_cast<float>(this->inv_freq(this->basis_index(row, token))[pair]);
+    }
+
+    /// @throws value_error  also for a position whose angle is beyond 2^62
+    void check(const char* function) const {
+        angle_detail::positions_and_bases<P>::check(function);
+        double fastest = 0.0;
+        const basis_view& bases = this->bases_;
+        for (index_t i = 0; i < bases.count * bases.pairs; ++i) {
+            fastest = std::max(fastest, std::fabs(bases.inv_freq[i]));
+        }
+        const double farthest = fastest > 0.5 ? 0x1p62 / fastest : 0x1p63;
+        this->for_each_position([&](index_t axis, index_t row, index_t token, P p) {
+            const double position = position_traits<P>::value(p);
+            if (std::fabs(position) > farthest) {
+                angle_detail::refuse_position(function, this->place(axis, row, token), position,
+                                              "such that its angles are at most 2^62");
+            }
+        });
+    }
+};
+
+// A basis or a view of bases; a row of positions or a view. Temporaries that own their numbers do not convert.
+template <class Bases, class Row>
+exact_angles(Bases&&, Row&&) -> exact_angles<angle_detail::position_of_row<Row>>;
+template <class Bases, class Row>
+float32_angles(Bases&&, Row&&) -> float32_angles<angle_detail::position_of_row<Row>>;
+
+static_assert(angle_source<exact_angles<std::int32_t>> && differentiable_angle_source<exact_angles<double>>);
+static_assert(angle_source<float32_angles<std::int32_t>> && differentiable_angle_source<float32_angles<double>>);
+
+}  // namespace cordage

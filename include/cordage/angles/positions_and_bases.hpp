@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// What sources of angles = position * inv_freq share: the two views, their sizes and checks; stage angles.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "cordage/angles/angle_source.hpp"
+#include "cordage/basis/basis_list.hpp"
+#include "cordage/positions/position_view.hpp"
+
+namespace cordage::angle_detail {
+
+inline constexpr const char* expected_position = "finite and below 2^63 in magnitude";
+
+[[noreturn]] inline void refuse_position(const char* function, const std::string& where, double position,
+                                         const char* expected) {
+    fail<value_error>({function, ": position_ids[", where, "] ", position, " must be ", expected});
+}
+
+/// Positions [axes, batch, tokens] and the bases that turn by them. What the views point to is not read when they are
+/// put together, so that it may lie on a device.
+template <position_type P>
+class positions_and_bases {
+ public:
+    /// @throws shape_error
+    positions_and_bases(const char* function, const basis_view& bases, const position_view<P>& ids, index_t most_axes)
+        : bases_(bases), ids_(ids) {
+        const auto describe_ids = [&] {
+            return message("[", ids.axes, ", ", ids.batch, ", ", ids.tokens, "] with strides [", ids.axis_stride, ", ",
+                           ids.batch_stride, ", ", ids.token_stride, "]");
+        };
+        if (bases.fractions == nullptr || bases.pairs < 1 || bases.count < 1) {
+            fail<shape_error>({function, ": bases [", bases.count, ", ", bases.pairs, "] must be a basis"});
+        }
+        if (ids.axes < 1 || ids.batch < 1 || ids.tokens < 0 || ids.axis_stride < 0 || ids.batch_stride < 0 ||
+            ids.token_stride < 0) {
+            fail<shape_error>({function, ": position_ids ", describe_ids(),
+                               " must have axes >= 1, batch >= 1, tokens >= 0 and no negative stride"});
+        }
+        if (ids.axes > most_axes) {
+            fail<shape_error>({function, ": position_ids has ", ids.axes, " axes, must have at most ", most_axes});
+        }
+        if (!is_addressable(view_axis{ids.axes, ids.axis_stride}, view_axis{ids.batch, ids.batch_stride},
+                            view_axis{ids.tokens, ids.token_stride})) {
+            fail<shape_error>({function, ": position_ids ", describe_ids(), " must span at most 2^58 entries"});
+        }
+        if (ids.data == nullptr && ids.tokens > 0) {
+            fail<shape_error>({function, ": position_ids.data nullptr must point to the positions"});
+        }
+        if (bases.of_token == nullptr && bases.count > 1 && ids.batch > 1 && ids.batch != bases.count) {
+            fail<shape_error>({function, ": ", bases.count, " bases must be one, or one for each of ", ids.batch,
+                               " rows of position_ids"});
+        }
+        if (bases.of_token != nullptr && (bases.tokens != ids.tokens || (bases.rows > 1 && ids.batch > 1 &&
+                                                                         bases.rows != ids.batch))) {
+            fail<shape_error>({function, ": the basis of each token [", bases.rows, ", ", bases.tokens,
+                               "] must be [1 or batch, tokens] of position_ids [", ids.batch, ", ", ids.tokens, "]"});
+        }
+    }
+
+    index_t batch() const noexcept {
+        const index_t rows = bases_.of_token == nullptr ? bases_.count : bases_.rows;
+        return rows > ids_.batch ? rows : ids_.batch;
+    }
+    CORDAGE_HOST_DEVICE index_t tokens() const noexcept { return ids_.tokens; }
+    CORDAGE_HOST_DEVICE index_t pairs() const noexcept { return bases_.pairs; }
+    CORDAGE_HOST_DEVICE double attention_factor(index_t row, index_t token) const noexcept {
+        return bases_.attention_factors[basis_index(row, token)];
+    }
+
+    CORDAGE_HOST_DEVICE index_t bases() const noexcept { return bases_.count; }
+    CORDAGE_HOST_DEVICE index_t basis_index(index_t row, index_t token) const noexcept {
+        return bases_.index(row, token);
+    }
+    /// Whether the tokens of a row may have several bases.
+    CORDAGE_HOST_DEVICE bool has_basis_of_token() const noexcept { return bases_.of_token != nullptr; }
+    CORDAGE_HOST_DEVICE const double* inv_freq(index_t basis) const noexcept {
+        return bases_.inv_freq + basis * bases_.pairs;
+    }
+    CORDAGE_HOST_DEVICE index_t axes() const noexcept { return ids_.axes; }
+    CORDAGE_HOST_DEVICE double position(index_t row, index_t token, index_t axis) const noexcept {
+        return position_traits<P>::value(position_id(row, token, axis));
+    }
+    CORDAGE_HOST_DEVICE P position_id(index_t row, index_t token, index_t axis = 0) const noexcept {
+        return ids_.at(ids_.batch == 1 ? 0 : row, token, axis);
+    }
+
+    const basis_view& basis_numbers() const noexcept { return bases_; }
+    const position_view<P>& position_ids() const noexcept { return ids_; }
+
+    /// One look at each position and index: when a rotation or table begins.
+    ///
+    /// @throws value_error  naming the first position that is not valid, or the first index that names no basis
+    void check(const char* function) const {
+        for (index_t i = 0; bases_.of_token != nullptr && i < bases_.rows * bases_.tokens; ++i) {
+            if (const index_t b = bases_.of_token[i]; b < 0 || b >= bases_.count) {
+                fail<value_error>({function, ": the basis of token [", i / bases_.tokens, ", ", i % bases_.tokens, "] ",
+                                   b, " must be 0 to ", bases_.count - 1});
+            }
+        }
+        if constexpr (!std::is_integral_v<P>) {
+            for_each_position([&](index_t axis, index_t row, index_t token, P p) {
+                if (position_traits<P>::split(p).is_valid) return;
+                refuse_position(function, place(axis, row, token), position_traits<P>::value(p), expected_position);
+            });
+        }
+    }
+
+ protected:
+    template <class F>
+    void for_each_position(const F& f) const {
+        const index_t rows = ids_.batch_stride == 0 ? 1 : ids_.batch;
+        for (index_t axis = 0; axis < ids_.axes; ++axis) {
+            for (index_t row = 0; row < rows; ++row) {
+                for (index_t token = 0; token < ids_.tokens; ++token) f(axis, row, token, ids_.at(row, token, axis));
+            }
+        }
+    }
+    std::string place(index_t axis, index_t row, index_t token) const {
+        return ids_.axes == 1 ? message(row, ", ", token) : message(axis, ", ", row, ", ", token);
+    }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase_of_pair(const split_position& position, index_t basis,
+                                                                          index_t pair) const noexcept {
+        const index_t i = basis * bases_.pairs + pair;
+        return phase_of(position, bases_.fractions[i], bases_.whole_turns + i);
+    }
+
+    basis_view bases_;
+    position_view<P> ids_;
+};
+
+/// The position type of a row of positions, a view of them, or a pointer to them.
+template <class Row>
+struct position_of;
+template <class Row>
+requires requires { typename Row::value_type; }
+struct position_of<Row> {
+    using type = std::remove_cv_t<typename Row::value_type>;
+};
+template <position_type P>
+struct position_of<position_view<P>> {
+    using type = P;
+};
+template <class Row>
+using position_of_row = typename position_of<std::remove_cvref_t<Row>>::type;
+
+}  // namespace cordage::angle_detail

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// What a backend has to offer, and which one a call uses when it names none; serves stage rotation.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "cordage/angles/exact_angles.hpp"
+#include "cordage/backend/scalar/backward.hpp"
+#include "cordage/backend/scalar/forward.hpp"
+#include "cordage/backend/scalar/table.hpp"
+
+// xsimd has vectors where the compiler was told of an instruction set; CORDAGE_NO_SIMD asks for the scalar backend.
+#if !defined(CORDAGE_NO_SIMD) && __has_include(<xsimd/xsimd.hpp>)
+#include "cordage/backend/simd/backward.hpp"
+#include "cordage/backend/simd/forward.hpp"
+#include "cordage/backend/simd/table.hpp"
+#if !defined(XSIMD_NO_SUPPORTED_ARCHITECTURE)
+#define CORDAGE_HAS_SIMD 1
+#endif
+#endif
+
+namespace cordage::backend {
+
+/// The fastest backend that this translation unit can have, by its instruction set.
+#if defined(CORDAGE_HAS_SIMD)
+using fastest = simd<xsimd::default_arch>;
+#else
+using fastest = scalar;
+#endif
+
+// A backend is an empty struct and three functions beside it, which the verbs find by its type. They are noexcept, get
+// checked arguments, and do the tokens [begin, end); docs/extending.md adds one.
+
+template <class B>
+concept has_rotate_range = requires(const exact_angles<std::int32_t>& angles, std::span<const operand<float>* const> operands,
+                                    index_t i) {
+    rotate_range<half_split, forward>(B{}, angles, operands, i, i);
+};
+template <class B>
+concept has_backward_range = requires(const exact_angles<std::int32_t>& angles,
+                                      std::span<const backward_operand<float>* const> operands, const angle_gradients& grads,
+                                      index_t i) {
+    backward_range<half_split>(B{}, angles, operands, grads, i, i);
+};
+template <class B>
+concept has_fill_range = requires(const exact_angles<std::int32_t>& angles, float* numbers, index_t i) {
+    fill_range(B{}, angles, numbers, numbers, i, i);
+};
+
+/// Asserts of a verb that its backend has what the verb calls.
+template <class B>
+constexpr void require_rotate_range() {
+    static_assert(has_rotate_range<B>,
+                  "cordage: a backend needs 'template <pairing P, class Direction, class Source, class Operands> void "
+                  "rotate_range(my_backend, const Source& angles, const Operands& operands, index_t begin, index_t end) "
+                  "noexcept' beside it; docs/extending.md");
+}
+template <class B>
+constexpr void require_backward_range() {
+    static_assert(has_backward_range<B>,
+                  "cordage: a backend needs 'template <pairing P, class Source, class Operands> void "
+                  "backward_range(my_backend, const Source& angles, const Operands& operands, const "
+                  "backend::angle_gradients& grads, index_t begin, index_t end) noexcept' beside it; docs/extending.md");
+}
+template <class B>
+constexpr void require_fill_range() {
+    static_assert(has_fill_range<B>,
+                  "cordage: a backend needs 'template <class Source, class Real> void fill_range(my_backend, const "
+                  "Source& angles, Real* cos, Real* sin, index_t begin, index_t end) noexcept' beside it; "
+                  "docs/extending.md");
+}
+static_assert(has_rotate_range<scalar> && has_backward_range<scalar> && has_fill_range<scalar>);
+static_assert(has_rotate_range<fastest> && has_backward_range<fastest> && has_fill_range<fastest>);
+
+}  // namespace cordage::backend

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// xsimd's vectors as lanes of the register layer: the operations that its formulas ask for; serves the SIMD backend.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+#include <xsimd/xsimd.hpp>
+
+#include "cordage/core/macros.hpp"
+#include "cordage/pair/lane.hpp"
+
+namespace cordage {
+
+namespace backend::simd_detail {
+
+template <class Arch>
+inline constexpr bool is_avx512 = std::is_base_of_v<xsimd::avx512f, Arch>;
+template <class Arch>
+inline constexpr bool is_avx2 = std::is_base_of_v<xsimd::avx2, Arch>;
+template <class Arch>
+inline constexpr bool is_sse4 = std::is_base_of_v<xsimd::sse4_1, Arch> && !std::is_base_of_v<xsimd::avx, Arch>;
+
+/// Whether an architecture's products and sums are fused, with one rounding.
+template <class Arch>
+inline constexpr bool has_fused_multiply_add =
+    is_avx512<Arch> || std::is_base_of_v<xsimd::fma3<xsimd::avx2>, Arch> ||
+    std::is_base_of_v<xsimd::fma3<xsimd::avx>, Arch> || std::is_base_of_v<xsimd::fma3<xsimd::sse4_2>, Arch> ||
+    std::is_base_of_v<xsimd::neon64, Arch>;
+
+/// The lanes of x as lanes of the batch To, at no cost. (On NEON, xsimd 8.1's bitwise_cast is a call.)
+template <class To, class From, class Arch>
+CORDAGE_ALWAYS_INLINE To bits_as(const xsimd::batch<From, Arch>& x) noexcept {
+    return std::bit_cast<typename To::register_type>(static_cast<typename xsimd::batch<From, Arch>::register_type>(x));
+}
+
+/// Products and sums, fused where the architecture can. (xsimd 8.1 multiplies and adds on AVX-512.)
+template <class Real, class Arch>
+struct multiply_add_traits {
+    using real = xsimd::batch<Real, Arch>;
+
+    static CORDAGE_ALWAYS_INLINE real multiply_add(const real& a, const real& b, const real& c) noexcept {
+#if XSIMD_WITH_AVX512F
+        if constexpr (is_avx512<Arch> && std::is_same_v<Real, float>) return _mm512_fmadd_ps(a, b, c);
+        else if constexpr (is_avx512<Arch>) return _mm512_fmadd_pd(a, b, c);
+        else
+#endif
+        return xsimd::fma(a, b, c);
+    }
+    static CORDAGE_ALWAYS_INLINE real multiply_subtract(const real& a, const real& b, const real& c) noexcept {
+#if XSIMD_WITH_AVX512F
+        if constexpr (is_avx512<Arch> && std::is_same_v<Real, float>) return _mm512_fmsub_ps(a, b, c);
+        else if constexpr (is_avx512<Arch>) return _mm512_fmsub_pd(a, b, c);
+        else
+#endif
+        return xsimd::fms(a, b, c);
+    }
+    static CORDAGE_ALWAYS_INLINE real subtract_product(const real& a, const real& b, const real& c) noexcept {
+#if XSIMD_WITH_AVX512F
+        if constexpr (is_avx512<Arch> && std::is_same_v<Real, float>) return _mm512_fnmadd_ps(a, b, c);
+        else if constexpr (is_avx512<Arch>) return _mm512_fnmadd_pd(a, b, c);
+        else
+#endif
+#if XSIMD_WITH_NEON64
+        if constexpr (std::is_same_v<Real, float>) return vfmsq_f32(c, a, b);
+        else return vfmsq_f64(c, a, b);
+#else
+        return xsimd::fnma(a, b, c);
+#endif
+    }
+};
+
+}  // namespace backend::simd_detail
+
+template <class Arch>
+struct lane_traits<xsimd::batch<double, Arch>> : backend::simd_detail::multiply_add_traits<double, Arch> {};
+
+/// `fused` rounds once where has_fused_multiply_add<Arch>.
+template <class Arch>
+struct lane_traits<xsimd::batch<float, Arch>> : backend::simd_detail::multiply_add_traits<float, Arch> {
+    using real = xsimd::batch<float, Arch>;
+    using word = xsimd::batch<std::uint32_t, Arch>;
+
+    static CORDAGE_ALWAYS_INLINE real fused(const real& a, const real& b, const real& c) noexcept {
+        return lane_traits::multiply_add(a, b, c);
+    }
+    static CORDAGE_ALWAYS_INLINE word bits(const real& x) noexcept { return backend::simd_detail::bits_as<word>(x); }
+    static CORDAGE_ALWAYS_INLINE real from_bits(const word& w) noexcept { return backend::simd_detail::bits_as<real>(w); }
+    static CORDAGE_ALWAYS_INLINE real from_signed(const word& w) noexcept {
+        return xsimd::to_float(backend::simd_detail::bits_as<xsimd::batch<std::int32_t, Arch>>(w));
+    }
+    static CORDAGE_ALWAYS_INLINE word where_bit(const word& w, int n, const word& a, const word& b) noexcept {
+#if XSIMD_WITH_AVX512F
+        if constexpr (backend::simd_detail::is_avx512<Arch>) {
+            return word(_mm512_mask_mov_epi32(b, _mm512_test_epi32_mask(w, word(std::uint32_t{1} << n)), a));
+        } else
+#endif
+        {
+            const word all = word(0u) - ((w >> n) & word(1u));
+            return (a & all) | (b & ~all);
+        }
+    }
+    static CORDAGE_ALWAYS_INLINE real plain_nan(const real& x) noexcept {
+#if XSIMD_WITH_AVX512F
+        if constexpr (backend::simd_detail::is_avx512<Arch>) {  // tokens QNaN and SNaN become the indefinite NaN
+            return _mm512_fixupimm_ps(x, x, _mm512_set1_epi32(0x33), 0);
+        } else
+#endif
+#if XSIMD_WITH_AVX
+        if constexpr (std::is_base_of_v<xsimd::avx, Arch>) {
+            const __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(static_cast<int>(0xffc0'0000u)));
+            return _mm256_blendv_ps(x, nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+        } else
+#endif
+        {
+            // The magnitude is past infinity's where the difference wraps below 0; by bits, for fast-math.
+            const word past = word(0x7f80'0000u) - (bits(x) & word(0x7fff'ffffu));
+            return from_bits(where_bit(past, 31, word(0xffc0'0000u), bits(x)));
+        }
+    }
+    static CORDAGE_ALWAYS_INLINE word rounded_upper_half(const word& w) noexcept {
+#if XSIMD_WITH_AVX512F
+        if constexpr (backend::simd_detail::is_avx512<Arch>) {  // three operations, of which no more than one needs port 0
+            return w + where_bit(w, 16, word(0x8000u), word(0x7fffu));
+        } else
+#endif
+        return w + (((w >> 16) & word(1u)) + word(0x7fffu));
+    }
+};
+
+}  // namespace cordage

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// Element formats: how a stored element is read as a number and a number stored; stage register layer.
+#pragma once
+
+#include <bit>
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include "cordage/core/macros.hpp"
+#include "cordage/pair/lane.hpp"
+
+namespace cordage {
+
+/// IEEE binary16 as bits. Storage only: arithmetic is done in float.
+struct float16 {
+    std::uint16_t bits;
+};
+
+/// bfloat16 as bits, the upper half of a binary32. Storage only.
+struct bfloat16 {
+    std::uint16_t bits;
+};
+
+/// Exact value of a binary16.
+constexpr float to_float(float16 x) noexcept {
+    const std::uint32_t sign = static_cast<std::uint32_t>(x.bits & 0x8000u) << 16;
+    const std::uint32_t exponent = (x.bits >> 10) & 0x1fu;
+    const std::uint32_t fraction = x.bits & 0x3ffu;
+    if (exponent == 0x1fu) return lane_traits<float>::from_bits(sign | 0x7f80'0000u | (fraction << 13));
+    if (exponent != 0) return lane_traits<float>::from_bits(sign | ((exponent + 112) << 23) | (fraction << 13));
+    if (fraction == 0) return lane_traits<float>::from_bits(sign);
+    const int shift = std::countl_zero(fraction) - 21;  // a subnormal becomes a normal float
+    const std::uint32_t normal = (fraction << shift) & 0x3ffu;
+    return lane_traits<float>::from_bits(sign | (static_cast<std::uint32_t>(113 - shift) << 23) | (normal << 13));
+}
+
+/// Exact value of a bfloat16.
+CORDAGE_HOST_DEVICE constexpr float to_float(bfloat16 x) noexcept {
+    return lane_traits<float>::from_bits(static_cast<std::uint32_t>(x.bits) << 16);
+}
+
+/// x rounded to bfloat16, nearest, ties to even, in the upper half of a word; the lower half is left as it comes. A NaN
+/// stays a (quiet) NaN. Lane: floats, one or a vector.
+template <class Lane>
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr auto bfloat16_in_upper_half(const Lane& x) noexcept {
+    using lane = lane_traits<Lane>;
+    return lane::rounded_upper_half(lane::bits(lane::plain_nan(x)));
+}
+/// The same for one number.
+CORDAGE_HOST_DEVICE constexpr bfloat16 to_bfloat16(float x) noexcept {
+    return {static_cast<std::uint16_t>(bfloat16_in_upper_half(x) >> 16)};
+}
+
+/// Rounds to nearest, ties to even, with subnormals; too large becomes infinity, a NaN stays a (quiet) NaN.
+constexpr float16 to_float16(float x) noexcept {
+    const auto bits = lane_traits<float>::bits(x);
+    const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
+    const std::uint32_t magnitude = bits & 0x7fff'ffffu;
+    const auto with_sign = [sign](std::uint32_t half) { return float16{static_cast<std::uint16_t>(sign | half)}; };
+    if (magnitude > 0x7f80'0000u) return with_sign(0x7e00u);
+    if (magnitude >= 0x4780'0000u) return with_sign(0x7c00u);  // 65536 and above
+    if (magnitude >= 0x3880'0000u) {                           // a normal half: rebias, round the 13 lost bits
+        const std::uint32_t rebiased = magnitude - 0x3800'0000u;
+        return with_sign((rebiased + 0xfffu + ((rebiased >> 13) & 1u)) >> 13);
+    }
+    if (magnitude <= 0x3300'0000u) return with_sign(0);  // at most half of the smallest subnormal
+    const std::uint32_t mantissa = (magnitude & 0x007f'ffffu) | 0x0080'0000u;
+    const std::uint32_t shift = 126u - (magnitude >> 23);
+    const std::uint32_t half = mantissa >> shift;
+    const std::uint32_t lost = mantissa & ((1u << shift) - 1u), tie = 1u << (shift - 1u);
+    return with_sign(half + ((lost > tie || (lost == tie && (half & 1u) != 0)) ? 1u : 0u));
+}
+
+/// The format of elements T where a view names none. Specialise it for a type of your own (at::Half, _Float16, an fp8)
+/// and every kernel takes tensors of it. A `using same_bits_as = cordage::float16;` (or bfloat16) there gives it the
+/// vector kernels of that type.
+template <class T>
+struct element_traits;
+
+/// A format reads and stores one element: load(T) gives a `compute`, float or double, in which all arithmetic is done,
+/// and store(compute) the element nearest to it. A format may hold numbers, such as the scale of an int8:
+///
+///   struct scaled_int8 {
+///       using compute = float;
+///       float scale;
+///       CORDAGE_HOST_DEVICE float load(std::int8_t x) const noexcept { return scale * x; }
+///       CORDAGE_HOST_DEVICE std::int8_t store(float x) const noexcept { ... }
+///   };
+///   heads_view<std::int8_t, scaled_int8> keys = with_format(token_major(data, shape), scaled_int8{0.02f});
+template <class F, class T>
+concept format_of = std::is_trivially_copyable_v<F> && requires(const F& format, T x) {
+    typename F::compute;
+    { format.load(x) } -> std::same_as<typename F::compute>;
+    { format.store(format.load(x)) } -> std::same_as<T>;
+};
+
+namespace pair_detail {
+
+template <class T>
+struct plain_format {
+    using compute = T;
+    CORDAGE_HOST_DEVICE static constexpr T load(T x) noexcept { return x; }
+    CORDAGE_HOST_DEVICE static constexpr T store(T x) noexcept { return x; }
+};
+
+}  // namespace pair_detail
+
+template <>
+struct element_traits<double> : pair_detail::plain_format<double> {};
+template <>
+struct element_traits<float> : pair_detail::plain_format<float> {};
+template <>
+struct element_traits<float16> {
+    using compute = float;
+#if defined(__CUDA_ARCH__)
+    CORDAGE_HOST_DEVICE static float load(float16 x) noexcept {
+        float wide;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x.bits));
+        return wide;
+    }
+    CORDAGE_HOST_DEVICE static float16 store(float x) noexcept {
+        float16 narrow;
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(narrow.bits) : "f"(x));
+        return narrow;
+    }
+#else
+    CORDAGE_HOST_DEVICE static constexpr float load(float16 x) noexcept { return to_float(x); }
+    CORDAGE_HOST_DEVICE static constexpr float16 store(float x) noexcept { return to_float16(x); }
+#endif
+};
+template <>
+struct element_traits<bfloat16> {
+    using compute = float;
+    CORDAGE_HOST_DEVICE static constexpr float load(bfloat16 x) noexcept { return to_float(x); }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    CORDAGE_HOST_DEVICE static bfloat16 store(float x) noexcept {
+        bfloat16 narrow;
+        asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(narrow.bits) : "f"(x));
+        return narrow;
+    }
+#else
+    CORDAGE_HOST_DEVICE static constexpr bfloat16 store(float x) noexcept { return to_bfloat16(x); }
+#endif
+};
+
+/// What a tensor of q or k may hold: a type with element_traits.
+template <class T>
+concept element = format_of<element_traits<T>, T>;
+static_assert(element<double> && element<float> && element<float16> && element<bfloat16>);
+
+/// The type of the arithmetic on elements T.
+template <element T>
+using compute_of = typename element_traits<T>::compute;
+
+}  // namespace cordage

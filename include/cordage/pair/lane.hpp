@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// What the register layer asks of a lane type, and its answers for one number: float, double, or a CUDA thread's float.
+#pragma once
+
+#include <cstdint>
+
+#include "cordage/core/macros.hpp"
+
+namespace cordage {
+
+/// The operations behind the formulas of pair/ that +, - and * do not give. A lane is one number or a vector of them:
+/// float and double here, xsimd's vectors in backend/simd/lane.hpp. Specialise it for another vector type and every
+/// formula takes that type.
+///
+///   word                        unsigned integers of 32 bits, as many as the lane has floats
+///   multiply_add(a, b, c)       a b + c, rounded once or twice
+///   multiply_subtract(a, b, c)  a b - c
+///   subtract_product(a, b, c)   c - a b
+/// and for floats
+///   fused(a, b, c)              a b + c, rounded once
+///   bits(x), from_bits(w)       the same bits as the other type
+///   from_signed(w)              the number that w is as a signed integer
+///   where_bit(w, n, a, b)       a where bit n of w is set, else b; words
+///   plain_nan(x)                x, but one quiet NaN for every NaN
+///   rounded_upper_half(w)       w + 0x7fff + (bit 16 of w), whose upper half is w's, rounded to nearest, ties to even
+template <class Lane>
+struct lane_traits;
+
+template <>
+struct lane_traits<double> {
+    CORDAGE_HOST_DEVICE static constexpr double multiply_add(double a, double b, double c) noexcept {
+        return a * b + c;
+    }
+    CORDAGE_HOST_DEVICE static constexpr double multiply_subtract(double a, double b, double c) noexcept {
+        return a * b - c;
+    }
+    CORDAGE_HOST_DEVICE static constexpr double subtract_product(double a, double b, double c) noexcept {
+        return c - a * b;
+    }
+};
+
+template <>
+struct lane_traits<float> {
+    using word = std::uint32_t;
+
+    CORDAGE_HOST_DEVICE static float fused(float a, float b, float c) noexcept {
+#if defined(__CUDA_ARCH__)
+        return __fmaf_rn(a, b, c);
+#else
+        return __builtin_fmaf(a, b, c);
+#endif
+    }
+#if defined(__CUDA_ARCH__)
+    CORDAGE_HOST_DEVICE static float multiply_add(float a, float b, float c) noexcept { return fused(a, b, c); }
+    CORDAGE_HOST_DEVICE static float multiply_subtract(float a, float b, float c) noexcept { return fused(a, b, -c); }
+    CORDAGE_HOST_DEVICE static float subtract_product(float a, float b, float c) noexcept { return fused(-a, b, c); }
+#else
+    CORDAGE_HOST_DEVICE static constexpr float multiply_add(float a, float b, float c) noexcept { return a * b + c; }
+    CORDAGE_HOST_DEVICE static constexpr float multiply_subtract(float a, float b, float c) noexcept {
+        return a * b - c;
+    }
+    CORDAGE_HOST_DEVICE static constexpr float subtract_product(float a, float b, float c) noexcept {
+        return c - a * b;
+    }
+#endif
+
+    CORDAGE_HOST_DEVICE static constexpr word bits(float x) noexcept { return __builtin_bit_cast(word, x); }
+    CORDAGE_HOST_DEVICE static constexpr float from_bits(word w) noexcept { return __builtin_bit_cast(float, w); }
+    CORDAGE_HOST_DEVICE static constexpr float from_signed(word w) noexcept {
+        return static_cast<float>(static_cast<std::int32_t>(w));
+    }
+    CORDAGE_HOST_DEVICE static constexpr word where_bit(word w, int n, word a, word b) noexcept {
+        return ((w >> n) & 1u) != 0 ? a : b;
+    }
+    CORDAGE_HOST_DEVICE static constexpr float plain_nan(float x) noexcept {
+        return (bits(x) & 0x7fff'ffffu) > 0x7f80'0000u ? from_bits(0xffc0'0000u) : x;  // fast-math removes x != x
+    }
+    CORDAGE_HOST_DEVICE static constexpr word rounded_upper_half(word w) noexcept {
+        return w + 0x7fffu + ((w >> 16) & 1u);
+    }
+};
+
+}  // namespace cordage

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Views of positions, of one number each or of several, such as (time, row, column); stage positions.
+#pragma once
+
+#include <iterator>
+#include <ranges>
+#include <span>
+#include <type_traits>
+
+#include "cordage/core/error.hpp"
+#include "cordage/core/index.hpp"
+#include "cordage/pair/phase.hpp"
+
+namespace cordage {
+
+/// Whether a range outlives the call that it is handed to, so that a view of it may be kept: a variable or a span, but
+/// no temporary vector or array. The rule for all views of the library.
+template <class R>
+concept outlives_its_call = std::ranges::borrowed_range<R>;
+
+/// View of position_ids [axes, batch, tokens], in elements and any order of strides. A batch_stride of 0 gives every row
+/// of the batch the same positions.
+template <position_type P>
+struct position_view {
+    const P* data = nullptr;
+    index_t batch = 1;
+    index_t tokens = 0;
+    index_t batch_stride = 0;
+    index_t token_stride = 1;
+    index_t axes = 1;
+    index_t axis_stride = 0;
+
+    position_view() = default;
+    position_view(const P* first, index_t rows, index_t count, index_t row_stride)
+        : data(first), batch(rows), tokens(count), batch_stride(row_stride) {}
+    /// One row of positions, for every row of the batch: a vector, an array, a span.
+    template <class Row>
+    requires std::convertible_to<Row, std::span<const P>> position_view(Row&& row)
+        : position_view(std::span<const P>(row).data(), 1, std::ssize(row), 0) {
+        static_assert(outlives_its_call<Row>,
+                      "cordage::position_view: positions must outlive the view: name the vector or array that holds "
+                      "them, a temporary is gone before they are read");
+    }
+
+    CORDAGE_HOST_DEVICE P at(index_t row, index_t token, index_t axis = 0) const noexcept {
+        return data[axis * axis_stride + row * batch_stride + token * token_stride];
+    }
+};
+
+/// View of a dense [axes, batch, tokens] array, as M-RoPE's processors make it. (Strides that 64 bits do not hold are
+/// the largest number, which angles refuse.)
+template <position_type P>
+position_view<P> axis_major(const P* data, index_t axes, index_t batch, index_t tokens) {
+    position_view<P> view(data, batch, tokens, tokens);
+    view.axes = axes;
+    view.axis_stride = saturated_product(batch, tokens);
+    return view;
+}
+
+/// View of a dense [batch, tokens, axes] array: the (row, column) of one patch after the other.
+template <position_type P>
+position_view<P> axis_minor(const P* data, index_t axes, index_t batch, index_t tokens) {
+    position_view<P> view(data, batch, tokens, saturated_product(tokens, axes));
+    view.token_stride = view.axes = axes;
+    view.axis_stride = 1;
+    return view;
+}
+
+}  // namespace cordage

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+// Non-owning views of q, k and caches: where each token of a tensor lies, and in which format; stage tensors.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include "cordage/core/error.hpp"
+#include "cordage/core/index.hpp"
+#include "cordage/core/macros.hpp"
+#include "cordage/pair/format.hpp"
+
+namespace cordage {
+
+/// Sizes of q, k or a gradient, slowest first: [batch, tokens, heads, head_dim].
+struct heads_shape {
+    index_t batch = 1;
+    index_t tokens = 0;
+    index_t heads = 0;
+    index_t head_dim = 0;
+
+    friend bool operator==(const heads_shape&, const heads_shape&) = default;
+};
+
+/// Which slot of a paged cache holds each token, where tokens do not lie in order: an entry a token (a slot mapping) or
+/// an entry a block of tokens (a block table). Slot s is place s % block_size of block s / block_size. An entry below 0
+/// means that its tokens are neither read nor written.
+struct slot_table {
+    const void* entries = nullptr;  ///< [rows, entries of a row], int32 or int64; null: tokens lie in order
+    bool is_wide = false;           ///< whether entries are int64
+    index_t row_stride = 0;         ///< entries from row to row
+    index_t tokens_of_entry = 1;    ///< 1: entries are slots; block_size: entries are blocks
+    index_t block_size = 1;         ///< slots of a block
+    index_t blocks = 0;             ///< of the cache
+
+    CORDAGE_HOST_DEVICE index_t entry(index_t i) const noexcept {
+        return is_wide ? static_cast<const std::int64_t*>(entries)[i] : static_cast<const std::int32_t*>(entries)[i];
+    }
+    /// Where a token lies: a block of the cache and a place in it. The block is -1 where no slot of the cache holds it.
+    struct place {
+        index_t block;
+        index_t in_block;
+    };
+    CORDAGE_HOST_DEVICE place place_of(index_t row, index_t token) const noexcept {
+        const bool is_by_block = tokens_of_entry != 1;
+        const quotient_and_rest of_token = is_by_block ? divided(token, block_size) : quotient_and_rest{token, 0};
+        const index_t found = entry(row * row_stride + of_token.quotient);
+        if (found < 0) return {-1, 0};
+        const place at = is_by_block ? place{found, of_token.rest} : place_of_slot(found);
+        return at.block < blocks ? at : place{-1, 0};
+    }
+
+    friend bool operator==(const slot_table&, const slot_table&) = default;
+
+ private:
+    CORDAGE_HOST_DEVICE place place_of_slot(index_t slot) const noexcept {
+        const quotient_and_rest of = divided(slot, block_size);
+        return {of.quotient, of.rest};
+    }
+};
+
+/// A view of [batch, tokens, heads, head_dim] elements in a format (pair/format.hpp). The last stride is 1; the others
+/// count elements and may come in any order, so that [tokens, heads, head_dim], [heads, tokens, head_dim] and a slice of
+/// a fused qkv buffer are all views. With `slots` the tokens lie in the blocks of a cache: batch_stride then steps from
+/// block to block and token_stride from slot to slot of a block (in_slots, in_blocks).
+template <class T, class Format = element_traits<std::remove_const_t<T>>>
+struct heads_view {
+    T* data = nullptr;
+    heads_shape shape;
+    index_t batch_stride = 0;
+    index_t token_stride = 0;
+    index_t head_stride = 0;
+    slot_table slots = {};
+    [[no_unique_address]] Format format = {};
+
+    /// First element of a token's first head, or null where no slot holds the token.
+    CORDAGE_HOST_DEVICE constexpr T* token(index_t batch, index_t token_index) const noexcept {
+        if (slots.entries == nullptr) return data + batch * batch_stride + token_index * token_stride;
+        return at(slots.place_of(batch, token_index));
+    }
+    /// First element of the first head of a place in a cache, or null for none.
+    CORDAGE_HOST_DEVICE constexpr T* at(const slot_table::place& place) const noexcept {
+        return place.block < 0 ? nullptr : data + place.block * batch_stride + place.in_block * token_stride;
+    }
+    /// First element of one head of a token that is held.
+    CORDAGE_HOST_DEVICE constexpr T* head(index_t batch, index_t token_index, index_t head_index) const noexcept {
+        return token(batch, token_index) + head_index * head_stride;
+    }
+
+    template <std::same_as<const T> ToConst>  // a template, or nvcc warns of it where T is const already
+    requires(!std::is_const_v<T>) constexpr operator heads_view<ToConst, Format>() const noexcept {
+        return {data, shape, batch_stride, token_stride, head_stride, slots, format};
+    }
+
+    friend bool operator==(const heads_view& a, const heads_view& b) noexcept {
+        return is_same_memory(a, b) && is_same_format(a.format, b.format);
+    }
+};
+
+/// Whether the elements of two views lie at the same places.
+template <class A, class B>
+bool is_same_memory(const A& a, const B& b) noexcept {
+    return static_cast<const void*>(a.data) == static_cast<const void*>(b.data) &&
+           sizeof(*a.data) == sizeof(*b.data) && a.shape == b.shape && a.batch_stride == b.batch_stride &&
+           a.token_stride == b.token_stride && a.head_stride == b.head_stride && a.slots == b.slots;
+}
+/// Whether two formats read and store alike: of one type, and equal where they hold numbers.
+template <class A, class B>
+CORDAGE_HOST_DEVICE constexpr bool is_same_format(const A& a, const B& b) noexcept {
+    if constexpr (!std::same_as<A, B>) {
+        return false;
+    } else if constexpr (requires { a == b; }) {
+        return a == b;
+    } else {
+        return std::is_empty_v<A>;
+    }
+}
+
+/// View of a dense [batch, tokens, heads, head_dim] array. (Strides that 64 bits do not hold are the largest number,
+/// which a rotation refuses.)
+template <class T>
+constexpr heads_view<T> token_major(T* data, const heads_shape& shape) {
+    const index_t token = saturated_product(shape.heads, shape.head_dim);
+    return {data, shape, saturated_product(shape.tokens, token), token, shape.head_dim};
+}
+
+/// View of a dense [batch, heads, tokens, head_dim] array, as transformers keeps it.
+template <class T>
+constexpr heads_view<T> head_major(T* data, const heads_shape& shape) {
+    const index_t head = saturated_product(shape.tokens, shape.head_dim);
+    return {data, shape, saturated_product(shape.heads, head), shape.head_dim, head};
+}
+
+/// "[batch, tokens, heads, head_dim]" in numbers, for messages.
+inline std::string describe(const heads_shape& s) {
+    return message("[", s.batch, ", ", s.tokens, ", ", s.heads, ", ", s.head_dim, "]");
+}
+
+/// The same elements read and written in another format.
+template <class T, class Old, format_of<std::remove_const_t<T>> Format>
+heads_view<T, Format> with_format(const heads_view<T, Old>& v, const Format& format) {
+    return {v.data, v.shape, v.batch_stride, v.token_stride, v.head_stride, v.slots, format};
+}
+
+namespace tensors_detail {
+
+template <class Entry>
+concept slot_entry = std::same_as<Entry, std::int32_t> || std::same_as<Entry, std::int64_t>;
+
+template <class T, class Format, slot_entry Entry>
+heads_view<T, Format> with_slots(heads_view<T, Format> cache, const Entry* entries, index_t batch, index_t tokens,
+                                 index_t row_stride, index_t tokens_of_entry) {
+    cache.slots = {entries, sizeof(Entry) == 8, row_stride, tokens_of_entry, cache.shape.tokens, cache.shape.batch};
+    cache.shape.batch = batch;
+    cache.shape.tokens = tokens;
+    return cache;
+}
+
+}  // namespace tensors_detail
+
+/// The tokens [batch, tokens] of a cache [blocks, block_size, heads, head_dim] by a slot for each, int32 or int64: what
+/// vLLM calls slot_mapping. An entry of -1 leaves its token out.
+///
+///   rotate_forward<half_split>(angles, from_to(k, in_slots(cache, slot_mapping.data(), 1, tokens)));
+///
+/// @param slot_mapping  [batch, tokens] dense
+template <class T, class Format, tensors_detail::slot_entry Entry>
+heads_view<T, Format> in_slots(const heads_view<T, Format>& cache, const Entry* slot_mapping, index_t batch,
+                               index_t tokens) {
+    return tensors_detail::with_slots(cache, slot_mapping, batch, tokens, tokens, index_t{1});
+}
+
+/// The tokens [batch, tokens] of a cache [blocks, block_size, heads, head_dim] by a table of their blocks: token i of a
+/// row is place i % block_size of block block_table[row, i / block_size]. An entry of -1 leaves its block out.
+///
+/// @param block_table  [batch, row_stride], of which the first tokens / block_size, rounded up, are read
+template <class T, class Format, tensors_detail::slot_entry Entry>
+heads_view<T, Format> in_blocks(const heads_view<T, Format>& cache, const Entry* block_table, index_t batch,
+                                index_t tokens, index_t row_stride) {
+    return tensors_detail::with_slots(cache, block_table, batch, tokens, row_stride, cache.shape.tokens);
+}
+
+}  // namespace cordage

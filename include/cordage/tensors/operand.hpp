@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// What one call reads and writes: operands of a rotation and of its backward pass; stage tensors.
+#pragma once
+
+#include <concepts>
+#include <span>
+#include <tuple>
+#include <type_traits>
+
+#include "cordage/tensors/heads_view.hpp"
+
+namespace cordage {
+
+/// One tensor to rotate: x is read, y is written, each [batch, tokens, heads, head_dim] in a type and format of its own.
+/// The rotary_dim lanes that are rotated begin at first_lane: 0 in most models, after the others in DeepSeek's heads.
+///
+///   head_dim 8, rotary_dim 4, first_lane 4:   interleaved [. . . . c s c s]   half_split [. . . . c c s s]
+template <class X, class Y = X, class XFormat = element_traits<X>, class YFormat = element_traits<Y>>
+struct operand {
+    using compute = typename XFormat::compute;
+    static_assert(std::same_as<compute, typename YFormat::compute>,
+                  "cordage::operand: x and y must compute in one type, float or double");
+
+    heads_view<const X, XFormat> x;
+    heads_view<Y, YFormat> y;
+    index_t first_lane = 0;
+
+    CORDAGE_HOST_DEVICE const heads_shape& shape() const noexcept { return x.shape; }
+
+    /// A token's first rotated lane of its first head in x and in y; null where a slot table leaves the token out.
+    struct token_lanes {
+        const X* x;
+        Y* y;
+    };
+    CORDAGE_HOST_DEVICE token_lanes lanes_of(index_t row, index_t token) const noexcept {
+        token_lanes at;
+        if (x.slots.entries != nullptr && x.slots == y.slots) {  // the table is read once
+            const slot_table::place place = x.slots.place_of(row, token);
+            at = {x.at(place), y.at(place)};
+        } else {
+            at = {x.token(row, token), y.token(row, token)};
+        }
+        if (at.x == nullptr || at.y == nullptr) return {nullptr, nullptr};
+        return {at.x + first_lane, at.y + first_lane};
+    }
+};
+
+/// x is overwritten.
+template <class T, class Format>
+requires format_of<Format, T> operand<T, T, Format, Format> in_place(const heads_view<T, Format>& x,
+                                                                     index_t first_lane = 0) {
+    return {x, x, first_lane};
+}
+
+/// x is left as it was. y may be of another type, and may be x itself or apart from it.
+///
+///   from_to(k, in_slots(key_cache, slot_mapping, 1, tokens))    // fp32 keys into a bfloat16 cache, a slot for each
+template <class In, class XFormat, class Y, class YFormat>
+requires format_of<YFormat, Y> operand<std::remove_const_t<In>, Y, XFormat, YFormat> from_to(
+    const heads_view<In, XFormat>& x, const heads_view<Y, YFormat>& y, index_t first_lane = 0) {
+    return {x, y, first_lane};
+}
+
+/// True if an operand's x and y are one view.
+template <class X, class Y, class XFormat, class YFormat>
+bool is_in_place(const operand<X, Y, XFormat, YFormat>& o) noexcept {
+    return std::same_as<X, Y> && is_same_memory(o.x, o.y) && is_same_format(o.x.format, o.y.format);
+}
+
+/// One tensor of the backward pass: grad_y and y are read, grad_x is written. y is the forward's output.
+template <class T, class Format = element_traits<T>>
+struct backward_operand {
+    using compute = typename Format::compute;
+
+    heads_view<const T, Format> grad_y;
+    heads_view<const T, Format> y;
+    heads_view<T, Format> grad_x;
+    index_t first_lane = 0;  ///< as the forward's
+
+    CORDAGE_HOST_DEVICE const heads_shape& shape() const noexcept { return grad_y.shape; }
+};
+
+/// One tensor of the backward pass, of its three views; grad_x may be grad_y or y.
+template <class G, class Y, class T, class Format>
+requires std::same_as<std::remove_const_t<G>, T> && std::same_as<std::remove_const_t<Y>, T>
+    backward_operand<T, Format> grad_through(const heads_view<G, Format>& grad_y, const heads_view<Y, Format>& y,
+                                             const heads_view<T, Format>& grad_x, index_t first_lane = 0) {
+    return {grad_y, y, grad_x, first_lane};
+}
+
+namespace tensors_detail {
+
+template <class O>
+inline constexpr bool is_operand = false;
+template <class... T>
+inline constexpr bool is_operand<operand<T...>> = true;
+template <class O>
+inline constexpr bool is_backward_operand = false;
+template <class... T>
+inline constexpr bool is_backward_operand<backward_operand<T...>> = true;
+
+}  // namespace tensors_detail
+
+/// An operand of the forward verbs, and one of the backward pass.
+template <class O>
+concept operand_type = tensors_detail::is_operand<O>;
+template <class O>
+concept backward_operand_type = tensors_detail::is_backward_operand<O>;
+
+/// All operands of one call, for a backend: pointers where they are of one type, so that any number of them shares a
+/// kernel, else a tuple.
+template <class First, class... More>
+using operand_list = std::conditional_t<(std::same_as<First, More> && ...), std::span<const First* const>,
+                                        std::tuple<const First&, const More&...>>;
+
+/// f of each operand, first to last.
+template <class O, class F>
+CORDAGE_ALWAYS_INLINE void for_each_operand(std::span<const O* const> operands, const F& f) {
+    for (const O* o : operands) f(*o);
+}
+template <class... O, class F>
+CORDAGE_ALWAYS_INLINE void for_each_operand(const std::tuple<O...>& operands, const F& f) {
+    std::apply([&](const auto&... o) CORDAGE_ALWAYS_INLINE_LAMBDA { (f(o), ...); }, operands);
+}
+
+/// Calls f with all operands of one call as a list.
+template <class F, class First, class... More>
+CORDAGE_ALWAYS_INLINE void with_operands(const F& f, const First& first, const More&... more) {
+    if constexpr ((std::same_as<First, More> && ...)) {
+        const First* const all[]{&first, &more...};
+        f(operand_list<First, More...>(all));
+    } else {
+        f(operand_list<First, More...>(first, more...));
+    }
+}
+
+/// The type that all operands of a list compute in.
+template <class List>
+struct compute_of_operands;
+template <class O>
+struct compute_of_operands<std::span<const O* const>> {
+    using type = typename O::compute;
+};
+template <class First, class... More>
+struct compute_of_operands<std::tuple<const First&, const More&...>> {
+    using type = typename First::compute;
+    static_assert((std::same_as<type, typename More::compute> && ...),
+                  "cordage: the operands of one call must all compute in float or all in double");
+};
+template <class List>
+using compute_type = typename compute_of_operands<List>::type;
+
+}  // namespace cordage

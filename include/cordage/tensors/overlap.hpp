@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// How two views lie in memory: whether they share elements; stage tensors.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "cordage/tensors/heads_view.hpp"
+
+namespace cordage {
+
+namespace tensors_detail {
+
+// One axis of two views with equal strides: how many steps each takes along it.
+struct axis {
+    index_t stride;
+    index_t count_a;
+    index_t count_b;
+
+    index_t longest() const { return std::max(count_a, count_b); }
+};
+
+// The axes of a pair of views, widest stride first. `comparable` unless they step differently along an axis.
+struct axis_pairs {
+    bool comparable = true;  // before axes, whose making may clear it
+    std::array<axis, 3> axes;
+
+    template <class A, class B>
+    axis_pairs(const A& a, const heads_shape& a_shape, const B& b, const heads_shape& b_shape)
+        : axes{merge(a.batch_stride, a_shape.batch, b.batch_stride, b_shape.batch),
+               merge(a.token_stride, a_shape.tokens, b.token_stride, b_shape.tokens),
+               merge(a.head_stride, a_shape.heads, b.head_stride, b_shape.heads)} {
+        const auto order = [this](std::size_t i, std::size_t j) {
+            if (axes[i].stride < axes[j].stride) std::swap(axes[i], axes[j]);
+        };
+        order(0, 1), order(1, 2), order(0, 1);
+    }
+
+ private:
+    axis merge(index_t stride_a, index_t count_a, index_t stride_b, index_t count_b) {
+        if (count_a > 1 && count_b > 1 && stride_a != stride_b) comparable = false;
+        if (count_a <= 1 && count_b <= 1) return {0, 1, 1};  // nobody steps along it: sorts last
+        return {count_a > 1 ? stride_a : stride_b, std::max<index_t>(count_a, 1), std::max<index_t>(count_b, 1)};
+    }
+};
+
+// Whether each axis steps over all that lies inside it, so that no element has two indices.
+inline bool is_nested(const std::array<axis, 3>& axes, index_t row) {
+    index_t inside = row;
+    for (std::size_t i = axes.size(); i-- > 0;) {
+        if (axes[i].longest() == 1) continue;
+        if (axes[i].stride < inside) return false;
+        inside += (axes[i].longest() - 1) * axes[i].stride;
+    }
+    return true;
+}
+
+// Whether two nested lattices of rows share an element, the second shifted by `delta` elements against the first.
+inline bool lattices_meet(const axis* axes, const axis* end, index_t row_a, index_t row_b, index_t delta) {
+    if (axes == end) return delta > -row_b && delta < row_a;
+    const axis outer = *axes;
+    if (outer.longest() == 1) return lattices_meet(axes + 1, end, row_a, row_b, delta);
+    index_t near = delta / outer.stride;
+    if (delta % outer.stride < 0) --near;  // floor
+    for (const index_t steps : {near, near + 1}) {
+        if (steps > -outer.count_b && steps < outer.count_a &&
+            lattices_meet(axes + 1, end, row_a, row_b, delta - steps * outer.stride)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The shape of all that a view may reach: of the whole cache where tokens have slots.
+template <class View>
+heads_shape reach_of(const View& v) {
+    heads_shape shape = v.shape;
+    if (v.slots.entries != nullptr) {
+        shape.batch = v.slots.blocks;
+        shape.tokens = v.slots.block_size;
+    }
+    return shape;
+}
+
+// Bytes from a view's first to one past its last.
+template <class View>
+std::intptr_t bytes_of(const View& v, const heads_shape& reach) {
+    return static_cast<std::intptr_t>(sizeof(*v.data)) *
+           ((reach.batch - 1) * v.batch_stride + (reach.tokens - 1) * v.token_stride +
+            (reach.heads - 1) * v.head_stride + reach.head_dim);
+}
+
+inline bool is_empty(const heads_shape& s) {
+    return s.batch == 0 || s.tokens == 0 || s.heads == 0 || s.head_dim == 0;
+}
+
+}  // namespace tensors_detail
+
+/// True if no two indices of the view name the same element (strides nested in some order, none negative). Of a view
+/// with slots: of its cache.
+template <class T, class Format>
+bool has_distinct_elements(const heads_view<T, Format>& v) {
+    const heads_shape s = tensors_detail::reach_of(v);
+    const bool is_token_major = v.head_stride >= s.head_dim && v.token_stride >= s.heads * v.head_stride &&
+                                (s.batch == 1 || v.batch_stride >= s.tokens * v.token_stride);
+    return is_token_major || tensors_detail::is_empty(s) ||
+           tensors_detail::is_nested(tensors_detail::axis_pairs(v, s, v, s).axes, s.head_dim);
+}
+
+/// How two views lie in memory.
+enum class overlap { none, same, partial };
+
+/// Exact for elements of one size and equal strides that nest over the larger of both counts, so that two slices of one
+/// fused buffer are `none`; otherwise never `none` for views that meet. Of a view with slots its whole cache counts.
+/// Strides must not be negative.
+template <class A, class B>
+overlap overlap_of(const A& a, const B& b) {
+    using namespace tensors_detail;
+    if (is_empty(a.shape) || is_empty(b.shape)) return overlap::none;
+    if (is_same_memory(a, b)) return has_distinct_elements(a) ? overlap::same : overlap::partial;
+    const heads_shape reach_a = reach_of(a), reach_b = reach_of(b);
+    const auto first_a = reinterpret_cast<std::intptr_t>(a.data), first_b = reinterpret_cast<std::intptr_t>(b.data);
+    if (first_a + bytes_of(a, reach_a) <= first_b || first_b + bytes_of(b, reach_b) <= first_a) return overlap::none;
+    constexpr auto size = static_cast<std::intptr_t>(sizeof(*a.data));
+    const std::intptr_t distance = first_b - first_a;
+    const axis_pairs pairs(a, reach_a, b, reach_b);
+    const index_t longest_row = std::max(reach_a.head_dim, reach_b.head_dim);
+    if (size != static_cast<std::intptr_t>(sizeof(*b.data)) || !pairs.comparable || distance % size != 0 ||
+        !is_nested(pairs.axes, longest_row)) {
+        return overlap::partial;
+    }
+    return lattices_meet(pairs.axes.data(), pairs.axes.data() + pairs.axes.size(), reach_a.head_dim, reach_b.head_dim,
+                         distance / size)
+               ? overlap::partial
+               : overlap::none;
+}
+
+}  // namespace cordage

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "cordage/rotate/cos_sin_table.hpp"
-#include "cordage/core/threads.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,6 +7,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "cordage/basis/basis_list.hpp"
+#include "cordage/core/threads.hpp"
 #include "tolerances.hpp"
 
 using namespace cordage;
@@ -26,12 +27,12 @@ std::vector<std::int32_t> count_up(std::size_t n) {
 template <class T>
 void check_equal(const auto& table, const auto& angles) {
     REQUIRE((table.tokens() == angles.tokens() && table.pairs() == angles.pairs() && table.batch() == angles.batch()));
-    CHECK(table.attention_factor() == angles.attention_factor());
     for (index_t row = 0; row < angles.batch(); ++row) {
         for (index_t token = 0; token < angles.tokens(); ++token) {
+            CHECK(table.attention_factor(row, token) == angles.attention_factor(row, token));
             for (index_t pair = 0; pair < angles.pairs(); ++pair) {
                 const auto kept = table.template at<T>(row, token, pair),
-                           made = angles.template at<T>(row, token, pair);
+                           made = cos_sin_at<T>(angles, row, token, pair);
                 REQUIRE(kept.cos == made.cos);
                 REQUIRE(kept.sin == made.sin);
             }
@@ -41,7 +42,7 @@ void check_equal(const auto& table, const auto& angles) {
 
 }  // namespace
 
-TEST_CASE("angles/cos_sin_table: by the scalar backend it holds what the angles give, each rounded once, times m") {
+TEST_CASE("rotate/cos_sin_table: by the scalar backend it holds what the angles give, each rounded once, times m") {
     const auto positions = count_up(67);
     const exact_angles angles(b, positions);
     const cos_sin_table<float> in_float(angles, serial{}, backend::scalar{});
@@ -53,7 +54,7 @@ TEST_CASE("angles/cos_sin_table: by the scalar backend it holds what the angles 
     CHECK(in_float.view().at<float>(0, 66, 1).sin == in_double.view().at<float>(0, 66, 1).sin);
 }
 
-TEST_CASE_TEMPLATE("angles/cos_sin_table: by every backend it is right, whatever the positions and however many pairs",
+TEST_CASE_TEMPLATE("rotate/cos_sin_table: by every backend it is right, whatever the positions and however many pairs",
                    P, std::int32_t, std::int64_t, float, double) {
     for (const std::size_t pairs : {1u, 15u, 16u, 64u, 77u, 150u}) {
         std::vector<double> inv_freq;
@@ -68,7 +69,7 @@ TEST_CASE_TEMPLATE("angles/cos_sin_table: by every backend it is right, whatever
         for (index_t token = 0; token < angles.tokens(); ++token) {
             for (index_t pair = 0; pair < angles.pairs(); ++pair) {
                 const auto found = table.view().template at<double>(0, token, pair),
-                           expected = angles.template at<double>(0, token, pair);
+                           expected = cos_sin_at<double>(angles, 0, token, pair);
                 worst = std::max({worst, std::fabs(found.cos - expected.cos), std::fabs(found.sin - expected.sin)});
             }
         }
@@ -76,7 +77,7 @@ TEST_CASE_TEMPLATE("angles/cos_sin_table: by every backend it is right, whatever
     }
 }
 
-TEST_CASE("angles/cos_sin_table: rows of a batch keep their own angles, a single row serves every row") {
+TEST_CASE("rotate/cos_sin_table: rows of a batch keep their own angles, a single row serves every row") {
     const std::vector<double> positions{0.0, 1.0, 2.5, 100.0, 101.0, 102.5};
     const exact_angles angles(b, position_view<double>(positions.data(), 2, 3, 3));
     const cos_sin_table<double> table(angles);
@@ -86,7 +87,7 @@ TEST_CASE("angles/cos_sin_table: rows of a batch keep their own angles, a single
     CHECK(single.view().at<double>(5, 4, 2).cos == single.view().at<double>(0, 4, 2).cos);
 }
 
-TEST_CASE("angles/cos_sin_table: the same bits whoever fills it, and from either way of making angles") {
+TEST_CASE("rotate/cos_sin_table: the same bits whoever fills it, and from either way of making angles") {
     const auto positions = count_up(1000);
     const exact_angles exact(b, positions);
     const float32_angles rounded(b, positions);
@@ -94,15 +95,30 @@ TEST_CASE("angles/cos_sin_table: the same bits whoever fills it, and from either
     check_equal<float>(cos_sin_table<float>(rounded).view(), rounded);
 }
 
-TEST_CASE("angles/cos_sin_table: whole positions in floating point have the bits of integers") {
+TEST_CASE("rotate/cos_sin_table: whole positions in floating point have the bits of integers") {
     const std::vector<std::int32_t> integers{0, 5, -7, 100'000};
     const std::vector<float> floats(integers.begin(), integers.end());
     check_equal<float>(cos_sin_table<float>(exact_angles(b, floats)).view(),
                        cos_sin_table<float>(exact_angles(b, integers)).view());
 }
 
-TEST_CASE("angles/cos_sin_table: no tokens make an empty table") {
+TEST_CASE("rotate/cos_sin_table: no tokens make an empty table") {
     const std::vector<std::int32_t> none;
     const cos_sin_table<float> table(exact_angles(b, none));
     CHECK((table.view().tokens() == 0 && table.view().pairs() == 3));
+}
+
+TEST_CASE("rotate/cos_sin_table: every row, and every token, keeps its own basis and attention factor") {
+    const basis far({0.5, 0.15, 0.002}, 0.75);
+    const basis_list list({&b, &far});
+    const std::vector<std::int32_t> ids{0, 7, 100, 3, 4, 5}, of_token{0, 1, 0, 1, 1, 0};
+    const position_view<std::int32_t> two_rows(ids.data(), 2, 3, 3);
+    const exact_angles rows(list.of_rows(), two_rows), tokens(list.of(of_token, 2), two_rows);
+    check_equal<double>(cos_sin_table<double>(rows).view(), rows);
+    check_equal<double>(cos_sin_table<double>(tokens).view(), tokens);
+    CHECK(cos_sin_table<float>(rows).view().attention_factor(1, 2) == 0.75);
+    CHECK(cos_sin_table<float>(tokens).view().attention_factor(0, 1) == 0.75);
+    const exact_angles one_row(list.of(std::span(of_token).first(3)), std::span(ids).first(3));
+    const cos_sin_table<double> shared(one_row);
+    CHECK(shared.view().attention_factor(5, 1) == 0.75);  // a single row serves every row
 }

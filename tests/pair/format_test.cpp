@@ -59,7 +59,7 @@ void near_every_number(format f, Check check) {
 
 }  // namespace
 
-TEST_CASE("core/float16: all 65536 halves have their exact value as floats and come back unchanged") {
+TEST_CASE("pair/format: all 65536 halves have their exact value as floats and come back unchanged") {
     for (std::uint32_t bits = 0; bits < 0x1'0000u; ++bits) {
         const float16 x{static_cast<std::uint16_t>(bits)};
         const float wide = to_float(x);
@@ -78,7 +78,7 @@ TEST_CASE("core/float16: all 65536 halves have their exact value as floats and c
     }
 }
 
-TEST_CASE("core/float16: all 65536 bfloat16 are the upper half of a float and come back unchanged") {
+TEST_CASE("pair/format: all 65536 bfloat16 are the upper half of a float and come back unchanged") {
     for (std::uint32_t bits = 0; bits < 0x1'0000u; ++bits) {
         const bfloat16 x{static_cast<std::uint16_t>(bits)};
         REQUIRE(bits_of(to_float(x)) == bits << 16);
@@ -90,7 +90,7 @@ TEST_CASE("core/float16: all 65536 bfloat16 are the upper half of a float and co
     }
 }
 
-TEST_CASE("core/float16: rounding to half is to nearest, ties to even, at and around every number and tie") {
+TEST_CASE("pair/format: rounding to half is to nearest, ties to even, at and around every number and tie") {
     near_every_number(half, [](std::uint32_t bits) {
         const float x = std::bit_cast<float>(bits);
         const std::uint32_t expected = half.nearest(static_cast<double>(x));
@@ -99,7 +99,7 @@ TEST_CASE("core/float16: rounding to half is to nearest, ties to even, at and ar
     });
 }
 
-TEST_CASE("core/float16: rounding to bfloat16 is to nearest, ties to even, at and around every normal number and tie") {
+TEST_CASE("pair/format: rounding to bfloat16 is to nearest, ties to even, at and around every normal number and tie") {
     near_every_number(brain, [](std::uint32_t bits) {
         if (bits < 0x0080'0000u || bits >= 0x7f80'0000u) return;  // subnormal floats: below, by bits
         const std::uint32_t expected = brain.nearest(static_cast<double>(std::bit_cast<float>(bits)));
@@ -114,7 +114,7 @@ TEST_CASE("core/float16: rounding to bfloat16 is to nearest, ties to even, at an
     }
 }
 
-TEST_CASE("core/float16: random floats of every size round as the slow reference does") {
+TEST_CASE("pair/format: random floats of every size round as the slow reference does") {
     std::mt19937_64 random(16);
     for (int i = 0; i < 200'000; ++i) {
         const auto bits = static_cast<std::uint32_t>(random()) & 0x7fff'ffffu;
@@ -125,7 +125,7 @@ TEST_CASE("core/float16: random floats of every size round as the slow reference
     }
 }
 
-TEST_CASE("core/float16: overflow is infinity, and every NaN stays a quiet NaN of its sign") {
+TEST_CASE("pair/format: overflow is infinity, a NaN stays a quiet NaN: of its sign in float16, the one of bfloat16") {
     CHECK(to_float16(65504.0f).bits == 0x7bffu);
     CHECK(to_float16(65519.996f).bits == 0x7bffu);
     CHECK(to_float16(65520.0f).bits == 0x7c00u);
@@ -138,11 +138,11 @@ TEST_CASE("core/float16: overflow is infinity, and every NaN stays a quiet NaN o
         const std::uint16_t h = to_float16(std::bit_cast<float>(nan)).bits,
                             b = to_bfloat16(std::bit_cast<float>(nan)).bits;
         CHECK((is_nan(h, half) && (h & 0x200u) != 0 && (h & 0x8000u) == sign));
-        CHECK((is_nan(b, brain) && (b & 0x40u) != 0 && (b & 0x8000u) == sign));
+        CHECK(b == 0xffc0u);  // what every backend stores
     }
 }
 
-TEST_CASE("core/float16: a host's own 16-bit type becomes an element by its traits") {
+TEST_CASE("pair/format: a host's own 16-bit type becomes an element by its traits") {
     static_assert(!element<short> && !element<int> && !element<long double>);
     static_assert(std::same_as<compute_of<float16>, float> && std::same_as<compute_of<double>, double>);
     CHECK(element_traits<float16>::store(element_traits<float16>::load(float16{0x3c01u})).bits == 0x3c01u);

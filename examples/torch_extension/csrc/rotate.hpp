@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "cordage/host/aten_rotation.hpp"
+#include "cordage/host/aten/rotation.hpp"
 
 namespace cordage_torch {
 

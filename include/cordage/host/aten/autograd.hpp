@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cordage/basis/gradient.hpp"
-#include "cordage/host/aten_rotation.hpp"
+#include "cordage/host/aten/rotation.hpp"
 
 namespace cordage::aten {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rotation of libtorch's tensors on the CPU and its backward pass, without autograd; serves host/aten.hpp and hosts
+// The rotation of libtorch's tensors on the CPU and its backward pass, without autograd; serves host/aten/autograd.hpp and hosts
 // that register operators of their own.
 #pragma once
 

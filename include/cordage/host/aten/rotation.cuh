@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rotation of libtorch's tensors on a GPU and its backward pass, without autograd; serves host/aten.cuh and hosts
+// The rotation of libtorch's tensors on a GPU and its backward pass, without autograd; serves host/aten/autograd.cuh and hosts
 // that register operators of their own.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "cordage/cuda.cuh"
-#include "cordage/host/aten_rotation.hpp"
+#include "cordage/host/aten/rotation.hpp"
 
 namespace cordage::aten {
 

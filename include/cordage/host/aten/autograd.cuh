@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The rotation of libtorch's tensors on a GPU as an autograd function; for nvcc, beside host/aten.hpp.
+// The rotation of libtorch's tensors on a GPU as an autograd function; for nvcc, beside host/aten/autograd.hpp.
 #pragma once
 
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "cordage/host/aten.hpp"
-#include "cordage/host/aten_rotation.cuh"
+#include "cordage/host/aten/autograd.hpp"
+#include "cordage/host/aten/rotation.cuh"
 
 namespace cordage::aten {
 

@@ -9,14 +9,15 @@
 
 namespace cordage::aten {
 
-/// As rotate, for x and position_ids on one GPU, on libtorch's current stream.
+/// As rotate, for x and position_ids on one GPU, on libtorch's current stream; waits for nothing, and a graph may be
+/// captured (on_gpu).
 ///
 /// @param x         float32, float16 or bfloat16
 /// @param inv_freq  on the CPU, as aten::inv_freq_of makes it; so is its gradient, which waits for the stream
 template <pairing Pairing>
 at::Tensor cuda_rotate(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
                        double attention_factor = 1.0) {
-    return detail::rotation<Pairing, on_gpu>::apply(x, position_ids, inv_freq, attention_factor);
+    return detail::rotate_on<Pairing, on_gpu>(x, position_ids, inv_freq, attention_factor);
 }
 
 }  // namespace cordage::aten

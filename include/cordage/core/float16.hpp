@@ -64,7 +64,7 @@ constexpr float16 to_float16(float x) noexcept {
 
 /// How kernels read and write an element: `compute` is the type of the arithmetic, load and store convert. Specialise
 /// it for a host's own 16-bit type (at::Half, __half, _Float16, Eigen::half) and every kernel takes that type. A
-/// `using same_bits_as = cordage::float16;` (or bfloat16) there gives it the vector kernels; host/dlpack/view.hpp needs it.
+/// `using same_bits_as = cordage::float16;` (or bfloat16) there gives it the vector kernels; host/dlpack needs it.
 template <class T>
 struct element_traits;
 

@@ -4,15 +4,16 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
-#include <cstring>
 #include <thread>
 
 using namespace cordage;
 
 namespace {
 
-/// Counts what is brought, and does it.
+/// Counts what is brought, and does it: the numbers of a basis in the place of its words.
 struct counted {
     aten::detail::device_bases bases;
     std::atomic<int> uploads = 0;
@@ -21,10 +22,11 @@ struct counted {
 
     at::Tensor words_of(const std::vector<double>& inv_freq, double factor = 1.0, bool must_stay = false,
                         const at::Device& device = at::kCPU) {
-        return bases.words_of(inv_freq, factor, device, must_stay, [&](const std::vector<std::uint64_t>& words) {
+        return bases.words_of(inv_freq, factor, device, must_stay, [&](const basis& b) {
             ++uploads;
-            at::Tensor here = at::empty({static_cast<std::int64_t>(words.size())}, at::kLong);
-            std::memcpy(here.data_ptr(), words.data(), sizeof(std::uint64_t) * words.size());
+            at::Tensor here = at::empty({b.pairs() + 1}, at::kDouble);
+            std::ranges::copy(b.inv_freq(), here.data_ptr<double>());
+            here.data_ptr<double>()[b.pairs()] = b.attention_factor();
             return here;
         });
     }
@@ -32,14 +34,12 @@ struct counted {
 
 }  // namespace
 
-TEST_CASE("host/aten/device_bases: equal numbers are brought once, and the words are the basis's") {
+TEST_CASE("host/aten/device_bases: equal numbers are brought once, and are the basis's") {
     counted kept(4);
     const at::Tensor first = kept.words_of({1.0, 0.5}, 1.25);
     CHECK(kept.words_of({1.0, 0.5}, 1.25).is_same(first));
     CHECK(kept.uploads == 1);
-    const auto words = device_words(basis({1.0, 0.5}, 1.25));
-    REQUIRE(first.numel() == static_cast<std::int64_t>(words.size()));
-    CHECK(std::memcmp(first.data_ptr(), words.data(), 8 * words.size()) == 0);
+    CHECK(at::equal(first, at::tensor({1.0, 0.5, 1.25}, at::kDouble)));
 }
 
 TEST_CASE("host/aten/device_bases: other numbers, another factor, another device are brought anew") {

@@ -12,11 +12,11 @@
 #include <span>
 #include <vector>
 
-#include "cordage/backend/cuda/device_basis.hpp"
+#include "cordage/basis/basis.hpp"
 
 namespace cordage::aten::detail {
 
-/// device_words of the bases that were last asked for, on their devices, found by their numbers: a tensor of the same
+/// The words on their devices of the bases that were last asked for, found by their numbers: a tensor of the same
 /// numbers finds them, and one that was written to does not. Safe from several threads.
 class device_bases {
  public:
@@ -39,7 +39,7 @@ class device_bases {
             std::ranges::find_if(kept_, [&](const entry& each) { return each.device == device && each.bits == bits; });
         if (found == kept_.end()) {
             const basis b({inv_freq.begin(), inv_freq.end()}, attention_factor);
-            kept_.push_front({std::move(bits), device, upload(device_words(b))});
+            kept_.push_front({std::move(bits), device, upload(b)});
             found = kept_.begin();
             forget_oldest();
         }

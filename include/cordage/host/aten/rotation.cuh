@@ -34,7 +34,7 @@ class on_gpu {
         const bool is_captured = c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None;
         at::Tensor held;
         words_ = bases.words_of(detail::numbers_of(by.inv_freq, held), by.attention_factor, x.device(), is_captured,
-                                [&](const auto& words) { return uploaded(words, x.device()); });
+                                [&](const basis& b) { return uploaded(b, x.device()); });
         if (!is_captured)
             words_.record_stream(stream_.unwrap());  // what is forgotten is freed after this stream's work
     }
@@ -59,7 +59,8 @@ class on_gpu {
  private:
     /// The words on the device. They go by a stream of their own, and only that is waited for: not what the current one
     /// still has to do, and a capture has no part in it.
-    static at::Tensor uploaded(const std::vector<std::uint64_t>& words, const at::Device& device) {
+    static at::Tensor uploaded(const basis& b, const at::Device& device) {
+        const std::vector<std::uint64_t> words = device_words(b);
         const c10::cuda::CUDAStreamCaptureModeGuard relaxed(cudaStreamCaptureModeRelaxed);
         const c10::cuda::CUDAStreamGuard aside(c10::cuda::getStreamFromPool(false, device.index()));
         at::Tensor here = at::empty({static_cast<std::int64_t>(words.size())}, at::kLong);

@@ -71,6 +71,10 @@ at::Tensor hostile(input& in, const at::Tensor& x) {
 
 at::Tensor maybe_hostile(input& in, const at::Tensor& x) { return in.rarely(12) ? hostile(in, x) : x; }
 
+double tolerance(at::ScalarType type) {
+    return type == at::kDouble ? 1e-12 : type == at::kFloat ? 1e-5 : type == at::kHalf ? 1e-2 : 8e-2;
+}
+
 bool is_close(const at::Tensor& found, const at::Tensor& wanted, double allowed) {
     if (found.sizes() != wanted.sizes()) return false;
     if (found.numel() == 0) return true;
@@ -104,7 +108,6 @@ bool run(input& in) {
     const aten::angle_tensors by{maybe_hostile(in, ids), maybe_hostile(in, inv_freq),
                                  in.rarely(32) ? in.hostile_number() : 0.5 + in.share()};
     const aten::wanted_gradients wanted{in.coin(), in.coin(), in.coin()};
-    const double allowed = type == at::kDouble ? 1e-12 : type == at::kFloat ? 1e-5 : type == at::kHalf ? 1e-2 : 8e-2;
     const bool is_small = by.attention_factor >= 0.5 && by.attention_factor <= 1.5;  // what 16 bits hold
 
     std::vector<at::Tensor> y;
@@ -113,6 +116,7 @@ bool run(input& in) {
     } catch (const error&) {
         return false;
     }
+    const double allowed = tolerance(x[0].scalar_type());
     const auto exact = aten::rotation_forward<Pairing>(in_double(x), by);
     for (std::size_t i = 0; i < x.size(); ++i) {
         expect(y[i].scalar_type() == x[i].scalar_type(), "y has x's type");
@@ -123,16 +127,17 @@ bool run(input& in) {
     try {
         const auto grads = aten::rotation_backward<Pairing>(grad_y, y, by, wanted);
         const bool has_y = wanted.any();
+        const double near = tolerance(grad_y[0].scalar_type());
         const auto truth = aten::rotation_backward<Pairing>(in_double(grad_y), has_y ? in_double(y) : y, by, wanted);
         for (std::size_t i = 0; i < grad_y.size(); ++i) {
-            expect(!is_small || is_close(grads.x[i], truth.x[i], allowed), "grad_x is what it is in double");
+            expect(!is_small || is_close(grads.x[i], truth.x[i], near), "grad_x is what it is in double");
         }
         expect(grads.position_ids.defined() == wanted.position_ids && grads.inv_freq.defined() == wanted.inv_freq,
                "what is wanted is there");
         if (wanted.position_ids) expect(grads.position_ids.sizes() == by.position_ids.sizes(), "as position_ids");
         if (wanted.inv_freq && is_small) {  // sums of products up to 8 times a position, of all lanes
             const double each = 8.0 * (1.0 + by.position_ids.to(at::kDouble).abs().max().item<double>());
-            expect(is_close(grads.inv_freq, truth.inv_freq, allowed * each * 1000), "as in double");
+            expect(is_close(grads.inv_freq, truth.inv_freq, near * each * 1000), "as in double");
         }
     } catch (const error&) {
         return false;

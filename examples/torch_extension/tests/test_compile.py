@@ -14,7 +14,7 @@ def fresh():
 
 def test_rotate_and_clex_are_one_graph():
     torch.manual_seed(1)
-    q, k = torch.randn(2, 4, 9, 16, requires_grad=True), torch.randn(2, 2, 9, 16, requires_grad=True)
+    q, k = (torch.randn(2, heads, 9, 16, dtype=torch.float64, requires_grad=True) for heads in (4, 2))
     clex = CLEX(16, original_length=32)
     ids = torch.rand(9, dtype=torch.float64).mul(20).requires_grad_()
 

@@ -12,7 +12,8 @@ BEGIN {
     home["thread"] = "^cordage/core/threads[.]hpp"
     home["random"] = "^cordage/clex/initial_weights[.]hpp"
     by_itself = "^cordage/(core/threads|clex/initial_weights)[.]hpp$"
-    home["ATen"] = home["torch"] = home["c10"] = home["nlohmann"] = "^cordage/host/"
+    home["ATen"] = home["torch"] = home["c10"] = "^cordage/host/aten/"
+    home["nlohmann"] = "^cordage/host/"
 }
 
 FNR == 1 { header = FILENAME; exists[header] = 1 }

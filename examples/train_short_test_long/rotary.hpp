@@ -5,7 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "cordage/attention/alibi.hpp"
-#include "cordage/host/aten.hpp"
+#include "cordage/host/aten/autograd.hpp"
 #include "methods.hpp"
 
 namespace demo {

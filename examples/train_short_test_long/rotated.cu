@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The rotation on a GPU, apart from what other compilers than nvcc read.
-#include "cordage/host/aten.cuh"
+#include "cordage/host/aten/autograd.cuh"
 #include "rotary.hpp"
 
 namespace demo {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/host/ggml.hpp"
+#include "cordage/host/ggml/rotation.hpp"
 
 #include <doctest/doctest.h>
 
@@ -91,7 +91,7 @@ void check_refused(const char* text, const Call& call) {
 
 }  // namespace
 
-TEST_CASE("host/ggml: ne and nb are a view, permuted tensors too") {
+TEST_CASE("host/ggml/rotation: ne and nb are a view, permuted tensors too") {
     std::vector<float> x(std::size_t{2} * 3 * 4 * 8);
     fake_tensor t = dense(x, 8, 4, 3, 2);
     CHECK(gg::view<float>(t) == token_major(x.data(), {.batch = 2, .tokens = 3, .heads = 4, .head_dim = 8}));
@@ -100,7 +100,7 @@ TEST_CASE("host/ggml: ne and nb are a view, permuted tensors too") {
     CHECK(gg::view<float>(t) == head_major(x.data(), {.batch = 2, .tokens = 4, .heads = 3, .head_dim = 8}));
 }
 
-TEST_CASE("host/ggml: a custom operation does what ggml_rope_ext documents, in any number of slices") {
+TEST_CASE("host/ggml/rotation: a custom operation does what ggml_rope_ext documents, in any number of slices") {
     const std::vector<float> x = drawn(std::size_t{5} * 3 * 12), factors{1.0f, 2.0f, 0.5f, 4.0f};
     std::vector<std::int32_t> ids{0, 1, 900, 70000, -3};
     const auto angle = [&](index_t token, index_t pair) {
@@ -117,7 +117,7 @@ TEST_CASE("host/ggml: a custom operation does what ggml_rope_ext documents, in a
     }
 }
 
-TEST_CASE("host/ggml: any basis takes the place of the arguments") {
+TEST_CASE("host/ggml/rotation: any basis takes the place of the arguments") {
     const basis b({1.0, 0.3, 0.02, 1e-4}, 1.25);
     const std::vector<float> x = drawn(std::size_t{4} * 2 * 8);
     std::vector<std::int32_t> ids{3, 4, 5, 6};
@@ -129,14 +129,14 @@ TEST_CASE("host/ggml: any basis takes the place of the arguments") {
     CHECK(worst(out, expected(x, 4, 2, 8, 4, 4, 1.25, angle)) < 1e-6);
 }
 
-TEST_CASE("host/ggml: in place, mapped, in 16 bits and in double") {
+TEST_CASE("host/ggml/rotation: in place, mapped, in 16 bits and in double") {
     const gg::rotation turn(basis({1.0, 0.1, 0.01, 0.001}), gg::neox);
     std::vector<std::int32_t> ids{10, 20, 30};
     fake_tensor positions = dense(ids, 3);
     const auto run = [&]<class T>(T) {
         std::vector<T> x = drawn<T>(std::size_t{3} * 2 * 8), alone = x;
         fake_tensor t = dense(x, 8, 2, 3);
-        turn.check(t, positions);
+        turn.check(t, positions, t);
         void (*const op)(fake_tensor*, const fake_tensor*, const fake_tensor*, int, int, void*) =
             gg::rotate<fake_tensor>;
         for (int ith = 0; ith < 2; ++ith) op(&t, &t, &positions, ith, 2, const_cast<gg::rotation*>(&turn));
@@ -151,7 +151,7 @@ TEST_CASE("host/ggml: in place, mapped, in 16 bits and in double") {
     run(double{});
 }
 
-TEST_CASE("host/ggml: M-RoPE's sections choose among four positions as ggml does") {
+TEST_CASE("host/ggml/rope_arguments: M-RoPE's sections choose among four positions as ggml does") {
     using bytes = std::vector<std::uint8_t>;
     const auto axes = [](int mode, std::array<int, 4> sections) {
         return gg::axes_of_pairs({.n_dims = 16, .mode = mode, .sections = sections});
@@ -177,7 +177,8 @@ TEST_CASE("host/ggml: M-RoPE's sections choose among four positions as ggml does
     }
 }
 
-TEST_CASE("host/ggml: a vision encoder's frequencies start anew in each section and turn the whole head") {
+TEST_CASE(
+    "host/ggml/rope_arguments: a vision encoder's frequencies start anew in each section and turn the whole head") {
     const gg::rope_arguments a{.n_dims = 8, .mode = gg::vision, .sections = {4, 4, 4, 4}};
     const basis b = gg::make_basis(a);
     REQUIRE(b.rotary_dim() == 16);
@@ -186,7 +187,7 @@ TEST_CASE("host/ggml: a vision encoder's frequencies start anew in each section 
     }
 }
 
-TEST_CASE("host/ggml: YaRN keeps what turns often and stretches the rest") {
+TEST_CASE("host/ggml/rope_arguments: YaRN keeps what turns often and stretches the rest") {
     const gg::rope_arguments a{.n_dims = 128,
                                .n_ctx_orig = 4096,
                                .freq_scale = 0.25f,
@@ -201,7 +202,7 @@ TEST_CASE("host/ggml: YaRN keeps what turns often and stretches the rest") {
     CHECK(b.attention_factor() == doctest::Approx(1.0 + 0.1 * std::log(4.0)));
 }
 
-TEST_CASE("host/ggml: what does not fit gets one error that names it") {
+TEST_CASE("host/ggml/rotation: what does not fit gets one error that names it") {
     std::vector<float> x = drawn(std::size_t{3} * 2 * 8);
     std::vector<std::int32_t> ids{1, 2, 3};
     const fake_tensor t = dense(x, 8, 2, 3), positions = dense(ids, 3);
@@ -209,14 +210,20 @@ TEST_CASE("host/ggml: what does not fit gets one error that names it") {
     const auto with = [&](const char* text, const auto& change) {
         fake_tensor q = t, p = positions;
         change(q, p);
-        check_refused(text, [&] { turn.check(q, p); });
+        check_refused(text, [&] { turn.check(q, p, q); });
     };
-    turn.check(t, positions);
+    turn.check(t, positions, t);
     with("ggml: x of type Q8_0 must be F32, F16, BF16 or F64", [](fake_tensor& q, auto&) { q.type = 8; });
     with("ggml: x of type GGML_TYPE 12 must be F32, F16, BF16 or F64", [](fake_tensor& q, auto&) { q.type = 12; });
     with("ggml: x.nb[0] 8 must be 4, the size of an element", [](fake_tensor& q, auto&) { q.nb[0] = 8; });
     with("ggml: x.nb[2] 63 must be a multiple of 4, the size of an element",
          [](fake_tensor& q, auto&) { q.nb[2] = 63; });
+    with("ggml: x.ne[1] -2 must not be negative", [](fake_tensor& q, auto&) { q.ne[1] = -2; });
+    // Its offsets, and products of sizes, overflowed.
+    with("ggml: x [8, 2, 4611686018427387904, 1] with nb [4, 32, 64, 192] must span at most 2^58 elements",
+         [](fake_tensor& q, auto&) { q.ne[2] = index_t{1} << 62; });
+    with("ggml: x [8, 2, 3, 1] with nb [4, 32, 9223372036854775808, 192] must span at most 2^58 elements",
+         [](fake_tensor& q, auto&) { q.nb[2] = std::size_t{1} << 63; });
     with("ggml: rotary_dim 4 must be <= x.ne[0] 2", [](fake_tensor& q, auto&) { q.ne[0] = 2; });
     with("ggml: position_ids of type F32 must be I32", [](auto&, fake_tensor& p) { p.type = 0; });
     with("ggml: position_ids [2, 1, 1, 1] must be [3, 1, 1, 1]", [](auto&, fake_tensor& p) { p.ne[0] = 2; });
@@ -241,6 +248,12 @@ TEST_CASE("host/ggml: what does not fit gets one error that names it") {
         {.n_dims = 8, .ext_factor = 1.0f});
     arguments("ggml::rope_arguments: freq_factors has 2 entries, must have one for each of 4 pairs", {.n_dims = 8},
               two);
+    const std::vector<float> zero{1.0f, 0.0f};  // the basis named an inv_freq that nobody had given
+    arguments("ggml::rope_arguments: freq_factors[1] 0 must be finite and not 0", {.n_dims = 4}, zero);
+    arguments("ggml::rope_arguments: ext_factor inf and attn_factor 1 must be finite, and attn_factor not 0",
+              {.n_dims = 4, .n_ctx_orig = 1, .ext_factor = HUGE_VALF, .beta_fast = 2.0f, .beta_slow = 1.0f});
+    arguments("ggml::rope_arguments: ext_factor 0 and attn_factor 0 must be finite, and attn_factor not 0",
+              {.n_dims = 4, .attn_factor = 0.0f});
     // Half as many were let through, and read beyond.
     arguments("ggml::rope_arguments: freq_factors has 2 entries, must have one for each of 4 pairs",
               {.n_dims = 4, .mode = gg::vision, .sections = {2, 2, 0, 0}}, two);
@@ -254,7 +267,7 @@ TEST_CASE("host/ggml: what does not fit gets one error that names it") {
     check_refused("ggml::axes_of_pairs: mode 2 must be 8, 24 or 40", [] { gg::axes_of_pairs({.n_dims = 8}); });
 }
 
-TEST_CASE("host/ggml: a tensor without data is named in every slice") {
+TEST_CASE("host/ggml/rotation: a tensor without data is named in every slice") {
     std::vector<float> x = drawn(std::size_t{3} * 2 * 8);
     std::vector<std::int32_t> ids{1, 2, 3};
     fake_tensor t = dense(x, 8, 2, 3), positions = dense(ids, 3), dst = t;
@@ -269,4 +282,61 @@ TEST_CASE("host/ggml: a tensor without data is named in every slice") {
     without("ggml: x.data nullptr must point to its elements", t);
     without("ggml: position_ids.data nullptr must point to its elements", positions);
     without("ggml: dst.data nullptr must point to its elements", dst);
+}
+
+// Its sizes were replaced by those of x: a short dst was written past its end, and one of a larger type too.
+TEST_CASE("host/ggml/rotation: a dst that does not fit x is refused in every slice before anything is written") {
+    std::vector<float> x = drawn(std::size_t{3} * 2 * 8), y(x.size(), 7.0f);
+    std::vector<std::int32_t> ids{1, 2, 3};
+    const fake_tensor t = dense(x, 8, 2, 3), positions = dense(ids, 3);
+    const gg::rotation turn(basis({1.0, 0.1}), gg::neox);
+    const auto with = [&](const char* text, const auto& change) {
+        fake_tensor q = t, p = positions, dst = dense(y, 8, 2, 3);
+        change(dst);
+        for (const int ith : {0, 1, 2}) {
+            check_refused(text, [&] { turn.run(q, p, dst, ith, 3); });
+        }
+        dst.src[0] = &q, dst.src[1] = &p;
+        check_refused(text, [&] { turn.check(dst); });
+        CHECK(y == std::vector<float>(x.size(), 7.0f));
+    };
+    with("ggml: dst [8, 2, 2, 1] must have the sizes of x, [8, 2, 3, 1]", [](fake_tensor& dst) { dst.ne[2] = 2; });
+    with("ggml: dst [8, 1, 3, 1] must have the sizes of x, [8, 2, 3, 1]", [](fake_tensor& dst) { dst.ne[1] = 1; });
+    with("ggml: dst [4, 2, 3, 1] must have the sizes of x, [8, 2, 3, 1]", [](fake_tensor& dst) { dst.ne[0] = 4; });
+    with("ggml: dst [8, 2, 3, 2] must have the sizes of x, [8, 2, 3, 1]", [](fake_tensor& dst) { dst.ne[3] = 2; });
+    with("ggml: dst of type F16 must be F32", [](fake_tensor& dst) { dst.type = 1; });
+    with("ggml: dst of type Q8_0 must be F32", [](fake_tensor& dst) { dst.type = 8; });
+    with("ggml: dst.nb[0] 8 must be 4, the size of an element", [](fake_tensor& dst) { dst.nb[0] = 8; });
+    with("ggml: dst.nb[1] 33 must be a multiple of 4, the size of an element",
+         [](fake_tensor& dst) { dst.nb[1] = 33; });
+    with("ggml: dst [8, 2, 3, 1] with nb [4, 32, 32, 192] must not overlap itself",
+         [](fake_tensor& dst) { dst.nb[2] = 32; });
+    // A slice of x and one of dst did not meet, but one wrote what the next was to read.
+    with("ggml: dst must be x itself or apart from it, and overlaps it partly",
+         [&](fake_tensor& dst) { dst.data = x.data() + 16; });
+    CHECK_THROWS_AS(
+        [&] {
+            fake_tensor shifted = t;
+            shifted.data = reinterpret_cast<char*>(x.data()) + 2;
+            turn.run(shifted, positions, shifted, 0, 1);
+        }(),
+        value_error);
+}
+
+TEST_CASE("host/ggml/rotation: a node without its sources and a slice that is none are named") {
+    std::vector<float> x = drawn(std::size_t{3} * 2 * 8);
+    std::vector<std::int32_t> ids{1, 2, 3};
+    fake_tensor t = dense(x, 8, 2, 3), positions = dense(ids, 3), node = t;
+    const gg::rotation turn(basis({1.0, 0.1}), gg::neox);
+    check_refused("ggml: dst.src[0] nullptr must be x", [&] { turn.check(node); });
+    node.src[0] = &t;
+    check_refused("ggml: dst.src[1] nullptr must be position_ids", [&] { turn.check(node); });
+    node.src[1] = &positions;
+    node.data = t.data = positions.data = nullptr;  // as where the graph is built
+    turn.check(node);
+    check_refused("ggml: ith 2 must be 0 to nth - 1 = 1", [&] { turn.run(t, positions, node, 2, 2); });
+    check_refused("ggml: ith -1 must be 0 to nth - 1 = 1", [&] { turn.run(t, positions, node, -1, 2); });
+    check_refused("ggml: ith 0 must be 0 to nth - 1 = -1", [&] { turn.run(t, positions, node, 0, 0); });
+    t.ne[1] = node.ne[1] = 0;
+    turn.run(t, positions, node, 0, 1);  // no heads: nothing to read
 }

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cordage/basis/gradient.hpp"
-#include "cordage/host/aten_rotation.hpp"
+#include "cordage/host/aten/rotation.hpp"
 
 namespace cordage::aten {
 
@@ -22,11 +22,11 @@ inline void refuse_double_backward() {
     }
 }
 
-template <pairing Pairing, class Place>
-struct rotation : torch::autograd::Function<rotation<Pairing, Place>> {
+template <pairing Pairing, class Device>
+struct rotation : torch::autograd::Function<rotation<Pairing, Device>> {
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& ids,
                               const at::Tensor& inv_freq, double attention_factor) {
-        const at::Tensor y = rotation_forward<Pairing, Place>({x}, {ids, inv_freq, attention_factor})[0];
+        const at::Tensor y = rotation_forward<Pairing, Device>({x}, {ids, inv_freq, attention_factor})[0];
         context->save_for_backward({y, ids, inv_freq});
         context->saved_data["attention_factor"] = attention_factor;
         return y;
@@ -36,14 +36,22 @@ struct rotation : torch::autograd::Function<rotation<Pairing, Place>> {
                                                    torch::autograd::variable_list grads) {
         refuse_double_backward();
         const auto saved = context->get_saved_variables();
-        const turn by{saved[1], saved[2], context->saved_data["attention_factor"].toDouble()};
+        const angle_tensors by{saved[1], saved[2], context->saved_data["attention_factor"].toDouble()};
         const wanted_gradients wanted{context->needs_input_grad(1), context->needs_input_grad(2)};
-        turn_gradients out = rotation_backward<Pairing, Place>({grads[0]}, {saved[0]}, by, wanted);
+        gradient_tensors out = rotation_backward<Pairing, Device>({grads[0]}, {saved[0]}, by, wanted);
         if (wanted.position_ids) out.position_ids = out.position_ids.to(by.position_ids.scalar_type());
         if (wanted.inv_freq) out.inv_freq = out.inv_freq.to(by.inv_freq.device());
         return {out.x[0], out.position_ids, out.inv_freq, at::Tensor()};
     }
 };
+
+/// What libtorch's own wrapper would stop at without naming it is checked before it.
+template <pairing Pairing, class Device>
+at::Tensor rotate_on(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
+                     double attention_factor) {
+    check("x", {x}, {position_ids, inv_freq, attention_factor}, Device::device);
+    return rotation<Pairing, Device>::apply(x, position_ids, inv_freq, attention_factor);
+}
 
 template <learned_policy Policy>
 struct solved : torch::CustomClassHolder {
@@ -61,7 +69,7 @@ struct learned_basis : torch::autograd::Function<learned_basis<Policy>> {
             fail<value_error>({"aten::inv_freq_of: parameters of type ", at::toString(parameters.scalar_type()),
                                " with ", parameters.dim(), " dimensions must be float64 [count] on the CPU"});
         }
-        const at::Tensor flat = parameters.contiguous();
+        const at::Tensor flat = parameters.resolve_neg().contiguous();
         const std::span<const double> numbers(flat.data_ptr<double>(), static_cast<std::size_t>(flat.numel()));
         auto held = c10::make_intrusive<solved<Policy>>(prototype.with_parameters(numbers), config, t);
         const basis b = cordage::make_basis(config, held->policy, t);
@@ -76,7 +84,7 @@ struct learned_basis : torch::autograd::Function<learned_basis<Policy>> {
         refuse_double_backward();
         const auto held = context->saved_data["solved"].toCapsule();
         const auto& s = static_cast<const solved<Policy>&>(*held);
-        const at::Tensor grad = grads[0].contiguous();
+        const at::Tensor grad = grads[0].resolve_neg().contiguous();
         at::Tensor grad_parameters = at::zeros({static_cast<index_t>(s.policy.parameters().size())}, grad.options());
         add_grad_parameters(s.policy, s.config, s.t, {grad.data_ptr<double>(), static_cast<std::size_t>(grad.numel())},
                             {grad_parameters.data_ptr<double>(), static_cast<std::size_t>(grad_parameters.numel())});
@@ -100,7 +108,7 @@ struct learned_basis : torch::autograd::Function<learned_basis<Policy>> {
 template <pairing Pairing>
 at::Tensor rotate(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
                   double attention_factor = 1.0) {
-    return detail::rotation<Pairing, on_cpu>::apply(x, position_ids, inv_freq, attention_factor);
+    return detail::rotate_on<Pairing, on_cpu>(x, position_ids, inv_freq, attention_factor);
 }
 
 /// The basis of a learned policy at t, differentiable in the policy's parameters.
@@ -110,6 +118,7 @@ at::Tensor rotate(const at::Tensor& x, const at::Tensor& position_ids, const at:
 /// @returns inv_freq  [rotary_dim/2] float64, for aten::rotate
 template <learned_policy Policy>
 at::Tensor inv_freq_of(const Policy& prototype, const rope_config& config, const at::Tensor& parameters, double t) {
+    detail::check_strided("parameters", parameters);
     return detail::learned_basis<Policy>::apply(parameters, prototype, config, t);
 }
 

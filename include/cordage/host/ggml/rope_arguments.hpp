@@ -58,6 +58,10 @@ inline void check(const rope_arguments& a, std::span<const float> freq_factors) 
         fail<value_error>({"ggml::rope_arguments: freq_base ", a.freq_base, " and freq_scale ", a.freq_scale,
                            " must be finite, > 1 and > 0"});
     }
+    if (!is_finite(a.ext_factor) || !is_finite(a.attn_factor) || a.attn_factor == 0.0f) {
+        fail<value_error>({"ggml::rope_arguments: ext_factor ", a.ext_factor, " and attn_factor ", a.attn_factor,
+                           " must be finite, and attn_factor not 0"});
+    }
     if (a.ext_factor != 0.0f && (a.n_ctx_orig < 1 || !(a.beta_slow > 0.0f) || !(a.beta_fast >= a.beta_slow))) {
         fail<value_error>({"ggml::rope_arguments: n_ctx_orig ", a.n_ctx_orig, ", beta_fast ", a.beta_fast,
                            " and beta_slow ", a.beta_slow,
@@ -66,6 +70,12 @@ inline void check(const rope_arguments& a, std::span<const float> freq_factors) 
     if (!freq_factors.empty() && std::ssize(freq_factors) < pairs(a)) {
         fail<shape_error>({"ggml::rope_arguments: freq_factors has ", freq_factors.size(),
                            " entries, must have one for each of ", pairs(a), " pairs"});
+    }
+    for (std::size_t pair = 0; !freq_factors.empty() && pair < static_cast<std::size_t>(pairs(a)); ++pair) {
+        if (!is_finite(freq_factors[pair]) || freq_factors[pair] == 0.0f) {
+            fail<value_error>(
+                {"ggml::rope_arguments: freq_factors[", pair, "] ", freq_factors[pair], " must be finite and not 0"});
+        }
     }
     const auto& s = a.sections;
     if (has_axes(a.mode) && (std::ranges::min(s) < 0 || std::ranges::max(s) > a.n_dims || std::ranges::max(s) == 0)) {

@@ -4,14 +4,15 @@
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <type_traits>
 
+#include "cordage/host/dlpack/abi.hpp"
 #include "cordage/pair/format.hpp"
-#include "cordage/tensors/heads_view.hpp"
-#include "cordage/host/dlpack_abi.hpp"
 #include "cordage/positions/position_view.hpp"
+#include "cordage/tensors/heads_view.hpp"
 
 namespace cordage::dlpack {
 
@@ -105,6 +106,7 @@ T* checked(const Tensor& t, const expected& e, int least_ndim, int most_ndim, co
     if (t.ndim < least_ndim || t.ndim > most_ndim) {
         fail<shape_error>({"dlpack: ", e.name, " has ", t.ndim, " axes, must be ", shape});
     }
+    if (t.shape == nullptr) fail<shape_error>({"dlpack: ", e.name, ".shape nullptr must point to ", t.ndim, " sizes"});
     bool is_empty = false;
     for (int i = 0; i < t.ndim; ++i) {
         const auto [size, stride] = axis_of(t, i);
@@ -118,12 +120,12 @@ T* checked(const Tensor& t, const expected& e, int least_ndim, int most_ndim, co
     if (t.data == nullptr) {
         fail<shape_error>({"dlpack: ", e.name, ".data nullptr must point to the elements of ", shape});
     }
-    char* const first = static_cast<char*>(t.data) + t.byte_offset;
-    if (const auto address = reinterpret_cast<std::uintptr_t>(first); address % sizeof(T) != 0) {
-        fail<value_error>({"dlpack: ", e.name, ".data + byte_offset = ", address, " must be a multiple of ", sizeof(T),
-                           ", the size of an element"});
+    const std::uint64_t data = reinterpret_cast<std::uintptr_t>(t.data);
+    if (t.byte_offset > std::numeric_limits<std::uintptr_t>::max() - data || (data + t.byte_offset) % sizeof(T) != 0) {
+        fail<value_error>({"dlpack: ", e.name, ".data ", data, " + byte_offset ", t.byte_offset,
+                           " must be an address and a multiple of ", sizeof(T), ", the size of an element"});
     }
-    return reinterpret_cast<T*>(first);
+    return reinterpret_cast<T*>(static_cast<char*>(t.data) + t.byte_offset);
 }
 
 inline void check_dense(const expected& e, const axis& last) {

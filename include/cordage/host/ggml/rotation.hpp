@@ -2,11 +2,13 @@
 // Tensors of ggml as views, and the rotation as a custom operation of a graph; a host adapter, the end of every stage.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
-#include "cordage/host/ggml_rope.hpp"
+#include "cordage/host/ggml/rope_arguments.hpp"
 #include "cordage/kernels.hpp"
 
 /// Nothing here includes ggml.h: everything takes ggml_tensor, or another struct with these fields, as a template
@@ -44,16 +46,44 @@ inline std::string describe_type(int type) {
     return message("GGML_TYPE ", type);
 }
 
+template <tensor_struct Tensor>
+std::string describe_sizes(const Tensor& t) {
+    return message("[", t.ne[0], ", ", t.ne[1], ", ", t.ne[2], ", ", t.ne[3], "]");
+}
+
+/// All of a tensor but what data points to, which need not be there yet.
 template <class T, tensor_struct Tensor>
 void check(const Tensor& t, const char* name) {
     if (static_cast<int>(t.type) != type_of<T>()) {
         fail<value_error>({"ggml: ", name, " of type ", describe_type(static_cast<int>(t.type)), " must be ",
                            describe_type(type_of<T>())});
     }
+    index_t sizes[4], strides[4];
     for (int i = 0; i < 4; ++i) {
+        if (t.ne[i] < 0) {
+            fail<shape_error>({"ggml: ", name, ".ne[", i, "] ", t.ne[i], " must not be negative"});
+        }
         if (t.nb[i] % sizeof(T) != 0 || (i == 0 && t.ne[0] > 1 && t.nb[0] != sizeof(T))) {
             fail<shape_error>({"ggml: ", name, ".nb[", i, "] ", t.nb[i], " must be ", i == 0 ? "" : "a multiple of ",
                                sizeof(T), ", the size of an element"});
+        }
+        sizes[i] = t.ne[i], strides[i] = static_cast<index_t>(t.nb[i] / sizeof(T));
+    }
+    if (!is_addressable(sizes, strides)) {
+        fail<shape_error>({"ggml: ", name, " ", describe_sizes(t), " with nb [", t.nb[0], ", ", t.nb[1], ", ", t.nb[2],
+                           ", ", t.nb[3], "] must span at most 2^58 elements"});
+    }
+    if (const auto address = reinterpret_cast<std::uintptr_t>(t.data); address % sizeof(T) != 0) {
+        fail<value_error>(
+            {"ggml: ", name, ".data ", address, " must be a multiple of ", sizeof(T), ", the size of an element"});
+    }
+}
+
+template <tensor_struct Tensor>
+void check_sources(const Tensor& node) {
+    for (const int i : {0, 1}) {
+        if (node.src[i] == nullptr) {
+            fail<value_error>({"ggml: dst.src[", i, "] nullptr must be ", i == 0 ? "x" : "position_ids"});
         }
     }
 }
@@ -62,15 +92,14 @@ template <tensor_struct Tensor>
 void check_positions(const Tensor& t, index_t wanted) {
     check<std::int32_t>(t, "position_ids");
     if (t.ne[0] != wanted || t.ne[1] != 1 || t.ne[2] != 1 || t.ne[3] != 1) {
-        fail<shape_error>({"ggml: position_ids [", t.ne[0], ", ", t.ne[1], ", ", t.ne[2], ", ", t.ne[3], "] must be [",
-                           wanted, ", 1, 1, 1]"});
+        fail<shape_error>({"ggml: position_ids ", describe_sizes(t), " must be [", wanted, ", 1, 1, 1]"});
     }
 }
 
 }  // namespace detail
 
 /// A tensor of q or k, ne = [head_dim, heads, tokens, batch] in any order of strides, as a view.
-/// @throws value_error or shape_error  naming the type or stride that does not fit T
+/// @throws value_error or shape_error  naming the type, size, stride or address that does not fit T
 template <class T, tensor_struct Tensor>
 requires element<std::remove_const_t<T>> heads_view<T> view(const Tensor& t, const char* name = "x") {
     static_assert(detail::type_of<std::remove_const_t<T>>() >= 0,
@@ -84,13 +113,13 @@ requires element<std::remove_const_t<T>> heads_view<T> view(const Tensor& t, con
 /// the custom operation, so it lives until the graph has been computed; between two computations another may be
 /// assigned to it, for another t.
 ///
-///   cordage::ggml::rotation turn(rule.at_length(n_tokens), GGML_ROPE_TYPE_NEOX);   // any basis, or:
-///   cordage::ggml::rotation turn(cordage::ggml::rope_arguments{.n_dims = 128, .freq_base = 500000}, freq_factors);
-///   turn.check(*q, *positions);
+///   cordage::ggml::rotation rotation(rule.at_length(n_tokens), GGML_ROPE_TYPE_NEOX);   // any basis, or:
+///   cordage::ggml::rotation rotation(cordage::ggml::rope_arguments{.n_dims = 128, .freq_base = 500000}, freq_factors);
 ///   ggml_tensor* args[] = {q, positions};
 ///   q = ggml_custom_4d(ctx, q->type, q->ne[0], q->ne[1], q->ne[2], q->ne[3], args, 2,
-///                      cordage::ggml::rotate<ggml_tensor>, GGML_N_TASKS_MAX, &turn);
-///   q = ggml_custom_inplace(ctx, q, &positions, 1, cordage::ggml::rotate<ggml_tensor>, GGML_N_TASKS_MAX, &turn);
+///                      cordage::ggml::rotate<ggml_tensor>, GGML_N_TASKS_MAX, &rotation);
+///   k = ggml_custom_inplace(ctx, k, &positions, 1, cordage::ggml::rotate<ggml_tensor>, GGML_N_TASKS_MAX, &rotation);
+///   rotation.check(*q), rotation.check(*k);
 class rotation {
  public:
     /// One position a token.
@@ -114,41 +143,54 @@ class rotation {
 
     const cordage::basis& basis() const noexcept { return basis_; }
 
-    /// Checks a graph's tensors where it is built, when they need no data yet.
+    /// Checks a node of a graph where it is built, when its tensors need no data yet: src[0] is x, src[1] position_ids.
     /// @throws value_error or shape_error  naming what rotate would stop at
     template <tensor_struct Tensor>
-    void check(const Tensor& x, const Tensor& position_ids) const {
-        detail::check_positions(position_ids, x.ne[2] * positions_a_token());
-        if (basis_.rotary_dim() > x.ne[0]) {
-            fail<shape_error>({"ggml: rotary_dim ", basis_.rotary_dim(), " must be <= x.ne[0] ", x.ne[0]});
-        }
-        for_element_type(x, [&]<class T>(T) { view<T>(x); });
+    void check(const Tensor& node) const {
+        detail::check_sources(node);
+        check(*node.src[0], *node.src[1], node);
+    }
+    /// The same of tensors that no node holds yet; dst may be x.
+    template <tensor_struct Tensor>
+    void check(const Tensor& x, const Tensor& position_ids, const Tensor& dst) const {
+        for_element_type(x, [&]<class T>(T) {
+            const heads_view<const T> from = view<const T>(x);
+            const heads_view<T> to = view<T>(dst, "dst");
+            detail::check_positions(position_ids, x.ne[2] * positions_a_token());
+            if (basis_.rotary_dim() > x.ne[0]) {
+                fail<shape_error>({"ggml: rotary_dim ", basis_.rotary_dim(), " must be <= x.ne[0] ", x.ne[0]});
+            }
+            if (from.shape != to.shape) {
+                fail<shape_error>({"ggml: dst ", detail::describe_sizes(dst), " must have the sizes of x, ",
+                                   detail::describe_sizes(x)});
+            }
+            if (!has_distinct_elements(to)) {
+                fail<shape_error>({"ggml: dst ", detail::describe_sizes(dst), " with nb [", dst.nb[0], ", ", dst.nb[1],
+                                   ", ", dst.nb[2], ", ", dst.nb[3], "] must not overlap itself"});
+            }
+            if (from.data != nullptr && to.data != nullptr && overlap_of(from, to) == overlap::partial) {
+                fail<shape_error>({"ggml: dst must be x itself or apart from it, and overlaps it partly"});
+            }
+        });
     }
 
     /// Rotates slice ith of nth of the tokens of x into dst, which may be x. Slices share no element.
-    /// @throws as check and rotate_forward
+    /// @throws as check, in every slice and before anything is written; for ith that is not 0 to nth - 1; for no data
     template <tensor_struct Tensor>
     void run(const Tensor& x, const Tensor& position_ids, const Tensor& dst, int ith, int nth) const {
-        check(x, position_ids);
-        // Before slices move the pointers.
+        check(x, position_ids, dst);
+        if (ith < 0 || ith >= nth) fail<value_error>({"ggml: ith ", ith, " must be 0 to nth - 1 = ", nth - 1});
+        if (x.ne[1] == 0 || x.ne[2] == 0 || x.ne[3] == 0) return;
         const auto check_data = [](const char* name, const Tensor& t) {
-            if (t.data == nullptr && t.ne[1] > 0 && t.ne[3] > 0) {  // an empty tensor has none
-                fail<shape_error>({"ggml: ", name, ".data nullptr must point to its elements"});
-            }
+            if (t.data == nullptr) fail<shape_error>({"ggml: ", name, ".data nullptr must point to its elements"});
         };
-        const index_t begin = x.ne[2] * ith / nth, end = x.ne[2] * (ith + 1) / nth;
-        if (begin == end) return;
         check_data("x", x), check_data("position_ids", position_ids), check_data("dst", dst);
+        const index_t each = x.ne[2] / nth, left = x.ne[2] % nth;  // no product that 64 bits may not hold
+        const index_t begin = each * ith + std::min<index_t>(ith, left), end = begin + each + (ith < left ? 1 : 0);
+        if (begin == end) return;
         const auto* const ids = static_cast<const std::int32_t*>(position_ids.data);
         for_element_type(x, [&]<class T>(T) {
-            const operand<T> both =
-                from_to(slice(view<const T>(x), begin, end), slice(view<T>(dst, "dst"), begin, end));
-            if (!axis_of_pair_.empty()) {
-                rotate_forward<half_split>(exact_axes(ids + begin, end - begin, x.ne[2]), both);
-                return;
-            }
-            const exact_angles angles(basis_, position_view<std::int32_t>(ids + begin, 1, end - begin, 0));
-            is_interleaved_ ? rotate_forward<interleaved>(angles, both) : rotate_forward<half_split>(angles, both);
+            rotate_slice(slice(view<const T>(x), begin, end), slice(view<T>(dst), begin, end), ids + begin, x.ne[2]);
         });
     }
 
@@ -159,6 +201,20 @@ class rotation {
         return {
             basis_, axis_of_pair_,
             axis_position_view<std::int32_t>{.data = first, .axes = 4, .tokens = tokens, .axis_stride = axis_stride}};
+    }
+
+    /// @param axis_stride  from a token's position on one axis to that on the next, where it has several
+    template <class T>
+    void rotate_slice(const heads_view<const T>& x, const heads_view<T>& y, const std::int32_t* ids,
+                      index_t axis_stride) const {
+        const index_t tokens = x.shape.tokens;
+        if (!axis_of_pair_.empty()) {
+            rotate_forward<half_split>(exact_axes(ids, tokens, axis_stride), from_to(x, y));
+            return;
+        }
+        const exact_angles angles(basis_, position_view<std::int32_t>(ids, 1, tokens, 0));
+        is_interleaved_ ? rotate_forward<interleaved>(angles, from_to(x, y))
+                        : rotate_forward<half_split>(angles, from_to(x, y));
     }
 
     template <class T>
@@ -189,6 +245,7 @@ class rotation {
 /// ggml knows no exceptions: what does not fit ends the program with its message, as GGML_ASSERT would.
 template <tensor_struct Tensor>
 void rotate(Tensor* dst, int ith, int nth, void* userdata) noexcept {
+    detail::check_sources(*dst);
     static_cast<const rotation*>(userdata)->run(*dst->src[0], *dst->src[1], *dst, ith, nth);
 }
 /// The same for ggml_map_custom2 and ggml_map_custom2_inplace of x and positions: a ggml_custom2_op_t.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/host/dlpack.hpp"
+#include "cordage/host/dlpack/view.hpp"
 
 #include <doctest/doctest.h>
 
@@ -66,7 +66,7 @@ struct counted {
 
 }  // namespace
 
-TEST_CASE("host/dlpack: structs lie as the ABI of DLPack 1 says") {
+TEST_CASE("host/dlpack/abi: structs lie as the ABI of DLPack 1 says") {
     if constexpr (sizeof(void*) == 8) {
         CHECK(offsetof(dl::tensor, device) == 8);
         CHECK(offsetof(dl::tensor, ndim) == 16);
@@ -82,7 +82,7 @@ TEST_CASE("host/dlpack: structs lie as the ABI of DLPack 1 says") {
     }
 }
 
-TEST_CASE("host/dlpack: a dense tensor is a view in the order named") {
+TEST_CASE("host/dlpack/view: a dense tensor is a view in the order named") {
     const described in(buffer, float32, {2, 3, 4, 8});
     const auto by_tokens = dl::view<float>(in.t, dl::axes::tokens_heads);
     CHECK(by_tokens == token_major(buffer, {.batch = 2, .tokens = 3, .heads = 4, .head_dim = 8}));
@@ -91,7 +91,7 @@ TEST_CASE("host/dlpack: a dense tensor is a view in the order named") {
           heads_view<const float>(head_major(buffer, {.batch = 2, .tokens = 4, .heads = 3, .head_dim = 8})));
 }
 
-TEST_CASE("host/dlpack: strides, byte_offset and a left out batch are followed") {
+TEST_CASE("host/dlpack/view: strides, byte_offset and a left out batch are followed") {
     described in(buffer, float32, {3, 2, 8}, {{32, 16, 1}});
     in.t.byte_offset = 8 * sizeof(float);
     const auto v = dl::view<float>(in.t, dl::axes::tokens_heads);
@@ -101,7 +101,7 @@ TEST_CASE("host/dlpack: strides, byte_offset and a left out batch are followed")
     CHECK(v.head_stride == 16);
 }
 
-TEST_CASE("host/dlpack: the stride of an axis of one step means nothing") {
+TEST_CASE("host/dlpack/view: the stride of an axis of one step means nothing") {
     const described in(buffer, float32, {1, 3, 1, 8}, {{-7, 8, 1000, 1}});
     const auto v = dl::view<float>(in.t, dl::axes::tokens_heads);
     CHECK(v.batch_stride == 0);
@@ -109,12 +109,12 @@ TEST_CASE("host/dlpack: the stride of an axis of one step means nothing") {
     CHECK(v.token_stride == 8);
 }
 
-TEST_CASE("host/dlpack: an empty tensor has no data") {
+TEST_CASE("host/dlpack/view: an empty tensor has no data") {
     const described in(nullptr, float32, {0, 2, 8});
     CHECK(dl::view<float>(in.t, dl::axes::tokens_heads).shape.tokens == 0);
 }
 
-TEST_CASE("host/dlpack: types are told apart by code, bits and lanes") {
+TEST_CASE("host/dlpack/view: types are told apart by code, bits and lanes") {
     const auto called = [](dl::data_type dtype) {
         const described in(buffer, dtype, {3, 2, 8});
         int size = 0;
@@ -136,7 +136,7 @@ TEST_CASE("host/dlpack: types are told apart by code, bits and lanes") {
         });
 }
 
-TEST_CASE("host/dlpack: a host's own 16-bit type is viewed by the bits that it has") {
+TEST_CASE("host/dlpack/view: a host's own 16-bit type is viewed by the bits that it has") {
     described in(buffer, {dl::floating, 16, 1}, {3, 2, 8});
     CHECK(dl::view<own_half>(in.t, dl::axes::tokens_heads).shape.tokens == 3);
     in.t.dtype.code = dl::brain_floating;
@@ -144,7 +144,7 @@ TEST_CASE("host/dlpack: a host's own 16-bit type is viewed by the bits that it h
                                [&] { dl::view<own_half>(in.t, dl::axes::tokens_heads); });
 }
 
-TEST_CASE("host/dlpack: positions of one and of several axes are views") {
+TEST_CASE("host/dlpack/view: positions of one and of several axes are views") {
     std::int32_t ids[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
     const described row(ids, int32, {4}), rows(ids, int32, {3, 4}), shared(ids, int32, {3, 4}, {{0, 1}});
     CHECK(dl::positions<std::int32_t>(row.t).tokens == 4);
@@ -165,7 +165,7 @@ TEST_CASE("host/dlpack: positions of one and of several axes are views") {
     });
 }
 
-TEST_CASE("host/dlpack: what does not fit gets one error that names it") {
+TEST_CASE("host/dlpack/view: what does not fit gets one error that names it") {
     const auto refused = [](const char* text, const auto& change) {
         described in(buffer, float32, {3, 2, 8}, {{16, 8, 1}});
         change(in);
@@ -185,6 +185,15 @@ TEST_CASE("host/dlpack: what does not fit gets one error that names it") {
     refused("dlpack: q has last stride 2, must be 1", [](described& in) { in.strides[2] = 2; });
     refused("dlpack: q.data nullptr must point to the elements of [batch, tokens, heads, head_dim]",
             [](described& in) { in.t.data = nullptr; });
+    // Both were followed: an absent shape was read, an offset wrapped around.
+    refused("dlpack: q.shape nullptr must point to 3 sizes", [](described& in) { in.t.shape = nullptr; });
+    described far(buffer, float32, {3, 2, 8});
+    far.t.byte_offset = ~std::uint64_t{0} - 3;
+    CHECK_THROWS_AS(dl::view<float>(far.t, dl::axes::tokens_heads), value_error);
+    CHECK_THROWS_AS(dl::positions<float>(described(buffer, float32, {}).t), shape_error);
+    described below_zero(buffer, float32, {3, 2, 8});
+    below_zero.t.ndim = -3;
+    CHECK_THROWS_AS(dl::view<float>(below_zero.t, dl::axes::tokens_heads), shape_error);
     // The strides of a dense tensor are products of its sizes, which 64 bits need not hold.
     described wide(buffer, float32, {index_t{1} << 40, index_t{1} << 40, 8});
     const auto view_of_wide = dl::view<float>(wide.t, dl::axes::tokens_heads);
@@ -198,7 +207,7 @@ TEST_CASE("host/dlpack: what does not fit gets one error that names it") {
     CHECK(dl::view<float>(shifted.t, dl::axes::tokens_heads).data == buffer + 1);
 }
 
-TEST_CASE("host/dlpack: pinned host memory is on the host, and memory of a GPU only where it is asked for") {
+TEST_CASE("host/dlpack/view: pinned host memory is on the host, and memory of a GPU only where it is asked for") {
     described in(buffer, float32, {3, 2, 8});
     in.t.device.device_type = dl::cuda_host;
     CHECK(dl::view<float>(in.t, dl::axes::tokens_heads).data == buffer);
@@ -208,7 +217,7 @@ TEST_CASE("host/dlpack: pinned host memory is on the host, and memory of a GPU o
     CHECK_THROWS_AS(dl::view<float>(in.t, dl::axes::tokens_heads, {.device_type = dl::cuda}), value_error);
 }
 
-TEST_CASE("host/dlpack: an owned tensor is released once, when its holder goes") {
+TEST_CASE("host/dlpack/view: an owned tensor is released once, when its holder goes") {
     counted tensor;
     {
         dl::owned first(&tensor.managed);
@@ -219,7 +228,7 @@ TEST_CASE("host/dlpack: an owned tensor is released once, when its holder goes")
     CHECK(tensor.releases == 1);
 }
 
-TEST_CASE("host/dlpack: a tensor of another major version is released unread") {
+TEST_CASE("host/dlpack/view: a tensor of another major version is released unread") {
     counted tensor;
     tensor.managed.version = {2, 0};
     check_refused<value_error>("dlpack: version 2.0 must be 1.x", [&] { dl::owned refused(&tensor.managed); });
@@ -227,7 +236,7 @@ TEST_CASE("host/dlpack: a tensor of another major version is released unread") {
     CHECK_THROWS_AS(dl::owned(static_cast<dl::managed_tensor_versioned*>(nullptr)), value_error);
 }
 
-TEST_CASE("host/dlpack: a read-only tensor is viewed as const alone") {
+TEST_CASE("host/dlpack/view: a read-only tensor is viewed as const alone") {
     counted tensor;
     tensor.managed.flags = dl::read_only_flag;
     const dl::owned held(&tensor.managed);
@@ -237,7 +246,7 @@ TEST_CASE("host/dlpack: a read-only tensor is viewed as const alone") {
                                [&] { held.view<float>(dl::axes::tokens_heads, {.name = "k"}); });
 }
 
-TEST_CASE("host/dlpack: a tensor of before version 1 is held too, with or without a deleter") {
+TEST_CASE("host/dlpack/view: a tensor of before version 1 is held too, with or without a deleter") {
     counted tensor;
     dl::managed_tensor old{tensor.in.t, nullptr, nullptr};
     const dl::owned held(&old);
@@ -245,7 +254,7 @@ TEST_CASE("host/dlpack: a tensor of before version 1 is held too, with or withou
     CHECK(held.view<float>(dl::axes::heads_tokens).shape == heads_shape{1, 2, 3, 8});
 }
 
-TEST_CASE("host/dlpack: a rotation through views is the rotation of the array") {
+TEST_CASE("host/dlpack/view: a rotation through views is the rotation of the array") {
     const basis b({1.0, 0.5, 0.25, 0.125});
     std::vector<float> x(48), expected;
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7) - 3.0f;

@@ -48,12 +48,12 @@ class on_gpu {
         rotate_backward<Pairing>(on(stream_), angles(ids), operands...);
     }
     template <pairing Pairing, class P>
-    void backward_through(const position_view<P>& ids, const rotation_gradients& grads, const auto& first,
+    void backward_through(const position_view<P>& ids, rotation_gradients grads, const auto& first,
                           const auto&... more) const {
         const index_t size = backward_workspace_size(angles(ids), first.shape());
         const at::Tensor workspace = at::empty({size}, words_.options().dtype(at::kDouble));
-        const std::span numbers(workspace.data_ptr<double>(), static_cast<std::size_t>(size));
-        rotate_backward<Pairing>(on(stream_), angles(ids), grads, numbers, first, more...);
+        grads.workspace = {workspace.data_ptr<double>(), static_cast<std::size_t>(size)};
+        rotate_backward<Pairing>(on(stream_), angles(ids), grads, first, more...);
     }
 
  private:

@@ -155,7 +155,7 @@ inline rotation_gradients spans_of(const gradient_tensors& grads) {
     const auto span = [](const at::Tensor& x) {
         return x.defined() ? std::span(x.data_ptr<double>(), static_cast<std::size_t>(x.numel())) : std::span<double>();
     };
-    return {span(grads.inv_freq), span(grads.position_ids), span(grads.attention_factor).data()};
+    return {span(grads.inv_freq), span(grads.position_ids), span(grads.attention_factor)};
 }
 
 /// Rows that share their positions share their gradient.

@@ -9,8 +9,8 @@
 #include <type_traits>
 
 #include "cordage/core/executor.hpp"
-#include "cordage/core/float16.hpp"
-#include "cordage/core/view.hpp"
+#include "cordage/pair/format.hpp"
+#include "cordage/tensors/heads_view.hpp"
 
 namespace cordage::aten {
 
@@ -21,7 +21,7 @@ inline auto host_threads() {
             for (index_t i = begin; i < end; ++i) body(i);
         });
     };
-    return parallel_for{loop, at::in_parallel_region() ? 1 : at::get_num_threads()};
+    return loop_executor{loop, at::in_parallel_region() ? 1 : at::get_num_threads()};
 }
 
 namespace detail {

@@ -168,11 +168,15 @@ position_view<P> positions(const Tensor& t, const expected& e = {.name = "positi
 
 /// Positions of several axes, [axes, tokens] or [axes, batch, tokens] in any strides, for axis_angles. Throws as view.
 template <position_type P, tensor_struct Tensor>
-axis_position_view<P> axis_positions(const Tensor& t, const expected& e = {.name = "position_ids"}) {
+position_view<P> axis_positions(const Tensor& t, const expected& e = {.name = "position_ids"}) {
     const P* const data = detail::checked<const P>(t, e, 2, 3, "[axes, tokens] or [axes, batch, tokens]");
     const detail::axis each = detail::axis_of(t, 0), tokens = detail::axis_of(t, t.ndim - 1);
     const detail::axis batch = t.ndim == 3 ? detail::axis_of(t, 1) : detail::axis{1, 0};
-    return {data, each.size, batch.size, tokens.size, each.stride, batch.stride, tokens.stride};
+    position_view<P> ids(data, batch.size, tokens.size, batch.stride);
+    ids.token_stride = tokens.stride;
+    ids.axes = each.size;
+    ids.axis_stride = each.stride;
+    return ids;
 }
 
 /// Calls body with a value of the tensor's element type: float, double, float16 or bfloat16.

@@ -198,9 +198,10 @@ class rotation {
     index_t positions_a_token() const noexcept { return axis_of_pair_.empty() ? 1 : 4; }
 
     axis_angles<std::int32_t> exact_axes(const std::int32_t* first, index_t tokens, index_t axis_stride) const {
-        return {
-            basis_, axis_of_pair_,
-            axis_position_view<std::int32_t>{.data = first, .axes = 4, .tokens = tokens, .axis_stride = axis_stride}};
+        position_view<std::int32_t> ids(first, 1, tokens, 0);
+        ids.axes = 4;
+        ids.axis_stride = axis_stride;
+        return {basis_, axis_of_pair_, ids};
     }
 
     /// @param axis_stride  from a token's position on one axis to that on the next, where it has several

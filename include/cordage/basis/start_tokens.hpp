@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cordage/basis/basis.hpp"
-#include "cordage/scaling/unscaled.hpp"
+#include "cordage/scaling/power_laws.hpp"
 
 namespace cordage {
 

@@ -5,12 +5,20 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "cordage/core/index.hpp"
-#include "cordage/ode/unroll.hpp"
 
 namespace cordage::clex_detail {
+
+/// Calls body(integral_constant<size_t, i>) for i = 0 ... Count-1: arrays of vectors stay in registers.
+template <std::size_t Count, class Body>
+void unroll(Body&& body) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) { (body(std::integral_constant<std::size_t, I>{}), ...); }
+    (std::make_index_sequence<Count>{});
+}
 
 /// Four vectors of the processor: so many rows of a matrix are summed at once.
 template <class Scalar>

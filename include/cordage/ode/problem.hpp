@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every solver checks at its door; serves the stage ode.
+// What every solver checks before its first step; serves the stage ode.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 #include "cordage/ode/field.hpp"
 #include "cordage/ode/trajectory.hpp"
 
-namespace cordage {
+namespace cordage::ode_detail {
 
 /// True if no entry is infinite or NaN. Looks at all of them without a branch, so that compilers use vectors.
 template <class Scalar>
@@ -55,4 +55,4 @@ void validate_problem(const char* who, Field& field, time_interval<Scalar> inter
     }
 }
 
-}  // namespace cordage
+}  // namespace cordage::ode_detail

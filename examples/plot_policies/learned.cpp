@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cordage/clex/clex.hpp>
 #include <cordage/clex/initial_weights.hpp>
-#include <cordage/clex/released.hpp>
 #include <cordage/scaling/by_parts.hpp>
 #include <cordage/scaling/learned_table.hpp>
 

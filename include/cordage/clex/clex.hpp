@@ -65,7 +65,8 @@ concept clex_field = differentiable_field<F, double> && std::copy_constructible<
 ///
 ///   const clex policy(config, clex_initial_weights(config, 1, 0), {.t_max = 32});    // W_down = 0: the prior itself
 ///   const basis b = make_basis(config, policy, 3.7);
-///   const clex_gradient g = policy.gradient({{{.t = 3.7, .grad_log_inv_freq = grad}}});    // [pairs]
+///   const clex_seed seed{.t = 3.7, .grad_log_inv_freq = grad};    // dL/dlog inv_freq(3.7), [pairs]
+///   const clex_gradient g = policy.gradient({&seed, 1});          // to W_up, W_down, z(1), t, t_max
 ///
 /// A scaling_policy in the whole-vector form and a learned_policy, whose flat parameters are up, then down. The
 /// attention factor is the prior's. Copies share the solution, which nobody can change any more.

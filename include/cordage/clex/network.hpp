@@ -22,7 +22,7 @@ class clex_network {
         : pairs_(static_cast<std::size_t>(weights.pairs)),
           hidden_(static_cast<std::size_t>(weights.hidden)),
           forward_(up(weights), down(weights), unit_rows, 0),
-          backward_(down(weights).transpose(), up(weights).transpose(), 0, unit_rows),
+          backward_(down(weights).transposed(), up(weights).transposed(), 0, unit_rows),
           wide_(forward_.ends_padded()),
           high_(forward_.hidden_padded()),
           input_(numbers::Zero(size(wide_))),
@@ -82,15 +82,14 @@ class clex_network {
 
  private:
     using numbers = hidden_array<Scalar>;
-    using matrix = typename clex_detail::panel_pair<Scalar>::matrix;
 
     static Eigen::Index size(std::size_t count) { return static_cast<Eigen::Index>(count); }
-    static matrix matrix_of(const std::vector<double>& from, index_t rows, index_t columns) {
-        using source = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-        return Eigen::Map<const source>(from.data(), rows, columns).template cast<Scalar>();
+    static clex_detail::matrix_view by_rows(const std::vector<double>& from, index_t rows, index_t columns) {
+        const auto width = static_cast<std::size_t>(columns);
+        return {from.data(), static_cast<std::size_t>(rows), width, width, 1};
     }
-    static matrix up(const clex_weights& weights) { return matrix_of(weights.up, weights.hidden, weights.pairs); }
-    static matrix down(const clex_weights& weights) { return matrix_of(weights.down, weights.pairs, weights.hidden); }
+    static clex_detail::matrix_view up(const clex_weights& w) { return by_rows(w.up, w.hidden, w.pairs); }
+    static clex_detail::matrix_view down(const clex_weights& w) { return by_rows(w.down, w.pairs, w.hidden); }
     template <class State>
     static void copy(std::span<const State> from, Scalar* to) {
         for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<Scalar>(from[i]);

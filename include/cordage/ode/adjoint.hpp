@@ -81,7 +81,6 @@ template <butcher_tableau Tableau, class Scalar, class Field>
 Scalar discrete_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
                         std::type_identity_t<std::span<const gradient_seed<Scalar>>> seeds,
                         const std::type_identity_t<gradient_sums<Scalar>>& sums) {
-    using field_type = std::remove_reference_t<Field>;
     using namespace ode_detail;
     validate_gradient("discrete_adjoint", path, field, seeds, sums);
     std::vector<trajectory_place<Scalar>> places;
@@ -106,7 +105,8 @@ Scalar discrete_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
         while (next != placed.end() && next->place.node == node) ++next;
         return std::span<const placed_gradient<Scalar>>(begin, next);
     };
-    reverse_sweep<Tableau, Scalar, field_type> sweep(path, field, sums.grad_parameters);
+    recorder<Scalar, std::remove_reference_t<Field>> recorded(field);
+    reverse_sweep<Tableau, Scalar> sweep(path, recorded, sums.grad_parameters);
     std::size_t node = std::min(placed.front().place.node + 1, path.nodes() - 1);
     for (const auto& seed : take_those_at(node)) add_scaled<Scalar>(1, seed.grad_z, sweep.grad_z());
     while (node-- > 0) sweep.step_back(node, take_those_at(node));

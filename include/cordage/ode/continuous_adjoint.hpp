@@ -7,6 +7,7 @@
 #include <functional>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "cordage/ode/adjoint.hpp"
@@ -16,41 +17,6 @@ namespace cordage {
 
 namespace ode_detail {
 
-/// What a solve back needs of a trajectory and its field, whatever types these are: adjoint_flow is compiled once.
-template <class Scalar>
-struct adjoint_source {
-    virtual void state(Scalar t, std::span<Scalar> z) const = 0;
-    virtual void record(std::span<const Scalar> times, std::span<const Scalar> states) = 0;
-    virtual void pull_back(index_t i, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z) = 0;
-    virtual void collect(std::span<Scalar> grad_parameters) = 0;
-
- protected:
-    ~adjoint_source() = default;
-};
-
-template <class Path, class Scalar, differentiable_field<Scalar> Field>
-class adjoint_source_of final : public adjoint_source<Scalar> {
- public:
-    adjoint_source_of(const Path& path, Field& field) : path_(path), field_(field) {}
-
-    /// t is brought back into the trajectory where the rounding of a stage's time left it.
-    void state(Scalar t, std::span<Scalar> z) const override {
-        const auto [begin, end] = path_.interval();
-        path_.at(std::clamp(t, std::min(begin, end), std::max(begin, end)), z);
-    }
-    void record(std::span<const Scalar> times, std::span<const Scalar> states) override {
-        field_.record(times, states);
-    }
-    void pull_back(index_t i, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z) override {
-        field_.pull_back(i, grad_dz, grad_z);
-    }
-    void collect(std::span<Scalar> grad_parameters) override { field_.collect(grad_parameters); }
-
- private:
-    const Path& path_;
-    recording_of<Scalar, Field> field_;
-};
-
 /// One backward solve of continuous_adjoint: the gradient lambda to the state follows
 ///
 ///   dlambda/dt = -(df/dz)^T lambda            grad_parameters = integral of (df/dparameters)^T lambda dt
@@ -59,16 +25,17 @@ class adjoint_source_of final : public adjoint_source<Scalar> {
 template <class Scalar>
 class adjoint_flow {
  public:
-    adjoint_flow(adjoint_source<Scalar>& source, std::size_t size)
-        : source_(source), lambda_(size), z_(size), unread_(size) {}
+    /// `state` reads the forward trajectory.
+    adjoint_flow(recorded_field<Scalar>& field, std::function<void(Scalar, std::span<Scalar>)> state, std::size_t size)
+        : field_(field), state_(std::move(state)), lambda_(size), z_(size), unread_(size) {}
 
     std::span<Scalar> lambda() noexcept { return lambda_; }
 
     void operator()(Scalar t, std::span<const Scalar> lambda, std::span<Scalar> rate) {
-        source_.state(t, z_);
-        source_.record({&t, 1}, z_);
+        state_(t, z_);
+        field_.record({&t, 1}, z_);
         std::ranges::fill(rate, Scalar{0});
-        source_.pull_back(0, lambda, rate);
+        field_.pull_back(0, lambda, rate);
         std::ranges::transform(rate, rate.begin(), std::negate<>{});
     }
 
@@ -93,19 +60,20 @@ class adjoint_flow {
         states_.resize(form::last * size);
         for (std::size_t i = 0; i < form::last; ++i) {
             times_[i] = t + static_cast<Scalar>(form::c(i)) * h;
-            source_.state(times_[i], std::span(states_).subspan(i * size, size));
+            state_(times_[i], std::span(states_).subspan(i * size, size));
         }
-        source_.record(times_, states_);
+        field_.record(times_, states_);
         const auto k = back.slopes(n);
         for (std::size_t i = 0; i < form::last; ++i) {  // the last slope has no weight in the rule
             stage_state<tsit5, Scalar>(i, h, back.state(n), k, z_);
             for (Scalar& lambda : z_) lambda *= -h * static_cast<Scalar>(form::b(i));
-            source_.pull_back(static_cast<index_t>(i), z_, unread_);
+            field_.pull_back(static_cast<index_t>(i), z_, unread_);
         }
-        source_.collect(grad_parameters);
+        field_.collect(grad_parameters);
     }
 
-    adjoint_source<Scalar>& source_;
+    recorded_field<Scalar>& field_;
+    std::function<void(Scalar, std::span<Scalar>)> state_;
     std::vector<Scalar> lambda_, z_, unread_;  // [size]
     std::vector<Scalar> times_, states_;       // [stages], [stages, size]
 };
@@ -148,8 +116,11 @@ Scalar continuous_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field
     }
 
     const auto order = greatest_first(seeds.size(), [&](std::size_t i) { return std::abs(seeds[i].t - begin); });
-    adjoint_source_of<trajectory<Tableau, Scalar>, Scalar, field_type> source(path, field);
-    adjoint_flow<Scalar> flow(source, size);
+    recorder<Scalar, field_type> recorded(field);
+    const auto state = [&](Scalar t, std::span<Scalar> out) {  // a stage's time may be rounded out of the trajectory
+        path.at(std::clamp(t, std::min(begin, end), std::max(begin, end)), out);
+    };
+    adjoint_flow<Scalar> flow(recorded, state, size);
     for (std::size_t i = 0; i < order.size(); ++i) {
         const auto& seed = seeds[order[i]];
         add_scaled<Scalar>(1, seed.grad_z, flow.lambda());

@@ -60,35 +60,69 @@ Scalar vjp_of_record(Field& field, Scalar t, std::span<const Scalar> z, std::spa
     return grad_t;
 }
 
-/// record, pull_back and collect (field.hpp) for a field that has only vjp: it is called at once in pull_back.
-template <class Scalar, differentiable_field<Scalar> Field>
-class recorder {
+/// A field behind a pointer to a function: solvers are compiled once for all fields.
+template <class Scalar>
+class field_ref {
  public:
-    explicit recorder(Field& field)
-        : field_(field), grad_parameters_(static_cast<std::size_t>(field.parameter_count())) {}
+    template <class Field>
+    explicit field_ref(Field& field)
+        : field_(const_cast<void*>(static_cast<const volatile void*>(&field))),
+          call_([](void* f, Scalar t, std::span<const Scalar> z, std::span<Scalar> dz) {
+              (*static_cast<Field*>(f))(t, z, dz);
+          }) {}
 
-    void record(std::span<const Scalar> times, std::span<const Scalar> states) {
+    void operator()(Scalar t, std::span<const Scalar> z, std::span<Scalar> dz) const { call_(field_, t, z, dz); }
+
+ private:
+    void* field_;
+    void (*call_)(void*, Scalar, std::span<const Scalar>, std::span<Scalar>);
+};
+
+/// Every differentiable field as one that records, so that gradients are compiled once for all fields.
+template <class Scalar>
+struct recorded_field {
+    virtual void record(std::span<const Scalar> times, std::span<const Scalar> states) = 0;
+    virtual Scalar pull_back(index_t i, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z) = 0;
+    virtual void collect(std::span<Scalar> grad_parameters) = 0;
+
+ protected:
+    ~recorded_field() = default;
+};
+
+/// One that has only vjp is called at once in pull_back.
+template <class Scalar, differentiable_field<Scalar> Field>
+class recorder final : public recorded_field<Scalar> {
+    static constexpr bool records = recording_field<Field, Scalar>;
+
+ public:
+    explicit recorder(Field& field) : field_(field) {
+        if constexpr (!records) grad_parameters_.resize(static_cast<std::size_t>(field.parameter_count()));
+    }
+
+    void record(std::span<const Scalar> times, std::span<const Scalar> states) override {
+        if constexpr (records) return field_.record(times, states);
         times_.assign(times.begin(), times.end());
         states_.assign(states.begin(), states.end());
         grad_parameters_.assign(grad_parameters_.size(), Scalar{0});
     }
-    Scalar pull_back(index_t i, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z) {
-        const auto at = static_cast<std::size_t>(i);
-        const auto z = std::span<const Scalar>(states_).subspan(at * grad_z.size(), grad_z.size());
-        return field_.vjp(times_[at], z, grad_dz, grad_z, std::span<Scalar>(grad_parameters_));
+    Scalar pull_back(index_t i, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z) override {
+        if constexpr (records) {
+            return field_.pull_back(i, grad_dz, grad_z);
+        } else {
+            const auto at = static_cast<std::size_t>(i);
+            const auto z = std::span<const Scalar>(states_).subspan(at * grad_z.size(), grad_z.size());
+            return field_.vjp(times_[at], z, grad_dz, grad_z, std::span<Scalar>(grad_parameters_));
+        }
     }
-    void collect(std::span<Scalar> grad_parameters) {
-        for (std::size_t i = 0; i < grad_parameters.size(); ++i) grad_parameters[i] += grad_parameters_[i];
+    void collect(std::span<Scalar> grad_parameters) override {
+        if constexpr (records) return field_.collect(grad_parameters);
+        for (std::size_t i = 0; i < grad_parameters_.size(); ++i) grad_parameters[i] += grad_parameters_[i];
     }
 
  private:
     Field& field_;
     std::vector<Scalar> times_, states_, grad_parameters_;
 };
-
-/// The field itself if it records, else its recorder.
-template <class Scalar, differentiable_field<Scalar> Field>
-using recording_of = std::conditional_t<recording_field<Field, Scalar>, Field&, recorder<Scalar, Field>>;
 
 }  // namespace ode_detail
 

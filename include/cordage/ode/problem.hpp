@@ -2,7 +2,6 @@
 // What every solver checks before its first step; serves the stage ode.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -30,8 +29,9 @@ bool all_finite(std::span<const Scalar> values) noexcept {
 /// True if a step ended in numbers and met nothing else on its way: a field may hide the NaN of an earlier stage.
 template <butcher_tableau Tableau, class Scalar>
 bool is_finite_step(const step_view<Tableau, Scalar>& view) noexcept {
-    const auto finite = [&view](const Scalar* slope) { return all_finite(std::span(slope, view.z.size())); };
-    return all_finite(std::span<const Scalar>(view.z_next)) && std::ranges::all_of(view.slopes, finite);
+    bool finite = all_finite(std::span<const Scalar>(view.z_next));
+    for (const Scalar* slope : view.slopes) finite = finite && all_finite(std::span(slope, view.z.size()));
+    return finite;
 }
 
 /// Throws value_error or shape_error naming what is wrong with an initial value problem.

@@ -30,12 +30,13 @@ struct placed_gradient {
 ///   z_i = z_n + h sum_{j<i} a_ij k_j      k_i = f(t_n + c_i h, z_i)      z_{n+1} = z_last
 ///
 /// The states z_i of many steps are recorded together, before the sweep goes through those steps.
-template <butcher_tableau Tableau, class Scalar, differentiable_field<Scalar> Field>
+template <butcher_tableau Tableau, class Scalar>
 class reverse_sweep {
     using form = fsal_form<Tableau>;
 
  public:
-    reverse_sweep(const trajectory<Tableau, Scalar>& path, Field& field, std::span<Scalar> grad_parameters)
+    reverse_sweep(const trajectory<Tableau, Scalar>& path, recorded_field<Scalar>& field,
+                  std::span<Scalar> grad_parameters)
         : path_(path),
           field_(field),
           grad_parameters_(grad_parameters),
@@ -131,7 +132,7 @@ class reverse_sweep {
     }
 
     const trajectory<Tableau, Scalar>& path_;
-    recording_of<Scalar, Field> field_;
+    recorded_field<Scalar>& field_;
     std::span<Scalar> grad_parameters_;
     std::size_t recorded_;                // the first step that is recorded
     std::vector<Scalar> times_, states_;  // recorded: of the stages

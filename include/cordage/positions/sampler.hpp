@@ -127,7 +127,7 @@ std::vector<double> pose_positions(Generator& generator, const sampled_range& ra
     for (std::uint64_t chunk = 0; chunk < parts; ++chunk) {
         const std::uint64_t later = parts - 1 - chunk, left = count - next;
         const std::uint64_t length = later == 0 ? left : 1 + draw_below(generator, std::min(longest, left - later));
-        if (chunk > 0) skip += draw_below(generator, room - skip + 1);
+        if (chunk > 0) skip += draw_below(generator, room + 1 - skip);
         for (const std::uint64_t end = next + length; next < end; ++next) {
             positions.push_back(static_cast<double>(next + skip));
         }

@@ -25,10 +25,6 @@ TEST_CASE("schedule/schedules: fixed: t below 1 is refused") {
     CHECK_THROWS_WITH_AS(ratio_at(fixed{0.5}, model, 10.0), "fixed: t 0.5 must be finite and >= 1", value_error);
 }
 
-namespace {
-const rope_config model{.head_dim = 64, .rotary_dim = 64, .original_length = 4096};
-}
-
 TEST_CASE("schedule/schedules: continuous: t is the length over the original length, never below t_min") {
     CHECK(ratio_at(continuous{}, model, 0.0) == 1.0);
     CHECK(ratio_at(continuous{}, model, 4096.0) == 1.0);
@@ -95,10 +91,6 @@ TEST_CASE("schedule/schedules: dynamic: t stays a ratio where a factor is so lar
                          value_error);
 }
 
-namespace {
-const rope_config model{.head_dim = 64, .rotary_dim = 64, .original_length = 4096};
-}
-
 TEST_CASE("schedule/schedules: rounded_up: the next whole t, at least 1, capped, exact at every edge") {
     const rounded_up schedule{8.0};
     CHECK(ratio_at(schedule, model, 0.0) == 1.0);
@@ -126,10 +118,6 @@ TEST_CASE("schedule/schedules: rounded_up: a t_max that is not whole is refused"
         CHECK_THROWS_AS(ratio_at(rounded_up{t_max}, model, 1.0), value_error);
     }
     CHECK_THROWS_AS(ratio_at(rounded_up{std::numeric_limits<double>::quiet_NaN()}, model, 1.0), value_error);
-}
-
-namespace {
-const rope_config model{.head_dim = 64, .rotary_dim = 64, .original_length = 4096};
 }
 
 TEST_CASE(
@@ -173,16 +161,11 @@ TEST_CASE("schedule/schedules: nearest_upper_bound: bad lists are refused when m
 }
 
 TEST_CASE("schedule/schedules: two_regimes: t is 1 up to the original length and another one from the next token on") {
-    const rope_config model{.head_dim = 8, .rotary_dim = 8, .original_length = 4096};
     CHECK(ratio_at(two_regimes{32.0}, model, 1) == 1.0);
     CHECK(ratio_at(two_regimes{32.0}, model, 4096) == 1.0);
     CHECK(ratio_at(two_regimes{32.0}, model, 4097) == 32.0);
     CHECK_THROWS_WITH_AS(ratio_at(two_regimes{1.0}, model, 4097), "two_regimes: beyond 1 must be finite and > 1",
                          value_error);
-}
-
-namespace {
-const rope_config model{.head_dim = 64, .rotary_dim = 64, .original_length = 4096};
 }
 
 TEST_CASE("schedule/schedules: any_schedule: it gives the t of the schedule that it holds") {

@@ -66,9 +66,9 @@ class field_ref {
  public:
     template <class Field>
     explicit field_ref(Field& field)
-        : field_(const_cast<void*>(static_cast<const volatile void*>(&field))),
+        : field_(reinterpret_cast<void*>(const_cast<std::remove_const_t<Field>*>(&field))),  // may be a plain function
           call_([](void* f, Scalar t, std::span<const Scalar> z, std::span<Scalar> dz) {
-              (*static_cast<Field*>(f))(t, z, dz);
+              (*reinterpret_cast<Field*>(f))(t, z, dz);
           }) {}
 
     void operator()(Scalar t, std::span<const Scalar> z, std::span<Scalar> dz) const { call_(field_, t, z, dz); }

@@ -19,6 +19,10 @@ namespace {
 
 const rope_config small{16, 12, 10000.0, 64.0};
 
+/// One field for all priors: what is compiled here is dear.
+template <class Tableau = tsit5>
+using over_any = clex<paper_field<any_prior>, Tableau>;
+
 /// c . log alpha(t) for two seeds.
 const vector first_seed{1.0, -0.5, 0.3, 0.8, -1.2, 0.4}, second_seed{0.2, 0.9, -0.7, 0.1, 0.6, -0.3};
 template <class Policy>
@@ -79,8 +83,8 @@ TEST_CASE("clex/clex: the discrete gradient to up, down, z(1) and T is the golde
         const double t_max = item.at("T");
         const auto c = item.at("c").get<vector>();
         const auto check = [&]<class Tableau>(Tableau) {
-            const clex<paper_field<>, Tableau> policy(config_of(item), weights_of(item),
-                                                      {.t_max = t_max, .fixed_steps = expected.at("N")});
+            const over_any<Tableau> policy(config_of(item), weights_of(item),
+                                           {.t_max = t_max, .fixed_steps = expected.at("N")}, ntk_aware{});
             const clex_seed seed{t_max, c};
             const clex_gradient grad = policy.gradient({&seed, 1});
             check_gradient(grad, expected, 1e-12);
@@ -100,7 +104,8 @@ TEST_CASE("clex/clex: at tight tolerance the gradient is that of the exact flow"
         const auto& expected = item.at("truth");
         const double t_max = item.at("T");
         const auto c = item.at("c").get<vector>();
-        const clex policy(config_of(item), weights_of(item), {.t_max = t_max, .tolerance = {1e-12, 1e-12}});
+        const over_any<> policy(config_of(item), weights_of(item), {.t_max = t_max, .tolerance = {1e-12, 1e-12}},
+                                ntk_aware{});
         const clex_seed seed{t_max, c};
         const clex_gradient grad = policy.gradient({&seed, 1});
         check_gradient(grad, expected, 1e-11);
@@ -116,7 +121,7 @@ TEST_CASE("clex/clex: the continuous adjoint is the gradient of the exact flow t
         const auto c = item.at("c").get<vector>();
         const clex_options options{
             .t_max = t_max, .tolerance = {1e-12, 1e-12}, .continuous_adjoint = tolerance{1e-12, 1e-12}};
-        const clex policy(config_of(item), weights_of(item), options);
+        const over_any<> policy(config_of(item), weights_of(item), options, ntk_aware{});
         const clex_seed seed{t_max, c};
         const clex_gradient grad = policy.gradient({&seed, 1});
         check_gradient(grad, expected, 1e-9);
@@ -143,7 +148,7 @@ TEST_CASE("clex/clex: at the tolerance of training the two gradients differ by a
     clex_options flow = plain;
     flow.continuous_adjoint = tolerance{1e-7, 1e-7};
     using in_log_time = clex<log_time_field<any_prior, tanh_activation>, dopri5>;
-    check(clex<>(small, weights, plain), clex<>(small, weights, flow));
+    check(over_any<>(small, weights, plain, ntk_aware{}), over_any<>(small, weights, flow, ntk_aware{}));
     check(in_log_time(small, weights, plain, yarn{}), in_log_time(small, weights, flow, yarn{}));
 }
 
@@ -163,7 +168,7 @@ TEST_CASE("clex/clex: the gradient to t_max of a seed at t_max is that of anothe
 
 TEST_CASE("clex/clex: gradients from seeds between nodes are those of finite differences") {
     for (const any_prior& prior : {any_prior(by_parts{}), any_prior(yarn{}), any_prior(square_root{})}) {
-        check_between_nodes<clex<paper_field<any_prior>>>(prior);
+        check_between_nodes<over_any<>>(prior);
         check_between_nodes<clex<log_time_field<any_prior, tanh_activation>, dopri5>>(prior);
     }
     check_between_nodes<clex<log_time_field<any_prior>, rk4_38>>(ntk_aware{});

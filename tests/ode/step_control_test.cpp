@@ -81,7 +81,7 @@ TEST_CASE("ode/step_control: a first step is > 0 and at most the interval, whate
     const tolerance tight{.relative = 1e-300, .absolute = 1e-300};
     const auto first = [&](double z0, double slope0, double bend, time_interval<double> interval) {
         const auto field = [&](double, std::span<const double>, std::span<double> dz) { dz[0] = slope0 + bend; };
-        return first_step_size<double>(field_ref<double>(field), interval, vector{z0}, vector{slope0}, tight, 5);
+        return first_step_size<double>(any_field<double>(field), interval, vector{z0}, vector{slope0}, tight, 5);
     };
     for (const double z0 : {0.0, 1e-300, 1.0, 1e300}) {
         for (const double slope0 : {0.0, 1e-300, 1.0, 1e300}) {

@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -60,23 +61,9 @@ Scalar vjp_of_record(Field& field, Scalar t, std::span<const Scalar> z, std::spa
     return grad_t;
 }
 
-/// A field behind a pointer to a function: solvers are compiled once for all fields.
+/// Any field, called through a pointer: solvers are compiled once for all fields.
 template <class Scalar>
-class field_ref {
- public:
-    template <class Field>
-    explicit field_ref(Field& field)
-        : field_(reinterpret_cast<void*>(const_cast<std::remove_const_t<Field>*>(&field))),  // may be a plain function
-          call_([](void* f, Scalar t, std::span<const Scalar> z, std::span<Scalar> dz) {
-              (*reinterpret_cast<Field*>(f))(t, z, dz);
-          }) {}
-
-    void operator()(Scalar t, std::span<const Scalar> z, std::span<Scalar> dz) const { call_(field_, t, z, dz); }
-
- private:
-    void* field_;
-    void (*call_)(void*, Scalar, std::span<const Scalar>, std::span<Scalar>);
-};
+using any_field = std::function<void(Scalar, std::span<const Scalar>, std::span<Scalar>)>;
 
 /// Every differentiable field as one that records, so that gradients are compiled once for all fields.
 template <class Scalar>

@@ -37,7 +37,7 @@ inline void validate(const char* who, const adaptive_options& options) {
 
 /// Takes steps from the first node until interval().end, or until it cannot.
 template <has_error_weights Tableau, class Scalar>
-solve_status march(trajectory<Tableau, Scalar>& path, const field_ref<Scalar>& field, const adaptive_options& options) {
+solve_status march(trajectory<Tableau, Scalar>& path, const any_field<Scalar>& field, const adaptive_options& options) {
     const auto [begin, end] = path.interval();
     field(begin, path.state(0), path.first_slope());
     path.count_evaluations(1);
@@ -103,7 +103,7 @@ trajectory<Tableau, Scalar> solve_adaptive(Field&& field, std::type_identity_t<t
     ode_detail::validate_problem<Scalar>("solve_adaptive", field, interval, z0);
     ode_detail::validate("solve_adaptive", options);
     trajectory<Tableau, Scalar> path(interval, z0, 16);
-    path.finish(ode_detail::march(path, ode_detail::field_ref<Scalar>(field), options));
+    path.finish(ode_detail::march(path, ode_detail::any_field<Scalar>(std::ref(field)), options));
     return path;
 }
 

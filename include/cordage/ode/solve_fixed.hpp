@@ -28,7 +28,7 @@ namespace ode_detail {
 
 /// Takes `count` steps of size h from the first node; the last one, of whatever size is left, ends at interval().end.
 template <butcher_tableau Tableau, class Scalar>
-solve_status march(trajectory<Tableau, Scalar>& path, const field_ref<Scalar>& field, std::size_t count, Scalar h) {
+solve_status march(trajectory<Tableau, Scalar>& path, const any_field<Scalar>& field, std::size_t count, Scalar h) {
     const auto [begin, end] = path.interval();
     field(begin, path.state(0), path.first_slope());
     path.count_evaluations(1);
@@ -70,7 +70,7 @@ trajectory<Tableau, Scalar> solve_fixed(Field&& field, std::type_identity_t<time
     const auto count = interval.begin == interval.end ? 0 : static_cast<std::size_t>(steps.count);
     const Scalar h = (interval.end - interval.begin) / static_cast<Scalar>(steps.count);
     trajectory<Tableau, Scalar> path(interval, z0, count);
-    path.finish(ode_detail::march(path, ode_detail::field_ref<Scalar>(field), count, h));
+    path.finish(ode_detail::march(path, ode_detail::any_field<Scalar>(std::ref(field)), count, h));
     return path;
 }
 
@@ -93,7 +93,7 @@ trajectory<Tableau, Scalar> solve_fixed(Field&& field, std::type_identity_t<time
     const auto count = static_cast<std::size_t>(exact ? whole : std::ceil(ratio));
     const auto h = static_cast<Scalar>(interval.end < interval.begin ? -step.value : step.value);
     trajectory<Tableau, Scalar> path(interval, z0, count);
-    path.finish(ode_detail::march(path, ode_detail::field_ref<Scalar>(field), count, h));
+    path.finish(ode_detail::march(path, ode_detail::any_field<Scalar>(std::ref(field)), count, h));
     return path;
 }
 

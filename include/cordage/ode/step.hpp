@@ -44,7 +44,7 @@ void stage_state(std::size_t stage, Scalar h, std::span<const Scalar> z,
 /// Goes from t to t + h. Every stage's state is formed in z_next; the last stage's state is the result.
 /// Evaluates the field slopes-1 times. Allocates nothing.
 template <butcher_tableau Tableau, class Scalar>
-void step(const field_ref<Scalar>& field, Scalar t, Scalar h, const step_view<Tableau, Scalar>& view) {
+void step(const any_field<Scalar>& field, Scalar t, Scalar h, const step_view<Tableau, Scalar>& view) {
     using form = fsal_form<Tableau>;
     for (std::size_t stage = 1; stage <= form::last; ++stage) {
         stage_state<Tableau>(stage, h, view.z, view.slopes, view.z_next);

@@ -97,7 +97,7 @@ class pi_controller {
 /// A step size > 0, at most the interval's length, whose error should be near the tolerance for a rule of this order:
 /// Hairer, Norsett, Wanner, "Solving ODEs I", II.4. Looks at f after a small Euler step: one evaluation.
 template <class Scalar>
-double first_step_size(const field_ref<Scalar>& field, time_interval<Scalar> interval, std::span<const Scalar> z0,
+double first_step_size(const any_field<Scalar>& field, time_interval<Scalar> interval, std::span<const Scalar> z0,
                        std::span<const Scalar> slope0, const tolerance& allowed, int order) {
     const double length = std::abs(double{interval.end} - double{interval.begin});
     const double state_norm = scaled_norm(allowed, z0, z0, z0);

@@ -5,13 +5,7 @@
 #include <cordage/attention/query_temperature.hpp>
 #include <cordage/attention/softmax_scale.hpp>
 #include <cordage/attention/xpos.hpp>
-#include <cordage/schedule/any_schedule.hpp>
-#include <cordage/schedule/continuous.hpp>
-#include <cordage/schedule/dynamic.hpp>
-#include <cordage/schedule/fixed.hpp>
-#include <cordage/schedule/nearest_upper_bound.hpp>
-#include <cordage/schedule/rounded_up.hpp>
-#include <cordage/schedule/two_regimes.hpp>
+#include <cordage/schedule/schedules.hpp>
 
 #include "alpha_panels.hpp"
 #include "pictures.hpp"

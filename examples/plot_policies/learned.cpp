@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cordage/clex/clex.hpp>
 #include <cordage/clex/initial_weights.hpp>
-#include <cordage/clex/released.hpp>
 #include <cordage/scaling/by_parts.hpp>
 #include <cordage/scaling/learned_table.hpp>
 
@@ -48,7 +47,7 @@ std::vector<picture> pictures_of_learned_policies() {
     const clex_options exact{.t_max = 16, .tolerance = {1e-6, 1e-6}};
     const learned_table<ntk_aware> table = taught(learned_table<ntk_aware>(pictured_model, {4, 16}), 0.02, 400);
     const auto paper = taught(clex<>(pictured_model, start, exact), 0.004, 400);
-    const auto in_log_time = taught(clex<ntk_aware, log_time>(pictured_model, start, exact), 0.004, 400);
+    const auto in_log_time = taught(clex<log_time_field<>>(pictured_model, start, exact), 0.004, 400);
     const auto released = taught(clex_released<>(pictured_model, start, released_options(16, 0.25)), 0.004, 400);
     const alpha_range range{.lowest = 1.0 / 32};
     return {{"learned_table",

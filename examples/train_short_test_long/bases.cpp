@@ -6,9 +6,8 @@
 
 #include "cordage/clex/clex.hpp"
 #include "cordage/clex/initial_weights.hpp"
-#include "cordage/clex/released.hpp"
 #include "cordage/scaling/learned_table.hpp"
-#include "cordage/scaling/unscaled.hpp"
+#include "cordage/scaling/power_laws.hpp"
 #include "formatted.hpp"
 
 namespace demo {
@@ -16,10 +15,11 @@ namespace {
 
 using namespace cordage;
 
-template <class Prior, class Time>
-any_policy clex_over(const settings& s, const Prior& prior, index_t lambda = 1, clex_options options = {}) {
+template <class Field>
+any_policy clex_over(const settings& s, const typename Field::prior_type& prior, index_t lambda = 1,
+                     clex_options options = {}) {
     options.t_max = s.t_train;
-    return clex<Prior, Time>(s.rope(), clex_initial_weights(s.rope(), lambda, s.seed), options, prior);
+    return clex<Field>(s.rope(), clex_initial_weights(s.rope(), lambda, s.seed), options, prior);
 }
 
 // Fields in t itself integrate over 15 units of it, in log t over 2.8: the same step of their weights moves them
@@ -29,8 +29,8 @@ constexpr std::array usual_rates{1e-3, 3e-3, 1e-2}, rates_of_t{3e-5, 1e-4, 3e-4}
 template <class Prior>
 void add_forms(std::vector<learned_basis>& forms, const settings& s, const Prior& prior, const std::string& over) {
     forms.push_back({"learned table" + over, learned_table<Prior>(s.rope(), {2, 4, 8, 16}, prior), usual_rates});
-    forms.push_back({"CLEX in log time" + over, clex_over<Prior, log_time>(s, prior), usual_rates});
-    forms.push_back({"CLEX, paper's field" + over, clex_over<Prior, paper_time>(s, prior), rates_of_t});
+    forms.push_back({"CLEX in log time" + over, clex_over<log_time_field<Prior>>(s, prior), usual_rates});
+    forms.push_back({"CLEX, paper's field" + over, clex_over<paper_field<Prior>>(s, prior), rates_of_t});
 }
 
 struct one_pair {
@@ -72,23 +72,23 @@ std::string parts_in_words() {
     return formatted("`by_parts{%g, %g}`", parts_for_short_length.rotations_low, parts_for_short_length.rotations_high);
 }
 
-any_policy paper_clex(const settings& s, index_t lambda) { return clex_over<ntk_aware, paper_time>(s, {}, lambda); }
+any_policy paper_clex(const settings& s, index_t lambda) { return clex_over<paper_field<>>(s, {}, lambda); }
 
-any_policy clex_without_drift(const settings& s) { return clex_over<unscaled, paper_time>(s, {}); }
+any_policy clex_without_drift(const settings& s) { return clex_over<paper_field<unscaled>>(s, {}); }
 
 any_policy clex_by_continuous_adjoint(const settings& s) {
-    return clex_over<ntk_aware, paper_time>(s, {}, 1, {.continuous_adjoint = tolerance{1e-8, 1e-8}});
+    return clex_over<paper_field<>>(s, {}, 1, {.continuous_adjoint = tolerance{1e-8, 1e-8}});
 }
 
 any_policy paper_clex_over_parts(const settings& s) {
-    return clex_over<by_parts, paper_time>(s, parts_for_short_length);
+    return clex_over<paper_field<by_parts>>(s, parts_for_short_length);
 }
 
 any_policy released_clex(const settings& s) {
     return clex_released<>(s.rope(), clex_initial_weights(s.rope(), 1, s.seed), released_options(s.t_train, 0.01));
 }
 
-any_policy log_time_clex(const settings& s) { return clex_over<by_parts, log_time>(s, parts_for_short_length); }
+any_policy log_time_clex(const settings& s) { return clex_over<log_time_field<by_parts>>(s, parts_for_short_length); }
 
 std::vector<learned_basis> learned_basis_forms(const settings& s) {
     std::vector<learned_basis> forms;

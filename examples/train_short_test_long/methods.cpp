@@ -8,16 +8,11 @@
 #include <stdexcept>
 
 #include "bases.hpp"
-#include "cordage/scaling/base_change.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/factor_table.hpp"
-#include "cordage/scaling/linear.hpp"
 #include "cordage/scaling/masked.hpp"
-#include "cordage/scaling/ntk_aware.hpp"
-#include "cordage/scaling/unscaled.hpp"
-#include "cordage/schedule/dynamic.hpp"
-#include "cordage/schedule/fixed.hpp"
-#include "cordage/schedule/nearest_upper_bound.hpp"
+#include "cordage/scaling/power_laws.hpp"
+#include "cordage/schedule/schedules.hpp"
 
 namespace demo {
 namespace {

@@ -10,8 +10,7 @@
 #include "batches.hpp"
 #include "cordage/positions/sampler.hpp"
 #include "cordage/scaling/any_policy.hpp"
-#include "cordage/schedule/any_schedule.hpp"
-#include "cordage/schedule/continuous.hpp"
+#include "cordage/schedule/schedules.hpp"
 #include "settings.hpp"
 
 namespace demo {

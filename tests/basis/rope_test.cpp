@@ -5,13 +5,9 @@
 
 #include <algorithm>
 
-#include "cordage/scaling/linear.hpp"
-#include "cordage/scaling/ntk_aware.hpp"
+#include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/yarn.hpp"
-#include "cordage/schedule/continuous.hpp"
-#include "cordage/schedule/dynamic.hpp"
-#include "cordage/schedule/fixed.hpp"
-#include "cordage/schedule/nearest_upper_bound.hpp"
+#include "cordage/schedule/schedules.hpp"
 
 using namespace cordage;
 

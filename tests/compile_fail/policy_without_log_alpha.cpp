@@ -3,7 +3,7 @@
 // expected: cordage::rope: Policy needs 'double log_alpha(const rope_config&, index_t pair, double t) const', log
 // expected: of the factor on inv_freq[pair]; docs/extending.md
 #include "cordage/basis/rope.hpp"
-#include "cordage/schedule/fixed.hpp"
+#include "cordage/schedule/schedules.hpp"
 
 struct halving {
 #ifndef CORDAGE_COMPILE_FAIL

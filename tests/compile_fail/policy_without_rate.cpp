@@ -3,7 +3,7 @@
 // expected: cordage::rope: Policy needs 'double log_alpha_rate(const rope_config&, index_t pair, double t) const',
 // expected: d log_alpha / dt; docs/extending.md
 #include "cordage/basis/rope.hpp"
-#include "cordage/schedule/fixed.hpp"
+#include "cordage/schedule/schedules.hpp"
 
 struct halving {
     double log_alpha(const cordage::rope_config&, cordage::index_t, double) const { return -0.69; }

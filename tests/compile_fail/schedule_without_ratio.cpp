@@ -3,7 +3,7 @@
 // expected: cordage::rope: Schedule needs 'double ratio(const rope_config&, double seq_len) const', the length
 // expected: ratio t >= 1 at that length; docs/extending.md
 #include "cordage/basis/rope.hpp"
-#include "cordage/scaling/linear.hpp"
+#include "cordage/scaling/power_laws.hpp"
 
 struct always_two {
 #ifndef CORDAGE_COMPILE_FAIL

@@ -9,12 +9,10 @@
 #include "cordage/basis/rope.hpp"
 #include "cordage/host/hf_config.hpp"
 #include "cordage/scaling/any_policy.hpp"
-#include "cordage/scaling/base_change.hpp"
 #include "cordage/scaling/by_parts.hpp"
-#include "cordage/scaling/linear.hpp"
-#include "cordage/scaling/ntk_aware.hpp"
+#include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/yarn.hpp"
-#include "cordage/schedule/dynamic.hpp"
+#include "cordage/schedule/schedules.hpp"
 #include "kinds.hpp"
 
 namespace conformance {

@@ -14,20 +14,16 @@
 #include "cordage/attention/xpos.hpp"
 #include "cordage/basis/gradient.hpp"
 #include "cordage/basis/rope.hpp"
-#include "cordage/scaling/base_change.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"
-#include "cordage/scaling/linear.hpp"
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/masked.hpp"
+#include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/presets.hpp"
 #include "cordage/scaling/resonance.hpp"
 #include "cordage/scaling/tabulated.hpp"
 #include "cordage/scaling/yarn.hpp"
-#include "cordage/schedule/continuous.hpp"
-#include "cordage/schedule/dynamic.hpp"
-#include "cordage/schedule/fixed.hpp"
-#include "cordage/schedule/two_regimes.hpp"
+#include "cordage/schedule/schedules.hpp"
 
 namespace {
 

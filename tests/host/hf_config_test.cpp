@@ -8,7 +8,7 @@
 #include <string>
 
 #include "cordage/basis/rope.hpp"
-#include "cordage/schedule/nearest_upper_bound.hpp"
+#include "cordage/schedule/schedules.hpp"
 
 using namespace cordage;
 

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "cordage/basis/rope.hpp"
-#include "cordage/schedule/continuous.hpp"
+#include "cordage/schedule/schedules.hpp"
 #include "scaling/derivatives.hpp"
 
 using namespace cordage;

@@ -6,7 +6,7 @@
 
 #include "cordage/basis/basis.hpp"
 #include "cordage/scaling/any_policy.hpp"
-#include "cordage/schedule/any_schedule.hpp"
+#include "cordage/schedule/schedules.hpp"
 
 namespace cordage {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cordage/clex/released.hpp"
+#include "cordage/clex/clex.hpp"
 #include "cordage/host/hf_rope.hpp"
 #include "cordage/host/released_clex.hpp"
 

@@ -24,7 +24,7 @@ template <scaling_policy Policy>
 nlohmann::json longrope_parameters(const rope_config& config, const Policy& policy, double t) {
     const char* const who = "hf::longrope_parameters";
     cordage::validate(policy, config);
-    validate_ratio("hf::longrope_parameters: t", t);
+    validate_ratio({"hf::longrope_parameters: t"}, t);
     if (!(t > 1.0)) fail<value_error>({who, ": t ", t, " must be > 1"});
     if (config.original_length != std::floor(config.original_length) || config.original_length > 0x1p53) {
         fail<value_error>(

@@ -9,9 +9,8 @@
 #include "cordage/core/config.hpp"
 #include "cordage/host/strict_json.hpp"
 #include "cordage/scaling/any_policy.hpp"
-#include "cordage/scaling/unscaled.hpp"
-#include "cordage/schedule/any_schedule.hpp"
-#include "cordage/schedule/fixed.hpp"
+#include "cordage/scaling/power_laws.hpp"
+#include "cordage/schedule/schedules.hpp"
 
 namespace cordage::hf {
 

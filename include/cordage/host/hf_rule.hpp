@@ -11,17 +11,12 @@
 #include "cordage/host/hf_rope.hpp"
 #include "cordage/host/json_object.hpp"
 #include "cordage/host/strict_json.hpp"
-#include "cordage/scaling/base_change.hpp"
 #include "cordage/scaling/by_parts.hpp"
-#include "cordage/scaling/linear.hpp"
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/masked.hpp"
-#include "cordage/scaling/ntk_aware.hpp"
+#include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/yarn.hpp"
-#include "cordage/schedule/continuous.hpp"
-#include "cordage/schedule/dynamic.hpp"
-#include "cordage/schedule/rounded_up.hpp"
-#include "cordage/schedule/two_regimes.hpp"
+#include "cordage/schedule/schedules.hpp"
 
 namespace cordage::hf {
 

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "cordage/clex/row_weights.hpp"
+#include "cordage/clex/weights.hpp"
 #include "cordage/host/checkpoint.hpp"
 
 namespace cordage {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/ode/vectors.hpp"
+#include "cordage/ode/loops.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,8 +8,9 @@
 #include "cordage/ode/problem.hpp"
 
 using namespace cordage;
+using namespace cordage::ode_detail;
 
-TEST_CASE("ode/vectors: sums of every length are complete") {
+TEST_CASE("ode/loops: sums of every length are complete") {
     for (std::size_t size = 0; size < 40; ++size) {
         std::vector<double> x(size), y(size);
         double expected = 0.0;
@@ -23,7 +24,7 @@ TEST_CASE("ode/vectors: sums of every length are complete") {
     }
 }
 
-TEST_CASE_TEMPLATE("ode/vectors: one number that is none is found wherever it stands", Scalar, float, double) {
+TEST_CASE_TEMPLATE("ode/loops: one number that is none is found wherever it stands", Scalar, float, double) {
     using limits = std::numeric_limits<Scalar>;
     for (const Scalar bad : {limits::infinity(), -limits::infinity(), limits::quiet_NaN(), -limits::signaling_NaN()}) {
         for (std::size_t at = 0; at < 19; ++at) {

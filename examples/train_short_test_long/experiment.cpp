@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "cordage/host/hf_longrope.hpp"
+#include "cordage/config/longrope.hpp"
 #include "findings.hpp"
 #include "plots.hpp"
 #include "programs.hpp"

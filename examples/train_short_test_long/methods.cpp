@@ -10,7 +10,6 @@
 #include "bases.hpp"
 #include "cordage/scaling/base_change.hpp"
 #include "cordage/scaling/by_parts.hpp"
-#include "cordage/scaling/factor_table.hpp"
 #include "cordage/scaling/linear.hpp"
 #include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/ntk_aware.hpp"

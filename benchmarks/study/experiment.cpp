@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "cordage/host/hf_longrope.hpp"
+#include "cordage/config/longrope.hpp"
 #include "report/findings.hpp"
 #include "report/plots.hpp"
 #include "report/table.hpp"

@@ -8,7 +8,6 @@
 #include <stdexcept>
 
 #include "cordage/scaling/by_parts.hpp"
-#include "cordage/scaling/factor_table.hpp"
 #include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/power_laws.hpp"
 #include "cordage/schedule/schedules.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "cordage/basis/rope.hpp"
-#include "cordage/host/hf_config.hpp"
+#include "cordage/config/read.hpp"
 #include "tolerances.hpp"
 
 using namespace cordage;

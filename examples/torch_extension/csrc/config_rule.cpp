@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Configs, parsed once by host/hf_config.hpp.
+// Configs, parsed once by config/read.hpp.
 #include "config_rule.hpp"
 
 #include <memory>
@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "cordage/basis/rope.hpp"
-#include "cordage/host/hf_config.hpp"
+#include "cordage/config/read.hpp"
 
 namespace cordage_torch {
 

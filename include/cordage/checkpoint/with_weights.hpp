@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A CLEX config together with the weights of its checkpoint; a host adapter (nlohmann-json, Eigen).
+// A CLEX config together with the weights of its checkpoint (nlohmann-json, Eigen).
 #pragma once
 
 #include <cmath>
@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "cordage/checkpoint/released_clex.hpp"
 #include "cordage/clex/clex.hpp"
-#include "cordage/host/hf_rope.hpp"
-#include "cordage/host/released_clex.hpp"
+#include "cordage/config/model_ropes.hpp"
 
 namespace cordage::hf {
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/host/safetensors.hpp"
+#include "cordage/checkpoint/safetensors.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <sstream>
+#include <thread>
 
-#include "host/written_files.hpp"
+#include "checkpoint/written_files.hpp"
 
 using namespace cordage;
 using namespace cordage_test;
@@ -38,7 +40,7 @@ std::string entry(const char* dtype, const char* shape, const char* offsets) {
 
 }  // namespace
 
-TEST_CASE("host/safetensors: F64, F32, F16 and BF16 are widened exactly, with their shapes") {
+TEST_CASE("checkpoint/safetensors: F64, F32, F16 and BF16 are widened exactly, with their shapes") {
     const std::vector<double> numbers{1.0, -0.5, 0.0, 3.140625, -1024.0, 0x1p-14};
     for (const char* dtype : {"F64", "F32", "F16", "BF16"}) {
         const auto file = opened(safetensors_bytes(
@@ -63,7 +65,7 @@ TEST_CASE("host/safetensors: F64, F32, F16 and BF16 are widened exactly, with th
     CHECK((std::isnan(odd[0]) && odd[1] == -std::numeric_limits<double>::infinity()));
 }
 
-TEST_CASE("host/safetensors: a file on disk is read as a stream is, and a path that is none is named") {
+TEST_CASE("checkpoint/safetensors: a file on disk is read as a stream is, and a path that is none is named") {
     const temporary_folder folder;
     const auto path = folder.write("w.safetensors", safetensors_bytes({{"x", "F32", "[1]", {2.5}}}));
     CHECK(safetensors_file(path).numbers("x").data == std::vector<double>{2.5});
@@ -78,7 +80,7 @@ TEST_CASE("host/safetensors: a file on disk is read as a stream is, and a path t
                          "safetensors 't.safetensors': file of 4 bytes must have at least 8", value_error);
 }
 
-TEST_CASE("host/safetensors: every truncation of a file is refused when it is opened") {
+TEST_CASE("checkpoint/safetensors: every truncation of a file is refused when it is opened") {
     const std::string whole = safetensors_bytes({{"x", "F32", "[2]", {1.0, 2.0}}, {"y", "F16", "[1]", {3.0}}});
     CHECK_NOTHROW(opened(whole));
     for (std::size_t size = 0; size < whole.size(); ++size)
@@ -86,7 +88,7 @@ TEST_CASE("host/safetensors: every truncation of a file is refused when it is op
     CHECK(refusal(whole + "x") == "test: data of 11 bytes must be the 10 bytes of its tensors");
 }
 
-TEST_CASE("host/safetensors: a header length that cannot be is refused before anything is allocated for it") {
+TEST_CASE("checkpoint/safetensors: a header length that cannot be is refused before anything is allocated for it") {
     for (const std::uint64_t length :
          {std::uint64_t{1} << 63, ~std::uint64_t{0}, std::uint64_t{100}, std::uint64_t{3}}) {
         CAPTURE(length);
@@ -104,7 +106,7 @@ TEST_CASE("host/safetensors: a header length that cannot be is refused before an
                          value_error);
 }
 
-TEST_CASE("host/safetensors: a header that is no strict JSON is refused") {
+TEST_CASE("checkpoint/safetensors: a header that is no strict JSON is refused") {
     CHECK(refusal("[]", 0) == "test: header must begin with '{'");
     CHECK(refusal("{\"a\": NaN}", 0) == "test: header: text must be JSON, and is not at byte 7");
     CHECK(refusal(R"({"a": 1, "a": 2})", 0) == "test: header: key 'a' must occur once in its object");
@@ -114,7 +116,7 @@ TEST_CASE("host/safetensors: a header that is no strict JSON is refused") {
     CHECK(refusal(R"({"__metadata__": "a"})", 0) == "test: __metadata__ must be an object of texts");
 }
 
-TEST_CASE("host/safetensors: an entry that is not whole is refused by name") {
+TEST_CASE("checkpoint/safetensors: an entry that is not whole is refused by name") {
     CHECK(refusal(R"({"a": 1})", 0) == "test: tensor 'a' must be an object with 'dtype'");
     CHECK(refusal(R"({"a": {"dtype": "F32", "shape": [1]}})", 4) ==
           "test: tensor 'a' must be an object with 'data_offsets'");
@@ -132,7 +134,7 @@ TEST_CASE("host/safetensors: an entry that is not whole is refused by name") {
           "test: tensor 'a': data_offsets must hold whole numbers of 0 to 2^64-1");
 }
 
-TEST_CASE("host/safetensors: a shape and offsets that disagree, or overflow, are refused") {
+TEST_CASE("checkpoint/safetensors: a shape and offsets that disagree, or overflow, are refused") {
     CHECK(refusal(entry("F32", "[2]", "[0, 4]"), 4) ==
           "test: tensor 'a': data_offsets [0, 4] must hold the 8 bytes of its shape and dtype 'F32'");
     CHECK(refusal(entry("F32", "[1]", "[0, 8]"), 8) ==
@@ -150,7 +152,7 @@ TEST_CASE("host/safetensors: a shape and offsets that disagree, or overflow, are
           "before it end");
 }
 
-TEST_CASE("host/safetensors: tensors that overlap, leave a hole or reach beyond the file are refused") {
+TEST_CASE("checkpoint/safetensors: tensors that overlap, leave a hole or reach beyond the file are refused") {
     const auto two = [](const char* first, const char* second) {
         return std::string(R"({"a": {"dtype": "F16", "shape": [2], "data_offsets": )") + first +
                R"(}, "b": {"dtype": "F16", "shape": [2], "data_offsets": )" + second + "}}";
@@ -165,7 +167,7 @@ TEST_CASE("host/safetensors: tensors that overlap, leave a hole or reach beyond 
     CHECK(refusal(two("[0, 4]", "[4, 8]"), 7) == "test: data of 7 bytes must be the 8 bytes of its tensors");
 }
 
-TEST_CASE("host/safetensors: a tensor that is not there, or of another dtype, is named when asked for") {
+TEST_CASE("checkpoint/safetensors: a tensor that is not there, or of another dtype, is named when asked for") {
     const auto file = opened(safetensors_bytes(
         R"({"i": {"dtype": "I64", "shape": [1], "data_offsets": [0, 8]}, "f": {"dtype": "F4", "shape": [3, 5],
             "data_offsets": [8, 16]}})",
@@ -177,7 +179,29 @@ TEST_CASE("host/safetensors: a tensor that is not there, or of another dtype, is
                          value_error);
 }
 
-TEST_CASE("host/safetensors: a file that shrinks after it was opened is an error, not garbage") {
+// One stream, moved to two places at a time, gave errors, and the bytes of other tensors.
+TEST_CASE("checkpoint/safetensors: threads that read from one file at a time get their own tensors") {
+    std::vector<tensor_to_write> tensors;
+    for (int i = 0; i < 4; ++i) tensors.push_back({message("t", i), "F64", "[3000]", std::vector<double>(3000, i)});
+    const auto file = opened(safetensors_bytes(tensors));
+    std::atomic<int> wrong = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+        threads.emplace_back([&, i] {
+            for (int round = 0; round < 100; ++round) {
+                try {
+                    if (file.numbers(message("t", i)).data != tensors[static_cast<std::size_t>(i)].numbers) ++wrong;
+                } catch (const value_error&) {
+                    ++wrong;
+                }
+            }
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("checkpoint/safetensors: a file that shrinks after it was opened is an error, not garbage") {
     const temporary_folder folder;
     const auto path =
         folder.write("w.safetensors", safetensors_bytes({{"x", "F64", "[3000]", std::vector<double>(3000, 1)}}));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What a model's config.json says of its rotation, as plain values, and in words; serves host/hf_config.hpp.
+// What a model's config.json says of its rotation, as plain values, and in words; serves config/read.hpp.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cordage/config/json.hpp"
 #include "cordage/core/config.hpp"
-#include "cordage/host/strict_json.hpp"
 #include "cordage/scaling/any_policy.hpp"
 #include "cordage/scaling/power_laws.hpp"
 #include "cordage/schedule/schedules.hpp"
@@ -53,7 +53,8 @@ struct layer_rope {
     bool axes_interleaved = false;       ///< M-RoPE: pairs go around the axes instead of in blocks
     std::optional<double> llama4_beta;   ///< query temperature 1 + beta ln(1 + floor(p / original_length))
     std::optional<clex_settings>
-        clex;  ///< set for rope type "clex"; `policy` is then its drift, until hf::with_weights
+        clex;                    ///< set for rope type "clex"; `policy` is then its drift, until hf::with_weights
+    std::string override_words;  ///< what its layers say of themselves in place of the config; empty where nothing
     std::string policy_words, schedule_words, attention_words;
 };
 
@@ -71,9 +72,9 @@ struct model_ropes {
         std::string names;
         for (const layer_rope& rope : ropes) {
             if (rope.layer_type == layer_type) return rope;
-            names += (names.empty() ? "" : ", ") + printable(rope.layer_type);
+            names += (names.empty() ? "" : ", ") + json_detail::printable(rope.layer_type);
         }
-        fail<value_error>({"model_ropes: layer_type ", in_quotes(layer_type), " must be one of ", names});
+        fail<value_error>({"model_ropes: layer_type ", json_detail::in_quotes(layer_type), " must be one of ", names});
     }
 };
 
@@ -82,11 +83,12 @@ inline std::string describe(const layer_rope& rope) {
     const rope_config& c = rope.config;
     std::string axes;
     for (const index_t pairs : rope.axis_sections) axes += message(axes.empty() ? "" : ", ", pairs);
-    std::string text =
-        message(rope.layer_type.empty() ? "all layers" : "layers: " + printable(rope.layer_type), " (", rope.rope_type,
-                ")\n  rotation: ", c.rotary_dim, " of ", c.head_dim, " lanes turn, ", c.pairs(), " pairs, ",
-                name_of(rope.layout), ", theta_base ", c.theta_base, ", original length ", c.original_length);
+    std::string text = message(
+        rope.layer_type.empty() ? "all layers" : "layers: " + json_detail::printable(rope.layer_type), " (",
+        rope.rope_type, ")\n  rotation: ", c.rotary_dim, " of ", c.head_dim, " lanes turn, ", c.pairs(), " pairs, ",
+        name_of(rope.layout), ", theta_base ", c.theta_base, ", original length ", c.original_length);
     if (rope.first_lane > 0) text += message("; they begin at lane ", rope.first_lane, " of the model's head");
+    if (!rope.override_words.empty()) text += "\n  overridden: " + rope.override_words;
     text += "\n  policy: " + rope.policy_words + "\n  schedule: " + rope.schedule_words +
             "\n  attention factor: " + rope.attention_words;
     if (!axes.empty()) {
@@ -102,8 +104,9 @@ inline std::string describe(const layer_rope& rope) {
 
 /// What a model's config says of its rotation, in words: each layer type in turn.
 inline std::string describe(const model_ropes& model) {
-    std::string text = message("model type ", model.model_type.empty() ? "not given" : printable(model.model_type),
-                               ", up to ", model.max_length, " positions\n");
+    std::string text =
+        message("model type ", model.model_type.empty() ? "not given" : json_detail::printable(model.model_type),
+                ", up to ", model.max_length, " positions\n");
     for (const layer_rope& rope : model.ropes) text += describe(rope);
     for (const std::string& warning : model.warnings) text += "warning: " + warning + "\n";
     return text;

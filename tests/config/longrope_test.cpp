@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is written as LongRoPE's factors is read back as the same basis.
-#include "cordage/host/hf_longrope.hpp"
+#include "cordage/config/longrope.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include "cordage/basis/rope.hpp"
 #include "cordage/clex/clex.hpp"
 #include "cordage/clex/initial_weights.hpp"
-#include "cordage/host/hf_config.hpp"
+#include "cordage/config/read.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/power_laws.hpp"
@@ -32,7 +32,7 @@ hf::layer_rope read_back(const Policy& policy, double t) {
 
 }  // namespace
 
-TEST_CASE("host/hf_longrope: a learned basis, written and read, turns as before in both regimes") {
+TEST_CASE("config/longrope: a learned basis, written and read, turns as before in both regimes") {
     clex_weights weights = clex_initial_weights(model, 1, 3);
     for (std::size_t i = 0; i < weights.down.size(); ++i) weights.down[i] = 0.02 * std::sin(static_cast<double>(i));
     const clex<log_time_field<by_parts>> learned(model, weights, {.t_max = 8});
@@ -47,7 +47,7 @@ TEST_CASE("host/hf_longrope: a learned basis, written and read, turns as before 
     }
 }
 
-TEST_CASE("host/hf_longrope: what LongRoPE cannot say is refused") {
+TEST_CASE("config/longrope: what LongRoPE cannot say is refused") {
     CHECK_THROWS_WITH_AS(hf::longrope_parameters(model, by_parts{}, 1.0), "hf::longrope_parameters: t 1 must be > 1",
                          value_error);
     CHECK_THROWS_AS(hf::longrope_parameters(model, by_parts{}, NAN), value_error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/host/released_clex.hpp"
+#include "cordage/checkpoint/released_clex.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,8 +8,8 @@
 #include <random>
 #include <sstream>
 
+#include "checkpoint/written_files.hpp"
 #include "cordage/cordage.hpp"
-#include "host/written_files.hpp"
 
 using namespace cordage;
 using namespace cordage_test;
@@ -33,7 +33,7 @@ std::vector<named_clex_weights> loaded(const std::vector<tensor_to_write>& tenso
 
 }  // namespace
 
-TEST_CASE("host/released_clex: one field for all layers is found whatever it is called before, in every dtype") {
+TEST_CASE("checkpoint/released_clex: one field for all layers is found whatever it is called before, in every dtype") {
     for (const char* dtype : {"F64", "F32", "F16", "BF16"}) {
         const auto found = loaded({{"model.embed_tokens.weight", "BF16", "[2]", {1.0, 2.0}},
                                    {"model.clex_layer." + down, dtype, "[6, 3]", ramp(18, -0.25)},
@@ -45,7 +45,7 @@ TEST_CASE("host/released_clex: one field for all layers is found whatever it is 
     }
 }
 
-TEST_CASE("host/released_clex: fields of many layers come in the order of their numbers, from shards") {
+TEST_CASE("checkpoint/released_clex: fields of many layers come in the order of their numbers, from shards") {
     const temporary_folder folder;
     std::string map;
     for (const int layer : {10, 2, 0}) {
@@ -67,7 +67,7 @@ TEST_CASE("host/released_clex: fields of many layers come in the order of their 
     }
 }
 
-TEST_CASE("host/released_clex: what was loaded is the policy that was saved") {
+TEST_CASE("checkpoint/released_clex: what was loaded is the policy that was saved") {
     const rope_config config{8, 8, 10000.0, 64.0};
     clex_row_weights rows{8, 4, ramp(32, -0.25), ramp(32, -0.125)};
     for (double& w : rows.down) w /= 16.0;
@@ -81,7 +81,7 @@ TEST_CASE("host/released_clex: what was loaded is the policy that was saved") {
     CHECK_THROWS_AS(clex_released<>({8, 6, 10000.0, 64.0}, to_columns(found[0].weights)), shape_error);
 }
 
-TEST_CASE("host/released_clex: from a checkpoint to the basis of a length, and through a training step") {
+TEST_CASE("checkpoint/released_clex: from a checkpoint to the basis of a length, and through a training step") {
     const temporary_folder model;
     std::vector<double> first = ramp(2048, -16.0), last = ramp(2048, -16.0);
     for (double& w : first) w /= 256.0;
@@ -121,7 +121,7 @@ TEST_CASE("host/released_clex: from a checkpoint to the basis of a length, and t
     CHECK((t == 1 || std::ranges::any_of(grad_parameters, [](double g) { return g != 0.0; })));
 }
 
-TEST_CASE("host/released_clex: matrices that are missing, misshapen or not finite are named") {
+TEST_CASE("checkpoint/released_clex: matrices that are missing, misshapen or not finite are named") {
     CHECK_THROWS_WITH_AS(loaded({{"model.embed", "F32", "[1]", {1.0}}}),
                          "released_clex: the checkpoint must have tensors ending in 'proj_func.ode_up_proj'",
                          value_error);

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
-// One rope dictionary of a config.json (its type and keys) as policy and schedule; serves host/hf_config.hpp.
+// One rope dictionary of a config.json (its type and keys) as policy and schedule; serves config/read.hpp.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "cordage/host/hf_rope.hpp"
-#include "cordage/host/json_object.hpp"
-#include "cordage/host/strict_json.hpp"
+#include "cordage/config/keys.hpp"
+#include "cordage/config/model_ropes.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/masked.hpp"
@@ -31,91 +29,25 @@ struct clex_drift {
 };
 static_assert(scaling_policy<clex_drift>);
 
+namespace config_detail {
+
 /// A rope dictionary and what of the model its rule depends on.
 struct rule_source {
     const json_object& dict;
-    double max_length;         ///< max_position_embeddings
-    bool has_original_length;  ///< given by a key of its own, not taken from max_position_embeddings
-    complaints& doubts;
-};
+    const json_object& config;  ///< the model's, where some of CLEX's keys stand
+    double share;               ///< partial_rotary_factor, for the type that reads it as a share of pairs
+    double max_length;          ///< max_position_embeddings
+    bool has_original_length;   ///< given by a key of its own, not taken from max_position_embeddings
+    doubtful_settings& doubts;
 
-namespace rule_detail {
-
-using keys = std::initializer_list<std::string_view>;
-
-/// Keys that may stand beside every rope type; they are read in hf_config.hpp.
-inline constexpr std::string_view common_keys[] = {"type",
-                                                   "rope_type",
-                                                   "rope_theta",
-                                                   "mrope_section",
-                                                   "mrope_interleaved",
-                                                   "partial_rotary_factor",
-                                                   "llama_4_scaling_beta",
-                                                   "max_position_embeddings"};
-
-/// Every key that some rope type knows.
-inline constexpr std::string_view known_keys[] = {"act",
-                                                  "alpha",
-                                                  "attention_factor",
-                                                  "attn_factor",
-                                                  "base_multiplier",
-                                                  "beta_fast",
-                                                  "beta_slow",
-                                                  "extrapolation_factor",
-                                                  "factor",
-                                                  "finetuned",
-                                                  "high_freq_factor",
-                                                  "llama_4_scaling_beta",
-                                                  "log_scale",
-                                                  "long_factor",
-                                                  "long_mscale",
-                                                  "low_freq_factor",
-                                                  "max_factor",
-                                                  "max_position_embeddings",
-                                                  "mrope_interleaved",
-                                                  "mrope_section",
-                                                  "mscale",
-                                                  "mscale_all_dim",
-                                                  "original_max_position_embeddings",
-                                                  "param_factor",
-                                                  "partial_rotary_factor",
-                                                  "rope_theta",
-                                                  "rope_type",
-                                                  "short_factor",
-                                                  "short_mscale",
-                                                  "time_dt",
-                                                  "truncate",
-                                                  "type"};
-
-/// Complains of keys that nobody knows, and of those that this rope type does not look at.
-inline void check_keys(const rule_source& from, const std::string& type, keys used) {
-    const auto contains = [](const auto& list, const std::string& key) {
-        return std::find(std::begin(list), std::end(list), key) != std::end(list);
-    };
-    for (const auto& [key, entry] : from.dict.json().items()) {
-        if (contains(common_keys, key) || contains(used, key)) continue;
-        if (!contains(known_keys, key)) {
-            from.doubts.add(message(from.dict.where(), ": key ", in_quotes(key), " must be a known one",
-                                    nearest_known(key, known_keys)));
-        } else if (!entry.is_null()) {
-            from.doubts.add(
-                message(from.dict.where(), ": key '", key, "' must be left out: rope type '", type, "' ignores it"));
-        }
+    /// Complains of keys beside those that the rule reads.
+    void expect(const layer_rope& rope, std::initializer_list<std::string_view> used) const {
+        check_keys(dict, rope.rope_type, used, doubts);
     }
-}
+};
 
 /// For words, not for numbers: four decimals.
 inline double rounded(double x) { return std::round(x * 1e4) / 1e4; }
-
-/// A number that must be at least `least`; hostile ones are named.
-inline double at_least(const json_object& dict, std::string_view key, double value, double least) {
-    if (!(value >= least)) fail<value_error>({dict.where(), ": ", key, " ", value, " must be >= ", least});
-    return value;
-}
-inline double positive(const json_object& dict, std::string_view key, double value) {
-    if (!(value > 0.0)) fail<value_error>({dict.where(), ": ", key, " ", value, " must be > 0"});
-    return value;
-}
 
 /// "factor", which this rope type cannot do without.
 inline double required_factor(const rule_source& from, const std::string& type) {
@@ -133,26 +65,26 @@ inline double factor_or_ratio(const rule_source& from, double original_length) {
 }
 
 inline void no_scaling(const rule_source& from, layer_rope& rope) {
-    check_keys(from, rope.rope_type, {});
+    from.expect(rope, {});
     rope.policy_words = "none, alpha = 1: the basis the model was trained with";
 }
 
 inline void linear_rule(const rule_source& from, layer_rope& rope) {
-    check_keys(from, rope.rope_type, {"factor", "original_max_position_embeddings"});
+    from.expect(rope, {"factor", "original_max_position_embeddings"});
     rope.policy = linear{};
     rope.schedule = fixed{required_factor(from, rope.rope_type)};
     rope.policy_words = "linear (position interpolation), alpha = 1/t";
 }
 
 inline void ntk_rule(const rule_source& from, layer_rope& rope) {
-    check_keys(from, rope.rope_type, {"factor"});
+    from.expect(rope, {"factor"});
     rope.policy = ntk_aware{};
     rope.schedule = fixed{required_factor(from, rope.rope_type)};
     rope.policy_words = "NTK-aware, alpha_i = t^(-2i/(d-2))";
 }
 
 inline void codellama_rule(const rule_source& from, layer_rope& rope) {
-    check_keys(from, rope.rope_type, {"base_multiplier"});
+    from.expect(rope, {"base_multiplier"});
     const double by = from.dict.required("base_multiplier", "rope type 'codellama'");
     rope.policy = base_change{positive(from.dict, "base_multiplier", by)};
     rope.policy_words = message("base change, theta_base times ", by, " at every t");
@@ -162,12 +94,12 @@ inline void codellama_rule(const rule_source& from, layer_rope& rope) {
 inline void dynamic_rule(const rule_source& from, layer_rope& rope) {
     rope.policy = ntk_aware{};
     if (const auto alpha = from.dict.number("alpha")) {
-        check_keys(from, rope.rope_type, {"alpha", "factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim"});
+        from.expect(rope, {"alpha", "factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim"});
         rope.schedule = fixed{at_least(from.dict, "alpha", *alpha, 1.0)};
         rope.policy_words = "NTK-aware with t = alpha, once and for all: alpha_i = t^(-2i/(d-2))";
         return;
     }
-    check_keys(from, rope.rope_type, {"factor"});
+    from.expect(rope, {"factor"});
     rope.config.original_length = from.max_length;
     const double factor = required_factor(from, rope.rope_type);
     rope.schedule = dynamic{factor};
@@ -196,9 +128,8 @@ inline yarn yarn_settings(const rule_source& from) {
 }
 
 inline void yarn_rule(const rule_source& from, layer_rope& rope) {
-    check_keys(from, rope.rope_type,
-               {"factor", "original_max_position_embeddings", "attention_factor", "beta_fast", "beta_slow", "mscale",
-                "mscale_all_dim", "truncate", "attn_factor", "extrapolation_factor", "finetuned"});
+    from.expect(rope, {"factor", "original_max_position_embeddings", "attention_factor", "beta_fast", "beta_slow",
+                       "mscale", "mscale_all_dim", "truncate", "attn_factor", "extrapolation_factor", "finetuned"});
     const yarn policy = yarn_settings(from);
     validate(policy, rope.config);
     const bool is_dynamic = rope.rope_type == "dynamic-yarn";
@@ -224,28 +155,30 @@ inline void yarn_rule(const rule_source& from, layer_rope& rope) {
 }
 
 inline void llama3_rule(const rule_source& from, layer_rope& rope) {
-    check_keys(from, rope.rope_type,
-               {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"});
+    from.expect(rope, {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"});
     const char* by = "rope type 'llama3'";
     if (!from.has_original_length) {
         fail<value_error>({from.dict.where(), ": original_max_position_embeddings must be given for ", by});
     }
     const llama3 policy{from.dict.required("low_freq_factor", by), from.dict.required("high_freq_factor", by)};
     at_least(from.dict, "low_freq_factor", policy.rotations_low, 0.0);
-    if (!(policy.rotations_high > policy.rotations_low)) {
+    if (!(policy.rotations_high >= policy.rotations_low)) {
         fail<value_error>({from.dict.where(), ": high_freq_factor ", policy.rotations_high,
-                           " must be > low_freq_factor ", policy.rotations_low});
+                           " must be >= low_freq_factor ", policy.rotations_low});
     }
     rope.policy = policy;
     rope.schedule = fixed{required_factor(from, rope.rope_type)};
-    rope.policy_words = message("Llama 3: pairs turning over ", policy.rotations_high, " times in the original length ",
-                                "kept, under ", policy.rotations_low, " times divided by t, linear between");
+    const bool is_step = policy.rotations_high == policy.rotations_low;
+    rope.policy_words =
+        message("Llama 3: pairs turning ", is_step ? "at least " : "over ", policy.rotations_high,
+                " times in the original length kept, ",
+                is_step ? std::string("all others divided by t")
+                        : message("under ", policy.rotations_low, " times divided by t, linear between"));
 }
 
 inline void longrope_rule(const rule_source& from, layer_rope& rope) {
-    check_keys(from, rope.rope_type,
-               {"short_factor", "long_factor", "factor", "attention_factor", "original_max_position_embeddings",
-                "short_mscale", "long_mscale"});
+    from.expect(rope, {"short_factor", "long_factor", "factor", "attention_factor", "original_max_position_embeddings",
+                       "short_mscale", "long_mscale"});
     const json_object& dict = from.dict;
     const auto short_factor = dict.numbers("short_factor"), long_factor = dict.numbers("long_factor");
     for (const char* key : {"short_factor", "long_factor"}) {
@@ -272,9 +205,9 @@ inline void longrope_rule(const rule_source& from, layer_rope& rope) {
     }
 }
 
-inline void proportional_rule(const rule_source& from, layer_rope& rope, double share) {
-    check_keys(from, rope.rope_type, {"factor"});
-    const proportional policy{share};
+inline void proportional_rule(const rule_source& from, layer_rope& rope) {
+    from.expect(rope, {"factor"});
+    const proportional policy{from.share};
     validate(policy, rope.config);
     rope.policy = policy;
     rope.schedule = fixed{at_least(from.dict, "factor", from.dict.number("factor").value_or(1.0), 1.0)};
@@ -282,8 +215,8 @@ inline void proportional_rule(const rule_source& from, layer_rope& rope, double 
                                 " pairs turn, divided by t; the others do not turn");
 }
 
-inline void clex_rule(const rule_source& from, const json_object& config, layer_rope& rope) {
-    check_keys(from, rope.rope_type, {"max_factor", "param_factor", "time_dt", "act", "log_scale", "factor"});
+inline void clex_rule(const rule_source& from, layer_rope& rope) {
+    from.expect(rope, {"max_factor", "param_factor", "time_dt", "act", "log_scale", "factor"});
     const json_object& dict = from.dict;
     clex_settings settings;
     settings.max_factor = static_cast<double>(dict.count("max_factor").value_or(16));
@@ -295,7 +228,7 @@ inline void clex_rule(const rule_source& from, const json_object& config, layer_
                            most_clex_states});
     }
     settings.act = dict.text("act").value_or(settings.act);
-    settings.log_scale = dict.flag("log_scale").value_or(config.flag("log_scale").value_or(false));
+    settings.log_scale = dict.flag("log_scale").value_or(from.config.flag("log_scale").value_or(false));
     if (settings.act != "tanh" && settings.act != "silu") {
         fail<value_error>({dict.where(), ": act ", in_quotes(settings.act), " must be 'tanh' or 'silu'"});
     }
@@ -309,9 +242,17 @@ inline void clex_rule(const rule_source& from, const json_object& config, layer_
     rope.clex = settings;
 }
 
-}  // namespace rule_detail
+/// The rope types that are understood, by every name in use.
+inline constexpr std::pair<std::string_view, void (*)(const rule_source&, layer_rope&)> rules[] = {
+    {"default", no_scaling},       {"linear", linear_rule},
+    {"dynamic", dynamic_rule},     {"ntk", ntk_rule},
+    {"codellama", codellama_rule}, {"yarn", yarn_rule},
+    {"llama3", llama3_rule},       {"dynamic-yarn", yarn_rule},
+    {"longrope", longrope_rule},   {"proportional", proportional_rule},
+    {"clex", clex_rule},           {"mrope", no_scaling},
+    {"su", longrope_rule}};
 
-/// Rope types as configs name them -> one name each; an unknown one as it is.
+/// Their other spellings -> one name each; an unknown one as it is.
 inline std::string canonical_type(std::string type) {
     if (type.empty() || type == "none" || type == "mrope") return "default";
     if (type == "su") return "longrope";
@@ -320,42 +261,29 @@ inline std::string canonical_type(std::string type) {
     return type;
 }
 
-/// The spellings of rope_type that are understood.
-inline constexpr std::string_view rope_types[] = {
-    "default",      "linear",   "dynamic",      "ntk",  "codellama", "yarn", "llama3",
-    "dynamic-yarn", "longrope", "proportional", "clex", "mrope",     "su"};
+/// The rope type of a dictionary, by its one name.
+inline std::string type_of(const json_object& dict, doubtful_settings& doubts) {
+    const auto new_name = dict.text("rope_type"), old_name = dict.text("type");
+    std::string type = canonical_type(new_name ? *new_name : old_name.value_or("default"));
+    if (new_name && old_name && type != canonical_type(*old_name)) {
+        doubts.add(
+            message(dict.where(), ": type ", in_quotes(*old_name), " must equal rope_type ", in_quotes(*new_name)));
+    }
+    // Phi-3 configs of the first months say "yarn" where they mean their tables.
+    return type == "yarn" && dict.has("short_factor") ? "longrope" : type;
+}
 
 /// Fills policy, schedule and words of a rope whose type, config and original length are known.
-/// @param config  the model's dictionary, where some of CLEX's keys stand
-/// @param share   partial_rotary_factor, for the type that reads it as a share of pairs
-inline void apply_rule(const rule_source& from, const json_object& config, double share, layer_rope& rope) {
-    using namespace rule_detail;
-    const std::string& type = rope.rope_type;
-    rope.attention_words = "1";
-    if (type == "default")
-        no_scaling(from, rope);
-    else if (type == "linear")
-        linear_rule(from, rope);
-    else if (type == "dynamic")
-        dynamic_rule(from, rope);
-    else if (type == "ntk")
-        ntk_rule(from, rope);
-    else if (type == "codellama")
-        codellama_rule(from, rope);
-    else if (type == "yarn" || type == "dynamic-yarn")
-        yarn_rule(from, rope);
-    else if (type == "llama3")
-        llama3_rule(from, rope);
-    else if (type == "longrope")
-        longrope_rule(from, rope);
-    else if (type == "proportional")
-        proportional_rule(from, rope, share);
-    else if (type == "clex")
-        clex_rule(from, config, rope);
-    else {
-        fail<value_error>({from.dict.where(), ": rope_type ", in_quotes(type), " must be a known one",
-                           nearest_known(type, rope_types)});
+inline void apply_rule(const rule_source& from, layer_rope& rope) {
+    const auto rule = std::ranges::find(rules, rope.rope_type, [](const auto& known) { return known.first; });
+    if (rule == std::end(rules)) {
+        std::string_view names[std::size(rules)];
+        std::ranges::transform(rules, names, [](const auto& known) { return known.first; });
+        fail<value_error>({from.dict.where(), ": rope_type ", in_quotes(rope.rope_type), " must be a known one",
+                           nearest_known(rope.rope_type, names)});
     }
+    rope.attention_words = "1";
+    rule->second(from, rope);
     validate(rope.policy, rope.config);
     rope.schedule.validate();
     if (rope.schedule_words.empty()) {
@@ -363,4 +291,5 @@ inline void apply_rule(const rule_source& from, const json_object& config, doubl
     }
 }
 
+}  // namespace config_detail
 }  // namespace cordage::hf

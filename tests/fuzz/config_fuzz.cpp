@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "cordage/basis/rope.hpp"
-#include "cordage/host/hf_config.hpp"
+#include "cordage/config/read.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The weights of CLEX out of checkpoints as its authors released them; a host adapter.
+// The weights of CLEX out of checkpoints as its authors released them (nlohmann-json).
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 #include <tuple>
 #include <vector>
 
+#include "cordage/checkpoint/checkpoint.hpp"
 #include "cordage/clex/weights.hpp"
-#include "cordage/host/checkpoint.hpp"
 
 namespace cordage {
 
@@ -43,27 +43,29 @@ inline std::vector<double> matrix(const std::string& name, const safetensors_num
     if (found.shape.size() != 2 || found.shape[0] != rows || found.shape[1] != columns) {
         std::string shape;
         for (const std::uint64_t axis : found.shape) shape += message(shape.empty() ? "" : ", ", axis);
-        fail<shape_error>(
-            {"released_clex: ", in_quotes(name), " [", shape, "] must have shape [", rows, ", ", columns, "]"});
+        fail<shape_error>({"released_clex: ", json_detail::in_quotes(name), " [", shape, "] must have shape [", rows,
+                           ", ", columns, "]"});
     }
     for (std::size_t i = 0; i < found.data.size(); ++i) {
         if (is_finite(found.data[i])) continue;
-        fail<value_error>({"released_clex: ", in_quotes(name), "[", i / columns, ", ", i % columns, "] ", found.data[i],
-                           " must be finite"});
+        fail<value_error>({"released_clex: ", json_detail::in_quotes(name), "[", i / columns, ", ", i % columns, "] ",
+                           found.data[i], " must be finite"});
     }
     return found.data;
 }
 
-inline clex_row_weights row_weights(checkpoint& from, const std::string& prefix) {
+inline clex_row_weights row_weights(const checkpoint& from, const std::string& prefix) {
     const std::string up = prefix + std::string(up_name), down = prefix + std::string(down_name);
     for (const auto& [name, other] : {std::pair{up, down}, std::pair{down, up}}) {
         if (!from.has(name)) {
-            fail<value_error>({"released_clex: ", in_quotes(name), " must be there beside ", in_quotes(other)});
+            fail<value_error>({"released_clex: ", json_detail::in_quotes(name), " must be there beside ",
+                               json_detail::in_quotes(other)});
         }
     }
     const safetensors_numbers up_found = from.numbers(up);
     if (up_found.shape.size() != 2 || up_found.data.empty()) {
-        fail<shape_error>({"released_clex: ", in_quotes(up), " must have shape [pairs, hidden], not empty"});
+        fail<shape_error>(
+            {"released_clex: ", json_detail::in_quotes(up), " must have shape [pairs, hidden], not empty"});
     }
     const std::uint64_t pairs = up_found.shape[0], hidden = up_found.shape[1];
     return {static_cast<index_t>(hidden), static_cast<index_t>(pairs), matrix(up, up_found, pairs, hidden),
@@ -81,7 +83,7 @@ inline clex_row_weights row_weights(checkpoint& from, const std::string& prefix)
 /// A model whose layers share one field gives one, without a number.
 /// @throws value_error or shape_error  as checkpoint, and naming the matrix: none there, one without the other, of
 ///                                     another shape, or not finite
-inline std::vector<named_clex_weights> load_released_clex(checkpoint from) {
+inline std::vector<named_clex_weights> load_released_clex(const checkpoint& from) {
     using namespace released_clex_detail;
     std::vector<named_clex_weights> layers;
     for (const std::string& name : from.names()) {

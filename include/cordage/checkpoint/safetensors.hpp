@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One file of tensors in the safetensors format, which is taken to be hostile; a host adapter.
+// One file of tensors in the safetensors format, which is taken to be hostile (nlohmann-json).
 #pragma once
 
 #include <bit>
@@ -10,13 +10,14 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cordage/config/json.hpp"
 #include "cordage/pair/format.hpp"
-#include "cordage/host/strict_json.hpp"
 
 namespace cordage {
 
@@ -87,7 +88,8 @@ inline std::uint64_t whole_number(const std::string& who, const char* field, con
 /// {"dtype", "shape", "data_offsets": [begin, end]} by name; then the tensors' bytes, one after the other.
 ///
 /// The header is read and checked when opened, tensors when asked for: a large file costs what is read of it. Every
-/// length is checked against the file's before anything is allocated for it.
+/// length is checked against the file's before anything is allocated for it. Several threads may read from one at a
+/// time: its bytes are read by one thread after the other, and widened side by side.
 class safetensors_file {
  public:
     /// The longest header that is read; the format's own bound.
@@ -97,7 +99,7 @@ class safetensors_file {
     ///                      JSON (strict_json.hpp), a tensor whose dtype, shape and data_offsets disagree or overflow,
     ///                      tensors that overlap, leave holes, or do not end with the file
     explicit safetensors_file(const std::filesystem::path& path)
-        : safetensors_file(opened(path), message("safetensors ", in_quotes(path.filename().string()))) {}
+        : safetensors_file(opened(path), message("safetensors ", json_detail::in_quotes(path.filename().string()))) {}
 
     /// From any stream that can be searched; `who` begins the messages.
     explicit safetensors_file(std::unique_ptr<std::istream> bytes, std::string who = "safetensors")
@@ -122,7 +124,7 @@ class safetensors_file {
     safetensors_numbers numbers(const std::string& name) const {
         const auto found = entries_.find(name);
         if (found == entries_.end()) {
-            fail<value_error>({who_, ": tensor ", in_quotes(name), " must be in the file"});
+            fail<value_error>({who_, ": tensor ", json_detail::in_quotes(name), " must be in the file"});
         }
         const safetensors_entry& entry = found->second;
         const std::string bytes = read(data_begin_ + entry.begin, entry.end - entry.begin);
@@ -148,8 +150,8 @@ class safetensors_file {
         if (entry.dtype == "BF16") {
             return widened(two, [](std::uint64_t x) { return to_float(bfloat16{static_cast<std::uint16_t>(x)}); });
         }
-        fail<value_error>({who_, ": tensor ", in_quotes(name), " of dtype ", in_quotes(entry.dtype),
-                           " must be F64, F32, F16 or BF16"});
+        fail<value_error>({who_, ": tensor ", json_detail::in_quotes(name), " of dtype ",
+                           json_detail::in_quotes(entry.dtype), " must be F64, F32, F16 or BF16"});
     }
 
  private:
@@ -160,7 +162,8 @@ class safetensors_file {
             bytes = std::make_unique<std::ifstream>(path, std::ios::binary);
         }
         if (!bytes || !*bytes) {
-            fail<value_error>({"safetensors: path ", in_quotes(path.string()), " must be a file that can be read"});
+            fail<value_error>(
+                {"safetensors: path ", json_detail::in_quotes(path.string()), " must be a file that can be read"});
         }
         return bytes;
     }
@@ -175,6 +178,7 @@ class safetensors_file {
     /// `count` bytes from `begin`, which lie within the file when it was opened.
     std::string read(std::uint64_t begin, std::uint64_t count) const {
         std::string text(static_cast<std::size_t>(count), '\0');
+        const std::lock_guard one_at_a_time(*reading_);
         bytes_->clear();
         bytes_->seekg(static_cast<std::streamoff>(begin));
         bytes_->read(text.data(), static_cast<std::streamsize>(count));
@@ -186,12 +190,12 @@ class safetensors_file {
 
     void parse_header(const std::string& text) {
         if (text.empty() || text.front() != '{') fail<value_error>({who_, ": header must begin with '{'"});
-        const nlohmann::json header = parse_strict_json(who_ + ": header", text);
+        const nlohmann::json header = json_detail::parse_strict_json(who_ + ": header", text);
         for (const auto& [name, value] : header.items()) {
             if (name == "__metadata__") {
                 check_metadata(value);
             } else {
-                entries_.emplace(name, entry_of(message(who_, ": tensor ", in_quotes(name)), value));
+                entries_.emplace(name, entry_of(message(who_, ": tensor ", json_detail::in_quotes(name)), value));
             }
         }
     }
@@ -238,7 +242,7 @@ class safetensors_file {
         }
         if (*bytes != entry.end - entry.begin) {
             fail<value_error>({who, ": data_offsets [", entry.begin, ", ", entry.end, "] must hold the ", *bytes,
-                               " bytes of its shape and dtype ", in_quotes(entry.dtype)});
+                               " bytes of its shape and dtype ", json_detail::in_quotes(entry.dtype)});
         }
     }
 
@@ -249,8 +253,8 @@ class safetensors_file {
         std::uint64_t reached = 0;
         for (const auto& [range, name] : in_order) {
             if (range.first != reached) {
-                fail<value_error>({who_, ": tensor ", in_quotes(*name), " data_offsets [", range.first, ", ",
-                                   range.second, "] must begin at ", reached, ", where those before it end"});
+                fail<value_error>({who_, ": tensor ", json_detail::in_quotes(*name), " data_offsets [", range.first,
+                                   ", ", range.second, "] must begin at ", reached, ", where those before it end"});
             }
             reached = range.second;
         }
@@ -260,6 +264,8 @@ class safetensors_file {
     }
 
     std::unique_ptr<std::istream> bytes_;
+    std::unique_ptr<std::mutex> reading_ =
+        std::make_unique<std::mutex>();  // of bytes_, which is in one place at a time
     std::string who_;
     std::uint64_t data_begin_ = 0;
     std::map<std::string, safetensors_entry> entries_;

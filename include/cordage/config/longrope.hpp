@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A basis as engines without cordage read it: LongRoPE's factors of a config.json; a host adapter (nlohmann-json).
+// A basis as engines without cordage read it: LongRoPE's factors of a config.json; the stage that reads and writes
+// configs (nlohmann-json).
 #pragma once
 
 #include <cmath>

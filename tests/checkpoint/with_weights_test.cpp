@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A released model from its two files, config and checkpoint, to the recorded frequencies.
-#include "cordage/host/hf_clex.hpp"
+#include "cordage/checkpoint/with_weights.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,9 +8,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "checkpoint/written_files.hpp"
 #include "cordage/basis/rope.hpp"
-#include "cordage/host/hf_config.hpp"
-#include "host/written_files.hpp"
+#include "cordage/config/read.hpp"
 
 using namespace cordage;
 using namespace cordage_test;
@@ -50,7 +50,7 @@ std::string checkpoint_bytes(const std::vector<std::string>& prefixes) {
 
 }  // namespace
 
-TEST_CASE("host/hf_clex: config and checkpoint give the released frequencies at every whole t") {
+TEST_CASE("checkpoint/with_weights: config and checkpoint give the released frequencies at every whole t") {
     const temporary_folder folder;
     const auto file = folder.write("model.safetensors", checkpoint_bytes({"model.clex_layer."}));
     const auto all = hf::with_weights(rule(), file);
@@ -69,7 +69,7 @@ TEST_CASE("host/hf_clex: config and checkpoint give the released frequencies at 
     }
 }
 
-TEST_CASE("host/hf_clex: a field for each layer is a rule for each layer") {
+TEST_CASE("checkpoint/with_weights: a field for each layer is a rule for each layer") {
     const temporary_folder folder;
     const auto file = folder.write("model.safetensors", checkpoint_bytes({"model.layers.7.self_attn.rotary_emb."}));
     const auto all = hf::with_weights(rule(), file);
@@ -78,7 +78,7 @@ TEST_CASE("host/hf_clex: a field for each layer is a rule for each layer") {
     CHECK(all[0].policy_words.find("with its weights") != std::string::npos);
 }
 
-TEST_CASE("host/hf_clex: weights that do not fit the config are refused") {
+TEST_CASE("checkpoint/with_weights: weights that do not fit the config are refused") {
     const temporary_folder folder;
     const auto file = folder.write("model.safetensors", checkpoint_bytes({"a."}));
     hf::layer_rope wide = rule();
@@ -89,13 +89,14 @@ TEST_CASE("host/hf_clex: weights that do not fit the config are refused") {
     narrow.config.rotary_dim = 32;
     narrow.clex->param_factor = 2.0;
     CHECK_THROWS_AS(hf::with_weights(narrow, file), shape_error);
-    const auto plain = hf::read_config(R"({"head_dim": 64, "max_position_embeddings": 8})").of("");
+    const auto plain =
+        hf::read_config(R"({"model_type": "llama", "head_dim": 64, "max_position_embeddings": 8})").of("");
     CHECK_THROWS_WITH_AS(hf::with_weights(plain, file), "hf::with_weights: rope type 'default' must be 'clex'",
                          value_error);
 }
 
 // A small config and a few layers took gigabytes.
-TEST_CASE("host/hf_clex: the steps of all layers together are bounded") {
+TEST_CASE("checkpoint/with_weights: the steps of all layers together are bounded") {
     const temporary_folder folder;
     hf::layer_rope fine = rule();
     fine.clex->time_dt = 4e-5;

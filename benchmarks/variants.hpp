@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cordage/basis/rope.hpp"
+#include "cordage/basis/rope_scaling.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/yarn.hpp"

@@ -46,7 +46,7 @@
 #include "cordage/basis/axial.hpp"
 #include "cordage/basis/basis_cache.hpp"
 #include "cordage/basis/gradient.hpp"
-#include "cordage/basis/rope.hpp"
+#include "cordage/basis/rope_scaling.hpp"
 #include "cordage/basis/start_tokens.hpp"
 
 // angles, rotate: the kernels, and weights in the other order of pairs

@@ -94,7 +94,7 @@ TEST_CASE("checkpoint/released_clex: from a checkpoint to the basis of a length,
     const rope_config config{.head_dim = 64, .rotary_dim = 64, .theta_base = 10000, .original_length = 4096};
     const clex_weights weights = to_columns(load_released_clex(folder).at(0).weights);
     const clex_released<silu> policy(config, weights, released_options(/*max_factor*/ 16, /*time_dt*/ 0.1));
-    const rope rule(config, policy, rounded_up{16});
+    const rope_scaling rule(config, policy, rounded_up{16});
     const basis at_12000 = rule.at_length(12000);                  // t = 3
     const double scale_of_q = unclamped_log_scaling(12000, 4096);  // if log_scale is true
     // [/released_clex]

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/written_files.hpp"
-#include "cordage/basis/rope.hpp"
+#include "cordage/basis/rope_scaling.hpp"
 #include "cordage/config/read.hpp"
 
 using namespace cordage;
@@ -56,7 +56,7 @@ TEST_CASE("checkpoint/with_weights: config and checkpoint give the released freq
     const auto all = hf::with_weights(rule(), file);
     REQUIRE(all.size() == 1);
     CHECK(all[0].layer_type.empty());
-    const rope served(all[0].config, all[0].policy, all[0].schedule);
+    const rope_scaling served(all[0].config, all[0].policy, all[0].schedule);
     const auto& grid = golden()["integer_grid"];
     const auto times = grid["t"].get<std::vector<double>>();
     const auto z = grid["z_float64"]["data"].get<std::vector<double>>();

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "cordage/basis/rope.hpp"
+#include "cordage/basis/rope_scaling.hpp"
 #include "cordage/clex/clex.hpp"
 #include "cordage/clex/initial_weights.hpp"
 #include "cordage/config/read.hpp"
@@ -37,7 +37,7 @@ TEST_CASE("config/longrope: a learned basis, written and read, turns as before i
     for (std::size_t i = 0; i < weights.down.size(); ++i) weights.down[i] = 0.02 * std::sin(static_cast<double>(i));
     const clex<log_time_field<by_parts>> learned(model, weights, {.t_max = 8});
     const hf::layer_rope served = read_back(learned, 8.0);
-    const rope rule(served.config, served.policy, served.schedule);
+    const rope_scaling rule(served.config, served.policy, served.schedule);
     for (const auto& [length, t] : {std::pair{2048.0, 1.0}, std::pair{2049.0, 8.0}, std::pair{16384.0, 8.0}}) {
         const basis expected = make_basis(model, learned, t), found = rule.at_length(length);
         CHECK(found.attention_factor() == expected.attention_factor());

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "cordage/basis/rope.hpp"
+#include "cordage/basis/rope_scaling.hpp"
 #include "cordage/config/read.hpp"
 
 using namespace cordage;
@@ -41,7 +41,7 @@ TEST_CASE("config/per_layer: Gemma 4's layers that see everything are as wide as
     const auto& full = model.of("full_attention");
     CHECK(full.config == rope_config{512, 512, 1e6, 4096});
     CHECK(model.of("sliding_attention").config == rope_config{256, 256, 1e4, 4096});
-    const basis b = cordage::rope(full.config, full.policy, full.schedule).at_length(100);
+    const basis b = cordage::rope_scaling(full.config, full.policy, full.schedule).at_length(100);
     CHECK(b.inv_freq()[63] == doctest::Approx(std::pow(1e6, -126.0 / 512.0)).epsilon(1e-14));
     CHECK(b.inv_freq()[64] == 0.0);
     CHECK(hf::describe(full).find("\n  overridden: head_dim 512, by 2 layers\n") != std::string::npos);

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <string>
 
-#include "cordage/basis/rope.hpp"
+#include "cordage/basis/rope_scaling.hpp"
 #include "cordage/schedule/schedules.hpp"
 
 using namespace cordage;
@@ -25,7 +25,7 @@ hf::model_ropes read(const std::string& fields) { return hf::read_config(with(fi
 hf::layer_rope only(const std::string& fields) { return read(fields).of(""); }
 
 basis at(const hf::layer_rope& rope, double length) {
-    return cordage::rope(rope.config, rope.policy, rope.schedule).at_length(length);
+    return cordage::rope_scaling(rope.config, rope.policy, rope.schedule).at_length(length);
 }
 double ratio(const hf::layer_rope& rope, double length) { return ratio_at(rope.schedule, rope.config, length); }
 
@@ -236,7 +236,7 @@ TEST_CASE("config/read: LongRoPE's regimes meet between two tokens, with one att
 
 TEST_CASE("config/read: the policy of a config goes with any schedule, such as YaRN by request") {
     const auto rope = only(yarn4 + ", \"original_max_position_embeddings\": 8192}");
-    const cordage::rope by_request(rope.config, rope.policy, nearest_upper_bound({1, 2, 4}));
+    const cordage::rope_scaling by_request(rope.config, rope.policy, nearest_upper_bound({1, 2, 4}));
     CHECK(by_request.at_length(8000).inv_freq()[63] == rope.config.inv_freq(63));  // short text is left alone
     CHECK(by_request.at_length(8000).attention_factor() == 1.0);
     CHECK(by_request.ratio(9000) == 2.0);

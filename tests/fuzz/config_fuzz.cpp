@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "cordage/basis/rope.hpp"
+#include "cordage/basis/rope_scaling.hpp"
 #include "cordage/config/read.hpp"
 
 namespace {
@@ -15,7 +15,7 @@ void use(const cordage::hf::model_ropes& model) {
     if (model.ropes.empty()) std::abort();
     if (cordage::hf::describe(model).empty()) std::abort();
     for (const auto& rope : model.ropes) {
-        const cordage::rope served(rope.config, rope.policy, rope.schedule);
+        const cordage::rope_scaling served(rope.config, rope.policy, rope.schedule);
         for (const double length : {1.0, rope.config.original_length, 1e7}) {
             if (!(served.ratio(length) >= 1.0)) std::abort();
             try {

@@ -8,7 +8,7 @@
 
 #include "cordage/basis/axial.hpp"
 #include "cordage/basis/basis_cache.hpp"
-#include "cordage/basis/rope.hpp"
+#include "cordage/basis/rope_scaling.hpp"
 #include "cordage/basis/start_tokens.hpp"
 #include "cordage/config/longrope.hpp"
 #include "cordage/scaling/by_parts.hpp"
@@ -184,7 +184,7 @@ bool run(input& in) {
     try {
         const rope_config c = random_config(in);
         const any_policy policy = random_policy(in, c);
-        const rope served(c, policy, random_schedule(in));
+        const rope_scaling served(c, policy, random_schedule(in));
         const double length = number(in, 1.0, 1e7), t = served.ratio(length);
         check(c, policy, t, served.at_length(length));
         use(in, c, policy, t);

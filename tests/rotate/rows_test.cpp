@@ -2,7 +2,7 @@
 #include "cordage/angles/axis_angles.hpp"
 #include "cordage/rotate/cos_sin_table.hpp"
 #include "cordage/basis/basis_list.hpp"
-#include "cordage/basis/rope.hpp"
+#include "cordage/basis/rope_scaling.hpp"
 #include "cordage/core/threads.hpp"
 #include "cordage/positions/sections.hpp"
 #include "cordage/rotate/backward.hpp"

@@ -13,25 +13,25 @@ namespace cordage {
 /// Which basis to use at which length. Policy and Schedule are chosen at compile time, or at run time as any_policy and
 /// any_schedule:
 ///
-///   rope llama(config, ntk_aware{}, continuous{});        // the exact t of every length
-///   rope<any_policy, any_schedule> served(config, yarn{}, nearest_upper_bound({1, 2, 4}));
+///   rope_scaling llama(config, ntk_aware{}, continuous{});        // the exact t of every length
+///   rope_scaling<any_policy, any_schedule> served(config, yarn{}, nearest_upper_bound({1, 2, 4}));
 template <class Policy = any_policy, class Schedule = any_schedule>
-class rope {
+class rope_scaling {
     static_assert(
         has_log_alpha<Policy> || has_log_alpha_vector<Policy>,
-        "cordage::rope: Policy needs 'double log_alpha(const rope_config&, index_t pair, double t) const', log "
+        "cordage::rope_scaling: Policy needs 'double log_alpha(const rope_config&, index_t pair, double t) const', log "
         "of the factor on inv_freq[pair]; docs/extending.md");
     static_assert(
         has_log_alpha_rate<Policy> || has_log_alpha_vector<Policy>,
-        "cordage::rope: Policy needs 'double log_alpha_rate(const rope_config&, index_t pair, double t) const', "
+        "cordage::rope_scaling: Policy needs 'double log_alpha_rate(const rope_config&, index_t pair, double t) const', "
         "d log_alpha / dt; docs/extending.md");
     static_assert(length_schedule<Schedule>,
-                  "cordage::rope: Schedule needs 'double ratio(const rope_config&, double seq_len) const', the length "
+                  "cordage::rope_scaling: Schedule needs 'double ratio(const rope_config&, double seq_len) const', the length "
                   "ratio t >= 1 at that length; docs/extending.md");
 
  public:
     /// @throws value_error  if config, the policy's parameters or the schedule's settings are out of their domain
-    rope(rope_config config, Policy policy, Schedule schedule)
+    rope_scaling(rope_config config, Policy policy, Schedule schedule)
         : config_(config), policy_(std::move(policy)), schedule_(std::move(schedule)) {
         validate(policy_, config_);
         validate_schedule(schedule_);

@@ -60,6 +60,10 @@ TEST_CASE("config/per_layer: layers that one dictionary is of are told apart by 
     CHECK(model.of("full_attention").config == rope_config{64, 64, 1e4, 4096});
     CHECK(model.of("sliding_attention").config == rope_config{32, 16, 500.0, 4096});
     CHECK(model.of("sliding_attention").rope_type == "linear");
+    const auto longer = read(two_types + R"(, "rope_scaling": {"type": "dynamic", "factor": 2.0},
+        "per_layer_config": {"1": {"max_position_embeddings": 8192}})")
+                            .of("sliding_attention");
+    CHECK(ratio_at(longer.schedule, longer.config, 8192.0) == 1.0);
     // What equals the config's own, or concerns no rotation, tells nothing apart.
     CHECK(read(two_types + R"(, "per_layer_config": {"1": {"head_dim": 64, "intermediate_size": 7}, "2": {}})")
               .ropes.size() == 1);
@@ -154,6 +158,8 @@ TEST_CASE("config/per_layer: lists of one base, or one share, a layer") {
           "config: rope_theta of layers 0 and 2, 500.0 and 700.0 of their own, must be equal, or layer_types tell them "
           "apart");
     CHECK(error_of(R"("head_dim": 64, "rope_theta": [500, 600])").find("or layer_types tell") != std::string::npos);
+    CHECK(error_of(types + R"("layer_rope_theta": [500, 0, 500], "rope_theta": [500, 600, 500])") ==
+          "config: rope_theta 600 of layer 1 must equal 0.0, said of it elsewhere");
     CHECK(error_of(R"("head_dim": 64, "rope_theta": [500, "a"])") ==
           "config: rope_theta \"a\" must be a list of numbers only");
 }

@@ -32,9 +32,9 @@ class per_layer {
         if (const auto count = config.count("num_hidden_layers")) {  // lists may go on, for further heads
             if (!layers_.empty()) layers_.resize(std::min(layers_.size(), static_cast<std::size_t>(*count)));
         }
-        read_list("layer_rope_theta", "rope_theta");
-        read_list("rope_theta", "rope_theta");
-        read_list("partial_rotary_factors", "partial_rotary_factor");
+        read_list("layer_rope_theta", "rope_theta", doubts);
+        read_list("rope_theta", "rope_theta", doubts);
+        read_list("partial_rotary_factors", "partial_rotary_factor", doubts);
         if (const auto* entries = config.find("per_layer_config")) read_entries(*entries, doubts);
         if (const auto* other = config.find("attention_other_setting")) {  // Step 3.5
             const json_object setting(*other, "attention_other_setting");
@@ -121,7 +121,7 @@ class per_layer {
     }
 
     /// A list of one number a layer; a number there is of all layers.
-    void read_list(const char* key, const char* overridden) {
+    void read_list(const char* key, const char* overridden, doubtful_settings& doubts) {
         const auto* list = config_.find(key);
         if (list == nullptr || !list->is_array()) return;
         const std::vector<double> numbers = *config_.numbers(key);
@@ -130,7 +130,14 @@ class per_layer {
                                layers_.size(), ", one a layer"});
         }
         const std::size_t count = layers_.empty() ? numbers.size() : layers_.size();
-        for (std::size_t i = 0; i < count; ++i) layer_at(i, key).overrides[overridden] = numbers[i];
+        for (std::size_t i = 0; i < count; ++i) {
+            nlohmann::json& value = layer_at(i, key).overrides[overridden];
+            if (value.is_null()) value = numbers[i];
+            if (value != numbers[i]) {
+                doubts.add(message(config_.where(), ": ", key, " ", numbers[i], " of layer ", i, " must equal ",
+                                   json_object::shown(value), ", said of it elsewhere"));
+            }
+        }
     }
 
     void read_entries(const nlohmann::json& entries, doubtful_settings& doubts) {

@@ -134,6 +134,8 @@ TEST_CASE("config/per_layer: sizes of the layers that see a window, by names of 
                                              "num_attention_heads": 96, "head_dim": 32})");
     CHECK(step.of("sliding_attention").config.head_dim == 32);
     CHECK(step.of("full_attention").config.head_dim == 64);
+    CHECK(error_of(R"("head_dim": 64, "rope_theta": 1e4, "attention_other_setting": {"head_dim": 32})") ==
+          "config: layer_types must have the type 'sliding_attention' of attention_other_setting");
 }
 
 // One base and one share were taken for all layers, or none could be read.

@@ -46,6 +46,10 @@ TEST_CASE("config/per_layer: Gemma 4's layers that see everything are as wide as
     CHECK(b.inv_freq()[64] == 0.0);
     CHECK(hf::describe(full).find("\n  overridden: head_dim 512, by 2 layers\n") != std::string::npos);
     CHECK(hf::describe(model.of("sliding_attention")).find("overridden") == std::string::npos);
+    CHECK(read(gemma4 + R"(, "per_layer_config": {"2": {"head_dim": 384}, "5": {"head_dim": 384}})")
+              .of("full_attention")
+              .config.head_dim == 384);
+    CHECK(read(gemma4 + R"(, "per_layer_config": {})").of("full_attention").config.head_dim == 256);
     // Without it, by the older key, or as its code has it.
     CHECK(read(gemma4).of("full_attention").config.head_dim == 512);
     CHECK(read(gemma4 + R"(, "global_head_dim": 384)").of("full_attention").config.head_dim == 384);

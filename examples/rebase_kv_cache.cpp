@@ -10,7 +10,7 @@
 
 int main() {
     const cordage::rope_config model{.head_dim = 64, .rotary_dim = 64, .theta_base = 10000, .original_length = 4096};
-    const cordage::rope rule(model, cordage::yarn{}, cordage::nearest_upper_bound({1, 2, 4, 8}));
+    const cordage::rope_scaling rule(model, cordage::yarn{}, cordage::nearest_upper_bound({1, 2, 4, 8}));
     const cordage::basis short_basis = rule.at_length(4096), long_basis = rule.at_length(4097);
 
     // 8 blocks of 16 tokens; this sequence's 48 tokens lie in blocks 6, 1 and 3.

@@ -2,7 +2,7 @@
 # Reads every header (paths from the folder include/) and complains about includes that point the wrong way: a stage
 # includes core/ and stages to its left, and a dependency lives in one place only.
 BEGIN {
-    stages = split("core scaling schedule ode clex positions basis angles backend rotate attention host", stage, " ")
+    stages = split("core scaling schedule ode clex positions basis angles backend rotate attention config checkpoint host", stage, " ")
     for (i = 1; i <= stages; ++i) rank[stage[i]] = i
     home["cuda_runtime.h"] = "^cordage/backend/cuda/"
     home["Eigen"] = "^cordage/clex/"
@@ -12,7 +12,8 @@ BEGIN {
     home["thread"] = "^cordage/core/threads[.]hpp"
     home["random"] = "^cordage/clex/initial_weights[.]hpp"
     by_itself = "^cordage/(core/threads|clex/initial_weights)[.]hpp$"
-    home["ATen"] = home["torch"] = home["c10"] = home["nlohmann"] = "^cordage/host/"
+    home["ATen"] = home["torch"] = home["c10"] = "^cordage/host/aten/"
+    home["nlohmann"] = "^cordage/(config|checkpoint)/"
 }
 
 FNR == 1 { header = FILENAME; exists[header] = 1 }
@@ -61,14 +62,14 @@ function reach(door, seen, todo, names, count, i) {
 
 END {
     reach("cordage/kernels.hpp", by_kernels)
-    for (name in by_kernels) if (name ~ /^cordage\/(clex|host)\//) {
+    for (name in by_kernels) if (name ~ /^cordage\/(clex|config|checkpoint|host)\//) {
         print "cordage/kernels.hpp reaches " name ", but engines must do without it"
         wrong = 1
     }
     if ("cordage/cordage.hpp" in exists) {
         reach("cordage/cordage.hpp", by_cordage)
         for (name in exists) {
-            if (name ~ /^cordage\/host\/|\/cuda\/|\.cuh$/) continue
+            if (name ~ /^cordage\/(config|checkpoint|host)\/|\/cuda\/|\.cuh$/) continue
             if ((name in by_cordage) != (name !~ by_itself)) {
                 print "cordage/cordage.hpp must " (name in by_cordage ? "not " : "") "reach " name
                 wrong = 1

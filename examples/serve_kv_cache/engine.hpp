@@ -67,7 +67,7 @@ class engine {
         return out;
     }
 
-    cordage::rope<Policy, cordage::continuous> exact_;
+    cordage::rope_scaling<Policy, cordage::continuous> exact_;
     cordage::basis_cache cached_;
     index_t heads_;
     paged_cache<T> cache_;

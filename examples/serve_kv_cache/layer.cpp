@@ -48,7 +48,7 @@ void rotate_into(sequence<element>& keys, const cordage::basis& basis, std::vect
 
 parts measure(index_t tokens, index_t rounds) {
     const clex_policy policy = drawn_clex(model, t_max);
-    const cordage::rope rule(model, policy, cordage::continuous{});
+    const cordage::rope_scaling rule(model, policy, cordage::continuous{});
     const cordage::basis bases[] = {rule.at_ratio(4.0), rule.at_ratio(4.5)};
     constexpr index_t block_tokens = 16;
     paged_cache<element> cache({cordage::rounded_up_quotient(tokens, block_tokens), block_tokens, heads, head_dim});

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "basis/exact_phase.hpp"
+#include "pair/exact_phase.hpp"
 #include "cordage/rotate/cos_sin_table.hpp"
 #include "cordage/positions/sections.hpp"
 #include "tolerances.hpp"
@@ -30,8 +30,8 @@ void check_exact(const std::vector<P>& ids) {
             const P position = ids[static_cast<std::size_t>(2 * (pair % 3) + token)];
             const long double exact = exact_angle(position, b.inv_freq()[static_cast<std::size_t>(pair)]);
             const double far = rotation<double>.per_position * std::fabs(static_cast<double>(position));
-            const auto at = angles.template at<double>(0, token, pair);
-            const auto rounded = angles.template at<float>(0, token, pair);
+            const auto at = cos_sin_at<double>(angles, 0, token, pair);
+            const auto rounded = cos_sin_at<float>(angles, 0, token, pair);
             CHECK(std::fabs(at.cos - static_cast<double>(1.25L * std::cos(exact))) < 1.25 * cos_sin_double + 2 * far);
             CHECK(std::fabs(at.sin - static_cast<double>(1.25L * std::sin(exact))) < 1.25 * cos_sin_double + 2 * far);
             CHECK(rounded.cos == static_cast<float>(at.cos));
@@ -55,8 +55,8 @@ TEST_CASE("angles/axis_angles: equal positions on all axes are one position, as 
     const exact_angles plain(b, one);
     for (index_t token = 0; token < 3; ++token) {
         for (index_t pair = 0; pair < 6; ++pair) {
-            CHECK(axes.at<double>(0, token, pair).cos == plain.at<double>(0, token, pair).cos);
-            CHECK(axes.at<double>(0, token, pair).sin == plain.at<double>(0, token, pair).sin);
+            CHECK(cos_sin_at<double>(axes, 0, token, pair).cos == cos_sin_at<double>(plain, 0, token, pair).cos);
+            CHECK(cos_sin_at<double>(axes, 0, token, pair).sin == cos_sin_at<double>(plain, 0, token, pair).sin);
         }
     }
 }
@@ -67,7 +67,7 @@ TEST_CASE("angles/axis_angles: strides in any order, rows of a batch with their 
     CHECK((own.batch() == 3 && own.tokens() == 2 && own.pairs() == 6 && own.axes() == 3 && own.bases() == 1));
     CHECK(own.position(2, 1, 0) == 15.0);
     CHECK(own.position(1, 0, 2) == 8.0);
-    CHECK(own.at<double>(1, 0, 5).cos == doctest::Approx(1.25 * std::cos(8.0 * 1e-4)));
+    CHECK(cos_sin_at<double>(own, 1, 0, 5).cos == doctest::Approx(1.25 * std::cos(8.0 * 1e-4)));
     const axis_angles shared(b, in_turn, axis_minor(ids.data(), 3, 1, 2));
     CHECK(shared.position(2, 1, 0) == 3.0);
 }
@@ -79,17 +79,23 @@ TEST_CASE("angles/axis_angles: a table keeps its angles") {
     for (index_t row = 0; row < 2; ++row) {
         for (index_t token = 0; token < 2; ++token) {
             for (index_t pair = 0; pair < 6; ++pair) {
-                CHECK(table.view().at<double>(row, token, pair).cos == angles.at<double>(row, token, pair).cos);
-                CHECK(table.view().at<double>(row, token, pair).sin == angles.at<double>(row, token, pair).sin);
+                CHECK(table.view().at<double>(row, token, pair).cos == cos_sin_at<double>(angles, row, token, pair).cos);
+                CHECK(table.view().at<double>(row, token, pair).sin == cos_sin_at<double>(angles, row, token, pair).sin);
             }
         }
     }
-    CHECK(table.view().attention_factor(1) == 1.25);
+    CHECK(table.view().attention_factor(1, 0) == 1.25);
 }
 
 TEST_CASE("angles/axis_angles: positions and axes that do not fit are refused") {
     const std::vector<double> ids(12);
-    using view = axis_position_view<double>;
+    using view = position_view<double>;
+    const auto strided = [&](index_t axes, index_t rows, index_t tokens, index_t axis_stride, index_t row_stride) {
+        view v(ids.data(), rows, tokens, row_stride);
+        v.axes = axes;
+        v.axis_stride = axis_stride;
+        return v;
+    };
     const auto refused = [&](const std::vector<std::uint8_t>& axes, const view& positions) {
         return [&, positions] { axis_angles(b, axes, positions); };
     };
@@ -101,7 +107,7 @@ TEST_CASE("angles/axis_angles: positions and axes that do not fit are refused") 
                          "axis_angles: axis_of_pair[4] 3 must be below position_ids.axes 3", value_error);
     CHECK_THROWS_WITH_AS(refused(in_turn, axis_major<double>(nullptr, 3, 2, 2))(),
                          "axis_angles: position_ids.data nullptr must point to the positions", shape_error);
-    CHECK_THROWS_WITH_AS(refused(in_turn, {ids.data(), 3, 2, 2, -4, 2, 1})(),
+    CHECK_THROWS_WITH_AS(refused(in_turn, strided(3, 2, 2, -4, 2))(),
                          "axis_angles: position_ids [3, 2, 2] with strides [-4, 2, 1] must have axes >= 1, batch >= 1, "
                          "tokens >= 0 and no negative stride",
                          shape_error);
@@ -109,11 +115,42 @@ TEST_CASE("angles/axis_angles: positions and axes that do not fit are refused") 
     CHECK_THROWS_AS(refused(in_turn, axis_major(ids.data(), 3, 0, 2))(), shape_error);
     CHECK_THROWS_AS(refused(in_turn, axis_major(ids.data(), 3, 2, -2))(), shape_error);
     CHECK_NOTHROW(refused(in_turn, axis_major<double>(nullptr, 3, 2, 0))());
-    CHECK_THROWS_AS(refused(in_turn, {ids.data(), 3, 2, 2, index_t{1} << 62, 2, 1})(), shape_error);
+    CHECK_THROWS_AS(refused(in_turn, strided(3, 2, 2, index_t{1} << 62, 2))(), shape_error);
     // A vector backend keeps a row of them on the stack, which more than a byte can name overran.
-    CHECK_THROWS_WITH_AS(refused(in_turn, {ids.data(), 257, 2, 2, 4, 2, 1})(),
+    CHECK_THROWS_WITH_AS(refused(in_turn, strided(257, 2, 2, 4, 2))(),
                          "axis_angles: position_ids has 257 axes, must have at most 256", shape_error);
-    CHECK_NOTHROW(refused(in_turn, {ids.data(), 256, 2, 2, 0, 2, 1})());
+    CHECK_NOTHROW(refused(in_turn, strided(256, 2, 2, 0, 2))());
     static_assert(!std::is_constructible_v<axis_angles<double>, basis, const std::vector<std::uint8_t>&, view>);
-    static_assert(!std::is_constructible_v<axis_angles<double>, const basis&, std::vector<std::uint8_t>, view>);
+}
+
+// The kernels read a token's positions once: whole ones as steps, others pair by pair.
+TEST_CASE("angles/axis_angles: a token's phases are the phases of its pairs") {
+    const std::vector<double> ids{5.0, 7.5, -3.0, 2.0, 1e6, -0.25};
+    const axis_angles angles(b, in_turn, axis_major(ids.data(), 3, 1, 2));
+    for (index_t token = 0; token < 2; ++token) {
+        const auto of = angles.of_token(0, token);
+        for (index_t pair = 0; pair < 6; ++pair) CHECK(of.phase(pair) == angles.phase(0, token, pair));
+    }
+}
+
+TEST_CASE("angles/axis_angles: bases of rows and of tokens, with positions of several axes") {
+    const basis far({0.5, 0.25, -0.1, 3.5, 0.005, 1e-5}, 0.5);
+    const basis_list list({&b, &far});
+    const std::vector<std::int32_t> ids{0, 1, 5, 9, 20, 31, 7, 8, 100, 2, 3, 4};  // [3 axes, 2 rows, 2 tokens]
+    const auto view = axis_major(ids.data(), 3, 2, 2);
+    const std::vector<std::int32_t> of_token{1, 0, 0, 1};
+    const axis_angles by_row(list.of_rows(), in_turn, view), by_token(list.of(of_token, 2), in_turn, view);
+    const axis_angles near_only(b, in_turn, view), far_only(far, in_turn, view);
+    for (index_t token = 0; token < 2; ++token) {
+        for (index_t pair = 0; pair < 6; ++pair) {
+            CHECK(by_row.phase(0, token, pair) == near_only.phase(0, token, pair));
+            CHECK(by_row.phase(1, token, pair) == far_only.phase(1, token, pair));
+            CHECK(by_row.of_token(1, token).phase(pair) == far_only.phase(1, token, pair));
+            CHECK(by_token.phase(0, token, pair) == (token == 0 ? far_only : near_only).phase(0, token, pair));
+            CHECK(by_token.of_token(1, token).phase(pair) ==
+                  (token == 0 ? near_only : far_only).phase(1, token, pair));
+        }
+        CHECK(by_token.attention_factor(1, token) == (token == 0 ? 1.25 : 0.5));
+    }
+    CHECK((by_row.bases() == 2 && by_row.batch() == 2));
 }

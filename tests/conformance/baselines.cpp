@@ -18,9 +18,8 @@
 #include "cordage/positions/sampler.hpp"
 #include "cordage/positions/sections.hpp"
 #include "cordage/rotate/forward.hpp"
-#include "cordage/scaling/unscaled.hpp"
-#include "cordage/schedule/continuous.hpp"
-#include "cordage/schedule/nearest_upper_bound.hpp"
+#include "cordage/scaling/power_laws.hpp"
+#include "cordage/schedule/schedules.hpp"
 #include "kinds.hpp"
 
 namespace conformance {

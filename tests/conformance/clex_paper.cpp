@@ -69,7 +69,7 @@ struct problem {
         }
     }
 
-    paper_field<double> field() const { return {config, weights}; }
+    paper_field<> field() const { return {config, weights}; }
     std::vector<double> vector(const value& v) const { return v.numbers(config.pairs()); }
 
     /// The case's z(1), which cordage must find by itself.
@@ -224,7 +224,7 @@ void check_gradient(const value& one_case, report& result) {
 
     const value discrete = one_case["discrete"];
     with_method(discrete["method"].text(), [&]<class Rule>(Rule) {
-        using policy_type = clex<ntk_aware, paper_time, silu, Rule>;
+        using policy_type = clex<paper_field<>, Rule>;
         const policy_type policy(p.config, p.weights, {.t_max = end, .fixed_steps = discrete["N"].size()});
         compare_gradient(discrete, "discrete", std::pair<const problem&, const policy_type&>(p, policy), c,
                          discrete_gradient_tolerance, step_tolerance, result);

@@ -61,7 +61,7 @@ TEST_CASE("core/executor: every item is visited once, whoever runs the slices") 
     check_every_item_is_visited_once(serial{});
     for (const index_t count : {1, 2, 3, 7, 32}) check_every_item_is_visited_once(threads{count});
     index_t slices = 0;
-    check_every_item_is_visited_once(parallel_for{counting_loop{&slices}, 5});
+    check_every_item_is_visited_once(loop_executor{counting_loop{&slices}, 5});
     CHECK(slices > 0);
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("core/executor: slices follow each other, are nearly equal and never s
 
 TEST_CASE("core/executor: work of less than two grains never leaves the calling thread") {
     index_t slices = 0;
-    const parallel_for pool{counting_loop{&slices}, 8};
+    const loop_executor pool{counting_loop{&slices}, 8};
     for (const index_t items : {0, 1, 64, 127}) CHECK(ranges(pool, items, 64).size() == 1);
     CHECK(slices == 0);
     CHECK(ranges(pool, 128, 64).size() == 2);
@@ -125,7 +125,7 @@ TEST_CASE("core/executor: where no thread can be started the calling one does al
 
 TEST_CASE("core/executor: an exception of the host's own loop reaches the caller") {
     const auto broken = [](index_t, const auto&) { throw std::runtime_error("pool is gone"); };
-    const parallel_for pool{broken, 4};
+    const loop_executor pool{broken, 4};
     CHECK_THROWS_WITH_AS(ranges(pool, 100, 1), "pool is gone", std::runtime_error);
 }
 

@@ -56,7 +56,7 @@ void check_gradients() {
         std::vector<double> to_inv_freq(71, 7.0), to_position(40, -3.0);  // gradients add to what is there
         double to_factor = 100.0;
         rotate_backward<Pairing, Backend>(
-            angles, {.inv_freq = to_inv_freq, .position_ids = to_position, .attention_factor = &to_factor},
+            angles, rotation_gradients{.inv_freq = to_inv_freq, .position_ids = to_position, .attention_factor = {&to_factor, 1}},
             grad_through(token_major(q_g.data(), q_shape), token_major(q_y.data(), q_shape),
                          token_major(q_x.data(), q_shape)),
             grad_through(token_major(k_g.data(), k_shape), token_major(k_y.data(), k_shape),
@@ -138,9 +138,9 @@ TEST_CASE("rotate/backward: the same bits for every number of threads, and on ev
                 const std::span<double> grads(all);
                 rotate_backward<Pairing, Backend>(
                     how, angles,
-                    {.inv_freq = grads.first(10),
+                    rotation_gradients{.inv_freq = grads.first(10),
                      .position_ids = grads.subspan(10, 666),
-                     .attention_factor = &all.back()},
+                     .attention_factor = {&all.back(), 1}},
                     grad_through(token_major(g.data(), shape), token_major(y.data(), shape),
                                  token_major(x.data(), shape)));
                 for (const T one : x) all.push_back(value(one));
@@ -151,7 +151,7 @@ TEST_CASE("rotate/backward: the same bits for every number of threads, and on ev
             const auto backwards = [](index_t n, const auto& body) {
                 while (n-- > 0) body(n);
             };
-            REQUIRE(same_bits(with(parallel_for{backwards, 5}), alone));
+            REQUIRE(same_bits(with(loop_executor{backwards, 5}), alone));
         };
         with_type(float{});
         with_type(bfloat16{});
@@ -168,15 +168,15 @@ TEST_CASE("rotate/backward: grad_x may be grad_y or y itself, and what is not as
         std::vector<float> apart(y.size()), over_g = g, over_y = y, plain = g;
         const auto view = [&](auto& buffer) { return token_major(buffer.data(), shape); };
         std::vector<double> first(10, 0.0), second(10, 0.0), third(10, 0.0);
-        rotate_backward<Pairing, Backend>(angles, {.inv_freq = first}, grad_through(view(g), view(y), view(apart)));
-        rotate_backward<Pairing, Backend>(angles, {.inv_freq = second},
+        rotate_backward<Pairing, Backend>(angles, rotation_gradients{.inv_freq = first}, grad_through(view(g), view(y), view(apart)));
+        rotate_backward<Pairing, Backend>(angles, rotation_gradients{.inv_freq = second},
                                           grad_through(view(over_g), view(y), view(over_g)));
-        rotate_backward<Pairing, Backend>(angles, {.inv_freq = third},
+        rotate_backward<Pairing, Backend>(angles, rotation_gradients{.inv_freq = third},
                                           grad_through(view(g), view(over_y), view(over_y)));
         CHECK(same_bits(apart, over_g));
         CHECK(same_bits(apart, over_y));
         CHECK((first == second && first == third));
-        rotate_backward<Pairing, Backend>(angles, {}, grad_through(view(plain), view(y), view(plain)));
+        rotate_backward<Pairing, Backend>(angles, rotation_gradients{}, grad_through(view(plain), view(y), view(plain)));
         CHECK(same_bits(apart, plain));
         std::vector<float> without_y = g;
         rotate_backward<Pairing, Backend>(angles, in_place(view(without_y)));

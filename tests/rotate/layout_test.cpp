@@ -106,7 +106,7 @@ TEST_CASE("rotate/layout: the same bits whoever runs the slices") {
         const auto backwards = [](index_t n, const auto& body) {
             while (n-- > 0) body(n);
         };
-        CHECK(same_bits(with(parallel_for{backwards, 5}), alone));
+        CHECK(same_bits(with(loop_executor{backwards, 5}), alone));
     });
 }
 

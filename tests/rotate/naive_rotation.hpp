@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "basis/exact_phase.hpp"
+#include "pair/exact_phase.hpp"
 #include "cordage/backend/backend.hpp"
 #include "cordage/core/config.hpp"
 #include "cordage/tensors/operand.hpp"

@@ -173,7 +173,7 @@ void check_backward(draw& d, const Source& angles, index_t batch) {
                                   const heads_view<T>& to) {
         const auto first = static_cast<std::size_t>(to_inv_freq), second = static_cast<std::size_t>(to_position);
         rotate_backward<Pairing, B>(angles,
-                                    {.inv_freq = all.first(first),
+                                    rotation_gradients{.inv_freq = all.first(first),
                                      .position_ids = all.subspan(first, second),
                                      .attention_factor = to_factor ? all.data() + first + second : nullptr},
                                     grad_through(from_g, from_y, to, first_lane));

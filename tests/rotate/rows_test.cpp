@@ -2,7 +2,7 @@
 #include "cordage/angles/axis_angles.hpp"
 #include "cordage/rotate/cos_sin_table.hpp"
 #include "cordage/basis/basis_list.hpp"
-#include "cordage/basis/rope.hpp"
+#include "cordage/basis/rope_scaling.hpp"
 #include "cordage/core/threads.hpp"
 #include "cordage/positions/sections.hpp"
 #include "cordage/rotate/backward.hpp"
@@ -68,7 +68,7 @@ void check_against_single_rows(index_t tokens) {
         rotate_inverse<Pairing, Backend>(rows, from_to(of_q(together.y_q), of_q(together.undone_q)));
         rotate_backward<Pairing, Backend>(rows, in_place(of_q(together.plain_back_q)));
         rotate_backward<Pairing, Backend>(rows,
-                                          {.inv_freq = together.inv_freq,
+                                          rotation_gradients{.inv_freq = together.inv_freq,
                                            .position_ids = together.positions,
                                            .attention_factor = together.factors.data()},
                                           grad_through(of_q(g_q), of_q(together.y_q), of_q(together.back_q)),
@@ -84,7 +84,7 @@ void check_against_single_rows(index_t tokens) {
             const auto first = static_cast<std::size_t>(row * tokens), count_of_row = static_cast<std::size_t>(tokens);
             rotate_backward<Pairing, Backend>(
                 one,
-                {.inv_freq = std::span(apart.inv_freq).subspan(static_cast<std::size_t>(row) * 10, 10),
+                rotation_gradients{.inv_freq = std::span(apart.inv_freq).subspan(static_cast<std::size_t>(row) * 10, 10),
                  .position_ids = std::span(apart.positions).subspan(first, count_of_row),
                  .attention_factor = apart.factors.data() + row},
                 grad_through(in_q(g_q), in_q(together.y_q), in_q(apart.back_q)),
@@ -148,7 +148,7 @@ TEST_CASE("rotate/rows: rows of several axes, each with its own basis") {
         rotate_forward<Pairing, Backend>(rows, in_place(token_major(together.data(), shape)));
         std::vector<double> to_positions(24, 0.0), of_rows(24, 0.0);
         rotate_backward<Pairing, Backend>(
-            rows, {.position_ids = to_positions},
+            rows, rotation_gradients{.position_ids = to_positions},
             grad_through(token_major(g.data(), shape), token_major(together.data(), shape),
                          token_major(back.data(), shape)));
         for (index_t row = 0; row < 3; ++row) {
@@ -156,7 +156,7 @@ TEST_CASE("rotate/rows: rows of several axes, each with its own basis") {
             const auto mine = [&](auto& buffer) { return row_of(token_major(buffer.data(), shape), row); };
             rotate_forward<Pairing, Backend>(one, in_place(mine(apart)));
             std::vector<double> to_row(8, 0.0);
-            rotate_backward<Pairing, Backend>(one, {.position_ids = to_row},
+            rotate_backward<Pairing, Backend>(one, rotation_gradients{.position_ids = to_row},
                                               grad_through(mine(g), mine(together), mine(back)));
             for (std::size_t i = 0; i < 8; ++i)
                 of_rows[i / 4 * 12 + static_cast<std::size_t>(row) * 4 + i % 4] = to_row[i];
@@ -180,7 +180,7 @@ TEST_CASE("rotate/rows: the same bits for every number of threads, with few rows
             const auto n = static_cast<std::size_t>(batch);
             std::vector<double> all(n * 10 + n, 0.0);
             rotate_backward<half_split>(
-                how, rows, {.inv_freq = std::span(all).first(n * 10), .attention_factor = all.data() + n * 10},
+                how, rows, rotation_gradients{.inv_freq = std::span(all).first(n * 10), .attention_factor = all.data() + n * 10},
                 grad_through(token_major(g.data(), shape), token_major(y.data(), shape), token_major(x.data(), shape)));
             for (const float one : x) all.push_back(static_cast<double>(one));
             return all;
@@ -201,7 +201,7 @@ TEST_CASE("rotate/rows: shapes that forget the rows are refused before anything 
     std::vector<float> g = y;
     std::vector<double> ten(10, 0.0);
     const auto view = [&](auto& buffer) { return token_major(buffer.data(), q_shape(5)); };
-    CHECK_THROWS_WITH_AS(rotate_backward<half_split>(rows, {.inv_freq = ten}, grad_through(view(g), view(y), view(g))),
+    CHECK_THROWS_WITH_AS(rotate_backward<half_split>(rows, rotation_gradients{.inv_freq = ten}, grad_through(view(g), view(y), view(g))),
                          "rotate_backward: grads.inv_freq has 10 entries, must have batch*rotary_dim/2 = 30",
                          shape_error);
     CHECK_THROWS_WITH_AS(rotate_forward<half_split>(rows, in_place(row_of(view(g), 0))),

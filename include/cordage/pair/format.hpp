@@ -89,7 +89,9 @@ struct element_traits;
 ///   };
 ///   heads_view<std::int8_t, scaled_int8> keys = with_format(token_major(data, shape), scaled_int8{0.02f});
 template <class F, class T>
-concept format_of = std::is_trivially_copyable_v<F> && requires(const F& format, T x) {
+concept format_of = requires(const F& format, T x) {
+    sizeof(F);  // a type without element_traits is no element
+    requires std::is_trivially_copyable_v<F>;
     typename F::compute;
     { format.load(x) } -> std::same_as<typename F::compute>;
     { format.store(format.load(x)) } -> std::same_as<T>;

@@ -60,6 +60,18 @@ struct slot_table {
     }
 };
 
+/// Whether two formats read and store alike: of one type, and equal where they hold numbers.
+template <class A, class B>
+CORDAGE_HOST_DEVICE constexpr bool is_same_format(const A& a, const B& b) noexcept {
+    if constexpr (!std::same_as<A, B>) {
+        return false;
+    } else if constexpr (requires { a == b; }) {
+        return a == b;
+    } else {
+        return std::is_empty_v<A>;
+    }
+}
+
 /// A view of [batch, tokens, heads, head_dim] elements in a format (pair/format.hpp). The last stride is 1; the others
 /// count elements and may come in any order, so that [tokens, heads, head_dim], [heads, tokens, head_dim] and a slice of
 /// a fused qkv buffer are all views. With `slots` the tokens lie in the blocks of a cache: batch_stride then steps from
@@ -104,17 +116,6 @@ bool is_same_memory(const A& a, const B& b) noexcept {
     return static_cast<const void*>(a.data) == static_cast<const void*>(b.data) &&
            sizeof(*a.data) == sizeof(*b.data) && a.shape == b.shape && a.batch_stride == b.batch_stride &&
            a.token_stride == b.token_stride && a.head_stride == b.head_stride && a.slots == b.slots;
-}
-/// Whether two formats read and store alike: of one type, and equal where they hold numbers.
-template <class A, class B>
-CORDAGE_HOST_DEVICE constexpr bool is_same_format(const A& a, const B& b) noexcept {
-    if constexpr (!std::same_as<A, B>) {
-        return false;
-    } else if constexpr (requires { a == b; }) {
-        return a == b;
-    } else {
-        return std::is_empty_v<A>;
-    }
 }
 
 /// View of a dense [batch, tokens, heads, head_dim] array. (Strides that 64 bits do not hold are the largest number,

@@ -4,7 +4,7 @@
 // CUDA's.
 #include <cmath>
 #include <cordage/kernels.hpp>
-#include <cordage/scaling/unscaled.hpp>
+#include <cordage/scaling/power_laws.hpp>
 #include <cstdio>
 #include <cstring>
 #include <numeric>
@@ -22,25 +22,24 @@ Lane load(const T* from) {
     return lane;
 }
 /// One token: x and y [heads, head_dim], weight [head_dim], scales [heads]. Lane: float, or a vector of floats.
-template <class Lane>
+template <class Lane, class Word = typename lane_traits<Lane>::word>
 void fused(const basis& b, int position, const float* x, const float* weight, std::int8_t* y, float* scales) {
-    using word = typename lane_traits<Lane>::word;
     constexpr auto width = static_cast<index_t>(sizeof(Lane) / sizeof(float));
     std::uint32_t phases[pairs];  // in 2^-32 turn; these and their cos and sin are made once for all heads
     for (index_t i = 0; i < pairs; ++i) phases[i] = static_cast<std::uint32_t>(b.phase(i, position) >> 32);
     cos_sin<Lane> at[pairs / width];
-    for (index_t i = 0; i < pairs; i += width) at[i / width] = cos_sin_of_phase32<Lane>(load<word>(phases + i));
+    for (index_t i = 0; i < pairs; i += width) at[i / width] = cos_sin_of_phase32<Lane>(load<Word>(phases + i));
     for (index_t h = 0; h < heads; ++h, x += head_dim, y += head_dim) {
         const Lane norm(inverse_rms(x));
-        float out[head_dim], largest = 1e-30f;
+        float out[head_dim];
         for (index_t i = 0; i < pairs; i += width) {  // half_split: lanes i and i + pairs
             const auto normed = [&](index_t lane) { return load<Lane>(x + lane) * load<Lane>(weight + lane) * norm; };
             const auto turned = rotated(at[i / width], lane_pair<Lane>{normed(i), normed(i + pairs)});
             std::memcpy(out + i, &turned.first, sizeof turned.first);
             std::memcpy(out + i + pairs, &turned.second, sizeof turned.second);
         }
-        for (const float lane : out) largest = std::fmax(largest, std::fabs(lane));
-        scales[h] = largest / 127.0f;
+        scales[h] = 1e-30f;
+        for (const float lane : out) scales[h] = std::fmax(scales[h], std::fabs(lane) / 127.0f);
         for (index_t i = 0; i < head_dim; ++i) y[i] = static_cast<std::int8_t>(std::lrint(out[i] / scales[h]));
     }
 }
@@ -48,9 +47,8 @@ void fused(const basis& b, int position, const float* x, const float* weight, st
 int main() {
     const basis b = make_basis({.head_dim = head_dim, .rotary_dim = head_dim, .original_length = 1}, unscaled{}, 1.0);
     std::vector<int> ids(tokens);
-    std::iota(ids.begin(), ids.end(), 1'000'000);
     std::vector<float> x(tokens * heads * head_dim), plain = x, weight(head_dim), scales(heads);
-    std::iota(weight.begin(), weight.end(), 50.0f);
+    std::iota(ids.begin(), ids.end(), 1'000'000), std::iota(weight.begin(), weight.end(), 50.0f);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i * i % 1009));
     for (std::size_t i = 0; i < x.size(); ++i)
         plain[i] = inverse_rms(&x[i - i % head_dim]) * x[i] * weight[i % head_dim];

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # What the build shows of the headers: each compiles alone, two units that include all link, includes point one way.
 
-# One unit for each header that includes it and nothing else. Those that need libtorch wait for CORDAGE_BUILD_DEMO.
+# One unit for each header that includes it and nothing else. Those that need libtorch are left to preset libtorch.
 set(alone_units "")
 set(everything "// Every header there is.\n")
 set(without_libtorch "")

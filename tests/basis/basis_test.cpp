@@ -31,8 +31,10 @@ TEST_CASE("basis/basis: it keeps plain numbers as they are, and their turns") {
     CHECK(b.attention_factor() == 1.25);
     CHECK(b.inv_freq()[3] == -3.0);
     for (std::size_t i = 0; i < 4; ++i) {
-        CHECK(b.turns_per_position()[i] == turns_of(b.inv_freq()[i]));
-        CHECK(b.fractions_of_turn()[i] == turns_of(b.inv_freq()[i]).fraction);
+        const auto pair = static_cast<index_t>(i);
+        CHECK(b.turns_per_position(pair) == turns_of(b.inv_freq()[i]));
+        CHECK(b.phase(pair, 12'345) == phase_of(turns_of(b.inv_freq()[i]), 12'345));
+        CHECK(b.phase(pair, -0.75) == phase_of(turns_of(b.inv_freq()[i]), -0.75));
     }
     CHECK(basis({1.0}).attention_factor() == 1.0);
 }
@@ -83,15 +85,17 @@ TEST_CASE("basis/basis: relative to another it turns by the difference, and many
         const basis next = make_basis(llama2, yarn{}, t), change = next.relative_to(before);
         for (std::size_t i = 0; i < 64; ++i) {
             CHECK(std::fabs(change.inv_freq()[i] - (next.inv_freq()[i] - before.inv_freq()[i])) == 0.0);
-            CHECK(change.fractions_of_turn()[i] == change.turns_per_position()[i].fraction);
-            const turns step = change.turns_per_position()[i];
+            const turns step = change.turns_per_position(static_cast<index_t>(i));
+            CHECK(change.phase(static_cast<index_t>(i), 77) == phase_of(step, 77));
             const bool carry = sum[i].fraction + step.fraction < step.fraction;
             sum[i] = {sum[i].whole + step.whole + (carry ? 1 : 0), sum[i].fraction + step.fraction};
         }
         CHECK(change.attention_factor() == next.attention_factor() / before.attention_factor());
         before = next;
     }
-    for (std::size_t i = 0; i < 64; ++i) CHECK(sum[i] == before.relative_to(one).turns_per_position()[i]);
+    for (index_t i = 0; i < 64; ++i) {
+        CHECK(sum[static_cast<std::size_t>(i)] == before.relative_to(one).turns_per_position(i));
+    }
 }
 
 TEST_CASE("basis/basis: a difference of turns keeps its whole turns, so fractional positions are right too") {
@@ -99,7 +103,7 @@ TEST_CASE("basis/basis: a difference of turns keeps its whole turns, so fraction
     const basis change = fast.relative_to(slow);
     for (const double position : {0.5, -0.25, 1234.75}) {
         for (std::size_t i = 0; i < 2; ++i) {
-            const auto found = cos_sin_of_phase(phase_of(change.turns_per_position()[i], position));
+            const auto found = cos_sin_of_phase(change.phase(static_cast<index_t>(i), position));
             const double angle = position * (fast.inv_freq()[i] - slow.inv_freq()[i]);
             CHECK(found.cos == doctest::Approx(std::cos(angle)).epsilon(1e-11));
             CHECK(found.sin == doctest::Approx(std::sin(angle)).epsilon(1e-11));
@@ -109,4 +113,18 @@ TEST_CASE("basis/basis: a difference of turns keeps its whole turns, so fraction
                          shape_error);
     CHECK_THROWS_AS(basis({1.0}, 0x1p50).relative_to(basis({1.0}, 0x1p-50)), value_error);
     CHECK_THROWS_AS(basis({1.0}, 0x1p-50).relative_to(basis({1.0}, 0x1p50)), value_error);
+}
+
+TEST_CASE("basis/basis: as numbers for angles it is one basis of its pairs, and stays where it is") {
+    const basis b({7.0, -0.25, 1e-3}, 1.25);
+    const basis_view v = b;
+    CHECK((v.pairs == 3 && v.count == 1 && v.of_token == nullptr && v.index(5, 9) == 0));
+    for (index_t i = 0; i < 3; ++i) {
+        const turns rate = b.turns_per_position(i);
+        CHECK(v.fractions[i] == rate.fraction);
+        CHECK(v.whole_turns[i] == static_cast<std::uint64_t>(rate.whole));
+        CHECK(v.inv_freq[i] == b.inv_freq()[static_cast<std::size_t>(i)]);
+    }
+    CHECK(v.attention_factors[0] == 1.25);
+    static_assert(!std::is_convertible_v<basis, basis_view> && std::is_convertible_v<const basis&, basis_view>);
 }

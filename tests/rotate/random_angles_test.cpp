@@ -47,12 +47,16 @@ TEST_CASE("rotate/random: positions of every type") {
     check_angles<float, interleaved, exact<double>>(13);
     check_angles<float16, half_split, float32<std::int32_t>>(14);
 }
-TEST_CASE("rotate/random: positions of several axes, and a basis for every row") {
+TEST_CASE("rotate/random: positions of several axes, and a basis for every row or every token") {
     check_angles<float, half_split, axes3<std::int32_t>>(15);
     check_angles<bfloat16, interleaved, axes3<double>>(16);
+    check_angles<bfloat16, interleaved, rows_of_axes<double>>(23);
     check_angles<float, interleaved, rows_of_bases<std::int32_t>>(17);
     check_angles<double, half_split, rows_of_bases<double>>(18);
+    check_angles<float, interleaved, tokens_of_bases<std::int32_t>>(24);
+    check_angles<double, half_split, tokens_of_bases<double>>(25);
 }
+TEST_CASE("rotate/random: differences of angles") { check_angles<float, half_split, differences<double>>(26); }
 TEST_CASE("rotate/random: tables, of the type that is computed in and of the other") {
     check_angles<float, half_split, table<float>>(19);
     check_angles<float16, interleaved, table<float>>(20);

@@ -83,7 +83,8 @@ struct random_tensor {
             *stride = inside + (d.coin() ? d.between(0, 9) : 0);
             inside = *stride * std::max<index_t>(count, 1);
         }
-        const index_t elements = cordage::view_detail::is_empty(view) ? 0 : cordage::view_detail::extent(view);
+        const index_t bytes = cordage::tensors_detail::bytes_of(view, shape);
+        const index_t elements = cordage::tensors_detail::is_empty(shape) ? 0 : bytes / index_t{sizeof(T)};
         view.data = memory_of(role).block<T>(elements, d.side());
         for (index_t i = 0; i < elements; ++i) view.data[i] = d.element<T>();
         before.assign(view.data, view.data + elements);
@@ -172,11 +173,10 @@ void check_backward(draw& d, const Source& angles, index_t batch) {
     const auto run = [&]<class B>(B, std::span<double> all, const heads_view<T>& from_g, const heads_view<T>& from_y,
                                   const heads_view<T>& to) {
         const auto first = static_cast<std::size_t>(to_inv_freq), second = static_cast<std::size_t>(to_position);
-        rotate_backward<Pairing, B>(angles,
-                                    rotation_gradients{.inv_freq = all.first(first),
-                                     .position_ids = all.subspan(first, second),
-                                     .attention_factor = to_factor ? all.data() + first + second : nullptr},
-                                    grad_through(from_g, from_y, to, first_lane));
+        const rotation_gradients grads{.inv_freq = all.first(first),
+                                       .position_ids = all.subspan(first, second),
+                                       .attention_factor = all.subspan(first + second)};
+        rotate_backward<Pairing, B>(angles, grads, grad_through(from_g, from_y, to, first_lane));
     };
     const index_t count = to_inv_freq + to_position + (to_factor ? angles.bases() : 0);
     const std::span<double> found = guarded_numbers<double>(d, 7, count);

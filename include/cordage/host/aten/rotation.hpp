@@ -78,23 +78,23 @@ inline std::span<const double> numbers_of(const at::Tensor& inv_freq, at::Tensor
     return {held.data_ptr<double>(), static_cast<std::size_t>(held.numel())};
 }
 
-inline void check_device(const std::string& name, const at::Tensor& x, const at::Device& device) {
+inline void check_device(const tensor_name& name, const at::Tensor& x, const at::Device& device) {
     if (x.device() != device) {
-        fail<value_error>({"aten::rotate: ", name, " on ", x.device().str(), " must be on ", device.str()});
+        fail<value_error>({"aten::rotate: ", name.text(), " on ", x.device().str(), " must be on ", device.str()});
     }
 }
 
 /// That tensors have four dimensions, and the type and device of `like`.
 inline void check_heads(const char* list, at::TensorList all, const char* like_name, const at::Tensor& like) {
     for (std::size_t i = 0; i < all.size(); ++i) {
-        const std::string name = message(list, "[", i, "]");
+        const tensor_name name(list, i);
         check_strided(name, all[i]);
         if (all[i].dim() != 4) {
-            fail<shape_error>({"aten::rotate: ", name, " has ", all[i].dim(),
+            fail<shape_error>({"aten::rotate: ", name.text(), " has ", all[i].dim(),
                                " dimensions, must be [batch, tokens, heads, head_dim]"});
         }
         if (all[i].scalar_type() != like.scalar_type()) {
-            fail<value_error>({"aten::rotate: ", name, " of type ", at::toString(all[i].scalar_type()),
+            fail<value_error>({"aten::rotate: ", name.text(), " of type ", at::toString(all[i].scalar_type()),
                                " must be of one type with ", like_name, "[0], ", at::toString(like.scalar_type())});
         }
         check_device(name, all[i], like.device());
@@ -104,7 +104,7 @@ inline void check_heads(const char* list, at::TensorList all, const char* like_n
 /// All but element types and what the rotation checks of sizes.
 inline void check(const char* list, at::TensorList all, const angle_tensors& by, at::DeviceType where) {
     if (all.empty()) fail<shape_error>({"aten::rotate: ", list, " [] must have at least one tensor"});
-    check_strided(message(list, "[0]"), all[0]);
+    check_strided({list, 0}, all[0]);
     if (all[0].device().type() != where) {
         fail<value_error>({"aten::rotate: ", list, "[0] on ", all[0].device().str(), " must be on ",
                            c10::DeviceTypeName(where, true)});

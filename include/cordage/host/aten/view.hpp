@@ -6,7 +6,9 @@
 #include <ATen/Parallel.h>
 
 #include <concepts>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 #include "cordage/core/executor.hpp"
 #include "cordage/pair/format.hpp"
@@ -34,10 +36,20 @@ constexpr at::ScalarType type_of() {
     return at::kBFloat16;
 }
 
+/// A tensor's name in messages, "x" or "x[1]", made when there is one.
+struct tensor_name {
+    const char* list;
+    index_t index = -1;
+
+    tensor_name(const char* name) : list(name) {}
+    tensor_name(const char* of, std::size_t i) : list(of), index(static_cast<index_t>(i)) {}
+    std::string text() const { return index < 0 ? list : message(list, "[", index, "]"); }
+};
+
 /// That a tensor has elements somewhere, by strides.
-inline void check_strided(const std::string& name, const at::Tensor& x) {
-    if (!x.defined()) fail<value_error>({"aten: ", name, " must be a tensor, and is undefined"});
-    if (x.layout() != at::kStrided) fail<value_error>({"aten: ", name, " must be strided, as x.to_dense() is"});
+inline void check_strided(const tensor_name& name, const at::Tensor& x) {
+    if (!x.defined()) fail<value_error>({"aten: ", name.text(), " must be a tensor, and is undefined"});
+    if (x.layout() != at::kStrided) fail<value_error>({"aten: ", name.text(), " must be strided, as x.to_dense() is"});
 }
 
 }  // namespace detail
@@ -45,8 +57,7 @@ inline void check_strided(const std::string& name, const at::Tensor& x) {
 /// A tensor [batch, tokens, heads, head_dim] as a view, wherever its elements are. Copies nothing.
 ///
 /// @tparam T  float, double, cordage::float16 or cordage::bfloat16; const where it is only read
-/// @throws value_error or shape_error  naming the type, dimensions or stride that does not fit; the last stride must be
-/// 1
+/// @throws value_error or shape_error  naming what does not fit: type, dimensions, a last stride that is not 1
 template <class T>
 requires element<std::remove_const_t<T>> heads_view<T> view(const at::Tensor& x, const char* name = "x") {
     detail::check_strided(name, x);

@@ -138,7 +138,7 @@ void check_waves(const value& expected, const basis& b, const std::vector<double
             const double position = positions[static_cast<std::size_t>(row)];
             for (index_t pair = 0; pair < b.pairs(); ++pair) {
                 const auto i = static_cast<std::size_t>(row * b.pairs() + pair);
-                const auto got = angles.at<double>(0, row, pair);
+                const auto got = cos_sin_at<double>(angles, 0, row, pair);
                 const double within = allowed(position, b.inv_freq()[static_cast<std::size_t>(pair)]);
                 const std::string at = message(expected.where(), " p=", position, " pair ", pair, " ");
                 result.near(at + cos_name, got.cos, cos[i], within);
@@ -184,7 +184,7 @@ struct wave_loss {
         const exact_angles angles(b, positions);
         for (std::size_t i = 0; i < cos_weights.size(); ++i) {
             const index_t row = static_cast<index_t>(i) / b.pairs(), pair = static_cast<index_t>(i) % b.pairs();
-            const auto at = angles.at<double>(0, row, pair);
+            const auto at = cos_sin_at<double>(angles, 0, row, pair);
             loss += cos_weights[i] * at.cos + sin_weights[i] * at.sin;
             grad_inv_freq[static_cast<std::size_t>(pair)] +=
                 positions[static_cast<std::size_t>(row)] * (sin_weights[i] * at.cos - cos_weights[i] * at.sin);

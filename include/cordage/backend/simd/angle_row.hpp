@@ -87,8 +87,9 @@ angle_row<Real> make_angle_row(const Source& angles, index_t row, index_t token,
             buffer.sin[i] = static_cast<Real>(at.sin * m);
         };
         if constexpr (has_phase<Source>) {
-            for_each_phase(angles, row, token, first, count, [&](index_t i, std::uint64_t phase)
-                CORDAGE_ALWAYS_INLINE_LAMBDA { write(i, cos_sin_of_phase(phase)); });
+            for_each_phase(angles, row, token, first, count,
+                           [&](index_t i, std::uint64_t phase)
+                               CORDAGE_ALWAYS_INLINE_LAMBDA { write(i, cos_sin_of_phase(phase)); });
         } else {
             for (index_t i = 0; i < count; ++i) write(i, cos_sin_of(angles.angle(row, token, first + i)));
         }

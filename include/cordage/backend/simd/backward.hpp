@@ -9,11 +9,27 @@ namespace cordage::backend {
 
 namespace simd_detail {
 
+/// grad_x of one vector of pairs of a head, and their dL/dangle added to `sum`.
+template <class Layout, class GFormat, class YFormat, class XFormat, class T>
+CORDAGE_ALWAYS_INLINE void backward_vectors(const typename Layout::angles& at, const GFormat& g_format, const T* g,
+                                            const YFormat& y_format, const T* y, const XFormat& x_format, T* gx,
+                                            index_t pair, index_t pairs, typename Layout::sum_type& sum) noexcept {
+    if constexpr (requires { Layout::backward(at, g, y, gx, pair, pairs, sum); }) {
+        Layout::backward(at, g, y, gx, pair, pairs, sum);
+        return;
+    } else {
+        const auto grad = Layout::load(g_format, g, pair, pairs);
+        const auto out = Layout::load(y_format, y, pair, pairs);
+        Layout::store(x_format, Layout::rotate(at, grad), gx, pair, pairs);
+        sum = Layout::add(sum, grad, out);
+    }
+}
+
 /// grad_x of Count vectors of pairs of every head of one token; dL/dangle of those pairs into grad_angle, added up over
 /// the heads.
 template <class Arch, pairing Pairing, std::size_t Count, class Operand, class Real = typename Operand::compute>
-CORDAGE_ALWAYS_INLINE void backward_heads(const angle_row<Real>& at, std::span<const Operand* const> operands, index_t row,
-                                          index_t token, index_t first, index_t pairs, bool is_long,
+CORDAGE_ALWAYS_INLINE void backward_heads(const angle_row<Real>& at, std::span<const Operand* const> operands,
+                                          index_t row, index_t token, index_t first, index_t pairs, bool is_long,
                                           Real* grad_angle) noexcept {
     using layout = layout_of<Arch, Pairing, Operand>;
     typename layout::angles angles[Count];
@@ -39,14 +55,11 @@ CORDAGE_ALWAYS_INLINE void backward_heads(const angle_row<Real>& at, std::span<c
         for (index_t h = 0; h < heads; ++h, g += g_stride, y += y_stride, gx += x_stride) {
             later_g.prefetch(g);
             later_y.prefetch(y);
-            const auto step = [&](std::size_t v) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                const index_t pair = first + static_cast<index_t>(v) * layout::pairs_each;
-                const auto grad = layout::load(g_format, g, pair, pairs);
-                const auto out = layout::load(y_format, y, pair, pairs);
-                layout::store(x_format, layout::rotate(angles[v], grad), gx, pair, pairs);
-                sums[v] = layout::add(sums[v], grad, out);
-            };
-            [&]<std::size_t... V>(std::index_sequence<V...>) CORDAGE_ALWAYS_INLINE_LAMBDA { (step(V), ...); }
+            [&]<std::size_t... V>(std::index_sequence<V...>) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                (backward_vectors<layout>(angles[V], g_format, g, y_format, y, x_format, gx,
+                                          first + static_cast<index_t>(V) * layout::pairs_each, pairs, sums[V]),
+                 ...);
+            }
             (std::make_index_sequence<Count>{});
         }
     }
@@ -77,19 +90,19 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
             const index_t count = std::min(row_block, pairs - first);
             const angle_row<real> at = make_angle_row<Arch>(angles, row, token, first, count, buffer);
             for_each_type(operands, [&]<class O>(std::span<const O* const> same) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                const index_t done = in_vectors<Arch, Pairing, O>(
-                    count,
-                    [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                        simd_detail::backward_heads<A, Pairing, Count, O>({at.cos + skip, at.sin + skip}, same, row,
-                                                                          token, first + skip, pairs, is_long,
-                                                                          grad_angle + skip);
-                    });
+                const index_t done =
+                    in_vectors<Arch, Pairing, O>(count, [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip)
+                                                            CORDAGE_ALWAYS_INLINE_LAMBDA {
+                                                                simd_detail::backward_heads<A, Pairing, Count, O>(
+                                                                    {at.cos + skip, at.sin + skip}, same, row, token,
+                                                                    first + skip, pairs, is_long, grad_angle + skip);
+                                                            });
                 for (index_t pair = done; pair < count; ++pair) {
                     const cos_sin<real> one{at.cos[pair], -at.sin[pair]};
                     grad_angle[pair] = 0;
                     for (const O* o : same) {
-                        grad_angle[pair] = backward_pair<real, Pairing>(*o, row, token, first + pair, pairs, one,
-                                                                        grad_angle[pair]);
+                        grad_angle[pair] =
+                            backward_pair<real, Pairing>(*o, row, token, first + pair, pairs, one, grad_angle[pair]);
                     }
                 }
                 grads.add(angles, row, token, first, count, grad_angle);

@@ -25,8 +25,8 @@ CORDAGE_ALWAYS_INLINE even_odd<xsimd::batch<float, Arch>> load_even_odd(const T*
     return {lane::from_bits(both << 16), lane::from_bits(both & word(0xffff'0000u))};
 }
 
-/// The way back, rounded to nearest, ties to even. For results of arithmetic on bfloat16 and plain NaNs, whose NaNs have
-/// no bit set below the upper half: they stay NaN (pair/format.hpp has the rounding of any float).
+/// The way back, rounded to nearest, ties to even. For results of arithmetic on bfloat16 and plain NaNs, whose NaNs
+/// have no bit set below the upper half: they stay NaN (pair/format.hpp has the rounding of any float).
 template <class Arch, class T>
 CORDAGE_ALWAYS_INLINE void store_even_odd(const even_odd<xsimd::batch<float, Arch>>& v, T* y) noexcept {
     using word = typename lane_traits<xsimd::batch<float, Arch>>::word;

@@ -19,8 +19,8 @@ namespace simd_detail {
 /// loaded once and stay in registers while the heads go by.
 template <class Arch, pairing Pairing, std::size_t Count, class Operand, class Real = typename Operand::compute>
 CORDAGE_ALWAYS_INLINE void rotate_heads(const angle_row<Real>& at, const cos_sin<Real>& factor,
-                                        std::span<const Operand* const> operands, index_t row, index_t token, index_t first,
-                                        index_t pairs, bool is_long) noexcept {
+                                        std::span<const Operand* const> operands, index_t row, index_t token,
+                                        index_t first, index_t pairs, bool is_long) noexcept {
     using layout = layout_of<Arch, Pairing, Operand>;
     typename layout::angles angles[Count];
     for (std::size_t v = 0; v < Count; ++v) {
@@ -38,10 +38,12 @@ CORDAGE_ALWAYS_INLINE void rotate_heads(const angle_row<Real>& at, const cos_sin
         for (index_t h = 0; h < heads; ++h, x += x_stride, y += y_stride) {
             later.prefetch(x);
             [&]<std::size_t... V>(std::index_sequence<V...>) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                (layout::store(y_format,
-                               layout::rotate(angles[V], layout::load(x_format, x, first + static_cast<index_t>(V) *
-                                                                                           layout::pairs_each, pairs)),
-                               y, first + static_cast<index_t>(V) * layout::pairs_each, pairs),
+                (layout::store(
+                     y_format,
+                     layout::rotate(
+                         angles[V],
+                         layout::load(x_format, x, first + static_cast<index_t>(V) * layout::pairs_each, pairs)),
+                     y, first + static_cast<index_t>(V) * layout::pairs_each, pairs),
                  ...);
             }
             (std::make_index_sequence<Count>{});

@@ -41,29 +41,37 @@ struct multiply_add_traits {
 
     static CORDAGE_ALWAYS_INLINE real multiply_add(const real& a, const real& b, const real& c) noexcept {
 #if XSIMD_WITH_AVX512F
-        if constexpr (is_avx512<Arch> && std::is_same_v<Real, float>) return _mm512_fmadd_ps(a, b, c);
-        else if constexpr (is_avx512<Arch>) return _mm512_fmadd_pd(a, b, c);
+        if constexpr (is_avx512<Arch> && std::is_same_v<Real, float>)
+            return _mm512_fmadd_ps(a, b, c);
+        else if constexpr (is_avx512<Arch>)
+            return _mm512_fmadd_pd(a, b, c);
         else
 #endif
-        return xsimd::fma(a, b, c);
+            return xsimd::fma(a, b, c);
     }
     static CORDAGE_ALWAYS_INLINE real multiply_subtract(const real& a, const real& b, const real& c) noexcept {
 #if XSIMD_WITH_AVX512F
-        if constexpr (is_avx512<Arch> && std::is_same_v<Real, float>) return _mm512_fmsub_ps(a, b, c);
-        else if constexpr (is_avx512<Arch>) return _mm512_fmsub_pd(a, b, c);
+        if constexpr (is_avx512<Arch> && std::is_same_v<Real, float>)
+            return _mm512_fmsub_ps(a, b, c);
+        else if constexpr (is_avx512<Arch>)
+            return _mm512_fmsub_pd(a, b, c);
         else
 #endif
-        return xsimd::fms(a, b, c);
+            return xsimd::fms(a, b, c);
     }
     static CORDAGE_ALWAYS_INLINE real subtract_product(const real& a, const real& b, const real& c) noexcept {
 #if XSIMD_WITH_AVX512F
-        if constexpr (is_avx512<Arch> && std::is_same_v<Real, float>) return _mm512_fnmadd_ps(a, b, c);
-        else if constexpr (is_avx512<Arch>) return _mm512_fnmadd_pd(a, b, c);
+        if constexpr (is_avx512<Arch> && std::is_same_v<Real, float>)
+            return _mm512_fnmadd_ps(a, b, c);
+        else if constexpr (is_avx512<Arch>)
+            return _mm512_fnmadd_pd(a, b, c);
         else
 #endif
 #if XSIMD_WITH_NEON64
-        if constexpr (std::is_same_v<Real, float>) return vfmsq_f32(c, a, b);
-        else return vfmsq_f64(c, a, b);
+            if constexpr (std::is_same_v<Real, float>)
+            return vfmsq_f32(c, a, b);
+        else
+            return vfmsq_f64(c, a, b);
 #else
         return xsimd::fnma(a, b, c);
 #endif
@@ -85,7 +93,9 @@ struct lane_traits<xsimd::batch<float, Arch>> : backend::simd_detail::multiply_a
         return lane_traits::multiply_add(a, b, c);
     }
     static CORDAGE_ALWAYS_INLINE word bits(const real& x) noexcept { return backend::simd_detail::bits_as<word>(x); }
-    static CORDAGE_ALWAYS_INLINE real from_bits(const word& w) noexcept { return backend::simd_detail::bits_as<real>(w); }
+    static CORDAGE_ALWAYS_INLINE real from_bits(const word& w) noexcept {
+        return backend::simd_detail::bits_as<real>(w);
+    }
     static CORDAGE_ALWAYS_INLINE real from_signed(const word& w) noexcept {
         return xsimd::to_float(backend::simd_detail::bits_as<xsimd::batch<std::int32_t, Arch>>(w));
     }
@@ -107,7 +117,7 @@ struct lane_traits<xsimd::batch<float, Arch>> : backend::simd_detail::multiply_a
         } else
 #endif
 #if XSIMD_WITH_AVX
-        if constexpr (std::is_base_of_v<xsimd::avx, Arch>) {
+            if constexpr (std::is_base_of_v<xsimd::avx, Arch>) {
             const __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(static_cast<int>(0xffc0'0000u)));
             return _mm256_blendv_ps(x, nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
         } else
@@ -120,11 +130,12 @@ struct lane_traits<xsimd::batch<float, Arch>> : backend::simd_detail::multiply_a
     }
     static CORDAGE_ALWAYS_INLINE word rounded_upper_half(const word& w) noexcept {
 #if XSIMD_WITH_AVX512F
-        if constexpr (backend::simd_detail::is_avx512<Arch>) {  // three operations, of which no more than one needs port 0
+        if constexpr (backend::simd_detail::is_avx512<Arch>) {  // three operations, of which no more than one needs
+                                                                // port 0
             return w + where_bit(w, 16, word(0x8000u), word(0x7fffu));
         } else
 #endif
-        return w + (((w >> 16) & word(1u)) + word(0x7fffu));
+            return w + (((w >> 16) & word(1u)) + word(0x7fffu));
     }
 };
 

@@ -197,8 +197,19 @@ struct pair_layout<Arch, half_split, float, true> {
         return {rotated(at.even, x.even), rotated(at.odd, x.odd)};
     }
     static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return {each::zero(), each::zero()}; }
-    static CORDAGE_ALWAYS_INLINE sum_type add(const sum_type& sum, const values& g, const values& y) noexcept {
-        return {each::add(sum.even, g.even, y.even), each::add(sum.odd, g.odd, y.odd)};
+    /// grad_x of pairs [first, first + pairs_each), and their dL/dangle added to sum. (Of values as a whole, g and y,
+    /// GCC 12 keeps copies on the stack.)
+    template <class T>
+    static CORDAGE_ALWAYS_INLINE void backward(const angles& at, const T* g, const T* y, T* gx, index_t first,
+                                               index_t pairs, sum_type& sum) noexcept {
+        const auto g0 = load_even_odd<Arch>(g + first), g1 = load_even_odd<Arch>(g + first + pairs);
+        const auto y0 = load_even_odd<Arch>(y + first), y1 = load_even_odd<Arch>(y + first + pairs);
+        const typename each::values even = rotated(at.even, lane_pair<vector>{g0.even, g1.even});
+        const typename each::values odd = rotated(at.odd, lane_pair<vector>{g0.odd, g1.odd});
+        store_even_odd<Arch>({even.first, odd.first}, gx + first);
+        store_even_odd<Arch>({even.second, odd.second}, gx + first + pairs);
+        sum.even = each::add(sum.even, {g0.even, g1.even}, {y0.even, y1.even});
+        sum.odd = each::add(sum.odd, {g0.odd, g1.odd}, {y0.odd, y1.odd});
     }
     static CORDAGE_ALWAYS_INLINE void write(const sum_type& sum, float* out) noexcept { zip<Arch>(sum, out); }
 };
@@ -260,6 +271,7 @@ struct operand_traits<backward_operand<T, Format>> {
 
 /// The layout in which an operand's pairs are rotated.
 template <class Arch, pairing Pairing, class Operand>
-using layout_of = pair_layout<Arch, Pairing, typename Operand::compute, simd_detail::operand_traits<Operand>::are_bfloat16>;
+using layout_of =
+    pair_layout<Arch, Pairing, typename Operand::compute, simd_detail::operand_traits<Operand>::are_bfloat16>;
 
 }  // namespace cordage::backend

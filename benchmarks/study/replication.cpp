@@ -65,10 +65,11 @@ std::vector<part> parts_of(const std::vector<study>& all, const std::string& pre
                     known.push_back(all_methods(parts.back().s));
                 }
                 part& p = parts[at->second];
+                const std::vector<method>& methods = known[at->second];
                 const auto add = [&](const auto& self, const std::string& name) -> void {
                     const auto has_name = [&](const method& m) { return m.name == name; };
                     if (std::any_of(p.rows.begin(), p.rows.end(), has_name)) return;
-                    p.rows.push_back(find(known[at->second], name));
+                    p.rows.push_back(find(methods, name));
                     if (!p.rows.back().starts_from.empty()) self(self, std::string(p.rows.back().starts_from));
                 };
                 for (const std::string& name : st.rows) add(add, name);

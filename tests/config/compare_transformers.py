@@ -27,6 +27,14 @@ DEEPSEEK_V4 = {
                      "original_max_position_embeddings": 65536},
 }
 
+GEMMA_4 = {"model_type": "gemma4_text", "num_hidden_layers": 12, "max_position_embeddings": 131072}
+DOTS_NOTE = {"model_type": "dots3_note_text", "num_hidden_layers": 8}
+STEP = {
+    "model_type": "step3p5", "num_hidden_layers": 4, "head_dim": 128, "max_position_embeddings": 65536,
+    "layer_types": ["full_attention", "sliding_attention", "sliding_attention", "sliding_attention"],
+    "rope_theta": [5e6, 1e4, 1e4, 1e4], "partial_rotary_factors": [0.5, 1.0, 1.0, 1.0],
+}
+
 # name, rotary class, config, layer type, length
 CASES = [
     ("default", "llama.LlamaRotaryEmbedding", LLAMA, "", 4096),
@@ -89,12 +97,33 @@ CASES = [
     ("modernbert, global", "modernbert.ModernBertRotaryEmbedding",
      {"model_type": "modernbert", "hidden_size": 768, "num_attention_heads": 12, "max_position_embeddings": 8192,
       "global_rope_theta": 160000.0, "local_rope_theta": 10000.0}, "full_attention", 100),
+    ("gemma 4, global", "gemma4.Gemma4TextRotaryEmbedding", GEMMA_4, "full_attention", 100),
+    ("gemma 4, local", "gemma4.Gemma4TextRotaryEmbedding", GEMMA_4, "sliding_attention", 100),
+    ("zamba 2", "zamba2.Zamba2RotaryEmbedding",
+     {"model_type": "zamba2", "hidden_size": 2560, "num_attention_heads": 32, "use_mem_rope": True,
+      "max_position_embeddings": 4096}, "", 100),
+    ("dots.note, global", "dots3_note.Dots3NoteTextRotaryEmbedding", DOTS_NOTE, "indexed_attention", 100),
+    ("dots.note, local", "dots3_note.Dots3NoteTextRotaryEmbedding", DOTS_NOTE, "sliding_attention", 100),
+    ("step 3.5, global", "step3p7.Step3p7RotaryEmbedding", STEP, "full_attention", 100),
+    ("step 3.5, local", "step3p7.Step3p7RotaryEmbedding", STEP, "sliding_attention", 100),
     ("olmo 3, global", "olmo3.Olmo3RotaryEmbedding",
      {"model_type": "olmo3", "hidden_size": 1024, "num_attention_heads": 8, "max_position_embeddings": 65536,
       "rope_theta": 500000.0,
       "rope_scaling": {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 8192}},
      "full_attention", 100),
 ]
+
+
+# Cases whose config is read as transformers writes it: with per_layer_config, attention_head_dim and the like.
+WRITTEN = ("gemma 4", "zamba 2", "dots.note")
+
+
+def written(config):
+    """The config.json that transformers makes of this one."""
+    from transformers import AutoConfig
+
+    settings = dict(config)
+    return json.loads(AutoConfig.for_model(settings.pop("model_type"), **settings).to_json_string(use_diff=False))
 
 
 def ours(program, config, layer_type, length):
@@ -141,6 +170,7 @@ def main():
     print(f"transformers {transformers.__version__}")
     worst = 0.0
     for name, rotary_class, config, layer_type, length in CASES:
+        config = written(config) if name.startswith(WRITTEN) else config
         got, got_factor = ours(sys.argv[1], config, layer_type, length)
         wanted, wanted_factor = theirs(rotary_class, config, layer_type, length)
         apart = max(difference(got, wanted), abs(got_factor - wanted_factor) / wanted_factor)

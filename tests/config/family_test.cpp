@@ -83,7 +83,7 @@ TEST_CASE("config/family: an unknown model type of which nothing says that it ro
         CHECK(error_of("somebody_s", sizes + ", " + key).empty());
     }
     CHECK(error_of("llama", sizes).empty());
-    CHECK(error_of(" gpt2 opt ", sizes).find("nothing says") !=
+    CHECK(error_of("gpt2 gpt_bigcode", sizes).find("nothing says") !=
           std::string::npos);  // no name, though the list holds it
 }
 

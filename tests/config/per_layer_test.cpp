@@ -46,6 +46,10 @@ TEST_CASE("config/per_layer: Gemma 4's layers that see everything are as wide as
     CHECK(b.inv_freq()[64] == 0.0);
     CHECK(hf::describe(full).find("\n  overridden: head_dim 512, by 2 layers\n") != std::string::npos);
     CHECK(hf::describe(model.of("sliding_attention")).find("overridden") == std::string::npos);
+    CHECK(read(gemma4 + R"(, "per_layer_config": {"2": {"head_dim": 384}, "5": {"head_dim": 384}})")
+              .of("full_attention")
+              .config.head_dim == 384);
+    CHECK(read(gemma4 + R"(, "per_layer_config": {})").of("full_attention").config.head_dim == 256);
     // Without it, by the older key, or as its code has it.
     CHECK(read(gemma4).of("full_attention").config.head_dim == 512);
     CHECK(read(gemma4 + R"(, "global_head_dim": 384)").of("full_attention").config.head_dim == 384);
@@ -60,6 +64,10 @@ TEST_CASE("config/per_layer: layers that one dictionary is of are told apart by 
     CHECK(model.of("full_attention").config == rope_config{64, 64, 1e4, 4096});
     CHECK(model.of("sliding_attention").config == rope_config{32, 16, 500.0, 4096});
     CHECK(model.of("sliding_attention").rope_type == "linear");
+    const auto longer = read(two_types + R"(, "rope_scaling": {"type": "dynamic", "factor": 2.0},
+        "per_layer_config": {"1": {"max_position_embeddings": 8192}})")
+                            .of("sliding_attention");
+    CHECK(ratio_at(longer.schedule, longer.config, 8192.0) == 1.0);
     // What equals the config's own, or concerns no rotation, tells nothing apart.
     CHECK(read(two_types + R"(, "per_layer_config": {"1": {"head_dim": 64, "intermediate_size": 7}, "2": {}})")
               .ropes.size() == 1);
@@ -130,6 +138,8 @@ TEST_CASE("config/per_layer: sizes of the layers that see a window, by names of 
                                              "num_attention_heads": 96, "head_dim": 32})");
     CHECK(step.of("sliding_attention").config.head_dim == 32);
     CHECK(step.of("full_attention").config.head_dim == 64);
+    CHECK(error_of(R"("head_dim": 64, "rope_theta": 1e4, "attention_other_setting": {"head_dim": 32})") ==
+          "config: layer_types must have the type 'sliding_attention' of attention_other_setting");
 }
 
 // One base and one share were taken for all layers, or none could be read.
@@ -154,6 +164,8 @@ TEST_CASE("config/per_layer: lists of one base, or one share, a layer") {
           "config: rope_theta of layers 0 and 2, 500.0 and 700.0 of their own, must be equal, or layer_types tell them "
           "apart");
     CHECK(error_of(R"("head_dim": 64, "rope_theta": [500, 600])").find("or layer_types tell") != std::string::npos);
+    CHECK(error_of(types + R"("layer_rope_theta": [500, 0, 500], "rope_theta": [500, 600, 500])") ==
+          "config: rope_theta 600 of layer 1 must equal 0.0, said of it elsewhere");
     CHECK(error_of(R"("head_dim": 64, "rope_theta": [500, "a"])") ==
           "config: rope_theta \"a\" must be a list of numbers only");
 }

@@ -143,7 +143,7 @@ void check_single_step(const value& one_case, report& result) {
             if (!expected.has("embedded_z")) return;
             if constexpr (has_error_weights<Rule>) {
                 std::vector<double> difference(z.size());
-                local_error<Rule>(path.step_size(0), path.slopes(0), std::span<double>(difference));
+                ode_detail::local_error<Rule>(path.step_size(0), path.slopes(0), std::span<double>(difference));
                 std::vector<double> embedded, estimate;
                 for (std::size_t i = 0; i < z.size(); ++i) {
                     embedded.push_back(z[i] - difference[i]);

@@ -36,3 +36,27 @@ TEST_CASE_TEMPLATE("ode/loops: one number that is none is found wherever it stan
         }
     }
 }
+
+TEST_CASE_TEMPLATE("ode/loops: a sum over slopes has every term once, however many there are and whichever are 0",
+                   Scalar, float, double) {
+    for (const std::size_t size : {1, 7, 32, 65}) {
+        for (std::size_t terms = 0; terms <= 19; ++terms) {
+            std::vector<std::vector<Scalar>> slopes;
+            std::vector<const Scalar*> pointers;
+            std::vector<Scalar> weights, from(size, 3), expected = from, out(size, -1);
+            for (std::size_t j = 0; j < terms; ++j) {
+                slopes.emplace_back(size, static_cast<Scalar>(j + 1));
+                weights.push_back(j % 3 == 1 ? Scalar{0}
+                                             : static_cast<Scalar>(j));  // whole numbers: exact in any order
+            }
+            for (std::size_t j = 0; j < terms; ++j) {
+                pointers.push_back(weights[j] == 0 ? nullptr : slopes[j].data());  // not read
+                for (Scalar& x : expected) x += 2 * weights[j] * static_cast<Scalar>(j + 1);
+            }
+            add_slopes<Scalar>(2, weights, pointers.data(), from.data(), out);
+            CHECK(out == expected);
+            add_slopes<Scalar>(2, weights, pointers.data(), from.data(), from);
+            CHECK(from == expected);
+        }
+    }
+}

@@ -58,7 +58,7 @@ class basis {
         return phase_of(position_traits<P>::split(position), turns_.data()[pair], turns_.data() + pairs() + pair);
     }
     /// The numbers for angles. The basis must outlive them.
-    operator basis_view() const& noexcept {
+    CORDAGE_ALWAYS_INLINE operator basis_view() const& noexcept {
         return {.fractions = turns_.data(),
                 .whole_turns = turns_.data() + pairs(),
                 .inv_freq = numbers_.data(),

@@ -63,7 +63,8 @@ class basis_list {
                                rows});
         }
         basis_view view = of_rows();
-        view.of_token = entries.data();
+        static constexpr std::int32_t no_tokens = 0;  // an empty vector's data may be null
+        view.of_token = entries.empty() ? &no_tokens : entries.data();
         view.rows = rows;
         view.tokens = std::ssize(entries) / rows;
         return view;

@@ -96,7 +96,7 @@ class safetensors_file {
     static constexpr std::uint64_t longest_header = 100'000'000;
 
     /// @throws value_error  naming what is wrong: no regular file, truncated, a header that is too long or no strict
-    ///                      JSON (strict_json.hpp), a tensor whose dtype, shape and data_offsets disagree or overflow,
+    ///                      JSON (config/json.hpp), a tensor whose dtype, shape and data_offsets disagree or overflow,
     ///                      tensors that overlap, leave holes, or do not end with the file
     explicit safetensors_file(const std::filesystem::path& path)
         : safetensors_file(opened(path), message("safetensors ", json_detail::in_quotes(path.filename().string()))) {}

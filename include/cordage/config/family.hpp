@@ -45,6 +45,7 @@ inline constexpr layer_kind full_and_sliding_layers[] = {
     {.layer_type = "full_attention"}, {.layer_type = "sliding_attention"}};
 // clang-format on
 
+/// What the code of one model_type knows.
 struct family {
     std::string_view model_type;
     pair_layout layout = pair_layout::unknown;

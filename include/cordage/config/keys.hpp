@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <initializer_list>
 #include <iterator>
 #include <optional>
@@ -91,31 +92,23 @@ struct place {
     std::string_view key;
 };
 
-/// The number that stands in one or several places; the first if they disagree, which is doubtful.
-inline std::optional<double> agreed(std::initializer_list<place> places, doubtful_settings& doubts) {
-    std::optional<double> found;
+/// The number (of index_t: whole and above 0) that stands in one or several places; the first if they disagree, which
+/// is doubtful.
+template <class Number = double>
+std::optional<Number> agreed(std::initializer_list<place> places, doubtful_settings& doubts) {
+    std::optional<Number> found;
     std::string_view first;
     for (const place& p : places) {
-        const auto value = p.object->number(p.key);
+        std::optional<Number> value;
+        if constexpr (std::same_as<Number, index_t>) {
+            value = p.object->count(p.key);
+        } else {
+            value = p.object->number(p.key);
+        }
         if (found && value && *found != *value) {
             doubts.add(message(p.object->where(), ": ", p.key, " ", *value, " must equal ", first, " ", *found));
         }
         if (!found) found = value, first = p.key;
-    }
-    return found;
-}
-
-/// A whole number above 0 under one or several names; doubtful if they disagree.
-inline std::optional<index_t> count_of(const json_object& config, std::initializer_list<std::string_view> keys,
-                                       doubtful_settings& doubts) {
-    std::optional<index_t> found;
-    std::string_view first;
-    for (const auto key : keys) {
-        const auto value = config.count(key);
-        if (found && value && *found != *value) {
-            doubts.add(message(config.where(), ": ", key, " ", *value, " must equal ", first, " ", *found));
-        }
-        if (!found) found = value, first = key;
     }
     return found;
 }

@@ -16,7 +16,8 @@ inline std::optional<index_t> size_of(const json_object& config, std::string_vie
     const bool slides = layer_type == "sliding_attention", sees_all = layer_type == "full_attention";
     const std::string own_key = slides ? "swa_" + key : sees_all && key == "head_dim" ? "global_head_dim" : key;
     if (!config.has(own_key)) return config.count(key);
-    return config.overrides(key) ? count_of(config, {key, own_key}, doubts) : config.count(own_key);
+    return config.overrides(key) ? agreed<index_t>({{&config, key}, {&config, own_key}}, doubts)
+                                 : config.count(own_key);
 }
 
 inline index_t head_dim_of(const json_object& config, const family& known, const layer_kind& kind,
@@ -35,8 +36,9 @@ inline index_t head_dim_of(const json_object& config, const family& known, const
         if (given) return *given;
     }
     if (known.head_dim > 0) return known.head_dim;
-    const auto hidden = count_of(config, {"hidden_size", "n_embd", "d_model"}, doubts);
-    const auto heads = count_of(config, {"num_attention_heads", "n_head", "n_heads"}, doubts);
+    const auto hidden = agreed<index_t>({{&config, "hidden_size"}, {&config, "n_embd"}, {&config, "d_model"}}, doubts);
+    const auto heads =
+        agreed<index_t>({{&config, "num_attention_heads"}, {&config, "n_head"}, {&config, "n_heads"}}, doubts);
     if (!hidden || !heads) {
         fail<value_error>({config.where(), ": head_dim, or hidden_size and num_attention_heads, must be given"});
     }

@@ -24,7 +24,7 @@ struct layer_reader {
     doubtful_settings& doubts;
 
     /// The rule of one kind of layer.
-    /// @param dict       its dictionary, or the one of all kinds
+    /// @param dict         its dictionary, or the one of all kinds
     /// @param dict_is_own  whether rope_theta in it is of this kind alone
     layer_rope rope(const layer_kind& kind, const json_object& dict, bool dict_is_own) const {
         const auto [overrides, count] = layers.overrides_of(kind.layer_type, kind.turns);
@@ -53,15 +53,16 @@ struct layer_reader {
             out.override_words += message(key, " ", json_object::shown(value), ", ");
         }
         if (!overrides.empty()) out.override_words += message("by ", count, count == 1 ? " layer" : " layers");
-        agreed({{&dict, "max_position_embeddings"}, {&config, "max_position_embeddings"}}, doubts);
+        const auto said = agreed({{&config, "max_position_embeddings"}, {&dict, "max_position_embeddings"}}, doubts);
+        const double longest = config.overrides("max_position_embeddings") ? *said : max_length;
         const auto original = agreed({{&config, "original_max_position_embeddings"},
                                       {&dict, "original_max_position_embeddings"},
                                       {&config, "initial_context_length"}},
                                      doubts);
-        out.config.original_length = original.value_or(max_length);
+        out.config.original_length = original.value_or(longest);
         at_least(dict, "original_max_position_embeddings", out.config.original_length, 1.0);
         validate(out.config);
-        apply_rule({dict, config, turning, max_length, original.has_value(), doubts}, out);
+        apply_rule({dict, config, turning, longest, original.has_value(), doubts}, out);
         set_axes(dict, out, doubts);
         out.llama4_beta = dict.number("llama_4_scaling_beta");
         if (!kind.head_dim_key.empty()) {

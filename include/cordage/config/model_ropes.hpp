@@ -52,10 +52,9 @@ struct layer_rope {
     std::vector<index_t> axis_sections;  ///< M-RoPE: pairs of each axis; empty where there is one axis
     bool axes_interleaved = false;       ///< M-RoPE: pairs go around the axes instead of in blocks
     std::optional<double> llama4_beta;   ///< query temperature 1 + beta ln(1 + floor(p / original_length))
-    std::optional<clex_settings>
-        clex;                    ///< set for rope type "clex"; `policy` is then its drift, until hf::with_weights
-    std::string override_words;  ///< what its layers say of themselves in place of the config; empty where nothing
+    std::optional<clex_settings> clex;   ///< of rope type "clex", whose `policy` is its drift until hf::with_weights
     std::string policy_words, schedule_words, attention_words;
+    std::string override_words;  ///< what its layers say of themselves in place of the config; empty where nothing
 };
 
 /// A whole config.

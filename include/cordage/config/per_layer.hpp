@@ -29,20 +29,15 @@ class per_layer {
                 layer_at(layers_.size(), "layer_types").type = type.get<std::string>();
             }
         }
-        if (const auto count = config.count("num_hidden_layers")) {  // lists may go on, for further heads
-            if (!layers_.empty()) layers_.resize(std::min(layers_.size(), static_cast<std::size_t>(*count)));
+        if (!layers_.empty()) {  // the list may go on, for further heads
+            const auto count = static_cast<std::size_t>(config.count("num_hidden_layers").value_or(most_layers));
+            layers_.resize(std::min(layers_.size(), count));
         }
-        read_list("layer_rope_theta", "rope_theta");
-        read_list("rope_theta", "rope_theta");
-        read_list("partial_rotary_factors", "partial_rotary_factor");
+        read_list("layer_rope_theta", "rope_theta", doubts);
+        read_list("rope_theta", "rope_theta", doubts);
+        read_list("partial_rotary_factors", "partial_rotary_factor", doubts);
         if (const auto* entries = config.find("per_layer_config")) read_entries(*entries, doubts);
-        if (const auto* other = config.find("attention_other_setting")) {  // Step 3.5
-            const json_object setting(*other, "attention_other_setting");
-            const std::string type = setting.text("attention_type").value_or("sliding_attention");
-            for (layer& each : layers_) {
-                if (each.type == type) override_by(each, *other);
-            }
-        }
+        if (const auto* other = config.find("attention_other_setting")) read_setting(*other);
         for (layer& each : layers_) {
             const auto theta = each.overrides.find("rope_theta");
             each.turns = theta == each.overrides.end() || *theta != 0.0;
@@ -121,7 +116,7 @@ class per_layer {
     }
 
     /// A list of one number a layer; a number there is of all layers.
-    void read_list(const char* key, const char* overridden) {
+    void read_list(const char* key, const char* overridden, doubtful_settings& doubts) {
         const auto* list = config_.find(key);
         if (list == nullptr || !list->is_array()) return;
         const std::vector<double> numbers = *config_.numbers(key);
@@ -130,13 +125,35 @@ class per_layer {
                                layers_.size(), ", one a layer"});
         }
         const std::size_t count = layers_.empty() ? numbers.size() : layers_.size();
-        for (std::size_t i = 0; i < count; ++i) layer_at(i, key).overrides[overridden] = numbers[i];
+        for (std::size_t i = 0; i < count; ++i) {
+            nlohmann::json& value = layer_at(i, key).overrides[overridden];
+            if (value.is_null()) value = numbers[i];
+            if (value != numbers[i]) {
+                doubts.add(message(config_.where(), ": ", key, " ", numbers[i], " of layer ", i, " must equal ",
+                                   json_object::shown(value), ", said of it elsewhere"));
+            }
+        }
+    }
+
+    /// Step 3.5: what the layers of one type have.
+    void read_setting(const nlohmann::json& entry) {
+        const json_object setting(entry, "attention_other_setting");
+        const std::string type = setting.text("attention_type").value_or("sliding_attention");
+        layer nobody;
+        override_by(nobody, entry);
+        if (!nobody.overrides.empty() && std::ranges::find(layers_, type, &layer::type) == layers_.end()) {
+            fail<value_error>(
+                {config_.where(), ": layer_types must have the type ", in_quotes(type), " of ", setting.where()});
+        }
+        for (layer& each : layers_) {
+            if (each.type == type) override_by(each, entry);
+        }
     }
 
     void read_entries(const nlohmann::json& entries, doubtful_settings& doubts) {
         const json_object all(entries, "per_layer_config");
-        if (const auto count = config_.count("num_hidden_layers"); count && layers_.empty() && !entries.empty()) {
-            layer_at(static_cast<std::size_t>(*count) - 1, "num_hidden_layers");
+        if (layers_.empty() && !entries.empty() && config_.has("num_hidden_layers")) {
+            layer_at(static_cast<std::size_t>(*config_.count("num_hidden_layers")) - 1, "num_hidden_layers");
         }
         const std::size_t known = layers_.size();
         std::vector<bool> seen(most_layers);

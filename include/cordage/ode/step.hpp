@@ -37,8 +37,7 @@ struct step_view {
 template <butcher_tableau Tableau, class Scalar, class Pointer>
 void stage_state(std::size_t stage, Scalar h, std::span<const Scalar> z,
                  const std::array<Pointer, fsal_form<Tableau>::slopes>& slopes, std::span<Scalar> out) noexcept {
-    std::ranges::copy(z, out.begin());
-    add_slopes<Scalar>(h, {stage_weights<Tableau, Scalar>[stage].data(), stage}, slopes.data(), out);
+    add_slopes<Scalar>(h, {stage_weights<Tableau, Scalar>[stage].data(), stage}, slopes.data(), z.data(), out);
 }
 
 /// Goes from t to t + h. Every stage's state is formed in z_next; the last stage's state is the result.
@@ -63,7 +62,7 @@ void local_error(Scalar h, const std::array<Pointer, fsal_form<Tableau>::slopes>
         return error;
     }();
     std::ranges::fill(out, Scalar{0});
-    add_slopes<Scalar>(h, weights, slopes.data(), out);
+    add_slopes<Scalar>(h, weights, slopes.data(), out.data(), out);
 }
 
 }  // namespace cordage::ode_detail

@@ -198,7 +198,7 @@ class trajectory {
     /// out += factor * sum_i weights[i] k_i
     void add(std::size_t step, Scalar factor, const std::array<Scalar, form::slopes>& weights,
              std::span<Scalar> out) const noexcept {
-        ode_detail::add_slopes<Scalar>(factor, weights, slopes(step).data(), out);
+        ode_detail::add_slopes<Scalar>(factor, weights, slopes(step).data(), out.data(), out);
     }
 
     time_interval<Scalar> interval_;

@@ -121,7 +121,8 @@ bool is_same_memory(const A& a, const B& b) noexcept {
 /// View of a dense [batch, tokens, heads, head_dim] array. (Strides that 64 bits do not hold are the largest number,
 /// which a rotation refuses.)
 template <class T, class Format = element_traits<std::remove_const_t<T>>>
-constexpr heads_view<T, Format> token_major(T* data, const heads_shape& shape, const Format& format = {}) {
+CORDAGE_ALWAYS_INLINE constexpr heads_view<T, Format> token_major(T* data, const heads_shape& shape,
+                                                                  const Format& format = {}) {
     const index_t token = saturated_product(shape.heads, shape.head_dim);
     return {data, shape, saturated_product(shape.tokens, token), token, shape.head_dim, {}, format};
 }

@@ -142,6 +142,8 @@ TEST_CASE("docs/extending: a format of one's own is read and written by every ve
     rotate_inverse<interleaved>(exact_angles(b, ids), in_place(bytes));  // of a quantised cache, where it lies
     for (std::size_t i = 0; i < k.size(); ++i) CHECK(std::fabs(static_cast<float>(cache[i]) * 0.02f - k[i]) <= 0.03f);
 
+    CHECK(with_format(bytes, scaled_int8{0.5f}) == token_major(cache.data(), shape, scaled_int8{0.5f}));
+    CHECK(head_major(cache.data(), shape, scaled_int8{0.5f}).format.scale == 0.5f);
     CHECK(scaled_int8{0.5f}.store(1e9f) == 127);
     CHECK(scaled_int8{0.5f}.store(-1e9f) == -127);
     CHECK(scaled_int8{0.5f}.store(-0.26f) == -1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One decode step of a server: three requests of different lengths in one call, each with the basis of its own t, as rows
-// of a batch and as a flat row of tokens.
+// One decode step of a server: three requests of different lengths in one call, each with the basis of its own t, as
+// rows of a batch and as a flat row of tokens.
 #include <cmath>
 #include <cordage/cordage.hpp>
 #include <cstdint>

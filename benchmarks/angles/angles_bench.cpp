@@ -21,7 +21,7 @@ template <class P>
 double worst_error(const exact_angles<P>& angles, const std::vector<float>& cos, const std::vector<float>& sin) {
     double worst = 0.0;
     for (index_t i = 0; i < angles.tokens() * angles.pairs(); ++i) {
-        const auto expected = angles.template at<double>(0, i / angles.pairs(), i % angles.pairs());
+        const auto expected = cos_sin_at<double>(angles, 0, i / angles.pairs(), i % angles.pairs());
         const auto at = static_cast<std::size_t>(i);
         worst = std::max({worst, std::fabs(static_cast<double>(cos[at]) - expected.cos),
                           std::fabs(static_cast<double>(sin[at]) - expected.sin)});

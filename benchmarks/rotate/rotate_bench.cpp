@@ -2,10 +2,12 @@
 // rotate/<direction>/<backend>/<dtype>/<pairing>/<policy>/<angles>/tokens:N/heads:N/head_dim:N, each beside passes over
 // its own bytes, timed turn by turn in the same process (bounds.hpp).
 //
-//   directions  forward (in place), forward_to (elsewhere), backward (grad_x and dL/dinv_freq), rebase, rebase_paged
-//   angles      exact and table as they are called; mrope, exact ones of three axes in interleaved sections; rows,
-//   exact
-//               ones of a batch of 4 with a t for each row
+//   directions  forward (in place), forward_to (elsewhere), forward_to_bf16 (fp32 in, beside passes over 3/4 of its
+//               bytes, which move as many), forward_to_slots (one slot of a paged cache for each token), backward
+//               (grad_x and dL/dinv_freq), rebase, rebase_paged
+//   angles      exact, table and float32 as they are called; mrope, exact ones of three axes in interleaved sections;
+//               rows, exact ones of a batch of 4 with a t for each row; tokens, the same 4 bases by an index for each
+//               token; own_phase and own_angle, a user's struct that says a phase, or a float angle
 //   heads:32+8  q and k in one call. One token of them is a decode step, whose passes are over the bytes of fp32
 //               whatever the type, from buffers aligned to 64 bytes or, offset:16, as operator new leaves them
 #include <benchmark/benchmark.h>
@@ -68,7 +70,8 @@ struct fixture {
         T* after_q = elements(memory) + shape_of_call.tokens * shape_of_call.heads * head_dim;
         return token_major(after_q, {1, shape_of_call.tokens, shape_of_call.kv_heads, head_dim});
     }
-    auto exact() { return exact_angles(frequencies, position_ids); }
+    auto exact() const { return exact_angles(frequencies, position_ids); }
+    auto angles() const { return exact(); }
 };
 
 // Times `call` over what a fixture holds: call(operand of q) or, where there are kv heads, call(operand of q, of k).
@@ -111,21 +114,72 @@ struct image_fixture : fixture<T> {
     }
 };
 
+inline basis_list four_bases(const any_policy& policy) {
+    std::vector<basis> bases;
+    std::vector<const basis*> chosen;
+    for (const double t : {1.0, 2.0, 4.0, 8.0}) bases.push_back(make_basis(benchmarks::usual_config(), policy, t));
+    for (const basis& b : bases) chosen.push_back(&b);
+    return basis_list(chosen);
+}
+
+// The same tokens with a basis each, one of four.
+template <class T>
+struct flat_fixture : fixture<T> {
+    basis_list bases;
+    std::vector<std::int32_t> basis_of_token;
+
+    flat_fixture(size s, const any_policy& policy) : fixture<T>(s, policy), bases(four_bases(policy)) {
+        for (index_t i = 0; i < s.tokens; ++i) basis_of_token.push_back(static_cast<std::int32_t>(4 * i / s.tokens));
+    }
+    auto angles() const { return exact_angles(bases.of(basis_of_token), this->position_ids); }
+};
+
+template <class T>
+struct float32_fixture : fixture<T> {
+    using fixture<T>::fixture;
+    auto angles() const { return float32_angles(this->frequencies, this->position_ids); }
+};
+
+// Sources as a user writes them.
+struct own_source {
+    const basis& b;
+    std::span<const std::int32_t> ids;
+
+    index_t batch() const { return 1; }
+    index_t tokens() const { return std::ssize(ids); }
+    index_t pairs() const { return b.pairs(); }
+    double attention_factor(index_t, index_t) const { return b.attention_factor(); }
+    double position(index_t, index_t token, index_t) const { return ids[static_cast<std::size_t>(token)]; }
+    const double* inv_freq(index_t) const { return b.inv_freq().data(); }
+};
+struct own_phase : own_source {
+    std::uint64_t phase(index_t, index_t token, index_t pair) const {
+        return b.phase(pair, ids[static_cast<std::size_t>(token)]);
+    }
+};
+struct own_angle : own_source {
+    float angle(index_t, index_t token, index_t pair) const {
+        return static_cast<float>(ids[static_cast<std::size_t>(token)]) *
+               static_cast<float>(b.inv_freq()[static_cast<std::size_t>(pair)]);
+    }
+};
+template <class T, class Source>
+struct own_fixture : fixture<T> {
+    using fixture<T>::fixture;
+    Source angles() const { return {{this->frequencies, this->position_ids}}; }
+};
+
 // The same tokens as a batch of 4, each row at its own t.
 template <class T>
 struct mixed_fixture : fixture<T> {
     static constexpr index_t rows = 4;
-    std::vector<basis> bases;
-    std::vector<exact_angles<std::int32_t>> sources;
+    basis_list bases;
 
-    mixed_fixture(size s, const any_policy& policy) : fixture<T>(s, policy) {
-        std::vector<const basis*> chosen;
-        for (const double t : {1.0, 2.0, 4.0, 8.0}) bases.push_back(make_basis(benchmarks::usual_config(), policy, t));
-        for (const basis& b : bases) chosen.push_back(&b);
-        sources =
-            exact_angles_of_rows(chosen, position_view<std::int32_t>(this->position_ids.data(), 1, s.tokens / rows, 0));
+    mixed_fixture(size s, const any_policy& policy) : fixture<T>(s, policy), bases(four_bases(policy)) {}
+    auto angles() const {
+        const position_view<std::int32_t> ids(this->position_ids.data(), 1, this->shape_of_call.tokens / rows, 0);
+        return exact_angles(bases.of_rows(), ids);
     }
-    row_angles<exact_angles<std::int32_t>> angles() const { return row_angles(sources); }
     heads_view<T> q_of(benchmarks::aligned_bytes& memory) {
         return token_major(this->elements(memory),
                            {rows, this->shape_of_call.tokens / rows, this->shape_of_call.heads, this->head_dim});
@@ -190,7 +244,9 @@ void add_source(const char* angles, const benchmarks::variant& variant, size s) 
     });
     enter<Fixture>(name("backward", angles), variant.policy, s, [](benchmark::State& state, Fixture& f) {
         const auto source = f.angles();
-        std::vector<double> grad(static_cast<std::size_t>(source.bases() * source.pairs()));
+        index_t bases = 1;
+        if constexpr (requires { source.bases(); }) bases = source.bases();
+        std::vector<double> grad(static_cast<std::size_t>(bases * source.pairs()));
         run<traffic::two_to_one>(
             state, f, [&](auto o) { rotate_backward<Pairing>(f.angles(), rotation_gradients{.inv_freq = grad}, o); });
     });
@@ -205,7 +261,7 @@ void add_rebase(const benchmarks::variant& variant, size s) {
     enter<plain>(name("rebase", "exact"), policy, s, [policy](benchmark::State& state, plain& f) {
         const basis to = make_basis(benchmarks::usual_config(), policy, 8.0);
         run<traffic::in_place>(state, f,
-                               [&](auto o) { rebase<Pairing>({.from = f.frequencies, .to = to}, f.position_ids, o); });
+                               [&](auto o) { rebase<Pairing>(exact_angles(to, f.position_ids) - f.exact(), o); });
     });
     enter<plain>(name("rebase_paged", "exact"), policy, s, [policy](benchmark::State& state, plain& f) {
         constexpr index_t block_size = 16;
@@ -215,14 +271,44 @@ void add_rebase(const benchmarks::variant& variant, size s) {
         for (index_t i = 0; i < blocks; ++i) {
             block_table[static_cast<std::size_t>(i)] = static_cast<std::int32_t>((i * 7 + 3) % blocks);
         }
-        const paged_positions<std::int32_t> where{block_table, {f.position_ids.data(), blocks, block_size, block_size}};
-        run<traffic::in_place>(state, f, [&](operand<T> o) {
-            o.x.shape.batch = o.y.shape.batch = blocks;
-            o.x.shape.tokens = o.y.shape.tokens = block_size;
-            o.x.batch_stride = o.y.batch_stride = block_size * o.x.token_stride;
-            rebase<Pairing>({.from = f.frequencies, .to = to}, where, o);
+        const auto cache = token_major(f.elements(f.x), {blocks, block_size, f.shape_of_call.heads, f.head_dim});
+        const auto keys = in_blocks(cache, block_table.data(), 1, f.shape_of_call.tokens, blocks);
+        run<traffic::in_place>(state, f, [&](const operand<T>&) {
+            rebase<Pairing>(exact_angles(to, f.position_ids) - f.exact(), in_place(keys));
         });
     });
+}
+
+// From fp32 into bfloat16, and into the slots of a paged cache in any order.
+template <class Pairing>
+void add_outputs(const benchmarks::variant& variant, size s) {
+    const named<float, Pairing, backend::fastest> name{variant, s};
+    using plain = fixture<float>;
+    enter<plain>(name("forward_to_bf16", "exact"), variant.policy, s, [](benchmark::State& state, plain& f) {
+        f.bytes = f.pass_bytes = f.bytes / 4 * 3;
+        run<traffic::out_of_place>(state, f, [&](const operand<float>& o) {
+            auto* const narrow = reinterpret_cast<bfloat16*>(f.other.data());
+            rotate_forward<Pairing>(f.exact(), from_to(o.x, token_major(narrow, o.x.shape)));
+        });
+    });
+    enter<plain>(name("forward_to_slots", "exact"), variant.policy, s, [](benchmark::State& state, plain& f) {
+        const index_t tokens = f.shape_of_call.tokens;
+        std::vector<std::int32_t> slots(static_cast<std::size_t>(tokens));
+        for (index_t i = 0; i < tokens; ++i)
+            slots[static_cast<std::size_t>(i)] = static_cast<std::int32_t>((i * 7 + 3) % tokens);
+        const auto cache = token_major(f.elements(f.other), {tokens / 16, 16, f.shape_of_call.heads, f.head_dim});
+        run<traffic::out_of_place>(state, f, [&](const operand<float>& o) {
+            rotate_forward<Pairing>(f.exact(), from_to(o.x, in_slots(cache, slots.data(), 1, tokens)));
+        });
+    });
+}
+
+template <class T>
+void add_own_sources(const benchmarks::variant& variant, size s) {
+    add_source<T, half_split, fixture<T>>("exact", variant, s);
+    add_source<T, half_split, own_fixture<T, own_phase>>("own_phase", variant, s);
+    add_source<T, half_split, own_fixture<T, own_angle>>("own_angle", variant, s);
+    add_source<T, half_split, float32_fixture<T>>("float32", variant, s);
 }
 
 const int registered = [] {
@@ -248,9 +334,13 @@ const int registered = [] {
     for (const size s : {size{128, 8}, size{4096, 32}}) {
         add_source<float, half_split, image_fixture<float>>("mrope", one, s);
         add_source<float, half_split, mixed_fixture<float>>("rows", one, s);
+        add_source<float, half_split, flat_fixture<float>>("tokens", one, s);
+        add_outputs<half_split>(one, s);
         add_rebase<float, half_split>(one, s);
         add_rebase<bfloat16, half_split>(one, s);
     }
+    add_own_sources<float>(one, {512, 8});
+    add_own_sources<double>(one, {512, 8});
     add<float, half_split, backend::scalar>(one, {128, 8});
     add<double, half_split, backend::scalar>(one, {128, 8});
     add<float16, half_split, backend::scalar>(one, {128, 8});

@@ -2,8 +2,8 @@
 // Two loops over a head or a row of weights, 32 lanes abreast so that compilers make vectors of them.
 #pragma once
 
-#include "cordage/pair/format.hpp"
 #include "cordage/core/index.hpp"
+#include "cordage/pair/format.hpp"
 
 inline constexpr cordage::index_t abreast = 32;
 

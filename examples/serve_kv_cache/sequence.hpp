@@ -34,22 +34,23 @@ class sequence {
         basis_ = next;
         return true;
     }
-    // [/turn_to]
-
     /// All keys, [1, length, heads, head_dim], wherever their blocks lie.
     cordage::heads_view<T> keys() const {
         return cordage::in_blocks(cache_->keys(), table_.data(), 1, length(), static_cast<index_t>(table_.size()));
     }
+    // [/turn_to]
 
-    /// Takes in tokens by their values [tokens, heads, head_dim]. Returns the slot of each, for keys rotated by basis().
+    /// Takes in tokens by their values [tokens, heads, head_dim]. Returns the slot of each, for keys rotated by
+    /// basis().
     std::vector<std::int32_t> append(const float* values, index_t tokens) {
         std::vector<std::int32_t> slots;
         for (index_t i = 0; i < tokens; ++i, values += cache_->token_size()) {
             if (length() % block_tokens() == 0) add_block();
-            const index_t place = slot(length());
-            std::transform(values, values + cache_->token_size(), cache_->value(table_.back(), place),
+            const index_t newest = slot(length());
+            std::transform(values, values + cache_->token_size(), cache_->value(table_.back(), newest),
                            [](float x) { return cordage::element_traits<T>::store(x); });
-            slots.push_back(table_.back() * static_cast<std::int32_t>(block_tokens()) + static_cast<std::int32_t>(place));
+            slots.push_back(table_.back() * static_cast<std::int32_t>(block_tokens()) +
+                            static_cast<std::int32_t>(newest));
             position_ids_.push_back(static_cast<std::int32_t>(length()));
         }
         return slots;

@@ -235,7 +235,8 @@ void compare_axes(report& result, const value& one_case, const basis& b, const s
         if (position != std::floor(position) || std::abs(position) > 0x1p53) return;
         whole.push_back(static_cast<std::int64_t>(position));
     }
-    position_view<std::int64_t> whole_ids(whole.data(), position_ids.batch, position_ids.tokens, position_ids.batch_stride);
+    position_view<std::int64_t> whole_ids(whole.data(), position_ids.batch, position_ids.tokens,
+                                          position_ids.batch_stride);
     whole_ids.token_stride = position_ids.token_stride;
     whole_ids.axes = position_ids.axes;
     whole_ids.axis_stride = position_ids.axis_stride;

@@ -252,7 +252,8 @@ void check_rebase(const value& one_case, report& result) {
             rebase<Pairing, Backend>(exact_angles(b, positions) - exact_angles(a, positions),
                                      in_place(token_major(keys.data(), shape)));
             result.near(message(how, " k_rotated_b"), widened(keys), wanted, within);
-            const auto in_table = in_blocks(token_major(paged.data(), blocks), backwards.data(), 1, shape.tokens, shape.tokens);
+            const auto in_table =
+                in_blocks(token_major(paged.data(), blocks), backwards.data(), 1, shape.tokens, shape.tokens);
             rebase<Pairing, Backend>(exact_angles(b, reversed) - exact_angles(a, reversed), in_place(in_table));
             result.near(message(how, " k_rotated_b, paged"), widened(paged), wanted, within);
             rotate_forward<Pairing, Backend>(exact_angles(a, positions),

@@ -87,7 +87,7 @@ struct element_traits;
 ///       CORDAGE_HOST_DEVICE float load(std::int8_t x) const noexcept { return scale * x; }
 ///       CORDAGE_HOST_DEVICE std::int8_t store(float x) const noexcept { ... }
 ///   };
-///   heads_view<std::int8_t, scaled_int8> keys = with_format(token_major(data, shape), scaled_int8{0.02f});
+///   heads_view<std::int8_t, scaled_int8> keys = token_major(data, shape, scaled_int8{0.02f});
 template <class F, class T>
 concept format_of = requires(const F& format, T x) {
     sizeof(F);  // a type without element_traits is no element

@@ -25,14 +25,14 @@ struct operand {
     heads_view<Y, YFormat> y;
     index_t first_lane = 0;
 
-    CORDAGE_HOST_DEVICE const heads_shape& shape() const noexcept { return x.shape; }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const heads_shape& shape() const noexcept { return x.shape; }
 
     /// A token's first rotated lane of its first head in x and in y; null where a slot table leaves the token out.
     struct token_lanes {
         const X* x;
         Y* y;
     };
-    CORDAGE_HOST_DEVICE token_lanes lanes_of(index_t row, index_t token) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE token_lanes lanes_of(index_t row, index_t token) const noexcept {
         token_lanes at;
         if (x.slots.entries != nullptr && x.slots == y.slots) {  // the table is read once
             const slot_table::place place = x.slots.place_of(row, token);
@@ -77,7 +77,7 @@ struct backward_operand {
     heads_view<T, Format> grad_x;
     index_t first_lane = 0;  ///< as the forward's
 
-    CORDAGE_HOST_DEVICE const heads_shape& shape() const noexcept { return grad_y.shape; }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const heads_shape& shape() const noexcept { return grad_y.shape; }
 };
 
 /// One tensor of the backward pass, of its three views; grad_x may be grad_y or y.

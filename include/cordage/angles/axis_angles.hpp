@@ -72,7 +72,7 @@ class axis_angles : public angle_detail::positions_and_bases<P> {
         for (index_t a = 0; a < this->axes(); ++a) {
             const split_position p = position_traits<P>::split(this->position_id(row, token, a));
             of.steps[a] = p.steps;
-            of.is_whole = of.is_whole && p.rest == 0;
+            of.is_whole = of.is_whole && p.rest == 0 && !p.is_negative;
         }
         of.source = this;
         of.row = row;

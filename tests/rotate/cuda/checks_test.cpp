@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "backend/cuda/test_device.hpp"
+#include "cordage/backend/cuda/axis_angles.hpp"
 #include "cordage/rotate/cuda/backward.hpp"
 
 using namespace cordage;

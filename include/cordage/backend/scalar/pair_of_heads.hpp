@@ -17,7 +17,9 @@ namespace cordage::backend {
 template <pairing Pairing, operand_type Operand, class Real>
 CORDAGE_ALWAYS_INLINE void rotate_pair(const Operand& o, index_t row, index_t token, index_t pair, index_t pairs,
                                        const cos_sin<Real>& at) noexcept {
-    auto [x, y] = o.lanes_of(row, token);
+    const auto lanes = o.lanes_of(row, token);
+    const auto* x = lanes.x;
+    auto* y = lanes.y;
     if (x == nullptr) return;
     const index_t lane0 = Pairing::first(pair, pairs), lane1 = Pairing::second(pair, pairs);
     for (index_t h = 0; h < o.shape().heads; ++h, x += o.x.head_stride, y += o.y.head_stride) {

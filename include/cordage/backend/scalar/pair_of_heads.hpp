@@ -52,7 +52,7 @@ CORDAGE_ALWAYS_INLINE Sum backward_pair(const Operand& o, index_t row, index_t t
 template <backward_operand_type Operand>
 CORDAGE_ALWAYS_INLINE double dot_of_token(const Operand& o, index_t row, index_t token, index_t rotary_dim) noexcept {
     const auto *g = o.grad_y.token(row, token), *y = o.y.token(row, token);
-    if (g == nullptr || y == nullptr) return 0.0;
+    if (g == nullptr || y == nullptr || o.grad_x.token(row, token) == nullptr) return 0.0;
     g += o.first_lane, y += o.first_lane;
     double dot = 0.0;
     for (index_t h = 0; h < o.shape().heads; ++h, g += o.grad_y.head_stride, y += o.y.head_stride) {

@@ -5,12 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "cordage/basis/rope.hpp"
-#include "cordage/scaling/base_change.hpp"
+#include "cordage/basis/rope_scaling.hpp"
 #include "cordage/scaling/by_parts.hpp"
-#include "cordage/scaling/linear.hpp"
-#include "cordage/scaling/ntk_aware.hpp"
-#include "cordage/scaling/unscaled.hpp"
+#include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/yarn.hpp"
 
 namespace cordage::benchmarks {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// One decode step of a server: three requests of different lengths in one batch, each with the basis of its own t, in
-// one call.
+// One decode step of a server: three requests of different lengths in one call, each with the basis of its own t, as rows
+// of a batch and as a flat row of tokens.
 #include <cmath>
 #include <cordage/cordage.hpp>
+#include <cstdint>
 #include <cstdio>
 #include <vector>
 
@@ -11,7 +12,7 @@ int main() {
     const cordage::basis_cache cache(model, cordage::yarn{}, cordage::nearest_upper_bound({1, 2, 4, 16}));
     const std::vector<int> lengths{900, 7000, 50000};
     const cordage::heads_shape shape{.batch = 3, .tokens = 1, .heads = 8, .head_dim = 64};
-    std::vector<float> q(std::size_t{3} * 8 * 64, 1.0f);
+    std::vector<float> q(std::size_t{3} * 8 * 64, 1.0f), flat = q;
 
     // [batch_of_lengths]
     std::vector<const cordage::basis*> bases;
@@ -20,12 +21,20 @@ int main() {
         bases.push_back(&cache.at_length(length));
         position_ids.push_back(length - 1);
     }
-    const auto rows = cordage::exact_angles_of_rows(bases, cordage::position_view<int>(position_ids.data(), 3, 1, 1));
-    cordage::rotate_forward<cordage::half_split>(cordage::row_angles(rows),
-                                                 cordage::in_place(cordage::token_major(q.data(), shape)));
+    const cordage::basis_list list(bases);
+    cordage::rotate_forward<cordage::half_split>(
+        cordage::exact_angles(list.of_rows(), cordage::position_view<int>(position_ids.data(), 3, 1, 1)),
+        cordage::in_place(cordage::token_major(q.data(), shape)));
     // [/batch_of_lengths]
 
-    bool right = true;
+    // [flat_batch]
+    const std::vector<std::int32_t> basis_of_token{0, 1, 2};  // which basis of the list each token has
+    cordage::rotate_forward<cordage::half_split>(
+        cordage::exact_angles(list.of(basis_of_token), position_ids),  // [tokens]: no rows, no padding
+        cordage::in_place(cordage::token_major(flat.data(), {.tokens = 3, .heads = 8, .head_dim = 64})));
+    // [/flat_batch]
+
+    bool right = flat == q;
     for (std::size_t row = 0; row < 3; ++row) {
         std::vector<float> alone(std::size_t{8} * 64, 1.0f);
         const std::vector<int> position{position_ids[row]};

@@ -8,7 +8,7 @@
 
 int main() {
     const cordage::rope_config model{.head_dim = 64, .rotary_dim = 64, .theta_base = 10000, .original_length = 4096};
-    const cordage::rope rule(model, cordage::yarn{}, cordage::continuous{});  // policy alpha(t), schedule t(length)
+    const cordage::rope_scaling rule(model, cordage::yarn{}, cordage::continuous{});  // policy alpha(t), schedule t(length)
     const cordage::basis basis = rule.at_length(16384);                       // t = 4
     std::vector<int> position_ids(16384);
     std::iota(position_ids.begin(), position_ids.end(), 0);

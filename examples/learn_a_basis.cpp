@@ -42,7 +42,7 @@ int main() {
         // [gradient_to_the_weights]
         std::vector<double> grad_inv_freq(static_cast<std::size_t>(model.pairs())), grad_weights(weights.size());
         const auto y = token_major(turned.data(), shape), g = token_major(grad.data(), shape);
-        rotate_backward<interleaved>(angles, {.inv_freq = grad_inv_freq}, grad_through(g, y, g));
+        rotate_backward<interleaved>(angles, rotation_gradients{.inv_freq = grad_inv_freq}, grad_through(g, y, g));
         add_grad_parameters(policy, model, t, grad_inv_freq, grad_weights);
         // [/gradient_to_the_weights]
 

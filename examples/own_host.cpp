@@ -40,7 +40,7 @@ cordage::heads_view<mine::bf16> view(const mine::tensor& x) {
 
 void rotate(const cordage::basis& b, const std::vector<int>& position_ids, const mine::tensor& q,
             const mine::tensor& k) {
-    const cordage::parallel_for how{[](std::int64_t n, const auto& job) { mine::parallel(n, job); }, 4};
+    const cordage::loop_executor how{[](std::int64_t n, const auto& job) { mine::parallel(n, job); }, 4};
     cordage::rotate_forward<cordage::half_split>(how, cordage::exact_angles(b, position_ids),
                                                  cordage::in_place(view(q)), cordage::in_place(view(k)));
 }

@@ -29,8 +29,8 @@ static_assert(cordage::scaling_policy<bent_ntk> && cordage::prior_policy<bent_nt
 
 int main() {
     const cordage::rope_config model{.head_dim = 64, .rotary_dim = 64, .theta_base = 10000, .original_length = 4096};
-    const cordage::rope rule(model, bent_ntk{}, cordage::nearest_upper_bound({1, 2, 4, 8}));
-    const cordage::rope usual(model, cordage::ntk_aware{}, cordage::nearest_upper_bound({1, 2, 4, 8}));
+    const cordage::rope_scaling rule(model, bent_ntk{}, cordage::nearest_upper_bound({1, 2, 4, 8}));
+    const cordage::rope_scaling usual(model, cordage::ntk_aware{}, cordage::nearest_upper_bound({1, 2, 4, 8}));
     for (const double length : {4096.0, 10000.0, 32768.0}) {
         const auto mine = rule.at_length(length), theirs = usual.at_length(length);
         std::printf("%6g tokens, t = %g: pair 8 turns %.6f rad a position (ntk_aware %.6f)\n", length,

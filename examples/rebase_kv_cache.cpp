@@ -10,7 +10,7 @@
 
 int main() {
     const cordage::rope_config model{.head_dim = 64, .rotary_dim = 64, .theta_base = 10000, .original_length = 4096};
-    const cordage::rope rule(model, cordage::yarn{}, cordage::nearest_upper_bound({1, 2, 4, 8}));
+    const cordage::rope_scaling rule(model, cordage::yarn{}, cordage::nearest_upper_bound({1, 2, 4, 8}));
     const cordage::basis short_basis = rule.at_length(4096), long_basis = rule.at_length(4097);
 
     // 8 blocks of 16 tokens; this sequence's 48 tokens lie in blocks 6, 1 and 3.
@@ -22,7 +22,7 @@ int main() {
     std::vector<std::int32_t> position_ids(48);
     std::iota(position_ids.begin(), position_ids.end(), 4000);
 
-    const auto rotated = [&](std::vector<float>& all, const cordage::basis& basis) {
+    const auto rotate_blocks = [&](std::vector<float>& all, const cordage::basis& basis) {
         for (std::size_t i = 0; i < block_table.size(); ++i) {
             float* const block = all.data() + block_table[i] * 16 * 4 * 64;
             const cordage::position_view<std::int32_t> ids(position_ids.data() + 16 * i, 1, 16, 0);
@@ -31,13 +31,14 @@ int main() {
                 cordage::in_place(cordage::token_major(block, {.tokens = 16, .heads = 4, .head_dim = 64})));
         }
     };
-    rotated(cache, short_basis);  // what the cache holds
-    rotated(keys, long_basis);    // what it must hold beyond 4096 tokens
+    rotate_blocks(cache, short_basis);  // what the cache holds
+    rotate_blocks(keys, long_basis);    // what it must hold beyond 4096 tokens
 
     // [rebase_kv_cache]
-    const cordage::paged_positions<std::int32_t> where{block_table, {position_ids.data(), 3, 16, 16}};
-    cordage::rebase<cordage::half_split>({.from = short_basis, .to = long_basis}, where,
-                                         cordage::in_place(cordage::token_major(cache.data(), blocks)));
+    const auto whole_cache = cordage::token_major(cache.data(), blocks);  // [blocks, block_size, heads, head_dim]
+    cordage::rebase<cordage::half_split>(
+        cordage::exact_angles(long_basis, position_ids) - cordage::exact_angles(short_basis, position_ids),
+        cordage::in_place(cordage::in_blocks(whole_cache, block_table.data(), 1, 48, 3)));  // 48 tokens in 3 blocks
     // [/rebase_kv_cache]
 
     float worst = 0.0f;

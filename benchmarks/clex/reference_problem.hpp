@@ -34,7 +34,7 @@ struct reference_problem {
         for (std::size_t k = 0; k < reads; ++k) times.push_back(1.0 + static_cast<double>(k));
         for (std::size_t i = 0; i < reads * pairs; ++i) grads.push_back(draw(1.0));
         exact.resize(reads * pairs);
-        released_field<double> field(config, weights);
+        released_field<> field(config, weights);
         solve_adaptive(field, {1.0, 16.0}, log_theta, {.tolerance = {1e-12, 1e-12}}).at(times, exact);
     }
 

@@ -7,7 +7,6 @@
 
 #include "../bounds.hpp"
 #include "cordage/clex/clex.hpp"
-#include "cordage/clex/released.hpp"
 #include "plain_eigen.hpp"
 #include "reference_problem.hpp"
 #ifdef CORDAGE_BENCHMARK_BOOST
@@ -40,7 +39,7 @@ void race(benchmark::State& state, const std::function<void()>& own, const std::
 template <class Scalar, class Network>
 struct ready {
     clex_coordinates coordinates;
-    released_field<Scalar, tanh_activation, Network> field;
+    released_field<tanh_activation, Network> field;
     std::vector<Scalar> start, times, z = std::vector<Scalar>(the_problem().exact.size()), grad_z0, grad_parameters;
     std::vector<std::vector<Scalar>> grads;
     std::vector<gradient_seed<Scalar>> seeds;
@@ -189,7 +188,7 @@ const int registered = [] {
     }
     add("tsit5:5e-5/float/continuous_gradient", continuous);
     add("rk4_38:0.01/float/policy", policy<clex_released<tanh_activation, float>>, released_options(16.0, 0.01));
-    add("tsit5:5e-5/float/policy", policy<clex<ntk_aware, released_time, tanh_activation, tsit5, float>>,
+    add("tsit5:5e-5/float/policy", policy<clex<released_field<tanh_activation, float>>>,
         clex_options{.tolerance = {5e-5, 5e-5}});
     return 0;
 }();

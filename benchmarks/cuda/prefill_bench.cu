@@ -40,8 +40,9 @@ void measure_backward(runner& run, const exact_workload& work) {
     const device_array<double> workspace(static_cast<std::size_t>(doubles));
     run.beside_copy(name, 2 * size, 3 * size + work.bytes(), [&](std::byte* g, int set) {
         std::byte* const y = g + size;
-        rotate_backward<Pairing>(on(run.stream()), work.angles(set), {.inv_freq = {grad.data(), grad.size()}},
-                                 {workspace.data(), workspace.size()},
+        const rotation_gradients grads{.inv_freq = {grad.data(), grad.size()},
+                                       .workspace = {workspace.data(), workspace.size()}};
+        rotate_backward<Pairing>(on(run.stream()), work.angles(set), grads,
                                  grad_through(q_of<T>(g, tokens), q_of<T>(y, tokens), q_of<T>(g, tokens)),
                                  grad_through(k_of<T>(g, tokens), k_of<T>(y, tokens), k_of<T>(g, tokens)));
     });

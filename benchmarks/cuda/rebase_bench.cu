@@ -21,8 +21,10 @@ void measure(runner& run, index_t tokens) {
     const basis from = usual_basis();
     std::vector<double> slower(from.inv_freq().begin(), from.inv_freq().end());
     for (double& theta : slower) theta /= 2.0;
-    const std::vector<std::uint64_t> change = device_words(basis(slower).relative_to(from));
-    const device_array<std::uint64_t> words{std::span<const std::uint64_t>(change)};
+    const basis to(slower);
+    const std::vector<std::uint64_t> from_words = device_words(from), to_words = device_words(to);
+    const device_array<std::uint64_t> old_basis{std::span<const std::uint64_t>(from_words)};
+    const device_array<std::uint64_t> new_basis{std::span<const std::uint64_t>(to_words)};
     std::vector<std::int32_t> order = positions_from(0, blocks);
     std::ranges::shuffle(order, std::mt19937(1));
     const device_array<std::int32_t> table{std::span<const std::int32_t>(order)};
@@ -31,9 +33,11 @@ void measure(runner& run, index_t tokens) {
     const std::size_t size = static_cast<std::size_t>(tokens * kv_heads * head_dim) * sizeof(T);
     run.beside_copy(
         name, size, 2 * size + sizeof(std::int32_t) * (order.size() + positions.size()), [&](std::byte* keys, int) {
-            rebase<Pairing>(on(run.stream()), device_basis(words.data(), head_dim / 2),
-                            device_paged_positions<std::int32_t>{table.data(), {ids.data(), blocks, block, block}},
-                            in_place(token_major(reinterpret_cast<T*>(keys), {blocks, block, kv_heads, head_dim})));
+            const position_view<std::int32_t> where(ids.data(), 1, tokens, 0);
+            const device_angles<std::int32_t> then(device_basis(old_basis.data(), head_dim / 2), where);
+            const device_angles<std::int32_t> now(device_basis(new_basis.data(), head_dim / 2), where);
+            const auto cache = token_major(reinterpret_cast<T*>(keys), {blocks, block, kv_heads, head_dim});
+            rebase<Pairing>(on(run.stream()), now - then, in_place(in_blocks(cache, table.data(), 1, tokens, blocks)));
         });
 }
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "cordage/clex/released.hpp"
+#include "cordage/clex/clex.hpp"
 
 extern "C" {
 
@@ -58,7 +58,7 @@ void solve_by(const clex_case& c, double* z, double* grad_parameters) {
         solve<clex_released<tanh_activation, Scalar>>(c, released_options(t_max, c.step_size), z, grad_parameters);
     } else {
         const clex_options options{.t_max = t_max, .tolerance = {c.tolerance, c.tolerance}};
-        solve<clex<ntk_aware, released_time, tanh_activation, tsit5, Scalar>>(c, options, z, grad_parameters);
+        solve<clex<released_field<tanh_activation, Scalar>>>(c, options, z, grad_parameters);
     }
 }
 

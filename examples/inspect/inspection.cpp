@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "cordage/basis/rope.hpp"
+#include "cordage/basis/rope_scaling.hpp"
 
 namespace inspect {
 namespace {
@@ -77,7 +77,7 @@ std::string number(double x) { return formatted("%.17g", x); }
 }  // namespace
 
 inspection inspect(const cordage::hf::layer_rope& rope, double length, std::optional<double> t) {
-    const cordage::rope served(rope.config, rope.policy, rope.schedule);
+    const cordage::rope_scaling served(rope.config, rope.policy, rope.schedule);
     const double used = t ? *t : served.ratio(length);
     return {rope, length, used, served.at_ratio(used)};
 }

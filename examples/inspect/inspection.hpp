@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cordage/basis/basis.hpp"
-#include "cordage/host/hf_rope.hpp"
+#include "cordage/config/model_ropes.hpp"
 
 namespace inspect {
 

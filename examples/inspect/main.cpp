@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cordage/host/hf_clex.hpp"
-#include "cordage/host/hf_config.hpp"
+#include "cordage/checkpoint/with_weights.hpp"
+#include "cordage/config/read.hpp"
 #include "inspection.hpp"
 #include "plot.hpp"
 

@@ -6,7 +6,7 @@
 #include "cordage/tensors/operand.hpp"
 
 using angles = cordage::exact_angles<std::int32_t>;
-using tensors = std::span<const cordage::operand<float>>;
+using tensors = cordage::operand_list<cordage::operand<float>>;
 
 struct kernels {
     const char* name;

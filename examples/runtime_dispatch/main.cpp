@@ -25,7 +25,7 @@ std::vector<const kernels*> usable_here() {
 const kernels* chosen = &baseline_kernels;
 
 // [a_backend]
-// A backend of this program's own: the door finds the rotate_range beside it. Its table has forward, half_split.
+// A backend of this program's own: rotate_forward finds the rotate_range beside it. Its table has forward, half_split.
 struct chosen_kernels {};
 template <std::same_as<cordage::half_split>, std::same_as<cordage::backend::forward>>
 void rotate_range(chosen_kernels, const angles& a, tensors t, cordage::index_t begin, cordage::index_t end) noexcept {

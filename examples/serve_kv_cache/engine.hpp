@@ -29,7 +29,7 @@ class engine {
 
     // [when_the_basis_changes]
     /// Reads a prompt, or the next turn of a conversation, at the exact t of the length it makes.
-    /// Returns the attention's output [tokens, heads, head_dim]; rows are rotated where they lie.
+    /// Returns the attention's output [tokens, heads, head_dim].
     std::vector<float> prefill(token_rows rows) {
         return extend(exact_.at_length(static_cast<double>(sequence_.length() + rows.tokens)), std::move(rows));
     }
@@ -49,21 +49,25 @@ class engine {
         const index_t before = sequence_.length(), head_dim = cache_.shape().head_dim;
         std::vector<std::int32_t> position_ids(static_cast<std::size_t>(rows.tokens));
         std::iota(position_ids.begin(), position_ids.end(), static_cast<std::int32_t>(before));
+        // [into_the_cache]
+        // q turns where it is, and k, in floats, on its way into the slots of the cache, in the cache's type.
+        const std::vector<std::int32_t> slots = sequence_.append(rows.v.data(), rows.tokens);
+        const auto k = cordage::token_major(rows.k.data(), {1, rows.tokens, cache_.shape().heads, head_dim});
         cordage::rotate_forward<cordage::half_split>(
             cordage::exact_angles(sequence_.basis(), position_ids),
             cordage::in_place(cordage::token_major(rows.q.data(), {1, rows.tokens, heads_, head_dim})),
-            cordage::in_place(cordage::token_major(rows.k.data(), {1, rows.tokens, cache_.shape().heads, head_dim})));
+            cordage::from_to(k, cordage::in_slots(cache_.keys(), slots.data(), 1, rows.tokens)));
+        // [/into_the_cache]
 
         std::vector<float> out(rows.q.size());
         for (index_t i = 0; i < rows.tokens; ++i) {
-            const index_t cached = i * cache_.token_size(), query = i * heads_ * head_dim;
-            sequence_.append(rows.k.data() + cached, rows.v.data() + cached);
+            const index_t query = i * heads_ * head_dim;
             attend(sequence_, before + i + 1, rows.q.data() + query, heads_, out.data() + query);
         }
         return out;
     }
 
-    cordage::rope<Policy, cordage::continuous> exact_;
+    cordage::rope_scaling<Policy, cordage::continuous> exact_;
     cordage::basis_cache cached_;
     index_t heads_;
     paged_cache<T> cache_;

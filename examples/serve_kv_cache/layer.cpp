@@ -37,29 +37,26 @@ void fill(std::vector<element>& values) {
 
 /// The released code's way: keys stay as they are, and a copy of all of them turns at every token.
 void rotate_into(sequence<element>& keys, const cordage::basis& basis, std::vector<element>& rotated) {
-    const index_t tokens = keys.cache().shape().block_tokens, size = keys.cache().token_size();
-    std::vector<std::int32_t> position_ids(static_cast<std::size_t>(tokens));
-    for (index_t begin = 0; begin < keys.length(); begin += tokens) {
-        std::iota(position_ids.begin(), position_ids.end(), static_cast<std::int32_t>(begin));
-        const cordage::heads_shape block{1, tokens, heads, head_dim};
-        cordage::rotate_forward<cordage::half_split>(
-            cordage::exact_angles(basis, position_ids),
-            cordage::from_to(cordage::token_major(keys.cache().key(keys.block(begin), 0), block),
-                             cordage::token_major(rotated.data() + begin * size, block)));
-    }
+    std::vector<std::int32_t> position_ids(static_cast<std::size_t>(keys.length()));
+    std::iota(position_ids.begin(), position_ids.end(), 0);
+    cordage::rotate_forward<cordage::half_split>(
+        cordage::exact_angles(basis, position_ids),
+        cordage::from_to(keys.keys(), cordage::token_major(rotated.data(), {1, keys.length(), heads, head_dim})));
 }
 
 }  // namespace
 
 parts measure(index_t tokens, index_t rounds) {
     const clex_policy policy = drawn_clex(model, t_max);
-    const cordage::rope rule(model, policy, cordage::continuous{});
+    const cordage::rope_scaling rule(model, policy, cordage::continuous{});
     const cordage::basis bases[] = {rule.at_ratio(4.0), rule.at_ratio(4.5)};
     constexpr index_t block_tokens = 16;
     paged_cache<element> cache({cordage::rounded_up_quotient(tokens, block_tokens), block_tokens, heads, head_dim});
     sequence<element> keys(cache, bases[0]);
     std::vector<float> q(width, 0.5f), k(width, 0.25f), out(static_cast<std::size_t>(weight_rows));
-    for (index_t i = 0; i < tokens; ++i) keys.append(k.data(), q.data());
+    for (index_t i = 0; i < tokens; ++i) keys.append(q.data(), 1);
+    const auto keys_of_cache = cache.keys();
+    std::fill_n(keys_of_cache.data, cache.shape().blocks * block_tokens * width, cordage::to_bfloat16(0.25f));
     std::vector<element> weights(static_cast<std::size_t>(weight_rows * width));
     std::vector<element> rotated(static_cast<std::size_t>(cache.shape().blocks * block_tokens * width));
     fill(weights);

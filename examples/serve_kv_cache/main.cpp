@@ -24,7 +24,7 @@ bool refuses_mixed_keys() {
     paged_cache<float> cache({.blocks = 1, .block_tokens = 16, .heads = 1, .head_dim = 32});
     sequence<float> keys(cache, cordage::basis(std::vector<double>(16, 0.5)));
     std::vector<float> row(32, 1.0f), out(32);
-    keys.append(row.data(), row.data());
+    keys.append(row.data(), 1);
     cache.tag(keys.block(0)) ^= 1;
     try {
         attend(keys, 1, row.data(), 1, out.data());

@@ -16,40 +16,28 @@
 
 // scaling: t -> log alpha
 #include "cordage/scaling/any_policy.hpp"
-#include "cordage/scaling/base_change.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"
-#include "cordage/scaling/linear.hpp"
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/masked.hpp"
-#include "cordage/scaling/ntk_aware.hpp"
 #include "cordage/scaling/policy.hpp"
+#include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/presets.hpp"
 #include "cordage/scaling/resonance.hpp"
 #include "cordage/scaling/tabulated.hpp"
-#include "cordage/scaling/unscaled.hpp"
 #include "cordage/scaling/yarn.hpp"
 
 // schedule: sequence length -> t
-#include "cordage/schedule/any_schedule.hpp"
-#include "cordage/schedule/continuous.hpp"
-#include "cordage/schedule/dynamic.hpp"
-#include "cordage/schedule/fixed.hpp"
-#include "cordage/schedule/nearest_upper_bound.hpp"
-#include "cordage/schedule/rounded_up.hpp"
 #include "cordage/schedule/schedule.hpp"
-#include "cordage/schedule/two_regimes.hpp"
+#include "cordage/schedule/schedules.hpp"
 
 // ode, clex: the learned policy
 #include "cordage/clex/clex.hpp"
-#include "cordage/clex/released.hpp"
-#include "cordage/clex/row_weights.hpp"
+#include "cordage/clex/weights.hpp"
 #include "cordage/ode/order_conditions.hpp"
 
 // positions: positions of several axes; which positions a training sequence has
 #include "cordage/positions/position_view.hpp"
-#include "cordage/positions/pose.hpp"
-#include "cordage/positions/random_positions.hpp"
 #include "cordage/positions/released_sampler.hpp"
 #include "cordage/positions/sampler.hpp"
 #include "cordage/positions/sections.hpp"
@@ -58,7 +46,7 @@
 #include "cordage/basis/axial.hpp"
 #include "cordage/basis/basis_cache.hpp"
 #include "cordage/basis/gradient.hpp"
-#include "cordage/basis/rope.hpp"
+#include "cordage/basis/rope_scaling.hpp"
 #include "cordage/basis/start_tokens.hpp"
 
 // angles, rotate: the kernels, and weights in the other order of pairs

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The door for CUDA: kernels.hpp, and the same calls on the caller's stream. For nvcc >= 12 and -std=c++20.
+// For CUDA: kernels.hpp, and the same calls on the caller's stream. For nvcc >= 12 and -std=c++20.
 //
 //   const auto words = cordage::device_words(basis);        // the caller copies them to the device
 //   const cordage::device_basis b(memory, basis.pairs());
 //   const cordage::device_angles<std::int32_t> angles(b, {position_ids, 1, tokens, 0});
-//   cordage::rotate_forward<cordage::half_split>(cordage::on(stream), angles, cordage::in_place(q),
-//   cordage::in_place(k));
+//   cordage::rotate_forward<cordage::half_split>(cordage::on(stream), angles, cordage::in_place(q), cordage::in_place(k));
 #pragma once
 
 #include "cordage/backend/cuda/axis_angles.hpp"   // device_axis_angles
@@ -13,6 +12,5 @@
 #include "cordage/backend/cuda/device_basis.hpp"  // device_words, device_basis, device_angles
 #include "cordage/backend/cuda/launch.cuh"        // on, cuda_error
 #include "cordage/kernels.hpp"
-#include "cordage/rotate/cuda/backward.hpp"  // rotate_backward with gradients behind the angles
-#include "cordage/rotate/cuda/forward.hpp"   // rotate_forward, rotate_inverse, rotate_backward
-#include "cordage/rotate/cuda/rebase.hpp"    // rebase
+#include "cordage/rotate/cuda/backward.hpp"  // rotate_backward
+#include "cordage/rotate/cuda/forward.hpp"   // rotate_forward, rotate_inverse, rebase

@@ -15,11 +15,20 @@ TEST_CASE("attention/softmax_scale: DeepSeek-V3 at factor 40, and the plain scal
     CHECK(deepseek_softmax_scale(64, 40.0, 0.0) == 0.125);
 }
 
+// Refused before; yarn_get_mscale of its code is 1 wherever scale <= 1.
+TEST_CASE("attention/softmax_scale: a factor below 1 leaves scores alone, as in DeepSeek's code") {
+    for (const double t : {1e-300, 0.25, 0.5, 1.0}) {
+        CHECK(deepseek_score_factor(t, 1.0) == 1.0);
+        CHECK(deepseek_softmax_scale(64, t, 0.707) == 0.125);
+    }
+}
+
 TEST_CASE("attention/softmax_scale: numbers out of their domain are named") {
     CHECK_THROWS_WITH_AS(deepseek_softmax_scale(0, 4.0, 1.0), "deepseek_softmax_scale: qk_head_dim 0 must be >= 1",
                          value_error);
-    CHECK_THROWS_WITH_AS(deepseek_score_factor(0.5, 1.0), "deepseek_score_factor: t 0.5 must be finite and >= 1",
+    CHECK_THROWS_WITH_AS(deepseek_score_factor(0.0, 1.0), "deepseek_score_factor: t 0 must be finite and > 0",
                          value_error);
+    CHECK_THROWS_AS(deepseek_score_factor(std::numeric_limits<double>::quiet_NaN(), 1.0), value_error);
     CHECK_THROWS_WITH_AS(deepseek_score_factor(4.0, -1.0),
                          "deepseek_score_factor: mscale_all_dim -1 must be finite and >= 0", value_error);
     CHECK_THROWS_AS(deepseek_score_factor(std::numeric_limits<double>::infinity(), 1.0), value_error);

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "cordage/scaling/unscaled.hpp"
+#include "cordage/scaling/power_laws.hpp"
 
 using namespace cordage;
 

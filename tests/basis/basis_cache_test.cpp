@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "cordage/scaling/linear.hpp"
+#include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/yarn.hpp"
 
 using namespace cordage;

@@ -7,9 +7,7 @@
 
 #include "cordage/pair/cos_sin.hpp"
 #include "cordage/scaling/any_policy.hpp"
-#include "cordage/scaling/linear.hpp"
-#include "cordage/scaling/ntk_aware.hpp"
-#include "cordage/scaling/unscaled.hpp"
+#include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "tolerances.hpp"
 

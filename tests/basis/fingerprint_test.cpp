@@ -6,7 +6,7 @@
 #include <set>
 
 #include "cordage/basis/basis.hpp"
-#include "cordage/scaling/ntk_aware.hpp"
+#include "cordage/scaling/power_laws.hpp"
 
 using namespace cordage;
 

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "cordage/scaling/ntk_aware.hpp"
+#include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "scaling/derivatives.hpp"
 

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <vector>
 
 #include "cordage/clex/initial_weights.hpp"
 #include "cordage/clex/weights.hpp"
+#include "cordage/scaling/policy.hpp"
 
 namespace cordage_test {
 
@@ -61,6 +63,47 @@ void check_narrow(Exact exact, Narrow narrow) {
     exact(1.5, z, dz);
     narrow(1.5f, z_narrow, dz_narrow);
     for (std::size_t i = 0; i < 5; ++i) CHECK(double{dz_narrow[i]} == doctest::Approx(dz[i]).epsilon(1e-5));
+}
+
+/// Any closed form behind one type, so that its fields are compiled once for all of them.
+class any_prior {
+ public:
+    template <cordage::prior_policy Prior>
+    any_prior(Prior prior)  // NOLINT: implicit
+        : log_alpha_([prior](const auto& c, auto i, double t) { return prior.log_alpha(c, i, t); }),
+          rate_([prior](const auto& c, auto i, double t) { return prior.log_alpha_rate(c, i, t); }),
+          curvature_([prior](const auto& c, auto i, double t) { return prior.log_alpha_curvature(c, i, t); }),
+          factor_([prior](const auto& c, auto, double t) { return cordage::attention_factor(prior, c, t); }),
+          factor_rate_([prior](const auto& c, auto, double t) { return cordage::attention_factor_rate(prior, c, t); }) {
+    }
+
+    double log_alpha(const cordage::rope_config& c, cordage::index_t i, double t) const { return log_alpha_(c, i, t); }
+    double log_alpha_rate(const cordage::rope_config& c, cordage::index_t i, double t) const { return rate_(c, i, t); }
+    double log_alpha_curvature(const cordage::rope_config& c, cordage::index_t i, double t) const {
+        return curvature_(c, i, t);
+    }
+    double attention_factor(const cordage::rope_config& c, double t) const { return factor_(c, 0, t); }
+    double attention_factor_rate(const cordage::rope_config& c, double t) const { return factor_rate_(c, 0, t); }
+
+ private:
+    std::function<double(const cordage::rope_config&, cordage::index_t, double)> log_alpha_, rate_, curvature_, factor_,
+        factor_rate_;
+};
+
+/// A rule of somebody's own, with an attention factor.
+struct square_root {
+    double log_alpha(const cordage::rope_config&, cordage::index_t, double t) const { return -0.5 * std::log(t); }
+    double log_alpha_rate(const cordage::rope_config&, cordage::index_t, double t) const { return -0.5 / t; }
+    double log_alpha_curvature(const cordage::rope_config&, cordage::index_t, double t) const { return 0.5 / (t * t); }
+    double attention_factor(const cordage::rope_config&, double t) const { return 1.0 + 0.2 * std::log(t); }
+    double attention_factor_rate(const cordage::rope_config&, double t) const { return 0.2 / t; }
+};
+
+template <class Policy>
+std::vector<double> log_alpha_at(const Policy& policy, const cordage::rope_config& config, double t) {
+    std::vector<double> out(static_cast<std::size_t>(config.pairs()));
+    cordage::log_alpha(policy, config, t, out);
+    return out;
 }
 
 }  // namespace cordage_test

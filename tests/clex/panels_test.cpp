@@ -11,7 +11,7 @@ using namespace cordage::clex_detail;
 namespace {
 
 template <class Scalar>
-using matrix = typename panel_pair<Scalar>::matrix;
+using matrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
 template <class Scalar>
 using column = typename panel_pair<Scalar>::column;
 
@@ -25,13 +25,27 @@ matrix<Scalar> whole_numbers(index_t rows, index_t columns, int seed) {
     return out;
 }
 
+/// The same numbers in double, by columns as Eigen keeps them.
+struct in_double {
+    Eigen::MatrixXd numbers;
+    matrix_view view() const {
+        const auto rows = static_cast<std::size_t>(numbers.rows());
+        return {numbers.data(), rows, static_cast<std::size_t>(numbers.cols()), 1, rows};
+    }
+};
+template <class Scalar>
+in_double widened(const matrix<Scalar>& m) {
+    return {m.template cast<double>()};
+}
+
 }  // namespace
 
 TEST_CASE_TEMPLATE("clex/panels: second f(first x) for every size, the same bits up and down", Scalar, float, double) {
     for (const index_t ends : {1, 6, 31, 64, 65}) {
         for (const index_t hidden : {1, 16, 63, 64, 129}) {
             const auto first = whole_numbers<Scalar>(hidden, ends, 1), second = whole_numbers<Scalar>(ends, hidden, 2);
-            panel_pair<Scalar> pair(first, second);
+            const in_double wide_first = widened<Scalar>(first), wide_second = widened<Scalar>(second);
+            panel_pair<Scalar> pair(wide_first.view(), wide_second.view());
             column<Scalar> x = column<Scalar>::Zero(static_cast<index_t>(pair.ends_padded()));
             x.head(ends) = whole_numbers<Scalar>(ends, 1, 3).array();
             const column<Scalar> expected = (second * (first * x.head(ends).matrix()).cwiseAbs2()).array();
@@ -51,7 +65,8 @@ TEST_CASE_TEMPLATE("clex/panels: rows of the identity are not stored, and change
     column<Scalar> x = whole_numbers<Scalar>(ends, 1, 3).array();
     const column<Scalar> expected = (second * (first * x.matrix())).array();
     for (const index_t units : {0, 50, 64}) {  // 50 is not whole panels: those that are not are stored
-        panel_pair<Scalar> pair(first, second, units, units);
+        const in_double wide_first = widened<Scalar>(first), wide_second = widened<Scalar>(second);
+        panel_pair<Scalar> pair(wide_first.view(), wide_second.view(), units, units);
         for (int call = 0; call < 3; ++call) {
             const Scalar* y = pair(x.data(), [](std::size_t, auto&) {});
             for (index_t i = 0; i < ends; ++i) CHECK(y[i] == expected[i]);

@@ -10,13 +10,14 @@
 #include "cordage/scaling/yarn.hpp"
 
 using namespace cordage;
+using namespace cordage::ode_detail;
 using namespace cordage_test;
 
-static_assert(recording_field<paper_field<double>, double> && recording_field<paper_field<float>, float>);
+static_assert(recording_field<paper_field<>, double> && recording_field<paper_field<ntk_aware, silu, float>, float>);
 
 TEST_CASE("clex/paper_field: one step of every rule is the golden one, and so is its error estimate") {
     for (const auto& item : golden_cases("single_step")) {
-        paper_field<double> field(config_of(item), weights_of(item));
+        paper_field<> field(config_of(item), weights_of(item));
         const double t = item.at("t0"), h = item.at("h");
         const auto z0 = item.at("z0").get<vector>();
         for (const auto& result : item.at("results")) {
@@ -36,7 +37,7 @@ TEST_CASE("clex/paper_field: one step of every rule is the golden one, and so is
 
 TEST_CASE("clex/paper_field: equal steps of every rule end at the golden state") {
     for (const auto& item : golden_cases("fixed_steps")) {
-        paper_field<double> field(config_of(item), weights_of(item));
+        paper_field<> field(config_of(item), weights_of(item));
         const auto z1 = item.at("z1").get<vector>();
         for (const auto& result : item.at("results")) {
             with_tableau(result.at("method"), [&]<class Tableau>(Tableau) {
@@ -50,12 +51,12 @@ TEST_CASE("clex/paper_field: equal steps of every rule end at the golden state")
 TEST_CASE_TEMPLATE("clex/paper_field: its vjp is the Jacobian transposed, and the derivative in t that of the prior",
                    Prior, ntk_aware, by_parts, yarn) {
     const rope_config config{12, 10, 10000.0, 64.0};
-    check_vjp(paper_field<double, Prior>(config, dense_weights_for(config)), 2.3);
-    check_vjp(paper_field<double, Prior, tanh_activation>(config, dense_weights_for(config)), 2.3);
+    check_vjp(paper_field<Prior>(config, dense_weights_for(config)), 2.3);
+    check_vjp(paper_field<Prior, tanh_activation>(config, dense_weights_for(config)), 2.3);
 }
 
 TEST_CASE("clex/paper_field: in float it is the same field to float's precision") {
     const rope_config config{12, 10, 10000.0, 64.0};
     const clex_weights weights = dense_weights_for(config);
-    check_narrow(paper_field<double>(config, weights), paper_field<float>(config, weights));
+    check_narrow(paper_field<>(config, weights), paper_field<ntk_aware, silu, float>(config, weights));
 }

@@ -41,13 +41,24 @@ TEST_CASE("clex/validation: settings out of their domain are named") {
     CHECK_THROWS_AS(clex(config, weights, {.fixed_steps = -1}), value_error);
     CHECK_THROWS_WITH_AS(clex(config, weights, {.fixed_steps = 4, .step_size = 0.5}),
                          "clex: fixed_steps 4 and step_size 0.5 must not both be given", value_error);
-    using classic = clex<ntk_aware, paper_time, silu, rk4_classic>;
+    using classic = clex<paper_field<>, rk4_classic>;
     CHECK_THROWS_WITH_AS(
         classic(config, weights),
         "clex: fixed_steps 0 must be >= 1 or step_size 0 be > 0, since rk4_classic has no error weights "
         "to choose steps by",
         value_error);
     CHECK_THROWS_AS(clex({16, 13, 10000.0, 64.0}, weights), value_error);
+}
+
+// These ended in bad_alloc.
+TEST_CASE("clex/validation: more steps than fit into a trajectory are refused before memory is asked for") {
+    const auto weights = dense_weights_for(config);
+    CHECK_THROWS_WITH_AS(clex(config, weights, {.step_size = 2e-8}),
+                         doctest::Contains("clex: step_size 2e-08 must be >= "), value_error);
+    CHECK_THROWS_WITH_AS(clex(config, weights, {.fixed_steps = 900'000'000}),
+                         doctest::Contains("clex: fixed_steps 900000000 must be >= 0 and <= "), value_error);
+    CHECK_THROWS_WITH_AS(clex<log_time_field<>>(config, weights, {.step_size = 1e-9}),
+                         doctest::Contains("clex: step_size 1e-09 must be >= "), value_error);
 }
 
 TEST_CASE(

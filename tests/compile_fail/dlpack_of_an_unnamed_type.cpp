@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A host's own 16-bit type that does not say which one it is: a bfloat16 was taken for a binary16.
 // expected: cordage::dlpack: element_traits<T> needs 'using same_bits_as = cordage::float16;'
-#include "cordage/host/dlpack.hpp"
+#include "cordage/host/dlpack/view.hpp"
 
 struct own_bfloat16 {
     std::uint16_t bits;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A policy that does not say log alpha is told what to write.
-// expected: cordage::rope: Policy needs 'double log_alpha(const rope_config&, index_t pair, double t) const', log
+// expected: cordage::rope_scaling: Policy needs 'double log_alpha(const rope_config&, index_t pair, double t) const', log
 // expected: of the factor on inv_freq[pair]; docs/extending.md
-#include "cordage/basis/rope.hpp"
-#include "cordage/schedule/fixed.hpp"
+#include "cordage/basis/rope_scaling.hpp"
+#include "cordage/schedule/schedules.hpp"
 
 struct halving {
 #ifndef CORDAGE_COMPILE_FAIL
@@ -12,4 +12,4 @@ struct halving {
     double log_alpha_rate(const cordage::rope_config&, cordage::index_t, double) const { return 0.0; }
 };
 
-template class cordage::rope<halving, cordage::fixed>;
+template class cordage::rope_scaling<halving, cordage::fixed>;

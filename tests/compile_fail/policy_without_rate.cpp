@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A policy that does not say d log alpha / dt is told what to write.
-// expected: cordage::rope: Policy needs 'double log_alpha_rate(const rope_config&, index_t pair, double t) const',
+// expected: cordage::rope_scaling: Policy needs 'double log_alpha_rate(const rope_config&, index_t pair, double t) const',
 // expected: d log_alpha / dt; docs/extending.md
-#include "cordage/basis/rope.hpp"
-#include "cordage/schedule/fixed.hpp"
+#include "cordage/basis/rope_scaling.hpp"
+#include "cordage/schedule/schedules.hpp"
 
 struct halving {
     double log_alpha(const cordage::rope_config&, cordage::index_t, double) const { return -0.69; }
@@ -12,4 +12,4 @@ struct halving {
 #endif
 };
 
-template class cordage::rope<halving, cordage::fixed>;
+template class cordage::rope_scaling<halving, cordage::fixed>;

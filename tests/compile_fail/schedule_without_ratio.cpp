@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A schedule that does not say t is told what to write.
-// expected: cordage::rope: Schedule needs 'double ratio(const rope_config&, double seq_len) const', the length
+// expected: cordage::rope_scaling: Schedule needs 'double ratio(const rope_config&, double seq_len) const', the length
 // expected: ratio t >= 1 at that length; docs/extending.md
-#include "cordage/basis/rope.hpp"
-#include "cordage/scaling/linear.hpp"
+#include "cordage/basis/rope_scaling.hpp"
+#include "cordage/scaling/power_laws.hpp"
 
 struct always_two {
 #ifndef CORDAGE_COMPILE_FAIL
@@ -11,4 +11,4 @@ struct always_two {
 #endif
 };
 
-template class cordage::rope<cordage::linear, always_two>;
+template class cordage::rope_scaling<cordage::linear, always_two>;

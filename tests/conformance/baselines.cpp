@@ -18,9 +18,8 @@
 #include "cordage/positions/sampler.hpp"
 #include "cordage/positions/sections.hpp"
 #include "cordage/rotate/forward.hpp"
-#include "cordage/scaling/unscaled.hpp"
-#include "cordage/schedule/continuous.hpp"
-#include "cordage/schedule/nearest_upper_bound.hpp"
+#include "cordage/scaling/power_laws.hpp"
+#include "cordage/schedule/schedules.hpp"
 #include "kinds.hpp"
 
 namespace conformance {
@@ -220,7 +219,7 @@ void compare_rotation(report& result, const char* what, const value& one_case, c
 // Positions are below 10 and theta is exact to a rounding, so nothing but the tolerances of cos and sin remains.
 template <class P>
 void compare_axes(report& result, const char* positions, const value& one_case, const basis& b,
-                  const std::vector<std::uint8_t>& axis_of_pair, const axis_position_view<P>& position_ids) {
+                  const std::vector<std::uint8_t>& axis_of_pair, const position_view<P>& position_ids) {
     const axis_angles angles(b, axis_of_pair, position_ids);
     const auto name = [&](const char* kernel) { return message(positions, " positions, ", kernel); };
     compare_rotation<double, backend::scalar>(result, name("double").c_str(), one_case, angles, 1e-13);
@@ -229,17 +228,18 @@ void compare_axes(report& result, const char* positions, const value& one_case, 
 }
 
 void compare_axes(report& result, const value& one_case, const basis& b, const std::vector<std::uint8_t>& axis_of_pair,
-                  const axis_position_view<double>& position_ids, std::span<const double> positions) {
+                  const position_view<double>& position_ids, std::span<const double> positions) {
     compare_axes(result, "double", one_case, b, axis_of_pair, position_ids);
     std::vector<std::int64_t> whole;
     for (const double position : positions) {
         if (position != std::floor(position) || std::abs(position) > 0x1p53) return;
         whole.push_back(static_cast<std::int64_t>(position));
     }
-    compare_axes(result, "int64", one_case, b, axis_of_pair,
-                 axis_position_view<std::int64_t>{whole.data(), position_ids.axes, position_ids.batch,
-                                                  position_ids.tokens, position_ids.axis_stride,
-                                                  position_ids.batch_stride, position_ids.token_stride});
+    position_view<std::int64_t> whole_ids(whole.data(), position_ids.batch, position_ids.tokens, position_ids.batch_stride);
+    whole_ids.token_stride = position_ids.token_stride;
+    whole_ids.axes = position_ids.axes;
+    whole_ids.axis_stride = position_ids.axis_stride;
+    compare_axes(result, "int64", one_case, b, axis_of_pair, whole_ids);
 }
 
 tensor positions_of(const value& one_case, std::size_t axis_of_axes, index_t axes) {

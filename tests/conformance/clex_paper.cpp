@@ -69,7 +69,7 @@ struct problem {
         }
     }
 
-    paper_field<double> field() const { return {config, weights}; }
+    paper_field<> field() const { return {config, weights}; }
     std::vector<double> vector(const value& v) const { return v.numbers(config.pairs()); }
 
     /// The case's z(1), which cordage must find by itself.
@@ -143,7 +143,7 @@ void check_single_step(const value& one_case, report& result) {
             if (!expected.has("embedded_z")) return;
             if constexpr (has_error_weights<Rule>) {
                 std::vector<double> difference(z.size());
-                local_error<Rule>(path.step_size(0), path.slopes(0), std::span<double>(difference));
+                ode_detail::local_error<Rule>(path.step_size(0), path.slopes(0), std::span<double>(difference));
                 std::vector<double> embedded, estimate;
                 for (std::size_t i = 0; i < z.size(); ++i) {
                     embedded.push_back(z[i] - difference[i]);
@@ -224,7 +224,7 @@ void check_gradient(const value& one_case, report& result) {
 
     const value discrete = one_case["discrete"];
     with_method(discrete["method"].text(), [&]<class Rule>(Rule) {
-        using policy_type = clex<ntk_aware, paper_time, silu, Rule>;
+        using policy_type = clex<paper_field<>, Rule>;
         const policy_type policy(p.config, p.weights, {.t_max = end, .fixed_steps = discrete["N"].size()});
         compare_gradient(discrete, "discrete", std::pair<const problem&, const policy_type&>(p, policy), c,
                          discrete_gradient_tolerance, step_tolerance, result);

@@ -11,11 +11,11 @@
 #include <cstdint>
 
 #include "cordage/basis/gradient.hpp"
-#include "cordage/clex/released.hpp"
-#include "cordage/clex/row_weights.hpp"
+#include "cordage/clex/clex.hpp"
+#include "cordage/clex/weights.hpp"
 #include "cordage/kernels.hpp"
 #include "cordage/positions/released_sampler.hpp"
-#include "cordage/schedule/rounded_up.hpp"
+#include "cordage/schedule/schedules.hpp"
 #include "kinds.hpp"
 
 namespace conformance {
@@ -120,8 +120,8 @@ void check_solution(const value& one_case, report& result) {
         const value truth = one_case["truth"];
         const auto ts = truth["t"].numbers();
         const auto z = truth["z"].array({static_cast<index_t>(ts.size()), l.config.pairs()});
-        const clex<ntk_aware, released_time, Activation> exact(
-            l.config, l.weights, {.t_max = *std::ranges::max_element(ts), .tolerance = tight});
+        const clex<released_field<Activation>> exact(l.config, l.weights,
+                                                     {.t_max = *std::ranges::max_element(ts), .tolerance = tight});
         for (std::size_t i = 0; i < ts.size(); ++i) {
             result.near(message("truth t=", ts[i]), z_at(exact, ts[i]), row_of(z, i, l.pairs()), truth_tolerance);
         }
@@ -138,7 +138,7 @@ void check_waves(const value& expected, const basis& b, const std::vector<double
             const double position = positions[static_cast<std::size_t>(row)];
             for (index_t pair = 0; pair < b.pairs(); ++pair) {
                 const auto i = static_cast<std::size_t>(row * b.pairs() + pair);
-                const auto got = angles.at<double>(0, row, pair);
+                const auto got = cos_sin_at<double>(angles, 0, row, pair);
                 const double within = allowed(position, b.inv_freq()[static_cast<std::size_t>(pair)]);
                 const std::string at = message(expected.where(), " p=", position, " pair ", pair, " ");
                 result.near(at + cos_name, got.cos, cos[i], within);
@@ -184,7 +184,7 @@ struct wave_loss {
         const exact_angles angles(b, positions);
         for (std::size_t i = 0; i < cos_weights.size(); ++i) {
             const index_t row = static_cast<index_t>(i) / b.pairs(), pair = static_cast<index_t>(i) % b.pairs();
-            const auto at = angles.at<double>(0, row, pair);
+            const auto at = cos_sin_at<double>(angles, 0, row, pair);
             loss += cos_weights[i] * at.cos + sin_weights[i] * at.sin;
             grad_inv_freq[static_cast<std::size_t>(pair)] +=
                 positions[static_cast<std::size_t>(row)] * (sin_weights[i] * at.cos - cos_weights[i] * at.sin);
@@ -192,20 +192,30 @@ struct wave_loss {
     }
 };
 
-/// One training step with recorded draws: positions, tables, and the gradient to the weights and to z(1).
-void check_training(const value& one_case, report& result) {
-    const layer l(one_case);
-    const double t = one_case["t"].number();
+/// The positions of one training step with recorded draws.
+std::vector<double> check_positions_of(const value& one_case, index_t original_length, report& result) {
     const released_range range{.train_length = one_case["seq_len"].size(),
-                               .original_length = static_cast<index_t>(l.config.original_length),
+                               .original_length = original_length,
                                .t = one_case["t"].size(),
                                .original_end = true};
     result.require("scale_factor", range.per_unit() == one_case["scale_factor"].size());
     std::vector<index_t> drawn;
     for (const double draw : one_case["drawn_sorted"].numbers()) drawn.push_back(static_cast<index_t>(draw));
     const auto positions = released_positions(range, drawn);
-    result.near("positions_float32", positions, one_case["positions_float32"].numbers(range.train_length), 0.0);
+    auto expected = one_case["positions_float32"].numbers(range.train_length);
+    for (double& position : expected) position = double{static_cast<float>(position)};  // 9 digits name a float
+    result.near("positions_float32", positions, expected, 0.0);
+    return positions;
+}
+void check_positions(const value& one_case, report& result) {
+    check_positions_of(one_case, one_case["max_position_embeddings"].size(), result);
+}
 
+/// One training step with recorded draws: positions, tables, and the gradient to the weights and to z(1).
+void check_training(const value& one_case, report& result) {
+    const layer l(one_case);
+    const double t = one_case["t"].number();
+    const auto positions = check_positions_of(one_case, static_cast<index_t>(l.config.original_length), result);
     with_activation(l.act, [&]<class Activation>(Activation) {
         const clex_released<Activation> policy(l.config, l.weights, released_options(t, l.time_dt));
         const basis b = make_basis(l.config, policy, t);
@@ -244,6 +254,7 @@ std::span<const kind> clex_released_kinds() {
         {.name = "solution", .check = check_solution, .marked_by = "config"},
         {"inference", check_inference},
         {"training", check_training},
+        {"positions", check_positions},
     };
     return kinds;
 }

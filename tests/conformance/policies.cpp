@@ -6,15 +6,13 @@
 #include <algorithm>
 
 #include "cordage/basis/basis.hpp"
-#include "cordage/basis/rope.hpp"
-#include "cordage/host/hf_config.hpp"
+#include "cordage/basis/rope_scaling.hpp"
+#include "cordage/config/read.hpp"
 #include "cordage/scaling/any_policy.hpp"
-#include "cordage/scaling/base_change.hpp"
 #include "cordage/scaling/by_parts.hpp"
-#include "cordage/scaling/linear.hpp"
-#include "cordage/scaling/ntk_aware.hpp"
+#include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/yarn.hpp"
-#include "cordage/schedule/dynamic.hpp"
+#include "cordage/schedule/schedules.hpp"
 #include "kinds.hpp"
 
 namespace conformance {
@@ -142,7 +140,7 @@ void inv_freq(const value& one_case, report& result) {
     check_resolved(resolved, rope, result);
 
     const double seq_len = resolved.has("seq_len") ? resolved["seq_len"].number() : 1.0;
-    const cordage::rope served(rope.config, rope.policy, rope.schedule);
+    const cordage::rope_scaling served(rope.config, rope.policy, rope.schedule);
     const basis b = served.at_length(seq_len);
     result.near_relative("inv_freq", b.inv_freq(), expected["inv_freq"].numbers(rope.config.pairs()), relative);
     const double factor = expected["attention_factor"].number();

@@ -12,7 +12,6 @@
 
 #include "cordage/rotate/backward.hpp"
 #include "cordage/rotate/forward.hpp"
-#include "cordage/rotate/forward.hpp"
 #include "kinds.hpp"
 
 namespace conformance {
@@ -170,8 +169,8 @@ void check_apply(const value& one_case, report& result) {
                 run_of_side<T> q(sides[0]), k(sides[1]);
                 rotate_forward<Pairing, Backend>(angles, q.forward(), k.forward());
                 std::vector<double> got_inv_freq(inv_freq.size()), got_positions(positions.size());
-                rotate_backward<Pairing, Backend>(angles, {.inv_freq = got_inv_freq, .position_ids = got_positions},
-                                                  q.backward(), k.backward());
+                const rotation_gradients wanted{.inv_freq = got_inv_freq, .position_ids = got_positions};
+                rotate_backward<Pairing, Backend>(angles, wanted, q.backward(), k.backward());
 
                 double got_loss = 0.0, loss_scale = 0.0;
                 const double within = rotation_tolerance<T> + far, summed = sum_tolerance<T> + far;
@@ -183,7 +182,7 @@ void check_apply(const value& one_case, report& result) {
                         loss_scale += std::abs(s.grad_y[i]) * magnitude * largest(s.x);
                     }
                     std::vector<double> alone(inv_freq.size());
-                    rotate_backward<Pairing, Backend>(angles, {.inv_freq = alone}, run.backward());
+                    rotate_backward<Pairing, Backend>(angles, rotation_gradients{.inv_freq = alone}, run.backward());
                     near_scaled(result, by + "dinv_freq_from_" + name, alone, s.grad_inv_freq, sums.inv_freq, summed);
                 };
                 compare("q", sides[0], q);
@@ -250,11 +249,11 @@ void check_rebase(const value& one_case, report& result) {
         with_types_and_backends([&]<class T, class Backend>(const char* how) {
             const double within = (rotation_tolerance<T> + far) * largest(k.data);
             std::vector<T> keys = narrowed<T>(given), paged = keys, rotated_here = narrowed<T>(k.data);
-            rebase<Pairing, Backend>({.from = a, .to = b}, positions, in_place(token_major(keys.data(), shape)));
+            rebase<Pairing, Backend>(exact_angles(b, positions) - exact_angles(a, positions),
+                                     in_place(token_major(keys.data(), shape)));
             result.near(message(how, " k_rotated_b"), widened(keys), wanted, within);
-            const position_view<double> ids(reversed.data(), shape.tokens, 1, 1);
-            rebase<Pairing, Backend>({.from = a, .to = b}, paged_positions<double>{backwards, ids},
-                                     in_place(token_major(paged.data(), blocks)));
+            const auto in_table = in_blocks(token_major(paged.data(), blocks), backwards.data(), 1, shape.tokens, shape.tokens);
+            rebase<Pairing, Backend>(exact_angles(b, reversed) - exact_angles(a, reversed), in_place(in_table));
             result.near(message(how, " k_rotated_b, paged"), widened(paged), wanted, within);
             rotate_forward<Pairing, Backend>(exact_angles(a, positions),
                                              in_place(token_major(rotated_here.data(), shape)));

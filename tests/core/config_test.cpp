@@ -63,10 +63,10 @@ TEST_CASE("core/config: validate names the field, its value and what it must be"
 }
 
 TEST_CASE("core/config: a length ratio below 1 or not finite is refused with the caller's name") {
-    CHECK_NOTHROW(validate_ratio("f: t", 1.0));
-    CHECK_THROWS_WITH_AS(validate_ratio("f: t", 0.5), "f: t 0.5 must be finite and >= 1", value_error);
-    CHECK_THROWS_WITH_AS(validate_ratio("f: t", std::nextafter(1.0, 0.0)),
+    CHECK_NOTHROW(validate_ratio({"f: ", "t"}, 1.0));
+    CHECK_THROWS_WITH_AS(validate_ratio({"f: ", "t"}, 0.5), "f: t 0.5 must be finite and >= 1", value_error);
+    CHECK_THROWS_WITH_AS(validate_ratio({"f: ", "t"}, std::nextafter(1.0, 0.0)),
                          "f: t 0.9999999999999999 must be finite and >= 1", value_error);
-    CHECK_THROWS_WITH_AS(validate_ratio("f: t", not_a_number), "f: t nan must be finite and >= 1", value_error);
-    CHECK_THROWS_AS(validate_ratio("f: t", -std::numeric_limits<double>::infinity()), value_error);
+    CHECK_THROWS_WITH_AS(validate_ratio({"f: ", "t"}, not_a_number), "f: t nan must be finite and >= 1", value_error);
+    CHECK_THROWS_AS(validate_ratio({"f: ", "t"}, -std::numeric_limits<double>::infinity()), value_error);
 }

@@ -10,13 +10,14 @@ void rotate(cudaStream_t stream, const Source& angles, const heads_view<T>& q, c
     rotate_inverse<Pairing>(on(stream), angles, in_place(q));
     rotate_backward<Pairing>(on(stream), angles, in_place(q));
     if constexpr (std::same_as<Source, device_angles<std::int32_t>>) {
-        rebase<Pairing>(on(stream), angles.basis_view(), angles.position_ids(), in_place(k));
+        rebase<Pairing>(on(stream), angles - angles, in_place(k));
     }
 }
 
 template <class Pairing, class Source, class T>
 void backward(cudaStream_t stream, const Source& angles, const heads_view<T>& q, std::span<double> numbers) {
-    rotate_backward<Pairing>(on(stream), angles, {.inv_freq = numbers}, numbers, grad_through(q, q, q));
+    rotate_backward<Pairing>(on(stream), angles, rotation_gradients{.inv_freq = numbers, .workspace = numbers},
+                             grad_through(q, q, q));
 }
 
 template <class T>
@@ -47,6 +48,32 @@ void all_types(cudaStream_t stream, const device_angles<std::int32_t>& angles, c
     all(stream, angles, table, brain, brain);
     all_axes(stream, axes, brain);
     all_axes(stream, real_axes, wide);
+    rotate_forward<half_split>(on(stream), angles, from_to(wide, brain));  // two types, and several operands of each
+    rotate_forward<interleaved>(on(stream), angles, from_to(wide, half), in_place(brain));
+}
+
+// A format and a source of one's own.
+struct scaled_int8 {
+    using compute = float;
+    float scale;
+    CORDAGE_HOST_DEVICE float load(std::int8_t x) const noexcept { return scale * static_cast<float>(x); }
+    CORDAGE_HOST_DEVICE std::int8_t store(float x) const noexcept { return static_cast<std::int8_t>(x / scale); }
+};
+struct given_phases {
+    static constexpr bool is_on_device = true;
+    const std::uint64_t* phases;
+    index_t count, pair_count;
+    index_t batch() const { return 1; }
+    index_t tokens() const { return count; }
+    CORDAGE_HOST_DEVICE index_t pairs() const { return pair_count; }
+    CORDAGE_HOST_DEVICE double attention_factor(index_t, index_t) const { return 1.0; }
+    CORDAGE_HOST_DEVICE std::uint64_t phase(index_t, index_t token, index_t pair) const {
+        return phases[token * pair_count + pair];
+    }
+};
+void own_types(cudaStream_t stream, const given_phases& angles, const heads_view<bfloat16>& x,
+               const heads_view<std::int8_t, scaled_int8>& y) {
+    rotate_forward<half_split>(on(stream), angles, from_to(x, y));
 }
 
 device_basis solved(cudaStream_t stream, const device_trajectory& path, std::uint64_t* words) {

@@ -13,21 +13,17 @@
 #include "cordage/attention/softmax_scale.hpp"
 #include "cordage/attention/xpos.hpp"
 #include "cordage/basis/gradient.hpp"
-#include "cordage/basis/rope.hpp"
-#include "cordage/scaling/base_change.hpp"
+#include "cordage/basis/rope_scaling.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"
-#include "cordage/scaling/linear.hpp"
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/masked.hpp"
+#include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/presets.hpp"
 #include "cordage/scaling/resonance.hpp"
 #include "cordage/scaling/tabulated.hpp"
 #include "cordage/scaling/yarn.hpp"
-#include "cordage/schedule/continuous.hpp"
-#include "cordage/schedule/dynamic.hpp"
-#include "cordage/schedule/fixed.hpp"
-#include "cordage/schedule/two_regimes.hpp"
+#include "cordage/schedule/schedules.hpp"
 
 namespace {
 
@@ -45,20 +41,20 @@ double alpha(const cordage::basis& b, cordage::index_t pair) {
 TEST_CASE("docs/methods: no scaling, linear, base change") {
     {
         // [unscaled]
-        const cordage::rope rule(model, cordage::unscaled{}, cordage::fixed{});
+        const cordage::rope_scaling rule(model, cordage::unscaled{}, cordage::fixed{});
         // [/unscaled]
         CHECK(alpha(rule.at_length(100000), 63) == 1.0);
     }
     {
         // [linear]
-        const cordage::rope rule(model, cordage::linear{}, cordage::fixed{4});
+        const cordage::rope_scaling rule(model, cordage::linear{}, cordage::fixed{4});
         // [/linear]
         for (const int pair : {0, 31, 63}) CHECK(agrees(alpha(rule.at_length(100), pair), 0.25));
     }
     {
         // [base_change]
-        const cordage::rope code_llama(model, cordage::base_change{.base_factor = 100}, cordage::fixed{});
-        const cordage::rope growing(model, cordage::base_change_power{.base_factor = 100, .reference_t = 4},
+        const cordage::rope_scaling code_llama(model, cordage::base_change{.base_factor = 100}, cordage::fixed{});
+        const cordage::rope_scaling growing(model, cordage::base_change_power{.base_factor = 100, .reference_t = 4},
                                     cordage::continuous{});
         // [/base_change]
         CHECK(agrees(code_llama.at_length(16384).inv_freq()[40], std::pow(1e6, -80.0 / 128)));
@@ -69,8 +65,8 @@ TEST_CASE("docs/methods: no scaling, linear, base change") {
 
 TEST_CASE("docs/methods: NTK-aware scaling, fixed and dynamic") {
     // [ntk_aware]
-    const cordage::rope fixed_ntk(model, cordage::ntk_aware{}, cordage::fixed{4});
-    const cordage::rope dynamic_ntk(model, cordage::ntk_aware{}, cordage::dynamic{2});
+    const cordage::rope_scaling fixed_ntk(model, cordage::ntk_aware{}, cordage::fixed{4});
+    const cordage::rope_scaling dynamic_ntk(model, cordage::ntk_aware{}, cordage::dynamic{2});
     // [/ntk_aware]
     CHECK(agrees(alpha(fixed_ntk.at_length(1), 63), 0.25));
     CHECK(dynamic_ntk.ratio(4096) == 1.0);
@@ -81,8 +77,8 @@ TEST_CASE("docs/methods: NTK-aware scaling, fixed and dynamic") {
 TEST_CASE("docs/methods: YaRN, by parts, resonance") {
     {
         // [yarn]
-        const cordage::rope as_configs_have_it(model, cordage::yarn{}, cordage::fixed{4});
-        const cordage::rope dynamic_yarn(model, cordage::yarn{}, cordage::continuous{});
+        const cordage::rope_scaling as_configs_have_it(model, cordage::yarn{}, cordage::fixed{4});
+        const cordage::rope_scaling dynamic_yarn(model, cordage::yarn{}, cordage::continuous{});
         // [/yarn]
         CHECK(agrees(as_configs_have_it.at_length(100).attention_factor(), 1.0 + 0.1 * std::log(4.0)));
         CHECK(dynamic_yarn.at_length(4096).attention_factor() == 1.0);
@@ -100,7 +96,7 @@ TEST_CASE("docs/methods: YaRN, by parts, resonance") {
     }
     {
         // [resonance]
-        const cordage::rope rule(model, cordage::resonance<cordage::yarn>{}, cordage::fixed{4});
+        const cordage::rope_scaling rule(model, cordage::resonance<cordage::yarn>{}, cordage::fixed{4});
         // [/resonance]
         const cordage::basis basis = rule.at_length(16384);
         for (const double theta : basis.inv_freq()) {
@@ -117,7 +113,7 @@ TEST_CASE("docs/methods: LongRoPE and masks") {
         const double promised = 32;  // max_position_embeddings / original_max_position_embeddings
         const cordage::longrope policy{short_factor, long_factor,
                                        cordage::longrope_attention_factor(promised, model.original_length)};
-        const cordage::rope rule(model, policy, cordage::two_regimes{});
+        const cordage::rope_scaling rule(model, policy, cordage::two_regimes{});
         // [/longrope]
         CHECK(alpha(rule.at_length(4096), 40) == 1.0);
         CHECK(agrees(alpha(rule.at_length(4097), 40), 1.0 / 8));
@@ -125,10 +121,10 @@ TEST_CASE("docs/methods: LongRoPE and masks") {
     }
     {
         // [masked]
-        const cordage::rope fastest_quarter(model, cordage::proportional{0.25}, cordage::fixed{});
+        const cordage::rope_scaling fastest_quarter(model, cordage::proportional{0.25}, cordage::fixed{});
         std::vector<unsigned char> turns(64, 1);
         std::fill(turns.begin() + 48, turns.end(), static_cast<unsigned char>(0));
-        const cordage::rope slow_ones_rest(model, cordage::masked<cordage::yarn>{{}, turns}, cordage::continuous{});
+        const cordage::rope_scaling slow_ones_rest(model, cordage::masked<cordage::yarn>{{}, turns}, cordage::continuous{});
         // [/masked]
         CHECK(alpha(fastest_quarter.at_length(1), 15) == 1.0);
         CHECK(alpha(fastest_quarter.at_length(1), 16) == 0.0);
@@ -146,7 +142,7 @@ TEST_CASE("docs/methods: tables, given and learned") {
         }
         // [tabulated]
         const cordage::tabulated policy({1, 2, 4}, alpha_of_knots);  // [3, 64]
-        const cordage::rope rule(model, policy, cordage::continuous{});
+        const cordage::rope_scaling rule(model, policy, cordage::continuous{});
         // [/tabulated]
         CHECK(agrees(alpha(rule.at_length(3 * 4096), 7), 1.0 / 3));  // log alpha is straight in log t here
         CHECK(agrees(alpha(rule.at_length(8 * 4096), 7), 0.25));

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "cordage/clex/clex.hpp"
-#include "cordage/clex/released.hpp"
-#include "cordage/ode/dopri5.hpp"
+#include "cordage/ode/tableaus.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "input.hpp"
 #include "run_counter.hpp"
@@ -108,8 +107,8 @@ bool run(input& in) {
     const auto kind = in.between(0, 3);
     const rope_config config = random_config(in);
     if (kind == 0) return run<clex<>>(in, config);
-    if (kind == 1) return run<clex<by_parts, log_time, tanh_activation>>(in, config);
-    if (kind == 2) return run<clex<ntk_aware, paper_time, silu, dopri5, float>>(in, config);
+    if (kind == 1) return run<clex<log_time_field<by_parts, tanh_activation>>>(in, config);
+    if (kind == 2) return run<clex<paper_field<ntk_aware, silu, float>, dopri5>>(in, config);
     return run<clex_released<silu>>(in, config);
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cordage/angles/angle_source.hpp"
-#include "cordage/host/dlpack.hpp"
+#include "cordage/host/dlpack/view.hpp"
 #include "cordage/rotate/forward.hpp"
 #include "input.hpp"
 #include "run_counter.hpp"
@@ -56,9 +56,10 @@ struct random_tensor {
         if (in.rarely(8)) strides[static_cast<std::size_t>(in.between(0, 5))] = in.hostile_integer();
         t.shape = shape.data();
         t.strides = in.coin() ? strides.data() : nullptr;
-        if (in.rarely()) t.byte_offset = in.bits<std::uint8_t>();
+        if (in.rarely()) t.byte_offset = in.coin() ? in.bits<std::uint8_t>() : in.bits<std::uint64_t>();
         if (in.rarely()) t.data = nullptr;
         is_true = extent(t) * 8 + static_cast<__int128>(t.byte_offset) <= room * 8;
+        if (in.rarely()) t.shape = nullptr;
     }
 };
 
@@ -70,7 +71,7 @@ bool run(input& in) {
         const heads_view<float> view = dlpack::view<float>(x.t, order);
         expect(view.shape.head_dim == x.t.shape[x.t.ndim - 1], "the last axis is head_dim");
         // A rotation of what claims more than there is must be refused, unless it claims what memory could hold.
-        if (!x.is_true && extent(x.t) <= most_elements) return false;
+        if (!x.is_true && (extent(x.t) <= most_elements || x.t.byte_offset > 0)) return false;
         const basis one({1.0});
         const std::vector<std::int32_t> ids(static_cast<std::size_t>(std::min<index_t>(view.shape.tokens, room)));
         rotate_forward<half_split>(exact_angles(one, ids), in_place(view));

@@ -8,23 +8,18 @@
 
 #include "cordage/basis/axial.hpp"
 #include "cordage/basis/basis_cache.hpp"
-#include "cordage/basis/rope.hpp"
+#include "cordage/basis/rope_scaling.hpp"
 #include "cordage/basis/start_tokens.hpp"
-#include "cordage/host/hf_longrope.hpp"
-#include "cordage/scaling/base_change.hpp"
+#include "cordage/config/longrope.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"
-#include "cordage/scaling/linear.hpp"
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/masked.hpp"
+#include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/resonance.hpp"
 #include "cordage/scaling/tabulated.hpp"
 #include "cordage/scaling/yarn.hpp"
-#include "cordage/schedule/continuous.hpp"
-#include "cordage/schedule/dynamic.hpp"
-#include "cordage/schedule/fixed.hpp"
-#include "cordage/schedule/rounded_up.hpp"
-#include "cordage/schedule/two_regimes.hpp"
+#include "cordage/schedule/schedules.hpp"
 #include "input.hpp"
 #include "run_counter.hpp"
 
@@ -189,7 +184,7 @@ bool run(input& in) {
     try {
         const rope_config c = random_config(in);
         const any_policy policy = random_policy(in, c);
-        const rope served(c, policy, random_schedule(in));
+        const rope_scaling served(c, policy, random_schedule(in));
         const double length = number(in, 1.0, 1e7), t = served.ratio(length);
         check(c, policy, t, served.at_length(length));
         use(in, c, policy, t);

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "cordage/host/released_clex.hpp"
+#include "cordage/checkpoint/released_clex.hpp"
 
 namespace {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The structs of host/dlpack_abi.hpp beside those of DLPack's own header, which host/dlpack.hpp reads as well.
+// The structs of host/dlpack/abi.hpp beside those of DLPack's own header, which host/dlpack/view.hpp reads as well.
 #include <dlpack/dlpack.h>
 
-#include "cordage/host/dlpack.hpp"
+#include "cordage/host/dlpack/view.hpp"
 
 namespace dl = cordage::dlpack;
 

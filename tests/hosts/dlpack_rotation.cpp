@@ -2,7 +2,7 @@
 // A rotation behind a C interface that takes DLPack's tensors; test_dlpack.py calls it from Python.
 #include <cstdio>
 
-#include "cordage/host/dlpack.hpp"
+#include "cordage/host/dlpack/view.hpp"
 #include "cordage/kernels.hpp"
 
 namespace {

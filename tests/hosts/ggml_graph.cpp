@@ -11,7 +11,7 @@
 #include <cstring>
 #include <random>
 
-#include "cordage/host/ggml.hpp"
+#include "cordage/host/ggml/rotation.hpp"
 
 namespace gg = cordage::ggml;
 
@@ -55,20 +55,28 @@ class graph {
                                    a.freq_scale, a.ext_factor, a.attn_factor, a.beta_fast, a.beta_slow);
     }
     // [ggml_custom_op]
-    ggml_tensor* with_cordage(gg::rotation& turn) {
-        turn.check(*x, *positions);
+    ggml_tensor* with_cordage(gg::rotation& rotation) {
         ggml_tensor* args[] = {x, positions};
-        return ggml_custom_4d(context_, x->type, x->ne[0], x->ne[1], x->ne[2], x->ne[3], args, 2,
-                              gg::rotate<ggml_tensor>, GGML_N_TASKS_MAX, &turn);
+        ggml_tensor* node = ggml_custom_4d(context_, x->type, x->ne[0], x->ne[1], x->ne[2], x->ne[3], args, 2,
+                                           gg::rotate<ggml_tensor>, GGML_N_TASKS_MAX, &rotation);
+        rotation.check(*node);
+        return node;
     }
     // [/ggml_custom_op]
-    ggml_tensor* with_cordage_mapped(gg::rotation& turn) {
-        return ggml_map_custom2(context_, x, positions, gg::rotate<ggml_tensor>, GGML_N_TASKS_MAX, &turn);
+    ggml_tensor* with_cordage_mapped(gg::rotation& rotation) {
+        return checked(rotation,
+                       ggml_map_custom2(context_, x, positions, gg::rotate<ggml_tensor>, GGML_N_TASKS_MAX, &rotation));
     }
-    ggml_tensor* with_cordage_in_place(gg::rotation& turn) {
-        return ggml_custom_inplace(context_, x, &positions, 1, gg::rotate<ggml_tensor>, GGML_N_TASKS_MAX, &turn);
+    ggml_tensor* with_cordage_in_place(gg::rotation& rotation) {
+        return checked(rotation, ggml_custom_inplace(context_, x, &positions, 1, gg::rotate<ggml_tensor>,
+                                                     GGML_N_TASKS_MAX, &rotation));
     }
     ggml_tensor* factors() { return ggml_new_tensor_1d(context_, GGML_TYPE_F32, head_dim); }
+
+    static ggml_tensor* checked(const gg::rotation& rotation, ggml_tensor* node) {
+        rotation.check(*node);  // its src[0] is x and src[1] positions, whichever way it was made
+        return node;
+    }
 
     /// Microseconds of computing one operation, the median of some runs; on one thread where it is timed.
     double compute(ggml_tensor* work, int runs = 1) {
@@ -134,14 +142,14 @@ errors compare(const trial& t, int first, bool has_ggml) {
         values.push_back(1.0f + 0.05f * static_cast<float>(i));
         static_cast<float*>(factors->data)[i] = values.back();
     }
-    gg::rotation turn(t.arguments, values);
-    ggml_tensor *const ours = g.with_cordage(turn), *const truth = exact.with_cordage(turn);
+    gg::rotation rotation(t.arguments, values);
+    ggml_tensor *const ours = g.with_cordage(rotation), *const truth = exact.with_cordage(rotation);
     ggml_tensor* const theirs = has_ggml ? g.with_ggml(t.arguments, factors) : ours;
     for (ggml_tensor* const each : {ours, theirs}) g.compute(each);
     exact.compute(truth);
     // The other ways to put it into a graph; in place comes last, since the others read x too.
     errors worst{};
-    for (ggml_tensor* const same : {g.with_cordage_mapped(turn), g.with_cordage_in_place(turn)}) {
+    for (ggml_tensor* const same : {g.with_cordage_mapped(rotation), g.with_cordage_in_place(rotation)}) {
         g.compute(same);
         if (std::memcmp(same->data, ours->data, ggml_nbytes(ours)) != 0) worst.of_cordage = INFINITY;
     }
@@ -158,8 +166,8 @@ void time_both(int tokens) {
     fill(g.x);
     for (int i = 0; i < tokens; ++i) static_cast<std::int32_t*>(g.positions->data)[i] = 4000 + i;
     const gg::rope_arguments a{.n_dims = head_dim};
-    gg::rotation turn(a);
-    ggml_tensor *const theirs = g.with_ggml(a, nullptr), *const ours = g.with_cordage(turn);
+    gg::rotation rotation(a);
+    ggml_tensor *const theirs = g.with_ggml(a, nullptr), *const ours = g.with_cordage(rotation);
     g.compute(theirs, 5), g.compute(ours, 5);
     const double slow = g.compute(theirs, 41), quick = g.compute(ours, 41);
     std::printf("a graph of one operation on %d tokens, 32 heads: ggml_rope_ext %.1f us, cordage %.1f us\n", tokens,

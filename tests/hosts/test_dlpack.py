@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""host/dlpack.hpp with the arrays of numpy and torch, handed over as capsules and rotated where they lie."""
+"""host/dlpack/view.hpp with the arrays of numpy and torch, handed over as capsules and rotated where they lie."""
 import ctypes
 import importlib.util
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""host/ggml.hpp in graphs of the installed ggml: the package ggml-python has its headers and libraries."""
+"""host/ggml/rotation.hpp in graphs of the installed ggml: the package ggml-python has its headers and libraries."""
 import importlib.util
 import pathlib
 import subprocess

@@ -9,6 +9,7 @@
 #include "cordage/ode/solve_fixed.hpp"
 
 using namespace cordage;
+using namespace cordage::ode_detail;
 using namespace cordage_test;
 
 namespace {
@@ -17,7 +18,7 @@ const rope_config small{16, 12, 10000.0, 64.0};
 
 template <class Scalar>
 struct solves {
-    released_field<Scalar> field{small, dense_weights_for(small)};
+    released_field<tanh_activation, Scalar> field{small, dense_weights_for(small)};
     std::vector<Scalar> z0 = std::vector<Scalar>(6, Scalar{-1}), grad_z0 = std::vector<Scalar>(6),
                         grad_parameters = std::vector<Scalar>(144);
 

@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "cordage/ode/linear_output.hpp"
 #include "cordage/ode/order_conditions.hpp"
 #include "cordage/ode/solve_fixed.hpp"
+#include "cordage/ode/tableaus.hpp"
 #include "test_fields.hpp"
 
 using namespace cordage;
@@ -135,7 +135,7 @@ TEST_CASE("ode/continuous_adjoint: a field that records gives the same, and resu
     CHECK(difference(recorded, plain) < 1e-13);
 }
 
-TEST_CASE("ode/recorder: the discrete gradient is the same with a field that records") {
+TEST_CASE("ode/field: the discrete gradient is the same with a field that records") {
     const auto path = solve_fixed<rk4_38>(knotted{}, {0.0, 2.0}, z_start, equal_steps{150});  // more than one record
     gradients recorded;
     recorded.end = discrete_adjoint(path, recording{}, seeds, {recorded.z0, recorded.parameters, recorded.times});
@@ -155,4 +155,19 @@ TEST_CASE("ode/continuous_adjoint: what cannot be solved back is an error with t
                          "continuous_adjoint: t 2.5 must be in [0, 2], the solved interval", value_error);
     CHECK(continuous_adjoint(path, knotted{}, {}, {out.z0, out.parameters}) == 0.0);
     CHECK(out.parameters == vector(3, 0.0));
+}
+
+// The times' gradients and those of the solves that had ended well were in the caller's sums.
+TEST_CASE("ode/continuous_adjoint: where a solve back fails nothing has been added") {
+    const auto path = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight);
+    const std::vector<gradient_seed<double>> close_ones{{2.0, grad_third}, {2.0 - 1e-6, grad_first}};
+    gradients out;
+    // One step is enough for the first solve back, of 1e-6, and not for the second, of 2.
+    CHECK_THROWS_AS(
+        continuous_adjoint(path, knotted{}, close_ones, {out.z0, out.parameters, std::span(out.times).first(2)},
+                           {.tolerance = {1e-12, 1e-12}, .max_steps = 1}),
+        cordage::error);
+    CHECK(out.z0 == vector(2, 0.0));
+    CHECK(out.parameters == vector(3, 0.0));
+    CHECK(out.times == vector(4, 0.0));
 }

@@ -3,12 +3,13 @@
 
 #include <doctest/doctest.h>
 
-#include "cordage/ode/linear_output.hpp"
 #include "cordage/ode/order_conditions.hpp"
 #include "cordage/ode/solve_fixed.hpp"
+#include "cordage/ode/tableaus.hpp"
 #include "test_fields.hpp"
 
 using namespace cordage;
+using namespace cordage::ode_detail;
 
 TEST_CASE_TEMPLATE("ode/dense_output: between nodes the order is the interpolant's", Tableau, euler, midpoint, heun2,
                    ralston2, heun3, rk4_classic, rk4_38, bosh3, dopri5, tsit5) {

@@ -13,7 +13,15 @@ namespace {
 const std::vector<double> one{1.0};
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinite = std::numeric_limits<double>::infinity();
+void doubling(double, std::span<const double> z, std::span<double> dz) { dz[0] = 2.0 * z[0]; }
 }  // namespace
+
+TEST_CASE("ode/solve_fixed: a field may be a plain function, or constant") {
+    const auto same = [](double, std::span<const double> z, std::span<double> dz) { dz[0] = 2.0 * z[0]; };
+    const auto expected = solve_fixed<euler>(same, {0.0, 1.0}, one, equal_steps{2});
+    CHECK(solve_fixed<euler>(doubling, {0.0, 1.0}, one, equal_steps{2}).state(2)[0] == expected.state(2)[0]);
+    CHECK(expected.state(2)[0] == 4.0);
+}
 
 TEST_CASE("ode/solve_fixed: nodes are equally spaced and the field is called as often as stated") {
     const auto path = solve_fixed<rk4_classic>(cordage_test::swinging{}, {1.0, 3.0}, one, equal_steps{8});

@@ -7,6 +7,7 @@
 #include "test_fields.hpp"
 
 using namespace cordage;
+using namespace cordage::ode_detail;
 
 TEST_CASE("ode/step: one step of the 3/8 rule is the rule written out") {
     cordage_test::knotted f;

@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include "cordage/ode/linear_output.hpp"
 #include "cordage/ode/order_conditions.hpp"
 #include "cordage/ode/solve_adaptive.hpp"
 #include "cordage/ode/solve_fixed.hpp"
@@ -103,4 +102,29 @@ TEST_CASE("ode/tableaus: the order is proved from the coefficients, so that a mi
     CHECK(order_of_interpolant<euler>() == 1);
     CHECK(order_of_interpolant<rk4_classic>() == 3);
     CHECK(order_of_interpolant<tsit5>() == 4);
+}
+
+TEST_CASE("ode/tableaus: linear_output: the nodes are the rule's, and between them lie straight lines") {
+    const std::vector<double> z0{1.0};
+    const auto plain = solve_fixed<rk4_38>(cordage_test::swinging{}, {0.0, 2.0}, z0, equal_steps{8});
+    const auto straight = solve_fixed<linear_output<rk4_38>>(cordage_test::swinging{}, {0.0, 2.0}, z0, equal_steps{8});
+    std::vector<double> z(1), slope(1);
+    for (std::size_t n = 0; n < 8; ++n) {
+        CHECK(straight.state(n)[0] == plain.state(n)[0]);
+        const double left = straight.state(n)[0], right = straight.state(n + 1)[0];
+        for (const double s : {0.25, 0.9}) {
+            straight.at((static_cast<double>(n) + s) * 0.25, z);
+            CHECK(z[0] == doctest::Approx((1.0 - s) * left + s * right).epsilon(1e-14));
+            straight.slope_at((static_cast<double>(n) + s) * 0.25, slope);
+            CHECK(slope[0] == doctest::Approx((right - left) / 0.25).epsilon(1e-13));
+        }
+    }
+}
+
+TEST_CASE("ode/tableaus: linear_output: a rule whose last stage is the next one's first is read in the same way") {
+    const std::vector<double> z0{1.0};
+    const auto path = solve_fixed<linear_output<dopri5>>(cordage_test::swinging{}, {0.0, 1.0}, z0, equal_steps{2});
+    std::vector<double> z(1);
+    path.at(0.125, z);
+    CHECK(z[0] == doctest::Approx(0.75 * path.state(0)[0] + 0.25 * path.state(1)[0]).epsilon(1e-15));
 }

@@ -34,7 +34,7 @@ TEST_CASE("positions/released_sampler: trained at the original length, both ends
 TEST_CASE("positions/released_sampler: trained on longer sequences the positions are fractions, to the very end") {
     const released_range range{.train_length = 6, .original_length = 2, .t = 1};
     CHECK(range.per_unit() == 3);
-    const auto third = [](int n) { return n / 3.0; };
+    const auto third = [](int n) { return double{static_cast<float>(n) / 3.0f}; };
     CHECK(released_positions(range, count_up(0, 4)) ==
           std::vector<double>{0, third(1), third(2), third(3), third(4), third(5)});
 }
@@ -63,7 +63,8 @@ TEST_CASE("positions/released_sampler: drawn here they are increasing, distinct,
             REQUIRE(p.size() == 64);
             REQUIRE(is_strictly_increasing(p));
             REQUIRE(p.front() == 0.0);
-            REQUIRE(p.back() == static_cast<double>(64 * t - 1) / static_cast<double>(range.per_unit()));
+            const auto unit = static_cast<float>(range.per_unit());
+            REQUIRE(p.back() == double{static_cast<float>(64 * t - 1) / unit});
         }
     }
     const auto shortest = released_positions(generator, {.train_length = 2, .original_length = 1, .t = 1});
@@ -116,4 +117,15 @@ TEST_CASE("positions/released_sampler: settings and draws out of their domain ar
                          value_error);
     CHECK_THROWS_AS(released_positions(range, negative), value_error);
     CHECK_THROWS_AS(released_positions(range, beyond), value_error);
+}
+
+// They were quotients in double, which differ from the released ones as soon as a fraction is no float.
+TEST_CASE("positions/released_sampler: the released float32 bits, also where draws are beyond 2^24") {
+    const released_range sevenths{.train_length = 30, .original_length = 4, .t = 2};
+    std::mt19937_64 generator(7);
+    for (const double p : released_positions(generator, sevenths)) CHECK(p == double{static_cast<float>(p)});
+    const released_range wide{.train_length = 4, .original_length = 1, .t = index_t{1} << 23};
+    const std::vector<index_t> drawn{(index_t{1} << 24) + 1, (index_t{1} << 24) + 2};
+    // torch 2.15.0: float(2^24 + 1) is 2^24, one more is 2^24 again; float(2^24 + 2) + 1 is a tie, to 2^24 + 4.
+    CHECK(released_positions(wide, drawn) == std::vector<double>{0.0, 4194304.0, 4194305.0, 8388608.0});
 }

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "cordage/core/threads.hpp"
-#include "cordage/scaling/linear.hpp"
+#include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "rotate/naive_rotation.hpp"
 

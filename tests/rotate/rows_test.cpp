@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cordage/angles/axis_angles.hpp"
 #include "cordage/basis/basis_list.hpp"
-#include "cordage/basis/rope.hpp"
+#include "cordage/basis/rope_scaling.hpp"
 #include "cordage/core/threads.hpp"
 #include "cordage/positions/sections.hpp"
 #include "cordage/rotate/backward.hpp"

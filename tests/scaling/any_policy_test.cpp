@@ -5,10 +5,9 @@
 
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"
-#include "cordage/scaling/linear.hpp"
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/masked.hpp"
-#include "cordage/scaling/ntk_aware.hpp"
+#include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/resonance.hpp"
 #include "cordage/scaling/tabulated.hpp"
 #include "cordage/scaling/yarn.hpp"

@@ -2,6 +2,7 @@
 #include "cordage/scaling/by_parts.hpp"
 
 #include <limits>
+#include <numbers>
 
 #include "scaling/derivatives.hpp"
 
@@ -48,11 +49,56 @@ TEST_CASE(
     }
 }
 
+// Llama 4 Scout has both at 1, and was refused.
+TEST_CASE("scaling/by_parts: equal limits are a step, which keeps a pair that turns exactly so often") {
+    const by_parts step{.rotations_low = 1.0, .rotations_high = 1.0};
+    CHECK_NOTHROW(validate(step, llama31));
+    for (index_t pair = 0; pair < 64; ++pair) {
+        const double rotations = llama31.original_length * llama31.inv_freq(pair) / (2.0 * std::acos(-1.0));
+        CHECK(step.share(llama31, pair).r == (rotations >= 1.0 ? 0.0 : 1.0));
+        CHECK(close(std::exp(step.log_alpha(llama31, pair, 16.0)), rotations >= 1.0 ? 1.0 : 1.0 / 16.0, closed_form));
+    }
+    check_derivatives(step, llama31);
+    // Pair 0 of this model turns exactly so often as the limits say: 0/0 in a formula that divides by their difference.
+    const double turns = llama31.original_length / (2.0 * std::numbers::pi);
+    CHECK(by_parts{turns, turns}.share(llama31, 0).r == 0.0);
+}
+
 TEST_CASE("scaling/by_parts: settings out of their domain are named") {
     const double infinity = std::numeric_limits<double>::infinity();
     CHECK_THROWS_WITH_AS(validate(by_parts{-1.0, 4.0}, llama2()), "by_parts: rotations_low -1 must be finite and >= 0",
                          value_error);
-    CHECK_THROWS_WITH_AS(validate(by_parts{4.0, 4.0}, llama2()),
-                         "by_parts: rotations_high 4 must be finite and > rotations_low 4", value_error);
+    CHECK_THROWS_WITH_AS(validate(by_parts{4.0, 3.0}, llama2()),
+                         "by_parts: rotations_high 3 must be finite and >= rotations_low 4", value_error);
     CHECK_THROWS_AS(validate(by_parts{1.0, infinity}, llama2()), value_error);
+}
+
+TEST_CASE("scaling/by_parts: alpha is r/t + 1 - r") {
+    for (const double r : {0.0, 0.25, 0.9, 1.0}) {
+        for (const double t : {1.0, 1.0000001, 3.0, 1e3, 1e9}) {
+            CHECK(close_relative(std::exp(interpolated_share{r}.log_alpha(t)), (r + (1.0 - r) * t) / t, closed_form));
+        }
+        CHECK(interpolated_share{r}.log_alpha(1.0) == 0.0);
+    }
+}
+
+TEST_CASE("scaling/by_parts: a share of 0 leaves the pair alone and a share of 1 divides it by t") {
+    CHECK(interpolated_share{0.0}.log_alpha(8.0) == 0.0);
+    CHECK(interpolated_share{0.0}.rate(8.0) == 0.0);
+    CHECK(interpolated_share{0.0}.curvature(8.0) == 0.0);
+    CHECK(close_relative(interpolated_share{1.0}.log_alpha(8.0), -std::log(8.0), closed_form));
+    CHECK(close_relative(interpolated_share{1.0}.rate(8.0), -1.0 / 8.0, closed_form));
+    CHECK(close_relative(interpolated_share{1.0}.curvature(8.0), 1.0 / 64.0, closed_form));
+}
+
+TEST_CASE("scaling/by_parts: rate and curvature are the derivatives of log alpha") {
+    for (const double r : {0.1, 0.5, 0.99}) {
+        const interpolated_share share{r};
+        for (const double t : {1.0, 2.0, 32.0}) {
+            CHECK(
+                close(share.rate(t), difference([&](double at) { return share.log_alpha(at); }, t), first_difference));
+            CHECK(
+                close(share.curvature(t), difference([&](double at) { return share.rate(at); }, t), first_difference));
+        }
+    }
 }

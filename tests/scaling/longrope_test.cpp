@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "cordage/schedule/two_regimes.hpp"
+#include "cordage/schedule/schedules.hpp"
 #include "scaling/derivatives.hpp"
 
 using namespace cordage;

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "cordage/scaling/policy.hpp"
 
-#include "cordage/scaling/linear.hpp"
+#include <cmath>
+
+#include "cordage/scaling/any_policy.hpp"
 #include "cordage/scaling/longrope.hpp"
+#include "cordage/scaling/power_laws.hpp"
+#include "cordage/scaling/yarn.hpp"
 #include "scaling/derivatives.hpp"
 
 using namespace cordage;
@@ -66,6 +70,28 @@ TEST_CASE("scaling/policy: log alpha and its rate need out of the right size and
                          "log_alpha_rate: out size 1 must be rotary_dim/2 = 4", shape_error);
     CHECK_THROWS_AS(log_alpha(two_factors, four_pairs, 2.0, four), shape_error);
     CHECK_THROWS_AS(log_alpha_rate(two_factors, four_pairs, 2.0, four), shape_error);
+}
+
+// They gave NaN, or the number of another formula.
+TEST_CASE("scaling/policy: every call that takes a t refuses one that is no length ratio, and writes nothing") {
+    std::vector<double> out(64, -7.0);
+    const any_policy held = linear{};
+    for (const double t : {-3.0, 0.0, 0.999, std::nan(""), static_cast<double>(INFINITY)}) {
+        CHECK_THROWS_AS(log_alpha(linear{}, llama2(), t, out), value_error);
+        CHECK_THROWS_AS(log_alpha_rate(linear{}, llama2(), t, out), value_error);
+        CHECK_THROWS_AS(log_alpha(solved{}, llama2(), t, out), value_error);
+        CHECK_THROWS_AS(held.log_alpha(llama2(), t, out), value_error);
+        CHECK_THROWS_AS(held.log_alpha_rate(llama2(), t, out), value_error);
+        CHECK_THROWS_AS(held.attention_factor(llama2(), t), value_error);
+        CHECK_THROWS_AS(held.attention_factor_rate(llama2(), t), value_error);
+        CHECK_THROWS_AS(attention_factor(half_way{}, llama2(), t), value_error);
+        CHECK_THROWS_AS(attention_factor_rate(yarn{}, llama2(), t), value_error);
+    }
+    CHECK(out == std::vector<double>(64, -7.0));
+    CHECK_THROWS_WITH_AS(log_alpha(linear{}, llama2(), -3.0, out), "log_alpha: t -3 must be finite and >= 1",
+                         value_error);
+    CHECK_THROWS_WITH_AS(attention_factor(linear{}, llama2(), 0.5), "attention_factor: t 0.5 must be finite and >= 1",
+                         value_error);
 }
 
 TEST_CASE("scaling/policy: a policy without a temperature has attention factor 1 and rate 0") {

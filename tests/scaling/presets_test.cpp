@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cordage/basis/rope.hpp"
-#include "cordage/host/hf_config.hpp"
+#include "cordage/basis/rope_scaling.hpp"
+#include "cordage/config/read.hpp"
 #include "tolerances.hpp"
 
 using namespace cordage;
@@ -44,7 +44,7 @@ bool is_published(const model_preset<Policy>& preset, const std::string& config,
     const hf::model_ropes model = hf::read_config(config);
     const hf::layer_rope& read = model.of(layer);
     const basis theirs =
-        cordage::rope(read.config, read.policy, read.schedule).at_length(read.config.original_length + 1);
+        cordage::rope_scaling(read.config, read.policy, read.schedule).at_length(read.config.original_length + 1);
     const basis ours = make_basis(preset.config, preset.policy, preset.t);
     const bool same_axes = read.axis_sections.empty() ? preset.axis_sections == std::array<index_t, 3>{}
                                                       : std::ranges::equal(read.axis_sections, preset.axis_sections);

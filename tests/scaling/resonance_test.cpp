@@ -3,8 +3,7 @@
 
 #include <numbers>
 
-#include "cordage/scaling/base_change.hpp"
-#include "cordage/scaling/ntk_aware.hpp"
+#include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "scaling/derivatives.hpp"
 

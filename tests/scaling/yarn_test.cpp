@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "cordage/basis/rope.hpp"
-#include "cordage/schedule/continuous.hpp"
+#include "cordage/basis/rope_scaling.hpp"
+#include "cordage/schedule/schedules.hpp"
 #include "scaling/derivatives.hpp"
 
 using namespace cordage;
@@ -103,7 +103,7 @@ TEST_CASE("scaling/yarn: a given attention factor is the one used, whatever else
 
 // transformers 5.23 in float64, Llama-2-7B yarn factor 16, beta 24/2; golden/policies.json.
 TEST_CASE("scaling/yarn: dynamic YaRN is yarn at the exact t of every length") {
-    const rope dynamic_yarn(llama2(), yarn{.beta_fast = 24.0, .beta_slow = 2.0}, continuous{});
+    const rope_scaling dynamic_yarn(llama2(), yarn{.beta_fast = 24.0, .beta_slow = 2.0}, continuous{});
     CHECK(dynamic_yarn.at_length(4096).inv_freq()[63] == llama2().inv_freq(63));
     CHECK(dynamic_yarn.at_length(4096).attention_factor() == 1.0);
     CHECK(close_relative(dynamic_yarn.at_length(65536).inv_freq()[63], 7.217387404309114e-06, closed_form));

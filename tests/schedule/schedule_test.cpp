@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "cordage/schedule/continuous.hpp"
+#include "cordage/schedule/schedules.hpp"
 
 using namespace cordage;
 
@@ -25,7 +25,7 @@ struct powers_of_two {
         while (t < longest && seq_len > t * c.original_length) t *= 2.0;
         return t;
     }
-    void validate() const { cordage::validate_ratio("powers_of_two: longest", longest); }  // may be left out
+    void validate() const { cordage::validate_ratio({"powers_of_two: longest"}, longest); }  // may be left out
 };
 static_assert(cordage::length_schedule<powers_of_two>);
 // [/own_schedule]

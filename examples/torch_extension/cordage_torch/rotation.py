@@ -23,9 +23,12 @@ def rotate(*x: Tensor, position_ids: Tensor, inv_freq: Tensor, attention_factor:
             float16 (on a GPU not float64); views are read where they lie, in any strides whose last is 1
         position_ids: [tokens] or [batch, tokens]; int32, int64, float32 or float64
         inv_freq: [pairs] float64, radians per position; on the CPU, wherever x is
-        attention_factor: multiplies cos and sin; a number, or a tensor [] float64
+        attention_factor: multiplies cos and sin; a number, or a tensor [] float64 on the CPU
         interleaved: lanes 2i and 2i+1 form a pair, instead of i and i + pairs
         heads_first: False for x of [batch, tokens, heads, head_dim]
+
+    On a GPU nothing waits for the device, unless inv_freq or attention_factor requires a gradient, which is made there and
+    lies here. A CUDA graph keeps the numbers that they have when it is captured.
 
     Returns new tensors of x's shapes. Gradients flow to x, and to inv_freq, attention_factor and (floating) position_ids
     where they require it; all in one pass over the gradient and the result. There are no second derivatives.
@@ -41,7 +44,7 @@ def rotate(*x: Tensor, position_ids: Tensor, inv_freq: Tensor, attention_factor:
     if inv_freq.dim() != 1 or inv_freq.dtype != torch.float64:
         raise ValueError(f"rotate: inv_freq {inv_freq.dtype} {list(inv_freq.shape)} must be float64 [rotary_dim/2]")
     if not isinstance(attention_factor, Tensor):
-        attention_factor = torch.full((), attention_factor, dtype=torch.float64)
+        attention_factor = torch.full((), attention_factor, dtype=torch.float64, device="cpu")
     elif attention_factor.dim() != 0 or attention_factor.dtype != torch.float64:
         raise ValueError(f"rotate: attention_factor {attention_factor.dtype} {list(attention_factor.shape)} must be a "
                          "number or a float64 tensor []")

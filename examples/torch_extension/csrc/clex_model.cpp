@@ -9,9 +9,8 @@
 #include <variant>
 
 #include "cordage/clex/clex.hpp"
-#include "cordage/clex/released.hpp"
 #include "cordage/scaling/by_parts.hpp"
-#include "cordage/scaling/linear.hpp"
+#include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/yarn.hpp"
 
 namespace cordage_torch {
@@ -110,10 +109,10 @@ std::shared_ptr<const clex_model> solve(const clex_settings& s, const cordage::c
     const any_prior prior = prior_of(s);
     const auto held = [](auto clex) { return std::make_shared<const model_of<decltype(clex)>>(std::move(clex)); };
     if (s.field == "paper") {
-        return held(cordage::clex<any_prior, cordage::paper_time, Activation>(s.config, weights, options, prior));
+        return held(cordage::clex<cordage::paper_field<any_prior, Activation>>(s.config, weights, options, prior));
     }
     if (s.field == "log_time") {
-        return held(cordage::clex<any_prior, cordage::log_time, Activation>(s.config, weights, options, prior));
+        return held(cordage::clex<cordage::log_time_field<any_prior, Activation>>(s.config, weights, options, prior));
     }
     if (s.field != "released") {
         throw value_error(message("CLEX: field '", s.field, "' must be 'paper', 'log_time' or 'released'"));

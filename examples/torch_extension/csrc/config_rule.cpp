@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Configs, parsed once by host/hf_config.hpp.
+// Configs, parsed once by config/read.hpp.
 #include "config_rule.hpp"
 
 #include <memory>
 #include <mutex>
 #include <unordered_map>
 
-#include "cordage/basis/rope.hpp"
-#include "cordage/host/hf_config.hpp"
+#include "cordage/basis/rope_scaling.hpp"
+#include "cordage/config/read.hpp"
 
 namespace cordage_torch {
 
@@ -32,7 +32,7 @@ std::shared_ptr<const cordage::hf::model_ropes> parsed(const std::string& config
 cordage::basis basis_of_config(const std::string& config_json, const std::string& layer_type, double length) {
     const auto ropes = parsed(config_json);
     const cordage::hf::layer_rope& rule = ropes->of(layer_type);
-    return cordage::rope(rule.config, rule.policy, rule.schedule).at_length(length);
+    return cordage::rope_scaling(rule.config, rule.policy, rule.schedule).at_length(length);
 }
 
 std::string describe_rule(const std::string& config_json, const std::string& layer_type) {

@@ -16,38 +16,27 @@ using tensors = std::vector<Tensor>;
 
 template <class T, class Pairing>
 void rotate_with(const cordage::cos_sin_view<T>& table, const tensors& x, const tensors& y, bool adjoint) {
-    namespace detail = cordage::aten::detail;
     using scalar = cordage::backend::scalar;  // products and sums rounded one by one, as torch does
-    const auto operand = [&](std::size_t i) {
-        return cordage::from_to(detail::view<const T>(x[i]), detail::view<T>(y[i]));
-    };
-    detail::with_operands(x.size(), operand, [&](const auto&... operands) {
+    const auto threads = cordage::aten::host_threads();
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const auto both = cordage::from_to(cordage::aten::view<const T>(x[i]), cordage::aten::view<T>(y[i]));
         if (adjoint)
-            cordage::rotate_backward<Pairing, scalar>(detail::pool(), table, operands...);
+            cordage::rotate_backward<Pairing, scalar>(threads, table, both);
         else
-            cordage::rotate_forward<Pairing, scalar>(detail::pool(), table, operands...);
-    });
+            cordage::rotate_forward<Pairing, scalar>(threads, table, both);
+    }
 }
 
 tensors rotate_by_table(at::TensorList x_in, const Tensor& cos_in, const Tensor& sin_in, bool interleaved,
                         bool adjoint) {
     return guarded([&] {
-        const tensors x = cordage::aten::detail::rows_dense(x_in), y = cordage::aten::detail::empty_like(x);
         const Tensor cos = cos_in.contiguous(), sin = sin_in.contiguous();
         if (cos.dim() != 3 || cos.sizes() != sin.sizes()) {
             throw cordage::shape_error(cordage::message("rotate_by_table: cos with ", cos.dim(), " and sin with ",
                                                         sin.dim(),
                                                         " dimensions must be [batch, tokens, rotary_dim/2]"));
         }
-        const auto turn = [&]<class T>(T) {
-            const cordage::cos_sin_view<T> table{cos.data_ptr<T>(), sin.data_ptr<T>(), cos.size(0), cos.size(1),
-                                                 cos.size(2)};
-            if (interleaved)
-                rotate_with<T, cordage::interleaved>(table, x, y, adjoint);
-            else
-                rotate_with<T, cordage::half_split>(table, x, y, adjoint);
-        };
-        for (const Tensor& one : x) {
+        for (const Tensor& one : x_in) {
             if (one.dim() != 4 || one.scalar_type() != cos.scalar_type() || one.scalar_type() != sin.scalar_type()) {
                 throw cordage::value_error(cordage::message(
                     "rotate_by_table: x of type ", at::toString(one.scalar_type()), " with ", one.dim(),
@@ -55,10 +44,19 @@ tensors rotate_by_table(at::TensorList x_in, const Tensor& cos_in, const Tensor&
                     at::toString(cos.scalar_type())));
             }
         }
+        const tensors x = cordage::aten::viewable(x_in), y = cordage::aten::empty_like(x);
+        const auto rotate_all = [&]<class T>(T) {
+            const cordage::cos_sin_view<T> table{cos.data_ptr<T>(), sin.data_ptr<T>(), cos.size(0), cos.size(1),
+                                                 cos.size(2)};
+            if (interleaved)
+                rotate_with<T, cordage::interleaved>(table, x, y, adjoint);
+            else
+                rotate_with<T, cordage::half_split>(table, x, y, adjoint);
+        };
         if (cos.scalar_type() == at::kFloat)
-            turn(float{});
+            rotate_all(float{});
         else if (cos.scalar_type() == at::kDouble)
-            turn(double{});
+            rotate_all(double{});
         else
             throw cordage::value_error(cordage::message(
                 "rotate_by_table: cos of type ", at::toString(cos.scalar_type()), " must be float32 or float64"));
@@ -123,6 +121,11 @@ std::tuple<Tensor, Tensor> clex_backward(const Tensor& grad_inv_freq, const Tens
                                   settings_of(up, theta_base, original_length, t_max, field, activation, prior,
                                               prior_numbers, tolerance, step_size));
         const Tensor ts = times_here(t), grad = grad_inv_freq.to(at::kCPU, at::kDouble).contiguous();
+        if (grad.numel() != ts.numel() * up.size(1)) {
+            throw cordage::shape_error(cordage::message("CLEX: grad_inv_freq has ", grad.numel(),
+                                                        " numbers, must have ", ts.numel(), " * rotary_dim/2 ",
+                                                        up.size(1)));
+        }
         std::vector<double> flat = model->weight_gradient(numbers(ts), numbers(grad));
         const Tensor both = at::from_blob(flat.data(), {2, up.numel()}, at::kDouble);
         return std::tuple(both[0].reshape(up.sizes()).to(up.options(), false, true),

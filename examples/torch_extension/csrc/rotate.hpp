@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "cordage/host/aten_rotation.hpp"
+#include "cordage/host/aten/rotation.hpp"
 
 namespace cordage_torch {
 
@@ -25,9 +25,16 @@ auto guarded(const Body& body) {
 
 namespace detail {
 
-inline cordage::aten::turn turn_by(const at::Tensor& position_ids, const at::Tensor& inv_freq,
-                                   const at::Tensor& attention_factor) {
-    return {position_ids, inv_freq.cpu(), attention_factor.item<double>()};
+inline cordage::aten::angle_tensors angles_of(const at::Tensor& position_ids, const at::Tensor& inv_freq,
+                                              const at::Tensor& attention_factor) {
+    if (attention_factor.numel() != 1 || attention_factor.scalar_type() != at::kDouble ||
+        !attention_factor.device().is_cpu()) {
+        throw cordage::value_error(
+            cordage::message("rotate: attention_factor of type ", at::toString(attention_factor.scalar_type()),
+                             " with ", attention_factor.numel(), " entries on ", attention_factor.device().str(),
+                             " must be a float64 number on cpu"));
+    }
+    return {position_ids, inv_freq, attention_factor.item<double>()};
 }
 
 /// What takes the place of a gradient that was not wanted is empty.
@@ -37,14 +44,14 @@ inline at::Tensor like(const at::Tensor& grad, const at::Tensor& input) {
 
 }  // namespace detail
 
-template <class Place>
+template <class Device>
 std::vector<at::Tensor> rotate(at::TensorList x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
                                const at::Tensor& attention_factor, bool interleaved) {
     return guarded([&] {
         using namespace cordage;
-        const auto by = detail::turn_by(position_ids, inv_freq, attention_factor);
-        return interleaved ? aten::rotation_forward<cordage::interleaved, Place>(x, by)
-                           : aten::rotation_forward<half_split, Place>(x, by);
+        const auto by = detail::angles_of(position_ids, inv_freq, attention_factor);
+        return interleaved ? aten::rotation_forward<cordage::interleaved, Device>(x, by)
+                           : aten::rotation_forward<half_split, Device>(x, by);
     });
 }
 
@@ -52,16 +59,16 @@ std::vector<at::Tensor> rotate(at::TensorList x, const at::Tensor& position_ids,
 /// where they were not wanted.
 using rotate_gradients = std::tuple<std::vector<at::Tensor>, at::Tensor, at::Tensor, at::Tensor>;
 
-template <class Place>
+template <class Device>
 rotate_gradients rotate_backward(at::TensorList grad_y, at::TensorList y, const at::Tensor& position_ids,
                                  const at::Tensor& inv_freq, const at::Tensor& attention_factor, bool interleaved,
                                  std::array<bool, 3> wanted) {
     return guarded([&] {
         using namespace cordage;
-        const auto by = detail::turn_by(position_ids, inv_freq, attention_factor);
+        const auto by = detail::angles_of(position_ids, inv_freq, attention_factor);
         const aten::wanted_gradients behind{wanted[0], wanted[1], wanted[2]};
-        auto grads = interleaved ? aten::rotation_backward<cordage::interleaved, Place>(grad_y, y, by, behind)
-                                 : aten::rotation_backward<half_split, Place>(grad_y, y, by, behind);
+        auto grads = interleaved ? aten::rotation_backward<cordage::interleaved, Device>(grad_y, y, by, behind)
+                                 : aten::rotation_backward<half_split, Device>(grad_y, y, by, behind);
         return rotate_gradients(std::move(grads.x), detail::like(grads.position_ids, position_ids),
                                 detail::like(grads.inv_freq, inv_freq),
                                 detail::like(grads.attention_factor, attention_factor));

@@ -2,7 +2,7 @@
 // The kernels of cordage::rotate for CUDA, on torch's current stream.
 #include <torch/library.h>
 
-#include "cordage/host/aten_rotation.cuh"
+#include "cordage/host/aten/rotation.cuh"
 #include "rotate.hpp"
 
 TORCH_LIBRARY_IMPL(cordage, CUDA, m) {

@@ -46,3 +46,40 @@ def test_float64_is_refused():
     with pytest.raises(ValueError, match="on a GPU must be float32"):
         rotate(torch.zeros(1, 1, 2, 4, dtype=torch.float64, device="cuda"), position_ids=torch.arange(2, device="cuda"),
                inv_freq=torch.ones(2, dtype=torch.float64))
+
+
+def test_a_call_waits_for_nothing_and_can_be_captured():
+    torch.manual_seed(3)
+    q, ids = torch.randn(1, 2, 70, 8, device="cuda", requires_grad=True), torch.arange(70, device="cuda")
+    weights = torch.randn_like(q)
+
+    def turned(theta):
+        y, = rotate(q, position_ids=ids, inv_freq=torch.tensor([1.0, theta], dtype=torch.float64))
+        return y.detach(), torch.autograd.grad(y, q, weights)[0]
+
+    expected = turned(0.31)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        turned(0.31)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):  # 0.017 is on no device yet
+        captured = turned(0.31), turned(0.017)
+    for i in range(200):  # other bases in their places
+        turned(1.0 / (i + 7))
+    with torch.no_grad():
+        q.mul_(2)
+    graph.replay()
+    for theta, got in zip((0.31, 0.017), captured, strict=True):
+        for mine, wanted in zip(got, turned(theta), strict=True):
+            assert torch.equal(mine, wanted)
+    torch.testing.assert_close(captured[0][0], 2 * expected[0])
+
+
+@pytest.mark.parametrize("name", ["inv_freq", "attention_factor"])
+def test_numbers_on_the_gpu_are_refused(name):
+    numbers = {"inv_freq": torch.ones(2, dtype=torch.float64), "attention_factor": torch.ones((), dtype=torch.float64)}
+    numbers[name] = numbers[name].cuda()
+    with pytest.raises(ValueError, match=f"{name} .*on cuda:0 must be"):
+        rotate(torch.zeros(1, 1, 2, 4, device="cuda"), position_ids=torch.arange(2, device="cuda"), **numbers)

@@ -170,3 +170,31 @@ def test_errors_name_the_argument(change, words):
 def test_errors_of_tables_name_the_argument(x, table, words):
     with pytest.raises(ValueError, match=words):
         rotate_by_table(x, cos=table, sin=table)
+
+
+X = torch.zeros(1, 5, 2, 8)  # tokens before heads, as the operators take it
+FACTOR = torch.ones((), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("y, words", [
+    # Read past its end once: an operator may be called by anyone.
+    ([X.half()], r"y\[0\] of type Half must be of one type with grad_y\[0\], Float"),
+    ([X[0]], r"y\[0\] has 3 dimensions"),
+    ([X[:, :4]], r"y \[1, 4, 2, 8\] must have the shape of grad_y, \[1, 5, 2, 8\]"),
+    ([X, X], "y has 2 tensors, must have 1"),
+    ([], "y has 0 tensors, must have 1"),
+])
+def test_the_backward_operator_compares_its_tensors(y, words):
+    with pytest.raises(ValueError, match=words):
+        torch.ops.cordage.rotate_backward([X], y, torch.arange(5), INV_FREQ, FACTOR, False, [False, True, False])
+
+
+def test_the_operators_compare_sizes_of_their_numbers():
+    for factor in (FACTOR.float(), torch.ones(2, dtype=torch.float64)):
+        with pytest.raises(ValueError, match="attention_factor of type .* must be a float64 number on cpu"):
+            torch.ops.cordage.rotate([X], torch.arange(5), INV_FREQ, factor, False)
+    up, down, t = torch.zeros(4, 3), torch.zeros(3, 4), torch.ones(2, dtype=torch.float64)
+    settings = (10000.0, 32.0, 4.0, "paper", "silu", "ntk_aware", [], 1e-6, 0.0)
+    for size in (3, 5, 7):  # [ts, pairs] has 6
+        with pytest.raises(ValueError, match=f"grad_inv_freq has {size} numbers, must have 2"):
+            torch.ops.cordage.clex_backward(torch.ones(size, dtype=torch.float64), up, down, t, *settings)

@@ -34,7 +34,7 @@ struct token_phases {
 template <position_type P>
 class exact_angles : public angle_detail::positions_and_bases<P> {
  public:
-    exact_angles(const basis_view& bases, const position_view<P>& position_ids)
+    CORDAGE_ALWAYS_INLINE exact_angles(const basis_view& bases, const position_view<P>& position_ids)
         : angle_detail::positions_and_bases<P>("exact_angles", bases, position_ids, 1) {}
 
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token,

@@ -25,8 +25,14 @@ template <position_type P>
 class positions_and_bases {
  public:
     /// @throws shape_error
-    positions_and_bases(const char* function, const basis_view& bases, const position_view<P>& ids, index_t most_axes)
-        : bases_(bases), ids_(ids) {
+    CORDAGE_ALWAYS_INLINE positions_and_bases(const char* function, const basis_view& bases,
+                                              const position_view<P>& ids, index_t most_axes)
+        : bases_(bases), ids_(ids) {  // inlined, so that neither view is copied through memory at each call
+        check_sizes(function, most_axes);
+    }
+    void check_sizes(const char* function, index_t most_axes) const {
+        const basis_view& bases = bases_;
+        const position_view<P>& ids = ids_;
         const auto describe_ids = [&] {
             return message("[", ids.axes, ", ", ids.batch, ", ", ids.tokens, "] with strides [", ids.axis_stride, ", ",
                            ids.batch_stride, ", ", ids.token_stride, "]");

@@ -11,21 +11,21 @@
 namespace cordage {
 
 /// (0.1 mscale_all_dim ln t + 1)^2, the factor that DeepSeek-V2 and later put on every score under YaRN, on the
-/// lanes that do not turn too (transformers 5.23, DeepseekV3Attention.scaling); 1 where mscale_all_dim is 0.
+/// lanes that do not turn too (transformers 5.23, DeepseekV3Attention.scaling); 1 where mscale_all_dim is 0 or t <= 1.
 ///
 /// It comes beside YaRN's own factor on cos and sin, which is a ratio there, (0.1 mscale ln t + 1) / (0.1
 /// mscale_all_dim ln t + 1), and 1 for DeepSeek's equal pair.
 ///
-/// @param t  the "factor" of rope_scaling, >= 1
+/// @param t  the "factor" of rope_scaling, > 0
 /// @throws value_error
 inline double deepseek_score_factor(double t, double mscale_all_dim) {
-    if (!is_finite(t) || !(t >= 1.0)) {
-        fail<value_error>({"deepseek_score_factor: t ", t, " must be finite and >= 1"});
+    if (!is_finite(t) || !(t > 0.0)) {
+        fail<value_error>({"deepseek_score_factor: t ", t, " must be finite and > 0"});
     }
     if (!is_finite(mscale_all_dim) || !(mscale_all_dim >= 0.0)) {
         fail<value_error>({"deepseek_score_factor: mscale_all_dim ", mscale_all_dim, " must be finite and >= 0"});
     }
-    const double magnitude = 0.1 * mscale_all_dim * std::log(t) + 1.0;
+    const double magnitude = t > 1.0 ? 0.1 * mscale_all_dim * std::log(t) + 1.0 : 1.0;
     return magnitude * magnitude;
 }
 

@@ -58,7 +58,7 @@ class basis {
         return phase_of(position_traits<P>::split(position), turns_.data()[pair], turns_.data() + pairs() + pair);
     }
     /// The numbers for angles. The basis must outlive them.
-    operator basis_view() const& noexcept {
+    CORDAGE_ALWAYS_INLINE operator basis_view() const& noexcept {
         return {.fractions = turns_.data(),
                 .whole_turns = turns_.data() + pairs(),
                 .inv_freq = numbers_.data(),
@@ -133,7 +133,7 @@ class basis {
 template <scaling_policy Policy>
 basis make_basis(const rope_config& config, const Policy& policy, double t) {
     validate(policy, config);
-    validate_ratio("make_basis: t", t);
+    validate_ratio({"make_basis: t"}, t);
     std::vector<double> values(static_cast<std::size_t>(config.pairs()));
     log_alpha(policy, config, t, values);
     for (index_t pair = 0; pair < config.pairs(); ++pair) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cordage/basis/basis.hpp"
-#include "cordage/schedule/nearest_upper_bound.hpp"
+#include "cordage/schedule/schedules.hpp"
 
 namespace cordage {
 

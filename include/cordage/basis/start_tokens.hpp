@@ -7,7 +7,7 @@
 
 #include "cordage/basis/basis_list.hpp"
 #include "cordage/positions/position_view.hpp"
-#include "cordage/scaling/unscaled.hpp"
+#include "cordage/scaling/power_laws.hpp"
 
 namespace cordage {
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// CLEX as a scaling policy: solved once, read and differentiated at any t; the door of the stage clex.
+// CLEX as a scaling policy: solved once, read and differentiated at any t; last file of the stage clex.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -11,16 +13,13 @@
 #include <utility>
 #include <vector>
 
-#include "cordage/clex/activation.hpp"
-#include "cordage/clex/coordinates.hpp"
-#include "cordage/clex/log_time_field.hpp"
 #include "cordage/clex/paper_field.hpp"
+#include "cordage/clex/released_field.hpp"
 #include "cordage/clex/weights.hpp"
 #include "cordage/ode/adjoint.hpp"
 #include "cordage/ode/continuous_adjoint.hpp"
 #include "cordage/ode/solve_adaptive.hpp"
 #include "cordage/ode/solve_fixed.hpp"
-#include "cordage/scaling/ntk_aware.hpp"
 #include "cordage/scaling/policy.hpp"
 
 namespace cordage {
@@ -52,50 +51,80 @@ struct clex_gradient {
     double t_max = 0.0;        ///< to t_max, all steps and seeds moving in proportion (in log time: in ln t)
 };
 
+/// A right-hand side that clex can solve: differentiable, over the prior whose attention factor the policy takes, with
+/// the parameters of clex_weights (up, then down) and log inv_freq as its state.
+template <class F>
+concept clex_field = differentiable_field<F, double> && std::copy_constructible<F> && requires {
+    requires prior_policy<typename F::prior_type>;
+    { F::in_log_time } -> std::convertible_to<bool>;
+    requires std::constructible_from<F, const rope_config&, const clex_weights&, const typename F::prior_type&>;
+};
+
 /// Continuous length extrapolation (Chen et al. 2024): the basis follows an ODE whose field is partly learned, from
 /// z(1) = log alpha_prior(1) + log theta. One integration to t_max gives the basis at every t.
 ///
-///   const clex policy(config, clex_initial_weights(config, 1, 0));     // W_down = 0: the prior itself
-///   policy.log_alpha(config, 3.7, out);
+///   const clex policy(config, clex_initial_weights(config, 1, 0), {.t_max = 32});    // W_down = 0: the prior itself
+///   const basis b = make_basis(config, policy, 3.7);
+///   const clex_seed seed{.t = 3.7, .grad_log_inv_freq = grad};    // dL/dlog inv_freq(3.7), [pairs]
+///   const clex_gradient g = policy.gradient({&seed, 1});          // to W_up, W_down, z(1), t, t_max
 ///
 /// A scaling_policy in the whole-vector form and a learned_policy, whose flat parameters are up, then down. The
 /// attention factor is the prior's. Copies share the solution, which nobody can change any more.
 ///
-/// Scalar is the arithmetic of the network: with float the network is that good (about 1e-6 in log inv_freq over the
-/// whole way) and twice as quick, while states, steps and sums stay in double.
+/// Field says what is solved, over which prior, with which activation and in which arithmetic: `paper_field` (this one
+/// by default, over NTK-aware scaling), `log_time_field`, `released_field`, or one of your own that is a clex_field.
 ///
-/// Time is `paper_time` or `log_time` (which field), Activation `silu` or `tanh_activation`, Tableau any rule; one
-/// without error weights needs clex_options::fixed_steps or step_size (of the solver's variable: t, or ln t in log
-/// time). The authors' released layer, which is none of these, is clex_released (released.hpp).
-/// Precision: Scalar; the gradient is that of the computed numbers (ode/adjoint.hpp) unless
-/// clex_options::continuous_adjoint asks for the flow's (ode/continuous_adjoint.hpp).
-template <prior_policy Prior = ntk_aware, class Time = paper_time, activation Activation = silu,
-          butcher_tableau Tableau = tsit5, class Scalar = double>
+///   clex<log_time_field<by_parts, tanh_activation, float>> policy(config, weights, {}, by_parts{1, 4});
+///
+/// With float the network is that good (about 1e-6 in log inv_freq over the whole way) and twice as quick, while
+/// states, steps and sums stay in double. Tableau is any rule; one without error weights needs
+/// clex_options::fixed_steps or step_size (of the solver's variable: t, or ln t in log time). The authors' released
+/// layer is clex_released.
+///
+/// The gradient is that of the computed numbers (ode/adjoint.hpp) unless clex_options::continuous_adjoint asks for the
+/// flow's (ode/continuous_adjoint.hpp).
+template <class Field = paper_field<>, butcher_tableau Tableau = tsit5>
 class clex {
+    static_assert(clex_field<Field>,
+                  "cordage::clex: Field must be paper_field<Prior>, log_time_field<Prior>, released_field<> or a "
+                  "differentiable field of your own with 'using prior_type', 'static constexpr bool in_log_time' and a "
+                  "constructor (rope_config, clex_weights, prior_type); docs/extending.md");
+
  public:
-    using field_type = typename Time::template field<double, Prior, Activation, Scalar>;
+    using field_type = Field;
+    using prior_type = typename Field::prior_type;
     using path_type = trajectory<Tableau, double>;
-    using time_type = Time;
 
     /// @throws value_error or shape_error naming the weight or setting that is wrong; cordage::error if the solve fails
-    clex(const rope_config& config, clex_weights weights, const clex_options& options = {}, const Prior& prior = {})
+    clex(const rope_config& config, clex_weights weights, const clex_options& options = {},
+         const prior_type& prior = {})
         : solution_(std::make_shared<const solution>(solve(config, std::move(weights), options, prior))) {}
 
     const rope_config& config() const noexcept { return solution_->config; }
     const clex_weights& weights() const noexcept { return solution_->weights; }
     const clex_options& options() const noexcept { return solution_->options; }
-    const Prior& prior() const noexcept { return solution_->prior; }
+    const prior_type& prior() const noexcept { return solution_->prior; }
 
-    /// The solution over paper_time's t or log_time's ln t, in the coordinates it was solved in.
+    /// The solution: states of the field over its variable, t or ln t (field_type::in_log_time). They are log inv_freq
+    /// itself but for reduced_released_field, whatever the steps; log_inv_freq and log_inv_freq_rate read any of them.
     const path_type& path() const noexcept { return solution_->path; }
-    const clex_coordinates& coordinates() const noexcept { return solution_->coordinates; }
+
+    /// log inv_freq of a state of the path, and its change along a slope of the path [pairs].
+    std::vector<double> log_inv_freq(std::span<const double> state) const {
+        if constexpr (has_coordinates) return solution_->field.coordinates().point(state);
+        return {state.begin(), state.end()};
+    }
+    std::vector<double> log_inv_freq_rate(std::span<const double> slope) const {
+        if constexpr (has_coordinates) return solution_->field.coordinates().along(slope);
+        return {slope.begin(), slope.end()};
+    }
 
     /// log alpha(t) = z(t) - log theta into out [pairs].
     /// @throws value_error unless 1 <= t <= t_max and config is the one solved for; shape_error for the size of out
     void log_alpha(const rope_config& config, double t, std::span<double> out) const {
         check("clex::log_alpha", config, t);
         path().at(time_of(t), out);
-        std::ranges::copy(coordinates().point(out), out.begin());
+        if constexpr (has_coordinates) std::ranges::copy(log_inv_freq(out), out.begin());
         for (std::size_t i = 0; i < out.size(); ++i) out[i] -= config.log_inv_freq(static_cast<index_t>(i));
     }
 
@@ -103,8 +132,8 @@ class clex {
     void log_alpha_rate(const rope_config& config, double t, std::span<double> out) const {
         check("clex::log_alpha_rate", config, t);
         path().slope_at(time_of(t), out);
-        std::ranges::copy(coordinates().along(out), out.begin());
-        for (double& rate : out) rate *= Time::rate(t);
+        if constexpr (has_coordinates) std::ranges::copy(log_inv_freq_rate(out), out.begin());
+        for (double& rate : out) rate *= time_rate(t);
     }
 
     double attention_factor(const rope_config& config, double t) const {
@@ -138,12 +167,13 @@ class clex {
     void log_alpha_vjp(const rope_config& config, double t, std::span<const double> grad_log_alpha,
                        std::span<double> grad_parameters) const {
         check("clex::log_alpha_vjp", config, t);
+        const std::size_t count = weights().up.size() + weights().down.size();
+        if (grad_parameters.size() != count) {
+            fail<shape_error>(
+                {"clex::log_alpha_vjp: grad_parameters size ", grad_parameters.size(), " must be ", count});
+        }
         const clex_seed seed{t, grad_log_alpha};
         const gradient_parts parts = pull_back("clex::log_alpha_vjp", {&seed, 1});
-        if (grad_parameters.size() != parts.parameters.size()) {
-            fail<shape_error>({"clex::log_alpha_vjp: grad_parameters size ", grad_parameters.size(), " must be ",
-                               parts.parameters.size()});
-        }
         std::transform(grad_parameters.begin(), grad_parameters.end(), parts.parameters.begin(),
                        grad_parameters.begin(), std::plus<>{});
     }
@@ -153,8 +183,8 @@ class clex {
         gradient_parts parts = pull_back("clex::gradient", seeds);
         clex_weights shaped = with_flat_parameters(weights(), parts.parameters);
         clex_gradient out{std::move(shaped.up), std::move(shaped.down), std::move(parts.z1), std::move(parts.times),
-                          parts.end * Time::rate(options().t_max)};
-        for (std::size_t i = 0; i < seeds.size(); ++i) out.t[i] *= Time::rate(seeds[i].t);
+                          parts.end * time_rate(options().t_max)};
+        for (std::size_t i = 0; i < seeds.size(); ++i) out.t[i] *= time_rate(seeds[i].t);
         return out;
     }
 
@@ -171,11 +201,14 @@ class clex {
                 fail<shape_error>({who, ": gradient size ", seed.grad_log_inv_freq.size(), " must be ", path().size()});
             }
         }
-        std::vector<std::vector<double>> grads;
-        std::vector<gradient_seed<double>> placed;
-        for (const auto& seed : seeds) grads.push_back(coordinates().gradient(seed.grad_log_inv_freq));
-        for (std::size_t i = 0; i < seeds.size(); ++i) placed.push_back({time_of(seeds[i].t), grads[i]});
         field_type field = solution_->field;
+        std::vector<std::vector<double>> grads;  // to the field's states, where these are not log inv_freq
+        std::vector<gradient_seed<double>> placed;
+        for (const auto& seed : seeds) {
+            std::span<const double> grad = seed.grad_log_inv_freq;
+            if constexpr (has_coordinates) grad = grads.emplace_back(field.coordinates().gradient(grad));
+            placed.push_back({time_of(seed.t), grad});
+        }
         std::vector<double> z1(path().size()), times(seeds.size());
         std::vector<double> flat(static_cast<std::size_t>(field.parameter_count()));
         const gradient_sums<double> sums{z1, flat, times};
@@ -183,33 +216,42 @@ class clex {
         const double end = backward ? continuous_adjoint(path(), field, placed, sums,
                                                          {.tolerance = *backward, .max_steps = options().max_steps})
                                     : discrete_adjoint(path(), field, placed, sums);
-        return {coordinates().parameter_gradient(flat, weights().hidden, weights().pairs),
-                coordinates().gradient_of_z(z1), std::move(times), end};
+        if constexpr (has_coordinates) {
+            flat = field.coordinates().parameter_gradient(flat), z1 = field.coordinates().gradient_of_z(z1);
+        }
+        return {std::move(flat), std::move(z1), std::move(times), end};
     }
 
     struct solution {
         rope_config config;
         clex_weights weights;
         clex_options options;
-        Prior prior;
-        clex_coordinates coordinates;
+        prior_type prior;
         field_type field;  // copied before use: it holds a workspace
         path_type path;
     };
 
     static solution solve(const rope_config& config, clex_weights&& weights, const clex_options& options,
-                          const Prior& prior) {
+                          const prior_type& prior) {
         cordage::validate(prior, config);
         cordage::validate(weights, config);
         if (!is_finite(options.t_max) || !(options.t_max >= 1.0)) {
             fail<value_error>({"clex: t_max ", options.t_max, " must be finite and >= 1"});
         }
-        if (options.continuous_adjoint) cordage::validate("clex: continuous_adjoint", *options.continuous_adjoint);
-        if (options.fixed_steps < 0) {
-            fail<value_error>({"clex: fixed_steps ", options.fixed_steps, " must be >= 0"});
+        if (options.continuous_adjoint) ode_detail::validate("clex: continuous_adjoint", *options.continuous_adjoint);
+        const auto most = static_cast<index_t>(path_type::most_steps(static_cast<std::size_t>(config.pairs())));
+        if (options.fixed_steps < 0 || options.fixed_steps > most) {
+            fail<value_error>({"clex: fixed_steps ", options.fixed_steps, " must be >= 0 and <= ", most,
+                               ", the most that fit into a trajectory"});
         }
         if (!is_finite(options.step_size) || !(options.step_size >= 0.0)) {
             fail<value_error>({"clex: step_size ", options.step_size, " must be finite and >= 0"});
+        }
+        const double length = variable(options.t_max) - variable(1.0);
+        if (options.step_size > 0.0 && !(length <= options.step_size * static_cast<double>(most))) {
+            fail<value_error>({"clex: step_size ", options.step_size,
+                               " must be >= ", length / static_cast<double>(most), ", or the steps to t_max ",
+                               options.t_max, " do not fit into a trajectory"});
         }
         if (options.fixed_steps > 0 && options.step_size > 0.0) {
             fail<value_error>({"clex: fixed_steps ", options.fixed_steps, " and step_size ", options.step_size,
@@ -223,38 +265,21 @@ class clex {
         for (index_t pair = 0; pair < config.pairs(); ++pair) {
             z1.push_back(prior.log_alpha(config, pair, 1.0) + config.log_inv_freq(pair));
         }
-        clex_coordinates coordinates = coordinates_for(config, weights, options, z1);
-        field_type field = field_in(coordinates, config, weights, prior);
-        path_type path = integrate(field, coordinates.from_z(z1), options);
+        field_type field(config, weights, prior);
+        if constexpr (has_coordinates) z1 = field.coordinates().from_z(z1);
+        path_type path = integrate(field, z1, options);
         if (path.status() != solve_status::success) {
             fail<error>({"clex: the solve to t_max ", options.t_max, " must end in success, not in ",
                          name_of(path.status()), " after ", path.statistics().accepted, " steps"});
         }
-        return {config, std::move(weights), options, prior, std::move(coordinates), std::move(field), std::move(path)};
+        return {config, std::move(weights), options, prior, std::move(field), std::move(path)};
     }
 
-    static constexpr bool field_has_coordinates =
-        std::is_constructible_v<field_type, const rope_config&, const clex_weights&, const Prior&, clex_coordinates>;
-
-    /// Others than z's own where the field knows them, the steps do not depend on them, and are enough to pay for them.
-    static clex_coordinates coordinates_for(const rope_config& config, const clex_weights& weights,
-                                            const clex_options& options, const std::vector<double>& z1) {
-        const double steps = options.step_size > 0.0 ? (options.t_max - 1.0) / options.step_size
-                                                     : static_cast<double>(options.fixed_steps);
-        if (field_has_coordinates && steps >= 250.0) return clex_coordinates(weights, z1);
-        return clex_coordinates(config.pairs());
-    }
-    static field_type field_in(const clex_coordinates& coordinates, const rope_config& config,
-                               const clex_weights& weights, const Prior& prior) {
-        if constexpr (field_has_coordinates) {
-            return field_type(config, weights, prior, coordinates);
-        } else {
-            return field_type(config, weights, prior);
-        }
-    }
+    /// The field's states are not log inv_freq but what its coordinates make of it.
+    static constexpr bool has_coordinates = requires(const Field& field) { field.coordinates(); };
 
     static path_type integrate(field_type& field, std::span<const double> z1, const clex_options& options) {
-        const time_interval<double> interval{Time::of(1.0), Time::of(options.t_max)};
+        const time_interval<double> interval{variable(1.0), variable(options.t_max)};
         if (options.step_size > 0.0) {
             return solve_fixed<Tableau>(field, interval, z1, cordage::step_size{options.step_size});
         }
@@ -274,10 +299,31 @@ class clex {
         }
     }
 
-    /// The solver's variable at t, within the interval whatever the rounding of ln.
-    double time_of(double t) const { return std::clamp(Time::of(t), path().interval().begin, path().interval().end); }
+    /// The solver's variable at t, its derivative in t, and it within the solved interval whatever the rounding of ln.
+    static double variable(double t) { return Field::in_log_time ? std::log(t) : t; }
+    static double time_rate(double t) { return Field::in_log_time ? 1.0 / t : 1.0; }
+    double time_of(double t) const { return std::clamp(variable(t), path().interval().begin, path().interval().end); }
 
     std::shared_ptr<const solution> solution_;
 };
+
+template <class Prior>
+clex(const rope_config&, clex_weights, const clex_options&, const Prior&) -> clex<paper_field<Prior>>;
+
+/// The authors' released layer: released_field solved by the 3/8 rule in steps of time_dt from t = 1, the last one
+/// shortened, and z read on straight lines between the steps. t = 1 is the unscaled basis.
+///
+///   const clex_released<> policy(config, to_columns(rows), released_options(16, 0.01));    // tanh
+///   const clex_released<silu> policy(...);
+///
+/// For inference solve to max_factor and read at the t of `rounded_up`; for training solve to the t that was drawn, as
+/// the released code does: the ends of steps, and so the last bits, differ. config.original_length is
+/// max_position_embeddings.
+template <activation Activation = tanh_activation, class Scalar = double>
+using clex_released = clex<reduced_released_field<Activation, Scalar>, linear_output<rk4_38>>;
+
+/// How the released layer is solved: up to t_max, which is max_factor or a t drawn for training, in steps of time_dt.
+/// @throws value_error from clex's constructor, if either is out of its domain
+inline clex_options released_options(double t_max, double time_dt) { return {.t_max = t_max, .step_size = time_dt}; }
 
 }  // namespace cordage

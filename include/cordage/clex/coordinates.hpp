@@ -2,15 +2,14 @@
 // Coordinates of z in which a part of CLEX's network is the identity; serves the stage clex.
 #pragma once
 
-#include <Eigen/Core>
-#include <Eigen/LU>
-#include <algorithm>
+#include <cmath>
 #include <cstddef>
-#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "cordage/clex/weights.hpp"
+#include "cordage/ode/loops.hpp"
 
 namespace cordage {
 
@@ -20,31 +19,60 @@ namespace cordage {
 ///
 /// and the rows of W_up T^-1 that belong to T's are unit vectors, which cost nothing: with hidden = 2 pairs an
 /// evaluation reads a quarter less. A Runge-Kutta rule with given steps computes the same in either coordinates, but
-/// for rounding. Making T costs as much as some hundred evaluations. Its rows are the pivots of a complete LU
-/// decomposition, down to 1/64 of the first, so that it is well conditioned. A template, so that only who solves
-/// compiles the decomposition.
-template <class Real>
-class basic_clex_coordinates {
+/// for rounding. Making T costs as much as some hundred evaluations. Its rows are the pivots of a complete elimination,
+/// down to 1/64 of the first, so that it is well conditioned.
+class clex_coordinates {
  public:
-    using vector = std::vector<Real>;
+    using vector = std::vector<double>;
 
     /// Those of z itself: T is the identity.
-    explicit basic_clex_coordinates(index_t pairs) : origin_(static_cast<std::size_t>(pairs)) {}
+    explicit clex_coordinates(index_t pairs) : origin_(static_cast<std::size_t>(pairs)) {}
 
     /// Those made for these weights, with y = 0 at z = origin [pairs].
-    basic_clex_coordinates(const clex_weights& weights, const vector& origin)
-        : origin_(origin), order_(static_cast<int>(weights.hidden)), to_(matrix::Zero(weights.pairs, weights.pairs)) {
-        const auto up = matrix_at(weights.up, weights.hidden, weights.pairs);
-        Eigen::FullPivLU<matrix> lu(up);
-        lu.setThreshold(1.0 / 64);
-        unit_rows_ = lu.rank();
-        order_ = lu.permutationP();
-        const matrix ordered = order_ * up;
-        for (index_t k = 0; k < unit_rows_; ++k) to_.row(k) = ordered.row(k);
-        for (index_t k = unit_rows_; k < weights.pairs; ++k) to_(k, lu.permutationQ().indices()(k)) = 1.0;
-        from_ = to_.inverse();
-        up_ = ordered * from_;
-        up_.topRows(unit_rows_).setIdentity();
+    clex_coordinates(const clex_weights& weights, const vector& origin)
+        : origin_(origin), hidden_(size(weights.hidden)) {
+        const std::size_t pairs = origin_.size();
+        vector table = weights.up;  // rows: hidden units, then what they were exchanged for; columns alike
+        std::vector<std::size_t> rows, columns;
+        std::vector<bool> row_is_used(hidden_), column_is_used(pairs);
+        double first = 0.0;
+        while (rows.size() < pairs && rows.size() < hidden_) {
+            std::size_t row = hidden_, column = 0;
+            double largest = first / 64;
+            for (std::size_t i = 0; i < hidden_; ++i) {
+                for (std::size_t j = 0; j < pairs && !row_is_used[i]; ++j) {
+                    const double candidate = std::fabs(table[i * pairs + j]);
+                    if (column_is_used[j] || !(candidate > largest)) continue;
+                    largest = candidate, row = i, column = j;
+                }
+            }
+            if (row == hidden_) break;
+            if (rows.empty()) first = largest;
+            exchange(table, row, column);
+            row_is_used[row] = column_is_used[column] = true;
+            rows.push_back(row), columns.push_back(column);
+        }
+        unit_rows_ = static_cast<index_t>(rows.size());
+        for (std::size_t i = 0; i < hidden_; ++i) {
+            if (!row_is_used[i]) rows.push_back(i);
+        }
+        for (std::size_t j = 0; j < pairs; ++j) {
+            if (!column_is_used[j]) columns.push_back(j);
+        }
+        to_.resize(pairs * pairs), from_.resize(pairs * pairs), up_.resize(hidden_ * pairs);
+        for (std::size_t k = 0; k < pairs; ++k) {
+            const bool is_row = k < size(unit_rows_);
+            for (std::size_t j = 0; j < pairs; ++j) {
+                to_[k * pairs + j] = is_row ? weights.up[rows[k] * pairs + j] : columns[k] == j;
+                from_[columns[k] * pairs + j] = is_row ? table[rows[k] * pairs + columns[j]] : k == j;
+            }
+        }
+        for (std::size_t h = 0; h < hidden_; ++h) {
+            for (std::size_t j = 0; j < pairs; ++j) {
+                up_[h * pairs + j] = h < size(unit_rows_) ? h == j : table[rows[h] * pairs + columns[j]];
+            }
+        }
+        order_ = std::move(rows);
     }
 
     /// So many rows of W_up T^-1, the first ones, are unit vectors: row i is the i-th.
@@ -54,64 +82,95 @@ class basic_clex_coordinates {
     /// W_up T^-1 and T W_down, with the hidden units in another order.
     clex_weights weights(const clex_weights& of_z) const {
         if (is_identity()) return of_z;
-        const matrix down = to_ * matrix_at(of_z.down, of_z.pairs, of_z.hidden) * order_.transpose();
-        return {of_z.hidden, of_z.pairs, numbers(up_), numbers(down)};
+        const vector moved = product(to_, of_z.down, hidden_);
+        vector down(moved.size());
+        for (std::size_t i = 0; i < down.size(); ++i) down[i] = moved[i / hidden_ * hidden_ + order_[i % hidden_]];
+        return {of_z.hidden, of_z.pairs, up_, down};
     }
 
     /// The gradient to W_up and W_down, flat, from that to the weights of y.
-    vector parameter_gradient(const vector& of_y, index_t hidden, index_t pairs) const {
+    vector parameter_gradient(const vector& of_y) const {
         if (is_identity()) return of_y;
-        const Eigen::Map<const matrix> up(of_y.data(), hidden, pairs), down(of_y.data() + up.size(), pairs, hidden);
-        vector flat = numbers(order_.transpose() * up * from_.transpose());
-        const vector rest = numbers(to_.transpose() * down * order_);
-        flat.insert(flat.end(), rest.begin(), rest.end());
+        const std::size_t pairs = origin_.size(), half = hidden_ * pairs;
+        const vector of_up(of_y.begin(), of_y.begin() + static_cast<std::ptrdiff_t>(half));
+        const vector of_down(of_y.begin() + static_cast<std::ptrdiff_t>(half), of_y.end());
+        const vector up = product(of_up, transposed(from_), pairs), down = product(transposed(to_), of_down, hidden_);
+        vector flat(of_y.size());
+        for (std::size_t i = 0; i < half; ++i) {
+            flat[order_[i / pairs] * pairs + i % pairs] = up[i];
+            flat[half + i / hidden_ * hidden_ + order_[i % hidden_]] = down[i];
+        }
         return flat;
     }
 
-    vector from_z(std::span<const Real> z) const {  ///< y = T (z - origin)
+    vector from_z(std::span<const double> z) const {  ///< y = T (z - origin)
         vector moved(z.begin(), z.end());
-        std::transform(z.begin(), z.end(), origin_.begin(), moved.begin(), std::minus<>{});
+        for (std::size_t i = 0; i < moved.size(); ++i) moved[i] -= origin_[i];
         return direction(moved);
     }
-    vector point(std::span<const Real> y) const {  ///< z = origin + T^-1 y
+    vector point(std::span<const double> y) const {  ///< z = origin + T^-1 y
         vector z = along(y);
-        std::transform(z.begin(), z.end(), origin_.begin(), z.begin(), std::plus<>{});
+        for (std::size_t i = 0; i < z.size(); ++i) z[i] += origin_[i];
         return z;
     }
-    vector along(std::span<const Real> dy) const { return times(from_, dy); }    ///< T^-1 dy
-    vector direction(std::span<const Real> dz) const { return times(to_, dz); }  ///< T dz
-    vector gradient(std::span<const Real> grad_z) const {                        ///< T^-T grad_z
-        return times(from_.transpose(), grad_z);
+    vector along(std::span<const double> dy) const { return times(from_, dy); }    ///< T^-1 dy
+    vector direction(std::span<const double> dz) const { return times(to_, dz); }  ///< T dz
+    vector gradient(std::span<const double> grad_z) const {                        ///< T^-T grad_z
+        return times(transposed(from_), grad_z);
     }
-    vector gradient_of_z(std::span<const Real> grad_y) const {  ///< T^T grad_y
-        return times(to_.transpose(), grad_y);
+    vector gradient_of_z(std::span<const double> grad_y) const {  ///< T^T grad_y
+        return times(transposed(to_), grad_y);
     }
 
  private:
-    using matrix = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    bool is_identity() const noexcept { return to_.empty(); }
+    static std::size_t size(index_t count) noexcept { return static_cast<std::size_t>(count); }
 
-    bool is_identity() const noexcept { return to_.size() == 0; }
-    static Eigen::Map<const matrix> matrix_at(const vector& from, index_t rows, index_t columns) {
-        return {from.data(), rows, columns};
+    /// In outputs = table * inputs, output `row` and input `column` change sides.
+    void exchange(vector& table, std::size_t row, std::size_t column) const {
+        const std::size_t pairs = origin_.size();
+        double* const pivot_row = table.data() + row * pairs;
+        const double pivot = pivot_row[column];
+        for (std::size_t j = 0; j < pairs; ++j) pivot_row[j] /= -pivot;
+        pivot_row[column] = 1.0 / pivot;
+        for (std::size_t i = 0; i < hidden_; ++i) {
+            if (i == row) continue;
+            double* const other = table.data() + i * pairs;
+            const double factor = other[column];
+            other[column] = 0.0;
+            ode_detail::add_scaled<double>(factor, {pivot_row, pairs}, {other, pairs});
+        }
     }
-    static vector numbers(const matrix& from) { return {from.data(), from.data() + from.size()}; }
-    vector times(const auto& m, std::span<const Real> x) const {
+
+    /// a [rows, inner] times b [inner, columns].
+    static vector product(const vector& a, const vector& b, std::size_t columns) {
+        const std::size_t inner = b.size() / columns;
+        vector out(a.size() / inner * columns);
+        for (std::size_t i = 0; i < a.size(); ++i) {
+            ode_detail::add_scaled<double>(a[i], {b.data() + i % inner * columns, columns},
+                                           {out.data() + i / inner * columns, columns});
+        }
+        return out;
+    }
+    vector transposed(const vector& square) const {
+        if (is_identity()) return {};
+        const auto pairs = static_cast<index_t>(origin_.size());
+        return clex_detail::transposed("clex_coordinates", square, pairs, pairs);
+    }
+    vector times(const vector& square, std::span<const double> x) const {
         vector out(x.begin(), x.end());
-        if (is_identity()) return out;
-        using column = Eigen::Matrix<Real, Eigen::Dynamic, 1>;
-        const auto size = static_cast<Eigen::Index>(x.size());
-        Eigen::Map<column>(out.data(), size).noalias() = m * Eigen::Map<const column>(x.data(), size);
+        for (std::size_t i = 0; i < out.size() && !is_identity(); ++i) {
+            out[i] = ode_detail::dot<double>(x, square.data() + i * x.size());
+        }
         return out;
     }
 
-    vector origin_;                                   // [pairs]
-    Eigen::PermutationMatrix<Eigen::Dynamic> order_;  // of the hidden units
-    matrix to_, from_;                                // T, T^-1 [pairs, pairs]; empty if T is the identity
-    matrix up_;                                       // W_up T^-1 in that order [hidden, pairs]
+    vector origin_;                   // [pairs]
+    std::size_t hidden_ = 0;          // what follows is empty if T is the identity
+    std::vector<std::size_t> order_;  // of the hidden units [hidden]
+    vector to_, from_;                // T, T^-1 [pairs, pairs]
+    vector up_;                       // W_up T^-1 in that order [hidden, pairs]
     index_t unit_rows_ = 0;
 };
-
-/// The coordinates of a network in double.
-using clex_coordinates = basic_clex_coordinates<double>;
 
 }  // namespace cordage

@@ -22,7 +22,7 @@ class clex_network {
         : pairs_(static_cast<std::size_t>(weights.pairs)),
           hidden_(static_cast<std::size_t>(weights.hidden)),
           forward_(up(weights), down(weights), unit_rows, 0),
-          backward_(down(weights).transpose(), up(weights).transpose(), 0, unit_rows),
+          backward_(down(weights).transposed(), up(weights).transposed(), 0, unit_rows),
           wide_(forward_.ends_padded()),
           high_(forward_.hidden_padded()),
           input_(numbers::Zero(size(wide_))),
@@ -34,14 +34,14 @@ class clex_network {
     index_t parameter_count() const noexcept { return static_cast<index_t>(2 * pairs_ * hidden_); }
 
     /// out = net(z); both [pairs]. Allocates nothing.
-    template <class State>
-    void operator()(std::span<const State> z, std::span<State> out) {
+    template <class From, class To>
+    void operator()(std::span<const From> z, std::span<To> out) {
         copy(z, input_.data());
         const Scalar* y = forward_(input_.data(), [this](std::size_t, numbers& column) {
             Activation::value(column, output_);
             column.swap(output_);
         });
-        for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<State>(y[i]);
+        for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<To>(y[i]);
     }
 
     /// Looks at `count` states, z [count, pairs], which the calls of pull_back until the next record are about.
@@ -57,8 +57,8 @@ class clex_network {
     }
 
     /// grad_z += J^T grad_out at recorded state i, once each. Allocates nothing.
-    template <class State>
-    void pull_back(index_t i, std::span<const State> grad_out, std::span<State> grad_z) {
+    template <class From, class To>
+    void pull_back(index_t i, std::span<const From> grad_out, std::span<To> grad_z) {
         const auto at = static_cast<std::size_t>(i);
         Scalar* const grad_output = grad_outputs_.data() + at * wide_;
         copy(grad_out, grad_output);
@@ -67,7 +67,7 @@ class clex_network {
             column *= slopes_.segment(begin, column.size());
             grad_sums_.segment(begin, column.size()) = column;
         });
-        for (std::size_t k = 0; k < grad_z.size(); ++k) grad_z[k] += static_cast<State>(y[k]);
+        for (std::size_t k = 0; k < grad_z.size(); ++k) grad_z[k] += static_cast<To>(y[k]);
     }
 
     /// grad_parameters += what the calls of pull_back owe to them, up then down.
@@ -82,15 +82,14 @@ class clex_network {
 
  private:
     using numbers = hidden_array<Scalar>;
-    using matrix = typename clex_detail::panel_pair<Scalar>::matrix;
 
     static Eigen::Index size(std::size_t count) { return static_cast<Eigen::Index>(count); }
-    static matrix matrix_of(const std::vector<double>& from, index_t rows, index_t columns) {
-        using source = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-        return Eigen::Map<const source>(from.data(), rows, columns).template cast<Scalar>();
+    static clex_detail::matrix_view by_rows(const std::vector<double>& from, index_t rows, index_t columns) {
+        const auto width = static_cast<std::size_t>(columns);
+        return {from.data(), static_cast<std::size_t>(rows), width, width, 1};
     }
-    static matrix up(const clex_weights& weights) { return matrix_of(weights.up, weights.hidden, weights.pairs); }
-    static matrix down(const clex_weights& weights) { return matrix_of(weights.down, weights.pairs, weights.hidden); }
+    static clex_detail::matrix_view up(const clex_weights& w) { return by_rows(w.up, w.hidden, w.pairs); }
+    static clex_detail::matrix_view down(const clex_weights& w) { return by_rows(w.down, w.pairs, w.hidden); }
     template <class State>
     static void copy(std::span<const State> from, Scalar* to) {
         for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<Scalar>(from[i]);

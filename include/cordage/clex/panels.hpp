@@ -5,12 +5,20 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "cordage/core/index.hpp"
-#include "cordage/ode/unroll.hpp"
 
 namespace cordage::clex_detail {
+
+/// Calls body(integral_constant<size_t, i>) for i = 0 ... Count-1: arrays of vectors stay in registers.
+template <std::size_t Count, class Body>
+void unroll(Body&& body) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) { (body(std::integral_constant<std::size_t, I>{}), ...); }
+    (std::make_index_sequence<Count>{});
+}
 
 /// Four vectors of the processor: so many rows of a matrix are summed at once.
 template <class Scalar>
@@ -75,6 +83,14 @@ void add_outer_products(const Scalar* a, std::size_t a_size, const Scalar* b, st
     }
 }
 
+/// A matrix in double, by rows or by columns.
+struct matrix_view {
+    const double* first;
+    std::size_t rows, columns, row_stride, column_stride;
+
+    matrix_view transposed() const { return {first, columns, rows, column_stride, row_stride}; }
+};
+
 /// y = second * f(first * x) with first [hidden, ends], second [ends, hidden] and f of whole panels of hidden rows.
 ///
 ///   memory:  [ first of panel 0 | second of panel 0 | first of panel 1 | second of panel 1 | ... ]
@@ -87,13 +103,12 @@ class panel_pair {
     static constexpr std::size_t rows = panel<Scalar>::rows;
 
  public:
-    using matrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
     using column = Eigen::Array<Scalar, Eigen::Dynamic, 1>;
 
-    panel_pair(const matrix& first, const matrix& second, index_t first_units = 0, index_t second_units = 0)
-        : ends_(static_cast<std::size_t>(first.cols())),
+    panel_pair(const matrix_view& first, const matrix_view& second, index_t first_units = 0, index_t second_units = 0)
+        : ends_(first.columns),
           ends_padded_(padded(ends_, rows)),
-          panels_(padded(static_cast<std::size_t>(first.rows()), rows) / rows),
+          panels_(padded(first.rows, rows) / rows),
           first_units_(static_cast<std::size_t>(first_units) / rows),
           second_units_(static_cast<std::size_t>(second_units) / rows),
           hidden_(column::Zero(size(rows))),
@@ -131,9 +146,12 @@ class panel_pair {
                 product(m, hidden_.data(), rows, sums + end);
             }
         }
-        auto total = sums_.head(size(ends_padded_));
-        for (std::size_t p = 1; p < panels_; ++p) total += sums_.segment(size(p * ends_padded_), size(ends_padded_));
-        return sums_.data();
+        Scalar* const total = sums_.data();
+        for (std::size_t p = 1; p < panels_; ++p) {
+            const Scalar* const part = total + p * ends_padded_;
+            for (std::size_t end = 0; end < ends_padded_; ++end) total[end] += part[end];
+        }
+        return total;
     }
 
     /// first * x for many x [count, ends_padded] into out [count, hidden_padded], one panel after the other.
@@ -160,11 +178,12 @@ class panel_pair {
     static Eigen::Index size(std::size_t count) { return static_cast<Eigen::Index>(count); }
 
     /// One panel from a corner of a matrix, with zeros for what lies outside. Returns the place after it.
-    static Scalar* store(const matrix& from, std::size_t row, std::size_t column, std::size_t columns, Scalar* to) {
+    static Scalar* store(const matrix_view& from, std::size_t row, std::size_t column, std::size_t columns,
+                         Scalar* to) {
         for (std::size_t c = column; c < column + columns; ++c) {
             for (std::size_t r = row; r < row + rows; ++r) {
-                const bool inside = size(r) < from.rows() && size(c) < from.cols();
-                *to++ = inside ? from(size(r), size(c)) : Scalar{0};
+                const bool inside = r < from.rows && c < from.columns;
+                *to++ = inside ? static_cast<Scalar>(from.first[r * from.row_stride + c * from.column_stride]) : 0;
             }
         }
         return to;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The ODE of the CLEX paper over any prior; serves the stage clex.
+// The ODE of the CLEX paper over any prior, in t or in log time; serves the stage clex.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "cordage/clex/activation.hpp"
@@ -11,10 +13,85 @@
 #include "cordage/clex/weights.hpp"
 #include "cordage/core/config.hpp"
 #include "cordage/ode/field.hpp"
-#include "cordage/scaling/ntk_aware.hpp"
-#include "cordage/scaling/policy.hpp"
+#include "cordage/scaling/power_laws.hpp"
 
 namespace cordage {
+
+namespace clex_detail {
+
+/// paper_field and log_time_field, of states and times in float or double.
+template <prior_policy Prior, activation Activation, class Scalar, bool InLogTime>
+class prior_field {
+ public:
+    using prior_type = Prior;
+    static constexpr bool in_log_time = InLogTime;  ///< the solver's variable is ln t
+
+    /// The weights fit the config (weights.hpp: validate).
+    prior_field(const rope_config& config, const clex_weights& weights, const Prior& prior = {})
+        : config_(config), prior_(prior), network_(weights) {
+        for (index_t pair = 0; pair < config.pairs(); ++pair) {
+            share_.push_back(in_log_time ? 1.0 / (1.0 + config.inv_freq(pair) * config.original_length) : 1.0);
+        }
+        grad_net_.resize(share_.size());
+    }
+
+    index_t size() const noexcept { return network_.pairs(); }
+    index_t parameter_count() const noexcept { return network_.parameter_count(); }
+
+    template <class State>
+    void operator()(State time, std::type_identity_t<std::span<const State>> z,
+                    std::type_identity_t<std::span<State>> dz) {
+        network_(z, dz);
+        const double t = t_at(double{time});
+        for (std::size_t i = 0; i < dz.size(); ++i) {
+            const double rate = prior_.log_alpha_rate(config_, static_cast<index_t>(i), t);
+            dz[i] = static_cast<State>(in_log_time ? share_[i] * double{dz[i]} + t * rate : double{dz[i]} + rate);
+        }
+    }
+
+    template <class State>
+    State vjp(State time, std::type_identity_t<std::span<const State>> z,
+              std::type_identity_t<std::span<const State>> grad_dz, std::type_identity_t<std::span<State>> grad_z,
+              std::type_identity_t<std::span<State>> grad_parameters) {
+        return ode_detail::vjp_of_record<State>(*this, time, z, grad_dz, grad_z, grad_parameters);
+    }
+
+    template <class State>
+    void record(std::span<const State> times, std::span<const State> states) {
+        times_.assign(times.begin(), times.end());
+        network_.record(static_cast<index_t>(times.size()), states);
+    }
+    template <class State>
+    State pull_back(index_t i, std::span<const State> grad_dz, std::span<State> grad_z) {
+        const double t = t_at(times_[static_cast<std::size_t>(i)]);
+        double grad_time = 0.0;
+        for (std::size_t k = 0; k < grad_dz.size(); ++k) {
+            const auto pair = static_cast<index_t>(k);
+            double bend = prior_.log_alpha_curvature(config_, pair, t);
+            if (in_log_time) bend = t * (prior_.log_alpha_rate(config_, pair, t) + t * bend);  // d/dln t of t xi(t)
+            grad_time += double{grad_dz[k]} * bend;
+            grad_net_[k] = share_[k] * double{grad_dz[k]};
+        }
+        network_.pull_back(i, std::span<const double>(grad_net_), grad_z);
+        return static_cast<State>(grad_time);
+    }
+    template <class State>
+    void collect(std::span<State> grad_parameters) {
+        network_.collect(grad_parameters);
+    }
+
+ private:
+    static double t_at(double time) { return in_log_time ? std::exp(time) : time; }
+
+    rope_config config_;
+    Prior prior_;
+    clex_network<Scalar, Activation> network_;
+    std::vector<double> share_;     // s [pairs]; in t: 1
+    std::vector<double> grad_net_;  // workspace [pairs]
+    std::vector<double> times_;     // recorded
+};
+
+}  // namespace clex_detail
 
 /// Chen et al. 2024, eq. 12-14, of z = log inv_freq [pairs]:
 ///
@@ -23,59 +100,17 @@ namespace cordage {
 /// With the NTK-aware prior xi_i = -2i/((d-2) t), i from 0: the paper prints i from 1, but only i from 0 leaves theta_0
 /// unscaled and divides the last frequency by t, as NTK-aware scaling and the authors' code do.
 ///
-/// Network is the arithmetic of the network; states, times and the prior's part are of type Scalar.
-template <class Scalar, prior_policy Prior = ntk_aware, activation Activation = silu, class Network = Scalar>
-class paper_field {
- public:
-    /// The weights fit the config (weights.hpp: validate).
-    paper_field(const rope_config& config, const clex_weights& weights, const Prior& prior = {})
-        : config_(config), prior_(prior), network_(weights) {}
+/// Scalar is the arithmetic of the network. States and times are float or double, as the solver's are.
+template <prior_policy Prior = ntk_aware, activation Activation = silu, class Scalar = double>
+using paper_field = clex_detail::prior_field<Prior, Activation, Scalar, false>;
 
-    index_t size() const noexcept { return network_.pairs(); }
-    index_t parameter_count() const noexcept { return network_.parameter_count(); }
-
-    void operator()(Scalar t, std::span<const Scalar> z, std::span<Scalar> dz) {
-        network_(z, dz);
-        for (std::size_t i = 0; i < dz.size(); ++i) {
-            dz[i] += static_cast<Scalar>(prior_.log_alpha_rate(config_, static_cast<index_t>(i), double{t}));
-        }
-    }
-
-    Scalar vjp(Scalar t, std::span<const Scalar> z, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z,
-               std::span<Scalar> grad_parameters) {
-        return vjp_of_record(*this, t, z, grad_dz, grad_z, grad_parameters);
-    }
-
-    void record(std::span<const Scalar> times, std::span<const Scalar> states) {
-        times_.assign(times.begin(), times.end());
-        network_.record(static_cast<index_t>(times.size()), states);
-    }
-    Scalar pull_back(index_t i, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z) {
-        network_.pull_back(i, grad_dz, grad_z);
-        const double t{times_[static_cast<std::size_t>(i)]};
-        Scalar grad_t = 0;
-        for (std::size_t k = 0; k < grad_dz.size(); ++k) {
-            grad_t += grad_dz[k] * static_cast<Scalar>(prior_.log_alpha_curvature(config_, static_cast<index_t>(k), t));
-        }
-        return grad_t;
-    }
-    void collect(std::span<Scalar> grad_parameters) { network_.collect(grad_parameters); }
-
- private:
-    rope_config config_;
-    Prior prior_;
-    clex_network<Network, Activation> network_;
-    std::vector<Scalar> times_;  // recorded
-};
-
-/// The choice of this field in `clex`: it is solved in t itself.
-struct paper_time {
-    template <class Scalar, class Prior, class Activation, class Network>
-    using field = paper_field<Scalar, Prior, Activation, Network>;
-
-    static constexpr bool is_logarithm = false;
-    static double of(double t) { return t; }
-    static double rate(double) { return 1.0; }
-};
+/// This library's variant, of z over tau = ln t:
+///
+///   dz_i/dtau = s_i [W_down sigma(W_up z)]_i + t xi_i(t)          s_i = 1/(1 + theta_i original_length)
+///
+/// Doubling the length is the same stretch of tau anywhere, so that even steps serve t = 1 ... 64; and a pair that
+/// turns often within the original length is moved little, as every good closed form leaves such pairs alone.
+template <prior_policy Prior = ntk_aware, activation Activation = silu, class Scalar = double>
+using log_time_field = clex_detail::prior_field<Prior, Activation, Scalar, true>;
 
 }  // namespace cordage

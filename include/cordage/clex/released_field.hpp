@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "cordage/clex/activation.hpp"
@@ -15,8 +15,8 @@
 #include "cordage/clex/weights.hpp"
 #include "cordage/core/config.hpp"
 #include "cordage/ode/field.hpp"
-#include "cordage/ode/vectors.hpp"
-#include "cordage/scaling/ntk_aware.hpp"
+#include "cordage/ode/loops.hpp"
+#include "cordage/scaling/power_laws.hpp"
 
 namespace cordage {
 
@@ -29,19 +29,24 @@ namespace cordage {
 /// neither n nor the 2 in a: weights trained on the one ODE mean nothing on the other.
 ///
 /// All that depends on t has the direction of one vector, so that the ODE is as simple in other coordinates y = T (z -
-/// o) (coordinates.hpp); then states and parameters are those of y. Network is the arithmetic of the network; states
-/// and times are of type Scalar.
-template <class Scalar, activation Activation = tanh_activation, class Network = Scalar>
+/// o) (coordinates.hpp); then states and parameters are those of y. Scalar is the arithmetic of the network. States and
+/// times are float or double, as the solver's are.
+template <activation Activation = tanh_activation, class Scalar = double>
 class released_field {
  public:
+    using prior_type = ntk_aware;
+    static constexpr bool in_log_time = false;  ///< the solver's variable is t
+
     /// The weights fit the config (weights.hpp: validate).
-    released_field(const rope_config& config, const clex_weights& weights)
+    released_field(const rope_config& config, const clex_weights& weights, const ntk_aware& = {})
         : released_field(config, weights, clex_coordinates(config.pairs())) {}
 
     /// The same ODE of y.
     released_field(const rope_config& config, const clex_weights& weights, const clex_coordinates& coordinates)
-        : network_(coordinates.weights(weights), coordinates.unit_rows()),
-          seen_(static_cast<std::size_t>(config.pairs())) {
+        : coordinates_(coordinates),
+          network_(coordinates.weights(weights), coordinates.unit_rows()),
+          seen_(static_cast<std::size_t>(config.pairs())),
+          grad_seen_(seen_.size()) {
         rope_config base_10000 = config;
         base_10000.theta_base = 10000.0;
         std::vector<double> exponents, log_theta;
@@ -53,77 +58,89 @@ class released_field {
         log_theta_ = coordinates.direction(log_theta);
     }
 
+    /// What its states are.
+    const clex_coordinates& coordinates() const noexcept { return coordinates_; }
+
     index_t size() const noexcept { return network_.pairs(); }
     index_t parameter_count() const noexcept { return network_.parameter_count(); }
 
-    void operator()(Scalar t, std::span<const Scalar> z, std::span<Scalar> dz) {
-        look_at(t, z, seen_);
+    template <class State>
+    void operator()(State t, std::type_identity_t<std::span<const State>> z,
+                    std::type_identity_t<std::span<State>> dz) {
+        look_at(double{t}, z, seen_.data());
         network_(std::span<const Scalar>(seen_), dz);
-        const double scale = 2.0 / factor(t);
-        for (std::size_t i = 0; i < dz.size(); ++i) dz[i] -= static_cast<Scalar>(exponents_[i] * scale);
+        const double scale = 2.0 / factor(double{t});
+        for (std::size_t i = 0; i < dz.size(); ++i) dz[i] -= static_cast<State>(exponents_[i] * scale);
     }
 
-    Scalar vjp(Scalar t, std::span<const Scalar> z, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z,
-               std::span<Scalar> grad_parameters) {
-        return vjp_of_record(*this, t, z, grad_dz, grad_z, grad_parameters);
+    template <class State>
+    State vjp(State t, std::type_identity_t<std::span<const State>> z,
+              std::type_identity_t<std::span<const State>> grad_dz, std::type_identity_t<std::span<State>> grad_z,
+              std::type_identity_t<std::span<State>> grad_parameters) {
+        return ode_detail::vjp_of_record<State>(*this, t, z, grad_dz, grad_z, grad_parameters);
     }
 
-    void record(std::span<const Scalar> times, std::span<const Scalar> states) {
+    template <class State>
+    void record(std::span<const State> times, std::span<const State> states) {
         times_.assign(times.begin(), times.end());
         all_seen_.resize(states.size());
         const std::size_t size = seen_.size();
         for (std::size_t i = 0; i < times.size(); ++i) {
-            look_at(times[i], states.subspan(i * size, size), std::span(all_seen_).subspan(i * size, size));
+            look_at(times_[i], states.subspan(i * size, size), all_seen_.data() + i * size);
         }
         network_.record(static_cast<index_t>(times.size()), std::span<const Scalar>(all_seen_));
     }
-    Scalar pull_back(index_t i, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z) {
-        std::ranges::fill(seen_, Scalar{0});
-        network_.pull_back(i, grad_dz, std::span<Scalar>(seen_));
-        const double scale = 2.0 / factor(times_[static_cast<std::size_t>(i)]);
-        add_scaled<Scalar>(1, seen_, grad_z);
+    template <class State>
+    State pull_back(index_t i, std::span<const State> grad_dz, std::span<State> grad_z) {
+        std::ranges::fill(grad_seen_, 0.0);
+        network_.pull_back(i, grad_dz, std::span<double>(grad_seen_));
+        for (std::size_t k = 0; k < grad_z.size(); ++k) grad_z[k] += static_cast<State>(grad_seen_[k]);
         // t moves what the network sees by xi = -exponent scale, and xi itself by 2 exponent scale / a = exponent
         // scale^2.
+        const double scale = 2.0 / factor(times_[static_cast<std::size_t>(i)]);
         const std::span<const double> exponents(exponents_);
-        return static_cast<Scalar>(scale * (scale * dot(exponents, grad_dz.data()) - dot(exponents, seen_.data())));
+        using ode_detail::dot;
+        return static_cast<State>(scale * (scale * dot(exponents, grad_dz.data()) - dot(exponents, grad_seen_.data())));
     }
-    void collect(std::span<Scalar> grad_parameters) { network_.collect(grad_parameters); }
+    template <class State>
+    void collect(std::span<State> grad_parameters) {
+        network_.collect(grad_parameters);
+    }
 
  private:
     /// a = 2t - 1, held at 1 below t = 1.
-    static double factor(Scalar t) { return std::max(2.0 * double{t} - 1.0, 1.0); }
+    static double factor(double t) { return std::max(2.0 * t - 1.0, 1.0); }
 
     /// seen = z + log n(t), what the network is given.
-    void look_at(Scalar t, std::span<const Scalar> z, std::span<Scalar> seen) const {
+    template <class State>
+    void look_at(double t, std::span<const State> z, Scalar* seen) const {
         const double log_factor = std::log(factor(t));
         for (std::size_t i = 0; i < z.size(); ++i) {
             seen[i] = static_cast<Scalar>(double{z[i]} + (log_theta_[i] - exponents_[i] * log_factor));
         }
     }
 
-    clex_network<Network, Activation> network_;
+    clex_coordinates coordinates_;
+    clex_network<Scalar, Activation> network_;
     std::vector<double> exponents_, log_theta_;  // T of 2i/(d-2), and of log theta_i of base 10000 + o_i [pairs]
     std::vector<Scalar> seen_;                   // workspace [pairs]
-    std::vector<Scalar> times_, all_seen_;       // recorded [count], [count, pairs]
+    std::vector<double> grad_seen_;              // workspace [pairs]
+    std::vector<double> times_;                  // recorded [count]
+    std::vector<Scalar> all_seen_;               // recorded [count, pairs]
 };
 
-/// The choice of this field in `clex`: solved in t itself, over NTK-aware scaling and nothing else.
-struct released_time {
-    template <class Scalar, class Prior, class Activation, class Network>
-    struct field : released_field<Scalar, Activation, Network> {
-        static_assert(
-            std::same_as<Prior, ntk_aware>,
-            "cordage::clex: the released field is made of NTK-aware scaling, so that Prior must be ntk_aware; "
-            "take paper_time or log_time for another prior");
-        field(const rope_config& config, const clex_weights& weights, const Prior& = {})
-            : released_field<Scalar, Activation, Network>(config, weights) {}
-        field(const rope_config& config, const clex_weights& weights, const Prior&, const clex_coordinates& coordinates)
-            : released_field<Scalar, Activation, Network>(config, weights, coordinates) {}
-    };
+/// The same ODE in coordinates made for its weights, at the cost of some hundred evaluations: for many fixed steps.
+template <activation Activation = tanh_activation, class Scalar = double>
+struct reduced_released_field : released_field<Activation, Scalar> {
+    reduced_released_field(const rope_config& config, const clex_weights& weights, const ntk_aware& = {})
+        : released_field<Activation, Scalar>(config, weights, clex_coordinates(weights, start(config))) {}
 
-    static constexpr bool is_logarithm = false;
-    static double of(double t) { return t; }
-    static double rate(double) { return 1.0; }
+ private:
+    static std::vector<double> start(const rope_config& config) {
+        std::vector<double> z;
+        for (index_t pair = 0; pair < config.pairs(); ++pair) z.push_back(config.log_inv_freq(pair));
+        return z;
+    }
 };
 
 }  // namespace cordage

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <initializer_list>
 
 #include "cordage/core/bits.hpp"
 #include "cordage/core/error.hpp"
@@ -53,9 +54,10 @@ inline void validate(const rope_config& config) {
     }
 }
 
-/// Throws value_error unless t is a length ratio, finite and >= 1. `name` says whose and which: "fixed: t".
-inline void validate_ratio(const char* name, double t) {
-    if (!is_finite(t) || !(t >= 1.0)) fail<value_error>({name, " ", t, " must be finite and >= 1"});
+/// Throws value_error unless t is a length ratio, finite and >= 1. The parts of `name` say whose and which, and are
+/// joined only then: validate_ratio({"tabulated: knots[", k, "]"}, t).
+inline void validate_ratio(std::initializer_list<message_part> name, double t) {
+    if (!is_finite(t) || !(t >= 1.0)) fail<value_error>({joined(name), " ", t, " must be finite and >= 1"});
 }
 
 }  // namespace cordage

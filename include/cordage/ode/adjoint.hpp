@@ -12,9 +12,9 @@
 
 #include "cordage/core/error.hpp"
 #include "cordage/ode/field.hpp"
+#include "cordage/ode/loops.hpp"
 #include "cordage/ode/reverse_sweep.hpp"
 #include "cordage/ode/trajectory.hpp"
-#include "cordage/ode/vectors.hpp"
 
 namespace cordage {
 
@@ -32,6 +32,8 @@ struct gradient_sums {
     std::span<Scalar> grad_parameters;  ///< [parameter_count]
     std::span<Scalar> grad_times = {};  ///< [seeds], to each seed's t with the mesh held fixed; empty if not wanted
 };
+
+namespace ode_detail {
 
 /// Throws what both adjoints throw for a trajectory that failed, sizes that disagree and seeds outside the interval.
 template <butcher_tableau Tableau, class Scalar, class Field>
@@ -62,6 +64,8 @@ std::vector<std::size_t> greatest_first(std::size_t count, const Key& key) {
     return order;
 }
 
+}  // namespace ode_detail
+
 /// The discrete gradient: of the very numbers that a solve computed, interpolant included, accepted steps held fixed.
 /// One sweep from the last seed back to begin serves all seeds.
 ///
@@ -70,13 +74,14 @@ std::vector<std::size_t> greatest_first(std::size_t count, const Key& key) {
 /// @param sums   results are added to what is there; must not overlap
 /// @return       the gradient to interval.end with all nodes and seeds moving in proportion, t = begin + r (end -
 ///               begin) (so T of a fixed mesh: through h and through the stages' times); 0 if the interval is empty
-/// @throws cordage::error unless the solve was a success; value_error for a seed's t; shape_error for sizes
+/// @throws cordage::error unless the solve was a success; value_error for a seed's t; shape_error for sizes: all before
+///         anything is added
 /// Precision: Scalar. Calls vjp at most as often as the accepted steps called the field. Allocates its workspace once.
 template <butcher_tableau Tableau, class Scalar, class Field>
 Scalar discrete_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
                         std::type_identity_t<std::span<const gradient_seed<Scalar>>> seeds,
                         const std::type_identity_t<gradient_sums<Scalar>>& sums) {
-    using field_type = std::remove_reference_t<Field>;
+    using namespace ode_detail;
     validate_gradient("discrete_adjoint", path, field, seeds, sums);
     std::vector<trajectory_place<Scalar>> places;
     for (const auto& seed : seeds) places.push_back(path.locate("discrete_adjoint", seed.t, seed.grad_z.size()));
@@ -100,7 +105,8 @@ Scalar discrete_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
         while (next != placed.end() && next->place.node == node) ++next;
         return std::span<const placed_gradient<Scalar>>(begin, next);
     };
-    reverse_sweep<Tableau, Scalar, field_type> sweep(path, field, sums.grad_parameters);
+    recorder<Scalar, std::remove_reference_t<Field>> recorded(field);
+    reverse_sweep<Tableau, Scalar> sweep(path, recorded, sums.grad_parameters);
     std::size_t node = std::min(placed.front().place.node + 1, path.nodes() - 1);
     for (const auto& seed : take_those_at(node)) add_scaled<Scalar>(1, seed.grad_z, sweep.grad_z());
     while (node-- > 0) sweep.step_back(node, take_those_at(node));

@@ -7,33 +7,35 @@
 #include <functional>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "cordage/ode/adjoint.hpp"
-#include "cordage/ode/recorder.hpp"
 #include "cordage/ode/solve_adaptive.hpp"
-#include "cordage/ode/vectors.hpp"
 
 namespace cordage {
+
+namespace ode_detail {
 
 /// One backward solve of continuous_adjoint: the gradient lambda to the state follows
 ///
 ///   dlambda/dt = -(df/dz)^T lambda            grad_parameters = integral of (df/dparameters)^T lambda dt
 ///
 /// with z read from the forward trajectory.
-template <class Path, class Scalar, differentiable_field<Scalar> Field>
+template <class Scalar>
 class adjoint_flow {
  public:
-    adjoint_flow(const Path& path, Field& field)
-        : path_(path), along_(field), sums_(field), lambda_(path.size()), z_(path.size()), unread_(path.size()) {}
+    /// `state` reads the forward trajectory.
+    adjoint_flow(recorded_field<Scalar>& field, std::function<void(Scalar, std::span<Scalar>)> state, std::size_t size)
+        : field_(field), state_(std::move(state)), lambda_(size), z_(size), unread_(size) {}
 
     std::span<Scalar> lambda() noexcept { return lambda_; }
 
     void operator()(Scalar t, std::span<const Scalar> lambda, std::span<Scalar> rate) {
-        path_.at(within(t), z_);
-        along_.record(std::span<const Scalar>(&t, 1), std::span<const Scalar>(z_));
+        state_(t, z_);
+        field_.record({&t, 1}, z_);
         std::ranges::fill(rate, Scalar{0});
-        along_.pull_back(0, lambda, rate);
+        field_.pull_back(0, lambda, rate);
         std::ranges::transform(rate, rate.begin(), std::negate<>{});
     }
 
@@ -53,36 +55,30 @@ class adjoint_flow {
     /// The integral over one step by the step's own rule: as exact as the step itself.
     void gather(const trajectory<tsit5, Scalar>& back, std::size_t n, std::span<Scalar> grad_parameters) {
         const Scalar t = back.times()[n], h = back.step_size(n);
-        const std::size_t size = path_.size();
+        const std::size_t size = lambda_.size();
         times_.resize(form::last);
         states_.resize(form::last * size);
         for (std::size_t i = 0; i < form::last; ++i) {
             times_[i] = t + static_cast<Scalar>(form::c(i)) * h;
-            path_.at(within(times_[i]), std::span(states_).subspan(i * size, size));
+            state_(times_[i], std::span(states_).subspan(i * size, size));
         }
-        sums_.record(std::span<const Scalar>(times_), std::span<const Scalar>(states_));
+        field_.record(times_, states_);
         const auto k = back.slopes(n);
-        unroll<form::last>([&](auto i) {  // the last slope has no weight in the rule
-            for (std::size_t lane = 0; lane < size; ++lane) {
-                const Scalar lambda = back.state(n)[lane] + h * stage_slope<tsit5, i, Scalar>(k, lane);
-                z_[lane] = -h * static_cast<Scalar>(form::b(i)) * lambda;
-            }
-            sums_.pull_back(static_cast<index_t>(std::size_t{i}), std::span<const Scalar>(z_), unread_);
-        });
-        sums_.collect(grad_parameters);
+        for (std::size_t i = 0; i < form::last; ++i) {  // the last slope has no weight in the rule
+            stage_state<tsit5, Scalar>(i, h, back.state(n), k, z_);
+            for (Scalar& lambda : z_) lambda *= -h * static_cast<Scalar>(form::b(i));
+            field_.pull_back(static_cast<index_t>(i), z_, unread_);
+        }
+        field_.collect(grad_parameters);
     }
 
-    /// t, brought back into the trajectory where the rounding of a stage's time left it.
-    Scalar within(Scalar t) const {
-        const auto [begin, end] = path_.interval();
-        return std::clamp(t, std::min(begin, end), std::max(begin, end));
-    }
-
-    const Path& path_;
-    recording_of<Scalar, Field> along_, sums_;
+    recorded_field<Scalar>& field_;
+    std::function<void(Scalar, std::span<Scalar>)> state_;
     std::vector<Scalar> lambda_, z_, unread_;  // [size]
     std::vector<Scalar> times_, states_;       // [stages], [stages, size]
 };
+
+}  // namespace ode_detail
 
 /// The continuous gradient: of the exact flow through z0, as far as the trajectory and the backward solve are exact.
 /// Other than discrete_adjoint (whose arguments and results these are) it keeps no relation to the steps of the forward
@@ -92,7 +88,7 @@ class adjoint_flow {
 ///                 the parameters' integral follows with the order of the rule
 /// @return         the gradient to interval.end with all seeds moving in proportion, t = begin + r (end - begin)
 /// @throws cordage::error unless the solve was a success and the backward ones are; value_error for a seed's t or a
-///         setting; shape_error for sizes
+///         setting; shape_error for sizes. Nothing has been added then.
 /// Error: that of the trajectory between its nodes (the order of its interpolant: 4 for tsit5 and dopri5, 3 for the
 /// other rules, 1 for linear_output) plus the tolerance's. Allocates its workspace and the backward trajectories.
 template <butcher_tableau Tableau, class Scalar, class Field>
@@ -101,35 +97,43 @@ Scalar continuous_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field
                           const std::type_identity_t<gradient_sums<Scalar>>& sums,
                           const adaptive_options& options = {}) {
     using field_type = std::remove_reference_t<Field>;
-    validate("continuous_adjoint", options);
+    using namespace ode_detail;
+    ode_detail::validate("continuous_adjoint", options);
     validate_gradient("continuous_adjoint", path, field, seeds, sums);
     if (seeds.empty()) return Scalar{0};
 
     const Scalar begin = path.interval().begin, end = path.interval().end;
     const std::size_t size = path.size();
-    std::vector<Scalar> z(size), slope(size);
+    std::vector<Scalar> z(size), slope(size), grad_times(sums.grad_times.size());
+    std::vector<Scalar> grad_parameters(sums.grad_parameters.size());  // a solve back may fail: added at the end
     Scalar grad_end = 0;
     for (std::size_t i = 0; i < seeds.size(); ++i) {
         path.at(seeds[i].t, z);
         field(seeds[i].t, std::span<const Scalar>(z), std::span<Scalar>(slope));
         const Scalar grad_t = dot<Scalar>(slope, seeds[i].grad_z.data());
-        if (!sums.grad_times.empty()) sums.grad_times[i] += grad_t;
+        if (!grad_times.empty()) grad_times[i] = grad_t;
         if (begin != end) grad_end += (seeds[i].t - begin) / (end - begin) * grad_t;
     }
 
     const auto order = greatest_first(seeds.size(), [&](std::size_t i) { return std::abs(seeds[i].t - begin); });
-    adjoint_flow<trajectory<Tableau, Scalar>, Scalar, field_type> flow(path, field);
+    recorder<Scalar, field_type> recorded(field);
+    const auto state = [&](Scalar t, std::span<Scalar> out) {  // a stage's time may be rounded out of the trajectory
+        path.at(std::clamp(t, std::min(begin, end), std::max(begin, end)), out);
+    };
+    adjoint_flow<Scalar> flow(recorded, state, size);
     for (std::size_t i = 0; i < order.size(); ++i) {
         const auto& seed = seeds[order[i]];
         add_scaled<Scalar>(1, seed.grad_z, flow.lambda());
         const Scalar stop = i + 1 < order.size() ? seeds[order[i + 1]].t : begin;
-        const solve_status status = flow.carry(seed.t, stop, sums.grad_parameters, options);
+        const solve_status status = flow.carry(seed.t, stop, grad_parameters, options);
         if (status != solve_status::success) {
             fail<error>({"continuous_adjoint: the solve back from t ", seed.t, " to ", stop,
                          " must end in success, not in ", name_of(status)});
         }
     }
     add_scaled<Scalar>(1, flow.lambda(), sums.grad_z0);
+    add_scaled<Scalar>(1, grad_parameters, sums.grad_parameters);
+    add_scaled<Scalar>(1, grad_times, sums.grad_times);
     return grad_end;
 }
 

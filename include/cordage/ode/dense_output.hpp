@@ -7,7 +7,7 @@
 
 #include "cordage/ode/butcher_tableau.hpp"
 
-namespace cordage {
+namespace cordage::ode_detail {
 
 /// Weights w(s) of the interpolant inside a step, s in [0, 1], on the slopes of fsal_form:
 ///
@@ -73,4 +73,4 @@ constexpr std::array<Scalar, fsal_form<T>::slopes> dense_weight_rates(Scalar s) 
     return w;
 }
 
-}  // namespace cordage
+}  // namespace cordage::ode_detail

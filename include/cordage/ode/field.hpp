@@ -3,7 +3,11 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
+#include <functional>
 #include <span>
+#include <type_traits>
+#include <vector>
 
 #include "cordage/core/index.hpp"
 
@@ -36,7 +40,7 @@ concept differentiable_field = ode_field<F, Scalar> && sized_field<F> &&
 ///
 ///   record(times [n], states [n, size])     states until the next record
 ///   pull_back(i, grad_dz, grad_z)           the vjp at state i without the parameters; once each
-///   collect(grad_parameters)                adds to the parameters what those calls left out
+///   collect(grad_parameters)                adds to the parameters what those calls left out; once
 template <class F, class Scalar>
 concept recording_field = differentiable_field<F, Scalar> &&
     requires(F& f, std::span<const Scalar> in, std::span<Scalar> out, index_t i) {
@@ -44,6 +48,8 @@ concept recording_field = differentiable_field<F, Scalar> &&
     { f.pull_back(i, in, out) } -> std::same_as<Scalar>;
     f.collect(out);
 };
+
+namespace ode_detail {
 
 /// The vjp of a field that records: one state, pulled back and collected.
 template <class Scalar, class Field>
@@ -54,5 +60,57 @@ Scalar vjp_of_record(Field& field, Scalar t, std::span<const Scalar> z, std::spa
     field.collect(grad_parameters);
     return grad_t;
 }
+
+/// Any field, called through a pointer: solvers are compiled once for all fields.
+template <class Scalar>
+using any_field = std::function<void(Scalar, std::span<const Scalar>, std::span<Scalar>)>;
+
+/// Every differentiable field as one that records, so that gradients are compiled once for all fields.
+template <class Scalar>
+struct recorded_field {
+    virtual void record(std::span<const Scalar> times, std::span<const Scalar> states) = 0;
+    virtual Scalar pull_back(index_t i, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z) = 0;
+    virtual void collect(std::span<Scalar> grad_parameters) = 0;
+
+ protected:
+    ~recorded_field() = default;
+};
+
+/// One that has only vjp is called at once in pull_back.
+template <class Scalar, differentiable_field<Scalar> Field>
+class recorder final : public recorded_field<Scalar> {
+    static constexpr bool records = recording_field<Field, Scalar>;
+
+ public:
+    explicit recorder(Field& field) : field_(field) {
+        if constexpr (!records) grad_parameters_.resize(static_cast<std::size_t>(field.parameter_count()));
+    }
+
+    void record(std::span<const Scalar> times, std::span<const Scalar> states) override {
+        if constexpr (records) return field_.record(times, states);
+        times_.assign(times.begin(), times.end());
+        states_.assign(states.begin(), states.end());
+        grad_parameters_.assign(grad_parameters_.size(), Scalar{0});
+    }
+    Scalar pull_back(index_t i, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z) override {
+        if constexpr (records) {
+            return field_.pull_back(i, grad_dz, grad_z);
+        } else {
+            const auto at = static_cast<std::size_t>(i);
+            const auto z = std::span<const Scalar>(states_).subspan(at * grad_z.size(), grad_z.size());
+            return field_.vjp(times_[at], z, grad_dz, grad_z, std::span<Scalar>(grad_parameters_));
+        }
+    }
+    void collect(std::span<Scalar> grad_parameters) override {
+        if constexpr (records) return field_.collect(grad_parameters);
+        for (std::size_t i = 0; i < grad_parameters_.size(); ++i) grad_parameters[i] += grad_parameters_[i];
+    }
+
+ private:
+    Field& field_;
+    std::vector<Scalar> times_, states_, grad_parameters_;
+};
+
+}  // namespace ode_detail
 
 }  // namespace cordage

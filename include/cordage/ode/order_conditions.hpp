@@ -98,7 +98,7 @@ template <butcher_tableau T>
 constexpr int order_of_interpolant() {
     int order = 5;
     for (const double s : {0.25, 0.5, 0.75, 1.0}) {
-        const int here = order_of<T>(dense_weights<T, double>(s), s);
+        const int here = order_of<T>(ode_detail::dense_weights<T, double>(s), s);
         order = here < order ? here : order;
     }
     return order;

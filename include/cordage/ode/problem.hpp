@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What every solver checks at its door; serves the stage ode.
+// What every solver checks before its first step; serves the stage ode.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +14,7 @@
 #include "cordage/ode/field.hpp"
 #include "cordage/ode/trajectory.hpp"
 
-namespace cordage {
+namespace cordage::ode_detail {
 
 /// True if no entry is infinite or NaN. Looks at all of them without a branch, so that compilers use vectors.
 template <class Scalar>
@@ -30,8 +29,9 @@ bool all_finite(std::span<const Scalar> values) noexcept {
 /// True if a step ended in numbers and met nothing else on its way: a field may hide the NaN of an earlier stage.
 template <butcher_tableau Tableau, class Scalar>
 bool is_finite_step(const step_view<Tableau, Scalar>& view) noexcept {
-    const auto finite = [&view](const Scalar* slope) { return all_finite(std::span(slope, view.z.size())); };
-    return all_finite(std::span<const Scalar>(view.z_next)) && std::ranges::all_of(view.slopes, finite);
+    bool finite = all_finite(std::span<const Scalar>(view.z_next));
+    for (const Scalar* slope : view.slopes) finite = finite && all_finite(std::span(slope, view.z.size()));
+    return finite;
 }
 
 /// Throws value_error or shape_error naming what is wrong with an initial value problem.
@@ -55,4 +55,4 @@ void validate_problem(const char* who, Field& field, time_interval<Scalar> inter
     }
 }
 
-}  // namespace cordage
+}  // namespace cordage::ode_detail

@@ -11,12 +11,11 @@
 
 #include "cordage/ode/dense_output.hpp"
 #include "cordage/ode/field.hpp"
-#include "cordage/ode/recorder.hpp"
+#include "cordage/ode/loops.hpp"
 #include "cordage/ode/step.hpp"
 #include "cordage/ode/trajectory.hpp"
-#include "cordage/ode/vectors.hpp"
 
-namespace cordage {
+namespace cordage::ode_detail {
 
 /// The gradient to a state read somewhere in a trajectory.
 template <class Scalar>
@@ -31,12 +30,13 @@ struct placed_gradient {
 ///   z_i = z_n + h sum_{j<i} a_ij k_j      k_i = f(t_n + c_i h, z_i)      z_{n+1} = z_last
 ///
 /// The states z_i of many steps are recorded together, before the sweep goes through those steps.
-template <butcher_tableau Tableau, class Scalar, differentiable_field<Scalar> Field>
+template <butcher_tableau Tableau, class Scalar>
 class reverse_sweep {
     using form = fsal_form<Tableau>;
 
  public:
-    reverse_sweep(const trajectory<Tableau, Scalar>& path, Field& field, std::span<Scalar> grad_parameters)
+    reverse_sweep(const trajectory<Tableau, Scalar>& path, recorded_field<Scalar>& field,
+                  std::span<Scalar> grad_parameters)
         : path_(path),
           field_(field),
           grad_parameters_(grad_parameters),
@@ -66,19 +66,18 @@ class reverse_sweep {
         for (std::size_t i = 0; i < form::last; ++i) std::ranges::fill(grad_slopes_[i], Scalar{0});
         std::ranges::fill(grad_before_, Scalar{0});
         for (const auto& seed : inside) read_back(seed, h, k);
-        unroll<form::last>([&](auto done) {
-            constexpr std::size_t stage = form::last - done;
+        for (std::size_t stage = form::last; stage > 0; --stage) {
             // From here grad_z_ is the gradient to this stage's state. The last stage's state is the step's result.
-            if constexpr (stage != form::last) std::ranges::fill(grad_z_, Scalar{0});
+            if (stage != form::last) std::ranges::fill(grad_z_, Scalar{0});
             pull_back((n - recorded_) * form::last + stage - 1, grad_slopes_[stage]);
-            unroll<stage>([&](auto j) {
-                constexpr auto weight = static_cast<Scalar>(form::a(stage, j));
-                if constexpr (weight != 0) add_scaled<Scalar>(h * weight, grad_z_, grad_slopes_[j]);
-            });
+            for (std::size_t j = 0; j < stage; ++j) {
+                const Scalar weight = stage_weights<Tableau, Scalar>[stage][j];
+                if (weight != 0) add_scaled<Scalar>(h * weight, grad_z_, grad_slopes_[j]);
+            }
             add_scaled<Scalar>(1, grad_z_, grad_before_);
-        });
+        }
         // Each h a_ij k_j is what a stretch by a factor moves a state by, per unit of the factor.
-        unroll<form::last>([&](auto j) { grad_stretch_ += dot<Scalar>(grad_slopes_[j], k[j]); });
+        for (std::size_t j = 0; j < form::last; ++j) grad_stretch_ += dot<Scalar>(grad_slopes_[j], k[j]);
         std::swap(grad_z_, grad_before_);
     }
 
@@ -106,14 +105,10 @@ class reverse_sweep {
             const Scalar t = path_.times()[step], h = path_.step_size(step);
             const auto z = path_.state(step);
             const auto k = path_.slopes(step);
-            unroll<form::last>([&](auto before) {
-                constexpr std::size_t stage = before + 1;
+            for (std::size_t stage = 1; stage <= form::last; ++stage, ++place) {
                 times_[place] = t + static_cast<Scalar>(form::c(stage)) * h;
-                Scalar* const state = states_.data() + size * place++;
-                for (std::size_t lane = 0; lane < size; ++lane) {
-                    state[lane] = z[lane] + h * stage_slope<Tableau, stage, Scalar>(k, lane);
-                }
-            });
+                stage_state<Tableau, Scalar>(stage, h, z, k, std::span(states_).subspan(size * place, size));
+            }
         }
         field_.record(std::span<const Scalar>(times_), std::span<const Scalar>(states_));
     }
@@ -122,7 +117,9 @@ class reverse_sweep {
     void read_back(const placed_gradient<Scalar>& seed, Scalar h,
                    const std::array<const Scalar*, form::slopes>& k) noexcept {
         const auto weights = dense_weights<Tableau>(seed.place.fraction);
-        unroll<form::slopes>([&](auto i) { add_scaled<Scalar>(h * weights[i], seed.grad_z, grad_slopes_[i]); });
+        for (std::size_t i = 0; i < form::slopes; ++i) {
+            add_scaled<Scalar>(h * weights[i], seed.grad_z, grad_slopes_[i]);
+        }
         add_scaled<Scalar>(1, seed.grad_z, grad_before_);
         grad_stretch_ +=
             h * weights[form::last] * dot<Scalar>(seed.grad_z, k[form::last]);  // step_back sees to the others
@@ -135,7 +132,7 @@ class reverse_sweep {
     }
 
     const trajectory<Tableau, Scalar>& path_;
-    recording_of<Scalar, Field> field_;
+    recorded_field<Scalar>& field_;
     std::span<Scalar> grad_parameters_;
     std::size_t recorded_;                // the first step that is recorded
     std::vector<Scalar> times_, states_;  // recorded: of the stages
@@ -145,4 +142,4 @@ class reverse_sweep {
     Scalar grad_stretch_ = 0;
 };
 
-}  // namespace cordage
+}  // namespace cordage::ode_detail

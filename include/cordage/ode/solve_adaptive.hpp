@@ -10,11 +10,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "cordage/ode/controller.hpp"
-#include "cordage/ode/first_step.hpp"
 #include "cordage/ode/problem.hpp"
+#include "cordage/ode/step_control.hpp"
 #include "cordage/ode/tableaus.hpp"
-#include "cordage/ode/tolerance.hpp"
 #include "cordage/ode/trajectory.hpp"
 
 namespace cordage {
@@ -22,9 +20,11 @@ namespace cordage {
 /// Settings of solve_adaptive.
 struct adaptive_options {
     cordage::tolerance tolerance = {};
-    index_t max_steps = 100'000;            ///< steps tried, accepted or not
+    index_t max_steps = 100'000;            ///< steps tried, accepted or not; at most trajectory::most_steps
     std::optional<double> first_step = {};  ///< size of the first step tried; chosen by first_step_size if absent
 };
+
+namespace ode_detail {
 
 /// Throws value_error naming the setting that is out of its domain.
 inline void validate(const char* who, const adaptive_options& options) {
@@ -36,8 +36,8 @@ inline void validate(const char* who, const adaptive_options& options) {
 }
 
 /// Takes steps from the first node until interval().end, or until it cannot.
-template <has_error_weights Tableau, class Scalar, class Field>
-solve_status march(trajectory<Tableau, Scalar>& path, Field& field, const adaptive_options& options) {
+template <has_error_weights Tableau, class Scalar>
+solve_status march(trajectory<Tableau, Scalar>& path, const any_field<Scalar>& field, const adaptive_options& options) {
     const auto [begin, end] = path.interval();
     field(begin, path.state(0), path.first_slope());
     path.count_evaluations(1);
@@ -53,7 +53,8 @@ solve_status march(trajectory<Tableau, Scalar>& path, Field& field, const adapti
     pi_controller controller(Tableau::embedded_order);
     std::vector<Scalar> difference(path.size());
     solve_status trouble = solve_status::step_too_small;  // what the last step tried suffered from, should we give up
-    for (index_t tried = 0; tried < options.max_steps; ++tried) {
+    const index_t most = std::min(options.max_steps, static_cast<index_t>(path.most_steps(path.size())));
+    for (index_t tried = 0; tried < most; ++tried) {
         const Scalar t = path.reached();
         const bool last = 1.01 * size >= std::abs(double{end} - double{t});  // leaves no sliver of a step for the end
         const double resolution = 8.0 * std::numeric_limits<Scalar>::epsilon() * std::abs(double{t});
@@ -80,6 +81,8 @@ solve_status march(trajectory<Tableau, Scalar>& path, Field& field, const adapti
     return solve_status::max_steps_reached;
 }
 
+}  // namespace ode_detail
+
 /// Solves dz/dt = f(t, z), z(begin) = z0, with steps that keep the error estimate within the tolerance; the result can
 /// be read at every t of the interval at the order of the rule's interpolant. An empty interval gives one node.
 ///
@@ -97,10 +100,10 @@ trajectory<Tableau, Scalar> solve_adaptive(Field&& field, std::type_identity_t<t
     static_assert(has_error_weights<Tableau>,
                   "cordage::solve_adaptive: Tableau needs 'static constexpr int embedded_order' and 'static constexpr "
                   "double error[stages]', b minus the weights of the embedded rule; docs/extending.md");
-    validate_problem<Scalar>("solve_adaptive", field, interval, z0);
-    validate("solve_adaptive", options);
+    ode_detail::validate_problem<Scalar>("solve_adaptive", field, interval, z0);
+    ode_detail::validate("solve_adaptive", options);
     trajectory<Tableau, Scalar> path(interval, z0, 16);
-    path.finish(march(path, field, options));
+    path.finish(ode_detail::march(path, ode_detail::any_field<Scalar>(std::ref(field)), options));
     return path;
 }
 

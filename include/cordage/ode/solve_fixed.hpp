@@ -24,12 +24,11 @@ struct step_size {
     double value;
 };
 
-/// The most steps that the fixed solvers take.
-inline constexpr index_t most_fixed_steps = 1'000'000'000;
+namespace ode_detail {
 
 /// Takes `count` steps of size h from the first node; the last one, of whatever size is left, ends at interval().end.
-template <butcher_tableau Tableau, class Scalar, class Field>
-solve_status march(trajectory<Tableau, Scalar>& path, Field& field, std::size_t count, Scalar h) {
+template <butcher_tableau Tableau, class Scalar>
+solve_status march(trajectory<Tableau, Scalar>& path, const any_field<Scalar>& field, std::size_t count, Scalar h) {
     const auto [begin, end] = path.interval();
     field(begin, path.state(0), path.first_slope());
     path.count_evaluations(1);
@@ -47,39 +46,46 @@ solve_status march(trajectory<Tableau, Scalar>& path, Field& field, std::size_t 
     return solve_status::success;
 }
 
+}  // namespace ode_detail
+
 /// Solves dz/dt = f(t, z), z(begin) = z0, with equal steps. An empty interval gives a trajectory of one node.
 ///
 ///   const auto path = solve_fixed<rk4_classic>(field, {1.0, 16.0}, z0, equal_steps{60});
 ///
 /// @param z0  [size], finite
-/// @throws value_error unless steps.count >= 1 and all numbers are finite; shape_error if z0 is not of the field's size
+/// @throws value_error unless all numbers are finite and steps.count is 1 to trajectory::most_steps; shape_error if z0
+/// is
+///         not of the field's size
 /// Ends with `success` or `non_finite`. Evaluates the field stages * count + 1 times, or once less a step if the rule's
 /// last stage is the next one's first. Allocates the trajectory before the first step. Gradient: ode/adjoint.hpp.
 template <butcher_tableau Tableau, class Scalar = double, class Field>
 trajectory<Tableau, Scalar> solve_fixed(Field&& field, std::type_identity_t<time_interval<Scalar>> interval,
                                         std::type_identity_t<std::span<const Scalar>> z0, equal_steps steps) {
-    validate_problem<Scalar>("solve_fixed", field, interval, z0);
-    if (steps.count < 1 || steps.count > most_fixed_steps) {
-        fail<value_error>({"solve_fixed: equal_steps.count ", steps.count, " must be >= 1 and <= ", most_fixed_steps});
+    ode_detail::validate_problem<Scalar>("solve_fixed", field, interval, z0);
+    const std::size_t most = trajectory<Tableau, Scalar>::most_steps(z0.size());
+    if (steps.count < 1 || static_cast<std::size_t>(steps.count) > most) {
+        fail<value_error>({"solve_fixed: equal_steps.count ", steps.count, " must be >= 1 and <= ", most,
+                           ", the most that a trajectory of ", z0.size(), " numbers a state holds"});
     }
     const auto count = interval.begin == interval.end ? 0 : static_cast<std::size_t>(steps.count);
     const Scalar h = (interval.end - interval.begin) / static_cast<Scalar>(steps.count);
     trajectory<Tableau, Scalar> path(interval, z0, count);
-    path.finish(march(path, field, count, h));
+    path.finish(ode_detail::march(path, ode_detail::any_field<Scalar>(std::ref(field)), count, h));
     return path;
 }
 
 /// As above with steps of a given size; the last one is shortened where the interval is not a multiple of it.
-/// @throws value_error unless the size is finite, > 0, and gives at most most_fixed_steps steps
+/// @throws value_error unless the size is finite, > 0, and gives at most trajectory::most_steps steps
 template <butcher_tableau Tableau, class Scalar = double, class Field>
 trajectory<Tableau, Scalar> solve_fixed(Field&& field, std::type_identity_t<time_interval<Scalar>> interval,
                                         std::type_identity_t<std::span<const Scalar>> z0, step_size step) {
-    validate_problem<Scalar>("solve_fixed", field, interval, z0);
+    ode_detail::validate_problem<Scalar>("solve_fixed", field, interval, z0);
     const double length = std::abs(static_cast<double>(interval.end) - static_cast<double>(interval.begin));
-    if (!is_finite(step.value) || !(step.value > 0.0) ||
-        !(length <= step.value * static_cast<double>(most_fixed_steps))) {
-        fail<value_error>({"solve_fixed: step_size ", step.value, " must be finite, > 0 and at least 1/",
-                           most_fixed_steps, " of the interval"});
+    const std::size_t most = trajectory<Tableau, Scalar>::most_steps(z0.size());
+    if (!is_finite(step.value) || !(step.value > 0.0) || !(length <= step.value * static_cast<double>(most))) {
+        fail<value_error>({"solve_fixed: step_size ", step.value, " must be finite, > 0 and at least 1/", most,
+                           " of the interval ", length, ", the most steps that a trajectory of ", z0.size(),
+                           " numbers a state holds"});
     }
     // A ratio that is whole but for rounding means whole steps, not one more of no length.
     const double ratio = length / step.value, whole = std::round(ratio);
@@ -87,7 +93,7 @@ trajectory<Tableau, Scalar> solve_fixed(Field&& field, std::type_identity_t<time
     const auto count = static_cast<std::size_t>(exact ? whole : std::ceil(ratio));
     const auto h = static_cast<Scalar>(interval.end < interval.begin ? -step.value : step.value);
     trajectory<Tableau, Scalar> path(interval, z0, count);
-    path.finish(march(path, field, count, h));
+    path.finish(ode_detail::march(path, ode_detail::any_field<Scalar>(std::ref(field)), count, h));
     return path;
 }
 

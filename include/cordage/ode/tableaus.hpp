@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The classical rules without an error estimate, and the door to those with one; serves the stage ode.
+// The rules that the library ships, each one type of constants; serves the stage ode.
 #pragma once
 
 #include <string_view>
 
-#include "cordage/ode/bosh3.hpp"
 #include "cordage/ode/butcher_tableau.hpp"
-#include "cordage/ode/dopri5.hpp"
-#include "cordage/ode/tsit5.hpp"
 
 namespace cordage {
 
@@ -73,5 +70,91 @@ struct rk4_38 {
     static constexpr double a[4][4] = {{}, {1.0 / 3}, {-1.0 / 3, 1.0}, {1.0, -1.0, 1.0}};
     static constexpr double b[4] = {1.0 / 8, 3.0 / 8, 3.0 / 8, 1.0 / 8};
 };
+
+/// Bogacki and Shampine, "A 3(2) pair of Runge-Kutta formulas", Appl. Math. Letters 2 (1989). Three evaluations a step.
+struct bosh3 {
+    static constexpr std::string_view name = "bosh3";
+    static constexpr int order = 3;
+    static constexpr int embedded_order = 2;
+    static constexpr double c[4] = {0.0, 1.0 / 2, 3.0 / 4, 1.0};
+    static constexpr double a[4][4] = {{}, {1.0 / 2}, {0.0, 3.0 / 4}, {2.0 / 9, 1.0 / 3, 4.0 / 9}};
+    static constexpr double b[4] = {2.0 / 9, 1.0 / 3, 4.0 / 9, 0.0};
+    static constexpr double error[4] = {-5.0 / 72, 1.0 / 12, 1.0 / 9, -1.0 / 8};
+};
+static_assert(is_fsal<bosh3>());
+
+/// Dormand and Prince, "A family of embedded Runge-Kutta formulae", J. Comp. Appl. Math. 6 (1980). Six evaluations a
+/// step. The error weights are the authors' own, as in DOPRI5 of Hairer, Norsett, Wanner (others ship Shampine's); so
+/// is the interpolant of order 4 (II.6.13).
+struct dopri5 {
+    static constexpr std::string_view name = "dopri5";
+    static constexpr int order = 5;
+    static constexpr int embedded_order = 4;
+    static constexpr double c[7] = {0.0, 1.0 / 5, 3.0 / 10, 4.0 / 5, 8.0 / 9, 1.0, 1.0};
+    static constexpr double a[7][7] = {
+        {},
+        {1.0 / 5},
+        {3.0 / 40, 9.0 / 40},
+        {44.0 / 45, -56.0 / 15, 32.0 / 9},
+        {19372.0 / 6561, -25360.0 / 2187, 64448.0 / 6561, -212.0 / 729},
+        {9017.0 / 3168, -355.0 / 33, 46732.0 / 5247, 49.0 / 176, -5103.0 / 18656},
+        {35.0 / 384, 0.0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84},
+    };
+    static constexpr double b[7] = {35.0 / 384, 0.0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84, 0.0};
+    static constexpr double error[7] = {
+        71.0 / 57600, 0.0, -71.0 / 16695, 71.0 / 1920, -17253.0 / 339200, 22.0 / 525, -1.0 / 40,
+    };
+    static constexpr double quartic[7] = {
+        -12715105075.0 / 11282082432,  0.0,
+        87487479700.0 / 32700410799,   -10690763975.0 / 1880347072,
+        701980252875.0 / 199316789632, -1453857185.0 / 822651844,
+        69997945.0 / 29380423,
+    };
+};
+static_assert(is_fsal<dopri5>());
+
+/// Tsitouras, "Runge-Kutta pairs of order 5(4) satisfying only the first column simplifying assumption", Comput. Math.
+/// Appl. 62 (2011), with its error weights and its interpolant of order 4. Six evaluations a step.
+struct tsit5 {
+    static constexpr std::string_view name = "tsit5";
+    static constexpr int order = 5;
+    static constexpr int embedded_order = 4;
+    static constexpr double c[7] = {0.0, 0.161, 0.327, 0.9, 0.9800255409045097, 1.0, 1.0};
+    static constexpr double a[7][7] = {
+        {},
+        {0.161},
+        {-0.008480655492356989, 0.335480655492357},
+        {2.8971530571054935, -6.359448489975075, 4.3622954328695815},
+        {5.325864828439257, -11.748883564062828, 7.4955393428898365, -0.09249506636175525},
+        {5.86145544294642, -12.92096931784711, 8.159367898576159, -0.071584973281401, -0.028269050394068383},
+        {0.09646076681806523, 0.01, 0.4798896504144996, 1.379008574103742, -3.290069515436081, 2.324710524099774},
+    };
+    static constexpr double b[7] = {
+        0.09646076681806523, 0.01, 0.4798896504144996, 1.379008574103742, -3.290069515436081, 2.324710524099774, 0.0,
+    };
+    static constexpr double error[7] = {
+        -0.00178001105222577714,
+        -0.0008164344596567469,
+        0.007880878010261995,
+        -0.1447110071732629,
+        0.5823571654525552,
+        -0.45808210592918697,
+        1.0 / 66,
+    };
+    static constexpr double quartic[7] = {
+        -1.0530884977290216,   0.1017, 2.490627285651252793, -16.54810288924490272, 47.37952196281928122,
+        -34.87065786149660974, 2.5,
+    };
+};
+static_assert(is_fsal<tsit5>());
+
+/// The same rule with z(t + s h) = (1 - s) z + s z_next: exact to order 1 between nodes, however exact it is at them.
+/// That is how torchdiffeq (0.2.5) reads what its fixed-step solvers leave. At a node, where two lines meet, the slope
+/// of the trajectory is the field's.
+template <butcher_tableau Rule>
+struct linear_output : Rule {
+    static constexpr bool is_read_linearly = true;
+};
+static_assert(has_linear_output<linear_output<rk4_38>> && !has_linear_output<rk4_38>);
 
 }  // namespace cordage

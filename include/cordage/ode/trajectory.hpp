@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A solved ODE: its nodes and slopes, readable at every t of the interval; serves the stage ode.
+// A solved ODE: how the solve ended, its nodes and slopes, readable at every t of the interval; serves the stage ode.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "cordage/core/bits.hpp"
@@ -15,11 +16,41 @@
 #include "cordage/core/macros.hpp"
 #include "cordage/ode/butcher_tableau.hpp"
 #include "cordage/ode/dense_output.hpp"
-#include "cordage/ode/status.hpp"
 #include "cordage/ode/step.hpp"
-#include "cordage/ode/unroll.hpp"
 
 namespace cordage {
+
+/// How a solve ended. Only after `success` can its trajectory be read.
+enum class solve_status {
+    success,            ///< the whole interval is solved
+    max_steps_reached,  ///< as many steps were tried as allowed
+    step_too_small,     ///< the tolerance needs steps below the resolution of t: the solution likely blows up here
+    non_finite,         ///< the field or the state became infinite or NaN
+};
+
+/// The status by its name, for messages.
+constexpr std::string_view name_of(solve_status status) {
+    switch (status) {
+        case solve_status::success:
+            return "success";
+        case solve_status::max_steps_reached:
+            return "max_steps_reached";
+        case solve_status::step_too_small:
+            return "step_too_small";
+        case solve_status::non_finite:
+            return "non_finite";
+    }
+    return "unknown";
+}
+
+/// What a solve cost.
+struct solve_statistics {
+    index_t evaluations = 0;  ///< calls of the field
+    index_t accepted = 0;     ///< steps kept
+    index_t rejected = 0;     ///< steps tried and dropped
+
+    friend bool operator==(const solve_statistics&, const solve_statistics&) = default;
+};
 
 /// Where to solve: from `begin` to `end`, which may lie before it.
 template <class Scalar>
@@ -35,6 +66,9 @@ struct trajectory_place {
     Scalar fraction;
 };
 
+/// The most numbers that one trajectory holds: 2 GiB in double.
+inline constexpr std::size_t most_trajectory_numbers = std::size_t{1} << 28;
+
 /// What a solver leaves behind. Node n holds t_n and one row of memory, the step that starts there:
 ///
 ///   row n:  [ z_n | k_0 = f(t_n, z_n) | k_1 | ... ]     the last slope of the step is k_0 of row n+1
@@ -46,6 +80,11 @@ class trajectory {
     using form = fsal_form<Tableau>;
     using tableau = Tableau;
     using scalar = Scalar;
+
+    /// The most steps that a trajectory of states of this size can hold.
+    static constexpr std::size_t most_steps(std::size_t size) noexcept {
+        return most_trajectory_numbers / (2 + (1 + form::last) * size) - 1;
+    }
 
     solve_status status() const noexcept { return status_; }
     const solve_statistics& statistics() const noexcept { return statistics_; }
@@ -71,7 +110,7 @@ class trajectory {
     void at(Scalar t, std::span<Scalar> out) const {
         const auto [node, fraction] = locate("trajectory::at", t, out.size());
         std::ranges::copy(state(node), out.begin());
-        if (fraction != 0) add(node, steps_[node], dense_weights<Tableau>(fraction), out);
+        if (fraction != 0) add(node, steps_[node], ode_detail::dense_weights<Tableau>(fraction), out);
     }
 
     /// The states at many t, in any order, into out [times, size].
@@ -90,7 +129,7 @@ class trajectory {
             std::ranges::copy(slope(node), out.begin());
         } else {
             std::ranges::fill(out, Scalar{0});
-            add(node, Scalar{1}, dense_weight_rates<Tableau>(fraction), out);
+            add(node, Scalar{1}, ode_detail::dense_weight_rates<Tableau>(fraction), out);
         }
     }
 
@@ -129,11 +168,11 @@ class trajectory {
     std::span<Scalar> first_slope() noexcept { return {rows_.data() + size_, size_}; }
 
     /// The memory of the step after the last node. Valid until the next call.
-    step_view<Tableau, Scalar> next_step() {
+    ode_detail::step_view<Tableau, Scalar> next_step() {
         rows_.resize((nodes() + 1) * row_size());
         Scalar* const here = rows_.data() + (nodes() - 1) * row_size();
         Scalar* const next = here + row_size();
-        step_view<Tableau, Scalar> view{{here, size_}, {}, {next, size_}};
+        ode_detail::step_view<Tableau, Scalar> view{{here, size_}, {}, {next, size_}};
         for (std::size_t i = 0; i < form::last; ++i) view.slopes[i] = here + (1 + i) * size_;
         view.slopes[form::last] = next + size_;
         return view;
@@ -159,12 +198,7 @@ class trajectory {
     /// out += factor * sum_i weights[i] k_i
     void add(std::size_t step, Scalar factor, const std::array<Scalar, form::slopes>& weights,
              std::span<Scalar> out) const noexcept {
-        const auto k = slopes(step);
-        for (std::size_t lane = 0; lane < size_; ++lane) {
-            Scalar sum = 0;
-            unroll<form::slopes>([&](auto i) { sum += weights[i] * k[i][lane]; });
-            out[lane] += factor * sum;
-        }
+        ode_detail::add_slopes<Scalar>(factor, weights, slopes(step).data(), out.data(), out);
     }
 
     time_interval<Scalar> interval_;

@@ -20,6 +20,13 @@ struct released_range {
 
     /// Positions are multiples of 1/per_unit: as often as train_length holds original_length, at least 1.
     index_t per_unit() const { return std::max<index_t>(1, train_length / original_length); }
+
+    /// The position of a draw, (drawn + 1)/per_unit, rounded to float32 where the released code does: after each
+    /// operation. (A quotient in double, rounded then, is the one in float, and -ffast-math cannot change it.)
+    double position_of(index_t drawn) const {
+        const float numerator = static_cast<float>(double{static_cast<float>(drawn)} + 1.0);
+        return double{static_cast<float>(double{numerator} / static_cast<double>(per_unit()))};
+    }
 };
 
 namespace positions_detail {
@@ -51,6 +58,7 @@ index_t sample_whole_ratio(Generator& generator, index_t max_factor) {
 ///
 /// The released code ends at floor(n/s) - 1 instead (original_end). That is the same for s = 1, but for s = 2 it may
 /// repeat the position before it, and for s >= 3 lie below it; the multiples of 1/s up to n/s end where this one ends.
+/// All are float32 numbers, as released, so that those beyond 2^24/s may repeat.
 ///
 /// @param drawn  train_length - 2 integers of 0 ... n - 3, increasing
 /// @throws value_error for the range or a draw; shape_error for their number
@@ -60,8 +68,7 @@ inline std::vector<double> released_positions(const released_range& range, std::
         fail<shape_error>(
             {"released_positions: drawn size ", drawn.size(), " must be train_length - 2 = ", range.train_length - 2});
     }
-    const index_t count = range.train_length * range.t, per_unit = range.per_unit();
-    const auto unit = static_cast<double>(per_unit);
+    const index_t count = range.train_length * range.t;
     std::vector<double> positions{0.0};
     index_t before = -1;
     for (const index_t draw : drawn) {
@@ -70,11 +77,11 @@ inline std::vector<double> released_positions(const released_range& range, std::
                                ", the one before it, and <= train_length * t - 3 = ", count - 3});
         }
         before = draw;
-        positions.push_back(static_cast<double>(draw + 1) / unit);
+        positions.push_back(range.position_of(draw));
     }
-    const index_t whole_units = count / per_unit;
-    positions.push_back(range.original_end ? static_cast<double>(whole_units - 1)
-                                           : static_cast<double>(count - 1) / unit);
+    const index_t whole_units = count / range.per_unit();
+    positions.push_back(range.original_end ? double{static_cast<float>(whole_units - 1)}
+                                           : range.position_of(count - 2));
     return positions;
 }
 

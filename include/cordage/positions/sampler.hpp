@@ -21,7 +21,7 @@ struct sampled_range {
 /// t' of one training step, uniform in [1, t_train] (CLEX, Algorithm 1, line 3).
 template <bit_generator Generator>
 double sample_ratio(Generator& generator, double t_train) {
-    validate_ratio("sample_ratio: t_train", t_train);
+    validate_ratio({"sample_ratio: t_train"}, t_train);
     return draw_real(generator, 1.0, t_train);
 }
 
@@ -34,7 +34,7 @@ inline void check(const char* who, const sampled_range& range) {
     if (!is_finite(range.original_length) || !(range.original_length >= 1.0)) {
         fail<value_error>({who, ": original_length ", range.original_length, " must be finite and >= 1"});
     }
-    validate_ratio(message(who, ": t").c_str(), range.t);
+    validate_ratio({who, ": t"}, range.t);
     if (!(range.t * range.original_length <= 0x1p53)) {
         fail<value_error>({who, ": t * original_length ", range.t * range.original_length, " must be <= 2^53"});
     }
@@ -97,6 +97,62 @@ std::vector<double> two_contiguous_runs(Generator& generator, const sampled_rang
         positions.push_back(static_cast<double>(start + i + (i < first_run ? 0 : skip)));
     }
     return positions;
+}
+
+/// Positional skip-wise training (PoSE, Zhu et al. 2023): 0 ... train_length-1 cut into chunks of neighbours. The first
+/// stays, every other one is moved by a skip that is no smaller than the one before it, so that positions stay below
+/// floor(t L), the length to extend to:
+///
+///   skip_0 = 0,   skip_i uniform in skip_(i-1) ... floor(t L) - train_length
+///
+/// The authors' code has two chunks, the first of a length uniform in 1 ... ceil(train_length/2); with more of them,
+/// every chunk but the last has one in 1 ... ceil(train_length/chunks), at most what leaves each later chunk a token
+/// (ours: their code stops at two). Where floor(t L) <= train_length there is no room, and nothing moves.
+///
+/// two_contiguous_runs differs: its first run moves too, and may be almost the whole sequence.
+///
+/// @param chunks  1 to train_length
+/// @throws value_error
+template <bit_generator Generator>
+std::vector<double> pose_positions(Generator& generator, const sampled_range& range, index_t chunks = 2) {
+    positions_detail::check("pose_positions", range);
+    if (chunks < 1 || chunks > range.train_length) {
+        fail<value_error>({"pose_positions: chunks ", chunks, " must be 1 to train_length ", range.train_length});
+    }
+    const auto count = static_cast<std::uint64_t>(range.train_length), parts = static_cast<std::uint64_t>(chunks);
+    const std::uint64_t room = std::max(static_cast<std::uint64_t>(range.t * range.original_length), count) - count;
+    const std::uint64_t longest = (count + parts - 1) / parts;
+    std::vector<double> positions;
+    std::uint64_t next = 0, skip = 0;
+    for (std::uint64_t chunk = 0; chunk < parts; ++chunk) {
+        const std::uint64_t later = parts - 1 - chunk, left = count - next;
+        const std::uint64_t length = later == 0 ? left : 1 + draw_below(generator, std::min(longest, left - later));
+        if (chunk > 0) skip += draw_below(generator, room + 1 - skip);
+        for (const std::uint64_t end = next + length; next < end; ++next) {
+            positions.push_back(static_cast<double>(next + skip));
+        }
+    }
+    return positions;
+}
+
+/// RandomPos (Ruoss et al. 2023): train_length distinct integers of 1 ... floor(t L), sorted, every choice equally
+/// likely. The range is that of the longest sequence to come, and is drawn from anew for each sequence; at test time
+/// positions are 1 ... n.
+///
+///   random_positions(generator, {.train_length = 40, .original_length = 2048})
+///
+/// It is sorted_random_positions, but for a range that holds fewer integers than are wanted, which the method does not
+/// have: that is refused here.
+/// @throws value_error
+template <bit_generator Generator>
+std::vector<double> random_positions(Generator& generator, const sampled_range& range) {
+    positions_detail::check("random_positions", range);
+    const double last = std::floor(range.t * range.original_length);
+    if (!(static_cast<double>(range.train_length) <= last)) {
+        fail<value_error>(
+            {"random_positions: train_length ", range.train_length, " must be <= floor(t * original_length) ", last});
+    }
+    return sorted_random_positions(generator, range);
 }
 
 }  // namespace cordage

@@ -42,6 +42,8 @@ void rotate_at(const char* function, const Executor& where, const Source& angles
     require_source<Source>();
     require_operands<Operands...>();
     backend::require_rotate_range<Backend>();
+    static_assert(!requires { Source::is_on_device; },
+                  "cordage: these angles are for a device: the first argument must be on(stream)");
     const auto run = [&](const auto& operands) {
         check_all<memory::host>(function, angles, operands);
         if (has_no_elements(operands)) return;

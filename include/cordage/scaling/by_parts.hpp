@@ -2,21 +2,34 @@
 // NTK-by-parts with a ramp over rotations, which is also Llama-3's rule; a policy of the stage t -> log alpha.
 #pragma once
 
-#include <algorithm>
+#include <cmath>
 #include <numbers>
 
-#include "cordage/scaling/interpolated_share.hpp"
 #include "cordage/scaling/policy.hpp"
 
 namespace cordage {
+
+/// The form that all "by parts" policies share: alpha(t) = r/t + 1 - r, for a share r in [0, 1] that does not depend on
+/// t: r = 0 leaves the pair as it was, r = 1 is position interpolation.
+struct interpolated_share {
+    double r;
+
+    /// 1 / alpha = 1 + r (t - 1) / (r + (1 - r) t), which cancels nothing at any t.
+    double log_alpha(double t) const { return -std::log1p(r * (t - 1.0) / (r + (1.0 - r) * t)); }
+    /// d log alpha / dt = -(r/t^2) / alpha
+    double rate(double t) const { return -r / (t * (r + (1.0 - r) * t)); }
+    /// d2 log alpha / dt2 = alpha''/alpha - (alpha'/alpha)^2, and alpha''/alpha' = -2/t
+    double curvature(double t) const { return rate(t) * (-2.0 / t - rate(t)); }
+};
 
 /// Pairs that turn at least `rotations_high` times over the original length keep their frequency, pairs that turn at
 /// most `rotations_low` times are interpolated (1/t), and between the two the share falls linearly in the number of
 /// rotations original_length / wavelength (YaRN, Peng et al. 2023, eq. 17-18, without its temperature).
 ///
 /// Llama 3.1's "llama3" rope type is this rule with low_freq_factor = rotations_low and high_freq_factor =
-/// rotations_high, at t = factor; the defaults are Llama 3.1's, and `llama3` is its other name. (`yarn` is the other
-/// ramp in use: linear in the pair.)
+/// rotations_high, at t = factor; the defaults are Llama 3.1's, and `llama3` is its other name. Equal limits, as in
+/// Llama 4 Scout, are a step: a pair that turns exactly that often is kept. (`yarn` is the other ramp in use: linear in
+/// the pair.)
 struct by_parts {
     double rotations_low = 1.0;
     double rotations_high = 4.0;
@@ -30,16 +43,17 @@ struct by_parts {
     /// 1 where the pair is fully interpolated, 0 where it is left alone.
     interpolated_share share(const rope_config& c, index_t pair) const {
         const double rotations = c.original_length * c.inv_freq(pair) / (2.0 * std::numbers::pi);
-        return {std::clamp((rotations_high - rotations) / (rotations_high - rotations_low), 0.0, 1.0)};
+        if (rotations >= rotations_high) return {0.0};
+        return {rotations <= rotations_low ? 1.0 : (rotations_high - rotations) / (rotations_high - rotations_low)};
     }
 
     void validate(const rope_config&) const {
         if (!is_finite(rotations_low) || !(rotations_low >= 0.0)) {
             fail<value_error>({"by_parts: rotations_low ", rotations_low, " must be finite and >= 0"});
         }
-        if (!is_finite(rotations_high) || !(rotations_high > rotations_low)) {
+        if (!is_finite(rotations_high) || !(rotations_high >= rotations_low)) {
             fail<value_error>(
-                {"by_parts: rotations_high ", rotations_high, " must be finite and > rotations_low ", rotations_low});
+                {"by_parts: rotations_high ", rotations_high, " must be finite and >= rotations_low ", rotations_low});
         }
     }
 };

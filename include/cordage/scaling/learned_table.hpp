@@ -12,8 +12,8 @@
 #include "cordage/core/bits.hpp"
 #include "cordage/core/error.hpp"
 #include "cordage/core/macros.hpp"
-#include "cordage/scaling/ntk_aware.hpp"
 #include "cordage/scaling/policy.hpp"
+#include "cordage/scaling/power_laws.hpp"
 
 namespace cordage {
 
@@ -99,7 +99,7 @@ class learned_table {
     void log_alpha_vjp(const rope_config& c, double t, std::span<const double> grad_log_alpha,
                        std::span<double> grad_parameters) const {
         validate(c);
-        validate_ratio("learned_table::log_alpha_vjp: t", t);
+        validate_ratio({"learned_table::log_alpha_vjp: t"}, t);
         if (grad_log_alpha.size() != static_cast<std::size_t>(pairs_)) {
             fail<shape_error>(
                 {"learned_table: grad_log_alpha size ", grad_log_alpha.size(), " must be pairs ", pairs_});

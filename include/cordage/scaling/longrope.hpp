@@ -4,12 +4,28 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <vector>
 
-#include "cordage/scaling/factor_table.hpp"
 #include "cordage/scaling/policy.hpp"
 
 namespace cordage {
+namespace longrope_detail {
+
+/// Throws unless a table has one finite factor > 0 for each pair. `who` is the policy, `field` the table.
+inline void validate_factors(const char* who, const char* field, const std::vector<double>& factors,
+                             const rope_config& c) {
+    if (factors.size() != static_cast<std::size_t>(c.pairs())) {
+        fail<shape_error>({who, ": ", field, " size ", factors.size(), " must be rotary_dim/2 = ", c.pairs()});
+    }
+    for (std::size_t pair = 0; pair < factors.size(); ++pair) {
+        if (!is_finite(factors[pair]) || !(factors[pair] > 0.0)) {
+            fail<value_error>({who, ": ", field, "[", pair, "] ", factors[pair], " must be finite and > 0"});
+        }
+    }
+}
+
+}  // namespace longrope_detail
 
 /// The factor on cos and sin that LongRoPE models are served with, sqrt(1 + ln t / ln original_length); 1 for t <= 1.
 ///
@@ -42,8 +58,8 @@ struct longrope {
     double attention_factor_rate(const rope_config&, double) const { return 0.0; }
 
     void validate(const rope_config& c) const {
-        validate_factors("longrope", "short_factor", short_factor, c);
-        validate_factors("longrope", "long_factor", long_factor, c);
+        longrope_detail::validate_factors("longrope", "short_factor", short_factor, c);
+        longrope_detail::validate_factors("longrope", "long_factor", long_factor, c);
         if (!is_finite(given_attention_factor) || !(given_attention_factor > 0.0)) {
             fail<value_error>({"longrope: given_attention_factor ", given_attention_factor, " must be finite and > 0"});
         }
@@ -76,7 +92,7 @@ struct dynamic_longrope {
     }
 
     void validate(const rope_config& c) const {
-        validate_factors("dynamic_longrope", "factor", factor, c);
+        longrope_detail::validate_factors("dynamic_longrope", "factor", factor, c);
         if (!is_finite(t_max) || !(t_max > 1.0)) {
             fail<value_error>({"dynamic_longrope: t_max ", t_max, " must be finite and > 1"});
         }

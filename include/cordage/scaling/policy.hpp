@@ -68,10 +68,11 @@ void validate(const Policy& policy, const rope_config& config) {
 
 namespace policy_detail {
 
-// Closed forms read their tables, and out is written, without a look.
+// Closed forms compute whatever t is, read their tables, and out is written, without a look.
 template <scaling_policy Policy>
-void check(const char* who, const Policy& policy, const rope_config& config, std::span<double> out) {
+void check(const char* who, const Policy& policy, const rope_config& config, double t, std::span<double> out) {
     validate(policy, config);
+    validate_ratio({who, ": t"}, t);
     if (out.size() != static_cast<std::size_t>(config.pairs())) {
         fail<shape_error>({who, ": out size ", out.size(), " must be rotary_dim/2 = ", config.pairs()});
     }
@@ -81,10 +82,10 @@ void check(const char* who, const Policy& policy, const rope_config& config, std
 
 /// log alpha(t) of every pair, into out [rotary_dim/2].
 ///
-/// @throws value_error, shape_error  as validate does; for the size of out
+/// @throws value_error, shape_error  as validate does; for t, unless finite and >= 1; for the size of out
 template <scaling_policy Policy>
 void log_alpha(const Policy& policy, const rope_config& config, double t, std::span<double> out) {
-    policy_detail::check("log_alpha", policy, config, out);
+    policy_detail::check("log_alpha", policy, config, t, out);
     if constexpr (has_log_alpha_vector<Policy>) {
         policy.log_alpha(config, t, out);
     } else {
@@ -97,7 +98,7 @@ void log_alpha(const Policy& policy, const rope_config& config, double t, std::s
 /// d log alpha / dt of every pair, into out [rotary_dim/2]. Throws as log_alpha.
 template <scaling_policy Policy>
 void log_alpha_rate(const Policy& policy, const rope_config& config, double t, std::span<double> out) {
-    policy_detail::check("log_alpha_rate", policy, config, out);
+    policy_detail::check("log_alpha_rate", policy, config, t, out);
     if constexpr (has_log_alpha_vector<Policy>) {
         policy.log_alpha_rate(config, t, out);
     } else {
@@ -107,9 +108,10 @@ void log_alpha_rate(const Policy& policy, const rope_config& config, double t, s
     }
 }
 
-/// The policy's attention factor m(t), 1 where it defines none.
+/// The policy's attention factor m(t), 1 where it defines none. Throws value_error unless t is finite and >= 1.
 template <scaling_policy Policy>
 double attention_factor(const Policy& policy, const rope_config& config, double t) {
+    validate_ratio({"attention_factor: t"}, t);
     if constexpr (has_attention_factor<Policy>) {
         return policy.attention_factor(config, t);
     } else {
@@ -117,9 +119,10 @@ double attention_factor(const Policy& policy, const rope_config& config, double 
     }
 }
 
-/// dm/dt, 0 where the policy defines no attention factor.
+/// dm/dt, 0 where the policy defines no attention factor. Throws as attention_factor.
 template <scaling_policy Policy>
 double attention_factor_rate(const Policy& policy, const rope_config& config, double t) {
+    validate_ratio({"attention_factor_rate: t"}, t);
     if constexpr (has_attention_factor<Policy>) {
         return policy.attention_factor_rate(config, t);
     } else {

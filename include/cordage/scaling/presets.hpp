@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "cordage/scaling/by_parts.hpp"
-#include "cordage/scaling/linear.hpp"
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/masked.hpp"
-#include "cordage/scaling/unscaled.hpp"
+#include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/yarn.hpp"
 
 namespace cordage {

@@ -8,7 +8,7 @@
 
 #include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/policy.hpp"
-#include "cordage/scaling/unscaled.hpp"
+#include "cordage/scaling/power_laws.hpp"
 
 namespace cordage {
 

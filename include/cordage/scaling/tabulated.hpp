@@ -28,7 +28,7 @@ class tabulated {
     tabulated(std::vector<double> knots, std::vector<double> alpha) : log_alpha_(std::move(alpha)) {
         if (knots.empty()) fail<value_error>({"tabulated: knots size 0 must be >= 1"});
         for (std::size_t k = 0; k < knots.size(); ++k) {
-            validate_ratio(message("tabulated: knots[", k, "]").c_str(), knots[k]);
+            validate_ratio({"tabulated: knots[", k, "]"}, knots[k]);
             if (k > 0 && !(knots[k] > knots[k - 1])) {
                 fail<value_error>({"tabulated: knots[", k, "] ", knots[k], " must be > ", knots[k - 1]});
             }

@@ -7,12 +7,12 @@
 #include <numbers>
 #include <optional>
 
-#include "cordage/scaling/interpolated_share.hpp"
+#include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/policy.hpp"
 
 namespace cordage {
 
-/// Both ends of YaRN's ramp, in (fractional) pairs, after clamping.
+/// Both ends of YaRN's ramp, in (fractional) pairs, after clamping, and made to differ: what the formula divides by.
 struct yarn_ramp {
     double low;
     double high;
@@ -24,7 +24,8 @@ struct yarn_ramp {
 ///
 ///   pair(beta) = d ln(original_length / (2 pi beta)) / (2 ln theta_base)
 ///
-/// rounded outwards if `truncate`, then clamped to [0, d-1] (not d/2-1: as the reference has it). Where original_length
+/// rounded outwards if `truncate`, then clamped to [0, d-1] (not d/2-1: as the reference has it); where they are equal
+/// after that, high is 0.001 more. Where original_length
 /// is far below 2 pi beta_slow, or so long that every pair turns more than beta_fast times, clamping may leave low >
 /// high; then no pair, or every one, is interpolated, as in the reference.
 ///

@@ -34,7 +34,7 @@ double ratio_at(const Schedule& schedule, const rope_config& config, double seq_
     validate_schedule(schedule);
     validate_length("ratio_at", seq_len);
     const double t = schedule.ratio(config, seq_len);
-    validate_ratio("ratio_at: t", t);  // of a schedule that overflows, or of a caller's own
+    validate_ratio({"ratio_at: t"}, t);  // of a schedule that overflows, or of a caller's own
     return t;
 }
 

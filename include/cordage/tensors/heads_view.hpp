@@ -121,7 +121,7 @@ bool is_same_memory(const A& a, const B& b) noexcept {
 /// View of a dense [batch, tokens, heads, head_dim] array. (Strides that 64 bits do not hold are the largest number,
 /// which a rotation refuses.)
 template <class T>
-constexpr heads_view<T> token_major(T* data, const heads_shape& shape) {
+CORDAGE_ALWAYS_INLINE constexpr heads_view<T> token_major(T* data, const heads_shape& shape) {
     const index_t token = saturated_product(shape.heads, shape.head_dim);
     return {data, shape, saturated_product(shape.tokens, token), token, shape.head_dim};
 }

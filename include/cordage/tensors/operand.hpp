@@ -47,7 +47,7 @@ struct operand {
 
 /// x is overwritten.
 template <class T, class Format>
-requires format_of<Format, T> operand<T, T, Format, Format> in_place(const heads_view<T, Format>& x,
+requires format_of<Format, T> CORDAGE_ALWAYS_INLINE operand<T, T, Format, Format> in_place(const heads_view<T, Format>& x,
                                                                      index_t first_lane = 0) {
     return {x, x, first_lane};
 }

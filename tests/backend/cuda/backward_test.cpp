@@ -40,7 +40,7 @@ struct two_tensors {
         found_gradients found{
             size(angles.bases() * angles.pairs()), size(angles.axes() * tokens), size(angles.bases()), {}};
         std::vector<T> to_q = q_grad, to_k = k_grad;
-        const rotation_gradients grads{found.inv_freq, found.position, found.factor.data()};
+        rotation_gradients grads{found.inv_freq, found.position, found.factor};
         const auto through = [](const std::vector<T>& g, const std::vector<T>& y, std::vector<T>& to,
                                 const heads_shape& shape) {
             return grad_through(token_major(g.data(), shape), token_major(y.data(), shape),
@@ -51,7 +51,8 @@ struct two_tensors {
             rotate_backward<Pairing, backend::scalar>(angles, grads, q_operand, k_operand);
         } else {
             std::vector<double> workspace(static_cast<std::size_t>(backward_workspace_size(angles, q_shape)), 7.0);
-            rotate_backward<Pairing>(before..., angles, grads, workspace, q_operand, k_operand);
+            grads.workspace = workspace;
+            rotate_backward<Pairing>(before..., angles, grads, q_operand, k_operand);
         }
         return found;
     }
@@ -72,7 +73,7 @@ void check_near(const std::vector<double>& found, const std::vector<double>& exp
     }
 }
 
-// Enough tokens for many blocks, the last one short; one basis, or one a row; positions of so many axes.
+// Enough tokens for many blocks, the last one short; one basis, one a row, or one a token; positions of so many axes.
 template <class Pairing, class T>
 void check_many_tokens(index_t bases, index_t tokens, index_t head_dim, index_t axes = 1) {
     draw d(static_cast<unsigned>(bases + tokens));
@@ -90,36 +91,36 @@ void check_many_tokens(index_t bases, index_t tokens, index_t head_dim, index_t 
     const two_tensors<Pairing, T> tensors(d, batch, tokens, head_dim);
     const auto check = [&](const auto& angles) {
         const found_gradients expected = tensors.gradients(angles);
-        auto copy = copied(angles);
         std::vector<backend::launch_size> launches;
-        const found_gradients found = tensors.gradients(copy.view(), test_device{&launches});
-        REQUIRE(launches.size() == 2);
+        const auto on_device = [&](std::vector<backend::launch_size>* noted) {
+            found_gradients found;
+            with_device_angles(angles, [&](const auto& a) { found = tensors.gradients(a, test_device{noted}); });
+            return found;
+        };
+        const found_gradients found = on_device(&launches);
+        REQUIRE(std::ssize(launches) == (angles.has_basis_of_token() ? 2 * bases : 2));
         REQUIRE(launches[0].blocks.x > 3);
         const double of_a_pair = 4.0 * 7.0, pairs = 0.5 * static_cast<double>(head_dim);
         check_near(found.inv_freq, expected.inv_freq, 2000.0 * of_a_pair * static_cast<double>(batch * tokens));
         check_near(found.position, expected.position, of_a_pair * pairs);
         check_near(found.factor, expected.factor, of_a_pair * pairs * static_cast<double>(batch * tokens));
-        const found_gradients again = tensors.gradients(copy.view(), test_device{});
+        const found_gradients again = on_device(nullptr);
         CHECK(again.inv_freq == found.inv_freq);
         CHECK(again.position == found.position);
         CHECK(again.factor == found.factor);
     };
-    const std::vector<const basis*> chosen{&all[0], &all[bases == 1 ? 0 : 1], &all[bases == 1 ? 0 : 2]};
+    std::vector<const basis*> chosen;
+    for (const basis& b : all) chosen.push_back(&b);
+    const basis_list list(chosen);
     if (axes == 1) {
-        if (bases == 1) return check(exact_angles<float>(all[0], view));
-        const auto rows = exact_angles_of_rows<float>(chosen, view);
-        return check(row_angles(rows));
+        check(exact_angles(list.of_rows(), view));
+        std::vector<std::int32_t> of_token;
+        for (index_t i = 0; i < batch * tokens; ++i) of_token.push_back(static_cast<std::int32_t>(d.between(0, bases - 1)));
+        check(exact_angles(list.of(of_token, batch), view));
+        return;
     }
     const auto axis_of_pair = random_axes(d, head_dim / 2, axes);
-    auto of_axes = axis_major(ids.data(), axes, batch, tokens);
-    if (bases == 1) return check(axis_angles<float>(all[0], axis_of_pair, of_axes));
-    of_axes.batch = 1;
-    std::vector<axis_angles<float>> rows;
-    for (const basis* b : chosen) {
-        rows.emplace_back(*b, axis_of_pair, of_axes);
-        of_axes.data += of_axes.batch_stride;
-    }
-    check(row_angles(rows));
+    check(axis_angles(list.of_rows(), axis_of_pair, axis_major(ids.data(), axes, batch, tokens)));
 }
 
 }  // namespace
@@ -164,16 +165,16 @@ TEST_CASE("backend/cuda/backward: chunks hold every token once, each of one basi
     }
 }
 
-TEST_CASE("backend/cuda/backward: more units than a block has threads are turned by several launches") {
+TEST_CASE("backend/cuda/backward: more units than a block has threads take several launches") {
     draw d(5);
     constexpr index_t pairs = 601;
     const basis b(frequencies(2 * pairs));
     const std::vector<std::int32_t> ids{3, -5};
     const exact_angles angles(b, ids);
     const two_tensors<half_split, float> tensors(d, 1, 2, 2 * pairs);
-    auto copy = copied(angles);
     std::vector<backend::launch_size> launches;
-    const found_gradients found = tensors.gradients(copy.view(), test_device{&launches});
+    found_gradients found;
+    with_device_angles(angles, [&](const auto& a) { found = tensors.gradients(a, test_device{&launches}); });
     CHECK(launches.size() == 4);
     const found_gradients expected = tensors.gradients(angles);
     check_near(found.inv_freq, expected.inv_freq, 4.0 * 7.0 * 10.0);
@@ -183,7 +184,7 @@ TEST_CASE("backend/cuda/backward: more units than a block has threads are turned
 
 TEST_CASE("backend/cuda/backward: the sums of more bases than a launch has blocks are added up too") {
     constexpr index_t bases = 5, pairs = 2;
-    copied_bases copy{std::vector<basis>(bases, basis(frequencies(2 * pairs), 0.5))};
+    const std::vector<double> factors(bases, 0.5);
     const token_chunks chunks = backend::device_chunks(bases * 3 * backend::smallest_device_chunk, bases);
     std::vector<double> sums(static_cast<std::size_t>(chunks.count * (pairs + 1))), inv_freq(bases * pairs),
         factor(bases);
@@ -191,8 +192,8 @@ TEST_CASE("backend/cuda/backward: the sums of more bases than a launch has block
     backend::launch_size size = backend::gradient_sums_launch(pairs, bases);
     size.blocks.y = 2;
     test_device{}.launch("test",
-                         backend::gradient_sums_kernel{backend::kernel_basis::of<backend::adjoint>(copy.view()), chunks,
-                                                       sums.data(), inv_freq.data(), factor.data()},
+                         backend::gradient_sums_kernel{factors.data(), pairs, bases, chunks, sums.data(),
+                                                       inv_freq.data(), factor.data()},
                          size);
     for (std::size_t b = 0; b < bases; ++b) {  // three chunks of a basis, three numbers of each
         const double first = 9.0 * static_cast<double>(b);
@@ -208,10 +209,9 @@ TEST_CASE("backend/cuda/backward: threads of a block keep within its limits, and
             for (const index_t heads : {1, 7, 40, 1000}) {
                 const backend::index3 t = backend::backward_threads(length, units, heads);
                 CHECK(t.y < 2 * heads);
-                check_limits({t,
-                              {1, 1, 1},
-                              backend::backward_kernel<bfloat16, half_split, true, backend::phase_angles>::shared_bytes(
-                                  index_t{t.x} * t.y * t.z, device_axis_table::most_axes)});
+                using angles = device_axis_angles<std::int32_t>;
+                using kernel = backend::backward_kernel<backward_operand<bfloat16>, half_split, true, angles>;
+                check_limits({t, {1, 1, 1}, kernel::shared_bytes(index_t{t.x} * t.y * t.z, angles::most_axes)});
             }
         }
     }

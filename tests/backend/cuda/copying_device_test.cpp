@@ -12,7 +12,6 @@ std::byte* bytes_of(T* pointer) {
 
 // y[i] = 2 x[i], where x may be y.
 struct doubling_kernel {
-    struct thread_state {};
     static constexpr int blocks_per_processor = 1;
 
     const float* x;
@@ -20,7 +19,7 @@ struct doubling_kernel {
     float* y;
 
     index_t phases(const cordage::backend::block_view&) const noexcept { return 1; }
-    void run(index_t, const cordage::backend::block_view& at, thread_state&) const noexcept {
+    void run(index_t, const cordage::backend::block_view& at) const noexcept {
         y[at.thread.x] = 2.0f * x[at.thread.x];
     }
 };

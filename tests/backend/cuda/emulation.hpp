@@ -61,11 +61,10 @@ struct emulated_device {
         };
         std::vector<quad> shared(static_cast<std::size_t>(size.shared_bytes + 15) / 16);
         cordage::backend::block_view at{{}, size.threads, block, size.blocks, shared.data()};
-        std::vector<typename Kernel::thread_state> states(static_cast<std::size_t>(at.thread_count()));
         for (index_t phase = 0; phase < kernel.phases(at); ++phase) {
             for_each(size.threads, phase % 2 == 1, [&](const cordage::backend::index3& thread) {
                 at.thread = thread;
-                kernel.run(phase, at, states[static_cast<std::size_t>(at.thread_number())]);
+                kernel.run(phase, at);
             });
         }
     }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <limits>
+
 #include "backend/cuda/device_backend.hpp"
 #include "cordage/rotate/cos_sin_table.hpp"
 #include "rotate/random_angles.hpp"
@@ -54,13 +56,14 @@ void check_dense(index_t head_dim, index_t rotary_dim, index_t first_lane, index
     const auto qw = view_of(q_wanted, q_shape), kw = view_of(k_wanted, k_shape);
     rotate_forward<Pairing, backend::scalar>(angles, in_place(qw, first_lane), in_place(kw, first_lane));
     std::vector<backend::launch_size> launches;
-    auto copy = copied(angles);
     const auto qv = view_of(q, q_shape), kv = view_of(k, k_shape), k_out = view_of(k_to, k_shape);
     std::fill(k_to.begin(), k_to.end(), stored<T>(0.0));
-    rotate_forward<Pairing>(test_device{&launches}, copy.view(), in_place(qv, first_lane),
-                            from_to(kv, k_out, first_lane));
+    with_device_angles(angles, [&](const auto& on_device) {
+        rotate_forward<Pairing>(test_device{&launches}, on_device, in_place(qv, first_lane),
+                                from_to(kv, k_out, first_lane));
+    });
     REQUIRE(launches.size() == 1);
-    const index_t units = rotary_dim / 2 / backend::unit<T, Pairing, true>::pairs;
+    const index_t units = rotary_dim / 2 / backend::pairs_in_pieces<T, Pairing, true>;
     REQUIRE(launches[0].threads.x == std::min<index_t>(by_pieces ? units : rotary_dim / 2, backend::most_threads));
     const auto check = [&](const heads_view<T>& found, const heads_view<T>& wanted) {
         const std::vector<T> found_dense = gather(found), wanted_dense = gather(wanted);
@@ -102,7 +105,7 @@ TEST_CASE("backend/cuda/forward: fractional positions, a table, and a basis for 
     check_both_pairings<bfloat16, table<exact<std::int32_t>>>(5, 60);
     check_both_pairings<float16, rows_of_bases<double>>(6, 60);
 }
-TEST_CASE("backend/cuda/forward: a table whose rows carry attention factors of their own") {
+TEST_CASE("backend/cuda/forward: a table whose tokens carry attention factors of their own") {
     check_both_pairings<float, table<rows_of_bases<std::int32_t>>>(11, 60);
 }
 TEST_CASE("backend/cuda/forward: positions of several axes, with one basis and one for each row") {
@@ -122,14 +125,16 @@ TEST_CASE("backend/cuda/forward: dense heads are moved by pieces where they are 
 TEST_CASE("backend/cuda/forward: by pieces only where all that is read and written begins at multiples of 16 bytes") {
     const basis b(frequencies(128));
     const std::vector<std::int32_t> ids{0, 1, 2};
-    auto copy = copied(exact_angles(b, ids));
+    const exact_angles angles(b, ids);
     std::vector<float> x_numbers(4000), y_numbers(4000);
     const heads_view<float> x{aligned(x_numbers), {2, 3, 4, 128}, 1800, 600, 132};
     heads_view<float> y = x;
     y.data = aligned(y_numbers);
     const auto is_by_pieces = [&](const heads_view<float>& from, const heads_view<float>& to) {
         std::vector<backend::launch_size> launches;
-        rotate_forward<half_split>(test_device{&launches}, copy.view(), from_to(from, to));
+        with_device_angles(angles, [&](const auto& on_device) {
+            rotate_forward<half_split>(test_device{&launches}, on_device, from_to(from, to));
+        });
         return launches[0].threads.x == 16;  // of 64 pairs, 4 a thread
     };
     CHECK(is_by_pieces(x, y));
@@ -154,4 +159,99 @@ TEST_CASE("backend/cuda/forward: a new basis in the same memory turns the next l
     rotate_forward<interleaved>(test_device{}, angles, in_place(token_major(x.data(), {1, 1, 1, 8})));
     CHECK(x[0] == doctest::Approx(2.0 * (std::cos(1.5) - std::sin(1.5))));
     CHECK(x[7] == doctest::Approx(2.0 * (std::cos(0.1875) + std::sin(0.1875))));
+}
+
+TEST_CASE("backend/cuda/forward: x and y of two types, by pieces and by elements") {
+    const basis b(frequencies(64), 1.25);
+    const std::vector<std::int32_t> ids{0, 7, 100'000};
+    const exact_angles angles(b, ids);
+    const auto check = [&]<class Pairing, class X, class Y>(Pairing, X, Y, index_t head_dim, bool by_pieces) {
+        draw d(3);
+        const heads_shape shape{1, 3, 4, head_dim};
+        std::vector<X> x(static_cast<std::size_t>(count(shape) + 16));
+        std::vector<Y> y(x.size()), wanted(y.size());
+        for (X& e : x) e = d.element<X>();
+        const auto from = token_major(aligned(x), shape);
+        const auto to = token_major(aligned(y), shape), expected = token_major(wanted.data(), shape);
+        std::vector<backend::launch_size> launches;
+        rotate_forward<Pairing, backend::scalar>(angles, from_to(from, expected));
+        with_device_angles(angles, [&](const auto& on_device) {
+            rotate_forward<Pairing>(test_device{&launches}, on_device, from_to(from, to));
+        });
+        REQUIRE(launches.size() == 1);
+        CHECK((launches[0].threads.x < 32) == by_pieces);
+        const std::vector<Y> found = gather(to);
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            REQUIRE(std::fabs(value(found[i]) - value(wanted[i])) <= 2.0 * allowed_error<Y>(5.0, 1e5, value(wanted[i])));
+        }
+    };
+    for (const index_t head_dim : {64, 80}) {
+        check(half_split{}, float{}, bfloat16{}, head_dim, true);
+        check(interleaved{}, float{}, float16{}, head_dim, true);
+        check(half_split{}, bfloat16{}, float{}, head_dim, true);
+    }
+    check(interleaved{}, float{}, bfloat16{}, 67, false);
+}
+
+TEST_CASE("backend/cuda/forward: operands of two types are a launch each, five of one type two launches") {
+    const basis b(frequencies(16));
+    const std::vector<std::int32_t> ids{1, 2};
+    const exact_angles angles(b, ids);
+    std::vector<std::vector<float>> x(5, std::vector<float>(32, 0.5f));
+    std::vector<bfloat16> brain(32, bfloat16{0x3f00});
+    const auto view = [](auto& numbers) { return in_place(token_major(numbers.data(), {1, 2, 1, 16})); };
+    std::vector<backend::launch_size> launches;
+    with_device_angles(angles, [&](const auto& on_device) {
+        const test_device where{&launches};
+        rotate_forward<half_split>(where, on_device, view(x[0]), view(brain));
+        CHECK(launches.size() == 2);
+        launches.clear();
+        rotate_forward<half_split>(where, on_device, view(x[1]), view(x[2]), view(x[3]), view(x[4]), view(x[0]));
+        CHECK(launches.size() == 2);
+    });
+    CHECK(x[1] == x[4]);
+    CHECK(x[0] != x[1]);  // rotated twice
+    std::vector<float> once(32, 0.5f);
+    rotate_forward<half_split, backend::scalar>(angles, view(once));
+    for (std::size_t i = 0; i < 32; ++i) {
+        CHECK(std::fabs(x[1][i] - once[i]) < 1e-6f);
+        CHECK(std::fabs(to_float(brain[i]) - once[i]) < 5e-3f);
+    }
+}
+
+TEST_CASE("backend/cuda/forward: each token by the basis that its index names") {
+    const basis one(frequencies(16)), two(std::vector<double>(8, 0.25), 2.0);
+    const basis_list list({&one, &two});
+    const std::vector<std::int32_t> ids{5, 6, 7, 8}, of_token{1, 0, 1, 1};
+    std::vector<float> found(64, 1.0f), expected = found;
+    const exact_angles angles(list.of(of_token), ids);
+    rotate_forward<interleaved, backend::scalar>(angles, in_place(token_major(expected.data(), {1, 4, 1, 16})));
+    rotate_forward<interleaved, device_backend>(angles, in_place(token_major(found.data(), {1, 4, 1, 16})));
+    for (std::size_t i = 0; i < 64; ++i) CHECK(std::fabs(found[i] - expected[i]) < 1e-6f);
+}
+
+TEST_CASE("backend/cuda/forward: what a host cannot see is NaN in the lanes concerned, and nowhere else") {
+    const basis b(frequencies(8));
+    const std::vector<std::uint64_t> words = device_words(b);
+    const device_basis bases(words.data(), 4);
+    const auto rotated_ones = [](const auto& angles) {
+        std::vector<float> x(24, 1.0f);
+        rotate_forward<half_split>(test_device{}, angles, in_place(token_major(x.data(), {1, 3, 1, 8})));
+        return x;
+    };
+    const auto check = [](const std::vector<float>& x, const auto& is_nan) {
+        for (std::size_t i = 0; i < x.size(); ++i) CHECK(std::isnan(x[i]) == is_nan(i / 8, i % 4));
+    };
+    for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), -0x1p63}) {
+        const std::vector<double> ids{1.0, bad, 2.5};
+        check(rotated_ones(device_angles<double>(bases, position_view<double>(ids))),
+              [](std::size_t token, std::size_t) { return token == 1; });
+        const std::vector<double> two_axes{1.0, 2.0, 3.0, 4.0, 5.0, bad};
+        const std::vector<std::uint8_t> axis_of_pair{0, 1, 0, 1};
+        check(rotated_ones(device_axis_angles<double>(bases, axis_of_pair, axis_major(two_axes.data(), 2, 1, 3))),
+              [](std::size_t token, std::size_t pair) { return token == 2 && pair % 2 == 1; });
+    }
+    const std::vector<std::int32_t> ids{1, 2, 3}, of_token{0, 1, -1};
+    check(rotated_ones(device_angles<std::int32_t>(bases.of(of_token.data(), 1, 3), position_view<std::int32_t>(ids))),
+          [](std::size_t token, std::size_t) { return token > 0; });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A stranger's program for cordage::json: what a config.json says of a model's rotation.
-#include <cordage/host/hf_config.hpp>
+#include <cordage/config/read.hpp>
 #include <cstdio>
 
 int main() {

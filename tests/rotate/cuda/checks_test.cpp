@@ -30,7 +30,7 @@ struct device_case {
 
 }  // namespace
 
-TEST_CASE("rotate/cuda/checks: what the host's door refuses, the device's does, before a launch") {
+TEST_CASE("rotate/cuda/checks: what the host refuses, a device does, before a launch") {
     const device_case c;
     c.check_throws<shape_error>(
         "rotate_forward: operands [1, 3, 2, 8] and [1, 3, 2, 8] must not overlap where one of them is written",
@@ -67,11 +67,14 @@ TEST_CASE("rotate/cuda/checks: bases and positions on a device") {
     CHECK_THROWS_AS((device_angles<std::int32_t>(three_bases, {c.ids.data(), 2, 1, 1})), shape_error);
     CHECK_THROWS_AS((device_angles<std::int32_t>(three_bases, {nullptr, 1, 1, 1})), shape_error);
     CHECK((device_angles<std::int32_t>(three_bases, {c.ids.data(), 1, 3, 0})).batch() == 3);
-    const basis other({1.0});
-    const std::vector<const basis*> unequal{&c.b, &other}, missing{&c.b, nullptr};
-    CHECK_THROWS_AS(device_words(unequal), shape_error);
-    CHECK_THROWS_AS(device_words(missing), shape_error);
-    CHECK_THROWS_AS(device_words(std::vector<const basis*>{}), shape_error);
+    CHECK_THROWS_AS(three_bases.of(nullptr, 1, 3), shape_error);
+    CHECK_THROWS_AS(three_bases.of(c.ids.data(), 0, 3), shape_error);
+    const device_basis by_token = three_bases.of(c.ids.data(), 1, 3);
+    CHECK((device_angles<std::int32_t>(by_token, {c.ids.data(), 1, 3, 0})).batch() == 1);
+    CHECK_THROWS_WITH_AS((device_angles<std::int32_t>(by_token, {c.ids.data(), 1, 2, 0})),
+                         "device_angles: the basis of each token [1, 3] must be [1 or batch, tokens] of position_ids "
+                         "[1, 2]",
+                         shape_error);
 }
 
 TEST_CASE("rotate/cuda/checks: positions of several axes on a device") {
@@ -86,20 +89,22 @@ TEST_CASE("rotate/cuda/checks: positions of several axes on a device") {
     CHECK_THROWS_WITH_AS(angles(b, few, ids(3)),
                          "device_axis_angles: axis_of_pair has 1 entries, must have rotary_dim/2 = 2", shape_error);
     CHECK_THROWS_WITH_AS(angles(b, axes, ids(9)),
-                         "device_axis_angles: [axes 9, pairs 2] must be at most [8, 256] on a device", shape_error);
+                         "device_axis_angles: position_ids has 9 axes, must have at most 8", shape_error);
     CHECK_THROWS_AS(angles(device_basis(c.words.data(), 257), std::vector<std::uint8_t>(257), ids(3)), shape_error);
     CHECK_THROWS_AS(angles(device_basis(c.words.data(), 2, 3), axes, axis_major(c.ids.data(), 3, 2, 1)), shape_error);
 }
 
 TEST_CASE(
-    "rotate/cuda/checks: a table's attention factors are checked on the host, those of its rows are not read there") {
+    "rotate/cuda/checks: a table's attention factors lie on the device and are not read on the host") {
     const device_case c;
     const std::vector<float> cos(6), sin(6);
-    cos_sin_view<float> table{cos.data(), sin.data(), 1, 3, 2, 0.0};
+    cos_sin_view<float> table{cos.data(), sin.data(), 1, 3, 2};
     c.check_throws<value_error>("rotate_forward: table's carried_attention_factor 0 must be 2^-60 to 2^60 in magnitude",
-                                table, in_place(c.q_view));
+                                cos_sin_view<float>{cos.data(), sin.data(), 1, 3, 2, 0.0}, in_place(c.q_view));
+    c.check_throws<shape_error>("rotate_forward: table's cos_data and sin_data must not be nullptr",
+                                cos_sin_view<float>{nullptr, sin.data(), 1, 3, 2}, in_place(c.q_view));
     // An address that no host may read. Only the inverse's kernel would.
-    table.row_attention_factors = reinterpret_cast<const double*>(std::uintptr_t{8});
+    table.token_attention_factors = reinterpret_cast<const double*>(std::uintptr_t{8});
     CHECK_NOTHROW(rotate_forward<half_split>(test_device{}, table, in_place(c.q_view)));
     CHECK_NOTHROW(rotate_backward<half_split>(test_device{}, table, in_place(c.q_view)));
     c.check_throws<shape_error>("rotate_forward: rotary_dim 4 must be <= head_dim 2", table,
@@ -121,16 +126,18 @@ TEST_CASE("rotate/cuda/checks: a backward pass needs its workspace and gradients
     std::vector<double> grad(2), workspace(3);
     CHECK(backward_workspace_size(c.angles, c.q_view.shape) == 3);
     CHECK(backward_workspace_size(c.angles, {1, index_t{1} << 20, 2, 8}) == 3 * 1024);
-    const auto run = [&](const rotation_gradients& grads, std::span<double> memory) {
-        rotate_backward<half_split>(test_device{&c.launches}, c.angles, grads, memory,
+    const auto run = [&](rotation_gradients grads, std::span<double> memory) {
+        grads.workspace = memory;
+        rotate_backward<half_split>(test_device{&c.launches}, c.angles, grads,
                                     grad_through(c.q_view, c.q_view, c.q_view));
     };
     const std::span<double> all(workspace);
     CHECK_THROWS_WITH_AS(run({.inv_freq = grad}, all.first(2)),
-                         "rotate_backward: workspace has 2 entries, must have backward_workspace_size = 3",
+                         "rotate_backward: grads.workspace has 2 entries, must have backward_workspace_size = 3",
                          shape_error);
     CHECK_THROWS_AS(run({.inv_freq = all}, all), shape_error);
     CHECK_THROWS_AS(run({.position_ids = grad}, all), shape_error);
+    CHECK_THROWS_AS(run({.attention_factor = grad}, all), shape_error);
     CHECK(c.launches.empty());
     run({.position_ids = all}, {});
     CHECK(c.launches.size() == 1);

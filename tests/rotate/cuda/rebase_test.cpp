@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/rotate/cuda/rebase.hpp"
-
-#include "backend/cuda/test_device.hpp"
-#include "cordage/rotate/forward.hpp"
+#include "backend/cuda/device_backend.hpp"
 #include "rotate/dense.hpp"
 
 using namespace cordage;
@@ -12,13 +9,15 @@ namespace {
 
 struct bases {
     basis from{frequencies(16), 1.25}, to{other(), 0.75};
-    std::vector<std::uint64_t> words = device_words(to.relative_to(from));
-    device_basis change{words.data(), 8};
 
     static std::vector<double> other() {
         std::vector<double> theta = frequencies(16);
         for (double& t : theta) t *= 0.375;
         return theta;
+    }
+    template <class Positions>
+    auto change(const Positions& ids) const {
+        return exact_angles(to, ids) - exact_angles(from, ids);
     }
 };
 
@@ -43,10 +42,8 @@ void check_contiguous() {
     const heads_shape shape{2, 5, 3, 24};
     const std::vector<std::int64_t> ids{0, 7, -3, 99'999, 12};
     std::vector<T> found = keys<T>(shape), expected = found;
-    rebase<Pairing, backend::scalar>({.from = b.from, .to = b.to}, ids,
-                                     in_place(token_major(expected.data(), shape), 8));
-    rebase<Pairing>(test_device{}, b.change, position_view<std::int64_t>(ids),
-                    in_place(token_major(found.data(), shape), 8));
+    rebase<Pairing, backend::scalar>(b.change(ids), in_place(token_major(expected.data(), shape), 8));
+    rebase<Pairing, device_backend>(b.change(ids), in_place(token_major(found.data(), shape), 8));
     check_same(found, expected);
 }
 
@@ -56,14 +53,15 @@ void check_paged() {
     const bases b;
     const heads_shape shape{6, 4, 2, 16};
     const std::vector<std::int32_t> table{4, 0, 3};
-    const std::vector<std::int32_t> ids{0, 1, 2, 3, 500, 501, 502, 503, 70'000, 70'001, 70'002, 70'003};
+    const std::vector<std::int32_t> ids{0, 1, 2, 3, 500, 501, 502, 503, 70'000, 70'001, 70'002};
     std::vector<T> found = keys<T>(shape), expected = found, found_2 = keys<T>(shape), expected_2 = found_2;
-    const position_view<std::int32_t> view(ids.data(), 3, 4, 4);
-    rebase<Pairing, backend::scalar>({.from = b.from, .to = b.to}, paged_positions<std::int32_t>{table, view},
-                                     in_place(token_major(expected.data(), shape)),
-                                     in_place(head_major(expected_2.data(), shape)));
-    rebase<Pairing>(test_device{}, b.change, device_paged_positions<std::int32_t>{table.data(), view},
-                    in_place(token_major(found.data(), shape)), in_place(head_major(found_2.data(), shape)));
+    const auto listed = [&](const heads_view<T>& cache) {
+        return in_place(in_blocks(cache, table.data(), 1, std::ssize(ids), 3));
+    };
+    rebase<Pairing, backend::scalar>(b.change(ids), listed(token_major(expected.data(), shape)),
+                                     listed(head_major(expected_2.data(), shape)));
+    rebase<Pairing, device_backend>(b.change(ids), listed(token_major(found.data(), shape)),
+                                    listed(head_major(found_2.data(), shape)));
     check_same(found, expected);
     check_same(found_2, expected_2);
 }
@@ -80,33 +78,39 @@ TEST_CASE("rotate/cuda/rebase: the listed blocks of a paged cache, as on the hos
     check_paged<half_split, float16>();
 }
 
-TEST_CASE("rotate/cuda/rebase: entries outside of the cache are skipped") {
+TEST_CASE("rotate/cuda/rebase: entries outside of the cache are left out, of block tables and of slots") {
     const bases b;
-    const heads_shape shape{2, 1, 1, 16};
-    const std::vector<std::int32_t> table{-1, 1, 2}, ids{5, 5, 5};
+    const heads_shape shape{2, 2, 1, 16};
+    const std::vector<std::int32_t> ids{5, 5, 5}, listed_ids{5};
     const std::vector<float> before = keys<float>(shape);
-    std::vector<float> x = before, expected = before;
-    rebase<half_split>(test_device{}, b.change,
-                       device_paged_positions<std::int32_t>{table.data(), {ids.data(), 3, 1, 1}},
-                       in_place(token_major(x.data(), shape)));
-    CHECK(std::equal(x.begin(), x.begin() + 16, before.begin()));
-    const std::vector<std::int32_t> listed{1};
-    rebase<half_split, backend::scalar>({.from = b.from, .to = b.to},
-                                        paged_positions<std::int32_t>{listed, {ids.data(), 1, 1, 1}},
-                                        in_place(token_major(expected.data(), shape)));
-    check_same(x, expected);
+    std::vector<float> by_slot = before, by_block = before, expected = before;
+    const auto run = [&](const auto& view) {
+        with_device_angles(b.change(ids), [&](const auto& change) {
+            rebase<half_split>(test_device{}, change, in_place(view));
+        });
+    };
+    const std::vector<std::int64_t> slots{-1, 2, 4};
+    run(in_slots(token_major(by_slot.data(), shape), slots.data(), 1, 3));
+    const std::vector<std::int32_t> blocks{-3, 2};
+    run(in_blocks(token_major(by_block.data(), shape), blocks.data(), 1, 3, 2));
+    CHECK(by_block == before);
+    rebase<half_split, backend::scalar>(
+        b.change(listed_ids), in_place(token_major(expected.data() + 32, {1, 1, 1, 16})));
+    check_same(by_slot, expected);
 }
 
 TEST_CASE("rotate/cuda/rebase: what does not fit the cache is refused") {
     const bases b;
     std::vector<float> x(64);
-    const auto cache = in_place(token_major(x.data(), {2, 2, 1, 16}));
-    const std::vector<std::int32_t> table{0, 1}, ids{0, 1, 2, 3, 4, 5};
-    const auto run = [&](const std::int32_t* blocks, index_t tokens) {
-        rebase<half_split>(test_device{}, b.change,
-                           device_paged_positions<std::int32_t>{blocks, {ids.data(), 2, tokens, tokens}}, cache);
+    const auto cache = token_major(x.data(), {2, 2, 1, 16});
+    const std::vector<std::int32_t> table{0, 1}, ids{0, 1, 2, 3};
+    const auto run = [&](index_t tokens, index_t row_stride) {
+        with_device_angles(b.change(ids), [&](const auto& change) {
+            rebase<half_split>(test_device{}, change,
+                               in_place(in_blocks(cache, table.data(), 1, tokens, row_stride)));
+        });
     };
-    CHECK_NOTHROW(run(table.data(), 2));
-    CHECK_THROWS_AS(run(table.data(), 3), shape_error);
-    CHECK_THROWS_AS(run(nullptr, 2), shape_error);
+    CHECK_NOTHROW(run(4, 2));
+    CHECK_THROWS_AS(run(3, 2), shape_error);
+    CHECK_THROWS_AS(run(4, -1), shape_error);
 }

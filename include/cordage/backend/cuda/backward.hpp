@@ -23,22 +23,25 @@ namespace cordage::backend {
 ///   last phase    the latter over the units
 ///
 /// Without dL/dposition all tokens are one step. Every sum has a fixed order.
-template <device_element T, pairing Pairing, bool ByPieces, class Angles>
-struct backward_kernel {
-    using unit_type = unit<T, Pairing, ByPieces>;
-    static constexpr int pairs_of_unit = unit_type::pairs;
-    struct thread_state {};
+template <class Operand, pairing Pairing, bool ByPieces, class Source>
+struct backward_kernel;
+template <class T, class Format, pairing Pairing, bool ByPieces, class Source>
+struct backward_kernel<backward_operand<T, Format>, Pairing, ByPieces, Source> {
+    using operand_type = backward_operand<T, Format>;
+    static constexpr int pairs_of_unit = pairs_in_pieces<T, Pairing, ByPieces>;
+    using unit_type = unit<T, Format, Pairing, ByPieces, pairs_of_unit>;
     static constexpr int blocks_per_processor = 2;  // 128 registers
 
-    Angles angles;
+    Source angles;
     index_t tokens;  // of a row
     token_chunks chunks;
+    index_t only_basis;  // the tokens of this basis, where each names its own; or -1: all
     index_t first_unit;
     double* sums;         // [chunks.count, pairs + 1], or null
     double* position;     // [axes, rows, tokens], added to, or null
     index_t axis_stride;  // rows * tokens
     int operand_count;
-    backward_operand<T> operands[most_operands];
+    operand_type operands[most_operands];
 
     /// Shared memory, where sums over tokens leave registers to others: the pairs of a lane's threads for each lane
     /// (y, z), then for each thread its sum grad_y . y and its dL/dposition of each axis.
@@ -48,17 +51,17 @@ struct backward_kernel {
 
     CORDAGE_HOST_DEVICE index_t phases(const block_view& at) const noexcept { return 2 * rounds(at) + 1; }
 
-    CORDAGE_HOST_DEVICE void run(index_t phase, const block_view& at, thread_state&) const noexcept {
+    CORDAGE_HOST_DEVICE void run(index_t phase, const block_view& at) const noexcept {
         const index_t round = phase / 2, last = rounds(at) - 1;
         if (phase % 2 == 0 && round <= last) {
             if (round == 0) begin_sums(at);
-            for (index_t axis = 0; axis < angles.axes(); ++axis) my_position(at, axis) = 0.0;
+            for (index_t axis = 0; axis < angle_detail::axes_of(angles); ++axis) my_position(at, axis) = 0.0;
             const index_t number = first_unit + at.thread.x;
-            if (number >= angles.pairs / pairs_of_unit) return;
+            if (number >= angles.pairs() / pairs_of_unit) return;
             const index_t end = position == nullptr ? steps(at) : round + 1;
             for (index_t step = position == nullptr ? 0 : round; step < end; ++step) {
                 const index_t i = token_of(step, at);
-                if (i < chunks.end(at.block.x)) turn_token(i, number, at);
+                if (i < chunks.end(at.block.x)) backward_of_token(i, number, at);
             }
         } else if (round <= last) {
             if (position != nullptr) add_positions(round, at);
@@ -107,35 +110,43 @@ struct backward_kernel {
     }
 
     // grad_x of this thread's heads, and what they add to its sums.
-    CORDAGE_HOST_DEVICE void turn_token(index_t i, index_t number, const block_view& at) const noexcept {
+    CORDAGE_HOST_DEVICE void backward_of_token(index_t i, index_t number, const block_view& at) const noexcept {
         const token_place place = place_of(i, tokens);
-        const index_t row = place.row, token = place.token, pair = number * pairs_of_unit;
-        const auto turn = angles.turn(angles.template fetch<pairs_of_unit>(row, token, pair));
+        const index_t row = place.row, token = place.token, pair = number * pairs_of_unit, all = angles.pairs();
+        const index_t basis = angle_detail::basis_of(angles, row, token);
+        if (only_basis >= 0 && basis != only_basis) return;
+        const auto turns = angles_of<adjoint, pairs_of_unit>(angles, row, token, pair);
         float grad_angle[pairs_of_unit] = {};
         float dot = 0.0f;
-        for_each_head(at, operands, operand_count, [&](const backward_operand<T>& o, index_t head) {
-            const auto g = unit_type::load(o.grad_y.head(row, token, head) + o.first_lane, number, angles.pairs);
-            const auto y = unit_type::load(o.y.head(row, token, head) + o.first_lane, number, angles.pairs);
-            unit_type::store(turned(turn, g), o.grad_x.head(row, token, head) + o.first_lane, number, angles.pairs);
+        for (head_walk heads(at, operands, operand_count); heads.is_at_head(); heads.go_on()) {
+            const operand_type& o = heads.operand();
+            const index_t head = heads.head();
+            const T *g_lanes = o.grad_y.token(row, token), *y_lanes = o.y.token(row, token);
+            T* x_lanes = o.grad_x.token(row, token);
+            if (g_lanes == nullptr || y_lanes == nullptr || x_lanes == nullptr) continue;
+            g_lanes += head * o.grad_y.head_stride + o.first_lane;
+            y_lanes += head * o.y.head_stride + o.first_lane;
+            x_lanes += head * o.grad_x.head_stride + o.first_lane;
+            const auto g = unit_type::load(o.grad_y.format, g_lanes, number, all);
+            const auto y = unit_type::load(o.y.format, y_lanes, number, all);
+            unit_type::store(o.grad_x.format, rotated(turns, g), x_lanes, number, all);
             for (int n = 0; n < pairs_of_unit; ++n) {
-                grad_angle[n] += fused(g.second[n], y.first[n], -(g.first[n] * y.second[n]));
-                dot += fused(g.first[n], y.first[n], g.second[n] * y.second[n]);
+                grad_angle[n] = plus_grad_angle(grad_angle[n], g.pair(n), y.pair(n));
+                dot = plus_grad_factor(dot, g.pair(n), y.pair(n));
             }
-        });
-        for_each_head(at, operands, operand_count, [&](const backward_operand<T>& o, index_t head) {
-            if (o.grad_x.data == o.grad_y.data) return;
-            unit_type::copy_others(o.grad_y.head(row, token, head), o.grad_x.head(row, token, head), o.shape().head_dim,
-                                   o.first_lane, 2 * angles.pairs, number, angles.pairs / pairs_of_unit);
-        });
+            if (g_lanes == x_lanes || o.shape().head_dim == 2 * all) continue;
+            copy_others<ByPieces>(o.grad_y, g_lanes, o.grad_x, x_lanes, o.first_lane, 2 * all, number,
+                                  all / pairs_of_unit);
+        }
         double at_position[pairs_of_unit];  // read once where neighbours share an axis
         for (int n = 0; n < pairs_of_unit; ++n) {
-            const bool is_new = n == 0 || angles.axis(pair + n) != angles.axis(pair + n - 1);
-            at_position[n] = is_new ? angles.position(row, token, angles.axis(pair + n)) : at_position[n - 1];
+            const bool is_new = n == 0 || angle_detail::axis_of(angles, pair + n) != angle_detail::axis_of(angles, pair + n - 1);
+            at_position[n] = is_new ? angles.position(row, token, angle_detail::axis_of(angles, pair + n)) : at_position[n - 1];
         }
         for (int n = 0; n < pairs_of_unit; ++n) my_pairs(at)[n] += at_position[n] * static_cast<double>(grad_angle[n]);
         for (int n = 0; position != nullptr && n < pairs_of_unit; ++n) {
-            const index_t axis = angles.axis(pair + n);
-            my_position(at, axis) += angles.inv_freq(row, pair + n) * static_cast<double>(grad_angle[n]);
+            const index_t axis = angle_detail::axis_of(angles, pair + n);
+            my_position(at, axis) += angles.inv_freq(basis)[pair + n] * static_cast<double>(grad_angle[n]);
         }
         dots(at)[at.thread_number()] += static_cast<double>(dot);
     }
@@ -144,7 +155,7 @@ struct backward_kernel {
     CORDAGE_HOST_DEVICE void add_positions(index_t round, const block_view& at) const noexcept {
         const index_t i = token_of(round, at), threads = index_t{at.threads.x} * at.threads.y;
         if (i >= chunks.end(at.block.x)) return;
-        for (index_t axis = at.thread_number() % threads; axis < angles.axes(); axis += threads) {
+        for (index_t axis = at.thread_number() % threads; axis < angle_detail::axes_of(angles); axis += threads) {
             const double* of_token = positions(at, axis) + at.thread.z * threads;
             double sum = 0.0;
             for (index_t n = 0; n < threads; ++n) sum += of_token[n];
@@ -154,8 +165,8 @@ struct backward_kernel {
 
     // The block's row of sums, a pair a thread; dots over y and z, left at the first lane.
     CORDAGE_HOST_DEVICE void add_pairs(const block_view& at) const noexcept {
-        double* row = sums + index_t{at.block.x} * (angles.pairs + 1) + first_unit * pairs_of_unit;
-        const index_t left = angles.pairs - first_unit * pairs_of_unit;
+        double* row = sums + index_t{at.block.x} * (angles.pairs() + 1) + first_unit * pairs_of_unit;
+        const index_t left = angles.pairs() - first_unit * pairs_of_unit;
         for (index_t pair = at.thread_number(); pair < row_of_pairs(at) && pair < left; pair += at.thread_count()) {
             double sum = 0.0;
             for (index_t lane = 0; lane < lanes(at); ++lane) sum += by_lane(at, lane)[pair];
@@ -169,7 +180,7 @@ struct backward_kernel {
     CORDAGE_HOST_DEVICE void add_dots(const block_view& at) const noexcept {
         double sum = 0.0;
         for (index_t x = 0; x < at.threads.x; ++x) sum += dots(at)[x];
-        double& dot = sums[index_t{at.block.x} * (angles.pairs + 1) + angles.pairs];
+        double& dot = sums[index_t{at.block.x} * (angles.pairs() + 1) + angles.pairs()];
         dot = first_unit == 0 ? sum : dot + sum;
     }
 };
@@ -194,49 +205,69 @@ struct device_gradients {
     double* workspace;         // [chunks.count, pairs + 1]
 };
 
-/// Launches the backward pass of up to most_operands checked operands: a kernel for each 256 units (one, for any usual
-/// head), and one that adds up what the blocks leave.
-template <pairing Pairing, device_element T, class Angles, kernel_launcher Launcher>
-void launch_backward(const char* who, const Launcher& where, const Angles& angles,
-                     std::span<const backward_operand<T>> operands, const device_gradients& grads) {
-    const heads_shape& shape = operands[0].shape();
+/// Launches the backward pass of up to most_operands checked operands of one type: a kernel for each 256 units (one, for
+/// any usual head), and one that adds up what the blocks leave; where each token names its basis, so for each basis,
+/// whose tokens alone a launch looks at.
+///
+/// @param attention_factors  of the bases, [bases], on the device
+template <pairing Pairing, class Source, class Operand, kernel_launcher Launcher>
+void launch_backward(const char* function, const Launcher& where, const Source& angles,
+                     std::span<const Operand* const> operands, const device_gradients& grads,
+                     const double* attention_factors, bool has_basis_of_token) {
+    const heads_shape& shape = operands[0]->shape();
+    const index_t bases = angle_detail::bases_of(angles), pairs = angles.pairs();
     index_t heads = 0;
     bool by_pieces = true;
-    for (const backward_operand<T>& o : operands) {
-        heads += o.shape().heads;
-        by_pieces = by_pieces && fits_pieces(o.grad_y) && fits_pieces(o.y) && fits_pieces(o.grad_x) &&
-                    lanes_fit_pieces<T, Pairing>(o.first_lane, angles.pairs);
+    for (const Operand* o : operands) {
+        heads += o->shape().heads;
+        const auto fits = [&](const auto& view) { return fits_pieces<Pairing>(view, o->first_lane, pairs); };
+        by_pieces = by_pieces && fits(o->grad_y) && fits(o->y) && fits(o->grad_x);
     }
-    const token_chunks chunks = device_chunks(shape.batch * shape.tokens, angles.bases);
+    const bool by_token = has_basis_of_token && bases > 1;
+    const token_chunks chunks = device_chunks(shape.batch * shape.tokens, by_token ? 1 : bases);
     if (chunks.count == 0 || heads == 0) return;
     const bool has_sums = grads.inv_freq != nullptr || grads.attention_factor != nullptr;
-    const auto launch = [&]<bool ByPieces>(std::bool_constant<ByPieces>) {
-        using kernel_type = backward_kernel<T, Pairing, ByPieces, Angles>;
+    const auto launch = [&]<bool ByPieces>(std::bool_constant<ByPieces>, index_t only_basis) {
+        using kernel_type = backward_kernel<Operand, Pairing, ByPieces, Source>;
         static_assert(device_kernel<kernel_type>);
-        const index_t units = angles.pairs / kernel_type::pairs_of_unit;
+        const index_t units = pairs / kernel_type::pairs_of_unit;
         const index3 threads = backward_threads(chunks.length, units, heads);
         kernel_type kernel{angles,
                            shape.tokens,
                            chunks,
+                           only_basis,
                            0,
                            has_sums ? grads.workspace : nullptr,
                            grads.position,
                            shape.batch * shape.tokens,
                            static_cast<int>(operands.size()),
                            {}};
-        std::copy(operands.begin(), operands.end(), kernel.operands);
+        for (std::size_t i = 0; i < operands.size(); ++i) kernel.operands[i] = *operands[i];
         for (; kernel.first_unit < units; kernel.first_unit += threads.x) {
-            where.launch(
-                who, kernel,
-                launch_size{threads,
-                            {static_cast<std::uint32_t>(chunks.count), 1, 1},
-                            kernel_type::shared_bytes(index_t{threads.x} * threads.y * threads.z, angles.axes())});
+            where.launch(function, kernel,
+                         launch_size{threads,
+                                     {static_cast<std::uint32_t>(chunks.count), 1, 1},
+                                     kernel_type::shared_bytes(index_t{threads.x} * threads.y * threads.z,
+                                                               angle_detail::axes_of(angles))});
         }
     };
-    by_pieces ? launch(std::true_type{}) : launch(std::false_type{});
-    if (!has_sums) return;
-    const gradient_sums_kernel add{angles, chunks, grads.workspace, grads.inv_freq, grads.attention_factor};
-    where.launch(who, add, gradient_sums_launch(angles.pairs, angles.bases));
+    for (index_t b = 0; b < (by_token ? bases : 1); ++b) {
+        const index_t only_basis = by_token ? b : -1;
+        bool is_launched = false;
+        if constexpr (has_pieces<decltype(Operand::y)>) {
+            if (by_pieces) launch(std::true_type{}, only_basis), is_launched = true;
+        }
+        if (!is_launched) launch(std::false_type{}, only_basis);
+        if (!has_sums) continue;
+        const gradient_sums_kernel add{attention_factors + b,
+                                       pairs,
+                                       by_token ? 1 : bases,
+                                       chunks,
+                                       grads.workspace,
+                                       grads.inv_freq == nullptr ? nullptr : grads.inv_freq + b * pairs,
+                                       grads.attention_factor == nullptr ? nullptr : grads.attention_factor + b};
+        where.launch(function, add, gradient_sums_launch(pairs, add.bases));
+    }
 }
 
 }  // namespace cordage::backend

@@ -13,7 +13,6 @@ namespace backend {
 
 /// x -> pair      blocks.y -> every blocks.y-th basis. One phase, no shared memory.
 struct basis_kernel {
-    struct thread_state {};
     static constexpr int blocks_per_processor = 1;
     static constexpr std::uint32_t threads = 64;
 
@@ -24,7 +23,7 @@ struct basis_kernel {
     std::uint64_t* words;  // see device_words
 
     CORDAGE_HOST_DEVICE index_t phases(const block_view&) const noexcept { return 1; }
-    CORDAGE_HOST_DEVICE void run(index_t, const block_view& at, thread_state&) const noexcept {
+    CORDAGE_HOST_DEVICE void run(index_t, const block_view& at) const noexcept {
         const index_t pairs = path.pairs(), pair = index_t{at.block.x} * at.threads.x + at.thread.x;
         if (pair >= pairs) return;
         for (index_t b = at.block.y; b < bases; b += at.blocks.y) {
@@ -36,9 +35,7 @@ struct basis_kernel {
             word[bases * pairs] = static_cast<std::uint64_t>(rate.whole);
             word[2 * bases * pairs] = bits(inv_freq);
             if (pair > 0) continue;
-            const double m = path.attention_factor(t);
-            words[3 * bases * pairs + b] = bits(m);
-            words[3 * bases * pairs + bases + b] = bits(1.0 / m);
+            words[3 * bases * pairs + b] = bits(path.attention_factor(t));
         }
     }
 

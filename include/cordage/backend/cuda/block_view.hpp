@@ -49,25 +49,21 @@ inline constexpr index_t most_blocks_yz = 65535;
 inline constexpr index_t most_shared_bytes = 49'152;  // 48 KB, without asking for more
 inline constexpr std::size_t most_kernel_bytes = 4096;
 
-/// A kernel is a value that is copied to the device. Each thread makes a thread_state and runs phase 0, 1, ... with it;
-/// between two phases the block waits for all its threads. phases() is the same for all threads of a block. Registers
+/// A kernel is a value that is copied to the device. Each thread runs phase 0, 1, ...; between two phases the block waits
+/// for all its threads. phases() is the same for all threads of a block. Registers
 /// are shared out for blocks_per_processor blocks of most_threads.
 template <class K>
-concept device_kernel = std::is_trivially_copyable_v<K> &&
-                        sizeof(K) <= most_kernel_bytes&& requires(const K& kernel, const block_view& at,
-                                                                  typename K::thread_state& state, index_t phase) {
+concept device_kernel = std::is_trivially_copyable_v<K> && sizeof(K) <= most_kernel_bytes &&
+    requires(const K& kernel, const block_view& at, index_t phase) {
     { K::blocks_per_processor } -> std::convertible_to<int>;
-    { kernel.phases(at) }
-    noexcept->std::same_as<index_t>;
-    { kernel.run(phase, at, state) }
-    noexcept;
+    { kernel.phases(at) } noexcept -> std::same_as<index_t>;
+    { kernel.run(phase, at) } noexcept;
 };
 
 struct empty_kernel {
-    struct thread_state {};
     static constexpr int blocks_per_processor = 1;
     CORDAGE_HOST_DEVICE index_t phases(const block_view&) const noexcept { return 0; }
-    CORDAGE_HOST_DEVICE void run(index_t, const block_view&, thread_state&) const noexcept {}
+    CORDAGE_HOST_DEVICE void run(index_t, const block_view&) const noexcept {}
 };
 static_assert(device_kernel<empty_kernel>);
 

@@ -1,53 +1,35 @@
 // SPDX-License-Identifier: MIT
-// A basis, or one for each row of a batch, in memory of the device, and its angles; serves the CUDA backend.
+// Bases in memory of a device, and angles of positions there; serves the CUDA backend.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <vector>
 
-#include "cordage/angles/angle_source.hpp"
+#include "cordage/angles/angle_difference.hpp"
+#include "cordage/angles/cos_sin_view.hpp"
+#include "cordage/angles/exact_angles.hpp"
 
 namespace cordage {
 
 /// How many words device_words makes.
-constexpr index_t device_words_size(index_t pairs, index_t bases = 1) noexcept { return bases * (3 * pairs + 2); }
+constexpr index_t device_words_size(index_t pairs, index_t bases = 1) noexcept { return bases * (3 * pairs + 1); }
 
 /// What a device needs of bases, as words to copy there: for each basis the fractions of a turn and the whole turns of
-/// a position and inv_freq, [bases, pairs] each, then attention factors and their reciprocals, [bases] each.
+/// a position and inv_freq, [bases, pairs] each, then attention factors, [bases].
 ///
-/// @param bases  not null, of as many pairs each; one, or one for each row of a batch
-/// @throws shape_error
-inline std::vector<std::uint64_t> device_words(std::span<const basis* const> bases) {
-    if (bases.empty()) fail<shape_error>({"device_words: bases [] must have at least one entry"});
-    for (std::size_t i = 0; i < bases.size(); ++i) {
-        if (bases[i] == nullptr || bases[i]->pairs() != bases[0]->pairs()) {
-            fail<shape_error>({"device_words: bases[", i, "] must point to a basis with as many pairs as others"});
-        }
-    }
-    std::vector<std::uint64_t> words;
-    const auto add = [&](const auto& word_of_pair) {
-        for (const basis* b : bases) {
-            for (std::size_t pair = 0; pair < b->inv_freq().size(); ++pair) words.push_back(word_of_pair(*b, pair));
-        }
-    };
-    words.reserve(static_cast<std::size_t>(device_words_size(bases[0]->pairs(), std::ssize(bases))));
-    add([](const basis& b, std::size_t pair) { return b.turns_per_position()[pair].fraction; });
-    add([](const basis& b, std::size_t pair) {
-        return static_cast<std::uint64_t>(b.turns_per_position()[pair].whole);
-    });
-    add([](const basis& b, std::size_t pair) { return std::bit_cast<std::uint64_t>(b.inv_freq()[pair]); });
-    for (const basis* b : bases) words.push_back(std::bit_cast<std::uint64_t>(b->attention_factor()));
-    for (const basis* b : bases) words.push_back(std::bit_cast<std::uint64_t>(1.0 / b->attention_factor()));
+/// @param bases  a basis, or basis_list::of_rows()
+inline std::vector<std::uint64_t> device_words(const basis_view& bases) {
+    const index_t numbers = bases.count * bases.pairs;
+    std::vector<std::uint64_t> words(bases.fractions, bases.fractions + numbers);
+    words.reserve(static_cast<std::size_t>(device_words_size(bases.pairs, bases.count)));
+    words.insert(words.end(), bases.whole_turns, bases.whole_turns + numbers);
+    for (index_t i = 0; i < numbers; ++i) words.push_back(std::bit_cast<std::uint64_t>(bases.inv_freq[i]));
+    for (index_t i = 0; i < bases.count; ++i) words.push_back(std::bit_cast<std::uint64_t>(bases.attention_factors[i]));
     return words;
 }
-/// The same for one basis.
-inline std::vector<std::uint64_t> device_words(const basis& b) {
-    const basis* const only = &b;
-    return device_words(std::span<const basis* const>(&only, 1));
-}
 
-/// View of device_words that the caller copied to the device. New words in the same place are a new basis for every
+/// View of device_words that the caller copied to the device. New words in the same memory are a new basis for every
 /// launch after the copy, one in a CUDA graph too.
 ///
 ///   const std::vector<std::uint64_t> words = device_words(b);
@@ -56,10 +38,9 @@ inline std::vector<std::uint64_t> device_words(const basis& b) {
 class device_basis {
  public:
     /// @param words  in memory of the device, aligned to 8 bytes
-    /// @param bases  as many as device_words got
+    /// @param bases  as many as device_words got: one, or one for each row of a batch
     /// @throws shape_error
-    device_basis(const void* words, index_t pairs, index_t bases = 1)
-        : words_(static_cast<const std::uint64_t*>(words)), pairs_(pairs), bases_(bases) {
+    device_basis(const void* words, index_t pairs, index_t bases = 1) {
         if (words == nullptr || pairs < 1 || bases < 1) {
             fail<shape_error>({"device_basis: words must point to ", bases, " >= 1 bases of ", pairs,
                                " >= 1 pairs in memory of the device"});
@@ -67,55 +48,103 @@ class device_basis {
         if (reinterpret_cast<std::uintptr_t>(words) % 8 != 0) {
             fail<shape_error>({"device_basis: words ", words, " must be aligned to 8 bytes"});
         }
+        const auto* fractions = static_cast<const std::uint64_t*>(words);
+        const auto* numbers = static_cast<const double*>(words);
+        view_ = {.fractions = fractions,
+                 .whole_turns = fractions + bases * pairs,
+                 .inv_freq = numbers + 2 * bases * pairs,
+                 .attention_factors = numbers + 3 * bases * pairs,
+                 .pairs = pairs,
+                 .count = bases};
     }
-    const std::uint64_t* words() const noexcept { return words_; }
-    index_t pairs() const noexcept { return pairs_; }
-    index_t bases() const noexcept { return bases_; }
+    /// The same bases, where each token has the one that an index on the device names. Nobody can check it: the lanes of
+    /// a token whose entry names no basis become NaN.
+    ///
+    /// @param of_token  [rows, tokens] dense on the device; rows 1 serves every row of a batch
+    device_basis of(const std::int32_t* of_token, index_t rows, index_t tokens) const {
+        if (of_token == nullptr || rows < 1 || tokens < 0) {
+            fail<shape_error>({"device_basis: of_token must point to [", rows, ", ", tokens, "] entries, rows >= 1"});
+        }
+        device_basis chosen = *this;
+        chosen.view_.of_token = of_token;
+        chosen.view_.rows = rows;
+        chosen.view_.tokens = tokens;
+        return chosen;
+    }
+
+    const void* words() const noexcept { return view_.fractions; }
+    index_t pairs() const noexcept { return view_.pairs; }
+    index_t bases() const noexcept { return view_.count; }
+    /// The numbers, which lie on the device.
+    const basis_view& view() const noexcept { return view_; }
 
  private:
-    const std::uint64_t* words_;
-    index_t pairs_;
-    index_t bases_;
+    basis_view view_;
 };
 
-namespace device_basis_detail {
+namespace angle_detail {
 
-inline void check_rows(const char* who, const device_basis& b, index_t rows) {
-    if (b.bases() > 1 && rows > 1 && rows != b.bases()) {
-        fail<shape_error>(
-            {who, ": ", b.bases(), " bases must be one, or one for each of ", rows, " rows of position_ids"});
+/// positions_and_bases for a device, where nobody can check values: what is not valid there gives NaN.
+template <position_type P>
+class device_positions_and_bases : public positions_and_bases<P> {
+ public:
+    using positions_and_bases<P>::positions_and_bases;
+    static constexpr bool is_on_device = true;
+    void check(const char*) const = delete;
+
+    CORDAGE_HOST_DEVICE index_t basis_index(index_t row, index_t token) const noexcept {
+        const index_t b = this->bases_.index(row, token);
+        return is_basis(b) ? b : 0;
     }
-}
+    CORDAGE_HOST_DEVICE double attention_factor(index_t row, index_t token) const noexcept {
+        return this->bases_.attention_factors[basis_index(row, token)];
+    }
 
-}  // namespace device_basis_detail
+ protected:
+    CORDAGE_HOST_DEVICE bool is_basis(index_t b) const noexcept { return b >= 0 && b < this->bases_.count; }
+    CORDAGE_HOST_DEVICE bool is_valid_at(index_t row, index_t token, index_t axis) const noexcept {
+        if (this->bases_.of_token != nullptr && !is_basis(this->bases_.index(row, token))) return false;
+        if constexpr (std::is_integral_v<P>) return true;
+        return position_traits<P>::split(this->position_id(row, token, axis)).is_valid;
+    }
+    CORDAGE_HOST_DEVICE std::uint64_t phase_at_axis(index_t row, index_t token, index_t pair,
+                                                    index_t axis) const noexcept {
+        return this->phase_of_pair(position_traits<P>::split(this->position_id(row, token, axis)),
+                                   basis_index(row, token), pair);
+    }
+};
 
-/// exact_angles for the device: what position_ids points to lies there. With a basis for each row it is row_angles. A
-/// view: allocates nothing. A table made elsewhere needs no view of its own: cos_sin_view<float> with pointers to the
-/// device.
+}  // namespace angle_detail
+
+/// exact_angles for a device: what position_ids points to lies there. A position that is not valid (NaN, 2^63) makes the
+/// lanes of its token NaN. A view: allocates nothing. A table made elsewhere needs no view of its own: a
+/// cos_sin_view<float> with pointers to the device.
 ///
 ///   rotate_forward<half_split>(on(stream), device_angles<std::int32_t>(b, {ids, 1, tokens, 0}), in_place(q), ...);
 template <position_type P>
-class device_angles {
+class device_angles : public angle_detail::device_positions_and_bases<P> {
  public:
     /// @param position_ids  [tokens] or [batch, tokens]
     /// @throws shape_error
-    device_angles(const device_basis& b, const position_view<P>& position_ids)
-        : basis_(b), position_ids_(position_ids) {
-        angle_detail::check_positions(position_ids);
-        device_basis_detail::check_rows("device_angles", b, position_ids.batch);
-    }
-    index_t batch() const noexcept { return std::max(basis_.bases(), position_ids_.batch); }
-    index_t tokens() const noexcept { return position_ids_.tokens; }
-    index_t pairs() const noexcept { return basis_.pairs(); }
-    index_t bases() const noexcept { return basis_.bases(); }
-    static constexpr index_t axes() noexcept { return 1; }
-    const device_basis& basis_view() const noexcept { return basis_; }
-    const position_view<P>& position_ids() const noexcept { return position_ids_; }
+    device_angles(const device_basis& bases, const position_view<P>& position_ids)
+        : angle_detail::device_positions_and_bases<P>("device_angles", bases.view(), position_ids, 1) {}
 
- private:
-    device_basis basis_;
-    position_view<P> position_ids_;
+    CORDAGE_HOST_DEVICE std::uint64_t phase(index_t row, index_t token, index_t pair) const noexcept {
+        return this->phase_at_axis(row, token, pair, 0);
+    }
+    CORDAGE_HOST_DEVICE bool is_valid(index_t row, index_t token, index_t) const noexcept {
+        return this->is_valid_at(row, token, 0);
+    }
 };
-static_assert(angles_of_tokens<device_angles<std::int32_t>>);
+static_assert(angle_source<device_angles<std::int32_t>> && differentiable_angle_source<device_angles<double>>);
+
+/// Whether what a source points to lies on a device. A source of one's own says `static constexpr bool is_on_device =
+/// true;`, and its functions are CORDAGE_HOST_DEVICE.
+template <class S>
+inline constexpr bool is_device_source = requires { S::is_on_device; };
+template <class To, class From>
+inline constexpr bool is_device_source<angle_difference<To, From>> = is_device_source<To> && is_device_source<From>;
+template <>
+inline constexpr bool is_device_source<cos_sin_view<float>> = true;
 
 }  // namespace cordage

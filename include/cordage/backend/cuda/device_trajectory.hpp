@@ -12,15 +12,15 @@
 
 namespace cordage {
 
-/// A policy that is a trajectory of log inv_freq over t or ln t, perhaps in coordinates of its own.
+/// A policy that is a trajectory over t or ln t, of whose states it makes log inv_freq.
 template <class P>
 concept trajectory_policy = scaling_policy<P> && requires(const P& p, std::span<const double> numbers) {
     { p.path().nodes() } -> std::same_as<std::size_t>;
-    { p.coordinates().point(numbers) } -> std::same_as<std::vector<double>>;
-    { p.coordinates().along(numbers) } -> std::same_as<std::vector<double>>;
+    { p.log_inv_freq(numbers) } -> std::same_as<std::vector<double>>;
+    { p.log_inv_freq_rate(numbers) } -> std::same_as<std::vector<double>>;
     { p.config() } -> std::same_as<const rope_config&>;
     { p.options().t_max } -> std::convertible_to<double>;
-    { P::time_type::is_logarithm } -> std::convertible_to<bool>;
+    { P::field_type::in_log_time } -> std::convertible_to<bool>;
 };
 
 /// Sizes of what follows, and where t ends.
@@ -50,7 +50,7 @@ class device_trajectory_numbers {
     template <trajectory_policy Policy>
     explicit device_trajectory_numbers(const Policy& policy)
         : shape_{std::max<index_t>(static_cast<index_t>(policy.path().nodes()) - 1, 1), policy.config().pairs(),
-                 policy.options().t_max, Policy::time_type::is_logarithm} {
+                 policy.options().t_max, Policy::field_type::in_log_time} {
         add_steps(policy);
         for (index_t pair = 0; pair < shape_.pairs; ++pair) numbers_.push_back(policy.config().inv_freq(pair));
         add_attention_factor(policy);
@@ -72,20 +72,20 @@ class device_trajectory_numbers {
             numbers_.push_back(is_one_point ? 1.0 : path.step_size(static_cast<std::size_t>(step)));
         }
         for (std::size_t step = 0; step < static_cast<std::size_t>(shape_.steps); ++step) {
-            std::vector<double> start = policy.coordinates().point(path.state(step));
+            std::vector<double> start = policy.log_inv_freq(path.state(step));
             for (std::size_t i = 0; i < size; ++i) start[i] -= policy.config().log_inv_freq(static_cast<index_t>(i));
             add(start);
             for (std::size_t power = 0; power < 4; ++power) {
                 std::vector<double> sum(size);
                 if (!is_one_point) add_slopes(path, step, power, sum);
-                add(policy.coordinates().along(sum));
+                add(policy.log_inv_freq_rate(sum));
             }
         }
     }
 
     template <class Path>
     static void add_slopes(const Path& path, std::size_t step, std::size_t power, std::span<double> sum) {
-        constexpr auto weights = dense_coefficients<typename Path::tableau>();
+        constexpr auto weights = ode_detail::dense_coefficients<typename Path::tableau>();
         const auto slopes = path.slopes(step);
         for (std::size_t k = 0; k < slopes.size(); ++k) {
             for (std::size_t i = 0; i < sum.size(); ++i) {

@@ -13,7 +13,7 @@
 
 namespace cordage::backend {
 
-/// A thread turns one unit of pairs of some heads of some tokens:
+/// A thread rotates one unit of pairs of some heads of some tokens:
 ///
 ///   x -> unit (neighbouring threads, neighbouring memory; past 256 in blocks.z)
 ///   y -> every (threads.y * blocks.y)-th head, counted through all operands
@@ -23,66 +23,85 @@ namespace cordage::backend {
 ///     for each head: (y0, y1) = (c x0 - s x1, s x0 + c x1), each rounded once on store
 ///
 /// One phase, no shared memory. Offsets are 64 bits wide.
-template <device_element T, pairing Pairing, bool ByPieces, class Angles>
-struct rotation_kernel {
-    using unit_type = unit<T, Pairing, ByPieces>;
-    struct thread_state {};
+template <class Operand, pairing Pairing, class Direction, bool ByPieces, class Source>
+struct rotation_kernel;
+template <class X, class Y, class XFormat, class YFormat, pairing Pairing, class Direction, bool ByPieces, class Source>
+struct rotation_kernel<operand<X, Y, XFormat, YFormat>, Pairing, Direction, ByPieces, Source> {
+    using operand_type = operand<X, Y, XFormat, YFormat>;
+    static constexpr int pairs_of_unit =
+        std::max(pairs_in_pieces<X, Pairing, ByPieces>, pairs_in_pieces<Y, Pairing, ByPieces>);
+    using in = unit<X, XFormat, Pairing, ByPieces, pairs_of_unit>;
+    using out = unit<Y, YFormat, Pairing, ByPieces, pairs_of_unit>;
     static constexpr int blocks_per_processor = 3;  // 80 registers
 
-    Angles angles;
+    Source angles;
     index_t rows;
-    index_t tokens;                   // of a row
-    const std::int32_t* block_table;  // null, or the operands' row for each row of the angles
-    index_t cache_blocks;             // rows of the operands
+    index_t tokens;  // of a row
     int operand_count;
-    operand<T> operands[most_operands];
+    operand_type operands[most_operands];
 
     CORDAGE_HOST_DEVICE index_t phases(const block_view&) const noexcept { return 1; }
-    CORDAGE_HOST_DEVICE void run(index_t, const block_view& at, thread_state&) const noexcept {
+    CORDAGE_HOST_DEVICE void run(index_t, const block_view& at) const noexcept {
         const index_t number = index_t{at.block.z} * at.threads.x + at.thread.x;
-        if (number >= angles.pairs / unit_type::pairs) return;
+        if (number >= angles.pairs() / pairs_of_unit) return;
         const index_t step = index_t{at.blocks.x} * at.threads.z;
         for (index_t i = index_t{at.block.x} * at.threads.z + at.thread.z; i < rows * tokens; i += step) {
             const token_place place = place_of(i, tokens);
-            const index_t row = block_table == nullptr ? place.row : block_table[place.row];
-            if (row < 0 || row >= cache_blocks) continue;
-            turn_token(place, row, number, at);
-            copy_token(row, place.token, number, at);
+            rotate_token(place, number, at);
+            copy_token(place, number, at);
         }
     }
 
  private:
-    // A head's pairs are under way while the angles are made, and the next one's while a head turns.
-    CORDAGE_HOST_DEVICE void turn_token(const token_place& place, index_t row, index_t number,
-                                        const block_view& at) const noexcept {
+    // A head of a token: its first rotated lanes, null where a slot table leaves the token out.
+    CORDAGE_HOST_DEVICE static typename operand_type::token_lanes lanes_of(const head_walk<operand_type>& heads,
+                                                                           const token_place& place) noexcept {
+        const operand_type& o = heads.operand();
+        const auto lanes = o.lanes_of(place.row, place.token);
+        if (lanes.x == nullptr) return lanes;
+        return {lanes.x + heads.head() * o.x.head_stride, lanes.y + heads.head() * o.y.head_stride};
+    }
+
+    // A head's pairs are under way while the angles are made, and the next one's while a head is rotated.
+    CORDAGE_HOST_DEVICE void rotate_token(const token_place& place, index_t number,
+                                          const block_view& at) const noexcept {
         head_walk heads(at, operands, operand_count);
         if (!heads.is_at_head()) return;
-        const auto angle = angles.template fetch<unit_type::pairs>(place.row, place.token, number * unit_type::pairs);
-        const auto fetched = [&] {
-            const operand<T>& o = heads.operand();
-            return unit_type::fetch(o.x.head(row, place.token, heads.head()) + o.first_lane, number, angles.pairs);
+        const auto fetched = [&](const auto& lanes) {
+            return lanes.x == nullptr ? typename in::stored{} : in::fetch(lanes.x, number, angles.pairs());
         };
-        typename unit_type::stored x = fetched();
-        const auto turn = angles.turn(angle);
+        auto next_lanes = lanes_of(heads, place);
+        typename in::stored next = fetched(next_lanes);
+        const auto turns = angles_of<Direction, pairs_of_unit>(angles, place.row, place.token, number * pairs_of_unit);
         while (true) {
-            const operand<T>& o = heads.operand();
-            T* const y = o.y.head(row, place.token, heads.head()) + o.first_lane;
-            const auto here = x;
+            const operand_type& o = heads.operand();
+            const auto lanes = next_lanes;
+            const auto x = next;
             heads.go_on();
-            if (heads.is_at_head()) x = fetched();
-            unit_type::store(turned(turn, unit_type::read(here)), y, number, angles.pairs);
+            if (heads.is_at_head()) {
+                next_lanes = lanes_of(heads, place);
+                next = fetched(next_lanes);
+            }
+            if (lanes.x != nullptr) {
+                out::store(o.y.format, rotated(turns, in::read(o.x.format, x)), lanes.y, number, angles.pairs());
+            }
             if (!heads.is_at_head()) return;
         }
     }
 
-    // The lanes that do not turn, after those that do, when cos and sin need no registers any more.
-    CORDAGE_HOST_DEVICE void copy_token(index_t row, index_t token, index_t number,
+    // The lanes that are not rotated, after those that are, when cos and sin need no registers any more.
+    CORDAGE_HOST_DEVICE void copy_token(const token_place& place, index_t number,
                                         const block_view& at) const noexcept {
-        for_each_head(at, operands, operand_count, [&](const operand<T>& o, index_t head) {
-            if (o.x.data == o.y.data) return;
-            unit_type::copy_others(o.x.head(row, token, head), o.y.head(row, token, head), o.x.shape.head_dim,
-                                   o.first_lane, 2 * angles.pairs, number, angles.pairs / unit_type::pairs);
-        });
+        for (head_walk heads(at, operands, operand_count); heads.is_at_head(); heads.go_on()) {
+            const operand_type& o = heads.operand();
+            if (o.x.shape.head_dim == 2 * angles.pairs()) continue;
+            const auto lanes = lanes_of(heads, place);
+            if (lanes.x == nullptr) continue;
+            const bool is_one = static_cast<const void*>(lanes.x) == static_cast<const void*>(lanes.y);
+            if (std::same_as<X, Y> && is_one && is_same_format(o.x.format, o.y.format)) continue;
+            copy_others<ByPieces>(o.x, lanes.x, o.y, lanes.y, o.first_lane, 2 * angles.pairs(), number,
+                                  angles.pairs() / pairs_of_unit);
+        }
     }
 };
 
@@ -127,37 +146,38 @@ inline launch_size rotation_launch(index_t tokens, index_t units, index_t heads,
                        narrow(unit_blocks)}};
 }
 
-/// Which rows of the operands a launch turns: all, or those of a block table on the device.
-struct turned_rows {
-    index_t count;
-    const std::int32_t* block_table = nullptr;
-};
-
-/// Launches the rotation of up to most_operands checked operands.
-template <pairing Pairing, device_element T, class Angles, kernel_launcher Launcher>
-void launch_rotation(const char* who, const Launcher& where, const Angles& angles, std::span<const operand<T>> operands,
-                     const turned_rows& rows) {
-    const heads_shape& shape = operands[0].x.shape;
+/// Launches the rotation of up to most_operands checked operands of one type.
+template <pairing Pairing, class Direction, class Source, class Operand, kernel_launcher Launcher>
+void launch_rotation(const char* function, const Launcher& where, const Source& angles,
+                     std::span<const Operand* const> operands) {
+    const heads_shape& shape = operands[0]->shape();
     index_t heads = 0;
     bool by_pieces = true;
-    for (const operand<T>& o : operands) {
-        heads += o.x.shape.heads;
-        by_pieces = by_pieces && fits_pieces(o.x) && fits_pieces(o.y) &&
-                    lanes_fit_pieces<T, Pairing>(o.first_lane, angles.pairs);
+    for (const Operand* o : operands) {
+        heads += o->shape().heads;
+        by_pieces = by_pieces && fits_pieces<Pairing>(o->x, o->first_lane, angles.pairs()) &&
+                    fits_pieces<Pairing>(o->y, o->first_lane, angles.pairs());
     }
-    const index_t tokens = rows.count * shape.tokens;
+    const index_t tokens = shape.batch * shape.tokens;
     if (tokens == 0 || heads == 0) return;
     const auto launch = [&]<bool ByPieces>(std::bool_constant<ByPieces>) {
-        using kernel_type = rotation_kernel<T, Pairing, ByPieces, Angles>;
+        using kernel_type = rotation_kernel<Operand, Pairing, Direction, ByPieces, Source>;
         static_assert(device_kernel<kernel_type>);
-        kernel_type kernel{
-            angles, rows.count, shape.tokens, rows.block_table, shape.batch, static_cast<int>(operands.size()), {}};
-        std::copy(operands.begin(), operands.end(), kernel.operands);
-        where.launch(who, kernel,
-                     rotation_launch(tokens, angles.pairs / kernel_type::unit_type::pairs, heads,
-                                     {where.processors(who), kernel_type::blocks_per_processor}));
+        kernel_type kernel{angles, shape.batch, shape.tokens, static_cast<int>(operands.size()), {}};
+        for (std::size_t i = 0; i < operands.size(); ++i) kernel.operands[i] = *operands[i];
+        where.launch(function, kernel,
+                     rotation_launch(tokens, angles.pairs() / kernel_type::pairs_of_unit, heads,
+                                     {where.processors(function), kernel_type::blocks_per_processor}));
     };
-    by_pieces ? launch(std::true_type{}) : launch(std::false_type{});
+    using x_view = decltype(Operand::x);
+    using y_view = decltype(Operand::y);
+    if constexpr (has_pieces<x_view> && has_pieces<y_view>) {
+        if (by_pieces) {
+            launch(std::true_type{});
+            return;
+        }
+    }
+    launch(std::false_type{});
 }
 
 }  // namespace cordage::backend

@@ -36,11 +36,10 @@ __global__ void __launch_bounds__(most_threads, Kernel::blocks_per_processor)
     wait_for_kernel_before();
     const auto from = [](const auto& v) { return index3{v.x, v.y, v.z}; };
     const block_view at{from(threadIdx), from(blockDim), from(blockIdx), from(gridDim), shared};
-    typename Kernel::thread_state state;
     const index_t phases = kernel.phases(at);
     for (index_t phase = 0; phase < phases; ++phase) {
         if (phase > 0) __syncthreads();
-        kernel.run(phase, at, state);
+        kernel.run(phase, at);
     }
 }
 

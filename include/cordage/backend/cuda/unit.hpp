@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The pairs of one head that one thread turns, read and written; serves the CUDA kernels.
+// The pairs of one head that one thread rotates, read and written; serves the CUDA kernels.
 #pragma once
 
-#include "cordage/backend/cuda/element.hpp"
+#include <type_traits>
+
+#include "cordage/backend/cuda/piece.hpp"
 #include "cordage/core/pairing.hpp"
+#include "cordage/pair/rotate.hpp"
 #include "cordage/tensors/heads_view.hpp"
 
 namespace cordage::backend {
@@ -13,114 +16,166 @@ template <int N>
 struct pair_values {
     float first[N];
     float second[N];
+
+    CORDAGE_HOST_DEVICE cos_sin<float> angle(int i) const noexcept { return {first[i], second[i]}; }
+    CORDAGE_HOST_DEVICE lane_pair<float> pair(int i) const noexcept { return {first[i], second[i]}; }
 };
 
-/// y = m R x of a unit's pairs, by m cos and m sin.
+/// y = R x of a unit's pairs, by m cos and m sin.
 template <int N>
-CORDAGE_HOST_DEVICE pair_values<N> turned(const pair_values<N>& turn, const pair_values<N>& v) noexcept {
+CORDAGE_HOST_DEVICE pair_values<N> rotated(const pair_values<N>& at, const pair_values<N>& x) noexcept {
     pair_values<N> y;
     for (int i = 0; i < N; ++i) {
-        const float c = turn.first[i], s = turn.second[i];
-        y.first[i] = fused(c, v.first[i], -(s * v.second[i]));
-        y.second[i] = fused(c, v.second[i], s * v.first[i]);
+        const lane_pair<float> out = cordage::rotated(at.angle(i), x.pair(i));
+        y.first[i] = out.first;
+        y.second[i] = out.second;
     }
     return y;
 }
 
-/// A unit is a run of neighbouring pairs; unit u begins at pair u * pairs. By 16-byte pieces, of fp32 for example:
+/// A unit is a run of N neighbouring pairs; unit u begins at pair u * N. By 16-byte pieces, of fp32 for example:
 ///
 ///   half_split   [c c c c . . . . s s s s . . . .]   two pieces, pairs 0-3
 ///   interleaved  [c s c s . . . . . . . . . . . .]   one piece, pairs 0 and 1
 ///
-/// and by elements one pair.
-template <device_element T, pairing Pairing, bool ByPieces>
-struct unit {
-    static constexpr int pairs = !ByPieces ? 1 : std::same_as<Pairing, half_split> ? piece_size<T> : piece_size<T> / 2;
-    using values = pair_values<pairs>;
+/// and by elements one pair. How many pairs are in whole pieces of T:
+template <class T, pairing Pairing, bool ByPieces>
+inline constexpr int pairs_in_pieces = 1;
+template <piece_element T>
+inline constexpr int pairs_in_pieces<T, half_split, true> = piece_size<T>;
+template <piece_element T>
+inline constexpr int pairs_in_pieces<T, interleaved, true> = piece_size<T> / 2;
 
-    /// What lies in memory: the first elements of the pairs, then the second ones, or both in one piece.
+/// N pairs of elements T in a format. N: a multiple of pairs_in_pieces.
+template <class T, class Format, pairing Pairing, bool ByPieces, int N>
+struct unit {
+    static constexpr bool is_half_split = std::same_as<Pairing, half_split>;
+    using values = pair_values<N>;
+
+    /// What lies in memory: the first elements of the pairs, then the second ones, or both in turn.
     struct stored {
-        std::conditional_t<ByPieces, piece, T> part[!ByPieces || std::same_as<Pairing, half_split> ? 2 : 1];
+        std::conditional_t<ByPieces, piece, T> part[ByPieces ? 2 * N / piece_size<T> : 2];
     };
 
-    /// @param x          the first lane of a head that turns
+    /// @param x          the first rotated lane of a head
     /// @param all_pairs  rotary_dim/2
     CORDAGE_HOST_DEVICE static stored fetch(const T* x, index_t number, index_t all_pairs) noexcept {
-        const index_t pair = number * pairs;
+        const index_t pair = number * N;
+        stored s;
         if constexpr (!ByPieces) {
-            return {{x[Pairing::first(pair, all_pairs)], x[Pairing::second(pair, all_pairs)]}};
-        } else if constexpr (std::same_as<Pairing, half_split>) {
-            return {{load_piece(x + pair), load_piece(x + all_pairs + pair)}};
+            s.part[0] = x[Pairing::first(pair, all_pairs)];
+            s.part[1] = x[Pairing::second(pair, all_pairs)];
         } else {
-            return {{load_piece(x + 2 * pair)}};
+            for (int i = 0; i < pieces; ++i) s.part[i] = load_piece(x + lane_of(i, pair, all_pairs));
         }
+        return s;
     }
 
-    CORDAGE_HOST_DEVICE static values read(const stored& s) noexcept {
+    CORDAGE_HOST_DEVICE static values read(const Format& format, const stored& s) noexcept {
         values v;
         if constexpr (!ByPieces) {
-            v.first[0] = widened(s.part[0]);
-            v.second[0] = widened(s.part[1]);
-        } else if constexpr (std::same_as<Pairing, half_split>) {
-            unpack<T>(s.part[0], v.first);
-            unpack<T>(s.part[1], v.second);
+            v.first[0] = format.load(s.part[0]);
+            v.second[0] = format.load(s.part[1]);
+        } else if constexpr (is_half_split) {
+            for (int i = 0; i < pieces / 2; ++i) {
+                unpack<T>(s.part[i], v.first + i * piece_size<T>);
+                unpack<T>(s.part[pieces / 2 + i], v.second + i * piece_size<T>);
+            }
         } else {
-            float lanes[2 * pairs];
-            unpack<T>(s.part[0], lanes);
-            for (int i = 0; i < pairs; ++i) v.first[i] = lanes[2 * i], v.second[i] = lanes[2 * i + 1];
+            float lanes[2 * N];
+            for (int i = 0; i < pieces; ++i) unpack<T>(s.part[i], lanes + i * piece_size<T>);
+            for (int i = 0; i < N; ++i) v.first[i] = lanes[2 * i], v.second[i] = lanes[2 * i + 1];
         }
         return v;
     }
-    CORDAGE_HOST_DEVICE static values load(const T* x, index_t number, index_t all_pairs) noexcept {
-        return read(fetch(x, number, all_pairs));
+    CORDAGE_HOST_DEVICE static values load(const Format& format, const T* x, index_t number,
+                                           index_t all_pairs) noexcept {
+        return read(format, fetch(x, number, all_pairs));
     }
 
-    CORDAGE_HOST_DEVICE static void store(const values& v, T* y, index_t number, index_t all_pairs) noexcept {
-        const index_t pair = number * pairs;
+    CORDAGE_HOST_DEVICE static void store(const Format& format, const values& v, T* y, index_t number,
+                                          index_t all_pairs) noexcept {
+        const index_t pair = number * N;
         if constexpr (!ByPieces) {
-            y[Pairing::first(pair, all_pairs)] = narrowed<T>(v.first[0]);
-            y[Pairing::second(pair, all_pairs)] = narrowed<T>(v.second[0]);
-        } else if constexpr (std::same_as<Pairing, half_split>) {
-            store_piece(packed<T>(v.first), y + pair);
-            store_piece(packed<T>(v.second), y + all_pairs + pair);
+            y[Pairing::first(pair, all_pairs)] = format.store(v.first[0]);
+            y[Pairing::second(pair, all_pairs)] = format.store(v.second[0]);
+        } else if constexpr (is_half_split) {
+            for (int i = 0; i < pieces / 2; ++i) {
+                store_piece(packed<T>(v.first + i * piece_size<T>), y + lane_of(i, pair, all_pairs));
+                store_piece(packed<T>(v.second + i * piece_size<T>), y + lane_of(pieces / 2 + i, pair, all_pairs));
+            }
         } else {
-            float lanes[2 * pairs];
-            for (int i = 0; i < pairs; ++i) lanes[2 * i] = v.first[i], lanes[2 * i + 1] = v.second[i];
-            store_piece(packed<T>(lanes), y + 2 * pair);
+            float lanes[2 * N];
+            for (int i = 0; i < N; ++i) lanes[2 * i] = v.first[i], lanes[2 * i + 1] = v.second[i];
+            for (int i = 0; i < pieces; ++i) {
+                store_piece(packed<T>(lanes + i * piece_size<T>), y + lane_of(i, pair, all_pairs));
+            }
         }
     }
 
-    /// Copies the lanes outside of [first_lane, first_lane + rotary_dim) that fall to this unit, one in `units` of
-    /// them.
-    CORDAGE_HOST_DEVICE static void copy_others(const T* x, T* y, index_t head_dim, index_t first_lane,
-                                                index_t rotary_dim, index_t number, index_t units) noexcept {
-        constexpr index_t size = ByPieces ? piece_size<T> : 1;
-        for (index_t lane = number * size; lane < head_dim - rotary_dim; lane += units * size) {
-            const index_t at = lane < first_lane ? lane : lane + rotary_dim;
-            if constexpr (ByPieces) {
-                store_piece(load_piece(x + at), y + at);
-            } else {
-                y[at] = x[at];
-            }
+ private:
+    static constexpr int pieces = [] {
+        if constexpr (ByPieces) return 2 * N / piece_size<T>;
+        return 2;
+    }();
+    // Where piece i begins.
+    CORDAGE_HOST_DEVICE static index_t lane_of(int i, index_t pair, index_t all_pairs) noexcept {
+        if constexpr (is_half_split) {
+            return i < pieces / 2 ? pair + i * piece_size<T> : all_pairs + pair + (i - pieces / 2) * piece_size<T>;
+        } else {
+            return 2 * pair + i * piece_size<T>;
         }
     }
 };
 
-/// Whether heads of this view can be read and written by 16-byte pieces.
-template <class T>
-bool fits_pieces(const heads_view<T>& v) noexcept {
-    constexpr index_t size = piece_size<std::remove_const_t<T>>;
-    const auto steps_whole = [](index_t count, index_t stride) { return count <= 1 || stride % size == 0; };
-    const heads_shape& s = v.shape;
-    return reinterpret_cast<std::uintptr_t>(v.data) % sizeof(piece) == 0 && s.head_dim % size == 0 &&
-           steps_whole(s.batch, v.batch_stride) && steps_whole(s.tokens, v.token_stride) &&
-           steps_whole(s.heads, v.head_stride);
+/// Copies the lanes outside of [0, rotary_dim), counted from the first rotated one, that fall to a unit, one in `units`
+/// of them; read and stored where the two formats differ.
+///
+/// @param x, y  the first rotated lanes of the head
+template <bool ByPieces, class In, class InFormat, class Out, class OutFormat>
+CORDAGE_HOST_DEVICE void copy_others(const heads_view<In, InFormat>& in, std::type_identity_t<In>* x,
+                                     const heads_view<Out, OutFormat>& out, std::type_identity_t<Out>* y,
+                                     index_t first_lane, index_t rotary_dim, index_t number, index_t units) noexcept {
+    constexpr bool is_copy = std::same_as<const Out, In> && ByPieces;
+    constexpr index_t size = [] {
+        if constexpr (is_copy) return index_t{piece_size<Out>};
+        return index_t{1};
+    }();
+    for (index_t lane = number * size; lane < in.shape.head_dim - rotary_dim; lane += units * size) {
+        const index_t at = (lane < first_lane ? lane : lane + rotary_dim) - first_lane;
+        if constexpr (is_copy) {
+            store_piece(load_piece(x + at), y + at);
+        } else if constexpr (std::same_as<const Out, In>) {
+            y[at] = is_same_format(in.format, out.format) ? x[at] : out.format.store(in.format.load(x[at]));
+        } else {
+            y[at] = out.format.store(in.format.load(x[at]));
+        }
+    }
 }
 
-/// Whether the lanes that turn are whole units by pieces.
-template <device_element T, pairing Pairing>
-bool lanes_fit_pieces(index_t first_lane, index_t pairs) noexcept {
-    return first_lane % piece_size<T> == 0 && pairs % unit<T, Pairing, true>::pairs == 0;
+/// Whether elements of a view may move by pieces at all: of one of three types, in its own format.
+template <class View>
+inline constexpr bool has_pieces = false;
+template <class T, piece_element Element>
+inline constexpr bool has_pieces<heads_view<T, element_traits<Element>>> =
+    std::same_as<std::remove_const_t<T>, Element>;
+
+/// Whether heads of this view can be read and written by 16-byte pieces, and the rotated lanes are whole units of them.
+template <pairing Pairing, class T, class Format>
+bool fits_pieces(const heads_view<T, Format>& v, index_t first_lane, index_t pairs) noexcept {
+    if constexpr (has_pieces<heads_view<T, Format>>) {
+        using element = std::remove_const_t<T>;
+        constexpr index_t size = piece_size<element>;
+        const auto steps_whole = [](index_t count, index_t stride) { return count <= 1 || stride % size == 0; };
+        const heads_shape& s = v.shape;
+        const bool is_paged = v.slots.entries != nullptr;
+        return reinterpret_cast<std::uintptr_t>(v.data) % sizeof(piece) == 0 && s.head_dim % size == 0 &&
+               steps_whole(is_paged ? 2 : s.batch, v.batch_stride) &&
+               steps_whole(is_paged ? 2 : s.tokens, v.token_stride) && steps_whole(s.heads, v.head_stride) &&
+               first_lane % size == 0 && pairs % pairs_in_pieces<element, Pairing, true> == 0;
+    } else {
+        return false;
+    }
 }
 
 }  // namespace cordage::backend

@@ -12,17 +12,14 @@ struct token_place {
     index_t token;  // of the row
 };
 
-/// @param number  row * tokens + token, not negative. Divides in 32 bits where that is enough
+/// @param number  row * tokens + token, not negative
 CORDAGE_HOST_DEVICE inline token_place place_of(index_t number, index_t tokens) noexcept {
     if (number < tokens) return {0, number};
-    if (((number | tokens) >> 32) == 0) {
-        const auto n = static_cast<std::uint32_t>(number), t = static_cast<std::uint32_t>(tokens);
-        return {n / t, n % t};
-    }
-    return {number / tokens, number % tokens};
+    const quotient_and_rest of = divided(number, tokens);
+    return {of.quotient, of.rest};
 }
 
-/// Tensors that one launch turns.
+/// Tensors that one launch rotates.
 inline constexpr int most_operands = 4;
 
 /// The heads of thread y, every (threads.y * blocks.y)-th one, counted through all operands:
@@ -60,11 +57,5 @@ class head_walk {
     std::int32_t head_;
     std::int32_t step_;
 };
-
-template <class Operand, class F>
-CORDAGE_HOST_DEVICE void for_each_head(const block_view& at, const Operand (&operands)[most_operands], int count,
-                                       const F& f) noexcept {
-    for (head_walk heads(at, operands, count); heads.is_at_head(); heads.go_on()) f(heads.operand(), heads.head());
-}
 
 }  // namespace cordage::backend

@@ -31,15 +31,19 @@ CORDAGE_ALWAYS_INLINE void backward_heads(const angle_row<Real>& at, std::span<c
         g += o.first_lane, y += o.first_lane, gx += o.first_lane;
         const ahead later_g(g, is_long && first == 0, o.grad_y.head_stride, 2 * pairs);
         const ahead later_y(y, is_long && first == 0, o.y.head_stride, 2 * pairs);
-        for (index_t h = 0; h < o.y.shape.heads;
-             ++h, g += o.grad_y.head_stride, y += o.y.head_stride, gx += o.grad_x.head_stride) {
+        const auto g_format = o.grad_y.format;
+        const auto y_format = o.y.format;
+        const auto x_format = o.grad_x.format;
+        const index_t heads = o.y.shape.heads, g_stride = o.grad_y.head_stride, y_stride = o.y.head_stride;
+        const index_t x_stride = o.grad_x.head_stride;
+        for (index_t h = 0; h < heads; ++h, g += g_stride, y += y_stride, gx += x_stride) {
             later_g.prefetch(g);
             later_y.prefetch(y);
             const auto step = [&](std::size_t v) CORDAGE_ALWAYS_INLINE_LAMBDA {
                 const index_t pair = first + static_cast<index_t>(v) * layout::pairs_each;
-                const auto grad = layout::load(o.grad_y.format, g, pair, pairs);
-                const auto out = layout::load(o.y.format, y, pair, pairs);
-                layout::store(o.grad_x.format, layout::rotate(angles[v], grad), gx, pair, pairs);
+                const auto grad = layout::load(g_format, g, pair, pairs);
+                const auto out = layout::load(y_format, y, pair, pairs);
+                layout::store(x_format, layout::rotate(angles[v], grad), gx, pair, pairs);
                 sums[v] = layout::add(sums[v], grad, out);
             };
             [&]<std::size_t... V>(std::index_sequence<V...>) CORDAGE_ALWAYS_INLINE_LAMBDA { (step(V), ...); }

@@ -1,92 +1,72 @@
 // SPDX-License-Identifier: MIT
-// The door of the rotation on a device: forward, its adjoint and its inverse; stage rotation. Plain C++: what launches,
-// on(stream), comes from backend/cuda/launch.cuh.
+// The rotation on a device: what rotate_forward, rotate_inverse, rebase and rotate_backward do where their first argument
+// is a stream; stage rotation. Plain C++: what launches, on(stream), comes from backend/cuda/launch.cuh.
 #pragma once
 
-#include <array>
-
+#include "cordage/backend/cuda/device_basis.hpp"
 #include "cordage/backend/cuda/forward.hpp"
-#include "cordage/rotate/checks.hpp"
+#include "cordage/rotate/forward.hpp"
 
-namespace cordage {
-
-namespace rotate_detail {
-
-// What of the angles can be checked on the host: factors of a table's rows lie on the device.
-inline cos_sin_view<float> without_row_factors(cos_sin_view<float> table) noexcept {
-    if (table.row_attention_factors != nullptr) table.carried_attention_factor = 1.0;
-    table.row_attention_factors = nullptr;
-    return table;
-}
-template <class Source>
-const Source& without_row_factors(const Source& angles) noexcept {
-    return angles;
-}
+namespace cordage::rotate_detail {
 
 // A thread counts heads and lanes in 32 bits; offsets have 64.
-inline void check_device_shape(const char* who, const heads_shape& shape) {
-    constexpr index_t most = index_t{1} << 24;
-    if (shape.heads > most || shape.head_dim > most) {
-        fail<shape_error>({who, ": ", describe(shape), " must have at most 2^24 heads and lanes on a device"});
+template <class Operands>
+void check_device_operands(const char* function, const Operands& operands) {
+    for_each_operand(operands, [&](const auto& o) {
+        constexpr index_t most = index_t{1} << 24;
+        const heads_shape& shape = o.shape();
+        if (shape.heads > most || shape.head_dim > most) {
+            fail<shape_error>({function, ": ", describe(shape), " must have at most 2^24 heads and lanes on a device"});
+        }
+    });
+}
+
+// Spans of at most most_operands operands of one type, each a launch.
+template <class O, class F>
+void for_each_launch(std::span<const O* const> operands, const F& f) {
+    for (std::size_t i = 0; i < operands.size(); i += backend::most_operands) {
+        f(operands.subspan(i, std::min<std::size_t>(operands.size() - i, backend::most_operands)));
     }
 }
-
-template <class Source, class T, std::size_t Count>
-void check_device_operands(const char* who, const Source& angles, const std::array<operand<T>, Count>& operands) {
-    static_assert(Count <= std::size_t{backend::most_operands},
-                  "cordage: one launch turns at most 4 operands; call again for the others");
-    check_all(who, without_row_factors(angles), std::span<const operand<T>>(operands));
-    for (const operand<T>& o : operands) check_device_shape(who, o.shape());
+template <class... O, class F>
+void for_each_launch(const std::tuple<O...>& operands, const F& f) {
+    for_each_operand(operands, [&]<class Operand>(const Operand& o) {
+        const Operand* const only = &o;
+        f(std::span<const Operand* const>(&only, 1));
+    });
 }
 
-template <class Pairing, class Direction, class Launcher, class Source, class T, std::size_t Count>
-void rotate_on_device(const char* who, const Launcher& where, const Source& angles,
-                      const std::array<operand<T>, Count>& operands) {
-    check_device_operands(who, angles, operands);
-    backend::launch_rotation<Pairing, T>(who, where, backend::kernel_angles<Direction>(angles),
-                                         std::span<const operand<T>>(operands), {operands[0].x.shape.batch});
-}
-
-}  // namespace rotate_detail
-
-/// rotate_forward (rotate/forward.hpp) on a device: enqueues one kernel for all operands and returns. What the views
-/// and angles point to lies on the device.
+/// The device's path of a verb: enqueues one kernel for each four operands of one type, and returns. What the views,
+/// slot tables and angles point to lies on the device.
 ///
-///   rotate_forward<half_split>(on(stream), angles, in_place(q), in_place(k));
-///
-/// @param where     on(stream)
-/// @param angles    device_angles, device_axis_angles, or a cos_sin_view<float>, whose row_attention_factors lie on the
-///                  device too: only rotate_inverse reads them, and nobody checks that they are 2^-60 to 2^60 in
-///                  magnitude
-/// @param first,more  one to four tensors of one type: float, float16 or bfloat16
-/// @throws shape_error, value_error  as on the host, before the launch; cuda_error  what the launch returned
-/// Allocates nothing, waits for nothing, and may be captured in a CUDA graph. Precision: as on the host; exact angles
-/// are good to 8e-8 m, also with --use_fast_math. Moves 16 bytes at a time where pointers, strides, head_dim,
-/// first_lane and rotary_dim/2 (half_split) or rotary_dim (interleaved) are multiples of 16 bytes, else elements.
-template <pairing Pairing, backend::kernel_launcher Launcher, backend::device_angle_source Source,
-          backend::device_element T, class... More>
-requires(std::same_as<More, operand<T>>&&...) void rotate_forward(const Launcher& where, const Source& angles,
-                                                                  const operand<T>& first, const More&... more) {
-    rotate_detail::rotate_on_device<Pairing, backend::forward>(
-        "rotate_forward", where, angles, std::array<operand<T>, 1 + sizeof...(More)>{first, more...});
+/// where     on(stream); on(stream).overlapping()
+/// angles    device_angles, device_axis_angles, a difference of two of them, a cos_sin_view<float>, or one of the
+///           caller's that says is_on_device
+/// operands  as the host's; floats, 16-bit types and formats of one's own, which compute in float
+/// Throws shape_error and value_error for all that the host can see, before the launch; cuda_error for what the launch
+/// returned. What lies on the device is not checked: a position that is not valid, or an index that names no basis, makes
+/// the lanes of its token NaN; a slot outside of the cache is left out like -1; a slot that is listed twice, or a table's
+/// factor of 0, gives what it gives. Allocates nothing, waits for nothing, and may be captured in a CUDA graph.
+/// Precision: as on the host; exact angles are good to 8e-8 m, also with --use_fast_math. Moves 16 bytes at a time where
+/// pointers, strides, head_dim, first_lane and rotary_dim/2 (half_split) or rotary_dim (interleaved) are multiples of 16
+/// bytes, else elements.
+template <pairing Pairing, class Direction, backend::kernel_launcher Launcher, class Source, class... Operands>
+void launch_rotation(on_device, const char* function, const Launcher& where, const Source& angles,
+                     const Operands&... given) {
+    require_source<Source>();
+    require_operands<Operands...>();
+    static_assert(is_device_source<Source>,
+                  "cordage: on a device angles are device_angles, device_axis_angles, a cos_sin_view<float> that points "
+                  "there, or a source with 'static constexpr bool is_on_device = true'");
+    const auto run = [&](const auto& operands) {
+        check_all<memory::device>(function, angles, operands);
+        check_device_operands(function, operands);
+        for_each_launch(operands, [&]<class O>(std::span<const O* const> some) {
+            static_assert(std::same_as<typename O::compute, float>, "cordage: a device rotates in float");
+            backend::launch_rotation<Pairing, Direction>(function, where, angles, some);
+        });
+    };
+    with_operands(run, given...);
 }
 
-/// rotate_inverse on a device; arguments and errors as above.
-template <pairing Pairing, backend::kernel_launcher Launcher, backend::device_angle_source Source,
-          backend::device_element T, class... More>
-requires(std::same_as<More, operand<T>>&&...) void rotate_inverse(const Launcher& where, const Source& angles,
-                                                                  const operand<T>& first, const More&... more) {
-    rotate_detail::rotate_on_device<Pairing, backend::inverse>(
-        "rotate_inverse", where, angles, std::array<operand<T>, 1 + sizeof...(More)>{first, more...});
-}
-
-/// grad_x alone: rotate_backward of operands on a device; arguments and errors as above.
-template <pairing Pairing, backend::kernel_launcher Launcher, backend::device_angle_source Source,
-          backend::device_element T, class... More>
-requires(std::same_as<More, operand<T>>&&...) void rotate_backward(const Launcher& where, const Source& angles,
-                                                                   const operand<T>& first, const More&... more) {
-    rotate_detail::rotate_on_device<Pairing, backend::adjoint>(
-        "rotate_backward", where, angles, std::array<operand<T>, 1 + sizeof...(More)>{first, more...});
-}
-
-}  // namespace cordage
+}  // namespace cordage::rotate_detail

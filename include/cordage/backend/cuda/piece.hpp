@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Elements by pieces of 16 bytes, to float and back with one rounding; serves the CUDA kernels.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+
+#include "cordage/pair/format.hpp"
+#include "cordage/core/macros.hpp"
+
+namespace cordage::backend {
+
+/// What moves by 16-byte pieces. __half and __nv_bfloat16 have the same bits: reinterpret_cast their pointers. Elements
+/// of other types and formats are read and stored one at a time.
+template <class T>
+concept piece_element = std::same_as<T, float> || std::same_as<T, float16> || std::same_as<T, bfloat16>;
+
+/// 16 bytes, moved by one instruction where they are aligned to 16.
+struct alignas(16) piece {
+    std::uint32_t word[4];
+};
+CORDAGE_HOST_DEVICE inline piece load_piece(const void* from) noexcept {
+#if defined(__CUDA_ARCH__)
+    const uint4 p = *static_cast<const uint4*>(from);
+    return {{p.x, p.y, p.z, p.w}};
+#else
+    piece p;
+    std::memcpy(&p, from, sizeof(p));
+    return p;
+#endif
+}
+CORDAGE_HOST_DEVICE inline void store_piece(const piece& p, void* to) noexcept {
+#if defined(__CUDA_ARCH__)
+    // In PTX, as nvcc makes four stores of an assignment.
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(p.word[0]), "r"(p.word[1]), "r"(p.word[2]),
+                 "r"(p.word[3])
+                 : "memory");
+#else
+    std::memcpy(to, &p, sizeof(p));
+#endif
+}
+
+/// Elements of a piece.
+template <piece_element T>
+inline constexpr int piece_size = static_cast<int>(sizeof(piece) / sizeof(T));
+
+/// The elements of a piece as floats.
+template <piece_element T>
+CORDAGE_HOST_DEVICE void unpack(const piece& p, float* x) noexcept {
+    for (int i = 0; i < piece_size<T>; ++i) {
+        if constexpr (std::same_as<T, float>) {
+            x[i] = lane_traits<float>::from_bits(p.word[i]);
+        } else {
+            x[i] = element_traits<T>::load(T{static_cast<std::uint16_t>(p.word[i / 2] >> (16 * (i % 2)))});
+        }
+    }
+}
+
+/// Floats as a piece of elements, to nearest, ties to even.
+template <piece_element T>
+CORDAGE_HOST_DEVICE piece packed(const float* x) noexcept {
+    piece p;
+    for (int i = 0; i < 4; ++i) {
+        if constexpr (std::same_as<T, float>) {
+            p.word[i] = lane_traits<float>::bits(x[i]);
+        } else {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+            if constexpr (std::same_as<T, float16>) {
+                asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(p.word[i]) : "f"(x[2 * i + 1]), "f"(x[2 * i]));
+            } else {
+                asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(p.word[i]) : "f"(x[2 * i + 1]), "f"(x[2 * i]));
+            }
+#else
+            p.word[i] = element_traits<T>::store(x[2 * i]).bits |
+                        std::uint32_t{element_traits<T>::store(x[2 * i + 1]).bits} << 16;
+#endif
+        }
+    }
+    return p;
+}
+
+}  // namespace cordage::backend

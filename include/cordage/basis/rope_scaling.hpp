@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// A model's whole scaling rule, config x policy x schedule, asked for a basis by length; stage policy at t -> basis.
+#pragma once
+
+#include <utility>
+
+#include "cordage/basis/basis.hpp"
+#include "cordage/scaling/any_policy.hpp"
+#include "cordage/schedule/schedules.hpp"
+
+namespace cordage {
+
+/// Which basis to use at which length. Policy and Schedule are chosen at compile time, or at run time as any_policy and
+/// any_schedule:
+///
+///   rope_scaling llama(config, ntk_aware{}, continuous{});        // the exact t of every length
+///   rope_scaling<any_policy, any_schedule> served(config, yarn{}, nearest_upper_bound({1, 2, 4}));
+template <class Policy = any_policy, class Schedule = any_schedule>
+class rope_scaling {
+    static_assert(
+        has_log_alpha<Policy> || has_log_alpha_vector<Policy>,
+        "cordage::rope_scaling: Policy needs 'double log_alpha(const rope_config&, index_t pair, double t) const', log "
+        "of the factor on inv_freq[pair]; docs/extending.md");
+    static_assert(
+        has_log_alpha_rate<Policy> || has_log_alpha_vector<Policy>,
+        "cordage::rope_scaling: Policy needs 'double log_alpha_rate(const rope_config&, index_t pair, double t) const', "
+        "d log_alpha / dt; docs/extending.md");
+    static_assert(length_schedule<Schedule>,
+                  "cordage::rope_scaling: Schedule needs 'double ratio(const rope_config&, double seq_len) const', the length "
+                  "ratio t >= 1 at that length; docs/extending.md");
+
+ public:
+    /// @throws value_error  if config, the policy's parameters or the schedule's settings are out of their domain
+    rope_scaling(rope_config config, Policy policy, Schedule schedule)
+        : config_(config), policy_(std::move(policy)), schedule_(std::move(schedule)) {
+        validate(policy_, config_);
+        validate_schedule(schedule_);
+    }
+
+    /// The t that the schedule gives a sequence of seq_len tokens.
+    double ratio(double seq_len) const { return ratio_at(schedule_, config_, seq_len); }
+    /// The basis for a sequence of seq_len tokens.
+    basis at_length(double seq_len) const { return make_basis(config_, policy_, ratio(seq_len)); }
+    /// The basis at a given t >= 1.
+    basis at_ratio(double t) const { return make_basis(config_, policy_, t); }
+
+    const rope_config& config() const { return config_; }
+    const Policy& policy() const { return policy_; }
+    const Schedule& schedule() const { return schedule_; }
+
+ private:
+    rope_config config_;
+    Policy policy_;
+    Schedule schedule_;
+};
+
+}  // namespace cordage

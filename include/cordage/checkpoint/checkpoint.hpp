@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// The tensors of a model by name, from one safetensors file or from shards and their index (nlohmann-json).
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cordage/checkpoint/safetensors.hpp"
+
+namespace cordage {
+
+/// "weight_map" of a model.safetensors.index.json: which file holds which tensor.
+/// @throws value_error  unless text is strict JSON with a "weight_map" of plain names that end in ".safetensors":
+///                      files of the index's own folder, none beyond
+inline std::map<std::string, std::string> parse_weight_map(const std::string& who, std::string_view text) {
+    const nlohmann::json index = json_detail::parse_strict_json(who, text);
+    if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object()) {
+        fail<value_error>({who, ": index must have an object 'weight_map'"});
+    }
+    std::map<std::string, std::string> files;
+    for (const auto& [name, file] : index["weight_map"].items()) {
+        if (!file.is_string())
+            fail<value_error>({who, ": file of tensor ", json_detail::in_quotes(name), " must be a text"});
+        const auto text_of_file = file.get<std::string>();
+        constexpr std::string_view forbidden("/\\:\0", 4);
+        if (text_of_file.find_first_of(forbidden) != std::string::npos || text_of_file.starts_with('.') ||
+            !text_of_file.ends_with(".safetensors")) {
+            fail<value_error>({who, ": file ", json_detail::in_quotes(text_of_file), " of tensor ",
+                               json_detail::in_quotes(name),
+                               " must be a name in the index's folder, ending in .safetensors"});
+        }
+        files.emplace(name, text_of_file);
+    }
+    return files;
+}
+
+/// The tensors of a model, wherever they lie. Shards are opened when one of their tensors is read, each once. Several
+/// threads may read from one at a time.
+class checkpoint {
+ public:
+    /// @param path  a .safetensors file; an index of shards, ending in .json; or a folder that holds
+    ///              model.safetensors.index.json or model.safetensors
+    /// @throws value_error  as safetensors_file and parse_weight_map
+    explicit checkpoint(const std::filesystem::path& path) : folder_(path.parent_path()) {
+        namespace fs = std::filesystem;
+        std::error_code ignored;
+        if (fs::is_directory(path, ignored)) {
+            const fs::path index = path / "model.safetensors.index.json";
+            *this = checkpoint(fs::exists(index, ignored) ? index : path / "model.safetensors");
+        } else if (path.extension() == ".json") {
+            file_of_ = parse_weight_map(message("checkpoint ", json_detail::in_quotes(path.filename().string())),
+                                        index_text(path));
+        } else {
+            *this = checkpoint(safetensors_file(path));
+        }
+    }
+    explicit checkpoint(safetensors_file file) {
+        for (const auto& [name, entry] : file.entries()) file_of_.emplace(name, "");
+        shards_.emplace("", std::move(file));
+    }
+
+    std::vector<std::string> names() const {
+        std::vector<std::string> all;
+        for (const auto& [name, file] : file_of_) all.push_back(name);
+        return all;
+    }
+    bool has(const std::string& name) const { return file_of_.contains(name); }
+
+    /// @throws value_error  if there is no such tensor, its shard lacks it or is no safetensors file
+    safetensors_numbers numbers(const std::string& name) const {
+        const auto found = file_of_.find(name);
+        if (found == file_of_.end()) {
+            fail<value_error>({"checkpoint: tensor ", json_detail::in_quotes(name), " must be in the checkpoint"});
+        }
+        return shard(found->second).numbers(name);
+    }
+
+ private:
+    const safetensors_file& shard(const std::string& file) const {
+        const std::lock_guard one_at_a_time(*opening_);
+        const auto opened = shards_.find(file);
+        if (opened != shards_.end()) return opened->second;
+        return shards_.emplace(file, safetensors_file(folder_ / file)).first->second;
+    }
+
+    static std::string index_text(const std::filesystem::path& path) {
+        auto text = json_detail::text_of_file(path, safetensors_file::longest_header);
+        if (!text) {
+            fail<value_error>({"checkpoint: index ", json_detail::in_quotes(path.string()),
+                               " must be a file that can be read, of at most ", safetensors_file::longest_header,
+                               " bytes"});
+        }
+        return *std::move(text);
+    }
+
+    std::filesystem::path folder_;
+    std::map<std::string, std::string> file_of_;              // tensor -> shard; "" is the one file there is
+    mutable std::map<std::string, safetensors_file> shards_;  // those opened
+    std::unique_ptr<std::mutex> opening_ = std::make_unique<std::mutex>();
+};
+
+}  // namespace cordage

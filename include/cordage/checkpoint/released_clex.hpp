@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// The weights of CLEX out of checkpoints as its authors released them (nlohmann-json).
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "cordage/checkpoint/checkpoint.hpp"
+#include "cordage/clex/weights.hpp"
+
+namespace cordage {
+
+/// One CLEX layer of a checkpoint.
+struct named_clex_weights {
+    std::string prefix;            ///< the name of its matrices before "ode_up_proj" and "ode_down_proj"
+    std::optional<index_t> layer;  ///< the number in the prefix; none where all layers share one
+    clex_row_weights weights;      ///< to_columns makes them weights of clex_released
+};
+
+namespace released_clex_detail {
+
+inline constexpr std::string_view up_name = "ode_up_proj", down_name = "ode_down_proj", owner = "proj_func.";
+
+/// The first part of a dotted name that is a number: 3 of "model.layers.3.self_attn".
+inline std::optional<index_t> layer_in(std::string_view name) {
+    while (!name.empty()) {
+        const std::string_view part = name.substr(0, name.find('.'));
+        index_t number = 0;
+        const auto [end, problem] = std::from_chars(part.data(), part.data() + part.size(), number);
+        if (problem == std::errc{} && end == part.data() + part.size() && number >= 0) return number;
+        name.remove_prefix(std::min(name.size(), part.size() + 1));
+    }
+    return std::nullopt;
+}
+
+inline std::vector<double> matrix(const std::string& name, const safetensors_numbers& found, std::uint64_t rows,
+                                  std::uint64_t columns) {
+    if (found.shape.size() != 2 || found.shape[0] != rows || found.shape[1] != columns) {
+        std::string shape;
+        for (const std::uint64_t axis : found.shape) shape += message(shape.empty() ? "" : ", ", axis);
+        fail<shape_error>({"released_clex: ", json_detail::in_quotes(name), " [", shape, "] must have shape [", rows,
+                           ", ", columns, "]"});
+    }
+    for (std::size_t i = 0; i < found.data.size(); ++i) {
+        if (is_finite(found.data[i])) continue;
+        fail<value_error>({"released_clex: ", json_detail::in_quotes(name), "[", i / columns, ", ", i % columns, "] ",
+                           found.data[i], " must be finite"});
+    }
+    return found.data;
+}
+
+inline clex_row_weights row_weights(const checkpoint& from, const std::string& prefix) {
+    const std::string up = prefix + std::string(up_name), down = prefix + std::string(down_name);
+    for (const auto& [name, other] : {std::pair{up, down}, std::pair{down, up}}) {
+        if (!from.has(name)) {
+            fail<value_error>({"released_clex: ", json_detail::in_quotes(name), " must be there beside ",
+                               json_detail::in_quotes(other)});
+        }
+    }
+    const safetensors_numbers up_found = from.numbers(up);
+    if (up_found.shape.size() != 2 || up_found.data.empty()) {
+        fail<shape_error>(
+            {"released_clex: ", json_detail::in_quotes(up), " must have shape [pairs, hidden], not empty"});
+    }
+    const std::uint64_t pairs = up_found.shape[0], hidden = up_found.shape[1];
+    return {static_cast<index_t>(hidden), static_cast<index_t>(pairs), matrix(up, up_found, pairs, hidden),
+            matrix(down, from.numbers(down), hidden, pairs)};
+}
+
+}  // namespace released_clex_detail
+
+/// The CLEX layers of a checkpoint, by number: matrices "...proj_func.ode_up_proj" [rotary_dim/2, hidden] and
+/// "...proj_func.ode_down_proj" [hidden, rotary_dim/2], plain parameters without ".weight", in F32, F16, BF16 or F64.
+///
+///   const auto layers = load_released_clex("folder of the model");
+///   const clex_released<> policy(config, to_columns(layers[0].weights), released_options(max_factor, time_dt));
+///
+/// A model whose layers share one field gives one, without a number.
+/// @throws value_error or shape_error  as checkpoint, and naming the matrix: none there, one without the other, of
+///                                     another shape, or not finite
+inline std::vector<named_clex_weights> load_released_clex(const checkpoint& from) {
+    using namespace released_clex_detail;
+    std::vector<named_clex_weights> layers;
+    for (const std::string& name : from.names()) {
+        for (const std::string_view ending : {up_name, down_name}) {
+            const std::string_view all = name;
+            if (!all.ends_with(ending)) continue;
+            const std::string prefix(all.substr(0, all.size() - ending.size()));
+            if (!prefix.ends_with(owner)) continue;
+            if (ending == down_name && from.has(prefix + std::string(up_name))) continue;  // found by its up
+            layers.push_back({prefix, layer_in(prefix), row_weights(from, prefix)});
+        }
+    }
+    if (layers.empty()) {
+        fail<value_error>({"released_clex: the checkpoint must have tensors ending in 'proj_func.ode_up_proj'"});
+    }
+    std::ranges::sort(layers, {}, [](const auto& one) { return std::tie(one.layer, one.prefix); });
+    return layers;
+}
+/// The same of a .safetensors file, an index or a folder.
+inline std::vector<named_clex_weights> load_released_clex(const std::filesystem::path& path) {
+    return load_released_clex(checkpoint(path));
+}
+
+}  // namespace cordage

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+// One file of tensors in the safetensors format, which is taken to be hostile (nlohmann-json).
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <istream>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cordage/config/json.hpp"
+#include "cordage/pair/format.hpp"
+
+namespace cordage {
+
+/// What a header says of one tensor.
+struct safetensors_entry {
+    std::string dtype;                 ///< as written: F32, BF16, ...
+    std::vector<std::uint64_t> shape;  ///< slowest first; no axis for a scalar
+    std::uint64_t begin = 0;           ///< of its bytes, counted from the first after the header
+    std::uint64_t end = 0;
+};
+
+/// One tensor, widened to double.
+struct safetensors_numbers {
+    std::vector<std::uint64_t> shape;
+    std::vector<double> data;
+};
+
+namespace safetensors_detail {
+
+/// Bytes of an element, where the format's dtype has whole bytes and is known here.
+inline std::optional<std::uint64_t> element_size(std::string_view dtype) {
+    for (const auto& [name, size] : {std::pair{"F64", 8u},
+                                     {"I64", 8u},
+                                     {"U64", 8u},
+                                     {"C64", 8u},
+                                     {"F32", 4u},
+                                     {"I32", 4u},
+                                     {"U32", 4u},
+                                     {"F16", 2u},
+                                     {"BF16", 2u},
+                                     {"I16", 2u},
+                                     {"U16", 2u},
+                                     {"I8", 1u},
+                                     {"U8", 1u},
+                                     {"BOOL", 1u},
+                                     {"F8_E4M3", 1u},
+                                     {"F8_E5M2", 1u},
+                                     {"F8_E8M0", 1u}}) {
+        if (dtype == name) return size;
+    }
+    return std::nullopt;
+}
+
+/// A little-endian integer of Size bytes.
+template <std::size_t Size>
+std::uint64_t integer_at(const char* bytes) noexcept {
+    std::uint64_t x = 0;
+    for (std::size_t i = Size; i-- > 0;) x = (x << 8) | static_cast<unsigned char>(bytes[i]);
+    return x;
+}
+
+/// a * b, or nothing if 64 bits do not hold it.
+inline std::optional<std::uint64_t> product(std::uint64_t a, std::uint64_t b) noexcept {
+    if (a != 0 && b > std::numeric_limits<std::uint64_t>::max() / a) return std::nullopt;
+    return a * b;
+}
+
+inline std::uint64_t whole_number(const std::string& who, const char* field, const nlohmann::json& x) {
+    if (!x.is_number_unsigned()) {
+        fail<value_error>({who, ": ", field, " must hold whole numbers of 0 to 2^64-1"});
+    }
+    return x.get<std::uint64_t>();
+}
+
+}  // namespace safetensors_detail
+
+/// A file of named tensors: 8 bytes length of the header, little-endian; the header, a JSON object of
+/// {"dtype", "shape", "data_offsets": [begin, end]} by name; then the tensors' bytes, one after the other.
+///
+/// The header is read and checked when opened, tensors when asked for: a large file costs what is read of it. Every
+/// length is checked against the file's before anything is allocated for it. Several threads may read from one at a
+/// time: its bytes are read by one thread after the other, and widened side by side.
+class safetensors_file {
+ public:
+    /// The longest header that is read; the format's own bound.
+    static constexpr std::uint64_t longest_header = 100'000'000;
+
+    /// @throws value_error  naming what is wrong: no regular file, truncated, a header that is too long or no strict
+    ///                      JSON (config/json.hpp), a tensor whose dtype, shape and data_offsets disagree or overflow,
+    ///                      tensors that overlap, leave holes, or do not end with the file
+    explicit safetensors_file(const std::filesystem::path& path)
+        : safetensors_file(opened(path), message("safetensors ", json_detail::in_quotes(path.filename().string()))) {}
+
+    /// From any stream that can be searched; `who` begins the messages.
+    explicit safetensors_file(std::unique_ptr<std::istream> bytes, std::string who = "safetensors")
+        : bytes_(std::move(bytes)), who_(std::move(who)) {
+        const std::uint64_t size = size_of_stream();
+        if (size < 8) fail<value_error>({who_, ": file of ", size, " bytes must have at least 8"});
+        const std::string length = read(0, 8);
+        const std::uint64_t header = safetensors_detail::integer_at<8>(length.data());
+        if (header > longest_header || header > size - 8) {
+            fail<value_error>({who_, ": header length ", header, " must be at most ", longest_header, " and the ",
+                               size - 8, " bytes that follow"});
+        }
+        data_begin_ = 8 + header;
+        parse_header(read(8, header));
+        check_layout(size - data_begin_);
+    }
+
+    const std::map<std::string, safetensors_entry>& entries() const noexcept { return entries_; }
+
+    /// A tensor of F64, F32, F16 or BF16, widened. NaN and infinities come through as they are.
+    /// @throws value_error  if there is none of this name, or it has another dtype
+    safetensors_numbers numbers(const std::string& name) const {
+        const auto found = entries_.find(name);
+        if (found == entries_.end()) {
+            fail<value_error>({who_, ": tensor ", json_detail::in_quotes(name), " must be in the file"});
+        }
+        const safetensors_entry& entry = found->second;
+        const std::string bytes = read(data_begin_ + entry.begin, entry.end - entry.begin);
+        using safetensors_detail::integer_at;
+        const auto widened = [&]<std::size_t Size>(std::integral_constant<std::size_t, Size>, const auto& value_of) {
+            safetensors_numbers out{entry.shape, {}};
+            out.data.reserve(bytes.size() / Size);
+            for (std::size_t i = 0; i < bytes.size(); i += Size) {
+                out.data.push_back(double{value_of(integer_at<Size>(bytes.data() + i))});
+            }
+            return out;
+        };
+        constexpr std::integral_constant<std::size_t, 2> two{};
+        constexpr std::integral_constant<std::size_t, 4> four{};
+        constexpr std::integral_constant<std::size_t, 8> eight{};
+        if (entry.dtype == "F64") return widened(eight, [](std::uint64_t x) { return std::bit_cast<double>(x); });
+        if (entry.dtype == "F32") {
+            return widened(four, [](std::uint64_t x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x)); });
+        }
+        if (entry.dtype == "F16") {
+            return widened(two, [](std::uint64_t x) { return to_float(float16{static_cast<std::uint16_t>(x)}); });
+        }
+        if (entry.dtype == "BF16") {
+            return widened(two, [](std::uint64_t x) { return to_float(bfloat16{static_cast<std::uint16_t>(x)}); });
+        }
+        fail<value_error>({who_, ": tensor ", json_detail::in_quotes(name), " of dtype ",
+                           json_detail::in_quotes(entry.dtype), " must be F64, F32, F16 or BF16"});
+    }
+
+ private:
+    static std::unique_ptr<std::istream> opened(const std::filesystem::path& path) {
+        std::error_code ignored;
+        std::unique_ptr<std::ifstream> bytes;  // only of a file: opening a pipe would wait for who writes to it
+        if (std::filesystem::is_regular_file(path, ignored)) {
+            bytes = std::make_unique<std::ifstream>(path, std::ios::binary);
+        }
+        if (!bytes || !*bytes) {
+            fail<value_error>(
+                {"safetensors: path ", json_detail::in_quotes(path.string()), " must be a file that can be read"});
+        }
+        return bytes;
+    }
+
+    std::uint64_t size_of_stream() const {
+        bytes_->seekg(0, std::ios::end);
+        const auto end = static_cast<std::streamoff>(bytes_->tellg());
+        if (!*bytes_ || end < 0) fail<value_error>({who_, ": stream must have an end that can be found"});
+        return static_cast<std::uint64_t>(end);
+    }
+
+    /// `count` bytes from `begin`, which lie within the file when it was opened.
+    std::string read(std::uint64_t begin, std::uint64_t count) const {
+        std::string text(static_cast<std::size_t>(count), '\0');
+        const std::lock_guard one_at_a_time(*reading_);
+        bytes_->clear();
+        bytes_->seekg(static_cast<std::streamoff>(begin));
+        bytes_->read(text.data(), static_cast<std::streamsize>(count));
+        if (!*bytes_) {
+            fail<value_error>({who_, ": bytes ", begin, " to ", begin + count, " must be readable"});
+        }
+        return text;
+    }
+
+    void parse_header(const std::string& text) {
+        if (text.empty() || text.front() != '{') fail<value_error>({who_, ": header must begin with '{'"});
+        const nlohmann::json header = json_detail::parse_strict_json(who_ + ": header", text);
+        for (const auto& [name, value] : header.items()) {
+            if (name == "__metadata__") {
+                check_metadata(value);
+            } else {
+                entries_.emplace(name, entry_of(message(who_, ": tensor ", json_detail::in_quotes(name)), value));
+            }
+        }
+    }
+
+    void check_metadata(const nlohmann::json& metadata) const {
+        bool holds = metadata.is_object();
+        for (const auto& value : metadata) holds = holds && value.is_string();
+        if (!holds) fail<value_error>({who_, ": __metadata__ must be an object of texts"});
+    }
+
+    static safetensors_entry entry_of(const std::string& who, const nlohmann::json& value) {
+        using namespace safetensors_detail;
+        const auto field = [&](const char* name) -> const nlohmann::json& {
+            if (!value.is_object() || !value.contains(name)) {
+                fail<value_error>({who, " must be an object with '", name, "'"});
+            }
+            return value[name];
+        };
+        safetensors_entry entry;
+        if (!field("dtype").is_string()) fail<value_error>({who, ": dtype must be a text"});
+        entry.dtype = field("dtype").get<std::string>();
+        if (!field("shape").is_array()) fail<value_error>({who, ": shape must be an array"});
+        for (const auto& axis : field("shape")) entry.shape.push_back(whole_number(who, "shape", axis));
+        const auto& offsets = field("data_offsets");
+        if (!offsets.is_array() || offsets.size() != 2) {
+            fail<value_error>({who, ": data_offsets must be [begin, end]"});
+        }
+        entry.begin = whole_number(who, "data_offsets", offsets[0]);
+        entry.end = whole_number(who, "data_offsets", offsets[1]);
+        if (entry.end < entry.begin) {
+            fail<value_error>({who, ": data_offsets [", entry.begin, ", ", entry.end, "] must not fall"});
+        }
+        check_size(who, entry);
+        return entry;
+    }
+
+    static void check_size(const std::string& who, const safetensors_entry& entry) {
+        using namespace safetensors_detail;
+        std::optional<std::uint64_t> bytes = element_size(entry.dtype);
+        if (!bytes) return;  // a dtype of the future, which nobody can ask for here
+        for (const std::uint64_t axis : entry.shape) {
+            bytes = product(*bytes, axis);
+            if (!bytes) fail<value_error>({who, ": shape must have fewer than 2^64 bytes"});
+        }
+        if (*bytes != entry.end - entry.begin) {
+            fail<value_error>({who, ": data_offsets [", entry.begin, ", ", entry.end, "] must hold the ", *bytes,
+                               " bytes of its shape and dtype ", json_detail::in_quotes(entry.dtype)});
+        }
+    }
+
+    /// Tensors follow one another from the first byte to the last.
+    void check_layout(std::uint64_t data_size) const {
+        std::multimap<std::pair<std::uint64_t, std::uint64_t>, const std::string*> in_order;
+        for (const auto& [name, entry] : entries_) in_order.emplace(std::pair{entry.begin, entry.end}, &name);
+        std::uint64_t reached = 0;
+        for (const auto& [range, name] : in_order) {
+            if (range.first != reached) {
+                fail<value_error>({who_, ": tensor ", json_detail::in_quotes(*name), " data_offsets [", range.first,
+                                   ", ", range.second, "] must begin at ", reached, ", where those before it end"});
+            }
+            reached = range.second;
+        }
+        if (reached != data_size) {
+            fail<value_error>({who_, ": data of ", data_size, " bytes must be the ", reached, " bytes of its tensors"});
+        }
+    }
+
+    std::unique_ptr<std::istream> bytes_;
+    std::unique_ptr<std::mutex> reading_ =
+        std::make_unique<std::mutex>();  // of bytes_, which is in one place at a time
+    std::string who_;
+    std::uint64_t data_begin_ = 0;
+    std::map<std::string, safetensors_entry> entries_;
+};
+
+}  // namespace cordage

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// What a model's config.json says of its rotation, as plain values, and in words; serves config/read.hpp.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cordage/config/json.hpp"
+#include "cordage/core/config.hpp"
+#include "cordage/scaling/any_policy.hpp"
+#include "cordage/scaling/power_laws.hpp"
+#include "cordage/schedule/schedules.hpp"
+
+namespace cordage::hf {
+
+/// How lanes pair up, where the model's family is known to pair them so (rotate: half_split, interleaved).
+enum class pair_layout { unknown, half_split, interleaved };
+
+/// The layout in words.
+inline const char* name_of(pair_layout layout) {
+    return layout == pair_layout::half_split    ? "half_split"
+           : layout == pair_layout::interleaved ? "interleaved"
+                                                : "layout unknown";
+}
+
+/// CLEX's own keys, with the released code's defaults. The learned part is in the checkpoint, not in the config.
+struct clex_settings {
+    double max_factor = 16.0;   ///< the largest t
+    double param_factor = 1.0;  ///< hidden width / rotary_dim
+    double time_dt = 0.01;      ///< step of the solver
+    std::string act = "tanh";   ///< or "silu"
+    bool log_scale = false;     ///< log scaling of the scores
+
+    /// Steps times pairs, which is what its solution keeps: 5 doubles each, and 2 for each step.
+    double states(index_t pairs) const { return (max_factor - 1.0) / time_dt * static_cast<double>(pairs); }
+};
+
+/// The most of them that the layers of one model may have together: 0.7 to 1 GB. A layer of what was released has
+/// 100 000.
+inline constexpr double most_clex_states = 0x1p24;
+
+/// The rule of one layer type, with its three parts in words.
+struct layer_rope {
+    std::string layer_type;  ///< as the config names it; empty where all layers are alike
+    std::string rope_type;   ///< "yarn", "llama3", ...; "none" where nothing turns
+    rope_config config;
+    any_policy policy = unscaled{};
+    any_schedule schedule = fixed{};  ///< sequence length -> t; a "factor" is fixed{factor}
+    pair_layout layout = pair_layout::unknown;
+    index_t first_lane = 0;              ///< where the rotated lanes begin in a head of the model
+    std::vector<index_t> axis_sections;  ///< M-RoPE: pairs of each axis; empty where there is one axis
+    bool axes_interleaved = false;       ///< M-RoPE: pairs go around the axes instead of in blocks
+    std::optional<double> llama4_beta;   ///< query temperature 1 + beta ln(1 + floor(p / original_length))
+    std::optional<clex_settings> clex;   ///< of rope type "clex", whose `policy` is its drift until hf::with_weights
+    std::string policy_words, schedule_words, attention_words;
+    std::string override_words;  ///< what its layers say of themselves in place of the config; empty where nothing
+};
+
+/// A whole config.
+struct model_ropes {
+    std::string model_type;         ///< empty if not given
+    double max_length = 0.0;        ///< max_position_embeddings
+    std::vector<layer_rope> ropes;  ///< at least one
+    std::vector<std::string> warnings;
+
+    /// The rule of a layer type; the only one if all layers are alike.
+    /// @throws value_error naming the layer types that there are
+    const layer_rope& of(const std::string& layer_type) const {
+        if (ropes.size() == 1 && ropes[0].layer_type.empty()) return ropes[0];
+        std::string names;
+        for (const layer_rope& rope : ropes) {
+            if (rope.layer_type == layer_type) return rope;
+            names += (names.empty() ? "" : ", ") + json_detail::printable(rope.layer_type);
+        }
+        fail<value_error>({"model_ropes: layer_type ", json_detail::in_quotes(layer_type), " must be one of ", names});
+    }
+};
+
+/// The rule in words, some lines.
+inline std::string describe(const layer_rope& rope) {
+    const rope_config& c = rope.config;
+    std::string axes;
+    for (const index_t pairs : rope.axis_sections) axes += message(axes.empty() ? "" : ", ", pairs);
+    std::string text = message(
+        rope.layer_type.empty() ? "all layers" : "layers: " + json_detail::printable(rope.layer_type), " (",
+        rope.rope_type, ")\n  rotation: ", c.rotary_dim, " of ", c.head_dim, " lanes turn, ", c.pairs(), " pairs, ",
+        name_of(rope.layout), ", theta_base ", c.theta_base, ", original length ", c.original_length);
+    if (rope.first_lane > 0) text += message("; they begin at lane ", rope.first_lane, " of the model's head");
+    if (!rope.override_words.empty()) text += "\n  overridden: " + rope.override_words;
+    text += "\n  policy: " + rope.policy_words + "\n  schedule: " + rope.schedule_words +
+            "\n  attention factor: " + rope.attention_words;
+    if (!axes.empty()) {
+        text +=
+            message("\n  axes: sections of ", axes, " pairs, ", rope.axes_interleaved ? "interleaved" : "in blocks");
+    }
+    if (rope.llama4_beta) {
+        text += message("\n  query temperature: 1 + ", *rope.llama4_beta, " ln(1 + floor(position / ",
+                        c.original_length, "))");
+    }
+    return text + "\n";
+}
+
+/// What a model's config says of its rotation, in words: each layer type in turn.
+inline std::string describe(const model_ropes& model) {
+    std::string text =
+        message("model type ", model.model_type.empty() ? "not given" : json_detail::printable(model.model_type),
+                ", up to ", model.max_length, " positions\n");
+    for (const layer_rope& rope : model.ropes) text += describe(rope);
+    for (const std::string& warning : model.warnings) text += "warning: " + warning + "\n";
+    return text;
+}
+
+}  // namespace cordage::hf

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+// The rotation of libtorch's tensors on the CPU and its backward pass, without autograd; serves host/aten/autograd.hpp
+// and hosts that register operators of their own.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "cordage/host/aten/view.hpp"
+#include "cordage/kernels.hpp"
+
+namespace cordage::aten {
+
+/// What makes the angles of a call.
+struct angle_tensors {
+    at::Tensor position_ids;        ///< [tokens] or [batch, tokens]; int32, int64, float32 or float64
+    at::Tensor inv_freq;            ///< [rotary_dim/2] float64, radians per position, on the CPU
+    double attention_factor = 1.0;  ///< multiplies cos and sin
+};
+
+/// Which gradients behind the angles a backward pass is to compute.
+struct wanted_gradients {
+    bool position_ids = false;
+    bool inv_freq = false;
+    bool attention_factor = false;
+
+    bool any() const { return position_ids || inv_freq || attention_factor; }
+};
+
+/// What a backward pass computes. A gradient that was not wanted is not defined.
+struct gradient_tensors {
+    std::vector<at::Tensor> x;    ///< as x
+    at::Tensor position_ids;      ///< as position_ids, float64
+    at::Tensor inv_freq;          ///< [rotary_dim/2] float64
+    at::Tensor attention_factor;  ///< [] float64
+};
+
+namespace detail {
+
+/// Calls body with positions made wide and dense: int64 or double.
+template <class Body>
+void for_positions(const at::Tensor& ids, const Body& body) {
+    const index_t tokens = ids.size(-1), batch = ids.dim() == 2 ? ids.size(0) : 1;
+    const at::Tensor wide = ids.resolve_neg().to(ids.is_floating_point() ? at::kDouble : at::kLong).contiguous();
+    if (ids.is_floating_point())
+        body(position_view<double>(wide.data_ptr<double>(), batch, tokens, tokens));
+    else
+        body(position_view<std::int64_t>(wide.data_ptr<std::int64_t>(), batch, tokens, tokens));
+}
+
+/// Calls body with operand(i) of every tensor: of two in one call, as cos and sin are then made once.
+template <class Operand, class Body>
+void with_operands(std::size_t count, const Operand& operand, const Body& body) {
+    if (count == 2) return body(operand(0), operand(1));
+    for (std::size_t i = 0; i < count; ++i) body(operand(i));
+}
+
+/// Calls body with a value of the tensors' element type; complains by name about the others.
+template <class Device, class Body>
+void for_element_type(const at::Tensor& x, const Body& body) {
+    const at::ScalarType type = x.scalar_type();
+    if (type == at::kFloat) return body(float{});
+    if (type == at::kHalf) return body(float16{});
+    if (type == at::kBFloat16) return body(bfloat16{});
+    if constexpr (Device::has_double) {
+        if (type == at::kDouble) return body(double{});
+    }
+    fail<value_error>({"aten::rotate: x of type ", at::toString(type),
+                       Device::has_double ? " must be float32, float64, float16 or bfloat16"
+                                          : " on a GPU must be float32, float16 or bfloat16"});
+}
+
+/// inv_freq as numbers, which `held` keeps.
+inline std::span<const double> numbers_of(const at::Tensor& inv_freq, at::Tensor& held) {
+    held = inv_freq.resolve_neg().contiguous();
+    return {held.data_ptr<double>(), static_cast<std::size_t>(held.numel())};
+}
+
+inline void check_device(const tensor_name& name, const at::Tensor& x, const at::Device& device) {
+    if (x.device() != device) {
+        fail<value_error>({"aten::rotate: ", name.text(), " on ", x.device().str(), " must be on ", device.str()});
+    }
+}
+
+/// That tensors have four dimensions, and the type and device of `like`.
+inline void check_heads(const char* list, at::TensorList all, const char* like_name, const at::Tensor& like) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const tensor_name name(list, i);
+        check_strided(name, all[i]);
+        if (all[i].dim() != 4) {
+            fail<shape_error>({"aten::rotate: ", name.text(), " has ", all[i].dim(),
+                               " dimensions, must be [batch, tokens, heads, head_dim]"});
+        }
+        if (all[i].scalar_type() != like.scalar_type()) {
+            fail<value_error>({"aten::rotate: ", name.text(), " of type ", at::toString(all[i].scalar_type()),
+                               " must be of one type with ", like_name, "[0], ", at::toString(like.scalar_type())});
+        }
+        check_device(name, all[i], like.device());
+    }
+}
+
+/// All but element types and what the rotation checks of sizes.
+inline void check(const char* list, at::TensorList all, const angle_tensors& by, at::DeviceType where) {
+    if (all.empty()) fail<shape_error>({"aten::rotate: ", list, " [] must have at least one tensor"});
+    check_strided({list, 0}, all[0]);
+    if (all[0].device().type() != where) {
+        fail<value_error>({"aten::rotate: ", list, "[0] on ", all[0].device().str(), " must be on ",
+                           c10::DeviceTypeName(where, true)});
+    }
+    check_heads(list, all, list, all[0]);
+    const at::Tensor& ids = by.position_ids;
+    check_strided("position_ids", ids);
+    if (ids.dim() != 1 && ids.dim() != 2) {
+        fail<shape_error>(
+            {"aten::rotate: position_ids has ", ids.dim(), " dimensions, must be [tokens] or [batch, tokens]"});
+    }
+    const at::ScalarType type = ids.scalar_type();
+    if (type != at::kInt && type != at::kLong && type != at::kFloat && type != at::kDouble) {
+        fail<value_error>(
+            {"aten::rotate: position_ids of type ", at::toString(type), " must be int32, int64, float32 or float64"});
+    }
+    check_device("position_ids", ids, all[0].device());
+    check_strided("inv_freq", by.inv_freq);
+    if (by.inv_freq.dim() != 1 || by.inv_freq.scalar_type() != at::kDouble) {
+        fail<value_error>({"aten::rotate: inv_freq of type ", at::toString(by.inv_freq.scalar_type()), " with ",
+                           by.inv_freq.dim(), " dimensions must be float64 [rotary_dim/2]"});
+    }
+    if (!by.inv_freq.device().is_cpu()) {
+        fail<value_error>(
+            {"aten::rotate: inv_freq on ", by.inv_freq.device().str(),
+             " must be on cpu; copy it there once, not before each call, as a copy waits for the device"});
+    }
+}
+
+/// What is behind the angles needs y.
+inline void check_outputs(at::TensorList grad_y, at::TensorList y) {
+    if (y.size() != grad_y.size()) {
+        fail<shape_error>({"aten::rotate: y has ", y.size(), " tensors, must have ", grad_y.size()});
+    }
+    check_heads("y", y, "grad_y", grad_y[0]);
+}
+
+/// Zeros for the gradients that are wanted, float64, on the tensors' device.
+inline gradient_tensors zero_gradients(const at::Tensor& x, const angle_tensors& by, const wanted_gradients& wanted) {
+    const auto numbers = by.inv_freq.options().device(x.device());
+    gradient_tensors out;
+    if (wanted.position_ids) out.position_ids = at::zeros({x.size(0), x.size(1)}, numbers);
+    if (wanted.inv_freq) out.inv_freq = at::zeros(by.inv_freq.sizes(), numbers);
+    if (wanted.attention_factor) out.attention_factor = at::zeros({}, numbers);
+    return out;
+}
+inline rotation_gradients spans_of(const gradient_tensors& grads) {
+    const auto span = [](const at::Tensor& x) {
+        return x.defined() ? std::span(x.data_ptr<double>(), static_cast<std::size_t>(x.numel())) : std::span<double>();
+    };
+    return {span(grads.inv_freq), span(grads.position_ids), span(grads.attention_factor)};
+}
+
+/// Rows that share their positions share their gradient.
+inline void sum_shared_rows(gradient_tensors& grads, const angle_tensors& by) {
+    if (grads.position_ids.defined()) grads.position_ids = grads.position_ids.sum_to_size(by.position_ids.sizes());
+}
+
+}  // namespace detail
+
+/// Where the tensors of a call are, and so whose passes turn them: made for a call, from one of its tensors and its
+/// angles. (on_gpu is in rotation.cuh.)
+class on_cpu {
+ public:
+    static constexpr at::DeviceType device = at::kCPU;
+    static constexpr bool has_double = true;
+
+    on_cpu(const at::Tensor&, const angle_tensors& by) : basis_(make_basis(by)) {}
+
+    template <pairing Pairing, class P>
+    void forward(const position_view<P>& ids, const auto&... operands) const {
+        rotate_forward<Pairing>(host_threads(), exact_angles(basis_, ids), operands...);
+    }
+    template <pairing Pairing, class P>
+    void backward(const position_view<P>& ids, const auto&... operands) const {
+        rotate_backward<Pairing>(host_threads(), exact_angles(basis_, ids), operands...);
+    }
+    template <pairing Pairing, class P>
+    void backward_through(const position_view<P>& ids, const rotation_gradients& grads, const auto&... operands) const {
+        rotate_backward<Pairing>(host_threads(), exact_angles(basis_, ids), grads, operands...);
+    }
+
+ private:
+    static basis make_basis(const angle_tensors& by) {
+        at::Tensor held;
+        const std::span<const double> inv_freq = detail::numbers_of(by.inv_freq, held);
+        return basis({inv_freq.begin(), inv_freq.end()}, by.attention_factor);
+    }
+
+    basis basis_;
+};
+
+/// rotate_forward on tensors, all in one pass over the tokens.
+///
+/// @param x_in  q and k, or any number of tensors [batch, tokens, heads, head_dim] of one type: float32, float64,
+///           float16 or bfloat16, on the CPU; any strides (copied once unless the last is 1)
+/// @returns  y, new tensors in x_in's shapes; strides as at::empty_like gives them
+/// @throws cordage::error  as rotate_forward
+/// Runs on libtorch's threads (at::set_num_threads); the same bits whatever their number.
+template <pairing Pairing, class Device = on_cpu>
+std::vector<at::Tensor> rotation_forward(at::TensorList x_in, const angle_tensors& by) {
+    detail::check("x", x_in, by, Device::device);
+    const Device on(x_in[0], by);
+    const std::vector<at::Tensor> x = viewable(x_in), y = empty_like(x);
+    detail::for_element_type<Device>(x[0], [&]<class T>(T) {
+        const auto operand = [&](std::size_t i) { return from_to(view<const T>(x[i]), view<T>(y[i])); };
+        detail::for_positions(by.position_ids, [&](const auto& ids) {
+            detail::with_operands(x.size(), operand,
+                                  [&](const auto&... operands) { on.template forward<Pairing>(ids, operands...); });
+        });
+    });
+    return y;
+}
+
+/// rotate_backward on tensors: the gradient to x, and to what is wanted behind the angles, in one pass.
+///
+/// @param grad_y_in  as rotation_forward's y
+/// @param y_in       what rotation_forward returned; not read, and may be empty, where only the gradient to x is wanted
+/// @throws cordage::error  as rotation_forward; for y that is of another type, device or shape than grad_y
+template <pairing Pairing, class Device = on_cpu>
+gradient_tensors rotation_backward(at::TensorList grad_y_in, at::TensorList y_in, const angle_tensors& by,
+                                   const wanted_gradients& wanted) {
+    detail::check("grad_y", grad_y_in, by, Device::device);
+    if (wanted.any()) detail::check_outputs(grad_y_in, y_in);
+    const Device on(grad_y_in[0], by);
+    const std::vector<at::Tensor> grad_y = viewable(grad_y_in);
+    const std::vector<at::Tensor> y = wanted.any() ? viewable(y_in) : std::vector<at::Tensor>();
+    gradient_tensors out = detail::zero_gradients(grad_y[0], by, wanted);
+    out.x = empty_like(grad_y);
+    detail::for_element_type<Device>(grad_y[0], [&]<class T>(T) {
+        const auto back = [&](std::size_t i) { return from_to(view<const T>(grad_y[i]), view<T>(out.x[i])); };
+        const auto back_through = [&](std::size_t i) {
+            return grad_through(view<const T>(grad_y[i]), view<const T>(y[i]), view<T>(out.x[i]));
+        };
+        detail::for_positions(by.position_ids, [&](const auto& ids) {
+            if (wanted.any()) {
+                detail::with_operands(grad_y.size(), back_through, [&](const auto&... operands) {
+                    on.template backward_through<Pairing>(ids, detail::spans_of(out), operands...);
+                });
+            } else {
+                detail::with_operands(grad_y.size(), back, [&](const auto&... operands) {
+                    on.template backward<Pairing>(ids, operands...);
+                });
+            }
+        });
+    });
+    detail::sum_shared_rows(out, by);
+    return out;
+}
+
+}  // namespace cordage::aten

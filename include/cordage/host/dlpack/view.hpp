@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+// Tensors handed over by DLPack as views, checked and without a copy; a host adapter, the end of every stage.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+#include "cordage/host/dlpack/abi.hpp"
+#include "cordage/pair/format.hpp"
+#include "cordage/positions/position_view.hpp"
+#include "cordage/tensors/heads_view.hpp"
+
+namespace cordage::dlpack {
+
+/// DLTensor of dlpack.h, or tensor of dlpack_abi.hpp.
+template <class T>
+concept tensor_struct = requires(const T& t) {
+    { t.data } -> std::convertible_to<void*>;
+    { t.device.device_type } -> std::convertible_to<std::int32_t>;
+    { t.dtype.lanes } -> std::convertible_to<std::uint16_t>;
+    { t.strides } -> std::convertible_to<const std::int64_t*>;
+    { t.byte_offset } -> std::convertible_to<std::uint64_t>;
+};
+
+/// The order of a tensor's axes: [batch, tokens, heads, head_dim] or [batch, heads, tokens, head_dim]. Nothing in a
+/// tensor tells which, so there is no default. The batch may be left out.
+enum class axes { tokens_heads, heads_tokens };
+
+/// What a view is asked for.
+struct expected {
+    const char* name = "x";          ///< of the argument, for messages
+    std::int32_t device_type = cpu;  ///< cpu also takes host memory pinned by CUDA or ROCm
+};
+
+namespace detail {
+
+template <class T>
+constexpr data_type type_of() {
+    if constexpr (requires { typename element_traits<T>::same_bits_as; }) {  // a host's own 16-bit type
+        return type_of<typename element_traits<T>::same_bits_as>();
+    } else if constexpr (std::same_as<T, bfloat16>) {
+        return {brain_floating, 16, 1};
+    } else {
+        static_assert(std::is_arithmetic_v<T> || std::same_as<T, float16>,
+                      "cordage::dlpack: element_traits<T> needs 'using same_bits_as = cordage::float16;' or of "
+                      "cordage::bfloat16, to tell which of the two T is; docs/hosts.md");
+        constexpr std::uint8_t code = std::is_integral_v<T> ? signed_integer : floating;
+        return {code, static_cast<std::uint8_t>(8 * sizeof(T)), 1};
+    }
+}
+
+template <class A, class B>
+constexpr bool is_same_type(const A& a, const B& b) {
+    return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
+
+/// "float32", or its three numbers where the type has no name here.
+template <class DataType>
+std::string describe_type(const DataType& type) {
+    const char* const name = type.code == signed_integer     ? "int"
+                             : type.code == unsigned_integer ? "uint"
+                             : type.code == floating         ? "float"
+                             : type.code == brain_floating   ? "bfloat"
+                                                             : nullptr;
+    if (name != nullptr && type.lanes == 1) return message(name, int{type.bits});
+    return message("(code ", int{type.code}, ", bits ", int{type.bits}, ", lanes ", int{type.lanes}, ")");
+}
+
+inline std::string describe_device(std::int32_t device) {
+    const char* const name = device == cpu ? " (CPU)" : device == cuda ? " (CUDA)" : device == rocm ? " (ROCm)" : "";
+    return message(device, name);
+}
+
+inline bool is_on_host(std::int32_t device) { return device == cpu || device == cuda_host || device == rocm_host; }
+
+/// One axis as a view has it. The stride of an axis of one step has no meaning, and producers differ in it.
+struct axis {
+    index_t size;
+    index_t stride;
+};
+
+template <tensor_struct Tensor>
+axis axis_of(const Tensor& t, int i) {
+    if (t.strides != nullptr) return {t.shape[i], t.shape[i] > 1 ? t.strides[i] : 0};
+    index_t stride = 1;
+    for (int inner = t.ndim - 1; inner > i; --inner) stride = saturated_product(stride, t.shape[inner]);
+    return {t.shape[i], t.shape[i] > 1 ? stride : 0};
+}
+
+/// Checks all but the meaning of the axes, and gives the first element.
+template <class T, tensor_struct Tensor>
+T* checked(const Tensor& t, const expected& e, int least_ndim, int most_ndim, const char* shape) {
+    const auto device = static_cast<std::int32_t>(t.device.device_type);
+    if (device != e.device_type && !(e.device_type == cpu && is_on_host(device))) {
+        fail<value_error>({"dlpack: ", e.name, " on device_type ", describe_device(device), " must be on ",
+                           describe_device(e.device_type)});
+    }
+    if (const data_type wanted = type_of<std::remove_const_t<T>>(); !is_same_type(t.dtype, wanted)) {
+        fail<value_error>(
+            {"dlpack: ", e.name, " of type ", describe_type(t.dtype), " must be ", describe_type(wanted)});
+    }
+    if (t.ndim < least_ndim || t.ndim > most_ndim) {
+        fail<shape_error>({"dlpack: ", e.name, " has ", t.ndim, " axes, must be ", shape});
+    }
+    if (t.shape == nullptr) fail<shape_error>({"dlpack: ", e.name, ".shape nullptr must point to ", t.ndim, " sizes"});
+    bool is_empty = false;
+    for (int i = 0; i < t.ndim; ++i) {
+        const auto [size, stride] = axis_of(t, i);
+        is_empty = is_empty || size == 0;
+        if (size < 0) fail<shape_error>({"dlpack: ", e.name, ".shape[", i, "] ", size, " must not be negative"});
+        if (stride < 0) {
+            fail<shape_error>({"dlpack: ", e.name, ".strides[", i, "] ", stride, " must not be negative"});
+        }
+    }
+    if (is_empty) return nullptr;
+    if (t.data == nullptr) {
+        fail<shape_error>({"dlpack: ", e.name, ".data nullptr must point to the elements of ", shape});
+    }
+    const std::uint64_t data = reinterpret_cast<std::uintptr_t>(t.data);
+    if (t.byte_offset > std::numeric_limits<std::uintptr_t>::max() - data || (data + t.byte_offset) % sizeof(T) != 0) {
+        fail<value_error>({"dlpack: ", e.name, ".data ", data, " + byte_offset ", t.byte_offset,
+                           " must be an address and a multiple of ", sizeof(T), ", the size of an element"});
+    }
+    return reinterpret_cast<T*>(static_cast<char*>(t.data) + t.byte_offset);
+}
+
+inline void check_dense(const expected& e, const axis& last) {
+    if (last.size > 1 && last.stride != 1) {
+        fail<shape_error>({"dlpack: ", e.name, " has last stride ", last.stride, ", must be 1"});
+    }
+}
+
+}  // namespace detail
+
+/// A tensor of q, k or a gradient as a view. Copies nothing.
+///
+///   rotate_forward<half_split>(angles, in_place(dlpack::view<float>(*q, dlpack::axes::tokens_heads, {.name = "q"})));
+///
+/// @tparam T     float, double, float16, bfloat16, or a host's own 16-bit type; const where it is only read
+/// @param t      4 axes in the given order, or 3 for a batch of one; last stride 1, the others not negative
+/// @throws value_error or shape_error  naming what does not fit: device, type, lanes, axes, strides, alignment
+template <class T, tensor_struct Tensor>
+requires element<std::remove_const_t<T>> heads_view<T> view(const Tensor& t, axes order, const expected& e = {}) {
+    const bool tokens_first = order == axes::tokens_heads;
+    T* const data = detail::checked<T>(
+        t, e, 3, 4, tokens_first ? "[batch, tokens, heads, head_dim]" : "[batch, heads, tokens, head_dim]");
+    const detail::axis batch = t.ndim == 4 ? detail::axis_of(t, 0) : detail::axis{1, 0};
+    const detail::axis outer = detail::axis_of(t, t.ndim - 3), inner = detail::axis_of(t, t.ndim - 2),
+                       last = detail::axis_of(t, t.ndim - 1);
+    detail::check_dense(e, last);
+    const auto &tokens = tokens_first ? outer : inner, &heads = tokens_first ? inner : outer;
+    return {data, {batch.size, tokens.size, heads.size, last.size}, batch.stride, tokens.stride, heads.stride};
+}
+
+/// Positions [tokens] or [batch, tokens] as a view; P is int32, int64, float or double. Throws as view.
+template <position_type P, tensor_struct Tensor>
+position_view<P> positions(const Tensor& t, const expected& e = {.name = "position_ids"}) {
+    const P* const data = detail::checked<const P>(t, e, 1, 2, "[tokens] or [batch, tokens]");
+    const detail::axis batch = t.ndim == 2 ? detail::axis_of(t, 0) : detail::axis{1, 0};
+    const detail::axis tokens = detail::axis_of(t, t.ndim - 1);
+    detail::check_dense(e, tokens);
+    return {data, batch.size, tokens.size, batch.stride};
+}
+
+/// Positions of several axes, [axes, tokens] or [axes, batch, tokens] in any strides, for axis_angles. Throws as view.
+template <position_type P, tensor_struct Tensor>
+position_view<P> axis_positions(const Tensor& t, const expected& e = {.name = "position_ids"}) {
+    const P* const data = detail::checked<const P>(t, e, 2, 3, "[axes, tokens] or [axes, batch, tokens]");
+    const detail::axis each = detail::axis_of(t, 0), tokens = detail::axis_of(t, t.ndim - 1);
+    const detail::axis batch = t.ndim == 3 ? detail::axis_of(t, 1) : detail::axis{1, 0};
+    position_view<P> ids(data, batch.size, tokens.size, batch.stride);
+    ids.token_stride = tokens.stride;
+    ids.axes = each.size;
+    ids.axis_stride = each.stride;
+    return ids;
+}
+
+/// Calls body with a value of the tensor's element type: float, double, float16 or bfloat16.
+/// @throws value_error  for any other type
+template <tensor_struct Tensor, class Body>
+void for_element_type(const Tensor& t, const Body& body, const char* name = "x") {
+    const auto is = [&](auto of) { return detail::is_same_type(t.dtype, detail::type_of<decltype(of)>()); };
+    if (is(float{})) return body(float{});
+    if (is(double{})) return body(double{});
+    if (is(float16{})) return body(float16{});
+    if (is(bfloat16{})) return body(bfloat16{});
+    fail<value_error>({"dlpack: ", name, " of type ", detail::describe_type(t.dtype),
+                       " must be float16, bfloat16, float32 or float64"});
+}
+
+/// Calls body with a value of the type of positions: int32, int64, float or double.
+/// @throws value_error  for any other type
+template <tensor_struct Tensor, class Body>
+void for_position_type(const Tensor& t, const Body& body, const char* name = "position_ids") {
+    const auto is = [&](auto of) { return detail::is_same_type(t.dtype, detail::type_of<decltype(of)>()); };
+    if (is(std::int32_t{})) return body(std::int32_t{});
+    if (is(std::int64_t{})) return body(std::int64_t{});
+    if (is(float{})) return body(float{});
+    if (is(double{})) return body(double{});
+    fail<value_error>(
+        {"dlpack: ", name, " of type ", detail::describe_type(t.dtype), " must be int32, int64, float32 or float64"});
+}
+
+/// Holds a tensor that a producer handed over, and calls its deleter once, when it is destroyed or refused. Views must
+/// not outlive it. Managed is DLManagedTensorVersioned or, of before DLPack 1.0, DLManagedTensor, of either header.
+///
+///   const dlpack::owned q(static_cast<dlpack::managed_tensor_versioned*>(pointer_of_the_capsule));
+///   rotate_forward<half_split>(angles, in_place(q.view<float>(dlpack::axes::heads_tokens, {.name = "q"})));
+template <class Managed>
+class owned {
+    static constexpr bool is_versioned = requires(const Managed& m) {
+        m.version.major;
+        m.flags;
+    };
+
+ public:
+    /// @throws value_error  if there is none, or its major version is not 1 (then only the deleter may be used)
+    explicit owned(Managed* managed) : managed_(managed) {
+        if (managed == nullptr) fail<value_error>({"dlpack: managed tensor nullptr must point to one"});
+        if constexpr (is_versioned) {
+            if (managed->version.major != major_version) {
+                fail<value_error>({"dlpack: version ", managed->version.major, ".", managed->version.minor, " must be ",
+                                   major_version, ".x"});
+            }
+        }
+    }
+
+    const auto& tensor() const noexcept { return managed_->dl_tensor; }
+    /// Whether the producer forbids writing. One of before 1.0 cannot say so.
+    bool is_read_only() const noexcept {
+        if constexpr (is_versioned) return (managed_->flags & read_only_flag) != 0;
+        return false;
+    }
+
+    /// As dlpack::view.
+    /// @throws value_error  also where T is not const and the tensor is read-only
+    template <class T>
+    heads_view<T> view(axes order, const expected& e = {}) const {
+        if (!std::is_const_v<T> && is_read_only()) {
+            fail<value_error>({"dlpack: ", e.name, " is read-only, must be writable or viewed as const"});
+        }
+        return dlpack::view<T>(tensor(), order, e);
+    }
+
+ private:
+    struct release {
+        void operator()(Managed* managed) const {
+            if (managed->deleter != nullptr) managed->deleter(managed);
+        }
+    };
+    std::unique_ptr<Managed, release> managed_;
+};
+
+}  // namespace cordage::dlpack

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// The arguments of ggml's rope operations as a basis and an axis for every pair; a host adapter.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <span>
+#include <vector>
+
+#include "cordage/basis/basis.hpp"
+#include "cordage/core/config.hpp"
+
+namespace cordage::ggml {
+
+/// GGML_ROPE_TYPE_*: which lanes form a pair, and how many positions a token has.
+enum rope_mode : int {
+    normal = 0,   ///< pairs (2i, 2i+1)
+    neox = 2,     ///< pairs (i, i + n_dims/2), as all below
+    mrope = 8,    ///< four positions a token, blocks of pairs
+    vision = 24,  ///< the same with pairs (i, i + n_dims) of a head of 2 n_dims; frequencies start anew in each block
+    imrope = 40,  ///< three of them dealt in turn, the fourth for the pairs left over
+};
+
+/// The arguments of ggml_rope_ext and ggml_rope_multi, by their names there and with the values that switch YaRN off.
+struct rope_arguments {
+    int n_dims = 0;
+    int mode = neox;
+    int n_ctx_orig = 0;
+    float freq_base = 10000.0f;
+    float freq_scale = 1.0f;
+    float ext_factor = 0.0f;
+    float attn_factor = 1.0f;
+    float beta_fast = 0.0f;
+    float beta_slow = 0.0f;
+    std::array<int, 4> sections{};  ///< pairs of each position (ggml_rope_multi)
+};
+
+/// Whether a token has four positions in this mode.
+inline bool has_axes(int mode) noexcept { return (mode & mrope) != 0; }
+
+namespace detail {
+
+/// A vision encoder's head has 2 n_dims lanes, any other n_dims.
+inline int pairs(const rope_arguments& a) { return a.mode == vision ? a.n_dims : a.n_dims / 2; }
+
+inline void check(const rope_arguments& a, std::span<const float> freq_factors) {
+    if (a.n_dims < 2 || a.n_dims % 2 != 0 || a.n_dims > largest_head_dim) {
+        fail<value_error>({"ggml::rope_arguments: n_dims ", a.n_dims, " must be even, >= 2 and <= ", largest_head_dim});
+    }
+    constexpr int modes[] = {normal, neox, mrope, vision, imrope};
+    if (std::ranges::find(modes, a.mode) == std::end(modes)) {
+        fail<value_error>({"ggml::rope_arguments: mode ", a.mode, " must be 0, 2, 8, 24 or 40"});
+    }
+    if (!is_finite(a.freq_base) || !(a.freq_base > 1.0f) || !is_finite(a.freq_scale) || !(a.freq_scale > 0.0f)) {
+        fail<value_error>({"ggml::rope_arguments: freq_base ", a.freq_base, " and freq_scale ", a.freq_scale,
+                           " must be finite, > 1 and > 0"});
+    }
+    if (!is_finite(a.ext_factor) || !is_finite(a.attn_factor) || a.attn_factor == 0.0f) {
+        fail<value_error>({"ggml::rope_arguments: ext_factor ", a.ext_factor, " and attn_factor ", a.attn_factor,
+                           " must be finite, and attn_factor not 0"});
+    }
+    if (a.ext_factor != 0.0f && (a.n_ctx_orig < 1 || !(a.beta_slow > 0.0f) || !(a.beta_fast >= a.beta_slow))) {
+        fail<value_error>({"ggml::rope_arguments: n_ctx_orig ", a.n_ctx_orig, ", beta_fast ", a.beta_fast,
+                           " and beta_slow ", a.beta_slow,
+                           " must be >= 1, >= beta_slow and > 0 where ext_factor is not 0"});
+    }
+    if (!freq_factors.empty() && std::ssize(freq_factors) < pairs(a)) {
+        fail<shape_error>({"ggml::rope_arguments: freq_factors has ", freq_factors.size(),
+                           " entries, must have one for each of ", pairs(a), " pairs"});
+    }
+    for (std::size_t pair = 0; !freq_factors.empty() && pair < static_cast<std::size_t>(pairs(a)); ++pair) {
+        if (!is_finite(freq_factors[pair]) || freq_factors[pair] == 0.0f) {
+            fail<value_error>(
+                {"ggml::rope_arguments: freq_factors[", pair, "] ", freq_factors[pair], " must be finite and not 0"});
+        }
+    }
+    const auto& s = a.sections;
+    if (has_axes(a.mode) && (std::ranges::min(s) < 0 || std::ranges::max(s) > a.n_dims || std::ranges::max(s) == 0)) {
+        fail<value_error>({"ggml::rope_arguments: sections {", s[0], ", ", s[1], ", ", s[2], ", ", s[3],
+                           "} must be 0 to n_dims ", a.n_dims, " and not all 0"});
+    }
+}
+
+/// The place of a pair among the sections, which start anew after the last.
+inline int sector(const rope_arguments& a, int pair) {
+    return pair % (a.sections[0] + a.sections[1] + a.sections[2] + a.sections[3]);
+}
+
+/// The block that a sector lies in, and where the block begins.
+struct block {
+    std::uint8_t axis;
+    int begin;
+};
+inline block block_of(const rope_arguments& a, int sector) {
+    block found{0, 0};
+    while (found.axis < 3 && sector >= found.begin + a.sections[found.axis]) found.begin += a.sections[found.axis++];
+    return found;
+}
+
+/// YaRN's share of the unscaled frequency (ggml's rope_yarn_ramp over ggml_rope_yarn_corr_dims).
+inline double kept_share(const rope_arguments& a, int pair) {
+    const auto pair_turning = [&](float turns) {
+        return a.n_dims * std::log(a.n_ctx_orig / (turns * 2.0 * std::numbers::pi)) / (2.0 * std::log(a.freq_base));
+    };
+    const double low = std::max(0.0, std::floor(pair_turning(a.beta_fast)));
+    const double high = std::min(a.n_dims - 1.0, std::ceil(pair_turning(a.beta_slow)));
+    return 1.0 - std::clamp((pair - low) / std::max(0.001, high - low), 0.0, 1.0);
+}
+
+}  // namespace detail
+
+/// The basis of these arguments, in double where ggml multiplies float32 numbers from pair to pair: inv_freq[pair] is
+/// freq_base^(-2 pair/n_dims) / freq_factors[pair], times freq_scale, or YaRN's mixture of both where ext_factor is not
+/// 0; the attention factor is attn_factor, and then times 1 + 0.1 ln(1/freq_scale) (ggml 0.15.3).
+///
+/// @param freq_factors  [n_dims/2], in mode vision [n_dims], or more, such as the tensor of LongRoPE's factors; none if
+/// empty
+/// @throws value_error or shape_error  naming the argument that is out of its domain
+inline basis make_basis(const rope_arguments& a, std::span<const float> freq_factors = {}) {
+    detail::check(a, freq_factors);
+    std::vector<double> inv_freq;
+    for (int pair = 0; pair < detail::pairs(a); ++pair) {
+        int power = pair;
+        if (a.mode == vision) {
+            const int sector = detail::sector(a, pair);
+            power = sector - detail::block_of(a, sector).begin;
+        }
+        double theta = std::pow(double{a.freq_base}, -2.0 * power / a.n_dims);
+        if (!freq_factors.empty()) theta /= double{freq_factors[static_cast<std::size_t>(pair)]};
+        const double kept = a.ext_factor == 0.0f ? 0.0 : detail::kept_share(a, pair) * double{a.ext_factor};
+        inv_freq.push_back(theta * (a.freq_scale * (1.0 - kept) + kept));
+    }
+    const double yarn = a.ext_factor == 0.0f ? 1.0 : 1.0 - 0.1 * std::log(double{a.freq_scale});
+    return basis(std::move(inv_freq), a.attn_factor * yarn);
+}
+
+/// Which of a token's four positions turns which pair, [pairs], for axis_angles.
+///
+///   sections {4, 2, 2, 0}:   mrope  0 0 0 0 1 1 2 2     imrope  0 1 2 0 1 2 0 3
+///
+/// As ggml has it: pairs that dealing leaves over go to the fourth position, where interleaved_axes (and transformers)
+/// give them the first; give both the same numbers, or pass the axes of interleaved_axes.
+/// @throws value_error  unless the mode has several positions a token and the sections are 0 to n_dims and not all 0
+inline std::vector<std::uint8_t> axes_of_pairs(const rope_arguments& a) {
+    detail::check(a, {});
+    if (!has_axes(a.mode)) {
+        fail<value_error>({"ggml::axes_of_pairs: mode ", a.mode, " must be 8, 24 or 40"});
+    }
+    std::vector<std::uint8_t> axes;
+    for (int pair = 0; pair < detail::pairs(a); ++pair) {
+        const int sector = detail::sector(a, pair), dealt = sector % 3;
+        if (a.mode != imrope) {
+            axes.push_back(detail::block_of(a, sector).axis);
+        } else {
+            const bool is_in = sector < 3 * a.sections[static_cast<std::size_t>(dealt)];
+            axes.push_back(static_cast<std::uint8_t>(is_in ? dealt : 3));
+        }
+    }
+    return axes;
+}
+
+}  // namespace cordage::ggml

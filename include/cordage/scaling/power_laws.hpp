@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// The rules whose alpha_i is a power, of t or of another base; policies of the stage t -> log alpha.
+#pragma once
+
+#include <cmath>
+
+#include "cordage/scaling/policy.hpp"
+
+namespace cordage {
+
+/// alpha_i(t) = 1: the basis the model was trained with, at every length (Su et al. 2021).
+struct unscaled {
+    double log_alpha(const rope_config&, index_t, double) const { return 0.0; }
+    double log_alpha_rate(const rope_config&, index_t, double) const { return 0.0; }
+    double log_alpha_curvature(const rope_config&, index_t, double) const { return 0.0; }
+};
+static_assert(scaling_policy<unscaled> && prior_policy<unscaled>);
+
+/// Position Interpolation ("linear" in config files; Chen et al. 2023): alpha_i(t) = 1/t for every pair. By Theorem 1
+/// of the CLEX paper the same as dividing positions by t.
+struct linear {
+    double log_alpha(const rope_config&, index_t, double t) const { return -std::log(t); }
+    double log_alpha_rate(const rope_config&, index_t, double t) const { return -1.0 / t; }
+    double log_alpha_curvature(const rope_config&, index_t, double t) const { return 1.0 / (t * t); }
+};
+static_assert(scaling_policy<linear> && prior_policy<linear>);
+
+/// NTK-aware scaling (the CLEX paper calls it "Yarn", eq. 7): alpha_i(t) = t^(-2i/(d-2)), d = rotary_dim. Pair 0 keeps
+/// its frequency and the last pair is divided by t. A rotary_dim of 2 has only pair 0, which keeps its frequency.
+struct ntk_aware {
+    double log_alpha(const rope_config& c, index_t pair, double t) const { return -exponent(c, pair) * std::log(t); }
+    double log_alpha_rate(const rope_config& c, index_t pair, double t) const { return -exponent(c, pair) / t; }
+    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const {
+        return exponent(c, pair) / (t * t);
+    }
+
+    /// 2i/(d-2), the power of 1/t.
+    static double exponent(const rope_config& c, index_t pair) {
+        return pair == 0 ? 0.0 : 2.0 * static_cast<double>(pair) / static_cast<double>(c.rotary_dim - 2);
+    }
+};
+static_assert(scaling_policy<ntk_aware> && prior_policy<ntk_aware>);
+
+/// Base change (CodeLLaMA, "CL-Scaling" in the CLEX paper, ABF): theta_base is multiplied by base_factor, so
+/// alpha_i = base_factor^(-2i/d). There is no t in it, so alpha(1) is not 1.
+struct base_change {
+    double base_factor = 100.0;  ///< new base / old base; CodeLLaMA: 10^6 / 10^4
+
+    double log_alpha(const rope_config& c, index_t pair, double) const {
+        return -2.0 * static_cast<double>(pair) / static_cast<double>(c.rotary_dim) * std::log(base_factor);
+    }
+    double log_alpha_rate(const rope_config&, index_t, double) const { return 0.0; }
+    double log_alpha_curvature(const rope_config&, index_t, double) const { return 0.0; }
+
+    void validate(const rope_config&) const {
+        if (!is_finite(base_factor) || !(base_factor > 0.0)) {
+            fail<value_error>({"base_change: base_factor ", base_factor, " must be finite and > 0"});
+        }
+    }
+};
+static_assert(scaling_policy<base_change> && prior_policy<base_change>);
+
+/// Base change as a power of t, its continuous form: the base is multiplied by k(t) = t^p with k(reference_t) =
+/// base_factor, so p = log base_factor / log reference_t and alpha_i(t) = t^(-2ip/d). alpha(1) = 1.
+struct base_change_power {
+    double base_factor = 100.0;  ///< factor on the base at reference_t
+    double reference_t = 4.0;    ///< CodeLLaMA: 4k -> 16k
+
+    double log_alpha(const rope_config& c, index_t pair, double t) const { return -exponent(c, pair) * std::log(t); }
+    double log_alpha_rate(const rope_config& c, index_t pair, double t) const { return -exponent(c, pair) / t; }
+    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const {
+        return exponent(c, pair) / (t * t);
+    }
+
+    void validate(const rope_config&) const {
+        if (!is_finite(base_factor) || !(base_factor > 0.0)) {
+            fail<value_error>({"base_change_power: base_factor ", base_factor, " must be finite and > 0"});
+        }
+        if (!is_finite(reference_t) || !(reference_t > 1.0)) {
+            fail<value_error>({"base_change_power: reference_t ", reference_t, " must be finite and > 1"});
+        }
+    }
+
+ private:
+    double exponent(const rope_config& c, index_t pair) const {
+        const double power = std::log(base_factor) / std::log(reference_t);
+        return 2.0 * static_cast<double>(pair) / static_cast<double>(c.rotary_dim) * power;
+    }
+};
+static_assert(scaling_policy<base_change_power> && prior_policy<base_change_power>);
+
+}  // namespace cordage

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include "cordage/clex/clex.hpp"
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+
+#include "clex/field_checks.hpp"
+#include "clex/golden.hpp"
+#include "cordage/clex/initial_weights.hpp"
+#include "cordage/scaling/by_parts.hpp"
+#include "cordage/scaling/power_laws.hpp"
+#include "cordage/scaling/yarn.hpp"
+
+using namespace cordage;
+using namespace cordage_test;
+
+namespace {
+
+const rope_config small{16, 12, 10000.0, 64.0};
+
+/// One field for all priors: what is compiled here is dear.
+template <class Tableau = tsit5>
+using over_any = clex<paper_field<any_prior>, Tableau>;
+
+/// c . log alpha(t) for two seeds.
+const vector first_seed{1.0, -0.5, 0.3, 0.8, -1.2, 0.4}, second_seed{0.2, 0.9, -0.7, 0.1, 0.6, -0.3};
+template <class Policy>
+double loss_of(const Policy& policy, double t_first, double t_second) {
+    const vector x = log_alpha_at(policy, policy.config(), t_first),
+                 y = log_alpha_at(policy, policy.config(), t_second);
+    return std::inner_product(x.begin(), x.end(), first_seed.begin(), 0.0) +
+           std::inner_product(y.begin(), y.end(), second_seed.begin(), 0.0);
+}
+
+// The gradient to up, down and z(1) is that of a golden case, in each within `allowed`.
+void check_gradient(const clex_gradient& grad, const nlohmann::json& expected, double allowed) {
+    CHECK(relative_difference(grad.up, matrix_of(expected.at("up"))) < allowed);
+    CHECK(relative_difference(grad.down, matrix_of(expected.at("down"))) < allowed);
+    CHECK(relative_difference(grad.z1, expected.at("z1").get<vector>()) < allowed);
+}
+
+template <class Policy>
+void check_between_nodes(const typename Policy::prior_type& prior) {
+    // Equal steps: the mesh must not move with the numbers that are differentiated.
+    const clex_options options{.t_max = 16.0, .fixed_steps = 6};
+    const Policy policy(small, dense_weights_for(small), options, prior);
+    const double t_first = 5.3, t_second = 14.1, step = 1e-5;
+    const std::vector<clex_seed> seeds{{t_first, first_seed}, {t_second, second_seed}};
+    const clex_gradient grad = policy.gradient(seeds);
+
+    vector flat(policy.parameters().size());
+    policy.log_alpha_vjp(small, t_first, first_seed, flat);
+    policy.log_alpha_vjp(small, t_second, second_seed, flat);
+    vector both(grad.up);
+    both.insert(both.end(), grad.down.begin(), grad.down.end());
+    CHECK(relative_difference(flat, both) < 1e-13);
+
+    const vector center = policy.parameters();
+    for (std::size_t i = 0; i < center.size(); i += 7) {
+        vector moved = center;
+        moved[i] = center[i] + step;
+        const double above = loss_of(policy.with_parameters(moved), t_first, t_second);
+        moved[i] = center[i] - step;
+        const double below = loss_of(policy.with_parameters(moved), t_first, t_second);
+        CHECK(std::abs(flat[i] - (above - below) / (2 * step)) < 1e-8 * (1.0 + std::abs(flat[i])));
+    }
+    CHECK(grad.t[0] ==
+          doctest::Approx((loss_of(policy, t_first + step, t_second) - loss_of(policy, t_first - step, t_second)) /
+                          (2 * step))
+              .epsilon(1e-7));
+    CHECK(grad.t[1] ==
+          doctest::Approx((loss_of(policy, t_first, t_second + step) - loss_of(policy, t_first, t_second - step)) /
+                          (2 * step))
+              .epsilon(1e-7));
+}
+
+}  // namespace
+
+TEST_CASE("clex/clex: the discrete gradient to up, down, z(1) and T is the golden one") {
+    for (const auto& item : golden_cases("gradient")) {
+        const auto& expected = item.at("discrete");
+        const double t_max = item.at("T");
+        const auto c = item.at("c").get<vector>();
+        const auto check = [&]<class Tableau>(Tableau) {
+            const over_any<Tableau> policy(config_of(item), weights_of(item),
+                                           {.t_max = t_max, .fixed_steps = expected.at("N")}, ntk_aware{});
+            const clex_seed seed{t_max, c};
+            const clex_gradient grad = policy.gradient({&seed, 1});
+            check_gradient(grad, expected, 1e-12);
+            CHECK(relative_difference(vector{grad.t_max}, vector{expected.at("T")}) < 1e-12);
+        };
+        if (expected.at("method") == "rk4") {
+            check(rk4_classic{});
+        } else {
+            REQUIRE(expected.at("method") == "rk4_38");
+            check(rk4_38{});
+        }
+    }
+}
+
+TEST_CASE("clex/clex: at tight tolerance the gradient is that of the exact flow") {
+    for (const auto& item : golden_cases("gradient")) {
+        const auto& expected = item.at("truth");
+        const double t_max = item.at("T");
+        const auto c = item.at("c").get<vector>();
+        const over_any<> policy(config_of(item), weights_of(item), {.t_max = t_max, .tolerance = {1e-12, 1e-12}},
+                                ntk_aware{});
+        const clex_seed seed{t_max, c};
+        const clex_gradient grad = policy.gradient({&seed, 1});
+        check_gradient(grad, expected, 1e-11);
+        CHECK(relative_difference(grad.t, vector{expected.at("T")}) < 1e-11);
+        CHECK(relative_difference(vector{grad.t_max}, vector{expected.at("T")}) < 1e-10);
+    }
+}
+
+TEST_CASE("clex/clex: the continuous adjoint is the gradient of the exact flow too") {
+    for (const auto& item : golden_cases("gradient")) {
+        const auto& expected = item.at("truth");
+        const double t_max = item.at("T");
+        const auto c = item.at("c").get<vector>();
+        const clex_options options{
+            .t_max = t_max, .tolerance = {1e-12, 1e-12}, .continuous_adjoint = tolerance{1e-12, 1e-12}};
+        const over_any<> policy(config_of(item), weights_of(item), options, ntk_aware{});
+        const clex_seed seed{t_max, c};
+        const clex_gradient grad = policy.gradient({&seed, 1});
+        check_gradient(grad, expected, 1e-9);
+        CHECK(relative_difference(grad.t, vector{expected.at("T")}) < 1e-9);
+        CHECK(relative_difference(vector{grad.t_max}, vector{expected.at("T")}) < 1e-9);
+        vector flat(policy.parameters().size());
+        policy.log_alpha_vjp(policy.config(), t_max, c, flat);
+        CHECK(relative_difference(std::span(flat).first(grad.up.size()), grad.up) < 1e-14);
+    }
+}
+
+TEST_CASE("clex/clex: at the tolerance of training the two gradients differ by about that tolerance, in any field") {
+    const auto check = [](const auto& discrete, const auto& continuous) {
+        const std::vector<clex_seed> seeds{{5.3, first_seed}, {14.1, second_seed}};
+        const clex_gradient x = discrete.gradient(seeds), y = continuous.gradient(seeds);
+        CHECK(relative_difference(x.up, y.up) < 1e-4);
+        CHECK(relative_difference(x.down, y.down) < 1e-4);
+        CHECK(relative_difference(x.z1, y.z1) < 1e-4);
+        CHECK(relative_difference(x.t, y.t) < 1e-4);
+        CHECK(x.up != y.up);
+    };
+    const auto weights = dense_weights_for(small);
+    const clex_options plain{.tolerance = {1e-7, 1e-7}};
+    clex_options flow = plain;
+    flow.continuous_adjoint = tolerance{1e-7, 1e-7};
+    using in_log_time = clex<log_time_field<any_prior, tanh_activation>, dopri5>;
+    check(over_any<>(small, weights, plain, ntk_aware{}), over_any<>(small, weights, flow, ntk_aware{}));
+    check(in_log_time(small, weights, plain, yarn{}), in_log_time(small, weights, flow, yarn{}));
+}
+
+TEST_CASE("clex/clex: the gradient to t_max of a seed at t_max is that of another t_max") {
+    const auto loss = [](double t_max) {
+        const clex<log_time_field<any_prior>, rk4_38> policy(small, dense_weights_for(small),
+                                                             {.t_max = t_max, .fixed_steps = 6}, by_parts{});
+        const vector x = log_alpha_at(policy, small, t_max);
+        return std::inner_product(x.begin(), x.end(), first_seed.begin(), 0.0);
+    };
+    const clex<log_time_field<any_prior>, rk4_38> policy(small, dense_weights_for(small),
+                                                         {.t_max = 9.0, .fixed_steps = 6}, by_parts{});
+    const clex_seed seed{9.0, first_seed};
+    CHECK(policy.gradient({&seed, 1}).t_max ==
+          doctest::Approx((loss(9.0 + 1e-5) - loss(9.0 - 1e-5)) / 2e-5).epsilon(1e-8));
+}
+
+TEST_CASE("clex/clex: gradients from seeds between nodes are those of finite differences") {
+    for (const any_prior& prior : {any_prior(by_parts{}), any_prior(yarn{}), any_prior(square_root{})}) {
+        check_between_nodes<over_any<>>(prior);
+        check_between_nodes<clex<log_time_field<any_prior, tanh_activation>, dopri5>>(prior);
+    }
+    check_between_nodes<clex<log_time_field<any_prior>, rk4_38>>(ntk_aware{});
+    check_between_nodes<clex<log_time_field<any_prior>, rk4_38>>(linear{});
+}

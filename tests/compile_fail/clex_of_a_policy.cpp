@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// What clex solves is a field; a policy is what the field is over.
+// expected: cordage::clex: Field must be paper_field<Prior>, log_time_field<Prior>, released_field<> or a
+// expected: differentiable field of your own
+#include "cordage/clex/clex.hpp"
+
+#ifdef CORDAGE_COMPILE_FAIL
+using policy = cordage::clex<cordage::linear>;
+#else
+using policy = cordage::clex<cordage::paper_field<cordage::linear> >;
+#endif
+
+inline constexpr auto size_of_policy = sizeof(policy);

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+// Fuzzes ggml's custom operation: tensors of any numbers and arguments of any values are refused before anything is
+// written, or dst has x turned, all its slices together, and nothing else is written.
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "cordage/host/ggml/rotation.hpp"
+#include "input.hpp"
+#include "run_counter.hpp"
+
+namespace {
+
+using namespace cordage;
+namespace gg = cordage::ggml;
+using fuzz::expect;
+using fuzz::input;
+
+constexpr index_t room = 4096;  // bytes behind a tensor
+
+/// What the adapter reads of a ggml_tensor.
+struct fake_tensor {
+    int type = 0;
+    std::int64_t ne[4] = {1, 1, 1, 1};
+    std::size_t nb[4] = {};
+    fake_tensor* src[10] = {};
+    void* data = nullptr;
+};
+
+/// Whether a tensor's elements are there, in `room` bytes; the adapter cannot know.
+bool is_true(const fake_tensor& t, std::size_t element_size) {
+    __int128 last = 0;
+    for (int i = 0; i < 4; ++i) {
+        if (t.ne[i] <= 0) return true;  // none
+        if (t.ne[i] > room) return false;
+        last += static_cast<__int128>(t.ne[i] - 1) * static_cast<__int128>(t.nb[i]);
+    }
+    return last + static_cast<__int128>(element_size) <= room;
+}
+
+void make_hostile(input& in, fake_tensor& t) {
+    const auto axis = static_cast<std::size_t>(in.between(0, 3));
+    switch (in.between(0, 3)) {
+        case 0:
+            t.ne[axis] = in.coin() ? in.hostile_integer() : t.ne[axis] + in.between(0, 2) - 1;
+            break;
+        case 1:
+            t.nb[axis] = in.coin() ? in.bits<std::size_t>() : t.nb[axis] + static_cast<std::size_t>(in.between(0, 8));
+            break;
+        case 2:
+            t.type = static_cast<int>(in.coin() ? in.hostile_integer() : in.between(0, 40));
+            break;
+        default:
+            t.data = in.coin() ? nullptr : static_cast<char*>(t.data) + in.between(0, 64);
+    }
+}
+
+float hostile_float(input& in) { return static_cast<float>(in.hostile_number()); }
+
+/// Most of them fit a head of `head_dim` lanes.
+gg::rope_arguments draw_arguments(input& in, index_t head_dim) {
+    constexpr int modes[] = {gg::normal, gg::neox, gg::mrope, gg::vision, gg::imrope};
+    gg::rope_arguments a{.n_dims = static_cast<int>(2 * in.between(1, head_dim / 2)), .mode = in.one_of(modes)};
+    if (a.mode == gg::vision) a.n_dims = static_cast<int>(head_dim / 2);
+    for (int& section : a.sections) section = static_cast<int>(in.between(0, 3));
+    if (in.coin()) {
+        a.n_ctx_orig = static_cast<int>(in.between(1, 200));
+        a.ext_factor = static_cast<float>(in.share()), a.freq_scale = static_cast<float>(in.share());
+        a.beta_slow = 1.0f, a.beta_fast = static_cast<float>(in.between(1, 64));
+    }
+    if (in.rarely(8)) {
+        float* const numbers[] = {&a.freq_base,   &a.freq_scale, &a.ext_factor,
+                                  &a.attn_factor, &a.beta_fast,  &a.beta_slow};
+        *in.one_of(numbers) = hostile_float(in);
+    }
+    if (in.rarely(16)) a.n_dims = static_cast<int>(in.hostile_integer());
+    if (in.rarely(16)) a.mode = static_cast<int>(in.between(0, 64));
+    if (in.rarely(16)) a.n_ctx_orig = static_cast<int>(in.hostile_integer());
+    if (in.rarely(8)) a.sections[static_cast<std::size_t>(in.between(0, 3))] = static_cast<int>(in.hostile_integer());
+    return a;
+}
+
+/// One tensor's bytes, a block of their own with every element a small number.
+template <class T>
+std::vector<T> drawn(std::mt19937_64& random) {
+    std::vector<T> values(static_cast<std::size_t>(room) / sizeof(T));
+    for (T& one : values) one = element_traits<T>::store(static_cast<compute_of<T>>(fuzz::uniform(random, -2.0, 2.0)));
+    return values;
+}
+
+template <class T>
+double number(T x) {
+    return static_cast<double>(element_traits<T>::load(x));
+}
+
+/// x turned in one call, its elements dense.
+template <class T>
+std::vector<T> turned(const gg::rotation& rotation, const fake_tensor& x, const fake_tensor& position_ids) {
+    const heads_view<const T> from = gg::view<const T>(x);
+    const heads_shape& s = from.shape;
+    std::vector<T> y(static_cast<std::size_t>(s.batch * s.tokens * s.heads * s.head_dim));
+    fake_tensor dst{x.type, {s.head_dim, s.heads, s.tokens, s.batch}, {sizeof(T)}, {}, y.data()};
+    for (int i = 1; i < 4; ++i) dst.nb[i] = dst.nb[i - 1] * static_cast<std::size_t>(dst.ne[i - 1]);
+    rotation.run(x, position_ids, dst, 0, 1);
+    return y;
+}
+
+template <class T>
+bool run(input& in) {
+    auto random = in.generator();
+    std::vector<T> x_memory = drawn<T>(random), y_memory = drawn<T>(random);
+    fake_tensor x{gg::detail::type_of<T>(),
+                  {2 * in.between(1, 8), in.between(1, 3), in.between(1, 6), in.between(1, 2)},
+                  {sizeof(T)},
+                  {},
+                  x_memory.data()};
+    for (int i = 1; i < 4; ++i) {
+        x.nb[i] = x.nb[i - 1] * static_cast<std::size_t>(x.ne[i - 1]) + sizeof(T) * (in.rarely(4) ? 3 : 0);
+    }
+    if (in.coin()) std::swap(x.ne[1], x.ne[2]), std::swap(x.nb[1], x.nb[2]);
+    const gg::rope_arguments arguments = draw_arguments(in, x.ne[0]);
+    std::vector<float> factors(in.coin() ? static_cast<std::size_t>(in.between(1, 16)) : 0, 1.5f);
+    if (in.rarely(8) && !factors.empty()) factors.back() = hostile_float(in);
+
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(room) / sizeof(std::int32_t));
+    for (std::int32_t& id : ids) id = static_cast<std::int32_t>(random() % 100'000) - 1000;
+    if (in.rarely(4)) ids[0] = std::numeric_limits<std::int32_t>::min();
+    fake_tensor position_ids{
+        26, {gg::has_axes(arguments.mode) ? 4 * x.ne[2] : x.ne[2], 1, 1, 1}, {4, 4, 4, 4}, {}, ids.data()};
+    fake_tensor dst = x;
+    if (in.coin()) dst.data = y_memory.data();
+    for (fake_tensor* t : {&x, &position_ids, &dst}) {
+        if (in.rarely(12)) make_hostile(in, *t);
+    }
+    const int nth = static_cast<int>(in.rarely() ? in.hostile_integer() : in.between(1, 5));
+
+    const std::vector<T> x_before = x_memory, y_before = y_memory;
+    const auto differs = [](const std::vector<T>& a, const std::vector<T>& b) {
+        return std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) != 0;
+    };
+    std::vector<T> expected;
+    try {
+        const gg::rotation rotation(arguments, factors);
+        rotation.check(x, position_ids, dst);  // reads no element, so what is not there too
+        if (!is_true(x, sizeof(T)) || !is_true(position_ids, 4) || !is_true(dst, sizeof(T))) return false;
+        rotation.run(x, position_ids, dst, 0, std::numeric_limits<int>::max());  // mostly an empty slice
+        x_memory = x_before, y_memory = y_before;
+        expected = turned<T>(rotation, x, position_ids);
+        for (int ith = 0; ith < std::min(nth, 64); ++ith) rotation.run(x, position_ids, dst, ith, nth);  // 64 > tokens
+        if (nth < 1) return false;
+    } catch (const error&) {
+        expect(!differs(x_memory, x_before) && !differs(y_memory, y_before), "what is refused writes nothing");
+        return false;
+    }
+    const heads_view<T> y = gg::view<T>(dst);
+    const T* next = expected.data();
+    for (index_t row = 0; row < y.shape.batch; ++row) {
+        for (index_t token = 0; token < y.shape.tokens; ++token) {
+            for (index_t head = 0; head < y.shape.heads; ++head) {
+                for (index_t lane = 0; lane < y.shape.head_dim; ++lane, ++next) {
+                    T& found = y.head(row, token, head)[lane];
+                    const double a = number(found), b = number(*next);
+                    expect(!(std::fabs(a - b) > 0.02 * (1.0 + std::fabs(b))), "slices make what one call makes");
+                    const auto of = [&](std::vector<T>& now, const std::vector<T>& before) {
+                        const auto i = &found - now.data();
+                        if (i >= 0 && i < std::ssize(now)) found = before[static_cast<std::size_t>(i)];
+                    };
+                    of(x_memory, x_before), of(y_memory, y_before);
+                }
+            }
+        }
+    }
+    expect(!differs(x_memory, x_before) && !differs(y_memory, y_before), "nothing but dst is written");
+    return true;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static fuzz::run_counter counter("rotated a tensor");
+    input in(data, size);
+    const auto kind = in.between(0, 3);
+    const bool passed = kind == 0   ? run<float>(in)
+                        : kind == 1 ? run<float16>(in)
+                        : kind == 2 ? run<bfloat16>(in)
+                                    : run<double>(in);
+    passed ? counter.passed() : counter.refused();
+    return 0;
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "cordage/ode/loops.hpp"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "cordage/ode/problem.hpp"
+
+using namespace cordage;
+using namespace cordage::ode_detail;
+
+TEST_CASE("ode/loops: sums of every length are complete") {
+    for (std::size_t size = 0; size < 40; ++size) {
+        std::vector<double> x(size), y(size);
+        double expected = 0.0;
+        for (std::size_t i = 0; i < size; ++i) {
+            x[i] = static_cast<double>(i + 1), y[i] = static_cast<double>(2 * i) - 7.0;
+            expected += x[i] * y[i];
+        }
+        CHECK(dot<double>(x, y.data()) == expected);  // whole numbers: exact in any order
+        add_scaled<double>(-2.0, x, y);
+        for (std::size_t i = 0; i < size; ++i) CHECK(y[i] == -9.0);
+    }
+}
+
+TEST_CASE_TEMPLATE("ode/loops: one number that is none is found wherever it stands", Scalar, float, double) {
+    using limits = std::numeric_limits<Scalar>;
+    for (const Scalar bad : {limits::infinity(), -limits::infinity(), limits::quiet_NaN(), -limits::signaling_NaN()}) {
+        for (std::size_t at = 0; at < 19; ++at) {
+            std::vector<Scalar> x(19, limits::max());
+            x[(at + 1) % 19] = -limits::denorm_min(), x[(at + 2) % 19] = limits::lowest();
+            CHECK(all_finite<Scalar>(x));
+            x[at] = bad;
+            CHECK_FALSE(all_finite<Scalar>(x));
+        }
+    }
+}
+
+TEST_CASE_TEMPLATE("ode/loops: a sum over slopes has every term once, however many there are and whichever are 0",
+                   Scalar, float, double) {
+    for (const std::size_t size : {1, 7, 32, 65}) {
+        for (std::size_t terms = 0; terms <= 19; ++terms) {
+            std::vector<std::vector<Scalar>> slopes;
+            std::vector<const Scalar*> pointers;
+            std::vector<Scalar> weights, from(size, 3), expected = from, out(size, -1);
+            for (std::size_t j = 0; j < terms; ++j) {
+                slopes.emplace_back(size, static_cast<Scalar>(j + 1));
+                weights.push_back(j % 3 == 1 ? Scalar{0}
+                                             : static_cast<Scalar>(j));  // whole numbers: exact in any order
+            }
+            for (std::size_t j = 0; j < terms; ++j) {
+                pointers.push_back(weights[j] == 0 ? nullptr : slopes[j].data());  // not read
+                for (Scalar& x : expected) x += 2 * weights[j] * static_cast<Scalar>(j + 1);
+            }
+            add_slopes<Scalar>(2, weights, pointers.data(), from.data(), out);
+            CHECK(out == expected);
+            add_slopes<Scalar>(2, weights, pointers.data(), from.data(), from);
+            CHECK(from == expected);
+        }
+    }
+}

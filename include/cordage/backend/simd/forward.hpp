@@ -29,7 +29,9 @@ CORDAGE_ALWAYS_INLINE void rotate_heads(const angle_row<Real>& at, const cos_sin
     }
     for (const Operand* each : operands) {
         const Operand& o = *each;
-        auto [x, y] = o.lanes_of(row, token);
+        const auto lanes = o.lanes_of(row, token);
+        auto* x = lanes.x;  // names of their own: clang 14 captures no structured bindings
+        auto* y = lanes.y;
         if (x == nullptr) continue;
         const auto x_format = o.x.format;
         const auto y_format = o.y.format;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Gradients behind the angles need a source that knows its positions and frequencies.
-// expected: cordage::rotate_backward: gradients behind the angles need 'double position(index_t row, index_t token, index_t
-// expected: axis) const' and 'const double* inv_freq(index_t basis) const'; docs/extending.md
+// expected: cordage::rotate_backward: gradients behind the angles need 'double position(index_t row, index_t
+// expected: token, index_t axis) const' and 'const double* inv_freq(index_t basis) const'; docs/extending.md
 #include "cordage/angles/cos_sin_view.hpp"
 #include "cordage/rotate/backward.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A source of angles that does not say its attention factor is told what to write.
-// expected: cordage: a source of angles needs 'double attention_factor(index_t row, index_t token) const'; docs/extending.md
+// expected: cordage: a source of angles needs 'double attention_factor(index_t row, index_t token) const'
 #include "cordage/rotate/forward.hpp"
 
 struct still {

@@ -152,37 +152,40 @@ TEST_CASE("rotate/checks: the backward pass, views and sizes of gradients") {
                                     grad_through(t.in_a(), of_y, t.in_b()));
     });
     t.refuses("rotate_backward: grads.position_ids has 4 entries, must have batch*tokens = 3", [&] {
-        rotate_backward<half_split>(t.angles, rotation_gradients{.position_ids = grads}, grad_through(t.in_a(), of_y, t.in_b()));
+        rotate_backward<half_split>(t.angles, rotation_gradients{.position_ids = grads},
+                                    grad_through(t.in_a(), of_y, t.in_b()));
     });
     t.refuses("rotate_backward: y [1, 3, 2, 6] must have the shape of grad_y, [1, 3, 2, 8]", [&] {
         rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads},
                                     grad_through(t.in_a(), with_shape(of_y, {1, 3, 2, 6}), t.in_b()));
     });
     t.refuses("rotate_backward: grad_x must be grad_y itself or apart from it", [&] {
-        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads}, grad_through(t.in_a(), of_y, shifted));
+        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads},
+                                    grad_through(t.in_a(), of_y, shifted));
     });
     t.refuses("rotate_backward: grad_x must be y itself or apart from it", [&] {
-        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads}, grad_through(of_y, t.in_a(), shifted));
+        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads},
+                                    grad_through(of_y, t.in_a(), shifted));
     });
     t.refuses("rotate_backward: grad_x.data nullptr", [&] {
         rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads},
                                     grad_through(t.in_a(), of_y, token_major<float>(nullptr, t.shape)));
     });
     t.refuses("must not overlap where one of them is written", [&] {
-        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads}, grad_through(t.in_a(), of_y, t.in_a()),
-                                    grad_through(t.in_b(), t.in_a(), t.in_b()));
+        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads},
+                                    grad_through(t.in_a(), of_y, t.in_a()), grad_through(t.in_b(), t.in_a(), t.in_b()));
     });
     t.refuses("must not overlap where one of them is written", [&] {
         rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads}, grad_through(of_y, t.in_a(), of_y),
                                     grad_through(t.in_b(), t.in_b(), t.in_a()));
     });
     t.refuses("must not overlap where one of them is written", [&] {
-        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads}, grad_through(t.in_a(), of_y, t.in_a()),
-                                    grad_through(t.in_a(), of_y, t.in_b()));
+        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads},
+                                    grad_through(t.in_a(), of_y, t.in_a()), grad_through(t.in_a(), of_y, t.in_b()));
     });
     t.refuses("must not overlap where one of them is written", [&] {
-        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads}, grad_through(t.in_a(), of_y, t.in_b()),
-                                    grad_through(of_y, of_y, t.in_b()));
+        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads},
+                                    grad_through(t.in_a(), of_y, t.in_b()), grad_through(of_y, of_y, t.in_b()));
     });
     t.refuses("must not overlap where one of them is written", [&] {
         rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads}, grad_through(t.in_a(), of_y, of_y),

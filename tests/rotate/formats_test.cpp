@@ -60,7 +60,8 @@ const exact_angles angles(model, positions);
 std::vector<std::int8_t> random_bytes(unsigned seed) {
     std::mt19937 random(seed);
     std::vector<std::int8_t> all;
-    for (index_t i = 0; i < count(shape); ++i) all.push_back(static_cast<std::int8_t>(static_cast<int>(random() % 191) - 95));
+    for (index_t i = 0; i < count(shape); ++i)
+        all.push_back(static_cast<std::int8_t>(static_cast<int>(random() % 191) - 95));
     return all;
 }
 heads_view<std::int8_t, mine::scaled_int8> int8_view(std::vector<std::int8_t>& data, float scale = 0.02f) {
@@ -92,7 +93,8 @@ std::vector<double> turned(const std::vector<double>& x) {
     for (std::size_t i = 0; i < x.size(); ++i) {
         if (is_rotated(i)) only.push_back(x[i]);
     }
-    const auto y = naive_rotation(inner, frequencies(rotary_dim), 0.75, positions, is_interleaved<Pairing>).turned(only);
+    const auto y =
+        naive_rotation(inner, frequencies(rotary_dim), 0.75, positions, is_interleaved<Pairing>).turned(only);
     std::vector<double> all = x;
     for (std::size_t i = 0, j = 0; i < x.size(); ++i) {
         if (is_rotated(i)) all[i] = y[j++];
@@ -105,9 +107,7 @@ template <class T, class Format>
 void check_stored(const heads_view<T, Format>& found, const std::vector<double>& exact) {
     std::size_t wrong = 0, inexact = 0;
     for (std::size_t i = 0; i < exact.size(); ++i) {
-        const auto stored_as = [&](double x) {
-            return found.format.load(found.format.store(static_cast<float>(x)));
-        };
+        const auto stored_as = [&](double x) { return found.format.load(found.format.store(static_cast<float>(x))); };
         const double room = is_rotated(i) ? 2e-6 : 0.0;
         const float number = found.format.load(found.data[i]);
         if (!(number >= stored_as(exact[i] - room) && number <= stored_as(exact[i] + room))) ++wrong;
@@ -231,8 +231,7 @@ TEST_CASE("rotate/formats: gradients of operands of several types add up") {
         rotate_backward<Pairing, Backend>(angles, grads(apart),
                                           grad_through(view_of(g16), view_of(y16), view_of(gx16_alone)));
         rotate_backward<Pairing, Backend>(
-            angles, grads(apart),
-            grad_through(int8_view(g8), int8_view(y8, 0.01f), int8_view(gx8_alone), first_lane));
+            angles, grads(apart), grad_through(int8_view(g8), int8_view(y8, 0.01f), int8_view(gx8_alone), first_lane));
         CHECK(nearly_same(gx, gx_alone));
         CHECK(nearly_same(gx16, gx16_alone));
         for (std::size_t i = 0; i < gx8.size(); ++i) CHECK(std::abs(gx8[i] - gx8_alone[i]) <= 1);

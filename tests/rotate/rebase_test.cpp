@@ -47,8 +47,7 @@ void check_type() {
         const position_view<double> ids(key_positions.data(), 2, 3, 3);
 
         std::vector<T> dense = keys;
-        rebase<Pairing, Backend>(change(new_basis, old_basis, ids),
-                                 in_place(token_major(dense.data(), keys_shape)));
+        rebase<Pairing, Backend>(change(new_basis, old_basis, ids), in_place(token_major(dense.data(), keys_shape)));
         naive.check(values(keys), dense, expected);
 
         // Heads before tokens, and lanes between heads that belong to somebody else.

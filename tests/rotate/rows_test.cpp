@@ -69,8 +69,8 @@ void check_against_single_rows(index_t tokens) {
         rotate_backward<Pairing, Backend>(rows, in_place(of_q(together.plain_back_q)));
         rotate_backward<Pairing, Backend>(rows,
                                           rotation_gradients{.inv_freq = together.inv_freq,
-                                           .position_ids = together.positions,
-                                           .attention_factor = together.factors},
+                                                             .position_ids = together.positions,
+                                                             .attention_factor = together.factors},
                                           grad_through(of_q(g_q), of_q(together.y_q), of_q(together.back_q)),
                                           grad_through(of_k(g_k), of_k(together.y_k), of_k(together.back_k)));
         for (index_t row = 0; row < 3; ++row) {
@@ -84,9 +84,10 @@ void check_against_single_rows(index_t tokens) {
             const auto first = static_cast<std::size_t>(row * tokens), count_of_row = static_cast<std::size_t>(tokens);
             rotate_backward<Pairing, Backend>(
                 one,
-                rotation_gradients{.inv_freq = std::span(apart.inv_freq).subspan(static_cast<std::size_t>(row) * 10, 10),
-                 .position_ids = std::span(apart.positions).subspan(first, count_of_row),
-                 .attention_factor = std::span(apart.factors).subspan(static_cast<std::size_t>(row), 1)},
+                rotation_gradients{
+                    .inv_freq = std::span(apart.inv_freq).subspan(static_cast<std::size_t>(row) * 10, 10),
+                    .position_ids = std::span(apart.positions).subspan(first, count_of_row),
+                    .attention_factor = std::span(apart.factors).subspan(static_cast<std::size_t>(row), 1)},
                 grad_through(in_q(g_q), in_q(together.y_q), in_q(apart.back_q)),
                 grad_through(in_k(g_k), in_k(together.y_k), in_k(apart.back_k)));
         }
@@ -177,7 +178,9 @@ TEST_CASE("rotate/rows: the same bits for every number of threads, with few rows
             const auto n = static_cast<std::size_t>(batch);
             std::vector<double> all(n * 10 + n, 0.0);
             rotate_backward<half_split>(
-                how, rows, rotation_gradients{.inv_freq = std::span(all).first(n * 10), .attention_factor = std::span(all).subspan(n * 10, n)},
+                how, rows,
+                rotation_gradients{.inv_freq = std::span(all).first(n * 10),
+                                   .attention_factor = std::span(all).subspan(n * 10, n)},
                 grad_through(token_major(g.data(), shape), token_major(y.data(), shape), token_major(x.data(), shape)));
             for (const float one : x) all.push_back(static_cast<double>(one));
             return all;
@@ -197,9 +200,9 @@ TEST_CASE("rotate/rows: shapes that forget the rows are refused before anything 
     std::vector<float> g = y;
     std::vector<double> ten(10, 0.0);
     const auto view = [&](auto& buffer) { return token_major(buffer.data(), q_shape(5)); };
-    CHECK_THROWS_WITH_AS(rotate_backward<half_split>(rows, rotation_gradients{.inv_freq = ten}, grad_through(view(g), view(y), view(g))),
-                         "rotate_backward: grads.inv_freq has 10 entries, must have bases*rotary_dim/2 = 30",
-                         shape_error);
+    CHECK_THROWS_WITH_AS(
+        rotate_backward<half_split>(rows, rotation_gradients{.inv_freq = ten}, grad_through(view(g), view(y), view(g))),
+        "rotate_backward: grads.inv_freq has 10 entries, must have bases*rotary_dim/2 = 30", shape_error);
     CHECK_THROWS_WITH_AS(rotate_forward<half_split>(rows, in_place(row_of(view(g), 0))),
                          "rotate_forward: angles [3, 5] must be [1 or batch, tokens] of [1, 5, 3, 24]", shape_error);
     CHECK(same_bits(g, y));

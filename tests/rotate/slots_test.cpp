@@ -104,13 +104,12 @@ void check_case(draw& d) {
         if (from < 0 || to < 0) return;
         const exact_angles one(b, std::span(ids).subspan(static_cast<std::size_t>(row * tokens + token), 1));
         const heads_shape of_head{1, 1, 1, shape.head_dim};
-        rotate_forward<Pairing, backend::scalar>(
-            one, from_to(token_major(x.cache.before.data() + from, of_head), token_major(expected.data() + to, of_head),
-                         first_lane));
+        rotate_forward<Pairing, backend::scalar>(one, from_to(token_major(x.cache.before.data() + from, of_head),
+                                                              token_major(expected.data() + to, of_head), first_lane));
         for (index_t i = 0; i < 2 * pairs; ++i) turns[static_cast<std::size_t>(to + first_lane + i)] = true;
     });
-    rotate_forward<Pairing, Backend>(angles, is_in_place ? in_place(x.view, first_lane)
-                                                         : from_to(x.view, y.view, first_lane));
+    rotate_forward<Pairing, Backend>(angles,
+                                     is_in_place ? in_place(x.view, first_lane) : from_to(x.view, y.view, first_lane));
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < expected.size(); ++i) {
         const double wanted = value(expected[i]), found = value(y.cache.view.data[i]);
@@ -214,18 +213,19 @@ TEST_CASE("rotate/slots: keys go to their slots from where they are, q beside th
     CHECK(std::count(alone.begin(), alone.end(), -7.0f) == (320 - 140) * 48);
 }
 
-TEST_CASE_TEMPLATE("rotate/slots: an entry that is none of the cache's, or is written twice, is named before anything "
-                   "is written",
-                   Entry, std::int32_t, std::int64_t) {
+TEST_CASE_TEMPLATE(
+    "rotate/slots: an entry that is none of the cache's, or is written twice, is named before anything "
+    "is written",
+    Entry, std::int32_t, std::int64_t) {
     const heads_shape shape{1, 3, 1, 8};
     const auto x = random_elements<float>(shape, 3);
     const auto cache_before = random_elements<float>({5, 4, 1, 8}, 4);
     std::vector<float> cache = cache_before;
     const exact_angles angles(four_pairs, three);
     const auto to_slots = [&](const std::vector<Entry>& slots) {
-        rotate_forward<half_split>(angles, from_to(token_major(x.data(), shape),
-                                                   in_slots(token_major(cache.data(), {5, 4, 1, 8}), slots.data(), 1,
-                                                            3)));
+        rotate_forward<half_split>(angles,
+                                   from_to(token_major(x.data(), shape),
+                                           in_slots(token_major(cache.data(), {5, 4, 1, 8}), slots.data(), 1, 3)));
     };
     CHECK_THROWS_WITH_AS(to_slots({1, 2, 20}),
                          "rotate_forward: y's slot [0, 2] 20 must be below the cache's 20 slots, or -1 to leave it out",
@@ -236,17 +236,16 @@ TEST_CASE_TEMPLATE("rotate/slots: an entry that is none of the cache's, or is wr
                          value_error);
     const std::vector<Entry> wrong_block{5}, twice{2, 2}, once{2};
     CHECK_THROWS_WITH_AS(
-        rotate_inverse<half_split>(angles, in_place(in_blocks(token_major(cache.data(), {5, 4, 1, 8}),
-                                                              wrong_block.data(), 1, 3, 1))),
+        rotate_inverse<half_split>(
+            angles, in_place(in_blocks(token_major(cache.data(), {5, 4, 1, 8}), wrong_block.data(), 1, 3, 1))),
         "rotate_inverse: x's block [0, 0] 5 must be below the cache's 5 blocks, or -1 to leave it out", value_error);
     std::vector<float> other(2 * 3 * 8, 1.0f), grads(other);
     const heads_shape two_rows{2, 3, 1, 8};
     CHECK_THROWS_WITH_AS(
-        rotate_backward<half_split>(angles, rotation_gradients{},
-                                    grad_through(token_major(other.data(), two_rows),
-                                                 token_major(other.data(), two_rows),
-                                                 in_blocks(token_major(cache.data(), {5, 4, 1, 8}), twice.data(), 2, 3,
-                                                           1))),
+        rotate_backward<half_split>(
+            angles, rotation_gradients{},
+            grad_through(token_major(other.data(), two_rows), token_major(other.data(), two_rows),
+                         in_blocks(token_major(cache.data(), {5, 4, 1, 8}), twice.data(), 2, 3, 1))),
         "rotate_backward: grad_x's block [1, 0] 2 must be listed once, or two tokens are written there", value_error);
     CHECK(same_bits(cache, cache_before));
     // What is only read may be read twice; -1 may stand anywhere and any number of times.
@@ -264,8 +263,8 @@ TEST_CASE("rotate/slots: a cache that cannot be is refused, and so is one that o
     const heads_shape shape{1, 3, 1, 8};
     const auto refused = [&](heads_shape cache_shape, const char* text) {
         CHECK_THROWS_WITH_AS(
-            rotate_forward<half_split>(angles, in_place(in_slots(token_major(cache.data(), cache_shape), slots.data(),
-                                                                 1, 3))),
+            rotate_forward<half_split>(angles,
+                                       in_place(in_slots(token_major(cache.data(), cache_shape), slots.data(), 1, 3))),
             text, shape_error);
     };
     refused({5, 0, 1, 8}, "rotate_forward: x's cache [blocks 5, block_size 0] must have blocks of at least one slot");
@@ -276,13 +275,12 @@ TEST_CASE("rotate/slots: a cache that cannot be is refused, and so is one that o
                     shape_error);
     auto overlapping = token_major(cache.data(), {5, 4, 1, 8});
     overlapping.token_stride = 7;
-    CHECK_THROWS_AS(
-        rotate_forward<half_split>(angles, from_to(token_major(x.data(), shape),
-                                                   in_slots(overlapping, slots.data(), 1, 3))),
-        shape_error);
+    CHECK_THROWS_AS(rotate_forward<half_split>(
+                        angles, from_to(token_major(x.data(), shape), in_slots(overlapping, slots.data(), 1, 3))),
+                    shape_error);
     heads_view<float> nowhere = token_major(static_cast<float*>(nullptr), {5, 4, 1, 8});
-    CHECK_THROWS_AS(rotate_forward<half_split>(angles, from_to(token_major(x.data(), shape),
-                                                               in_slots(nowhere, slots.data(), 1, 3))),
+    CHECK_THROWS_AS(rotate_forward<half_split>(
+                        angles, from_to(token_major(x.data(), shape), in_slots(nowhere, slots.data(), 1, 3))),
                     shape_error);
     auto wrong_rows = in_slots(token_major(cache.data(), {5, 4, 1, 8}), slots.data(), 1, 3);
     wrong_rows.slots.row_stride = -3;

@@ -57,12 +57,11 @@ void check_against_single_tokens(index_t tokens) {
                        back_apart(x.size());
         std::vector<double> inv_freq(3 * pairs, 1.0), inv_freq_apart = inv_freq;
         std::vector<double> positions(ids.size(), 2.0), positions_apart = positions, factors(3, 3.0),
-            factors_apart = factors;
+                                                        factors_apart = factors;
         rotate_forward<Pairing, Backend>(angles, in_place(view(y)));
         rotate_inverse<Pairing, Backend>(angles, from_to(view(y), view(undone)));
         rotate_backward<Pairing, Backend>(
-            angles,
-            rotation_gradients{.inv_freq = inv_freq, .position_ids = positions, .attention_factor = factors},
+            angles, rotation_gradients{.inv_freq = inv_freq, .position_ids = positions, .attention_factor = factors},
             grad_through(view(g), view(y), view(back)));
         for (index_t token = 0; token < tokens; ++token) {
             const auto i = static_cast<std::size_t>(token), b = static_cast<std::size_t>(of_token[i]);
@@ -106,12 +105,12 @@ TEST_CASE("rotate/tokens: an index that is the row's number gives what a basis a
     const auto y = random_elements<float>(shape, 82), g = random_elements<float>(shape, 83);
     const auto with = [&](const auto& angles, std::vector<double>& grads) {
         std::vector<float> x(y.size());
-        rotate_backward<half_split>(angles,
-                                    rotation_gradients{.inv_freq = std::span(grads).first(30),
-                                                       .position_ids = std::span(grads).subspan(33, 120),
-                                                       .attention_factor = std::span(grads).subspan(30, 3)},
-                                    grad_through(token_major(g.data(), shape), token_major(y.data(), shape),
-                                                 token_major(x.data(), shape)));
+        rotate_backward<half_split>(
+            angles,
+            rotation_gradients{.inv_freq = std::span(grads).first(30),
+                               .position_ids = std::span(grads).subspan(33, 120),
+                               .attention_factor = std::span(grads).subspan(30, 3)},
+            grad_through(token_major(g.data(), shape), token_major(y.data(), shape), token_major(x.data(), shape)));
         return x;
     };
     std::vector<double> by_row(153), by_token(153);

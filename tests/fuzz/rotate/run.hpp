@@ -267,9 +267,8 @@ class rotation_run {
         gradient_block of_position(wanted(angles.axes() * batch * tokens), random_);
         gradient_block of_factor(wanted(angles.bases()), random_);
         const auto o = cordage::grad_through(grad_y.view, y.view, grad_x.view, random_first_lane(shape, pairs));
-        const cordage::rotation_gradients sums{.inv_freq = of_theta.span(),
-                                               .position_ids = of_position.span(),
-                                               .attention_factor = of_factor.span()};
+        const cordage::rotation_gradients sums{
+            .inv_freq = of_theta.span(), .position_ids = of_position.span(), .attention_factor = of_factor.span()};
         const any_executor how = random_executor(in_, doubtful_);
         if (!accepts([&] { cordage::rotate_backward<Pairing>(how, angles, sums, o); })) {
             expect(of_theta.is_untouched() && of_position.is_untouched() && of_factor.is_untouched(),
@@ -355,7 +354,8 @@ class rotation_run {
         const change<P> c(in_, random_, doubtful_);
         const index_t batch = c.all.batch, tokens = c.all.tokens;
         const bool is_by_block = in_.coin();
-        const index_t block_size = in_.between(1, 9), entries = is_by_block ? (tokens + block_size - 1) / block_size : tokens;
+        const index_t block_size = in_.between(1, 9),
+                      entries = is_by_block ? (tokens + block_size - 1) / block_size : tokens;
         const index_t row_stride = is_by_block ? entries + in_.between(0, 2) : entries;
         const index_t blocks = (is_by_block ? batch * entries : batch * entries / block_size + 1) + in_.between(0, 4);
         const index_t room = is_by_block ? blocks : blocks * block_size;
@@ -369,7 +369,8 @@ class rotation_run {
         for (std::size_t i = 0; i < count; ++i) {
             table[i] = has_gaps && random_() % 4 == 0 ? Entry{-1} : free[i % std::max<std::size_t>(free.size(), 1)];
         }
-        if (count > static_cast<std::size_t>(room)) doubtful_ = true;  // what a longer row has past its tokens is not read
+        if (count > static_cast<std::size_t>(room))
+            doubtful_ = true;  // what a longer row has past its tokens is not read
         if (count > 0 && in_.rarely(32)) {
             table[random_() % count] = static_cast<Entry>(in_.coin() ? in_.hostile_integer() : in_.between(0, 8));
             doubtful_ = true;
@@ -385,11 +386,13 @@ class rotation_run {
         const expected_angles e = c.expected();
         for (index_t r = 0; r < batch; ++r) {
             for (index_t t = 0; t < tokens; ++t) {
-                const index_t entry = table[static_cast<std::size_t>(r * row_stride + (is_by_block ? t / block_size : t))];
+                const index_t entry =
+                    table[static_cast<std::size_t>(r * row_stride + (is_by_block ? t / block_size : t))];
                 if (entry < 0) continue;
                 const index_t slot = is_by_block ? entry * block_size + t % block_size : entry;
                 placed_view<T> place = cache;
-                place.offset += slot / block_size * cache.view.batch_stride + slot % block_size * cache.view.token_stride;
+                place.offset +=
+                    slot / block_size * cache.view.batch_stride + slot % block_size * cache.view.token_stride;
                 place.view.shape.batch = place.view.shape.tokens = 1;
                 expected_angles of_slot = e;
                 of_slot.at = [&e, r, t](index_t, index_t, index_t pair) { return e.at(r, t, pair); };

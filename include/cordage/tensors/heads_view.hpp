@@ -34,7 +34,7 @@ struct slot_table {
     index_t block_size = 1;         ///< slots of a block
     index_t blocks = 0;             ///< of the cache
 
-    CORDAGE_HOST_DEVICE index_t entry(index_t i) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t entry(index_t i) const noexcept {
         return is_wide ? static_cast<const std::int64_t*>(entries)[i] : static_cast<const std::int32_t*>(entries)[i];
     }
     /// Where a token lies: a block of the cache and a place in it. The block is -1 where no slot of the cache holds it.
@@ -42,7 +42,7 @@ struct slot_table {
         index_t block;
         index_t in_block;
     };
-    CORDAGE_HOST_DEVICE place place_of(index_t row, index_t token) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE place place_of(index_t row, index_t token) const noexcept {
         const bool is_by_block = tokens_of_entry != 1;
         const quotient_and_rest of_token = is_by_block ? divided(token, block_size) : quotient_and_rest{token, 0};
         const index_t found = entry(row * row_stride + of_token.quotient);
@@ -51,10 +51,10 @@ struct slot_table {
         return at.block < blocks ? at : place{-1, 0};
     }
 
-    friend bool operator==(const slot_table&, const slot_table&) = default;
+    CORDAGE_ALWAYS_INLINE friend bool operator==(const slot_table&, const slot_table&) noexcept = default;
 
  private:
-    CORDAGE_HOST_DEVICE place place_of_slot(index_t slot) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE place place_of_slot(index_t slot) const noexcept {
         const quotient_and_rest of = divided(slot, block_size);
         return {of.quotient, of.rest};
     }
@@ -87,16 +87,16 @@ struct heads_view {
     [[no_unique_address]] Format format = {};
 
     /// First element of a token's first head, or null where no slot holds the token.
-    CORDAGE_HOST_DEVICE constexpr T* token(index_t batch, index_t token_index) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr T* token(index_t batch, index_t token_index) const noexcept {
         if (slots.entries == nullptr) return data + batch * batch_stride + token_index * token_stride;
         return at(slots.place_of(batch, token_index));
     }
     /// First element of the first head of a place in a cache, or null for none.
-    CORDAGE_HOST_DEVICE constexpr T* at(const slot_table::place& place) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr T* at(const slot_table::place& place) const noexcept {
         return place.block < 0 ? nullptr : data + place.block * batch_stride + place.in_block * token_stride;
     }
     /// First element of one head of a token that is held.
-    CORDAGE_HOST_DEVICE constexpr T* head(index_t batch, index_t token_index, index_t head_index) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr T* head(index_t batch, index_t token_index, index_t head_index) const noexcept {
         return token(batch, token_index) + head_index * head_stride;
     }
 

@@ -32,7 +32,7 @@ struct operand {
         const X* x;
         Y* y;
     };
-    CORDAGE_HOST_DEVICE token_lanes lanes_of(index_t row, index_t token) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE token_lanes lanes_of(index_t row, index_t token) const noexcept {
         token_lanes at;
         if (x.slots.entries != nullptr && x.slots == y.slots) {  // the table is read once
             const slot_table::place place = x.slots.place_of(row, token);

@@ -2,6 +2,7 @@
 // Coordinates of z in which a part of CLEX's network is the identity; serves the stage clex.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -34,22 +35,22 @@ class clex_coordinates {
         const std::size_t pairs = origin_.size();
         vector table = weights.up;  // rows: hidden units, then what they were exchanged for; columns alike
         std::vector<std::size_t> rows, columns;
-        std::vector<bool> row_is_used(hidden_), column_is_used(pairs);
+        std::vector<bool> row_is_used(hidden_);
+        vector open(pairs, 1.0);  // 0 where a column is used
         double first = 0.0;
         while (rows.size() < pairs && rows.size() < hidden_) {
             std::size_t row = hidden_, column = 0;
             double largest = first / 64;
             for (std::size_t i = 0; i < hidden_; ++i) {
-                for (std::size_t j = 0; j < pairs && !row_is_used[i]; ++j) {
-                    const double candidate = std::fabs(table[i * pairs + j]);
-                    if (column_is_used[j] || !(candidate > largest)) continue;
-                    largest = candidate, row = i, column = j;
-                }
+                if (row_is_used[i]) continue;
+                const double of_row = largest_open(open, table.data() + i * pairs);
+                if (of_row > largest) largest = of_row, row = i;
             }
             if (row == hidden_) break;
+            while (open[column] * std::fabs(table[row * pairs + column]) != largest) ++column;
             if (rows.empty()) first = largest;
             exchange(table, row, column);
-            row_is_used[row] = column_is_used[column] = true;
+            row_is_used[row] = true, open[column] = 0.0;
             rows.push_back(row), columns.push_back(column);
         }
         unit_rows_ = static_cast<index_t>(rows.size());
@@ -57,7 +58,7 @@ class clex_coordinates {
             if (!row_is_used[i]) rows.push_back(i);
         }
         for (std::size_t j = 0; j < pairs; ++j) {
-            if (!column_is_used[j]) columns.push_back(j);
+            if (open[j] != 0.0) columns.push_back(j);
         }
         to_.resize(pairs * pairs), from_.resize(pairs * pairs), up_.resize(hidden_ * pairs);
         for (std::size_t k = 0; k < pairs; ++k) {
@@ -125,6 +126,21 @@ class clex_coordinates {
  private:
     bool is_identity() const noexcept { return to_.empty(); }
     static std::size_t size(index_t count) noexcept { return static_cast<std::size_t>(count); }
+
+    /// The largest |open[j] row[j]|, of eight running ones, so that compilers use vectors.
+    static double largest_open(const vector& open, const double* row) {
+        double largest[8] = {};
+        const std::size_t whole = open.size() / 8 * 8;
+        const auto look_at = [&](std::size_t j, double& so_far) {
+            const double here = open[j] * std::fabs(row[j]);
+            so_far = here > so_far ? here : so_far;
+        };
+        for (std::size_t j = 0; j < whole; j += 8) {
+            for (std::size_t lane = 0; lane < 8; ++lane) look_at(j + lane, largest[lane]);
+        }
+        for (std::size_t j = whole; j < open.size(); ++j) look_at(j, largest[0]);
+        return *std::max_element(largest, largest + 8);
+    }
 
     /// In outputs = table * inputs, output `row` and input `column` change sides.
     void exchange(vector& table, std::size_t row, std::size_t column) const {

@@ -180,11 +180,12 @@ class panel_pair {
     /// One panel from a corner of a matrix, with zeros for what lies outside. Returns the place after it.
     static Scalar* store(const matrix_view& from, std::size_t row, std::size_t column, std::size_t columns,
                          Scalar* to) {
-        for (std::size_t c = column; c < column + columns; ++c) {
-            for (std::size_t r = row; r < row + rows; ++r) {
-                const bool inside = r < from.rows && c < from.columns;
-                *to++ = inside ? static_cast<Scalar>(from.first[r * from.row_stride + c * from.column_stride]) : 0;
-            }
+        const std::size_t filled = row < from.rows ? std::min(rows, from.rows - row) : 0;
+        for (std::size_t c = column; c < column + columns; ++c, to += rows) {
+            const double* const source = from.first + row * from.row_stride + c * from.column_stride;
+            const std::size_t taken = c < from.columns ? filled : 0;
+            for (std::size_t r = 0; r < taken; ++r) to[r] = static_cast<Scalar>(source[r * from.row_stride]);
+            std::fill(to + taken, to + rows, Scalar{0});
         }
         return to;
     }

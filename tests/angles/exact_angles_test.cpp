@@ -118,6 +118,19 @@ TEST_CASE("angles/exact_angles: float32_angles has the float32 angle bit for bit
     }
 }
 
+TEST_CASE("angles/exact_angles: float32_angles rounds a position of any type to float32 before it multiplies") {
+    const basis b({0.7, 0.3});
+    const std::vector<double> positions{0.1, 16777217.0, 1e9 + 0.3};
+    const float32_angles angles(b, positions);
+    for (index_t token = 0; token < 3; ++token) {
+        for (index_t pair = 0; pair < 2; ++pair) {
+            volatile float position = static_cast<float>(positions[static_cast<std::size_t>(token)]),
+                           theta = static_cast<float>(b.inv_freq()[static_cast<std::size_t>(pair)]);
+            CHECK(angles.angle(0, token, pair) == position * theta);
+        }
+    }
+}
+
 // transformers 5.23, LlamaRotaryEmbedding in float32, d = 128, base 10000, 32 positions ending here:
 // 6.53e-3 at 10^5, 5.84e-2 at 10^6, 0.733 at 10^7 (golden/angles.json, hf_float32_error).
 TEST_CASE("angles/exact_angles: float32_angles errs as much as the frameworks do, exact angles do not") {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Kernels of every kind, for the instruction set that this unit is compiled for. Nobody calls them: the test reads
 // which symbols they bring.
+#include "cordage/angles/angle_difference.hpp"
+#include "cordage/angles/axis_angles.hpp"
+#include "cordage/angles/exact_angles.hpp"
 #include "cordage/backend/simd/backward.hpp"
 #include "cordage/backend/simd/forward.hpp"
 #include "cordage/backend/simd/table.hpp"
@@ -12,15 +15,23 @@ using best = backend::simd<xsimd::default_arch>;
 
 template <class Source, class T, class Pairing>
 struct kernels {
-    [[gnu::used]] static void turn(const Source& a, std::span<const operand<T>> o) noexcept {
+    [[gnu::used]] static void turn(const Source& a, std::span<const operand<T>* const> o) noexcept {
         backend::rotate_range<Pairing, backend::forward>(best{}, a, o, 0, a.tokens());
         backend::rotate_range<Pairing, backend::inverse>(best{}, a, o, 0, a.tokens());
+    }
+    // Operands of several types: keys that become bfloat16 on their way to a cache.
+    [[gnu::used]] static void turn_all([[maybe_unused]] const Source& a, [[maybe_unused]] const operand<T>& q,
+                                       [[maybe_unused]] const operand<T, bfloat16>& k) noexcept {
+        if constexpr (!std::same_as<T, bfloat16> && std::same_as<compute_of<T>, float>) {
+            const std::tuple<const operand<T>&, const operand<T, bfloat16>&> both(q, k);
+            backend::rotate_range<Pairing, backend::forward>(best{}, a, both, 0, a.tokens());
+        }
     }
     [[gnu::used]] static void fill(const Source& a, compute_of<T>* cos, compute_of<T>* sin) noexcept {
         backend::fill_range(best{}, a, cos, sin, 0, a.tokens());
     }
     [[gnu::used]] static void turn_back([[maybe_unused]] const Source& a,
-                                        [[maybe_unused]] std::span<const backward_operand<T>> o,
+                                        [[maybe_unused]] std::span<const backward_operand<T>* const> o,
                                         [[maybe_unused]] const backend::angle_gradients& grads) noexcept {
         if constexpr (differentiable_angle_source<Source>) {
             backend::backward_range<Pairing>(best{}, a, o, grads, 0, a.tokens());
@@ -40,7 +51,7 @@ template struct kernels<exact_angles<double>, float, half_split>;
 template struct kernels<float32_angles<std::int32_t>, float, interleaved>;
 template struct kernels<axis_angles<std::int32_t>, float, half_split>;
 template struct kernels<axis_angles<double>, bfloat16, half_split>;
-template struct kernels<row_angles<exact_angles<std::int32_t>>, float, interleaved>;
+template struct kernels<angle_difference<exact_angles<std::int32_t>, exact_angles<double>>, float, interleaved>;
 template struct kernels<cos_sin_view<float>, float, half_split>;
 template struct kernels<cos_sin_view<float>, float16, interleaved>;
 template struct kernels<cos_sin_view<double>, float, half_split>;

@@ -43,7 +43,8 @@ int main(int count, char**) {
     rotate_forward<half_split>(how, angles, in_place(view));
     print("forward", x);
     std::vector<double> grad_inv_freq(8);
-    rotate_backward<half_split>(angles, rotation_gradients{.inv_freq = grad_inv_freq}, grad_through(grad_view, view, grad_view));
+    rotate_backward<half_split>(angles, rotation_gradients{.inv_freq = grad_inv_freq},
+                                grad_through(grad_view, view, grad_view));
     print("backward", grad);
     print("inv_freq", grad_inv_freq);
 }

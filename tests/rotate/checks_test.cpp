@@ -6,10 +6,10 @@
 #include <limits>
 
 #include "cordage/angles/axis_angles.hpp"
-#include "cordage/rotate/cos_sin_table.hpp"
 #include "cordage/basis/basis_list.hpp"
 #include "cordage/core/threads.hpp"
 #include "cordage/rotate/backward.hpp"
+#include "cordage/rotate/cos_sin_table.hpp"
 #include "cordage/rotate/forward.hpp"
 #include "rotate/naive_rotation.hpp"
 
@@ -152,37 +152,40 @@ TEST_CASE("rotate/checks: the backward pass, views and sizes of gradients") {
                                     grad_through(t.in_a(), of_y, t.in_b()));
     });
     t.refuses("rotate_backward: grads.position_ids has 4 entries, must have batch*tokens = 3", [&] {
-        rotate_backward<half_split>(t.angles, rotation_gradients{.position_ids = grads}, grad_through(t.in_a(), of_y, t.in_b()));
+        rotate_backward<half_split>(t.angles, rotation_gradients{.position_ids = grads},
+                                    grad_through(t.in_a(), of_y, t.in_b()));
     });
     t.refuses("rotate_backward: y [1, 3, 2, 6] must have the shape of grad_y, [1, 3, 2, 8]", [&] {
         rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads},
                                     grad_through(t.in_a(), with_shape(of_y, {1, 3, 2, 6}), t.in_b()));
     });
     t.refuses("rotate_backward: grad_x must be grad_y itself or apart from it", [&] {
-        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads}, grad_through(t.in_a(), of_y, shifted));
+        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads},
+                                    grad_through(t.in_a(), of_y, shifted));
     });
     t.refuses("rotate_backward: grad_x must be y itself or apart from it", [&] {
-        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads}, grad_through(of_y, t.in_a(), shifted));
+        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads},
+                                    grad_through(of_y, t.in_a(), shifted));
     });
     t.refuses("rotate_backward: grad_x.data nullptr", [&] {
         rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads},
                                     grad_through(t.in_a(), of_y, token_major<float>(nullptr, t.shape)));
     });
     t.refuses("must not overlap where one of them is written", [&] {
-        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads}, grad_through(t.in_a(), of_y, t.in_a()),
-                                    grad_through(t.in_b(), t.in_a(), t.in_b()));
+        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads},
+                                    grad_through(t.in_a(), of_y, t.in_a()), grad_through(t.in_b(), t.in_a(), t.in_b()));
     });
     t.refuses("must not overlap where one of them is written", [&] {
         rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads}, grad_through(of_y, t.in_a(), of_y),
                                     grad_through(t.in_b(), t.in_b(), t.in_a()));
     });
     t.refuses("must not overlap where one of them is written", [&] {
-        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads}, grad_through(t.in_a(), of_y, t.in_a()),
-                                    grad_through(t.in_a(), of_y, t.in_b()));
+        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads},
+                                    grad_through(t.in_a(), of_y, t.in_a()), grad_through(t.in_a(), of_y, t.in_b()));
     });
     t.refuses("must not overlap where one of them is written", [&] {
-        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads}, grad_through(t.in_a(), of_y, t.in_b()),
-                                    grad_through(of_y, of_y, t.in_b()));
+        rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads},
+                                    grad_through(t.in_a(), of_y, t.in_b()), grad_through(of_y, of_y, t.in_b()));
     });
     t.refuses("must not overlap where one of them is written", [&] {
         rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads}, grad_through(t.in_a(), of_y, of_y),
@@ -208,6 +211,47 @@ TEST_CASE("rotate/checks: the backward pass, views and sizes of gradients") {
     CHECK(same_bits(y, std::vector<float>(48)));
 }
 
+TEST_CASE("rotate/checks: gradients of a size that forgets the bases") {
+    bench t;
+    std::vector<float> y(48);
+    std::vector<double> two(2, 1.5), eight(8, 1.5);
+    const view of_y = token_major(y.data(), t.shape);
+    t.refuses("rotate_backward: grads.attention_factor has 2 entries, must have bases = 1", [&] {
+        rotate_backward<half_split>(t.angles, rotation_gradients{.attention_factor = two},
+                                    grad_through(t.in_a(), of_y, t.in_b()));
+    });
+    const basis_list list({&four_pairs, &four_pairs, &four_pairs});
+    const std::vector<std::int32_t> of_token{0, 2, 1};
+    const exact_angles<std::int32_t> by_token(list.of(of_token), three);
+    t.refuses("rotate_backward: grads.attention_factor has 2 entries, must have bases = 3", [&] {
+        rotate_backward<half_split>(by_token, rotation_gradients{.attention_factor = two},
+                                    grad_through(t.in_a(), of_y, t.in_b()));
+    });
+    t.refuses("rotate_backward: grads.inv_freq has 8 entries, must have bases*rotary_dim/2 = 12", [&] {
+        rotate_backward<half_split>(by_token, rotation_gradients{.inv_freq = eight},
+                                    grad_through(t.in_a(), of_y, t.in_b()));
+    });
+    CHECK(two == std::vector<double>(2, 1.5));
+}
+
+TEST_CASE("rotate/checks: an index that names no basis turns nothing") {
+    const basis_list list({&four_pairs, &four_pairs});
+    for (const std::int32_t wrong : {2, -1}) {
+        bench t;
+        const std::vector<std::int32_t> of_token{0, 1, wrong};
+        const exact_angles<std::int32_t> angles(list.of(of_token), three);
+        const std::string text = "the basis of token [0, 2] " + std::to_string(wrong) + " must be 0 to 1";
+        t.refuses<value_error>(("rotate_forward: " + text).c_str(),
+                               [&] { rotate_forward<half_split>(angles, in_place(t.in_a())); });
+        t.refuses<value_error>(("rebase: " + text).c_str(),
+                               [&] { rebase<half_split>(angles - angles, in_place(t.in_a())); });
+        t.refuses<value_error>(("cos_sin_table: " + text).c_str(), [&] { cos_sin_table<float>{angles}; });
+        t.refuses<value_error>(("rotate_backward: " + text).c_str(), [&] {
+            rotate_backward<half_split>(angles, rotation_gradients{}, grad_through(t.in_a(), t.in_b(), t.in_a()));
+        });
+    }
+}
+
 TEST_CASE("rotate/checks: a table that a host has filled in wrongly") {
     bench t;
     const std::vector<float> numbers(12, 0.5f);
@@ -231,11 +275,10 @@ TEST_CASE("rotate/checks: a table that a host has filled in wrongly") {
     t.refuses<value_error>("carried_attention_factor 0 must be 2^-60 to 2^60 in magnitude", rotate(bad));
     bad.carried_attention_factor = std::numeric_limits<double>::quiet_NaN();
     t.refuses<value_error>("carried_attention_factor nan must be 2^-60 to 2^60 in magnitude", rotate(bad));
-    const std::vector<double> factors{1.0, 0.0};
+    const std::vector<double> factors{1.0, 0.0, 1.0};
     bad = good;
-    bad.rows = 2;
-    bad.row_attention_factors = factors.data();
-    t.refuses<value_error>("rotate_forward: table's row_attention_factors[1] 0 must be 2^-60 to 2^60 in magnitude",
+    bad.token_attention_factors = factors.data();
+    t.refuses<value_error>("rotate_forward: table's token_attention_factors[1] 0 must be 2^-60 to 2^60 in magnitude",
                            rotate(bad));
     bad = good;
     bad.rows = bad.token_count = index_t{1} << 40;
@@ -301,7 +344,9 @@ TEST_CASE("rotate/checks: positions that are not numbers, or beyond 64 bits, tur
         const float32_angles<double> common(four_pairs, ids);
         const std::vector<std::uint8_t> axes(4, 0);
         const axis_angles<double> on_axes(four_pairs, axes, axis_major(ids.data(), 1, 1, 3));
-        const std::vector<exact_angles<double>> rows{exact};
+        const basis_list list({&four_pairs, &four_pairs});
+        const std::vector<std::int32_t> of_token{0, 1, 1};
+        const exact_angles<double> by_token(list.of(of_token), ids);
         const auto refused = [&](const char* text, const auto& angles) {
             t.refuses<value_error>(text, [&] { rotate_forward<half_split>(angles, in_place(t.in_a())); });
             t.refuses<value_error>(text, [&] { cos_sin_table<float>{angles}; });
@@ -309,16 +354,12 @@ TEST_CASE("rotate/checks: positions that are not numbers, or beyond 64 bits, tur
         refused("position_ids[0, 1]", exact);
         refused("must be finite and below 2^63 in magnitude", exact_angles<float>(four_pairs, in_float));
         refused("position_ids[0, 1]", common);
-        refused("position_ids[0, 0, 1]", on_axes);
-        refused("position_ids[0, 1]", row_angles(rows));
-        t.refuses<value_error>("rebase: position_ids[0, 1]", [&] {
-            rebase<half_split>({.from = four_pairs, .to = four_pairs}, ids, in_place(t.in_a()));
-        });
-        const std::vector<std::int32_t> table{0};
-        const paged_positions<double> where{table, {ids.data(), 1, 3, 3}};
-        t.refuses<value_error>("rebase: position_ids[0, 1]", [&] {
-            rebase<half_split>({.from = four_pairs, .to = four_pairs}, where, in_place(t.in_a()));
-        });
+        refused("position_ids[0, 1]", on_axes);
+        refused("position_ids[0, 1]", by_token);
+        refused("position_ids[0, 1]", exact - common);
+        refused("position_ids[0, 1]", exact_angles(four_pairs, three) - exact);
+        t.refuses<value_error>("rebase: position_ids[0, 1]",
+                               [&] { rebase<half_split>(exact - exact, in_place(t.in_a())); });
         t.refuses<value_error>("rotate_backward: position_ids[0, 1]", [&] {
             rotate_backward<half_split>(exact, rotation_gradients{}, grad_through(t.in_a(), t.in_b(), t.in_a()));
         });

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "cordage/core/threads.hpp"
-#include "cordage/rotate/forward.hpp"
+#include "cordage/rotate/backward.hpp"
 #include "rotate/dense.hpp"
 
 using namespace cordage;
@@ -134,4 +134,27 @@ TEST_CASE("rotate/layout: no tokens, no heads or no batch is no work") {
     rotate_forward<half_split>(exact_angles(model, rows), in_place(token_major(x.data(), {2, 3, 0, 24})));
     rotate_forward<half_split>(exact_angles(model, none), in_place(token_major<float>(nullptr, {1, 0, 4, 24})));
     CHECK(x == std::vector<float>(24, 1.0f));
+}
+
+// A sanitizer saw what a kernel does with the null data of a tensor without heads: it counted on from there.
+TEST_CASE("rotate/layout: an operand without heads, which may have no memory, beside one that has some") {
+    for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
+        const heads_shape shape{2, 3, 2, 24}, nobody{2, 3, 0, 24};
+        auto x = random_elements<float>(shape, 12), alone = x;
+        const auto none = token_major<float>(nullptr, nobody);
+        const exact_angles angles(model, rows);
+        rotate_forward<Pairing, Backend>(angles, in_place(token_major(x.data(), shape)), in_place(none));
+        rotate_forward<Pairing, Backend>(angles, in_place(token_major(alone.data(), shape)));
+        CHECK(same_bits(x, alone));
+        std::vector<double> grads(10), grads_alone(10);
+        double factor = 0.0;
+        const auto o = grad_through(token_major(x.data(), shape), token_major(alone.data(), shape),
+                                    token_major(x.data(), shape));
+        rotate_backward<Pairing, Backend>(
+            angles, rotation_gradients{.inv_freq = grads, .attention_factor = {&factor, 1}}, o,
+            grad_through(none, none, none));
+        x = alone;
+        rotate_backward<Pairing, Backend>(angles, rotation_gradients{.inv_freq = grads_alone}, o);
+        CHECK(same_bits(grads, grads_alone));
+    });
 }

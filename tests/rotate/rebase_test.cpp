@@ -17,6 +17,12 @@ using namespace cordage_test;
 
 namespace {
 
+// What turns keys of the old basis to those of the new one.
+template <class Ids>
+auto change(const basis& to, const basis& from, const Ids& ids) {
+    return exact_angles(to, ids) - exact_angles(from, ids);
+}
+
 std::vector<double> halved(std::vector<double> theta) {
     for (double& x : theta) x *= 0.5;
     return theta;
@@ -41,8 +47,7 @@ void check_type() {
         const position_view<double> ids(key_positions.data(), 2, 3, 3);
 
         std::vector<T> dense = keys;
-        rebase<Pairing, Backend>({.from = old_basis, .to = new_basis}, ids,
-                                 in_place(token_major(dense.data(), keys_shape)));
+        rebase<Pairing, Backend>(change(new_basis, old_basis, ids), in_place(token_major(dense.data(), keys_shape)));
         naive.check(values(keys), dense, expected);
 
         // Heads before tokens, and lanes between heads that belong to somebody else.
@@ -57,7 +62,7 @@ void check_type() {
             }
         };
         each([&](T& x) { x = keys[next++]; });
-        rebase<Pairing, Backend>(threads{2}, {.from = old_basis, .to = new_basis}, ids, in_place(strided));
+        rebase<Pairing, Backend>(threads{2}, change(new_basis, old_basis, ids), in_place(strided));
         std::vector<T> gathered;
         each([&](T& x) { gathered.push_back(std::exchange(x, stored<T>(9.0))); });
         REQUIRE(same_bits(gathered, dense));
@@ -65,20 +70,25 @@ void check_type() {
     });
 }
 
-/// A paged cache of five blocks of four tokens, and a sequence of eleven tokens in its blocks 3, 0 and 4.
+/// A paged cache of five blocks of four tokens, and a sequence of eleven tokens in its blocks 3, 0 and 4, whose last
+/// slot holds nothing.
 constexpr index_t block_size = 4, cache_blocks = 5;
 const std::vector<std::int32_t> table{3, 0, 4};
 const std::vector<std::int32_t> sequence = [] {
-    std::vector<std::int32_t> ids(12);
+    std::vector<std::int32_t> ids(11);
     std::iota(ids.begin(), ids.end(), 1000);
     return ids;
 }();
-const paged_positions<std::int32_t> where{table, {sequence.data(), 3, block_size, block_size}};
+template <class T>
+heads_view<T> paged(const heads_view<T>& cache) {
+    return in_blocks(cache, table.data(), 1, 11, 3);
+}
 
 template <class T>
 void check_paged() {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
-        const heads_shape all{cache_blocks, block_size, 2, 24}, one{1, 12, 2, 24};
+        const heads_shape all{cache_blocks, block_size, 2, 24}, one{1, 11, 2, 24};
+        const auto angles = change(new_basis, old_basis, sequence);
         const auto first = random_elements<T>(all, 61), second = random_elements<T>(all, 62);
         const auto block_of = [&](const std::vector<T>& cache, index_t block) {
             const auto begin = cache.begin() + block * block_size * 2 * 24;
@@ -90,30 +100,31 @@ void check_paged() {
                 const auto one_block = block_of(cache, block);
                 found.insert(found.end(), one_block.begin(), one_block.end());
             }
+            found.resize(11 * 2 * 24);
             return found;
         };
         std::vector<T> contiguous = in_order(first), a = first, b = second;
-        rebase<Pairing, Backend>({.from = old_basis, .to = new_basis}, sequence,
-                                 in_place(token_major(contiguous.data(), one)));
-        rebase<Pairing, Backend>({.from = old_basis, .to = new_basis}, where, in_place(token_major(a.data(), all)),
-                                 in_place(token_major(b.data(), all)));
+        rebase<Pairing, Backend>(angles, in_place(token_major(contiguous.data(), one)));
+        rebase<Pairing, Backend>(angles, in_place(paged(token_major(a.data(), all))),
+                                 in_place(paged(token_major(b.data(), all))));
         REQUIRE(same_bits(in_order(a), contiguous));
         for (const index_t other : {1, 2}) {  // blocks of somebody else
             REQUIRE(same_bits(block_of(a, other), block_of(first, other)));
         }
+        REQUIRE(std::equal(a.end() - 2 * 24, a.end(), first.end() - 2 * 24,  // the slot that holds nothing
+                           [](const T& x, const T& y) { return value(x) == value(y); }));
         std::vector<T> alone = second;
-        rebase<Pairing, Backend>(threads{3}, {.from = old_basis, .to = new_basis}, where,
-                                 in_place(token_major(alone.data(), all)));
+        rebase<Pairing, Backend>(threads{3}, angles, in_place(paged(token_major(alone.data(), all))));
         REQUIRE(same_bits(alone, b));
 
         // Into a cache with room between its blocks.
         const index_t stride = block_size * 2 * 24 + 8;
         std::vector<T> wide(static_cast<std::size_t>(cache_blocks * stride), stored<T>(9.0)), expected = wide;
         for (const std::int32_t block : table) std::ranges::copy(block_of(a, block), expected.begin() + block * stride);
+        std::fill_n(expected.begin() + 4 * stride + 3 * 2 * 24, 2 * 24, stored<T>(9.0));
         heads_view<T> apart = token_major(wide.data(), all);
         apart.batch_stride = stride;
-        rebase<Pairing, Backend>({.from = old_basis, .to = new_basis}, where,
-                                 from_to(token_major(first.data(), all), apart));
+        rebase<Pairing, Backend>(angles, from_to(paged(token_major(first.data(), all)), paged(apart)));
         REQUIRE(same_bits(wide, expected));
 
         // Heads before tokens within a block.
@@ -129,8 +140,7 @@ void check_paged() {
             return to;
         };
         std::vector<T> by_head = moved(first, false);
-        rebase<Pairing, Backend>({.from = old_basis, .to = new_basis}, where,
-                                 in_place(head_major(by_head.data(), all)));
+        rebase<Pairing, Backend>(angles, in_place(paged(head_major(by_head.data(), all))));
         REQUIRE(same_bits(moved(by_head, true), a));
     });
 }
@@ -153,7 +163,7 @@ double error_after(int changes, std::int32_t furthest) {
     for (int i = 0; i < changes; ++i) {
         const double t = 1.0 + static_cast<double>(random() % 15'000u) / 1000.0;
         const basis next = make_basis(config, yarn{}, t);
-        rebase<half_split, Backend>({.from = now, .to = next}, positions, in_place(token_major(keys.data(), shape)));
+        rebase<half_split, Backend>(change(next, now, positions), in_place(token_major(keys.data(), shape)));
         now = next;
     }
     std::vector<double> scratch = values(x);
@@ -201,11 +211,13 @@ TEST_CASE("rotate/rebase: a thread's share of a paged cache may begin and end wi
     const std::vector<std::int32_t> blocks{2, 0, 3};
     std::vector<std::int32_t> ids(300);
     std::iota(ids.begin(), ids.end(), 1000);
-    const paged_positions<std::int32_t> there{blocks, {ids.data(), 3, 100, 100}};
+    const auto there = [&](std::vector<float>& cache) {
+        return in_place(in_blocks(token_major(cache.data(), shape), blocks.data(), 1, 300, 3));
+    };
+    const auto angles = change(new_basis, old_basis, ids);
     std::vector<float> alone = random_elements<float>(shape, 65), shared = alone;
-    rebase<half_split>({.from = old_basis, .to = new_basis}, there, in_place(token_major(alone.data(), shape)));
-    rebase<half_split>(threads{4}, {.from = old_basis, .to = new_basis}, there,
-                       in_place(token_major(shared.data(), shape)));
+    rebase<half_split>(angles, there(alone));
+    rebase<half_split>(threads{4}, angles, there(shared));
     CHECK(same_bits(shared, alone));
 }
 
@@ -220,11 +232,38 @@ TEST_CASE("rotate/rebase: from a basis to itself nothing changes, not a bit") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const auto keys = random_elements<float>(keys_shape, 63);
         std::vector<float> same = keys;
-        rebase<Pairing, Backend>({.from = old_basis, .to = old_basis},
-                                 position_view<double>(key_positions.data(), 2, 3, 3),
+        rebase<Pairing, Backend>(change(old_basis, old_basis, position_view<double>(key_positions.data(), 2, 3, 3)),
                                  in_place(token_major(same.data(), keys_shape)));
         CHECK(same_bits(same, keys));
     });
+}
+
+TEST_CASE("rotate/rebase: keys move to other positions, and to another basis in the same call") {
+    for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
+        const auto x = random_elements<double>({1, 3, 2, 24}, 66);
+        const std::vector<double> before{5.0, 6.5, 1e6}, after{0.0, -2.25, 17.0};
+        const heads_shape shape{1, 3, 2, 24};
+        std::vector<double> keys = x, scratch = x;
+        rotate_forward<Pairing, Backend>(exact_angles(old_basis, before), in_place(token_major(keys.data(), shape)));
+        rebase<Pairing, Backend>(exact_angles(new_basis, after) - exact_angles(old_basis, before),
+                                 in_place(token_major(keys.data(), shape)));
+        rotate_forward<Pairing, Backend>(exact_angles(new_basis, after), in_place(token_major(scratch.data(), shape)));
+        for (std::size_t i = 0; i < x.size(); ++i) REQUIRE(std::fabs(keys[i] - scratch[i]) < 1e-14);
+    });
+}
+
+// Once, a block that held keys of nobody was refused; the table of a shorter sequence is padded with -1.
+TEST_CASE("rotate/rebase: blocks of -1 are left out") {
+    const heads_shape shape{cache_blocks, block_size, 2, 24};
+    std::vector<float> cache = random_elements<float>(shape, 67), expected = cache;
+    const std::vector<std::int32_t> padded{3, -1, 4}, rest{3, 4};
+    rebase<half_split>(change(new_basis, old_basis, sequence),
+                       in_place(in_blocks(token_major(cache.data(), shape), padded.data(), 1, 11, 3)));
+    std::vector<std::int32_t> ids(sequence.begin(), sequence.begin() + 4);
+    ids.insert(ids.end(), sequence.begin() + 8, sequence.end());
+    rebase<half_split>(change(new_basis, old_basis, ids),
+                       in_place(in_blocks(token_major(expected.data(), shape), rest.data(), 1, 7, 2)));
+    CHECK(same_bits(cache, expected));
 }
 
 TEST_CASE("rotate/rebase: what does not fit is named, and nothing is written") {
@@ -233,38 +272,37 @@ TEST_CASE("rotate/rebase: what does not fit is named, and nothing is written") {
     const std::vector<float> before = cache;
     const auto view = token_major(cache.data(), shape);
     const basis narrow(frequencies(12)), tiny(frequencies(20), 0x1p-50), huge(frequencies(20), 0x1p50);
-    const auto with = [&](const std::vector<std::int32_t>& blocks, index_t listed, index_t tokens) {
-        rebase<half_split>({.from = old_basis, .to = new_basis},
-                           paged_positions<std::int32_t>{blocks, {sequence.data(), listed, tokens, tokens}},
-                           in_place(view));
+    const auto angles = change(new_basis, old_basis, sequence);
+    const auto with = [&](const std::vector<std::int32_t>& blocks) {
+        const auto tokens = static_cast<index_t>(blocks.size()) * block_size;
+        std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens), 7);
+        rebase<half_split>(change(new_basis, old_basis, ids),
+                           in_place(in_blocks(view, blocks.data(), 1, tokens, std::ssize(blocks))));
     };
-    CHECK_THROWS_WITH_AS(rebase<half_split>({.from = old_basis, .to = narrow}, where, in_place(view)),
-                         "basis::relative_to: from.rotary_dim 20 must be 12", shape_error);
-    CHECK_THROWS_AS(rebase<half_split>({.from = tiny, .to = huge}, where, in_place(view)), value_error);
-    CHECK_THROWS_WITH_AS(rebase<half_split>({.from = huge, .to = tiny}, where, in_place(view)),
-                         "basis::relative_to: attention_factor 8.881784197001252e-16 / 1125899906842624 must "
-                         "be 2^-60 to 2^60 in magnitude",
-                         value_error);
-    CHECK_THROWS_WITH_AS(with({3, 5, 4}, 3, 4), "rebase: block_table[1] 5 must be >= 0 and < the cache's blocks, 5",
-                         value_error);
-    CHECK_THROWS_AS(with({3, -1, 4}, 3, 4), value_error);
-    CHECK_THROWS_WITH_AS(with({3, 0, 3}, 3, 4), "rebase: block_table[2] 3 must be listed once, or it turns twice",
-                         value_error);
-    CHECK_THROWS_WITH_AS(with({3, 0, 4}, 2, 4),
-                         "rebase: position_ids [2, 4] must be [blocks of the table, tokens of a block] = [3, 4]",
+    CHECK_THROWS_WITH_AS(change(narrow, old_basis, sequence),
+                         "angle_difference: from [1, 11, 10] must be for the rows, tokens and pairs of to [1, 11, 6]",
                          shape_error);
-    CHECK_THROWS_AS(with({3, 0, 4}, 3, 3), shape_error);
-    CHECK_THROWS_AS(rebase<half_split>({.from = old_basis, .to = new_basis},
-                                       paged_positions<std::int32_t>{table, {nullptr, 3, 4, 4}}, in_place(view)),
-                    shape_error);
-    CHECK_THROWS_AS(rebase<half_split>({.from = old_basis, .to = new_basis}, where, in_place(view), in_place(view)),
-                    shape_error);
-    CHECK_THROWS_AS(rebase<half_split>({.from = old_basis, .to = new_basis}, sequence, in_place(view)), shape_error);
+    CHECK_THROWS_AS(exact_angles(new_basis, sequence) - exact_angles(old_basis, table), shape_error);
+    CHECK_THROWS_AS(rebase<half_split>(change(huge, tiny, sequence), in_place(paged(view))), value_error);
+    CHECK_THROWS_WITH_AS(rebase<half_split>(change(tiny, huge, sequence), in_place(paged(view))),
+                         "rebase: attention factors 8.881784197001252e-16 / 1125899906842624 must be 2^-60 to 2^60 in "
+                         "magnitude",
+                         value_error);
+    CHECK_THROWS_WITH_AS(with({3, 5, 4}),
+                         "rebase: x's block [0, 1] 5 must be below the cache's 5 blocks, or -1 to leave it out",
+                         value_error);
+    CHECK_THROWS_WITH_AS(with({3, 0, 3}),
+                         "rebase: y's block [0, 2] 3 must be listed once, or two tokens are written there",
+                         value_error);
+    CHECK_THROWS_WITH_AS(rebase<half_split>(angles, in_place(in_blocks(view, table.data(), 1, 8, 3))),
+                         "rebase: angles [1, 11] must be [1 or batch, tokens] of [1, 8, 2, 24]", shape_error);
+    CHECK_THROWS_AS(change(new_basis, old_basis, position_view<std::int32_t>(nullptr, 1, 11, 0)), shape_error);
+    CHECK_THROWS_AS(rebase<half_split>(angles, in_place(paged(view)), in_place(paged(view))), shape_error);
+    CHECK_THROWS_AS(rebase<half_split>(angles, in_place(view)), shape_error);
     const heads_view<float> no_data{nullptr, shape, 192, 48, 24};
-    CHECK_THROWS_AS(rebase<half_split>({.from = old_basis, .to = new_basis}, where, in_place(no_data)), shape_error);
+    CHECK_THROWS_AS(rebase<half_split>(angles, in_place(paged(no_data))), shape_error);
     const basis wide(frequencies(26));
-    CHECK_THROWS_AS(rebase<half_split>({.from = wide, .to = wide}, where, in_place(view)), shape_error);
-    const std::vector<std::int32_t> no_blocks;
-    CHECK_NOTHROW(with(no_blocks, 0, 4));
+    CHECK_THROWS_AS(rebase<half_split>(change(wide, wide, sequence), in_place(paged(view))), shape_error);
+    CHECK_NOTHROW(with({}));
     CHECK(same_bits(cache, before));
 }

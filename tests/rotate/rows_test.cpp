@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "cordage/angles/axis_angles.hpp"
-#include "cordage/rotate/cos_sin_table.hpp"
 #include "cordage/basis/basis_list.hpp"
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/core/threads.hpp"
 #include "cordage/positions/sections.hpp"
 #include "cordage/rotate/backward.hpp"
+#include "cordage/rotate/cos_sin_table.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "rotate/naive_rotation.hpp"
 #include "scaling/derivatives.hpp"
@@ -20,6 +20,7 @@ const rope_config model{.head_dim = 24, .rotary_dim = 20, .original_length = 64}
 const basis at_1 = make_basis(model, yarn{}, 1.0), at_3 = make_basis(model, yarn{}, 3.0),
             at_16 = make_basis(model, yarn{}, 16.0);
 const std::vector<const basis*> bases{&at_1, &at_3, &at_16};
+const basis_list list(bases);
 
 heads_shape q_shape(index_t tokens) { return {3, tokens, 3, 24}; }
 heads_shape k_shape(index_t tokens) { return {3, tokens, 1, 22}; }
@@ -43,8 +44,7 @@ template <class T>
 void check_against_single_rows(index_t tokens) {
     for_each_kernel([&]<class Pairing, class Backend>(Pairing, Backend) {
         const auto ids = some_positions(3 * tokens);
-        const auto sources = exact_angles_of_rows(bases, position_view<std::int32_t>(ids.data(), 3, tokens, tokens));
-        const row_angles rows(sources);
+        const exact_angles rows(list.of_rows(), position_view<std::int32_t>(ids.data(), 3, tokens, tokens));
         const auto q = random_elements<T>(q_shape(tokens), 70), k = random_elements<T>(k_shape(tokens), 71);
         const auto g_q = random_elements<T>(q_shape(tokens), 72), g_k = random_elements<T>(k_shape(tokens), 73);
         const auto of_q = [&](auto& buffer) { return token_major(buffer.data(), q_shape(tokens)); };
@@ -69,8 +69,8 @@ void check_against_single_rows(index_t tokens) {
         rotate_backward<Pairing, Backend>(rows, in_place(of_q(together.plain_back_q)));
         rotate_backward<Pairing, Backend>(rows,
                                           rotation_gradients{.inv_freq = together.inv_freq,
-                                           .position_ids = together.positions,
-                                           .attention_factor = together.factors.data()},
+                                                             .position_ids = together.positions,
+                                                             .attention_factor = together.factors},
                                           grad_through(of_q(g_q), of_q(together.y_q), of_q(together.back_q)),
                                           grad_through(of_k(g_k), of_k(together.y_k), of_k(together.back_k)));
         for (index_t row = 0; row < 3; ++row) {
@@ -84,9 +84,10 @@ void check_against_single_rows(index_t tokens) {
             const auto first = static_cast<std::size_t>(row * tokens), count_of_row = static_cast<std::size_t>(tokens);
             rotate_backward<Pairing, Backend>(
                 one,
-                rotation_gradients{.inv_freq = std::span(apart.inv_freq).subspan(static_cast<std::size_t>(row) * 10, 10),
-                 .position_ids = std::span(apart.positions).subspan(first, count_of_row),
-                 .attention_factor = apart.factors.data() + row},
+                rotation_gradients{
+                    .inv_freq = std::span(apart.inv_freq).subspan(static_cast<std::size_t>(row) * 10, 10),
+                    .position_ids = std::span(apart.positions).subspan(first, count_of_row),
+                    .attention_factor = std::span(apart.factors).subspan(static_cast<std::size_t>(row), 1)},
                 grad_through(in_q(g_q), in_q(together.y_q), in_q(apart.back_q)),
                 grad_through(in_k(g_k), in_k(together.y_k), in_k(apart.back_k)));
         }
@@ -117,8 +118,7 @@ TEST_CASE("rotate/rows: one call turns every row by its own basis, forward, inve
 TEST_CASE("rotate/rows: a table of them turns as they do") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const auto ids = some_positions(15);
-        const auto sources = exact_angles_of_rows(bases, position_view<std::int32_t>(ids.data(), 3, 5, 5));
-        const row_angles rows(sources);
+        const exact_angles rows(list.of_rows(), position_view<std::int32_t>(ids.data(), 3, 5, 5));
         const cos_sin_table<double> table(rows);
         const auto x = random_elements<double>(q_shape(5), 74);
         const auto check = [&](const auto& call) {
@@ -136,12 +136,7 @@ TEST_CASE("rotate/rows: rows of several axes, each with its own basis") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const auto ids = some_positions(24);  // [2 axes, 3 rows, 4 tokens]
         const auto axis_of_pair = interleaved_axes({5, 5});
-        std::vector<axis_angles<std::int32_t>> sources;
-        for (index_t row = 0; row < 3; ++row) {
-            const axis_position_view<std::int32_t> own{ids.data() + 4 * row, 2, 1, 4, 12, 4, 1};
-            sources.emplace_back(*bases[static_cast<std::size_t>(row)], axis_of_pair, own);
-        }
-        const row_angles rows(sources);
+        const axis_angles rows(list.of_rows(), axis_of_pair, axis_major(ids.data(), 2, 3, 4));
         const heads_shape shape = q_shape(4);
         const auto x = random_elements<float>(shape, 75), g = random_elements<float>(shape, 76);
         std::vector<float> together = x, apart = x, back(x.size());
@@ -152,7 +147,10 @@ TEST_CASE("rotate/rows: rows of several axes, each with its own basis") {
             grad_through(token_major(g.data(), shape), token_major(together.data(), shape),
                          token_major(back.data(), shape)));
         for (index_t row = 0; row < 3; ++row) {
-            const auto& one = sources[static_cast<std::size_t>(row)];
+            auto own = axis_major(ids.data(), 2, 3, 4);
+            own.data += row * own.batch_stride;
+            own.batch = 1;
+            const axis_angles one(*bases[static_cast<std::size_t>(row)], axis_of_pair, own);
             const auto mine = [&](auto& buffer) { return row_of(token_major(buffer.data(), shape), row); };
             rotate_forward<Pairing, Backend>(one, in_place(mine(apart)));
             std::vector<double> to_row(8, 0.0);
@@ -172,15 +170,17 @@ TEST_CASE("rotate/rows: the same bits for every number of threads, with few rows
         std::vector<const basis*> chosen;
         for (index_t row = 0; row < batch; ++row) chosen.push_back(bases[static_cast<std::size_t>(row % 3)]);
         const auto ids = some_positions(tokens);
-        const auto sources = exact_angles_of_rows(chosen, position_view<std::int32_t>(ids));
-        const row_angles rows(sources);
+        const basis_list of_batch(chosen);
+        const exact_angles rows(of_batch.of_rows(), ids);
         const auto y = random_elements<float>(shape, 77), g = random_elements<float>(shape, 78);
         const auto with = [&](const auto& how) {
             std::vector<float> x(y.size());
             const auto n = static_cast<std::size_t>(batch);
             std::vector<double> all(n * 10 + n, 0.0);
             rotate_backward<half_split>(
-                how, rows, rotation_gradients{.inv_freq = std::span(all).first(n * 10), .attention_factor = all.data() + n * 10},
+                how, rows,
+                rotation_gradients{.inv_freq = std::span(all).first(n * 10),
+                                   .attention_factor = std::span(all).subspan(n * 10, n)},
                 grad_through(token_major(g.data(), shape), token_major(y.data(), shape), token_major(x.data(), shape)));
             for (const float one : x) all.push_back(static_cast<double>(one));
             return all;
@@ -195,15 +195,14 @@ TEST_CASE("rotate/rows: the same bits for every number of threads, with few rows
 
 TEST_CASE("rotate/rows: shapes that forget the rows are refused before anything is written") {
     const auto ids = some_positions(5);
-    const auto sources = exact_angles_of_rows(bases, position_view<std::int32_t>(ids));
-    const row_angles rows(sources);
+    const exact_angles rows(list.of_rows(), position_view<std::int32_t>(ids));
     const auto y = random_elements<float>(q_shape(5), 79);
     std::vector<float> g = y;
     std::vector<double> ten(10, 0.0);
     const auto view = [&](auto& buffer) { return token_major(buffer.data(), q_shape(5)); };
-    CHECK_THROWS_WITH_AS(rotate_backward<half_split>(rows, rotation_gradients{.inv_freq = ten}, grad_through(view(g), view(y), view(g))),
-                         "rotate_backward: grads.inv_freq has 10 entries, must have batch*rotary_dim/2 = 30",
-                         shape_error);
+    CHECK_THROWS_WITH_AS(
+        rotate_backward<half_split>(rows, rotation_gradients{.inv_freq = ten}, grad_through(view(g), view(y), view(g))),
+        "rotate_backward: grads.inv_freq has 10 entries, must have bases*rotary_dim/2 = 30", shape_error);
     CHECK_THROWS_WITH_AS(rotate_forward<half_split>(rows, in_place(row_of(view(g), 0))),
                          "rotate_forward: angles [3, 5] must be [1 or batch, tokens] of [1, 5, 3, 24]", shape_error);
     CHECK(same_bits(g, y));

@@ -31,9 +31,9 @@ class angle_difference {
     }
 
     index_t batch() const noexcept { return to_.batch() > from_.batch() ? to_.batch() : from_.batch(); }
-    CORDAGE_HOST_DEVICE index_t tokens() const noexcept { return to_.tokens(); }
-    CORDAGE_HOST_DEVICE index_t pairs() const noexcept { return to_.pairs(); }
-    CORDAGE_HOST_DEVICE double attention_factor(index_t row, index_t token) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t tokens() const noexcept { return to_.tokens(); }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t pairs() const noexcept { return to_.pairs(); }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE double attention_factor(index_t row, index_t token) const noexcept {
         return to_.attention_factor(row, token) / from_.attention_factor(row, token);
     }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token,

@@ -47,7 +47,7 @@ class axis_angles : public angle_detail::positions_and_bases<P> {
         angle_detail::check_axes("axis_angles", this->pairs(), axis_of_pair_, position_ids.axes);
     }
 
-    index_t axis(index_t pair) const noexcept { return axis_of_pair_[static_cast<std::size_t>(pair)]; }
+    CORDAGE_ALWAYS_INLINE index_t axis(index_t pair) const noexcept { return axis_of_pair_[static_cast<std::size_t>(pair)]; }
     CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token, index_t pair) const noexcept {
         return this->phase_of_pair(position_traits<P>::split(this->position_id(row, token, axis(pair))),
                                    this->basis_index(row, token), pair);

@@ -19,15 +19,15 @@ struct cos_sin_view {
     const double* token_attention_factors = nullptr;  ///< [rows, tokens], read instead where tokens carry their own
 
     index_t batch() const noexcept { return rows; }
-    CORDAGE_HOST_DEVICE index_t tokens() const noexcept { return token_count; }
-    CORDAGE_HOST_DEVICE index_t pairs() const noexcept { return pair_count; }
-    CORDAGE_HOST_DEVICE double attention_factor(index_t row, index_t token) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t tokens() const noexcept { return token_count; }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t pairs() const noexcept { return pair_count; }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE double attention_factor(index_t row, index_t token) const noexcept {
         return token_attention_factors == nullptr ? carried_attention_factor
                                                   : token_attention_factors[entry(row, token)];
     }
 
     /// The first of a token's entries, by its number among all tokens.
-    CORDAGE_HOST_DEVICE index_t entry(index_t row, index_t token) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t entry(index_t row, index_t token) const noexcept {
         return (rows == 1 ? 0 : row) * token_count + token;
     }
     template <class To>

@@ -70,26 +70,26 @@ class positions_and_bases {
         const index_t rows = bases_.of_token == nullptr ? bases_.count : bases_.rows;
         return rows > ids_.batch ? rows : ids_.batch;
     }
-    CORDAGE_HOST_DEVICE index_t tokens() const noexcept { return ids_.tokens; }
-    CORDAGE_HOST_DEVICE index_t pairs() const noexcept { return bases_.pairs; }
-    CORDAGE_HOST_DEVICE double attention_factor(index_t row, index_t token) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t tokens() const noexcept { return ids_.tokens; }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t pairs() const noexcept { return bases_.pairs; }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE double attention_factor(index_t row, index_t token) const noexcept {
         return bases_.attention_factors[basis_index(row, token)];
     }
 
-    CORDAGE_HOST_DEVICE index_t bases() const noexcept { return bases_.count; }
-    CORDAGE_HOST_DEVICE index_t basis_index(index_t row, index_t token) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t bases() const noexcept { return bases_.count; }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t basis_index(index_t row, index_t token) const noexcept {
         return bases_.index(row, token);
     }
     /// Whether the tokens of a row may have several bases.
-    CORDAGE_HOST_DEVICE bool has_basis_of_token() const noexcept { return bases_.of_token != nullptr; }
-    CORDAGE_HOST_DEVICE const double* inv_freq(index_t basis) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool has_basis_of_token() const noexcept { return bases_.of_token != nullptr; }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const double* inv_freq(index_t basis) const noexcept {
         return bases_.inv_freq + basis * bases_.pairs;
     }
-    CORDAGE_HOST_DEVICE index_t axes() const noexcept { return ids_.axes; }
-    CORDAGE_HOST_DEVICE double position(index_t row, index_t token, index_t axis) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t axes() const noexcept { return ids_.axes; }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE double position(index_t row, index_t token, index_t axis) const noexcept {
         return position_traits<P>::value(position_id(row, token, axis));
     }
-    CORDAGE_HOST_DEVICE P position_id(index_t row, index_t token, index_t axis = 0) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE P position_id(index_t row, index_t token, index_t axis = 0) const noexcept {
         return ids_.at(ids_.batch == 1 ? 0 : row, token, axis);
     }
 

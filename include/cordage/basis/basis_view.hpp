@@ -23,7 +23,7 @@ struct basis_view {
     index_t tokens = 0;                      ///< of of_token
 
     /// Which basis a token has.
-    CORDAGE_HOST_DEVICE index_t index(index_t row, index_t token) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t index(index_t row, index_t token) const noexcept {
         if (of_token != nullptr) return of_token[(rows == 1 ? 0 : row) * tokens + token];
         return count == 1 ? 0 : row;
     }

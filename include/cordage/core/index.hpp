@@ -48,7 +48,7 @@ struct quotient_and_rest {
     index_t quotient;
     index_t rest;
 };
-CORDAGE_HOST_DEVICE constexpr quotient_and_rest divided(index_t a, index_t b) noexcept {
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr quotient_and_rest divided(index_t a, index_t b) noexcept {
     if (((a | b) >> 31) != 0) return {a / b, a % b};
     const auto narrow_a = static_cast<std::uint32_t>(a), narrow_b = static_cast<std::uint32_t>(b);
     return {index_t{narrow_a / narrow_b}, index_t{narrow_a % narrow_b}};

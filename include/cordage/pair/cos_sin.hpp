@@ -60,7 +60,7 @@ template <class Real>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr cos_sin<double> cos_sin_of(Real angle) noexcept {
     const auto at = pair_detail::reduced(phase_of_angle(angle));
     const bool is_small = angle < Real(0.75) && angle > Real(-0.75);
-    return pair_detail::cos_sin_in_quarter(is_small ? 0u : at.quarter, is_small ? double{angle} : at.rest);
+    return pair_detail::cos_sin_in_quarter(at.quarter, is_small ? double{angle} : at.rest);  // quarter 0 if small
 }
 
 /// cos and sin of y turns, |y| <= 1/8, within 8e-8. With w = y^2 and minimax coefficients in turns

@@ -23,7 +23,7 @@ struct bfloat16 {
 };
 
 /// Exact value of a binary16.
-constexpr float to_float(float16 x) noexcept {
+CORDAGE_ALWAYS_INLINE constexpr float to_float(float16 x) noexcept {
     const std::uint32_t sign = static_cast<std::uint32_t>(x.bits & 0x8000u) << 16;
     const std::uint32_t exponent = (x.bits >> 10) & 0x1fu;
     const std::uint32_t fraction = x.bits & 0x3ffu;
@@ -36,7 +36,7 @@ constexpr float to_float(float16 x) noexcept {
 }
 
 /// Exact value of a bfloat16.
-CORDAGE_HOST_DEVICE constexpr float to_float(bfloat16 x) noexcept {
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr float to_float(bfloat16 x) noexcept {
     return lane_traits<float>::from_bits(static_cast<std::uint32_t>(x.bits) << 16);
 }
 
@@ -48,12 +48,12 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr auto bfloat16_in_upper_half(
     return lane::rounded_upper_half(lane::bits(lane::plain_nan(x)));
 }
 /// The same for one number.
-CORDAGE_HOST_DEVICE constexpr bfloat16 to_bfloat16(float x) noexcept {
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr bfloat16 to_bfloat16(float x) noexcept {
     return {static_cast<std::uint16_t>(bfloat16_in_upper_half(x) >> 16)};
 }
 
 /// Rounds to nearest, ties to even, with subnormals; too large becomes infinity, a NaN stays a (quiet) NaN.
-constexpr float16 to_float16(float x) noexcept {
+CORDAGE_ALWAYS_INLINE constexpr float16 to_float16(float x) noexcept {
     const auto bits = lane_traits<float>::bits(x);
     const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
     const std::uint32_t magnitude = bits & 0x7fff'ffffu;

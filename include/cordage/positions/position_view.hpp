@@ -42,7 +42,7 @@ struct position_view {
                       "them, a temporary is gone before they are read");
     }
 
-    CORDAGE_HOST_DEVICE P at(index_t row, index_t token, index_t axis = 0) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE P at(index_t row, index_t token, index_t axis = 0) const noexcept {
         return data[axis * axis_stride + row * batch_stride + token * token_stride];
     }
 };

@@ -51,7 +51,7 @@ struct slot_table {
         return at.block < blocks ? at : place{-1, 0};
     }
 
-    friend bool operator==(const slot_table&, const slot_table&) = default;
+    CORDAGE_ALWAYS_INLINE friend bool operator==(const slot_table&, const slot_table&) noexcept = default;
 
  private:
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE place place_of_slot(index_t slot) const noexcept {

@@ -27,13 +27,15 @@ struct operand {
 
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const heads_shape& shape() const noexcept { return x.shape; }
 
-    /// A token's first rotated lane of its first head in x and in y; null where a slot table leaves the token out.
+    /// A token's first rotated lane of its first head in x and in y; null where there are no heads, whose data may be
+    /// null, and where a slot table leaves the token out.
     struct token_lanes {
         const X* x;
         Y* y;
     };
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE token_lanes lanes_of(index_t row, index_t token) const noexcept {
         token_lanes at;
+        if (x.shape.heads == 0) return {nullptr, nullptr};
         if (x.slots.entries != nullptr && x.slots == y.slots) {  // the table is read once
             const slot_table::place place = x.slots.place_of(row, token);
             at = {x.at(place), y.at(place)};

@@ -5,23 +5,17 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "cordage/backend/simd/even_odd.hpp"
+#include "pair/lanes.hpp"
 #include "rotate/naive_rotation.hpp"
 
 using namespace cordage;
 using namespace cordage_test;
 
 namespace {
-
-// Calls f with the default instruction set, and with AVX2 where that is wider.
-template <class F>
-void for_each_arch(const F& f) {
-    for_each_vector_kernel([&]<class Pairing, class Arch>(Pairing, backend::simd<Arch>) {
-        if constexpr (std::same_as<Pairing, half_split>) f(Arch{});
-    });
-}
 
 // All 65536 elements of 16 bits.
 template <class T>
@@ -31,35 +25,45 @@ std::vector<T> all_elements() {
     return all;
 }
 
-// How the kernels read and write `step` elements: bfloat16 by even and odd halves.
-template <class Arch, class T>
-constexpr std::size_t step = (backend::is_bfloat16<T> ? 2 : 1) * backend::reals<Arch, T>::size;
+// How the kernels read and write `step` elements: bfloat16 by even and odd halves too.
+template <class Arch, class T, bool EvenOdd>
+constexpr std::size_t step = (EvenOdd ? 2 : 1) * backend::reals<Arch, element_traits<T>>::size;
 
-template <class Arch, class T>
+template <class Arch, bool EvenOdd, class T>
 void widen(const T* from, float* to) {
-    if constexpr (backend::is_bfloat16<T>) {
+    if constexpr (EvenOdd) {
         backend::zip<Arch>(backend::load_even_odd<Arch>(from), to);
     } else {
-        backend::load<Arch>(from).store_unaligned(to);
+        backend::load<Arch>(element_traits<T>{}, from).store_unaligned(to);
     }
 }
-template <class Arch, class T>
+template <class Arch, bool EvenOdd, class T>
 void narrow(const float* from, T* to) {
-    if constexpr (backend::is_bfloat16<T>) {
-        backend::store_even_odd<Arch, T>(backend::unzip<Arch>(from), to);
+    if constexpr (EvenOdd) {
+        backend::store_even_odd<Arch>(backend::unzip<Arch>(from), to);
     } else {
-        backend::store<Arch>(backend::reals<Arch, T>::load_unaligned(from), to);
+        using format = element_traits<T>;
+        backend::store<Arch>(format{}, backend::reals<Arch, format>::load_unaligned(from), to);
     }
+}
+
+// Calls f(Arch{}, T{}, whether by halves) for every instruction set, in either way of reading bfloat16.
+template <class T, class F>
+void for_each_way(const F& f) {
+    for_each_arch([&]<class Arch>(Arch) {
+        f(Arch{}, std::false_type{});
+        if constexpr (std::same_as<T, bfloat16>) f(Arch{}, std::true_type{});
+    });
 }
 
 template <class T>
 void check_loads() {
-    for_each_arch([]<class Arch>(Arch) {
-        constexpr std::size_t width = step<Arch, T>;
+    for_each_way<T>([]<class Arch, class EvenOdd>(Arch, EvenOdd) {
+        constexpr std::size_t width = step<Arch, T, EvenOdd::value>;
         const std::vector<T> all = all_elements<T>();
         for (std::size_t first = 0; first < all.size(); first += width) {
             float wide[width];
-            widen<Arch>(all.data() + first, wide);
+            widen<Arch, EvenOdd::value>(all.data() + first, wide);
             for (std::size_t i = 0; i < width; ++i) {
                 const float expected = to_float(all[first + i]);
                 const bool same = std::bit_cast<std::uint32_t>(wide[i]) == std::bit_cast<std::uint32_t>(expected);
@@ -91,16 +95,53 @@ std::vector<float> numbers_to_round() {
 
 template <class T>
 void check_stores() {
-    for_each_arch([]<class Arch>(Arch) {
-        constexpr std::size_t width = step<Arch, T>;
+    for_each_way<T>([]<class Arch, class EvenOdd>(Arch, EvenOdd) {
+        constexpr std::size_t width = step<Arch, T, EvenOdd::value>;
         const std::vector<float> all = numbers_to_round<T>();
         for (std::size_t first = 0; first < all.size(); first += width) {
             T rounded[width];
-            narrow<Arch>(all.data() + first, rounded);
+            narrow<Arch, EvenOdd::value>(all.data() + first, rounded);
             for (std::size_t i = 0; i < width; ++i) {
                 const float number = all[first + i];
                 const T expected = element_traits<T>::store(number);
                 REQUIRE((std::isnan(number) ? std::isnan(to_float(rounded[i])) : rounded[i].bits == expected.bits));
+            }
+        }
+    });
+}
+
+// Floats that are NaN, of every payload bit and either sign, beside a number.
+std::vector<float> all_nans(bool only_upper_halves) {
+    std::vector<float> all;
+    std::vector<std::uint32_t> payloads{0x7f'ffffu, 0x40'0001u, 0x3f'ffffu, 0x7f'0000u, 0x40'0000u};
+    for (int bit = 0; bit < 23; ++bit) payloads.push_back(1u << bit);
+    for (const std::uint32_t payload : payloads) {
+        if (only_upper_halves && (payload & 0xffffu) != 0) continue;
+        for (const std::uint32_t sign : {0u, 0x8000'0000u}) {
+            all.push_back(std::bit_cast<float>(sign | 0x7f80'0000u | payload));
+            all.push_back(1.5f);
+        }
+    }
+    while (all.size() % 64 != 0) all.push_back(std::numeric_limits<float>::infinity());
+    return all;
+}
+template <class T>
+bool is_nan_element(T x) {
+    return (x.bits & 0x7fffu) > (std::same_as<T, bfloat16> ? 0x7f80u : 0x7c00u);
+}
+
+template <class T>
+void check_nans() {
+    for_each_way<T>([]<class Arch, class EvenOdd>(Arch, EvenOdd) {
+        constexpr std::size_t width = step<Arch, T, EvenOdd::value>;
+        const std::vector<float> all = all_nans(EvenOdd::value);
+        for (std::size_t first = 0; first < all.size(); first += width) {
+            T stored[width];
+            narrow<Arch, EvenOdd::value>(all.data() + first, stored);
+            for (std::size_t i = 0; i < width; ++i) {
+                const auto bits = std::bit_cast<std::uint32_t>(all[first + i]);
+                CAPTURE(bits);
+                REQUIRE(is_nan_element(stored[i]) == ((bits & 0x7fff'ffffu) > 0x7f80'0000u));
             }
         }
     });
@@ -116,5 +157,18 @@ TEST_CASE("backend/simd/elements: every float16 and bfloat16 widens exactly") {
 TEST_CASE("backend/simd/elements: to float16 and bfloat16, nearest and ties to even, as the scalar rounding") {
     check_stores<float16>();
     check_stores<bfloat16>();
+}
+
+// In vectors, some NaNs became 0 or infinity: what rounding adds to a payload of ones carried out of it.
+TEST_CASE("backend/simd/elements: a NaN stays a NaN, of any payload and sign") {
+    check_nans<float16>();
+    check_nans<bfloat16>();
+}
+
+// What arithmetic gives of 16-bit numbers and plain NaNs is such that halves of words need no more than rounding.
+TEST_CASE("backend/simd/elements: every NaN of bfloat16 is one that halves of words keep") {
+    for (const bfloat16 x : all_elements<bfloat16>()) {
+        REQUIRE((std::bit_cast<std::uint32_t>(to_float(x)) & 0xffffu) == 0);
+    }
 }
 #endif

@@ -8,11 +8,13 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "cordage/angles/axis_angles.hpp"
-#include "cordage/rotate/cos_sin_table.hpp"
+#include "cordage/angles/exact_angles.hpp"
 #include "cordage/basis/basis_list.hpp"
+#include "cordage/rotate/cos_sin_table.hpp"
 #include "exact_turn.hpp"
 #include "input.hpp"
 
@@ -23,9 +25,10 @@ using cordage::index_t;
 /// What the naive rotation needs of a source.
 struct expected_angles {
     std::function<turn(index_t row, index_t token, index_t pair)> at;  ///< without the attention factor
-    std::function<double(index_t row)> attention_factor = [](index_t) { return 1.0; };
+    std::function<double(index_t row, index_t token)> attention_factor = [](auto...) { return 1.0; };
     std::function<double(index_t row, index_t token, index_t axis)> position = [](auto...) { return 0.0; };
-    std::function<double(index_t row, index_t pair)> theta = [](auto...) { return 0.0; };
+    std::function<double(index_t row, index_t token, index_t pair)> theta = [](auto...) { return 0.0; };
+    std::function<index_t(index_t row, index_t token)> basis = [](auto...) { return 0; };  ///< of the gradients
 };
 
 /// Frequencies as models have them, or any.
@@ -102,22 +105,37 @@ struct random_angles {
     }
 
     const P* first() const { return ids.get(); }
-    const cordage::basis& basis_of(index_t row) const { return bases[static_cast<std::size_t>(row) % bases.size()]; }
+    const cordage::basis& basis_of(index_t i) const { return bases[static_cast<std::size_t>(i) % bases.size()]; }
+    cordage::position_view<P> view() const {
+        cordage::position_view<P> v(first(), rows, tokens, row_stride);
+        v.axes = axes;
+        v.axis_stride = axis_stride;
+        return v;
+    }
     P id(index_t row, index_t token, index_t axis) const {
         return ids[static_cast<std::size_t>(axis * axis_stride + (rows == 1 ? 0 : row) * row_stride + token)];
     }
 
-    template <class Axis>
-    expected_angles expected(const Axis& axis_of) const {
+    /// @param axis_of  (pair) -> axis    @param basis_of_token  (row, token) -> one of `bases`
+    template <class Axis, class Basis>
+    expected_angles expected(const Axis& axis_of, const Basis& basis_of_token) const {
         expected_angles e;
+        e.basis = basis_of_token;
         e.position = [this](index_t r, index_t t, index_t axis) { return static_cast<double>(id(r, t, axis)); };
-        e.theta = [this](index_t r, index_t pair) { return basis_of(r).inv_freq()[static_cast<std::size_t>(pair)]; };
-        e.attention_factor = [this](index_t r) { return basis_of(r).attention_factor(); };
+        e.theta = [this, basis_of_token](index_t r, index_t t, index_t pair) {
+            return basis_of(basis_of_token(r, t)).inv_freq()[static_cast<std::size_t>(pair)];
+        };
+        e.attention_factor = [this, basis_of_token](index_t r, index_t t) {
+            return basis_of(basis_of_token(r, t)).attention_factor();
+        };
         e.at = [e, axis_of](index_t r, index_t t, index_t pair) {
-            const double p = e.position(r, t, axis_of(pair)), theta = e.theta(r, pair);
+            const double p = e.position(r, t, axis_of(pair)), theta = e.theta(r, t, pair);
             return with_loss(turn_of(p, theta), p, theta);
         };
         return e;
+    }
+    expected_angles expected() const {
+        return expected([](index_t) { return index_t{0}; }, [](index_t, index_t) { return index_t{0}; });
     }
 };
 
@@ -125,9 +143,8 @@ struct random_angles {
 template <template <class> class Angles, class P, class F>
 void with_angles(input& in, std::mt19937_64& random, const F& f) {
     const random_angles<P> all(in, random, 1, 1);
-    const cordage::position_view<P> ids(all.first(), all.rows, all.tokens, all.row_stride);
-    const Angles<P> angles(all.bases[0], ids);
-    expected_angles e = all.expected([](index_t) { return 0; });
+    const Angles<P> angles(all.bases[0], all.view());
+    expected_angles e = all.expected();
     if constexpr (requires { angles.angle(0, 0, 0); }) {
         e.at = [&all](index_t r, index_t t, index_t pair) {
             const double theta = all.bases[0].inv_freq()[static_cast<std::size_t>(pair)];
@@ -148,33 +165,56 @@ void with_axis_angles(input& in, std::mt19937_64& random, const F& f) {
     }
     bool doubtful = all.doubtful || axes > 256;
     if (in.rarely()) axis_of_pair[0] = in.bits<std::uint8_t>(), doubtful = true;
-    const cordage::axis_position_view<P> ids{all.first(),     all.axes,       all.rows, all.tokens,
-                                             all.axis_stride, all.row_stride, 1};
-    const cordage::axis_angles<P> angles(all.bases[0], axis_of_pair, ids);
-    f(angles, all.expected([&](index_t pair) { return index_t{axis_of_pair[static_cast<std::size_t>(pair)]}; }),
+    const cordage::axis_angles<P> angles(all.bases[0], axis_of_pair, all.view());
+    f(angles,
+      all.expected([&](index_t pair) { return index_t{axis_of_pair[static_cast<std::size_t>(pair)]}; },
+                   [](index_t, index_t) { return index_t{0}; }),
       all.batch, !doubtful);
 }
 
+/// A basis for every row, or one for every token by an index of a row or of all.
 template <class P, class F>
-void with_row_angles(input& in, std::mt19937_64& random, const F& f) {
+void with_bases(input& in, std::mt19937_64& random, const F& f) {
     const random_angles<P> all(in, random, 1, 3);
-    std::vector<const cordage::basis*> bases;
-    for (index_t row = 0; row < all.batch; ++row) bases.push_back(&all.basis_of(row));
-    cordage::position_view<P> ids(all.first(), all.rows, all.tokens, all.row_stride);
+    const bool by_token = in.coin();
+    const auto axis = [](index_t) { return index_t{0}; };
+    if (!by_token) {
+        std::vector<const cordage::basis*> chosen;
+        for (index_t row = 0; row < std::max<index_t>(all.batch, 1); ++row) chosen.push_back(&all.basis_of(row));
+        cordage::position_view<P> ids = all.view();
+        bool doubtful = all.doubtful || all.batch == 0;
+        if (in.rarely()) ids.batch_stride = -ids.batch_stride - 1, doubtful = true;
+        const cordage::basis_list list(chosen);
+        const cordage::exact_angles<P> angles(list.of_rows(), ids);
+        return f(angles, all.expected(axis, [](index_t r, index_t) { return r; }), all.batch, !doubtful);
+    }
+    const cordage::basis_list list({&all.bases[0], &all.bases[1], &all.bases[2]});
+    const index_t index_rows = in.coin() || all.batch == 0 ? 1 : all.batch;
+    // In a block of its own, so that a sanitizer sees who reads beyond it.
+    const auto count = static_cast<std::size_t>(index_rows * all.tokens);
+    const auto of_token = std::make_unique<std::int32_t[]>(count);
+    for (std::size_t i = 0; i < count; ++i) of_token[i] = static_cast<std::int32_t>(random() % 3);
     bool doubtful = all.doubtful || all.batch == 0;
-    if (in.rarely()) ids.batch_stride = -ids.batch_stride - 1, doubtful = true;
-    const auto rows = cordage::exact_angles_of_rows<P>(bases, ids);
-    f(cordage::row_angles(rows), all.expected([](index_t) { return 0; }), all.batch, !doubtful);
+    if (count > 0 && in.rarely(16)) {
+        of_token[random() % count] = static_cast<std::int32_t>(in.hostile_integer()), doubtful = true;
+    }
+    const cordage::exact_angles<P> angles(list.of(std::span<const std::int32_t>(of_token.get(), count), index_rows),
+                                          all.view());
+    f(angles,
+      all.expected(axis,
+                   [&, index_rows, tokens = all.tokens](index_t r, index_t t) {
+                       return index_t{of_token[static_cast<std::size_t>((index_rows == 1 ? 0 : r) * tokens + t)]};
+                   }),
+      all.batch, !doubtful);
 }
 
 /// A table of somebody's, of any numbers up to 1, or of the library's own.
 template <class T, class F>
 void with_table(input& in, std::mt19937_64& random, const F& f) {
     const random_angles<std::int32_t> all(in, random, 1, 1);
-    expected_angles e = all.expected([](index_t) { return 0; });
+    expected_angles e = all.expected();
     if (in.coin()) {
-        const cordage::position_view<std::int32_t> ids(all.first(), all.rows, all.tokens, all.row_stride);
-        const cordage::cos_sin_table<T> table(cordage::exact_angles(all.bases[0], ids));
+        const cordage::cos_sin_table<T> table(cordage::exact_angles(all.bases[0], all.view()));
         return f(table.view(), e, all.batch, !all.doubtful);
     }
     const auto count = static_cast<std::size_t>(all.rows * all.tokens * all.pairs);
@@ -192,7 +232,7 @@ void with_table(input& in, std::mt19937_64& random, const F& f) {
     }
     const index_t rows = all.rows, tokens = all.tokens, pairs = all.pairs;
     const double m = view.carried_attention_factor;
-    e.attention_factor = [m](index_t) { return m; };
+    e.attention_factor = [m](index_t, index_t) { return m; };
     e.at = [&, rows, tokens, pairs, m](index_t r, index_t t, index_t pair) {
         const auto i = static_cast<std::size_t>(((rows == 1 ? 0 : r) * tokens + t) * pairs + pair);
         return turn{static_cast<long double>(cos[i]) / m, static_cast<long double>(sin[i]) / m, 0.0};

@@ -81,7 +81,7 @@ struct placed_view {
     index_t offset = 0;
 
     index_t at(index_t row, index_t token, index_t head, index_t lane) const {
-        return offset + view.offset(row, token, head) + lane;
+        return offset + row * view.batch_stride + token * view.token_stride + head * view.head_stride + lane;
     }
 };
 

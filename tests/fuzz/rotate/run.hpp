@@ -38,7 +38,7 @@ struct any_executor {
         };
         if (kind == 0) cordage::serial{}.run(slices, slice);
         if (kind == 1) cordage::threads{count}.run(slices, slice);
-        if (kind == 2) cordage::parallel_for{backwards, count}.run(slices, slice);
+        if (kind == 2) cordage::loop_executor{backwards, count}.run(slices, slice);
     }
 };
 
@@ -55,7 +55,7 @@ inline any_executor random_executor(input& in, bool& doubtful) {
 /// What a call does to lanes: y = factor R(direction * angle) x.
 struct map {
     int direction;
-    std::function<double(index_t row)> factor;
+    std::function<double(index_t row, index_t token)> factor;
 };
 
 /// Where a kernel's float arithmetic cannot follow, nothing is promised.
@@ -67,8 +67,8 @@ void expect_turned(const placed_view<T>& x, const placed_view<T>& y, index_t fir
                    const expected_angles& angles, const map& by, Pairing) {
     const cordage::heads_shape& s = x.view.shape;
     for (index_t r = 0; r < s.batch; ++r) {
-        const double factor = by.factor(r);
         for (index_t t = 0; t < s.tokens; ++t) {
+            const double factor = by.factor(r, t);
             std::vector<turn> turns;
             for (index_t pair = 0; pair < pairs && s.heads > 0; ++pair) turns.push_back(angles.at(r, t, pair));
             for (index_t h = 0; h < s.heads; ++h) {
@@ -150,7 +150,7 @@ class rotation_run {
     bool run() {
         using std::int32_t, cordage::exact_angles, cordage::float32_angles, cordage::half_split, cordage::interleaved;
         constexpr bool all_sources = std::is_same_v<T, float>;
-        const auto kind = in_.between(0, all_sources ? 9 : 1);
+        const auto kind = in_.between(0, all_sources ? 10 : 1);
         try {
             if (kind == 0) with_angles<exact_angles, int32_t>(in_, random_, turning<half_split>());
             if (kind == 1) with_angles<exact_angles, int32_t>(in_, random_, turning<interleaved>());
@@ -158,11 +158,12 @@ class rotation_run {
                 if (kind == 2) with_angles<exact_angles, double>(in_, random_, turning<half_split>());
                 if (kind == 3) with_angles<float32_angles, double>(in_, random_, turning<half_split>());
                 if (kind == 4) with_axis_angles<int32_t>(in_, random_, turning<interleaved>());
-                if (kind == 5) with_row_angles<double>(in_, random_, turning<half_split>());
+                if (kind == 5) with_bases<double>(in_, random_, turning<half_split>());
                 if (kind == 6) with_table<float>(in_, random_, turning<half_split>());
                 if (kind == 7) with_table<double>(in_, random_, turning<half_split>());
                 if (kind == 8) rebase_rows<interleaved, int32_t>();
-                if (kind == 9) rebase_blocks<half_split, double>();
+                if (kind == 9) rebase_slots<half_split, double, std::int32_t>();
+                if (kind == 10) rebase_slots<interleaved, int32_t, std::int64_t>();
             }
         } catch (const cordage::error&) {  // of a basis or a source of angles
             return false;
@@ -241,8 +242,8 @@ class rotation_run {
             if (direction == 2) rotate_backward<Pairing>(how, angles, two.o[0], two.o[1]);
         });
         if (!called) return;
-        const map by{direction == 0 ? 1 : -1, [&](index_t row) {
-                         const double m = e.attention_factor(row);
+        const map by{direction == 0 ? 1 : -1, [&](index_t row, index_t token) {
+                         const double m = e.attention_factor(row, token);
                          return direction == 1 ? 1.0 / m : m;
                      }};
         for (int i = 0; i < 2; ++i) {
@@ -264,10 +265,10 @@ class rotation_run {
         };
         gradient_block of_theta(wanted(angles.bases() * pairs), random_);
         gradient_block of_position(wanted(angles.axes() * batch * tokens), random_);
-        gradient_block of_factor(in_.coin() ? angles.bases() : 0, random_);
+        gradient_block of_factor(wanted(angles.bases()), random_);
         const auto o = cordage::grad_through(grad_y.view, y.view, grad_x.view, random_first_lane(shape, pairs));
-        const cordage::rotation_gradients sums{of_theta.span(), of_position.span(),
-                                               of_factor.span().empty() ? nullptr : of_factor.span().data()};
+        const cordage::rotation_gradients sums{
+            .inv_freq = of_theta.span(), .position_ids = of_position.span(), .attention_factor = of_factor.span()};
         const any_executor how = random_executor(in_, doubtful_);
         if (!accepts([&] { cordage::rotate_backward<Pairing>(how, angles, sums, o); })) {
             expect(of_theta.is_untouched() && of_position.is_untouched() && of_factor.is_untouched(),
@@ -275,14 +276,15 @@ class rotation_run {
             return;
         }
         for (index_t r = 0; r < batch; ++r) {
-            const index_t basis = angles.bases() == 1 ? 0 : r;
-            const double m = e.attention_factor(r);
-            if (!is_comparable(m) && !of_factor.span().empty()) of_factor.allow_anything(basis);
             for (index_t t = 0; t < tokens; ++t) {
+                const index_t basis = angles.bases() == 1 ? 0 : e.basis(r, t);
+                const double m = e.attention_factor(r, t);
+                if (!is_comparable(m) && !of_factor.span().empty()) of_factor.allow_anything(basis);
                 for (index_t pair = 0; pair < pairs; ++pair) {
                     const index_t lane0 = o.first_lane + Pairing::first(pair, pairs);
-                    const index_t lane1 = o.first_lane + Pairing::second(pair, pairs), axis = angles.axis(pair);
-                    const double p = e.position(r, t, axis), theta = e.theta(r, pair);
+                    const index_t lane1 = o.first_lane + Pairing::second(pair, pairs),
+                                  axis = cordage::angle_detail::axis_of(angles, pair);
+                    const double p = e.position(r, t, axis), theta = e.theta(r, t, pair);
                     for (index_t h = 0; h < shape.heads; ++h) {
                         const double g0 = grad_y.in->before(grad_y.at(r, t, h, lane0)),
                                      g1 = grad_y.in->before(grad_y.at(r, t, h, lane1)),
@@ -319,9 +321,10 @@ class rotation_run {
               to(random_basis(in, all.pairs + (same_pairs ? 0 : 1), doubtful)) {
             doubtful = doubtful || all.doubtful || !same_pairs;
         }
+        auto angles() const { return cordage::exact_angles(to, all.view()) - cordage::exact_angles(from, all.view()); }
         expected_angles expected() const {
-            expected_angles e = all.expected([](index_t) { return 0; });
-            e.attention_factor = [m = to.attention_factor() / from.attention_factor()](index_t) { return m; };
+            expected_angles e = all.expected();
+            e.attention_factor = [m = to.attention_factor() / from.attention_factor()](auto...) { return m; };
             e.at = [this](index_t r, index_t t, index_t pair) {
                 const auto i = static_cast<std::size_t>(pair);
                 const auto p = static_cast<double>(all.id(r, t, 0));
@@ -336,11 +339,8 @@ class rotation_run {
     void rebase_rows() {
         const change<P> c(in_, random_, doubtful_);
         const two_operands two = random_operands(c.all.batch, c.all.tokens, c.all.pairs);
-        const cordage::position_view<P> ids(c.all.first(), c.all.rows, c.all.tokens, c.all.row_stride);
         const any_executor how = random_executor(in_, doubtful_);
-        if (!accepts([&] { cordage::rebase<Pairing>(how, {.from = c.from, .to = c.to}, ids, two.o[0], two.o[1]); })) {
-            return;
-        }
+        if (!accepts([&] { cordage::rebase<Pairing>(how, c.angles(), two.o[0], two.o[1]); })) return;
         const expected_angles e = c.expected();
         for (int i = 0; i < 2; ++i) {
             expect_turned(two.x[i], two.y[i], two.o[i].first_lane, c.all.pairs, e, {1, e.attention_factor}, Pairing{});
@@ -348,36 +348,58 @@ class rotation_run {
         expect(memory_.is_as_expected(), "every key is as if rotated by the new basis");
     }
 
-    /// Some blocks of a cache, in any order; the others stay as they are.
-    template <class Pairing, class P>
-    void rebase_blocks() {
+    /// The tokens of every row in some slots or blocks of a cache, in any order; all other slots stay as they are.
+    template <class Pairing, class P, class Entry>
+    void rebase_slots() {
         const change<P> c(in_, random_, doubtful_);
-        const index_t blocks = c.all.rows + in_.between(0, 4);
-        std::vector<std::int32_t> table(static_cast<std::size_t>(blocks));
-        for (std::size_t i = 0; i < table.size(); ++i) table[i] = static_cast<std::int32_t>(i);
-        std::shuffle(table.begin(), table.end(), random_);
-        table.resize(static_cast<std::size_t>(c.all.rows));
-        if (in_.rarely(32)) {
-            table[static_cast<std::size_t>(in_.between(0, c.all.rows - 1))] =
-                static_cast<std::int32_t>(in_.coin() ? in_.hostile_integer() : in_.between(0, 8));
+        const index_t batch = c.all.batch, tokens = c.all.tokens;
+        const bool is_by_block = in_.coin();
+        const index_t block_size = in_.between(1, 9),
+                      entries = is_by_block ? (tokens + block_size - 1) / block_size : tokens;
+        const index_t row_stride = is_by_block ? entries + in_.between(0, 2) : entries;
+        const index_t blocks = (is_by_block ? batch * entries : batch * entries / block_size + 1) + in_.between(0, 4);
+        const index_t room = is_by_block ? blocks : blocks * block_size;
+        std::vector<Entry> free(static_cast<std::size_t>(room));
+        for (std::size_t i = 0; i < free.size(); ++i) free[i] = static_cast<Entry>(i);
+        std::shuffle(free.begin(), free.end(), random_);
+        // The last row ends with its last entry, in a block of its own.
+        const auto count = static_cast<std::size_t>(batch == 0 ? 0 : (batch - 1) * row_stride + entries);
+        const auto table = std::make_unique<Entry[]>(count);
+        const bool has_gaps = in_.coin();
+        for (std::size_t i = 0; i < count; ++i) {
+            table[i] = has_gaps && random_() % 4 == 0 ? Entry{-1} : free[i % std::max<std::size_t>(free.size(), 1)];
+        }
+        if (count > static_cast<std::size_t>(room))
+            doubtful_ = true;  // what a longer row has past its tokens is not read
+        if (count > 0 && in_.rarely(32)) {
+            table[random_() % count] = static_cast<Entry>(in_.coin() ? in_.hostile_integer() : in_.between(0, 8));
             doubtful_ = true;
         }
-        const cordage::heads_shape shape = random_shape(blocks, c.all.tokens, c.all.pairs);
-        const placed_view<T> cache = memory_.place(shape);
-        const auto o = cordage::in_place(cache.view, random_first_lane(shape, c.all.pairs));
-        const cordage::paged_positions<P> where{table, {c.all.first(), c.all.rows, c.all.tokens, c.all.row_stride}};
+        const cordage::heads_shape one = random_shape(blocks, block_size, c.all.pairs);
+        const placed_view<T> cache = memory_.place(one);
+        const auto view = is_by_block ? cordage::in_blocks(cache.view, table.get(), batch, tokens, row_stride)
+                                      : cordage::in_slots(cache.view, table.get(), batch, tokens);
+        const auto o = cordage::in_place(view, random_first_lane(one, c.all.pairs));
         const any_executor how = random_executor(in_, doubtful_);
-        if (!accepts([&] { cordage::rebase<Pairing>(how, {.from = c.from, .to = c.to}, where, o); })) return;
+        if (!accepts([&] { cordage::rebase<Pairing>(how, c.angles(), o); })) return;
+        if (memory_.is_doubtful()) return;  // a broken number of the cache moves its slots
         const expected_angles e = c.expected();
-        for (std::size_t i = 0; i < table.size(); ++i) {
-            placed_view<T> block = cache;
-            block.offset += table[i] * cache.view.batch_stride;
-            block.view.shape.batch = 1;
-            expected_angles of_block = e;
-            of_block.at = [&e, i](index_t, index_t t, index_t pair) { return e.at(static_cast<index_t>(i), t, pair); };
-            expect_turned(block, block, o.first_lane, c.all.pairs, of_block, {1, e.attention_factor}, Pairing{});
+        for (index_t r = 0; r < batch; ++r) {
+            for (index_t t = 0; t < tokens; ++t) {
+                const index_t entry =
+                    table[static_cast<std::size_t>(r * row_stride + (is_by_block ? t / block_size : t))];
+                if (entry < 0) continue;
+                const index_t slot = is_by_block ? entry * block_size + t % block_size : entry;
+                placed_view<T> place = cache;
+                place.offset +=
+                    slot / block_size * cache.view.batch_stride + slot % block_size * cache.view.token_stride;
+                place.view.shape.batch = place.view.shape.tokens = 1;
+                expected_angles of_slot = e;
+                of_slot.at = [&e, r, t](index_t, index_t, index_t pair) { return e.at(r, t, pair); };
+                expect_turned(place, place, o.first_lane, c.all.pairs, of_slot, {1, e.attention_factor}, Pairing{});
+            }
         }
-        expect(memory_.is_as_expected(), "listed blocks are as if rotated by the new basis, others as they were");
+        expect(memory_.is_as_expected(), "listed slots are as if rotated by the new basis, others as they were");
     }
 
     input& in_;

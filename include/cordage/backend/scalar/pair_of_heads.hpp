@@ -34,6 +34,7 @@ CORDAGE_ALWAYS_INLINE void rotate_pair(const Operand& o, index_t row, index_t to
 template <class Sum, pairing Pairing, backward_operand_type Operand, class Real>
 CORDAGE_ALWAYS_INLINE Sum backward_pair(const Operand& o, index_t row, index_t token, index_t pair, index_t pairs,
                                         const cos_sin<Real>& transposed_at, Sum sum) noexcept {
+    if (o.shape().heads == 0) return sum;
     const auto *g = o.grad_y.token(row, token), *y = o.y.token(row, token);
     auto* gx = o.grad_x.token(row, token);
     if (g == nullptr || y == nullptr || gx == nullptr) return sum;
@@ -53,8 +54,9 @@ CORDAGE_ALWAYS_INLINE Sum backward_pair(const Operand& o, index_t row, index_t t
 /// grad_y . y over the rotated lanes of every head of a token, in double; before grad_x overwrites one of them.
 template <backward_operand_type Operand>
 CORDAGE_ALWAYS_INLINE double dot_of_token(const Operand& o, index_t row, index_t token, index_t rotary_dim) noexcept {
+    if (o.shape().heads == 0) return 0.0;
     const auto *g = o.grad_y.token(row, token), *y = o.y.token(row, token);
-    if (g == nullptr || y == nullptr) return 0.0;
+    if (g == nullptr || y == nullptr || o.grad_x.token(row, token) == nullptr) return 0.0;
     g += o.first_lane, y += o.first_lane;
     double dot = 0.0;
     for (index_t h = 0; h < o.shape().heads; ++h, g += o.grad_y.head_stride, y += o.y.head_stride) {
@@ -70,7 +72,7 @@ CORDAGE_ALWAYS_INLINE double dot_of_token(const Operand& o, index_t row, index_t
 template <class In, class InFormat, class Out, class OutFormat>
 CORDAGE_ALWAYS_INLINE void copy_unrotated(const heads_view<In, InFormat>& in, const heads_view<Out, OutFormat>& out,
                                           index_t row, index_t token, index_t first_lane, index_t rotary_dim) noexcept {
-    if (in.shape.head_dim == rotary_dim) return;
+    if (in.shape.head_dim == rotary_dim || in.shape.heads == 0) return;
     const In* from = in.token(row, token);
     Out* to = out.token(row, token);
     if (from == nullptr || to == nullptr) return;

@@ -41,6 +41,7 @@ CORDAGE_ALWAYS_INLINE void backward_heads(const angle_row<Real>& at, std::span<c
     }
     for (const Operand* each : operands) {
         const Operand& o = *each;
+        if (o.shape().heads == 0) continue;
         const auto *g = o.grad_y.token(row, token), *y = o.y.token(row, token);
         auto* gx = o.grad_x.token(row, token);
         if (g == nullptr || y == nullptr || gx == nullptr) continue;

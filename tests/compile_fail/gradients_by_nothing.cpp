@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// The backward pass too names what its first argument may be.
+// expected: cordage: the first argument must be a source of angles, an executor (serial, threads,
+#include "cordage/rotate/backward.hpp"
+
+void turn(const cordage::exact_angles<int>& angles, const cordage::rotation_gradients& grads,
+          const cordage::heads_view<float>& x) {
+#ifdef CORDAGE_COMPILE_FAIL
+    cordage::rotate_backward<cordage::half_split>(3, angles, grads, cordage::grad_through(x, x, x));
+#else
+    cordage::rotate_backward<cordage::half_split>(cordage::serial{}, angles, grads, cordage::grad_through(x, x, x));
+#endif
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// Keys turn from one angle to another: the old one must be said.
+// expected: cordage::rebase: the angles must be a difference, 'to - from'
+#include "cordage/rotate/forward.hpp"
+
+void turn(const cordage::exact_angles<int>& after, const cordage::exact_angles<int>& before,
+          const cordage::heads_view<float>& keys) {
+#ifdef CORDAGE_COMPILE_FAIL
+    cordage::rebase<cordage::half_split>(after, cordage::in_place(keys));
+#else
+    cordage::rebase<cordage::half_split>(after - before, cordage::in_place(keys));
+#endif
+    static_cast<void>(before);
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// A first argument that is no source, executor or stream.
+// expected: cordage: the first argument must be a source of angles, an executor (serial, threads,
+#include "cordage/rotate/forward.hpp"
+
+void turn(const cordage::exact_angles<int>& angles, const cordage::heads_view<float>& x) {
+#ifdef CORDAGE_COMPILE_FAIL
+    cordage::rotate_forward<cordage::half_split>(3, angles, cordage::in_place(x));
+#else
+    cordage::rotate_forward<cordage::half_split>(cordage::serial{}, angles, cordage::in_place(x));
+#endif
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// Which basis a token has is viewed, so an index that is gone at the end of the line is refused.
+// expected: cordage::basis_list: the index must outlive the angles: name the vector that holds it
+#include "cordage/basis/basis_list.hpp"
+
+std::int32_t first(const cordage::basis_list& list) {
+#ifdef CORDAGE_COMPILE_FAIL
+    return list.of(std::vector<std::int32_t>{1, 0}).of_token[0];
+#else
+    const std::vector<std::int32_t> of_token{1, 0};
+    return list.of(of_token).of_token[0];
+#endif
+}

@@ -5,8 +5,8 @@
 #include <concepts>
 #include <string>
 
-#include "cordage/pair/format.hpp"
 #include "cordage/core/pairing.hpp"
+#include "cordage/pair/format.hpp"
 
 namespace cordage::benchmarks {
 

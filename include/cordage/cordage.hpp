@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The door to everything on the CPU. How data flows, each stage a folder, none reaching back:
+// Everything on the CPU. How data flows, each stage a folder, none reaching back:
 //
 //   config -> policy alpha(t) -> basis theta(t) = alpha(t) theta -> angles p theta -> rotation of q and k
 //               ^      ^                                                                  |

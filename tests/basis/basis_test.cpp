@@ -77,44 +77,6 @@ TEST_CASE("basis/basis: make_basis refuses t below 1, bad settings and an alpha 
                          "basis: inv_freq[2] inf must be finite and at most 2^62 in magnitude", value_error);
 }
 
-TEST_CASE("basis/basis: relative to another it turns by the difference, and many differences add up to one exactly") {
-    const basis one = make_basis(llama2, unscaled{}, 1.0);
-    basis before = one;
-    std::vector<turns> sum(64);
-    for (const double t : {1.3, 9.0, 4.7, 16.0, 2.0}) {
-        const basis next = make_basis(llama2, yarn{}, t), change = next.relative_to(before);
-        for (std::size_t i = 0; i < 64; ++i) {
-            CHECK(std::fabs(change.inv_freq()[i] - (next.inv_freq()[i] - before.inv_freq()[i])) == 0.0);
-            const turns step = change.turns_per_position(static_cast<index_t>(i));
-            CHECK(change.phase(static_cast<index_t>(i), 77) == phase_of(step, 77));
-            const bool carry = sum[i].fraction + step.fraction < step.fraction;
-            sum[i] = {sum[i].whole + step.whole + (carry ? 1 : 0), sum[i].fraction + step.fraction};
-        }
-        CHECK(change.attention_factor() == next.attention_factor() / before.attention_factor());
-        before = next;
-    }
-    for (index_t i = 0; i < 64; ++i) {
-        CHECK(sum[static_cast<std::size_t>(i)] == before.relative_to(one).turns_per_position(i));
-    }
-}
-
-TEST_CASE("basis/basis: a difference of turns keeps its whole turns, so fractional positions are right too") {
-    const basis fast({100.0, 3.0}), slow({1.0, 50.0});
-    const basis change = fast.relative_to(slow);
-    for (const double position : {0.5, -0.25, 1234.75}) {
-        for (std::size_t i = 0; i < 2; ++i) {
-            const auto found = cos_sin_of_phase(change.phase(static_cast<index_t>(i), position));
-            const double angle = position * (fast.inv_freq()[i] - slow.inv_freq()[i]);
-            CHECK(found.cos == doctest::Approx(std::cos(angle)).epsilon(1e-11));
-            CHECK(found.sin == doctest::Approx(std::sin(angle)).epsilon(1e-11));
-        }
-    }
-    CHECK_THROWS_WITH_AS(fast.relative_to(basis({1.0})), "basis::relative_to: from.rotary_dim 2 must be 4",
-                         shape_error);
-    CHECK_THROWS_AS(basis({1.0}, 0x1p50).relative_to(basis({1.0}, 0x1p-50)), value_error);
-    CHECK_THROWS_AS(basis({1.0}, 0x1p-50).relative_to(basis({1.0}, 0x1p50)), value_error);
-}
-
 TEST_CASE("basis/basis: as numbers for angles it is one basis of its pairs, and stays where it is") {
     const basis b({7.0, -0.25, 1e-3}, 1.25);
     const basis_view v = b;

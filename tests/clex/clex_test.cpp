@@ -132,7 +132,7 @@ TEST_CASE("clex/clex: one solve gives the basis of every length, as a solve that
     const clex_weights weights = dense_weights_for(config);
     // [one_solve]
     const clex policy(config, weights, {.t_max = 32.0, .tolerance = {1e-8, 1e-8}});  // the one integration
-    const rope_scaling exact(config, policy, continuous{});                                  // reads the t of any length
+    const rope_scaling exact(config, policy, continuous{});                          // reads the t of any length
     const basis_cache few(config, policy, nearest_upper_bound({1, 2, 4, 8, 16, 32}));
     const basis at_its_t = exact.at_length(500), at_a_cached_t = few.at_length(500);
     // [/one_solve]

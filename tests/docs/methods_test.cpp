@@ -55,7 +55,7 @@ TEST_CASE("docs/methods: no scaling, linear, base change") {
         // [base_change]
         const cordage::rope_scaling code_llama(model, cordage::base_change{.base_factor = 100}, cordage::fixed{});
         const cordage::rope_scaling growing(model, cordage::base_change_power{.base_factor = 100, .reference_t = 4},
-                                    cordage::continuous{});
+                                            cordage::continuous{});
         // [/base_change]
         CHECK(agrees(code_llama.at_length(16384).inv_freq()[40], std::pow(1e6, -80.0 / 128)));
         CHECK(agrees(growing.at_length(16384).inv_freq()[40], std::pow(1e6, -80.0 / 128)));
@@ -124,7 +124,8 @@ TEST_CASE("docs/methods: LongRoPE and masks") {
         const cordage::rope_scaling fastest_quarter(model, cordage::proportional{0.25}, cordage::fixed{});
         std::vector<unsigned char> turns(64, 1);
         std::fill(turns.begin() + 48, turns.end(), static_cast<unsigned char>(0));
-        const cordage::rope_scaling slow_ones_rest(model, cordage::masked<cordage::yarn>{{}, turns}, cordage::continuous{});
+        const cordage::rope_scaling slow_ones_rest(model, cordage::masked<cordage::yarn>{{}, turns},
+                                                   cordage::continuous{});
         // [/masked]
         CHECK(alpha(fastest_quarter.at_length(1), 15) == 1.0);
         CHECK(alpha(fastest_quarter.at_length(1), 16) == 0.0);

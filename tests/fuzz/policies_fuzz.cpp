@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "cordage/angles/angle_difference.hpp"
+#include "cordage/angles/exact_angles.hpp"
 #include "cordage/basis/axial.hpp"
 #include "cordage/basis/basis_cache.hpp"
 #include "cordage/basis/rope_scaling.hpp"
@@ -146,10 +148,11 @@ void check(const rope_config& c, const any_policy& policy, double t, const basis
         const double theta = b.inv_freq()[i], wanted = std::exp(alpha[i]) * c.inv_freq(static_cast<index_t>(i));
         expect(is_finite(theta) && std::fabs(theta) <= largest_inv_freq, "theta is finite and at most 2^62");
         expect(std::fabs(theta - wanted) <= 1e-15 * wanted, "theta is alpha times the model's own");
-        expect(b.turns_per_position()[i] == turns_of(theta), "the turns are those of theta");
+        expect(b.turns_per_position(static_cast<index_t>(i)) == turns_of(theta), "the turns are those of theta");
     }
-    const basis none = b.relative_to(b);
-    for (const turns& turn : none.turns_per_position()) expect(turn == turns{}, "a basis is no turn from itself");
+    const std::vector<std::int32_t> ids{12'345};
+    const auto none = exact_angles(b, ids) - exact_angles(b, ids);
+    for (index_t i = 0; i < b.pairs(); ++i) expect(none.phase(0, 0, i) == 0, "a basis is no turn from itself");
     expect(b.fingerprint(c) == make_basis(c, policy, t).fingerprint(c), "the same basis has the same fingerprint");
 }
 
@@ -157,7 +160,7 @@ void check(const rope_config& c, const any_policy& policy, double t, const basis
 void use(input& in, const rope_config& c, const any_policy& policy, double t) {
     try {
         const start_tokens two(c, policy, t, number(in, 1.0, 100.0));
-        two.at(number(in, 1.0, 200.0));
+        two.indices(std::vector<double>{number(in, 1.0, 200.0)});
     } catch (const error&) {
     }
     try {

@@ -68,7 +68,7 @@ TEST_CASE("tensors/heads_view: blocks of one slot mean the same either way") {
 TEST_CASE("tensors/heads_view: slots beyond 32 bits are found") {
     const heads_view<float> cache{nullptr, {index_t{1} << 40, 16, 1, 8}, 128, 8, 8};
     const std::vector<std::int64_t> slot{(index_t{1} << 40) + 5};
-    const slot_table::place place = in_slots(cache, slot.data(), 1, 1).slots.place_of(0, 0);
+    const slot_table::location place = in_slots(cache, slot.data(), 1, 1).slots.location_of(0, 0);
     CHECK((place.block == (index_t{1} << 36) && place.in_block == 5));
     std::mt19937_64 random(3);
     for (int i = 0; i < 1000; ++i) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The closed forms, as docs/methods shows them.
 #include <cmath>
-#include <cordage/scaling/power_laws.hpp>
 #include <cordage/scaling/by_parts.hpp>
 #include <cordage/scaling/longrope.hpp>
 #include <cordage/scaling/masked.hpp>
+#include <cordage/scaling/power_laws.hpp>
 #include <cordage/scaling/resonance.hpp>
 #include <cordage/scaling/tabulated.hpp>
 #include <cordage/scaling/yarn.hpp>

@@ -51,7 +51,10 @@ class angle_difference {
         }
     };
     CORDAGE_ALWAYS_INLINE auto of_token(index_t row, index_t token) const noexcept requires
-        requires(const To& a, const From& b, index_t i) { a.of_token(i, i), b.of_token(i, i); } {
+        requires(const To& a, const From& b, index_t i) {
+        a.of_token(i, i), b.of_token(i, i);
+    }
+    {
         using phases = token_phases<decltype(to_.of_token(row, token)), decltype(from_.of_token(row, token))>;
         return phases{to_.of_token(row, token), from_.of_token(row, token)};
     }
@@ -67,8 +70,7 @@ class angle_difference {
             for (index_t token = 0; token < tokens(); ++token) {
                 if (const double m = attention_factor(row, token); !is_attention_factor(m)) {
                     fail<value_error>({function, ": attention factors ", to_.attention_factor(row, token), " / ",
-                                       from_.attention_factor(row, token),
-                                       " must be 2^-60 to 2^60 in magnitude"});
+                                       from_.attention_factor(row, token), " must be 2^-60 to 2^60 in magnitude"});
                 }
             }
         }

@@ -19,7 +19,8 @@ concept angles_of_tokens = requires(const S& s) {
     { s.pairs() } -> std::same_as<index_t>;
 };
 
-/// Says the angle of (row, token, pair) as a phase in units of 2^-64 turn, modulo one turn. The form that loses nothing.
+/// Says the angle of (row, token, pair) as a phase in units of 2^-64 turn, modulo one turn. The form that loses
+/// nothing.
 template <class S>
 concept has_phase = requires(const S& s, index_t i) {
     { s.phase(i, i, i) } -> std::same_as<std::uint64_t>;
@@ -56,7 +57,7 @@ concept has_cos_sin = requires(const S& s, index_t i) {
 template <class S>
 concept angle_source = angles_of_tokens<S> && requires(const S& s, index_t i) {
     { s.attention_factor(i, i) } -> std::same_as<double>;
-} && (has_phase<S> || has_angle<S> || has_cos_sin<S>);
+} &&(has_phase<S> || has_angle<S> || has_cos_sin<S>);
 
 /// A source that also knows the positions and frequencies behind its angles, so that gradients can flow to them:
 ///

@@ -38,8 +38,9 @@ class axis_angles : public angle_detail::positions_and_bases<P> {
     /// @param position_ids  [axes, batch, tokens], at most 256 axes; any position type, any sign; |position| < 2^63
     /// @throws shape_error, value_error
     template <class Axes>
-    requires std::convertible_to<Axes, std::span<const std::uint8_t>>
-    axis_angles(const basis_view& bases, Axes&& axis_of_pair, const position_view<P>& position_ids)
+    requires std::convertible_to<Axes, std::span<const std::uint8_t>> axis_angles(const basis_view& bases,
+                                                                                  Axes&& axis_of_pair,
+                                                                                  const position_view<P>& position_ids)
         : angle_detail::positions_and_bases<P>("axis_angles", bases, position_ids, most_axes),
           axis_of_pair_(axis_of_pair) {
         static_assert(outlives_its_call<Axes>,
@@ -47,7 +48,9 @@ class axis_angles : public angle_detail::positions_and_bases<P> {
         angle_detail::check_axes("axis_angles", this->pairs(), axis_of_pair_, position_ids.axes);
     }
 
-    CORDAGE_ALWAYS_INLINE index_t axis(index_t pair) const noexcept { return axis_of_pair_[static_cast<std::size_t>(pair)]; }
+    CORDAGE_ALWAYS_INLINE index_t axis(index_t pair) const noexcept {
+        return axis_of_pair_[static_cast<std::size_t>(pair)];
+    }
     CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token, index_t pair) const noexcept {
         return this->phase_of_pair(position_traits<P>::split(this->position_id(row, token, axis(pair))),
                                    this->basis_index(row, token), pair);

@@ -44,8 +44,8 @@ struct cos_sin_view {
                                "] must have rows >= 1, tokens >= 0 and pairs >= 1"});
         }
         if (!is_addressable(view_axis{rows, 0}, view_axis{token_count, 0}, view_axis{pair_count, 0})) {
-            fail<shape_error>({function, ": table [", rows, ", ", token_count, ", ", pair_count,
-                               "] must have at most 2^58 entries"});
+            fail<shape_error>(
+                {function, ": table [", rows, ", ", token_count, ", ", pair_count, "] must have at most 2^58 entries"});
         }
         if ((cos_data == nullptr || sin_data == nullptr) && token_count > 0) {
             fail<shape_error>({function, ": table's cos_data and sin_data must not be nullptr"});

@@ -59,8 +59,8 @@ class positions_and_bases {
             fail<shape_error>({function, ": ", bases.count, " bases must be one, or one for each of ", ids.batch,
                                " rows of position_ids"});
         }
-        if (bases.of_token != nullptr && (bases.tokens != ids.tokens || (bases.rows > 1 && ids.batch > 1 &&
-                                                                         bases.rows != ids.batch))) {
+        if (bases.of_token != nullptr &&
+            (bases.tokens != ids.tokens || (bases.rows > 1 && ids.batch > 1 && bases.rows != ids.batch))) {
             fail<shape_error>({function, ": the basis of each token [", bases.rows, ", ", bases.tokens,
                                "] must be [1 or batch, tokens] of position_ids [", ids.batch, ", ", ids.tokens, "]"});
         }
@@ -81,7 +81,9 @@ class positions_and_bases {
         return bases_.index(row, token);
     }
     /// Whether the tokens of a row may have several bases.
-    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool has_basis_of_token() const noexcept { return bases_.of_token != nullptr; }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool has_basis_of_token() const noexcept {
+        return bases_.of_token != nullptr;
+    }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const double* inv_freq(index_t basis) const noexcept {
         return bases_.inv_freq + basis * bases_.pairs;
     }
@@ -89,7 +91,8 @@ class positions_and_bases {
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE double position(index_t row, index_t token, index_t axis) const noexcept {
         return position_traits<P>::value(position_id(row, token, axis));
     }
-    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE P position_id(index_t row, index_t token, index_t axis = 0) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE P position_id(index_t row, index_t token,
+                                                            index_t axis = 0) const noexcept {
         return ids_.at(ids_.batch == 1 ? 0 : row, token, axis);
     }
 

@@ -33,14 +33,14 @@ using fastest = scalar;
 // checked arguments, and do the tokens [begin, end); docs/extending.md adds one.
 
 template <class B>
-concept has_rotate_range = requires(const exact_angles<std::int32_t>& angles, std::span<const operand<float>* const> operands,
-                                    index_t i) {
+concept has_rotate_range = requires(const exact_angles<std::int32_t>& angles,
+                                    std::span<const operand<float>* const> operands, index_t i) {
     rotate_range<half_split, forward>(B{}, angles, operands, i, i);
 };
 template <class B>
 concept has_backward_range = requires(const exact_angles<std::int32_t>& angles,
-                                      std::span<const backward_operand<float>* const> operands, const angle_gradients& grads,
-                                      index_t i) {
+                                      std::span<const backward_operand<float>* const> operands,
+                                      const angle_gradients& grads, index_t i) {
     backward_range<half_split>(B{}, angles, operands, grads, i, i);
 };
 template <class B>
@@ -51,17 +51,19 @@ concept has_fill_range = requires(const exact_angles<std::int32_t>& angles, floa
 /// Asserts of a verb that its backend has what the verb calls.
 template <class B>
 constexpr void require_rotate_range() {
-    static_assert(has_rotate_range<B>,
-                  "cordage: a backend needs 'template <pairing P, class Direction, class Source, class Operands> void "
-                  "rotate_range(my_backend, const Source& angles, const Operands& operands, index_t begin, index_t end) "
-                  "noexcept' beside it; docs/extending.md");
+    static_assert(
+        has_rotate_range<B>,
+        "cordage: a backend needs 'template <pairing P, class Direction, class Source, class Operands> void "
+        "rotate_range(my_backend, const Source& angles, const Operands& operands, index_t begin, index_t end) "
+        "noexcept' beside it; docs/extending.md");
 }
 template <class B>
 constexpr void require_backward_range() {
-    static_assert(has_backward_range<B>,
-                  "cordage: a backend needs 'template <pairing P, class Source, class Operands> void "
-                  "backward_range(my_backend, const Source& angles, const Operands& operands, const "
-                  "backend::angle_gradients& grads, index_t begin, index_t end) noexcept' beside it; docs/extending.md");
+    static_assert(
+        has_backward_range<B>,
+        "cordage: a backend needs 'template <pairing P, class Source, class Operands> void "
+        "backward_range(my_backend, const Source& angles, const Operands& operands, const "
+        "backend::angle_gradients& grads, index_t begin, index_t end) noexcept' beside it; docs/extending.md");
 }
 template <class B>
 constexpr void require_fill_range() {

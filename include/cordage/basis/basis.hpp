@@ -84,33 +84,6 @@ class basis {
         return all.value();
     }
 
-    /// The basis that turns what was rotated with `from` into what this one would have made of it:
-    ///
-    ///   theta = theta_this - theta_from        m = m_this / m_from
-    ///
-    /// The difference is taken between turns, modulo one turn, and is exact: at every whole position the phases of many
-    /// changes, one after another, add up to that of the one change from the first basis to the last.
-    ///
-    /// @throws shape_error  unless from has as many pairs
-    /// @throws value_error  unless m_this / m_from is 2^-60 to 2^60 in magnitude
-    basis relative_to(const basis& from) const {
-        if (from.pairs() != pairs()) {
-            fail<shape_error>({"basis::relative_to: from.rotary_dim ", from.rotary_dim(), " must be ", rotary_dim()});
-        }
-        basis difference = *this;
-        difference.numbers_.back() /= from.attention_factor();
-        if (!is_attention_factor(difference.attention_factor())) {
-            fail<value_error>({"basis::relative_to: attention_factor ", attention_factor(), " / ",
-                               from.attention_factor(), " must be 2^-60 to 2^60 in magnitude"});
-        }
-        for (std::size_t pair = 0; pair < inv_freq().size(); ++pair) {
-            const auto i = static_cast<index_t>(pair);
-            difference.numbers_[pair] -= from.numbers_[pair];
-            difference.set_turns(pair, turns_per_position(i) - from.turns_per_position(i));
-        }
-        return difference;
-    }
-
  private:
     void set_turns(std::size_t pair, const turns& rate) noexcept {
         turns_[pair] = rate.fraction;

@@ -52,15 +52,16 @@ class basis_list {
     }
     /// Each token has the basis that an index names: a flat batch of requests, or LongRoPE's start tokens.
     ///
-    /// @param of_token  [tokens], for every row, or [rows, tokens] dense; entries 0 to count() - 1, which the verbs check
+    /// @param of_token  [tokens], for every row, or [rows, tokens] dense; entries 0 to count() - 1, which the verbs
+    /// check
     template <class Index>
     basis_view of(Index&& of_token, index_t rows = 1) const& {
         static_assert(std::ranges::borrowed_range<Index>,
                       "cordage::basis_list: the index must outlive the angles: name the vector that holds it");
         const std::span<const std::int32_t> entries(of_token);
         if (rows < 1 || std::ssize(entries) % rows != 0) {
-            fail<shape_error>({"basis_list: of_token has ", entries.size(), " entries, must have rows * tokens, rows ",
-                               rows});
+            fail<shape_error>(
+                {"basis_list: of_token has ", entries.size(), " entries, must have rows * tokens, rows ", rows});
         }
         basis_view view = of_rows();
         static constexpr std::int32_t no_tokens = 0;  // an empty vector's data may be null

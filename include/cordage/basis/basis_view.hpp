@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One basis or several as the numbers that angles read, in memory of the host or of a device; stage policy at t -> basis.
+// One basis or several as the numbers that angles read, in memory of the host or of a device; stage policy at t ->
+// basis.
 #pragma once
 
 #include <cstdint>

@@ -57,17 +57,17 @@ inline constexpr std::size_t deepest_json = 64;
 /// the header of a file of 100 000 tensors has a million.
 inline constexpr std::size_t most_json_values = std::size_t{1} << 22;
 
-/// @param who  begins the messages
+/// @param subject  begins the messages
 /// @throws value_error  if text is not JSON (NaN and infinities are not), has a key twice in one object, is nested
 ///                      deeper than deepest_json or has more than most_json_values
-inline nlohmann::json parse_strict_json(const std::string& who, std::string_view text) {
+inline nlohmann::json parse_strict_json(const std::string& subject, std::string_view text) {
     using event = nlohmann::json::parse_event_t;
     std::vector<std::set<std::string>> keys;  // of the objects that are open; empty sets for arrays
     std::size_t values = 0;
     const auto watch = [&](int, event what, nlohmann::json& parsed) {
         if (what != event::key && what != event::object_end && what != event::array_end &&
             ++values > most_json_values) {
-            fail<value_error>({who, ": JSON must have at most ", most_json_values, " values"});
+            fail<value_error>({subject, ": JSON must have at most ", most_json_values, " values"});
         }
         switch (what) {
             case event::object_start:
@@ -75,7 +75,7 @@ inline nlohmann::json parse_strict_json(const std::string& who, std::string_view
                 keys.emplace_back();
                 if (keys.size() > deepest_json) {
                     fail<value_error>(
-                        {who, ": JSON nested ", keys.size(), " deep must be at most ", deepest_json, " deep"});
+                        {subject, ": JSON nested ", keys.size(), " deep must be at most ", deepest_json, " deep"});
                 }
                 break;
             case event::object_end:
@@ -84,7 +84,7 @@ inline nlohmann::json parse_strict_json(const std::string& who, std::string_view
                 break;
             case event::key:
                 if (const auto& key = parsed.get_ref<const std::string&>(); !keys.back().insert(key).second) {
-                    fail<value_error>({who, ": key ", in_quotes(key), " must occur once in its object"});
+                    fail<value_error>({subject, ": key ", in_quotes(key), " must occur once in its object"});
                 }
                 break;
             default:
@@ -95,9 +95,9 @@ inline nlohmann::json parse_strict_json(const std::string& who, std::string_view
     try {
         return nlohmann::json::parse(text, watch);
     } catch (const nlohmann::json::parse_error& why) {
-        fail<value_error>({who, ": text must be JSON, and is not at byte ", why.byte});
+        fail<value_error>({subject, ": text must be JSON, and is not at byte ", why.byte});
     } catch (const nlohmann::json::exception&) {
-        fail<value_error>({who, ": text must be JSON whose numbers are doubles or 64-bit integers"});
+        fail<value_error>({subject, ": text must be JSON whose numbers are doubles or 64-bit integers"});
     }
 }
 

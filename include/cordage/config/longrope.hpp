@@ -23,17 +23,17 @@ namespace cordage::hf {
 ///                      know one
 template <scaling_policy Policy>
 nlohmann::json longrope_parameters(const rope_config& config, const Policy& policy, double t) {
-    const char* const who = "hf::longrope_parameters";
+    const char* const function = "hf::longrope_parameters";
     cordage::validate(policy, config);
     validate_ratio({"hf::longrope_parameters: t"}, t);
-    if (!(t > 1.0)) fail<value_error>({who, ": t ", t, " must be > 1"});
+    if (!(t > 1.0)) fail<value_error>({function, ": t ", t, " must be > 1"});
     if (config.original_length != std::floor(config.original_length) || config.original_length > 0x1p53) {
         fail<value_error>(
-            {who, ": original_length ", config.original_length, " must be a whole number of at most 2^53"});
+            {function, ": original_length ", config.original_length, " must be a whole number of at most 2^53"});
     }
     const double attention = attention_factor(policy, config, t), at_1 = attention_factor(policy, config, 1.0);
     if (attention != at_1) {
-        fail<value_error>({who, ": attention factor ", attention, " at t ", t, " must be that at t 1, ", at_1});
+        fail<value_error>({function, ": attention factor ", attention, " at t ", t, " must be that at t 1, ", at_1});
     }
     const auto factors_at = [&](double ratio) {
         std::vector<double> factors(static_cast<std::size_t>(config.pairs()));
@@ -41,10 +41,10 @@ nlohmann::json longrope_parameters(const rope_config& config, const Policy& poli
         for (std::size_t i = 0; i < factors.size(); ++i) {
             const double factor = std::exp(-factors[i]);
             if (!is_finite(factor)) {
-                fail<value_error>({who, ": pair ", i, " is at rest at t ", ratio, ", must turn"});
+                fail<value_error>({function, ": pair ", i, " is at rest at t ", ratio, ", must turn"});
             }
             if (!(factor > 0.0)) {
-                fail<value_error>({who, ": pair ", i, " has factor 0 at t ", ratio, ", must be > 0"});
+                fail<value_error>({function, ": pair ", i, " has factor 0 at t ", ratio, ", must be > 0"});
             }
             factors[i] = factor;
         }

@@ -23,7 +23,8 @@ struct wide_product {
     std::uint64_t low;
 };
 /// The whole product a*b.
-CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr wide_product multiply_wide(std::uint64_t a, std::uint64_t b) noexcept {
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr wide_product multiply_wide(std::uint64_t a,
+                                                                               std::uint64_t b) noexcept {
     const std::uint64_t a_low = a & 0xffff'ffffu, a_high = a >> 32;
     const std::uint64_t b_low = b & 0xffff'ffffu, b_high = b >> 32;
     const std::uint64_t low = a_low * b_low;
@@ -33,7 +34,8 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr wide_product multiply_wide(s
 }
 
 /// High 64 bits of the 128-bit product a*b.
-CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) noexcept {
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr std::uint64_t multiply_high(std::uint64_t a,
+                                                                                std::uint64_t b) noexcept {
     return multiply_wide(a, b).high;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the front doors throw; serves all stages.
+// What entry points throw; serves all stages.
 #pragma once
 
 #include <concepts>

@@ -4,7 +4,7 @@
 
 #include <cassert>
 
-/// Precondition of a function below the door. On in debug and sanitizer builds, gone under NDEBUG.
+/// Precondition of an internal function. On in debug and sanitizer builds, gone under NDEBUG.
 #ifndef CORDAGE_ASSERT
 #define CORDAGE_ASSERT(condition) assert(condition)
 #endif

@@ -24,12 +24,21 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr cos_sin<double> cos_sin_in_q
                                                                                        double x) noexcept {
     const double z = x * x;
     // 1/n! of alternating sign: (-1)^k / (2k+1)! and (-1)^k / (2k)!
-    const double s = x + x * z * (-1.0 / 6 + z * (1.0 / 120 + z * (-1.0 / 5040 + z * (1.0 / 362880 + z *
-                     (-1.0 / 39916800 + z * (1.0 / 6227020800 + z * (-1.0 / 1307674368000 + z *
-                     (1.0 / 355687428096000))))))));
-    const double c = 1.0 + z * (-1.0 / 2 + z * (1.0 / 24 + z * (-1.0 / 720 + z * (1.0 / 40320 + z *
-                     (-1.0 / 3628800 + z * (1.0 / 479001600 + z * (-1.0 / 87178291200 + z *
-                     (1.0 / 20922789888000))))))));
+    const double s =
+        x + x * z *
+                (-1.0 / 6 +
+                 z * (1.0 / 120 +
+                      z * (-1.0 / 5040 +
+                           z * (1.0 / 362880 +
+                                z * (-1.0 / 39916800 + z * (1.0 / 6227020800 + z * (-1.0 / 1307674368000 +
+                                                                                    z * (1.0 / 355687428096000))))))));
+    const double c =
+        1.0 +
+        z * (-1.0 / 2 +
+             z * (1.0 / 24 + z * (-1.0 / 720 +
+                                  z * (1.0 / 40320 + z * (-1.0 / 3628800 +
+                                                          z * (1.0 / 479001600 + z * (-1.0 / 87178291200 +
+                                                                                      z * (1.0 / 20922789888000))))))));
     const bool is_odd = (quarter & 1u) != 0;
     const double cos = is_odd ? s : c, sin = is_odd ? c : s;
     return {((quarter + 1u) & 2u) != 0 ? -cos : cos, (quarter & 2u) != 0 ? -sin : sin};

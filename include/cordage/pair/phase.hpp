@@ -18,10 +18,6 @@ struct turns {
     std::uint64_t fraction = 0;
 
     friend constexpr bool operator==(const turns&, const turns&) = default;
-    friend constexpr turns operator-(const turns& a, const turns& b) noexcept {
-        const auto apart = static_cast<std::uint64_t>(a.whole) - static_cast<std::uint64_t>(b.whole);  // wraps
-        return {static_cast<std::int64_t>(apart - (a.fraction < b.fraction ? 1u : 0u)), a.fraction - b.fraction};
-    }
 };
 
 /// 2^130 / (2 pi), rounded: 2/pi = 0.A2F9836E 4E441529 FC2757D1 F534DDC0 DB62...
@@ -61,7 +57,8 @@ static_assert(turns_of(0.0) == turns{0, 0});
 static_assert(turns_of(1.0) == turns{0, 0x28be'60db'9391'054au});
 static_assert(turns_of(-1.0) == turns{-1, ~0x28be'60db'9391'054au + 1u});
 
-/// A position of any type: steps + rest * 2^-64, negated where is_negative. A whole position is steps alone, modulo 2^64.
+/// A position of any type: steps + rest * 2^-64, negated where is_negative. A whole position is steps alone, modulo
+/// 2^64.
 struct split_position {
     std::uint64_t steps;
     std::uint64_t rest = 0;
@@ -106,8 +103,8 @@ concept position_type = requires(P p) {
 static_assert(position_type<std::int32_t> && position_type<std::int64_t> && position_type<float> &&
               position_type<double>);
 
-/// Phase of position * theta in units of 2^-64 turn, theta / 2 pi = whole + fraction * 2^-64 turns. Exact wrap-around of
-/// an integer product for whole positions; of a fractional one, what lies below 2^-64 of a position is cut off.
+/// Phase of position * theta in units of 2^-64 turn, theta / 2 pi = whole + fraction * 2^-64 turns. Exact wrap-around
+/// of an integer product for whole positions; of a fractional one, what lies below 2^-64 of a position is cut off.
 ///
 /// @param whole  points to the whole turns, which whole positions do not read
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr std::uint64_t phase_of(const split_position& p,

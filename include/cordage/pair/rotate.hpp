@@ -25,8 +25,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Lane rotated_first(const cos_sin<Lane>
 template <class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE lane_pair<Lane> rotated(const cos_sin<Lane>& at,
                                                                   const lane_pair<Lane>& x) noexcept {
-    return {rotated_first(at, x.first, x.second),
-            lane_traits<Lane>::multiply_add(at.cos, x.second, at.sin * x.first)};
+    return {rotated_first(at, x.first, x.second), lane_traits<Lane>::multiply_add(at.cos, x.second, at.sin * x.first)};
 }
 
 /// cos and sin of the opposite angle: rotated(transposed(at), g) is the adjoint of rotated(at, x).

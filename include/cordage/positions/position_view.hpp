@@ -18,8 +18,8 @@ namespace cordage {
 template <class R>
 concept outlives_its_call = std::ranges::borrowed_range<R>;
 
-/// View of position_ids [axes, batch, tokens], in elements and any order of strides. A batch_stride of 0 gives every row
-/// of the batch the same positions.
+/// View of position_ids [axes, batch, tokens], in elements and any order of strides. A batch_stride of 0 gives every
+/// row of the batch the same positions.
 template <position_type P>
 struct position_view {
     const P* data = nullptr;

@@ -31,15 +31,15 @@ struct released_range {
 
 namespace positions_detail {
 
-inline void check(const char* who, const released_range& range) {
-    const auto at_least = [who](const char* name, index_t value, index_t least) {
-        if (value < least) fail<value_error>({who, ": ", name, " ", value, " must be >= ", least});
+inline void check(const char* function, const released_range& range) {
+    const auto at_least = [function](const char* name, index_t value, index_t least) {
+        if (value < least) fail<value_error>({function, ": ", name, " ", value, " must be >= ", least});
     };
     at_least("train_length", range.train_length, 2);
     at_least("original_length", range.original_length, 1);
     at_least("t", range.t, 1);
     if (range.t > (index_t{1} << 53) / range.train_length) {
-        fail<value_error>({who, ": t ", range.t, " * train_length ", range.train_length, " must be at most 2^53"});
+        fail<value_error>({function, ": t ", range.t, " * train_length ", range.train_length, " must be at most 2^53"});
     }
 }
 

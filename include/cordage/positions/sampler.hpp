@@ -27,16 +27,16 @@ double sample_ratio(Generator& generator, double t_train) {
 
 namespace positions_detail {
 
-inline void check(const char* who, const sampled_range& range) {
+inline void check(const char* function, const sampled_range& range) {
     if (range.train_length < 1) {
-        fail<value_error>({who, ": train_length ", range.train_length, " must be >= 1"});
+        fail<value_error>({function, ": train_length ", range.train_length, " must be >= 1"});
     }
     if (!is_finite(range.original_length) || !(range.original_length >= 1.0)) {
-        fail<value_error>({who, ": original_length ", range.original_length, " must be finite and >= 1"});
+        fail<value_error>({function, ": original_length ", range.original_length, " must be finite and >= 1"});
     }
-    validate_ratio({who, ": t"}, range.t);
+    validate_ratio({function, ": t"}, range.t);
     if (!(range.t * range.original_length <= 0x1p53)) {
-        fail<value_error>({who, ": t * original_length ", range.t * range.original_length, " must be <= 2^53"});
+        fail<value_error>({function, ": t * original_length ", range.t * range.original_length, " must be <= 2^53"});
     }
 }
 

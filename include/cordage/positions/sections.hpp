@@ -12,15 +12,15 @@ namespace cordage {
 
 namespace positions_detail {
 
-inline std::size_t pairs_of_sections(const char* who, const std::vector<index_t>& sections) {
+inline std::size_t pairs_of_sections(const char* function, const std::vector<index_t>& sections) {
     if (sections.empty() || sections.size() > std::size_t{most_axes}) {
-        fail<value_error>({who, ": sections has ", sections.size(), " entries, must have 1 to ", most_axes});
+        fail<value_error>({function, ": sections has ", sections.size(), " entries, must have 1 to ", most_axes});
     }
     constexpr index_t most = index_t{1} << 20;
     index_t pairs = 0;
     for (std::size_t axis = 0; axis < sections.size(); ++axis) {
         if (sections[axis] < 0 || sections[axis] > most) {
-            fail<value_error>({who, ": sections[", axis, "] ", sections[axis], " must be 0 to ", most, " pairs"});
+            fail<value_error>({function, ": sections[", axis, "] ", sections[axis], " must be 0 to ", most, " pairs"});
         }
         pairs += sections[axis];
     }

@@ -69,12 +69,13 @@ void backward_at(const Executor& where, const Source& angles, const rotation_gra
         if (has_no_elements(operands)) return;
 
         // Of rows a chunk has one basis; where each token names its own, a chunk has sums for all, and there are fewer.
-        const index_t tokens = shape.batch * shape.tokens, pairs = angles.pairs(), bases = angle_detail::bases_of(angles);
+        const index_t tokens = shape.batch * shape.tokens, pairs = angles.pairs(),
+                      bases = angle_detail::bases_of(angles);
         const bool by_token = has_basis_of_token(angles) && bases > 1;
         const index_t bases_of_chunk = by_token ? bases : 1;
-        const token_chunks chunks = token_chunks::of(tokens, by_token ? 1 : bases,
-                                                     by_token ? std::max<index_t>(most_chunks * 64 / bases, 1) : most_chunks,
-                                                     smallest_chunk);
+        const token_chunks chunks =
+            token_chunks::of(tokens, by_token ? 1 : bases,
+                             by_token ? std::max<index_t>(most_chunks * 64 / bases, 1) : most_chunks, smallest_chunk);
         const auto sums = static_cast<std::size_t>(chunks.count * bases_of_chunk);
         std::vector<double> partial_inv_freq(grads.inv_freq.empty() ? 0 : sums * static_cast<std::size_t>(pairs));
         std::vector<double> partial_factor(grads.attention_factor.empty() ? 0 : sums);
@@ -104,8 +105,8 @@ void backward_at(const Executor& where, const Source& angles, const rotation_gra
 
 }  // namespace rotate_detail
 
-/// grad_x = m R(-a) grad_y, the transpose of rotate_forward, and in the same pass over grad_y and y the gradients behind
-/// the angles:
+/// grad_x = m R(-a) grad_y, the transpose of rotate_forward, and in the same pass over grad_y and y the gradients
+/// behind the angles:
 ///
 ///   dL/da           = grad_y1 y0 - grad_y0 y1
 ///   dL/dinv_freq_i += sum over tokens and heads of position * dL/da_i

@@ -52,7 +52,8 @@ class cos_sin_table {
     // Checks what can be, before anything is allocated.
     template <class Source>
     static std::size_t entries(const Source& angles) {
-        if (!is_addressable(view_axis{angles.batch(), 0}, view_axis{angles.tokens(), 0}, view_axis{angles.pairs(), 0})) {
+        if (!is_addressable(view_axis{angles.batch(), 0}, view_axis{angles.tokens(), 0},
+                            view_axis{angles.pairs(), 0})) {
             fail<shape_error>({"cos_sin_table: angles [", angles.batch(), ", ", angles.tokens(), ", ", angles.pairs(),
                                "] must be at most 2^58"});
         }

@@ -22,9 +22,12 @@ constexpr void require_source() {
     static_assert(angles_of_tokens<Source>,
                   "cordage: a source of angles needs 'index_t batch() const', 'index_t tokens() const' and 'index_t "
                   "pairs() const'; docs/extending.md");
-    static_assert(requires(const Source& s, index_t i) { { s.attention_factor(i, i) } -> std::same_as<double>; },
-                  "cordage: a source of angles needs 'double attention_factor(index_t row, index_t token) const'; "
-                  "docs/extending.md");
+    static_assert(
+        requires(const Source& s, index_t i) {
+            { s.attention_factor(i, i) } -> std::same_as<double>;
+        },
+        "cordage: a source of angles needs 'double attention_factor(index_t row, index_t token) const'; "
+        "docs/extending.md");
     static_assert(has_phase<Source> || has_angle<Source> || has_cos_sin<Source>,
                   "cordage: a source of angles needs 'std::uint64_t phase(index_t row, index_t token, index_t pair) "
                   "const' in units of 2^-64 turn, or 'double angle(...) const' in radians; docs/extending.md");
@@ -42,8 +45,9 @@ void rotate_at(const char* function, const Executor& where, const Source& angles
     require_source<Source>();
     require_operands<Operands...>();
     backend::require_rotate_range<Backend>();
-    static_assert(!requires { Source::is_on_device; },
-                  "cordage: these angles are for a device: the first argument must be on(stream)");
+    static_assert(
+        !requires { Source::is_on_device; },
+        "cordage: these angles are for a device: the first argument must be on(stream)");
     const auto run = [&](const auto& operands) {
         check_all<memory::host>(function, angles, operands);
         if (has_no_elements(operands)) return;
@@ -64,9 +68,10 @@ void rotate(const char* function, const First& first, const Rest&... rest) {
     } else if constexpr (executor<First>) {
         rotate_at<Pairing, Backend, Direction>(function, first, rest...);
     } else {
-        static_assert(requires { launch_rotation<Pairing, Direction>(on_device{}, function, first, rest...); },
-                      "cordage: the first argument must be a source of angles, an executor (serial, threads, "
-                      "loop_executor) or on(stream) with what cordage/cuda.cuh takes there");
+        static_assert(
+            requires { launch_rotation<Pairing, Direction>(on_device{}, function, first, rest...); },
+            "cordage: the first argument must be a source of angles, an executor (serial, threads, "
+            "loop_executor) or on(stream) with what cordage/cuda.cuh takes there");
         launch_rotation<Pairing, Direction>(on_device{}, function, first, rest...);
     }
 }
@@ -89,7 +94,8 @@ void rotate(const char* function, const First& first, const Rest&... rest) {
 /// Arguments, in this order:
 ///   where     (optional) an executor, or a device's stream; without it the calling thread
 ///   angles    a source (angles/angle_source.hpp): exact_angles, axis_angles, a table, one of the caller's
-///   operands  one or more: in_place(view), from_to(x, y); views [batch, tokens, heads, head_dim] with last stride 1, in
+///   operands  one or more: in_place(view), from_to(x, y); views [batch, tokens, heads, head_dim] with last stride 1,
+///   in
 ///             any order of strides, or in the slots of a cache. They share batch and tokens, and may differ in heads,
 ///             head_dim, strides, type, format and first lane. The lanes outside of the rotated ones are copied. y may
 ///             be x; other overlaps of what is written are refused
@@ -123,7 +129,8 @@ inline constexpr bool is_difference<angle_difference<To, From>> = true;
 ///   y = (m_to / m_from) R(a_to - a_from) x
 ///
 ///   rebase<half_split>(exact_angles(new_basis, ids) - exact_angles(old_basis, ids), in_place(keys));
-///   rebase<half_split>(exact_angles(b, new_ids) - exact_angles(b, old_ids), in_place(in_blocks(cache, table, 1, n, n)));
+///   rebase<half_split>(exact_angles(b, new_ids) - exact_angles(b, old_ids), in_place(in_blocks(cache, table, 1, n,
+///   n)));
 ///
 /// Arguments, errors and precision as rotate_forward's, but that the angles are a difference `to - from`: to another
 /// basis, to other positions, or to both. The angle is exact, however many changes came before; what each change adds

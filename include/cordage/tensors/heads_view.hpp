@@ -24,8 +24,8 @@ struct heads_shape {
 };
 
 /// Which slot of a paged cache holds each token, where tokens do not lie in order: an entry a token (a slot mapping) or
-/// an entry a block of tokens (a block table). Slot s is place s % block_size of block s / block_size. An entry below 0
-/// means that its tokens are neither read nor written.
+/// an entry a block of tokens (a block table). Slot s is number s % block_size of block s / block_size. An entry below
+/// 0 means that its tokens are neither read nor written.
 struct slot_table {
     const void* entries = nullptr;  ///< [rows, entries of a row], int32 or int64; null: tokens lie in order
     bool is_wide = false;           ///< whether entries are int64
@@ -37,24 +37,25 @@ struct slot_table {
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t entry(index_t i) const noexcept {
         return is_wide ? static_cast<const std::int64_t*>(entries)[i] : static_cast<const std::int32_t*>(entries)[i];
     }
-    /// Where a token lies: a block of the cache and a place in it. The block is -1 where no slot of the cache holds it.
-    struct place {
+    /// Where a token lies: a block of the cache and its number there. The block is -1 where no slot of the cache holds
+    /// it.
+    struct location {
         index_t block;
         index_t in_block;
     };
-    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE place place_of(index_t row, index_t token) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE location location_of(index_t row, index_t token) const noexcept {
         const bool is_by_block = tokens_of_entry != 1;
         const quotient_and_rest of_token = is_by_block ? divided(token, block_size) : quotient_and_rest{token, 0};
         const index_t found = entry(row * row_stride + of_token.quotient);
         if (found < 0) return {-1, 0};
-        const place at = is_by_block ? place{found, of_token.rest} : place_of_slot(found);
-        return at.block < blocks ? at : place{-1, 0};
+        const location at = is_by_block ? location{found, of_token.rest} : location_of_slot(found);
+        return at.block < blocks ? at : location{-1, 0};
     }
 
     CORDAGE_ALWAYS_INLINE friend bool operator==(const slot_table&, const slot_table&) noexcept = default;
 
  private:
-    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE place place_of_slot(index_t slot) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE location location_of_slot(index_t slot) const noexcept {
         const quotient_and_rest of = divided(slot, block_size);
         return {of.quotient, of.rest};
     }
@@ -73,9 +74,9 @@ CORDAGE_HOST_DEVICE constexpr bool is_same_format(const A& a, const B& b) noexce
 }
 
 /// A view of [batch, tokens, heads, head_dim] elements in a format (pair/format.hpp). The last stride is 1; the others
-/// count elements and may come in any order, so that [tokens, heads, head_dim], [heads, tokens, head_dim] and a slice of
-/// a fused qkv buffer are all views. With `slots` the tokens lie in the blocks of a cache: batch_stride then steps from
-/// block to block and token_stride from slot to slot of a block (in_slots, in_blocks).
+/// count elements and may come in any order, so that [tokens, heads, head_dim], [heads, tokens, head_dim] and a slice
+/// of a fused qkv buffer are all views. With `slots` the tokens lie in the blocks of a cache: batch_stride then steps
+/// from block to block and token_stride from slot to slot of a block (in_slots, in_blocks).
 template <class T, class Format = element_traits<std::remove_const_t<T>>>
 struct heads_view {
     T* data = nullptr;
@@ -89,11 +90,11 @@ struct heads_view {
     /// First element of a token's first head, or null where no slot holds the token.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr T* token(index_t batch, index_t token_index) const noexcept {
         if (slots.entries == nullptr) return data + batch * batch_stride + token_index * token_stride;
-        return at(slots.place_of(batch, token_index));
+        return at(slots.location_of(batch, token_index));
     }
-    /// First element of the first head of a place in a cache, or null for none.
-    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr T* at(const slot_table::place& place) const noexcept {
-        return place.block < 0 ? nullptr : data + place.block * batch_stride + place.in_block * token_stride;
+    /// First element of the first head at a location in a cache, or null for none.
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr T* at(const slot_table::location& found) const noexcept {
+        return found.block < 0 ? nullptr : data + found.block * batch_stride + found.in_block * token_stride;
     }
     /// First element of one head of a token that is held.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr T* head(index_t batch, index_t token_index,
@@ -114,9 +115,9 @@ struct heads_view {
 /// Whether the elements of two views lie at the same places.
 template <class A, class B>
 bool is_same_memory(const A& a, const B& b) noexcept {
-    return static_cast<const void*>(a.data) == static_cast<const void*>(b.data) &&
-           sizeof(*a.data) == sizeof(*b.data) && a.shape == b.shape && a.batch_stride == b.batch_stride &&
-           a.token_stride == b.token_stride && a.head_stride == b.head_stride && a.slots == b.slots;
+    return static_cast<const void*>(a.data) == static_cast<const void*>(b.data) && sizeof(*a.data) == sizeof(*b.data) &&
+           a.shape == b.shape && a.batch_stride == b.batch_stride && a.token_stride == b.token_stride &&
+           a.head_stride == b.head_stride && a.slots == b.slots;
 }
 
 /// View of a dense [batch, tokens, heads, head_dim] array. (Strides that 64 bits do not hold are the largest number,
@@ -175,7 +176,7 @@ heads_view<T, Format> in_slots(const heads_view<T, Format>& cache, const Entry* 
 }
 
 /// The tokens [batch, tokens] of a cache [blocks, block_size, heads, head_dim] by a table of their blocks: token i of a
-/// row is place i % block_size of block block_table[row, i / block_size]. An entry of -1 leaves its block out.
+/// row is slot i % block_size of block block_table[row, i / block_size]. An entry of -1 leaves its block out.
 ///
 /// @param block_table  [batch, row_stride], of which the first tokens / block_size, rounded up, are read
 template <class T, class Format, tensors_detail::slot_entry Entry>

@@ -11,8 +11,9 @@
 
 namespace cordage {
 
-/// One tensor to rotate: x is read, y is written, each [batch, tokens, heads, head_dim] in a type and format of its own.
-/// The rotary_dim lanes that are rotated begin at first_lane: 0 in most models, after the others in DeepSeek's heads.
+/// One tensor to rotate: x is read, y is written, each [batch, tokens, heads, head_dim] in a type and format of its
+/// own. The rotary_dim lanes that are rotated begin at first_lane: 0 in most models, after the others in DeepSeek's
+/// heads.
 ///
 ///   head_dim 8, rotary_dim 4, first_lane 4:   interleaved [. . . . c s c s]   half_split [. . . . c c s s]
 template <class X, class Y = X, class XFormat = element_traits<X>, class YFormat = element_traits<Y>>
@@ -37,8 +38,8 @@ struct operand {
         token_lanes at;
         if (x.shape.heads == 0) return {nullptr, nullptr};
         if (x.slots.entries != nullptr && x.slots == y.slots) {  // the table is read once
-            const slot_table::place place = x.slots.place_of(row, token);
-            at = {x.at(place), y.at(place)};
+            const slot_table::location found = x.slots.location_of(row, token);
+            at = {x.at(found), y.at(found)};
         } else {
             at = {x.token(row, token), y.token(row, token)};
         }
@@ -49,8 +50,8 @@ struct operand {
 
 /// x is overwritten.
 template <class T, class Format>
-requires format_of<Format, T> CORDAGE_ALWAYS_INLINE operand<T, T, Format, Format> in_place(const heads_view<T, Format>& x,
-                                                                     index_t first_lane = 0) {
+requires format_of<Format, T> CORDAGE_ALWAYS_INLINE operand<T, T, Format, Format> in_place(
+    const heads_view<T, Format>& x, index_t first_lane = 0) {
     return {x, x, first_lane};
 }
 
@@ -84,9 +85,9 @@ struct backward_operand {
 
 /// One tensor of the backward pass, of its three views; grad_x may be grad_y or y.
 template <class G, class Y, class T, class Format>
-requires std::same_as<std::remove_const_t<G>, T> && std::same_as<std::remove_const_t<Y>, T>
-    backward_operand<T, Format> grad_through(const heads_view<G, Format>& grad_y, const heads_view<Y, Format>& y,
-                                             const heads_view<T, Format>& grad_x, index_t first_lane = 0) {
+requires std::same_as<std::remove_const_t<G>, T> && std::same_as<std::remove_const_t<Y>, T> backward_operand<T, Format>
+grad_through(const heads_view<G, Format>& grad_y, const heads_view<Y, Format>& y, const heads_view<T, Format>& grad_x,
+             index_t first_lane = 0) {
     return {grad_y, y, grad_x, first_lane};
 }
 

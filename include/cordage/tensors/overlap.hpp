@@ -91,9 +91,7 @@ std::intptr_t bytes_of(const View& v, const heads_shape& reach) {
             (reach.heads - 1) * v.head_stride + reach.head_dim);
 }
 
-inline bool is_empty(const heads_shape& s) {
-    return s.batch == 0 || s.tokens == 0 || s.heads == 0 || s.head_dim == 0;
-}
+inline bool is_empty(const heads_shape& s) { return s.batch == 0 || s.tokens == 0 || s.heads == 0 || s.head_dim == 0; }
 
 }  // namespace tensors_detail
 

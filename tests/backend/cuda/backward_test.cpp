@@ -115,7 +115,8 @@ void check_many_tokens(index_t bases, index_t tokens, index_t head_dim, index_t 
     if (axes == 1) {
         check(exact_angles(list.of_rows(), view));
         std::vector<std::int32_t> of_token;
-        for (index_t i = 0; i < batch * tokens; ++i) of_token.push_back(static_cast<std::int32_t>(d.between(0, bases - 1)));
+        for (index_t i = 0; i < batch * tokens; ++i)
+            of_token.push_back(static_cast<std::int32_t>(d.between(0, bases - 1)));
         check(exact_angles(list.of(of_token, batch), view));
         return;
     }

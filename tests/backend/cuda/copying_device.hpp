@@ -62,7 +62,7 @@ struct copying_device {
     index_t processors(const char*) const noexcept { return processor_count; }
 
     template <cordage::backend::device_kernel Kernel>
-    void launch(const char* who, const Kernel& kernel, const cordage::backend::launch_size& size) const {
+    void launch(const char* function, const Kernel& kernel, const cordage::backend::launch_size& size) const {
         check_limits(size);
         if (launches != nullptr) launches->push_back(size);
         copied_blocks<Device> blocks;
@@ -79,7 +79,7 @@ struct copying_device {
             pointer = blocks.there(pointer);
             std::memcpy(field, &pointer, sizeof(pointer));
         }
-        Device::run(who, moved, size);
+        Device::run(function, moved, size);
         blocks.copy_back();
     }
 };

@@ -19,9 +19,7 @@ struct doubling_kernel {
     float* y;
 
     index_t phases(const cordage::backend::block_view&) const noexcept { return 1; }
-    void run(index_t, const cordage::backend::block_view& at) const noexcept {
-        y[at.thread.x] = 2.0f * x[at.thread.x];
-    }
+    void run(index_t, const cordage::backend::block_view& at) const noexcept { y[at.thread.x] = 2.0f * x[at.thread.x]; }
 };
 
 // Memory of the host in a device's place; what it hands out is no known block.
@@ -40,11 +38,11 @@ struct memory_elsewhere {
         std::memcpy(there, here, size);
     }
     static void copy_here(std::byte* here, const std::byte* there, std::size_t size) { std::memcpy(here, there, size); }
-    static void run(const char* who, const doubling_kernel& kernel, const cordage::backend::launch_size& size) {
+    static void run(const char* function, const doubling_kernel& kernel, const cordage::backend::launch_size& size) {
         CHECK(block_of(bytes_of(kernel.x)).first == nullptr);
         CHECK(block_of(bytes_of(kernel.y)).first == nullptr);
         CHECK(kernel.count == 3);
-        emulated_device{}.launch(who, kernel, size);
+        emulated_device{}.launch(function, kernel, size);
     }
 };
 

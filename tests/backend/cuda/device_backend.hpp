@@ -99,11 +99,10 @@ void backward_range(device_backend, const Source& angles, const Operands& operan
     with_device_angles(angles, [&](const auto& on_device) {
         std::vector<double> workspace(static_cast<std::size_t>(cordage::backward_workspace_size(on_device, shape)),
                                       1e30);
-        const cordage::rotation_gradients wanted{
-            .inv_freq = numbers(grads.inv_freq, angles.bases() * angles.pairs()),
-            .position_ids = numbers(grads.position, angles.axes() * tokens),
-            .attention_factor = numbers(grads.attention_factor, angles.bases()),
-            .workspace = workspace};
+        const cordage::rotation_gradients wanted{.inv_freq = numbers(grads.inv_freq, angles.bases() * angles.pairs()),
+                                                 .position_ids = numbers(grads.position, angles.axes() * tokens),
+                                                 .attention_factor = numbers(grads.attention_factor, angles.bases()),
+                                                 .workspace = workspace};
         REQUIRE(operands.size() == 1);
         cordage::rotate_backward<Pairing>(test_device{}, on_device, wanted, *operands[0]);
     });

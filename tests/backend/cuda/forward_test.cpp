@@ -182,7 +182,8 @@ TEST_CASE("backend/cuda/forward: x and y of two types, by pieces and by elements
         CHECK((launches[0].threads.x < 32) == by_pieces);
         const std::vector<Y> found = gather(to);
         for (std::size_t i = 0; i < found.size(); ++i) {
-            REQUIRE(std::fabs(value(found[i]) - value(wanted[i])) <= 2.0 * allowed_error<Y>(5.0, 1e5, value(wanted[i])));
+            REQUIRE(std::fabs(value(found[i]) - value(wanted[i])) <=
+                    2.0 * allowed_error<Y>(5.0, 1e5, value(wanted[i])));
         }
     };
     for (const index_t head_dim : {64, 80}) {
@@ -242,7 +243,8 @@ TEST_CASE("backend/cuda/forward: what a host cannot see is NaN in the lanes conc
     const auto check = [](const std::vector<float>& x, const auto& is_nan) {
         for (std::size_t i = 0; i < x.size(); ++i) CHECK(std::isnan(x[i]) == is_nan(i / 8, i % 4));
     };
-    for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), -0x1p63}) {
+    for (const double bad :
+         {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), -0x1p63}) {
         const std::vector<double> ids{1.0, bad, 2.5};
         check(rotated_ones(device_angles<double>(bases, position_view<double>(ids))),
               [](std::size_t token, std::size_t) { return token == 1; });

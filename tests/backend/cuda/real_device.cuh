@@ -24,9 +24,9 @@ struct real_device {
         check("cudaMemcpy", cudaMemcpy(here, there, size, cudaMemcpyDeviceToHost));
     }
     template <class Kernel>
-    static void run(const char* who, const Kernel& kernel, const cordage::backend::launch_size& size) {
-        cordage::on(nullptr).launch(who, kernel, size);
-        check(who, cudaDeviceSynchronize());
+    static void run(const char* function, const Kernel& kernel, const cordage::backend::launch_size& size) {
+        cordage::on(nullptr).launch(function, kernel, size);
+        check(function, cudaDeviceSynchronize());
     }
 };
 

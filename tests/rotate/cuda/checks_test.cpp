@@ -89,14 +89,13 @@ TEST_CASE("rotate/cuda/checks: positions of several axes on a device") {
                          "device_axis_angles: axis_of_pair[1] 2 must be below position_ids.axes 2", value_error);
     CHECK_THROWS_WITH_AS(angles(b, few, ids(3)),
                          "device_axis_angles: axis_of_pair has 1 entries, must have rotary_dim/2 = 2", shape_error);
-    CHECK_THROWS_WITH_AS(angles(b, axes, ids(9)),
-                         "device_axis_angles: position_ids has 9 axes, must have at most 8", shape_error);
+    CHECK_THROWS_WITH_AS(angles(b, axes, ids(9)), "device_axis_angles: position_ids has 9 axes, must have at most 8",
+                         shape_error);
     CHECK_THROWS_AS(angles(device_basis(c.words.data(), 257), std::vector<std::uint8_t>(257), ids(3)), shape_error);
     CHECK_THROWS_AS(angles(device_basis(c.words.data(), 2, 3), axes, axis_major(c.ids.data(), 3, 2, 1)), shape_error);
 }
 
-TEST_CASE(
-    "rotate/cuda/checks: a table's attention factors lie on the device and are not read on the host") {
+TEST_CASE("rotate/cuda/checks: a table's attention factors lie on the device and are not read on the host") {
     const device_case c;
     const std::vector<float> cos(6), sin(6);
     cos_sin_view<float> table{cos.data(), sin.data(), 1, 3, 2};

@@ -85,17 +85,16 @@ TEST_CASE("rotate/cuda/rebase: entries outside of the cache are left out, of blo
     const std::vector<float> before = keys<float>(shape);
     std::vector<float> by_slot = before, by_block = before, expected = before;
     const auto run = [&](const auto& view) {
-        with_device_angles(b.change(ids), [&](const auto& change) {
-            rebase<half_split>(test_device{}, change, in_place(view));
-        });
+        with_device_angles(b.change(ids),
+                           [&](const auto& change) { rebase<half_split>(test_device{}, change, in_place(view)); });
     };
     const std::vector<std::int64_t> slots{-1, 2, 4};
     run(in_slots(token_major(by_slot.data(), shape), slots.data(), 1, 3));
     const std::vector<std::int32_t> blocks{-3, 2};
     run(in_blocks(token_major(by_block.data(), shape), blocks.data(), 1, 3, 2));
     CHECK(by_block == before);
-    rebase<half_split, backend::scalar>(
-        b.change(listed_ids), in_place(token_major(expected.data() + 32, {1, 1, 1, 16})));
+    rebase<half_split, backend::scalar>(b.change(listed_ids),
+                                        in_place(token_major(expected.data() + 32, {1, 1, 1, 16})));
     check_same(by_slot, expected);
 }
 
@@ -106,8 +105,7 @@ TEST_CASE("rotate/cuda/rebase: what does not fit the cache is refused") {
     const std::vector<std::int32_t> table{0, 1}, ids{0, 1, 2, 3};
     const auto run = [&](index_t tokens, index_t row_stride) {
         with_device_angles(b.change(ids), [&](const auto& change) {
-            rebase<half_split>(test_device{}, change,
-                               in_place(in_blocks(cache, table.data(), 1, tokens, row_stride)));
+            rebase<half_split>(test_device{}, change, in_place(in_blocks(cache, table.data(), 1, tokens, row_stride)));
         });
     };
     CHECK_NOTHROW(run(4, 2));

@@ -140,8 +140,10 @@ struct backward_kernel<backward_operand<T, Format>, Pairing, ByPieces, Source> {
         }
         double at_position[pairs_of_unit];  // read once where neighbours share an axis
         for (int n = 0; n < pairs_of_unit; ++n) {
-            const bool is_new = n == 0 || angle_detail::axis_of(angles, pair + n) != angle_detail::axis_of(angles, pair + n - 1);
-            at_position[n] = is_new ? angles.position(row, token, angle_detail::axis_of(angles, pair + n)) : at_position[n - 1];
+            const bool is_new =
+                n == 0 || angle_detail::axis_of(angles, pair + n) != angle_detail::axis_of(angles, pair + n - 1);
+            at_position[n] =
+                is_new ? angles.position(row, token, angle_detail::axis_of(angles, pair + n)) : at_position[n - 1];
         }
         for (int n = 0; n < pairs_of_unit; ++n) my_pairs(at)[n] += at_position[n] * static_cast<double>(grad_angle[n]);
         for (int n = 0; position != nullptr && n < pairs_of_unit; ++n) {
@@ -205,9 +207,9 @@ struct device_gradients {
     double* workspace;         // [chunks.count, pairs + 1]
 };
 
-/// Launches the backward pass of up to most_operands checked operands of one type: a kernel for each 256 units (one, for
-/// any usual head), and one that adds up what the blocks leave; where each token names its basis, so for each basis,
-/// whose tokens alone a launch looks at.
+/// Launches the backward pass of up to most_operands checked operands of one type: a kernel for each 256 units (one,
+/// for any usual head), and one that adds up what the blocks leave; where each token names its basis, so for each
+/// basis, whose tokens alone a launch looks at.
 ///
 /// @param attention_factors  of the bases, [bases], on the device
 template <pairing Pairing, class Source, class Operand, kernel_launcher Launcher>

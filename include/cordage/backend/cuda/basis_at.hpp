@@ -50,14 +50,14 @@ static_assert(device_kernel<basis_kernel>);
 
 template <kernel_launcher Launcher>
 device_basis launch_basis(const Launcher& where, const basis_kernel& kernel) {
-    constexpr const char* who = "basis_at";
+    constexpr const char* function = "basis_at";
     const index_t pairs = kernel.path.pairs();
     if (kernel.words == nullptr) {
-        fail<shape_error>({who, ": words nullptr must point to device_words_size(", pairs, ", ", kernel.bases,
+        fail<shape_error>({function, ": words nullptr must point to device_words_size(", pairs, ", ", kernel.bases,
                            ") = ", device_words_size(pairs, kernel.bases), " words"});
     }
     const auto narrow = [](index_t n) { return static_cast<std::uint32_t>(n); };
-    where.launch(who, kernel,
+    where.launch(function, kernel,
                  {.threads = {kernel.threads, 1, 1},
                   .blocks = {narrow(rounded_up_quotient(pairs, kernel.threads)),
                              narrow(std::min(kernel.bases, most_blocks_yz)), 1}});

@@ -49,15 +49,18 @@ inline constexpr index_t most_blocks_yz = 65535;
 inline constexpr index_t most_shared_bytes = 49'152;  // 48 KB, without asking for more
 inline constexpr std::size_t most_kernel_bytes = 4096;
 
-/// A kernel is a value that is copied to the device. Each thread runs phase 0, 1, ...; between two phases the block waits
-/// for all its threads. phases() is the same for all threads of a block. Registers
-/// are shared out for blocks_per_processor blocks of most_threads.
+/// A kernel is a value that is copied to the device. Each thread runs phase 0, 1, ...; between two phases the block
+/// waits for all its threads. phases() is the same for all threads of a block. Registers are shared out for
+/// blocks_per_processor blocks of most_threads.
 template <class K>
-concept device_kernel = std::is_trivially_copyable_v<K> && sizeof(K) <= most_kernel_bytes &&
-    requires(const K& kernel, const block_view& at, index_t phase) {
+concept device_kernel = std::is_trivially_copyable_v<K> &&
+                        sizeof(K) <= most_kernel_bytes&& requires(const K& kernel, const block_view& at,
+                                                                  index_t phase) {
     { K::blocks_per_processor } -> std::convertible_to<int>;
-    { kernel.phases(at) } noexcept -> std::same_as<index_t>;
-    { kernel.run(phase, at) } noexcept;
+    { kernel.phases(at) }
+    noexcept->std::same_as<index_t>;
+    { kernel.run(phase, at) }
+    noexcept;
 };
 
 struct empty_kernel {
@@ -68,12 +71,12 @@ struct empty_kernel {
 static_assert(device_kernel<empty_kernel>);
 
 /// Runs kernels one after the other: on_stream (backend/cuda/launch.cuh), or an emulation on the host. Both calls may
-/// throw in the name of `who`.
+/// throw in the name of `function`.
 template <class L>
-concept kernel_launcher = requires(const L& where, const char* who, const empty_kernel& kernel,
+concept kernel_launcher = requires(const L& where, const char* function, const empty_kernel& kernel,
                                    const launch_size& size) {
-    where.launch(who, kernel, size);
-    { where.processors(who) } -> std::same_as<index_t>;  // of the device
+    where.launch(function, kernel, size);
+    { where.processors(function) } -> std::same_as<index_t>;  // of the device
 };
 
 }  // namespace cordage::backend

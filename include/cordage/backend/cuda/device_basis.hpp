@@ -57,8 +57,8 @@ class device_basis {
                  .pairs = pairs,
                  .count = bases};
     }
-    /// The same bases, where each token has the one that an index on the device names. Nobody can check it: the lanes of
-    /// a token whose entry names no basis become NaN.
+    /// The same bases, where each token has the one that an index on the device names. Nobody can check it: the lanes
+    /// of a token whose entry names no basis become NaN.
     ///
     /// @param of_token  [rows, tokens] dense on the device; rows 1 serves every row of a batch
     device_basis of(const std::int32_t* of_token, index_t rows, index_t tokens) const {
@@ -116,8 +116,8 @@ class device_positions_and_bases : public positions_and_bases<P> {
 
 }  // namespace angle_detail
 
-/// exact_angles for a device: what position_ids points to lies there. A position that is not valid (NaN, 2^63) makes the
-/// lanes of its token NaN. A view: allocates nothing. A table made elsewhere needs no view of its own: a
+/// exact_angles for a device: what position_ids points to lies there. A position that is not valid (NaN, 2^63) makes
+/// the lanes of its token NaN. A view: allocates nothing. A table made elsewhere needs no view of its own: a
 /// cos_sin_view<float> with pointers to the device.
 ///
 ///   rotate_forward<half_split>(on(stream), device_angles<std::int32_t>(b, {ids, 1, tokens, 0}), in_place(q), ...);
@@ -141,9 +141,11 @@ static_assert(angle_source<device_angles<std::int32_t>> && differentiable_angle_
 /// Whether what a source points to lies on a device. A source of one's own says `static constexpr bool is_on_device =
 /// true;`, and its functions are CORDAGE_HOST_DEVICE.
 template <class S>
-inline constexpr bool is_device_source = requires { S::is_on_device; };
+inline constexpr bool is_device_source = requires {
+    S::is_on_device;
+};
 template <class To, class From>
-inline constexpr bool is_device_source<angle_difference<To, From>> = is_device_source<To> && is_device_source<From>;
+inline constexpr bool is_device_source<angle_difference<To, From>> = is_device_source<To>&& is_device_source<From>;
 template <>
 inline constexpr bool is_device_source<cos_sin_view<float>> = true;
 

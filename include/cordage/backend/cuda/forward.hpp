@@ -90,8 +90,7 @@ struct rotation_kernel<operand<X, Y, XFormat, YFormat>, Pairing, Direction, ByPi
     }
 
     // The lanes that are not rotated, after those that are, when cos and sin need no registers any more.
-    CORDAGE_HOST_DEVICE void copy_token(const token_place& place, index_t number,
-                                        const block_view& at) const noexcept {
+    CORDAGE_HOST_DEVICE void copy_token(const token_place& place, index_t number, const block_view& at) const noexcept {
         for (head_walk heads(at, operands, operand_count); heads.is_at_head(); heads.go_on()) {
             const operand_type& o = heads.operand();
             if (o.x.shape.head_dim == 2 * angles.pairs()) continue;

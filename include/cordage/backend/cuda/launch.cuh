@@ -12,8 +12,8 @@ namespace cordage {
 /// A call of CUDA's failed. The text says who asked for it, which call it was, and cudaGetErrorString. It is not left
 /// behind for the host's next cudaGetLastError, unless it is one that no later call survives.
 struct cuda_error : error {
-    cuda_error(const char* who, const char* call, cudaError_t status)
-        : error(message(who, ": ", call, ": ", cudaGetErrorString(status))), code(status) {}
+    cuda_error(const char* function, const char* call, cudaError_t status)
+        : error(message(function, ": ", call, ": ", cudaGetErrorString(status))), code(status) {}
 
     cudaError_t code;
 };
@@ -65,16 +65,17 @@ struct on_stream {
 
     /// Multiprocessors of the current device.
     /// @throws cuda_error
-    index_t processors(const char* who) const {
+    index_t processors(const char* function) const {
         int device = 0, count = 0;
-        check(who, "cudaGetDevice", cudaGetDevice(&device));
-        check(who, "cudaDeviceGetAttribute", cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+        check(function, "cudaGetDevice", cudaGetDevice(&device));
+        check(function, "cudaDeviceGetAttribute",
+              cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
         return count;
     }
 
     /// @throws cuda_error
     template <backend::device_kernel Kernel>
-    void launch(const char* who, const Kernel& kernel, const backend::launch_size& size) const {
+    void launch(const char* function, const Kernel& kernel, const backend::launch_size& size) const {
         const auto to = [](const backend::index3& n) { return dim3(n.x, n.y, n.z); };
         cudaLaunchConfig_t config{};
         config.gridDim = to(size.blocks);
@@ -84,26 +85,26 @@ struct on_stream {
         cudaLaunchAttribute overlap{};
         overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         overlap.val.programmaticStreamSerializationAllowed = 1;
-        if (may_overlap && waits_for_kernel_before<Kernel>(who)) {
+        if (may_overlap && waits_for_kernel_before<Kernel>(function)) {
             config.attrs = &overlap;
             config.numAttrs = 1;
         }
-        check(who, "cudaLaunchKernelEx", cudaLaunchKernelEx(&config, backend::run_kernel<Kernel>, kernel));
+        check(function, "cudaLaunchKernelEx", cudaLaunchKernelEx(&config, backend::run_kernel<Kernel>, kernel));
     }
 
  private:
-    static void check(const char* who, const char* call, cudaError_t status) {
+    static void check(const char* function, const char* call, cudaError_t status) {
         if (status == cudaSuccess) return;
         cudaGetLastError();  // forgets it
-        throw cuda_error(who, call, status);
+        throw cuda_error(function, call, status);
     }
 
     // Whether the code that this device runs was compiled for 9.0: code for older ones, translated for this device when
     // the program starts, does not wait, and must not be brought early.
     template <class Kernel>
-    static bool waits_for_kernel_before(const char* who) {
+    static bool waits_for_kernel_before(const char* function) {
         cudaFuncAttributes code{};
-        check(who, "cudaFuncGetAttributes", cudaFuncGetAttributes(&code, backend::run_kernel<Kernel>));
+        check(function, "cudaFuncGetAttributes", cudaFuncGetAttributes(&code, backend::run_kernel<Kernel>));
         return code.ptxVersion >= 90;
     }
 };

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "cordage/pair/format.hpp"
 #include "cordage/core/macros.hpp"
+#include "cordage/pair/format.hpp"
 
 namespace cordage::backend {
 

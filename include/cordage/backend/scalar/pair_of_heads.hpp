@@ -38,7 +38,8 @@ CORDAGE_ALWAYS_INLINE Sum backward_pair(const Operand& o, index_t row, index_t t
     const auto *g = o.grad_y.token(row, token), *y = o.y.token(row, token);
     auto* gx = o.grad_x.token(row, token);
     if (g == nullptr || y == nullptr || gx == nullptr) return sum;
-    const index_t lane0 = o.first_lane + Pairing::first(pair, pairs), lane1 = o.first_lane + Pairing::second(pair, pairs);
+    const index_t lane0 = o.first_lane + Pairing::first(pair, pairs),
+                  lane1 = o.first_lane + Pairing::second(pair, pairs);
     for (index_t h = 0; h < o.shape().heads;
          ++h, g += o.grad_y.head_stride, y += o.y.head_stride, gx += o.grad_x.head_stride) {
         const lane_pair<Real> grad{o.grad_y.format.load(g[lane0]), o.grad_y.format.load(g[lane1])};

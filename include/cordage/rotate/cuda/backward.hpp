@@ -35,18 +35,19 @@ requires(operand_type<Operands>&&...) void launch_backward(on_device, const char
 /// grads     spans of the device's memory; added to, never set. `workspace`: backward_workspace_size doubles, which may
 ///           be empty where neither inv_freq nor attention_factor is wanted, and not be used by two streams at once
 /// operands  one to four of one type, as the host's
-/// Sums over a thread's heads in floats, over all else in double, in an order that depends on sizes and alignment alone:
-/// the same bits every time and on every device of one architecture. Allocates nothing, waits for nothing. Where each
-/// token names its basis, a launch for each basis. Errors and what is not checked as launch_rotation.
+/// Sums over a thread's heads in floats, over all else in double, in an order that depends on sizes and alignment
+/// alone: the same bits every time and on every device of one architecture. Allocates nothing, waits for nothing. Where
+/// each token names its basis, a launch for each basis. Errors and what is not checked as launch_rotation.
 template <pairing Pairing, backend::kernel_launcher Launcher, class Source, class... Operands>
 void launch_backward(on_device, const char* function, const Launcher& where, const Source& angles,
                      const rotation_gradients& grads, const Operands&... given) {
     static_assert(sizeof...(Operands) > 0 && sizeof...(Operands) <= backend::most_operands &&
                       (backward_operand_type<Operands> && ...),
                   "cordage::rotate_backward: after the gradients come one to four grad_through(grad_y, y, grad_x)");
-    static_assert(requires { angles.basis_numbers().attention_factors; } && is_device_source<Source>,
-                  "cordage::rotate_backward: on a device gradients behind the angles flow to device_angles and "
-                  "device_axis_angles");
+    static_assert(
+        requires { angles.basis_numbers().attention_factors; } && is_device_source<Source>,
+        "cordage::rotate_backward: on a device gradients behind the angles flow to device_angles and "
+        "device_axis_angles");
     const auto run = [&]<class O>(const std::span<const O* const>& operands) {
         check_all<memory::device>(function, angles, operands);
         check_device_operands(function, operands);

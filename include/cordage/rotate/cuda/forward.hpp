@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rotation on a device: what rotate_forward, rotate_inverse, rebase and rotate_backward do where their first argument
-// is a stream; stage rotation. Plain C++: what launches, on(stream), comes from backend/cuda/launch.cuh.
+// The rotation on a device: what rotate_forward, rotate_inverse, rebase and rotate_backward do where their first
+// argument is a stream; stage rotation. Plain C++: what launches, on(stream), comes from backend/cuda/launch.cuh.
 #pragma once
 
 #include "cordage/backend/cuda/device_basis.hpp"
@@ -44,20 +44,21 @@ void for_each_launch(const std::tuple<O...>& operands, const F& f) {
 ///           caller's that says is_on_device
 /// operands  as the host's; floats, 16-bit types and formats of one's own, which compute in float
 /// Throws shape_error and value_error for all that the host can see, before the launch; cuda_error for what the launch
-/// returned. What lies on the device is not checked: a position that is not valid, or an index that names no basis, makes
-/// the lanes of its token NaN; a slot outside of the cache is left out like -1; a slot that is listed twice, or a table's
-/// factor of 0, gives what it gives. Allocates nothing, waits for nothing, and may be captured in a CUDA graph.
-/// Precision: as on the host; exact angles are good to 8e-8 m, also with --use_fast_math. Moves 16 bytes at a time where
-/// pointers, strides, head_dim, first_lane and rotary_dim/2 (half_split) or rotary_dim (interleaved) are multiples of 16
-/// bytes, else elements.
+/// returned. What lies on the device is not checked: a position that is not valid, or an index that names no basis,
+/// makes the lanes of its token NaN; a slot outside of the cache is left out like -1; a slot that is listed twice, or a
+/// table's factor of 0, gives what it gives. Allocates nothing, waits for nothing, and may be captured in a CUDA graph.
+/// Precision: as on the host; exact angles are good to 8e-8 m, also with --use_fast_math. Moves 16 bytes at a time
+/// where pointers, strides, head_dim, first_lane and rotary_dim/2 (half_split) or rotary_dim (interleaved) are
+/// multiples of 16 bytes, else elements.
 template <pairing Pairing, class Direction, backend::kernel_launcher Launcher, class Source, class... Operands>
 void launch_rotation(on_device, const char* function, const Launcher& where, const Source& angles,
                      const Operands&... given) {
     require_source<Source>();
     require_operands<Operands...>();
-    static_assert(is_device_source<Source>,
-                  "cordage: on a device angles are device_angles, device_axis_angles, a cos_sin_view<float> that points "
-                  "there, or a source with 'static constexpr bool is_on_device = true'");
+    static_assert(
+        is_device_source<Source>,
+        "cordage: on a device angles are device_angles, device_axis_angles, a cos_sin_view<float> that points "
+        "there, or a source with 'static constexpr bool is_on_device = true'");
     const auto run = [&](const auto& operands) {
         check_all<memory::device>(function, angles, operands);
         check_device_operands(function, operands);

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <limits>
 
-#include "pair/exact_phase.hpp"
-#include "cordage/rotate/cos_sin_table.hpp"
 #include "cordage/positions/sections.hpp"
+#include "cordage/rotate/cos_sin_table.hpp"
+#include "pair/exact_phase.hpp"
 #include "tolerances.hpp"
 
 using namespace cordage;
@@ -79,8 +79,10 @@ TEST_CASE("angles/axis_angles: a table keeps its angles") {
     for (index_t row = 0; row < 2; ++row) {
         for (index_t token = 0; token < 2; ++token) {
             for (index_t pair = 0; pair < 6; ++pair) {
-                CHECK(table.view().at<double>(row, token, pair).cos == cos_sin_at<double>(angles, row, token, pair).cos);
-                CHECK(table.view().at<double>(row, token, pair).sin == cos_sin_at<double>(angles, row, token, pair).sin);
+                CHECK(table.view().at<double>(row, token, pair).cos ==
+                      cos_sin_at<double>(angles, row, token, pair).cos);
+                CHECK(table.view().at<double>(row, token, pair).sin ==
+                      cos_sin_at<double>(angles, row, token, pair).sin);
             }
         }
     }
@@ -147,8 +149,7 @@ TEST_CASE("angles/axis_angles: bases of rows and of tokens, with positions of se
             CHECK(by_row.phase(1, token, pair) == far_only.phase(1, token, pair));
             CHECK(by_row.of_token(1, token).phase(pair) == far_only.phase(1, token, pair));
             CHECK(by_token.phase(0, token, pair) == (token == 0 ? far_only : near_only).phase(0, token, pair));
-            CHECK(by_token.of_token(1, token).phase(pair) ==
-                  (token == 0 ? near_only : far_only).phase(1, token, pair));
+            CHECK(by_token.of_token(1, token).phase(pair) == (token == 0 ? near_only : far_only).phase(1, token, pair));
         }
         CHECK(by_token.attention_factor(1, token) == (token == 0 ? 1.25 : 0.5));
     }

@@ -8,8 +8,8 @@
 #include <limits>
 #include <vector>
 
-#include "pair/exact_phase.hpp"
 #include "cordage/core/config.hpp"
+#include "pair/exact_phase.hpp"
 #include "tolerances.hpp"
 
 using namespace cordage;
@@ -165,8 +165,8 @@ TEST_CASE("angles/exact_angles: views of positions that cannot be are refused") 
                          shape_error);
     CHECK_THROWS_WITH_AS(exact_angles(b, axis_major(&one, 2, 1, 1)),
                          "exact_angles: position_ids has 2 axes, must have at most 1", shape_error);
-    CHECK_THROWS_WITH_AS(exact_angles(basis_view{}, view(&one, 1, 1, 0)),
-                         "exact_angles: bases [1, 0] must be a basis", shape_error);
+    CHECK_THROWS_WITH_AS(exact_angles(basis_view{}, view(&one, 1, 1, 0)), "exact_angles: bases [1, 0] must be a basis",
+                         shape_error);
     CHECK_NOTHROW(exact_angles(b, view(nullptr, 1, 0, 0)));
     static_assert(!std::is_constructible_v<exact_angles<double>, basis, view>);  // a basis that would not outlive it
 }

@@ -140,8 +140,8 @@ TEST_CASE("basis/basis_list: bases and indices that do not fit the positions are
                          "exact_angles: the basis of each token [3, 2] must be [1 or batch, tokens] of position_ids "
                          "[2, 2]",
                          shape_error);
-    CHECK_THROWS_WITH_AS(three.of(four, 3),
-                         "basis_list: of_token has 4 entries, must have rows * tokens, rows 3", shape_error);
+    CHECK_THROWS_WITH_AS(three.of(four, 3), "basis_list: of_token has 4 entries, must have rows * tokens, rows 3",
+                         shape_error);
     CHECK_THROWS_AS(three.of(four, 0), shape_error);
     CHECK_THROWS_AS(exact_angles(three.of_rows(), position_view<std::int32_t>(nullptr, 3, 3, 3)), shape_error);
     CHECK_THROWS_WITH_AS(  // a row before the first was read

@@ -20,8 +20,9 @@ std::uint32_t bits_of(float x) { return std::bit_cast<std::uint32_t>(x); }
 // Words of every kind of float: NaNs of all payloads that could be lost, either sign, infinities, subnormals, ties.
 std::vector<std::uint32_t> interesting_words() {
     std::vector<std::uint32_t> all;
-    std::vector<std::uint32_t> payloads{1u, 2u, 0x3fu, 0x7fffu, 0x8000u, 0xffffu, 0x1'0000u, 0x7f'0000u, 0x3f'ffffu,
-                                        0x40'0000u, 0x40'0001u, 0x7f'8000u, 0x7f'ffffu};
+    std::vector<std::uint32_t> payloads{1u,         2u,         0x3fu,      0x7fffu,    0x8000u,
+                                        0xffffu,    0x1'0000u,  0x7f'0000u, 0x3f'ffffu, 0x40'0000u,
+                                        0x40'0001u, 0x7f'8000u, 0x7f'ffffu};
     for (int bit = 0; bit < 23; ++bit) payloads.push_back(1u << bit);
     std::mt19937 random(9);
     for (int i = 0; i < 400; ++i) payloads.push_back(1u + static_cast<std::uint32_t>(random()) % 0x7f'ffffu);

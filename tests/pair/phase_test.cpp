@@ -174,7 +174,8 @@ struct short_index {
 template <>
 struct cordage::position_traits<fixed_point> {
     static constexpr split_position split(fixed_point p) noexcept {
-        const auto magnitude = p.bits < 0 ? 0u - static_cast<std::uint32_t>(p.bits) : static_cast<std::uint32_t>(p.bits);
+        const auto magnitude =
+            p.bits < 0 ? 0u - static_cast<std::uint32_t>(p.bits) : static_cast<std::uint32_t>(p.bits);
         return {magnitude >> 16, std::uint64_t{magnitude & 0xffffu} << 48, p.bits < 0};
     }
     static constexpr double value(fixed_point p) noexcept { return static_cast<double>(p.bits) / 65536.0; }

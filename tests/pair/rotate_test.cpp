@@ -43,14 +43,20 @@ void check_formulas() {
     using real = typename lane_of<Lane>::real;
     const random_pairs<real> r(count);
     const auto y0 = by_lanes<Lane>(
-        [](Lane c, Lane s, Lane x0, Lane x1) { return rotated(cos_sin<Lane>{c, s}, lane_pair<Lane>{x0, x1}).first; },
+        [](Lane c, Lane s, Lane x0, Lane x1) {
+            return rotated(cos_sin<Lane>{c, s}, lane_pair<Lane>{x0, x1}).first;
+        },
         r.c, r.s, r.x0, r.x1);
     const auto y1 = by_lanes<Lane>(
-        [](Lane c, Lane s, Lane x0, Lane x1) { return rotated(cos_sin<Lane>{c, s}, lane_pair<Lane>{x0, x1}).second; },
+        [](Lane c, Lane s, Lane x0, Lane x1) {
+            return rotated(cos_sin<Lane>{c, s}, lane_pair<Lane>{x0, x1}).second;
+        },
         r.c, r.s, r.x0, r.x1);
     const auto only_first = by_lanes<Lane>(
-        [](Lane c, Lane s, Lane x0, Lane x1) { return rotated_first(cos_sin<Lane>{c, s}, x0, x1); }, r.c, r.s, r.x0,
-        r.x1);
+        [](Lane c, Lane s, Lane x0, Lane x1) {
+            return rotated_first(cos_sin<Lane>{c, s}, x0, x1);
+        },
+        r.c, r.s, r.x0, r.x1);
     const auto minus_s = by_lanes<Lane>([](Lane c, Lane s) { return transposed(cos_sin<Lane>{c, s}).sin; }, r.c, r.s);
     const auto same_c = by_lanes<Lane>([](Lane c, Lane s) { return transposed(cos_sin<Lane>{c, s}).cos; }, r.c, r.s);
     const auto angle = by_lanes<Lane>(
@@ -102,8 +108,8 @@ void check_adjoint() {
         const long double c = r.c[i], s = r.s[i], x0 = r.x0[i], x1 = r.x1[i], g0 = r.g0[i], g1 = r.g1[i];
         REQUIRE(std::fabs(static_cast<double>(forth[i] - back[i])) <= 4.0 * allowed<real>);
         // (c, s) -> (-s, c) is the derivative by the angle
-        REQUIRE(std::fabs(static_cast<double>(along[i]) - static_cast<double>(g0 * (-s * x0 - c * x1) +
-                                                                              g1 * (c * x0 - s * x1))) <=
+        REQUIRE(std::fabs(static_cast<double>(along[i]) -
+                          static_cast<double>(g0 * (-s * x0 - c * x1) + g1 * (c * x0 - s * x1))) <=
                 4.0 * allowed<real>);
     }
 }

@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include "allocations.hpp"
-#include "cordage/rotate/cos_sin_table.hpp"
 #include "cordage/core/threads.hpp"
 #include "cordage/rotate/backward.hpp"
+#include "cordage/rotate/cos_sin_table.hpp"
 #include "cordage/rotate/forward.hpp"
 #include "rotate/naive_rotation.hpp"
 

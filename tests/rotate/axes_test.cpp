@@ -56,7 +56,8 @@ void check_against_single_axes(const std::vector<std::uint8_t>& axis_of_pair) {
         std::vector<double> to_theta(pairs, 0.0), to_positions(30, 0.0);
         double to_factor = 0.0;
         rotate_backward<Pairing, Backend>(
-            angles, rotation_gradients{.inv_freq = to_theta, .position_ids = to_positions, .attention_factor = {&to_factor, 1}},
+            angles,
+            rotation_gradients{.inv_freq = to_theta, .position_ids = to_positions, .attention_factor = {&to_factor, 1}},
             grad_through(view(g), view(y), view(back)));
 
         for (index_t axis = 0; axis < axes; ++axis) {
@@ -70,9 +71,11 @@ void check_against_single_axes(const std::vector<std::uint8_t>& axis_of_pair) {
             rotate_inverse<Pairing, Backend>(one, from_to(view(y), view(one_undone)));
             std::vector<double> one_theta(pairs, 0.0), one_positions(10, 0.0);
             double one_factor = 0.0;
-            rotate_backward<Pairing, Backend>(one, rotation_gradients{.inv_freq = one_theta, .attention_factor = {&one_factor, 1}},
-                                              grad_through(view(g), view(y), view(one_back)));
-            rotate_backward<Pairing, Backend>(of_axis(of_this_axis, ids, axis), rotation_gradients{.position_ids = one_positions},
+            rotate_backward<Pairing, Backend>(
+                one, rotation_gradients{.inv_freq = one_theta, .attention_factor = {&one_factor, 1}},
+                grad_through(view(g), view(y), view(one_back)));
+            rotate_backward<Pairing, Backend>(of_axis(of_this_axis, ids, axis),
+                                              rotation_gradients{.position_ids = one_positions},
                                               grad_through(view(g), view(y), view(scratch)));
             std::size_t differ = 0;
             for_each_lane<Pairing>(shape, theta, [&](std::size_t i, std::size_t pair) {

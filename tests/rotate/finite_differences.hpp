@@ -44,7 +44,8 @@ void check_by_differences(const heads_shape& shape, const std::vector<double>& t
     double to_factor = 0.0;
     const basis b(theta, m);
     rotate_backward<Pairing, Backend>(
-        source_of(b, positions), rotation_gradients{.inv_freq = to_theta, .position_ids = to_positions, .attention_factor = {&to_factor, 1}},
+        source_of(b, positions),
+        rotation_gradients{.inv_freq = to_theta, .position_ids = to_positions, .attention_factor = {&to_factor, 1}},
         grad_through(token_major(weight.data(), shape), token_major(y.data(), shape),
                      token_major(grad_x.data(), shape)));
     for (std::size_t i = 0; i < theta.size(); ++i) {

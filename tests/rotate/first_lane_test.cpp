@@ -54,7 +54,8 @@ TEST_CASE_TEMPLATE("rotate/first_lane: the backward pass turns and adds up these
         rotate_backward<Pairing, Backend>(
             angles, rotation_gradients{.inv_freq = expected_grad, .attention_factor = {&expected_factor, 1}},
             grad_through(turning(g.data()), turning(y.data()), turning(expected.data())));
-        rotate_backward<Pairing, Backend>(angles, rotation_gradients{.inv_freq = grad, .attention_factor = {&factor, 1}},
+        rotate_backward<Pairing, Backend>(angles,
+                                          rotation_gradients{.inv_freq = grad, .attention_factor = {&factor, 1}},
                                           grad_through(token_major(g.data(), shape), token_major(y.data(), shape),
                                                        token_major(elsewhere.data(), shape), first_lane));
         CHECK(same_bits(elsewhere, expected));

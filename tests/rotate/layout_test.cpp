@@ -148,11 +148,11 @@ TEST_CASE("rotate/layout: an operand without heads, which may have no memory, be
         CHECK(same_bits(x, alone));
         std::vector<double> grads(10), grads_alone(10);
         double factor = 0.0;
-        const auto o = grad_through(token_major(x.data(), shape), token_major(alone.data(), shape),
-                                    token_major(x.data(), shape));
-        rotate_backward<Pairing, Backend>(
-            angles, rotation_gradients{.inv_freq = grads, .attention_factor = {&factor, 1}}, o,
-            grad_through(none, none, none));
+        const auto o =
+            grad_through(token_major(x.data(), shape), token_major(alone.data(), shape), token_major(x.data(), shape));
+        rotate_backward<Pairing, Backend>(angles,
+                                          rotation_gradients{.inv_freq = grads, .attention_factor = {&factor, 1}}, o,
+                                          grad_through(none, none, none));
         x = alone;
         rotate_backward<Pairing, Backend>(angles, rotation_gradients{.inv_freq = grads_alone}, o);
         CHECK(same_bits(grads, grads_alone));

@@ -11,11 +11,11 @@
 #include <random>
 #include <vector>
 
-#include "pair/exact_phase.hpp"
 #include "cordage/backend/backend.hpp"
 #include "cordage/core/config.hpp"
-#include "cordage/tensors/operand.hpp"
 #include "cordage/core/pairing.hpp"
+#include "cordage/tensors/operand.hpp"
+#include "pair/exact_phase.hpp"
 #include "tolerances.hpp"
 
 namespace cordage_test {

@@ -57,19 +57,19 @@ template <cordage::position_type P>
 struct tokens_of_bases {
     template <class F>
     static void with(draw& d, const F& f) {
-        with_positions<P>(
-            d, 1, [&](const cordage::basis& b, const P* ids, index_t batch, index_t rows, index_t tokens) {
-                const cordage::basis other = slower(b);
-                const cordage::basis_list list({&b, &other, &b});
-                const index_t index_rows = d.coin() ? 1 : batch;
-                std::vector<std::int32_t> of_token;
-                for (index_t i = 0; i < index_rows * tokens; ++i) {
-                    of_token.push_back(static_cast<std::int32_t>(d.between(0, 2)));
-                }
-                f(cordage::exact_angles(list.of(of_token, index_rows),
-                                        cordage::position_view<P>(ids, rows, tokens, tokens)),
-                  batch);
-            });
+        with_positions<P>(d, 1,
+                          [&](const cordage::basis& b, const P* ids, index_t batch, index_t rows, index_t tokens) {
+                              const cordage::basis other = slower(b);
+                              const cordage::basis_list list({&b, &other, &b});
+                              const index_t index_rows = d.coin() ? 1 : batch;
+                              std::vector<std::int32_t> of_token;
+                              for (index_t i = 0; i < index_rows * tokens; ++i) {
+                                  of_token.push_back(static_cast<std::int32_t>(d.between(0, 2)));
+                              }
+                              f(cordage::exact_angles(list.of(of_token, index_rows),
+                                                      cordage::position_view<P>(ids, rows, tokens, tokens)),
+                                batch);
+                          });
     }
 };
 
@@ -78,15 +78,13 @@ template <cordage::position_type P>
 struct rows_of_axes {
     template <class F>
     static void with(draw& d, const F& f) {
-        with_positions<P>(d, 2,
-                          [&](const cordage::basis& b, const P* ids, index_t batch, index_t rows, index_t tokens) {
-                              const cordage::basis other = slower(b);
-                              const cordage::basis_list list = one_of_two(d, b, other, batch);
-                              const auto axis_of_pair = random_axes(d, b.pairs(), 2);
-                              f(cordage::axis_angles(list.of_rows(), axis_of_pair,
-                                                     cordage::axis_major(ids, 2, rows, tokens)),
-                                batch);
-                          });
+        with_positions<P>(
+            d, 2, [&](const cordage::basis& b, const P* ids, index_t batch, index_t rows, index_t tokens) {
+                const cordage::basis other = slower(b);
+                const cordage::basis_list list = one_of_two(d, b, other, batch);
+                const auto axis_of_pair = random_axes(d, b.pairs(), 2);
+                f(cordage::axis_angles(list.of_rows(), axis_of_pair, cordage::axis_major(ids, 2, rows, tokens)), batch);
+            });
     }
 };
 
@@ -95,13 +93,13 @@ template <cordage::position_type P>
 struct differences {
     template <class F>
     static void with(draw& d, const F& f) {
-        with_positions<P>(
-            d, 2, [&](const cordage::basis& b, const P* ids, index_t batch, index_t rows, index_t tokens) {
-                const cordage::basis other = slower(b);
-                const cordage::position_view<P> now(ids, rows, tokens, tokens),
-                    before(ids + rows * tokens, rows, tokens, tokens);
-                f(cordage::exact_angles(b, now) - cordage::exact_angles(other, before), batch);
-            });
+        with_positions<P>(d, 2,
+                          [&](const cordage::basis& b, const P* ids, index_t batch, index_t rows, index_t tokens) {
+                              const cordage::basis other = slower(b);
+                              const cordage::position_view<P> now(ids, rows, tokens, tokens),
+                                  before(ids + rows * tokens, rows, tokens, tokens);
+                              f(cordage::exact_angles(b, now) - cordage::exact_angles(other, before), batch);
+                          });
     }
 };
 

@@ -85,7 +85,8 @@ TEST_CASE("tensors/overlap: the two dense layouts of one buffer are distinct eac
     CHECK(overlap_of(tokens, heads) == overlap::partial);
 }
 
-TEST_CASE("tensors/overlap: has_distinct_elements never calls a view distinct that is not, and knows every nested one") {
+TEST_CASE(
+    "tensors/overlap: has_distinct_elements never calls a view distinct that is not, and knows every nested one") {
     random_views random;
     int distinct = 0;
     for (int i = 0; i < 20'000; ++i) {

@@ -145,14 +145,23 @@ void with_angles(input& in, std::mt19937_64& random, const F& f) {
     const random_angles<P> all(in, random, 1, 1);
     const Angles<P> angles(all.bases[0], all.view());
     expected_angles e = all.expected();
+    bool is_sound = !all.doubtful;
     if constexpr (requires { angles.angle(0, 0, 0); }) {
+        double fastest = 0.0, farthest = 0.0;  // float32 angles go to 2^62
+        for (const double theta : all.bases[0].inv_freq()) fastest = std::max(fastest, std::fabs(theta));
+        for (index_t r = 0; r < all.rows; ++r) {
+            for (index_t t = 0; t < all.tokens; ++t) {
+                farthest = std::max(farthest, std::fabs(static_cast<double>(all.id(r, t, 0))));
+            }
+        }
+        is_sound = is_sound && fastest * farthest < 0x1p61;
         e.at = [&all](index_t r, index_t t, index_t pair) {
             const double theta = all.bases[0].inv_freq()[static_cast<std::size_t>(pair)];
             const float angle = static_cast<float>(all.id(r, t, 0)) * static_cast<float>(theta);
             return turn_of(static_cast<double>(angle), 1.0);
         };
     }
-    f(angles, e, all.batch, !all.doubtful);
+    f(angles, e, all.batch, is_sound);
 }
 
 template <class P, class F>

@@ -58,7 +58,7 @@ void check(const Tensor& t, const char* name) {
         fail<value_error>({"ggml: ", name, " of type ", describe_type(static_cast<int>(t.type)), " must be ",
                            describe_type(type_of<T>())});
     }
-    index_t sizes[4], strides[4];
+    view_axis axes[4];
     for (int i = 0; i < 4; ++i) {
         if (t.ne[i] < 0) {
             fail<shape_error>({"ggml: ", name, ".ne[", i, "] ", t.ne[i], " must not be negative"});
@@ -67,9 +67,9 @@ void check(const Tensor& t, const char* name) {
             fail<shape_error>({"ggml: ", name, ".nb[", i, "] ", t.nb[i], " must be ", i == 0 ? "" : "a multiple of ",
                                sizeof(T), ", the size of an element"});
         }
-        sizes[i] = t.ne[i], strides[i] = static_cast<index_t>(t.nb[i] / sizeof(T));
+        axes[i] = {t.ne[i], static_cast<index_t>(t.nb[i] / sizeof(T))};
     }
-    if (!is_addressable(sizes, strides)) {
+    if (!is_addressable(axes[0], axes[1], axes[2], axes[3])) {
         fail<shape_error>({"ggml: ", name, " ", describe_sizes(t), " with nb [", t.nb[0], ", ", t.nb[1], ", ", t.nb[2],
                            ", ", t.nb[3], "] must span at most 2^58 elements"});
     }

@@ -56,8 +56,8 @@ TEST_CASE("angles/angle_difference: fast frequencies and fractional positions ar
 TEST_CASE("angles/angle_difference: attention factors whose ratio leaves its domain are refused by the check") {
     const basis large({1.0}, 0x1p50), small({1.0}, 0x1p-50);
     const std::vector<std::int32_t> ids{1};
-    for (const auto& change : {exact_angles(large, ids) - exact_angles(small, ids),
-                               exact_angles(small, ids) - exact_angles(large, ids)}) {
+    for (const auto& change :
+         {exact_angles(large, ids) - exact_angles(small, ids), exact_angles(small, ids) - exact_angles(large, ids)}) {
         CHECK_THROWS_AS(change.check("test"), value_error);
     }
     CHECK_NOTHROW((exact_angles(large, ids) - exact_angles(large, ids)).check("test"));

@@ -108,9 +108,9 @@ std::vector<double> gradients(const inputs& in, const on_stream& where) {
     double* const workspace = copied(std::vector<double>(static_cast<std::size_t>(size), 1e30));
     const auto view = [](float* x) { return token_major(x, shape); };
     run_graph(in.stream, [&] {
-        rotate_backward<half_split>(where, in.angles, {.inv_freq = {sums, static_cast<std::size_t>(pairs)}},
-                                    {workspace, static_cast<std::size_t>(size)},
-                                    grad_through(view(g), view(y), view(g)));
+        const rotation_gradients grads{.inv_freq = {sums, static_cast<std::size_t>(pairs)},
+                                       .workspace = {workspace, static_cast<std::size_t>(size)}};
+        rotate_backward<half_split>(where, in.angles, grads, grad_through(view(g), view(y), view(g)));
     });
     std::vector<double> found = copied_back(sums, static_cast<std::size_t>(pairs));
     const std::vector<float> grad_x = copied_back(g, in.x.size());

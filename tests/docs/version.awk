@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Reads every file that names the version and complains, FILE:LINE, about one that names another than -v version=X.Y.Z:
-# version.hpp, the newest heading of CHANGELOG.md, CITATION.cff, recipes of package managers (*.json, *.py), and wherever
+# version.hpp, the newest version in CHANGELOG.md, CITATION.cff, recipes of package managers (*.json, *.py), and wherever
 # a page (*.md) asks for a version of cordage.
 function names(text) {
     ++found[FILENAME]
@@ -23,7 +23,7 @@ FNR == 1 { order[++files] = FILENAME }
 /^#define CORDAGE_VERSION_PATCH / { names(parts) }
 
 FILENAME ~ /CHANGELOG\.md$/ {
-    if (!found[FILENAME] && /^## /) names($2 ~ /,$/ ? substr($2, 1, length($2) - 1) : $2)
+    if (!found[FILENAME] && /^## / && $2 != "Unreleased") names($2 ~ /,$/ ? substr($2, 1, length($2) - 1) : $2)
     next
 }
 FILENAME ~ /CITATION\.cff$/ && /^version: / { names($2) }

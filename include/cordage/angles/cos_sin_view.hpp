@@ -36,9 +36,9 @@ struct cos_sin_view {
         return {static_cast<To>(cos_data[i]), static_cast<To>(sin_data[i])};
     }
 
-    /// A table is an aggregate that a host fills in.
+    /// A table is an aggregate that a host fills in. What it points to is not read.
     /// @throws shape_error, value_error  naming the field
-    void check(const char* function) const {
+    void check_fields(const char* function) const {
         if (rows < 1 || token_count < 0 || pair_count < 1) {
             fail<shape_error>({function, ": table [", rows, ", ", token_count, ", ", pair_count,
                                "] must have rows >= 1, tokens >= 0 and pairs >= 1"});
@@ -54,6 +54,10 @@ struct cos_sin_view {
             fail<value_error>({function, ": table's carried_attention_factor ", carried_attention_factor,
                                " must be 2^-60 to 2^60 in magnitude"});
         }
+    }
+    /// The same, and the attention factors of tokens.
+    void check(const char* function) const {
+        check_fields(function);
         for (index_t i = 0; token_attention_factors != nullptr && i < rows * token_count; ++i) {
             if (const double m = token_attention_factors[i]; !is_attention_factor(m)) {
                 fail<value_error>({function, ": table's token_attention_factors[", i, "] ", m,

@@ -183,9 +183,7 @@ void check_pair(const char* function, const A& a, const B& b) {
 /// All checks of a call. Those of values, positions, tables' factors and slots, are made where they can be read.
 template <memory Memory, angles_of_tokens Source, class Operands>
 void check_all(const char* function, const Source& angles, const Operands& operands) {
-    if constexpr (Memory == memory::host && has_cos_sin<Source> && requires { angles.check(function); }) {
-        angles.check(function);  // its sizes come before all else
-    }
+    if constexpr (requires { angles.check_fields(function); }) angles.check_fields(function);
     for_each_operand(operands, [&](const auto& o) { check(function, angles, o); });
     index_t i = 0;
     for_each_operand(operands, [&](const auto& a) {
@@ -202,7 +200,7 @@ void check_all(const char* function, const Source& angles, const Operands& opera
     });
     if constexpr (Memory == memory::host) {
         for_each_operand(operands, [&](const auto& o) { check_slots(function, o); });
-        if constexpr (!has_cos_sin<Source> && requires { angles.check(function); }) angles.check(function);
+        if constexpr (requires { angles.check(function); }) angles.check(function);
     }
 }
 

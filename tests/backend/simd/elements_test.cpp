@@ -56,6 +56,9 @@ void for_each_way(const F& f) {
     });
 }
 
+// By bits: under fast-math nothing is NaN to the compiler.
+bool is_nan(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7fff'ffffu) > 0x7f80'0000u; }
+
 template <class T>
 void check_loads() {
     for_each_way<T>([]<class Arch, class EvenOdd>(Arch, EvenOdd) {
@@ -67,7 +70,7 @@ void check_loads() {
             for (std::size_t i = 0; i < width; ++i) {
                 const float expected = to_float(all[first + i]);
                 const bool same = std::bit_cast<std::uint32_t>(wide[i]) == std::bit_cast<std::uint32_t>(expected);
-                REQUIRE((std::isnan(expected) ? std::isnan(wide[i]) : same));
+                REQUIRE((is_nan(expected) ? is_nan(wide[i]) : same));
             }
         }
     });
@@ -104,7 +107,7 @@ void check_stores() {
             for (std::size_t i = 0; i < width; ++i) {
                 const float number = all[first + i];
                 const T expected = element_traits<T>::store(number);
-                REQUIRE((std::isnan(number) ? std::isnan(to_float(rounded[i])) : rounded[i].bits == expected.bits));
+                REQUIRE((is_nan(number) ? is_nan(to_float(rounded[i])) : rounded[i].bits == expected.bits));
             }
         }
     });

@@ -22,8 +22,13 @@ struct alignas(16) piece {
 };
 CORDAGE_HOST_DEVICE inline piece load_piece(const void* from) noexcept {
 #if defined(__CUDA_ARCH__)
-    const uint4 p = *static_cast<const uint4*>(from);
-    return {{p.x, p.y, p.z, p.w}};
+    // In PTX, as nvcc makes four loads of one that a condition precedes.
+    piece p;
+    asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(p.word[0]), "=r"(p.word[1]), "=r"(p.word[2]), "=r"(p.word[3])
+                 : "l"(from)
+                 : "memory");
+    return p;
 #else
     piece p;
     std::memcpy(&p, from, sizeof(p));

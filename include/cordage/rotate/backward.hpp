@@ -136,7 +136,7 @@ void rotate_backward(const First& first, const Rest&... rest) {
         rotate_detail::backward_at<Pairing, Backend>(first, rest...);
     } else {
         static_assert(
-            requires { launch_backward<Pairing>(rotate_detail::on_device{}, "rotate_backward", first, rest...); },
+            requires { first.processors("rotate_backward"); },
             "cordage: the first argument must be a source of angles, an executor (serial, threads, loop_executor) or "
             "on(stream) with what cordage/cuda.cuh takes there");
         launch_backward<Pairing>(rotate_detail::on_device{}, "rotate_backward", first, rest...);

@@ -69,7 +69,7 @@ void rotate(const char* function, const First& first, const Rest&... rest) {
         rotate_at<Pairing, Backend, Direction>(function, first, rest...);
     } else {
         static_assert(
-            requires { launch_rotation<Pairing, Direction>(on_device{}, function, first, rest...); },
+            requires { first.processors(function); },  // nvcc 13 finds the call below, but not in a requirement
             "cordage: the first argument must be a source of angles, an executor (serial, threads, "
             "loop_executor) or on(stream) with what cordage/cuda.cuh takes there");
         launch_rotation<Pairing, Direction>(on_device{}, function, first, rest...);

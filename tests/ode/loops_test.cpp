@@ -39,7 +39,7 @@ TEST_CASE_TEMPLATE("ode/loops: one number that is none is found wherever it stan
 
 TEST_CASE_TEMPLATE("ode/loops: a sum over slopes has every term once, however many there are and whichever are 0",
                    Scalar, float, double) {
-    for (const std::size_t size : {1, 7, 32, 65}) {
+    for (const std::size_t size : {1u, 7u, 32u, 65u}) {
         for (std::size_t terms = 0; terms <= 19; ++terms) {
             std::vector<std::vector<Scalar>> slopes;
             std::vector<const Scalar*> pointers;

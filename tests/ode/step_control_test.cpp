@@ -86,7 +86,8 @@ TEST_CASE("ode/step_control: a first step is > 0 and at most the interval, whate
     for (const double z0 : {0.0, 1e-300, 1.0, 1e300}) {
         for (const double slope0 : {0.0, 1e-300, 1.0, 1e300}) {
             for (const double bend : {0.0, 1.0, 1e300}) {
-                for (const time_interval<double> interval : {time_interval{0.0, 2.0}, {2.0, 0.0}, {0.0, 1e-9}}) {
+                for (const time_interval<double> interval :
+                     {time_interval<double>{0.0, 2.0}, {2.0, 0.0}, {0.0, 1e-9}}) {
                     CAPTURE(z0);
                     CAPTURE(slope0);
                     CAPTURE(bend);

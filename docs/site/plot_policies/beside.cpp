@@ -31,9 +31,9 @@ panel schedules(const std::string& title, const std::vector<std::pair<std::strin
             .x = axis_of_tokens(),
             .y = {"", {{0, "0"}, {4, "4"}, {8, "8"}, {12, "12"}, {16, "16"}}},
             .curves = {}};
-    for (const auto& [name, schedule] : all) {
-        p.curves.push_back(along(name, 1, 65536, 64,
-                                 [&](double length) { return cordage::ratio_at(schedule, pictured_model, length); }));
+    for (const auto& one : all) {
+        p.curves.push_back(along(one.first, 1, 65536, 64,
+                                 [&](double length) { return cordage::ratio_at(one.second, pictured_model, length); }));
     }
     return p;
 }

@@ -24,8 +24,11 @@ std::vector<std::int32_t> count_up(std::size_t n) {
     return p;
 }
 
-template <class T>
-void check_equal(const auto& table, const auto& angles) {
+// Bit for bit; doubles against a source to its stated precision, as a compiler may fuse other products and sums where
+// it makes vectors of a loop.
+template <class T, class Angles>
+void check_equal(const auto& table, const Angles& angles) {
+    const double allowed = std::same_as<T, double> && !has_cos_sin<Angles> ? 1.25 * cordage_test::cos_sin_double : 0.0;
     REQUIRE((table.tokens() == angles.tokens() && table.pairs() == angles.pairs() && table.batch() == angles.batch()));
     for (index_t row = 0; row < angles.batch(); ++row) {
         for (index_t token = 0; token < angles.tokens(); ++token) {
@@ -33,8 +36,8 @@ void check_equal(const auto& table, const auto& angles) {
             for (index_t pair = 0; pair < angles.pairs(); ++pair) {
                 const auto kept = table.template at<T>(row, token, pair),
                            made = cos_sin_at<T>(angles, row, token, pair);
-                REQUIRE(kept.cos == made.cos);
-                REQUIRE(kept.sin == made.sin);
+                REQUIRE(std::fabs(double{kept.cos} - double{made.cos}) <= allowed);
+                REQUIRE(std::fabs(double{kept.sin} - double{made.sin}) <= allowed);
             }
         }
     }

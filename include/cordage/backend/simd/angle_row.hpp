@@ -64,8 +64,27 @@ CORDAGE_ALWAYS_INLINE void write_vector_row(const Source& angles, index_t row, i
     }
 }
 
+/// cos and sin of pairs [first, first + count), count <= row_block, times m, through double, in loops without branches.
+/// One body, so that a table and a rotation have the same bits.
+template <class Arch, class Source, class Real>
+CORDAGE_ONE_BODY void write_double_row(const Source& angles, index_t row, index_t token, index_t first, index_t count,
+                                       Real* cos, Real* sin) noexcept {
+    const double m = angles.attention_factor(row, token);
+    const auto write = [cos, sin, m](index_t i, const cos_sin<double>& at) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        cos[i] = static_cast<Real>(at.cos * m);
+        sin[i] = static_cast<Real>(at.sin * m);
+    };
+    if constexpr (has_phase<Source>) {
+        for_each_phase(angles, row, token, first, count,
+                       [&](index_t i, std::uint64_t phase)
+                           CORDAGE_ALWAYS_INLINE_LAMBDA { write(i, cos_sin_of_phase(phase)); });
+    } else {
+        for (index_t i = 0; i < count; ++i) write(i, cos_sin_of(angles.angle(row, token, first + i)));
+    }
+}
+
 /// The row of pairs [first, first + count), count <= row_block, of one token. A table of the right type is read where
-/// it lies; phases become vectors of floats; all else goes through double, in loops without branches.
+/// it lies; phases become vectors of floats; all else goes through double.
 template <class Arch, class Source, class Real>
 angle_row<Real> make_angle_row(const Source& angles, index_t row, index_t token, index_t first, index_t count,
                                row_buffer<Real>& buffer) noexcept {
@@ -81,18 +100,7 @@ angle_row<Real> make_angle_row(const Source& angles, index_t row, index_t token,
             buffer.sin[i] = at.sin;
         }
     } else {
-        const double m = angles.attention_factor(row, token);
-        const auto write = [&buffer, m](index_t i, const cos_sin<double>& at) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            buffer.cos[i] = static_cast<Real>(at.cos * m);
-            buffer.sin[i] = static_cast<Real>(at.sin * m);
-        };
-        if constexpr (has_phase<Source>) {
-            for_each_phase(angles, row, token, first, count,
-                           [&](index_t i, std::uint64_t phase)
-                               CORDAGE_ALWAYS_INLINE_LAMBDA { write(i, cos_sin_of_phase(phase)); });
-        } else {
-            for (index_t i = 0; i < count; ++i) write(i, cos_sin_of(angles.angle(row, token, first + i)));
-        }
+        write_double_row<Arch>(angles, row, token, first, count, buffer.cos, buffer.sin);
     }
     return {buffer.cos, buffer.sin};
 }

@@ -66,8 +66,11 @@ class angle_difference {
     void check(const char* function) const {
         if constexpr (requires { to_.check(function); }) to_.check(function);
         if constexpr (requires { from_.check(function); }) from_.check(function);
-        for (index_t row = 0; row < batch(); ++row) {
-            for (index_t token = 0; token < tokens(); ++token) {
+        // One basis each has one ratio.
+        const bool has_one = angle_detail::has_one_basis<To>(to_) && angle_detail::has_one_basis<From>(from_);
+        const index_t rows = has_one ? 1 : batch(), columns = has_one && tokens() > 0 ? 1 : tokens();
+        for (index_t row = 0; row < rows; ++row) {
+            for (index_t token = 0; token < columns; ++token) {
                 if (const double m = attention_factor(row, token); !is_attention_factor(m)) {
                     fail<value_error>({function, ": attention factors ", to_.attention_factor(row, token), " / ",
                                        from_.attention_factor(row, token), " must be 2^-60 to 2^60 in magnitude"});

@@ -94,6 +94,13 @@ CORDAGE_HOST_DEVICE constexpr index_t basis_of(const S& source, index_t row, ind
     return 0;
 }
 
+/// Whether a source says that all its tokens have one basis.
+template <class S>
+constexpr bool has_one_basis(const S& source) noexcept {
+    if constexpr (requires { source.bases(); }) return source.bases() == 1;
+    return false;
+}
+
 /// The phase of one pair, whichever way the source says it.
 template <class S>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase_at(const S& source, index_t row, index_t token,

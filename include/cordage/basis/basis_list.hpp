@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <ranges>
 #include <span>
 #include <vector>
 
 #include "cordage/basis/basis.hpp"
+#include "cordage/positions/position_view.hpp"
 
 namespace cordage {
 
@@ -56,7 +56,7 @@ class basis_list {
     /// check
     template <class Index>
     basis_view of(Index&& of_token, index_t rows = 1) const& {
-        static_assert(std::ranges::borrowed_range<Index>,
+        static_assert(outlives_its_call<Index>,
                       "cordage::basis_list: the index must outlive the angles: name the vector that holds it");
         const std::span<const std::int32_t> entries(of_token);
         if (rows < 1 || std::ssize(entries) % rows != 0) {

@@ -2,8 +2,8 @@
 // Views of positions, of one number each or of several, such as (time, row, column); stage positions.
 #pragma once
 
+#include <cstddef>
 #include <iterator>
-#include <ranges>
 #include <span>
 #include <type_traits>
 
@@ -13,10 +13,20 @@
 
 namespace cordage {
 
-/// Whether a range outlives the call that it is handed to, so that a view of it may be kept: a variable or a span, but
-/// no temporary vector or array. The rule for all views of the library.
+namespace positions_detail {
+
 template <class R>
-concept outlives_its_call = std::ranges::borrowed_range<R>;
+inline constexpr bool is_span = false;
+template <class T, std::size_t Extent>
+inline constexpr bool is_span<std::span<T, Extent>> = true;
+
+}  // namespace positions_detail
+
+/// Whether a range outlives the call that it is handed to, so that a view of it may be kept: a variable or a span, but
+/// no temporary vector or array. The rule for all views of the library. (std::ranges::borrowed_range says the same, in
+/// a header that takes a compiler as long as all kernels.)
+template <class R>
+concept outlives_its_call = std::is_lvalue_reference_v<R> || positions_detail::is_span<std::remove_cvref_t<R>>;
 
 /// View of position_ids [axes, batch, tokens], in elements and any order of strides. A batch_stride of 0 gives every
 /// row of the batch the same positions.

@@ -246,9 +246,9 @@ TEST_CASE("rotate/formats: gradients of operands of several types add up") {
 // Sums and differences of float and of double must not meet in one call.
 TEST_CASE("rotate/formats: whether x and y are one view is a matter of places and of formats") {
     auto x = random_bytes(14);
-    CHECK(is_in_place(in_place(int8_view(x))));
-    CHECK(is_in_place(from_to(int8_view(x), int8_view(x))));
-    CHECK_FALSE(is_in_place(from_to(int8_view(x), int8_view(x, 0.5f))));
+    CHECK(in_place(int8_view(x)).is_in_place());
+    CHECK(from_to(int8_view(x), int8_view(x)).is_in_place());
+    CHECK_FALSE(from_to(int8_view(x), int8_view(x, 0.5f)).is_in_place());
     auto other = x;
-    CHECK_FALSE(is_in_place(from_to(int8_view(x), int8_view(other))));
+    CHECK_FALSE(from_to(int8_view(x), int8_view(other)).is_in_place());
 }

@@ -8,15 +8,14 @@
 
 namespace cordage {
 
-/// The operations behind the formulas of pair/ that +, - and * do not give. A lane is one number or a vector of them:
+/// The operations behind the formulas of pair/ that + and * do not give. A lane is one number or a vector of them:
 /// float and double here, xsimd's vectors in backend/simd/lane.hpp. Specialise it for another vector type and every
 /// formula takes that type.
 ///
-///   word                        unsigned integers of 32 bits, as many as the lane has floats
 ///   multiply_add(a, b, c)       a b + c, rounded once or twice
-///   multiply_subtract(a, b, c)  a b - c
-///   subtract_product(a, b, c)   c - a b
+///   negative(x)                 -x, which compilers fold into the sums and products around it
 /// and for floats
+///   word                        unsigned integers of 32 bits, as many as the lane has floats
 ///   fused(a, b, c)              a b + c, rounded once
 ///   bits(x), from_bits(w)       the same bits as the other type
 ///   from_signed(w)              the number that w is as a signed integer
@@ -31,12 +30,7 @@ struct lane_traits<double> {
     CORDAGE_HOST_DEVICE static constexpr double multiply_add(double a, double b, double c) noexcept {
         return a * b + c;
     }
-    CORDAGE_HOST_DEVICE static constexpr double multiply_subtract(double a, double b, double c) noexcept {
-        return a * b - c;
-    }
-    CORDAGE_HOST_DEVICE static constexpr double subtract_product(double a, double b, double c) noexcept {
-        return c - a * b;
-    }
+    CORDAGE_HOST_DEVICE static constexpr double negative(double x) noexcept { return -x; }
 };
 
 template <>
@@ -52,17 +46,10 @@ struct lane_traits<float> {
     }
 #if defined(__CUDA_ARCH__)
     CORDAGE_HOST_DEVICE static float multiply_add(float a, float b, float c) noexcept { return fused(a, b, c); }
-    CORDAGE_HOST_DEVICE static float multiply_subtract(float a, float b, float c) noexcept { return fused(a, b, -c); }
-    CORDAGE_HOST_DEVICE static float subtract_product(float a, float b, float c) noexcept { return fused(-a, b, c); }
 #else
     CORDAGE_HOST_DEVICE static constexpr float multiply_add(float a, float b, float c) noexcept { return a * b + c; }
-    CORDAGE_HOST_DEVICE static constexpr float multiply_subtract(float a, float b, float c) noexcept {
-        return a * b - c;
-    }
-    CORDAGE_HOST_DEVICE static constexpr float subtract_product(float a, float b, float c) noexcept {
-        return c - a * b;
-    }
 #endif
+    CORDAGE_HOST_DEVICE static constexpr float negative(float x) noexcept { return -x; }
 
     CORDAGE_HOST_DEVICE static constexpr word bits(float x) noexcept { return __builtin_bit_cast(word, x); }
     CORDAGE_HOST_DEVICE static constexpr float from_bits(word w) noexcept { return __builtin_bit_cast(float, w); }

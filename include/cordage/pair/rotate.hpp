@@ -18,7 +18,8 @@ struct lane_pair {
 template <class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Lane rotated_first(const cos_sin<Lane>& at, const Lane& x0,
                                                              const Lane& x1) noexcept {
-    return lane_traits<Lane>::multiply_subtract(at.cos, x0, at.sin * x1);
+    using lane = lane_traits<Lane>;
+    return lane::multiply_add(at.cos, x0, lane::negative(at.sin * x1));
 }
 
 /// (c x0 - s x1, s x0 + c x1) for c, s = at.cos, at.sin (Su et al. 2021, eq. 34).
@@ -31,7 +32,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE lane_pair<Lane> rotated(const cos_sin<
 /// cos and sin of the opposite angle: rotated(transposed(at), g) is the adjoint of rotated(at, x).
 template <class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE cos_sin<Lane> transposed(const cos_sin<Lane>& at) noexcept {
-    return {at.cos, -at.sin};
+    return {at.cos, lane_traits<Lane>::negative(at.sin)};
 }
 
 /// sum + dL/dangle = sum + grad_y1 y0 - grad_y0 y1, with y = rotated(at, x) and g its gradient. It needs only y.
@@ -39,7 +40,7 @@ template <class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Lane plus_grad_angle(const Lane& sum, const lane_pair<Lane>& g,
                                                                const lane_pair<Lane>& y) noexcept {
     using lane = lane_traits<Lane>;
-    return lane::multiply_add(g.second, y.first, lane::subtract_product(g.first, y.second, sum));
+    return lane::multiply_add(g.second, y.first, lane::multiply_add(lane::negative(g.first), y.second, sum));
 }
 
 /// sum + grad_y0 y0 + grad_y1 y1, which is sum + m dL/dm for the attention factor m in cos and sin.

@@ -31,9 +31,9 @@ constexpr bool has_basis_of_token(const Source& angles) {
 }
 
 template <class Source>
-void check_gradients(const rotation_gradients& grads, const Source& angles, const heads_shape& shape) {
+void check_gradients(const rotation_gradients& grads, const Source& angles, index_t tokens) {
     using namespace angle_detail;
-    const index_t bases = bases_of(angles), axes = axes_of(angles), tokens = shape.batch * shape.tokens;
+    const index_t bases = bases_of(angles), axes = axes_of(angles);
     const auto check_size = [](const char* name, std::span<double> given, const char* meaning, index_t wanted) {
         if (given.empty() || std::ssize(given) == wanted) return;
         fail<shape_error>(
@@ -62,15 +62,12 @@ void backward_at(const Executor& where, const Source& angles, const rotation_gra
                   "token, index_t axis) const' and 'const double* inv_freq(index_t basis) const'; docs/extending.md");
     require_source<Source>();
     backend::require_backward_range<Backend>();
+    const call_size size = check_all<memory::host>("rotate_backward", angles, given...);
+    check_gradients(grads, angles, size.tokens);
+    if (size.is_empty) return;
     const auto run = [&](const auto& operands) {
-        check_all<memory::host>("rotate_backward", angles, operands);
-        const heads_shape& shape = shape_of_call(operands);
-        check_gradients(grads, angles, shape);
-        if (has_no_elements(operands)) return;
-
         // Of rows a chunk has one basis; where each token names its own, a chunk has sums for all, and there are fewer.
-        const index_t tokens = shape.batch * shape.tokens, pairs = angles.pairs(),
-                      bases = angle_detail::bases_of(angles);
+        const index_t tokens = size.tokens, pairs = angles.pairs(), bases = angle_detail::bases_of(angles);
         const bool by_token = has_basis_of_token(angles) && bases > 1;
         const index_t bases_of_chunk = by_token ? bases : 1;
         const token_chunks chunks =

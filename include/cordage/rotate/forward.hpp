@@ -48,12 +48,11 @@ void rotate_at(const char* function, const Executor& where, const Source& angles
     static_assert(
         !requires { Source::is_on_device; },
         "cordage: these angles are for a device: the first argument must be on(stream)");
+    const call_size size = check_all<memory::host>(function, angles, given...);
+    if (size.is_empty) return;
     const auto run = [&](const auto& operands) {
-        check_all<memory::host>(function, angles, operands);
-        if (has_no_elements(operands)) return;
-        const heads_shape& shape = shape_of_call(operands);
         using backend::rotate_range;  // or the one that stands beside a Backend of the caller's
-        for_each_range(where, shape.batch * shape.tokens, smallest_slice, [&](index_t begin, index_t end) noexcept {
+        for_each_range(where, size.tokens, smallest_slice, [&](index_t begin, index_t end) noexcept {
             rotate_range<Pairing, Direction>(Backend{}, angles, operands, begin, end);
         });
     };

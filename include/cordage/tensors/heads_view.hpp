@@ -20,7 +20,7 @@ struct heads_shape {
     index_t heads = 0;
     index_t head_dim = 0;
 
-    friend bool operator==(const heads_shape&, const heads_shape&) = default;
+    CORDAGE_ALWAYS_INLINE friend bool operator==(const heads_shape&, const heads_shape&) noexcept = default;
 };
 
 /// Which slot of a paged cache holds each token, where tokens do not lie in order: an entry a token (a slot mapping) or
@@ -90,10 +90,7 @@ struct heads_view {
     /// First element of a token's first head, or null where no slot holds the token.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr T* token(index_t batch, index_t token_index) const noexcept {
         if (slots.entries == nullptr) return data + batch * batch_stride + token_index * token_stride;
-        return at(slots.location_of(batch, token_index));
-    }
-    /// First element of the first head at a location in a cache, or null for none.
-    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr T* at(const slot_table::location& found) const noexcept {
+        const slot_table::location found = slots.location_of(batch, token_index);
         return found.block < 0 ? nullptr : data + found.block * batch_stride + found.in_block * token_stride;
     }
     /// First element of one head of a token that is held.
@@ -106,18 +103,35 @@ struct heads_view {
     requires(!std::is_const_v<T>) constexpr operator heads_view<ToConst, Format>() const noexcept {
         return {data, shape, batch_stride, token_stride, head_stride, slots, format};
     }
-
-    friend bool operator==(const heads_view& a, const heads_view& b) noexcept {
-        return is_same_memory(a, b) && is_same_format(a.format, b.format);
-    }
 };
 
-/// Whether the elements of two views lie at the same places.
-template <class A, class B>
-bool is_same_memory(const A& a, const B& b) noexcept {
-    return static_cast<const void*>(a.data) == static_cast<const void*>(b.data) && sizeof(*a.data) == sizeof(*b.data) &&
-           a.shape == b.shape && a.batch_stride == b.batch_stride && a.token_stride == b.token_stride &&
-           a.head_stride == b.head_stride && a.slots == b.slots;
+/// Where the elements of a view lie, whatever their type and format. Every view converts to it.
+struct heads_memory {
+    const void* data = nullptr;
+    index_t element_size = 0;  ///< bytes
+    heads_shape shape;
+    index_t batch_stride = 0;
+    index_t token_stride = 0;
+    index_t head_stride = 0;
+    slot_table slots = {};
+
+    heads_memory() = default;
+    template <class T, class Format>
+    CORDAGE_ALWAYS_INLINE heads_memory(const heads_view<T, Format>& v) noexcept
+        : data(v.data),
+          element_size(static_cast<index_t>(sizeof(T))),
+          shape(v.shape),
+          batch_stride(v.batch_stride),
+          token_stride(v.token_stride),
+          head_stride(v.head_stride),
+          slots(v.slots) {}
+
+    CORDAGE_ALWAYS_INLINE friend bool operator==(const heads_memory&, const heads_memory&) noexcept = default;
+};
+
+template <class T, class Format>
+bool operator==(const heads_view<T, Format>& a, const heads_view<T, Format>& b) noexcept {
+    return heads_memory(a) == heads_memory(b) && is_same_format(a.format, b.format);
 }
 
 /// View of a dense [batch, tokens, heads, head_dim] array. (Strides that 64 bits do not hold are the largest number,

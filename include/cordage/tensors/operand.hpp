@@ -26,7 +26,20 @@ struct operand {
     heads_view<Y, YFormat> y;
     index_t first_lane = 0;
 
+    operand() = default;
+    CORDAGE_ALWAYS_INLINE operand(const heads_view<const X, XFormat>& from, const heads_view<Y, YFormat>& to,
+                                  index_t lane)
+        : x(from),
+          y(to),
+          first_lane(lane),
+          is_in_place_(std::same_as<X, Y> && heads_memory(from) == heads_memory(to) &&
+                       is_same_format(from.format, to.format)) {}
+
+    /// Whether x and y are one view, whose tokens are then looked up once.
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool is_in_place() const noexcept { return is_in_place_; }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const heads_shape& shape() const noexcept { return x.shape; }
+    /// All views, what is read before what is written.
+    auto views() const noexcept { return std::tie(x, y); }
 
     /// A token's first rotated lane of its first head in x and in y; null where there are no heads, whose data may be
     /// null, and where a slot table leaves the token out.
@@ -35,17 +48,19 @@ struct operand {
         Y* y;
     };
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE token_lanes lanes_of(index_t row, index_t token) const noexcept {
-        token_lanes at;
         if (x.shape.heads == 0) return {nullptr, nullptr};
-        if (x.slots.entries != nullptr && x.slots == y.slots) {  // the table is read once
-            const slot_table::location found = x.slots.location_of(row, token);
-            at = {x.at(found), y.at(found)};
-        } else {
-            at = {x.token(row, token), y.token(row, token)};
+        Y* const to = y.token(row, token);
+        if (to == nullptr) return {nullptr, nullptr};
+        if constexpr (std::same_as<X, Y>) {
+            if (is_in_place_) return {to + first_lane, to + first_lane};
         }
-        if (at.x == nullptr || at.y == nullptr) return {nullptr, nullptr};
-        return {at.x + first_lane, at.y + first_lane};
+        const X* const from = x.token(row, token);
+        if (from == nullptr) return {nullptr, nullptr};
+        return {from + first_lane, to + first_lane};
     }
+
+ private:
+    bool is_in_place_ = true;
 };
 
 /// x is overwritten.
@@ -64,12 +79,6 @@ requires format_of<YFormat, Y> operand<std::remove_const_t<In>, Y, XFormat, YFor
     return {x, y, first_lane};
 }
 
-/// True if an operand's x and y are one view.
-template <class X, class Y, class XFormat, class YFormat>
-bool is_in_place(const operand<X, Y, XFormat, YFormat>& o) noexcept {
-    return std::same_as<X, Y> && is_same_memory(o.x, o.y) && is_same_format(o.x.format, o.y.format);
-}
-
 /// One tensor of the backward pass: grad_y and y are read, grad_x is written. y is the forward's output.
 template <class T, class Format = element_traits<T>>
 struct backward_operand {
@@ -81,6 +90,21 @@ struct backward_operand {
     index_t first_lane = 0;  ///< as the forward's
 
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const heads_shape& shape() const noexcept { return grad_y.shape; }
+    auto views() const noexcept { return std::tie(grad_y, y, grad_x); }
+
+    /// As operand::token_lanes; all are null where one is.
+    struct token_lanes {
+        const T* grad_y;
+        const T* y;
+        T* grad_x;
+    };
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE token_lanes lanes_of(index_t row, index_t token) const noexcept {
+        if (shape().heads == 0) return {nullptr, nullptr, nullptr};
+        const T *const g = grad_y.token(row, token), *const out = y.token(row, token);
+        T* const gx = grad_x.token(row, token);
+        if (g == nullptr || out == nullptr || gx == nullptr) return {nullptr, nullptr, nullptr};
+        return {g + first_lane, out + first_lane, gx + first_lane};
+    }
 };
 
 /// One tensor of the backward pass, of its three views; grad_x may be grad_y or y.

@@ -26,8 +26,7 @@ struct axis_pairs {
     bool comparable = true;  // before axes, whose making may clear it
     std::array<axis, 3> axes;
 
-    template <class A, class B>
-    axis_pairs(const A& a, const heads_shape& a_shape, const B& b, const heads_shape& b_shape)
+    axis_pairs(const heads_memory& a, const heads_shape& a_shape, const heads_memory& b, const heads_shape& b_shape)
         : axes{merge(a.batch_stride, a_shape.batch, b.batch_stride, b_shape.batch),
                merge(a.token_stride, a_shape.tokens, b.token_stride, b_shape.tokens),
                merge(a.head_stride, a_shape.heads, b.head_stride, b_shape.heads)} {
@@ -73,8 +72,7 @@ inline bool lattices_meet(const axis* axes, const axis* end, index_t row_a, inde
 }
 
 // The shape of all that a view may reach: of the whole cache where tokens have slots.
-template <class View>
-heads_shape reach_of(const View& v) {
+inline heads_shape reach_of(const heads_memory& v) {
     heads_shape shape = v.shape;
     if (v.slots.entries != nullptr) {
         shape.batch = v.slots.blocks;
@@ -84,11 +82,9 @@ heads_shape reach_of(const View& v) {
 }
 
 // Bytes from a view's first to one past its last.
-template <class View>
-std::intptr_t bytes_of(const View& v, const heads_shape& reach) {
-    return static_cast<std::intptr_t>(sizeof(*v.data)) *
-           ((reach.batch - 1) * v.batch_stride + (reach.tokens - 1) * v.token_stride +
-            (reach.heads - 1) * v.head_stride + reach.head_dim);
+inline std::intptr_t bytes_of(const heads_memory& v, const heads_shape& reach) {
+    return v.element_size * ((reach.batch - 1) * v.batch_stride + (reach.tokens - 1) * v.token_stride +
+                             (reach.heads - 1) * v.head_stride + reach.head_dim);
 }
 
 inline bool is_empty(const heads_shape& s) { return s.batch == 0 || s.tokens == 0 || s.heads == 0 || s.head_dim == 0; }
@@ -97,8 +93,7 @@ inline bool is_empty(const heads_shape& s) { return s.batch == 0 || s.tokens == 
 
 /// True if no two indices of the view name the same element (strides nested in some order, none negative). Of a view
 /// with slots: of its cache.
-template <class T, class Format>
-bool has_distinct_elements(const heads_view<T, Format>& v) {
+inline bool has_distinct_elements(const heads_memory& v) {
     const heads_shape s = tensors_detail::reach_of(v);
     const bool is_token_major = v.head_stride >= s.head_dim && v.token_stride >= s.heads * v.head_stride &&
                                 (s.batch == 1 || v.batch_stride >= s.tokens * v.token_stride);
@@ -112,24 +107,22 @@ enum class overlap { none, same, partial };
 /// Exact for elements of one size and equal strides that nest over the larger of both counts, so that two slices of one
 /// fused buffer are `none`; otherwise never `none` for views that meet. Of a view with slots its whole cache counts.
 /// Strides must not be negative.
-template <class A, class B>
-overlap overlap_of(const A& a, const B& b) {
+inline overlap overlap_of(const heads_memory& a, const heads_memory& b) {
     using namespace tensors_detail;
     if (is_empty(a.shape) || is_empty(b.shape)) return overlap::none;
-    if (is_same_memory(a, b)) return has_distinct_elements(a) ? overlap::same : overlap::partial;
+    if (a == b) return has_distinct_elements(a) ? overlap::same : overlap::partial;
     const heads_shape reach_a = reach_of(a), reach_b = reach_of(b);
     const auto first_a = reinterpret_cast<std::intptr_t>(a.data), first_b = reinterpret_cast<std::intptr_t>(b.data);
     if (first_a + bytes_of(a, reach_a) <= first_b || first_b + bytes_of(b, reach_b) <= first_a) return overlap::none;
-    constexpr auto size = static_cast<std::intptr_t>(sizeof(*a.data));
     const std::intptr_t distance = first_b - first_a;
     const axis_pairs pairs(a, reach_a, b, reach_b);
     const index_t longest_row = std::max(reach_a.head_dim, reach_b.head_dim);
-    if (size != static_cast<std::intptr_t>(sizeof(*b.data)) || !pairs.comparable || distance % size != 0 ||
+    if (a.element_size != b.element_size || !pairs.comparable || distance % a.element_size != 0 ||
         !is_nested(pairs.axes, longest_row)) {
         return overlap::partial;
     }
     return lattices_meet(pairs.axes.data(), pairs.axes.data() + pairs.axes.size(), reach_a.head_dim, reach_b.head_dim,
-                         distance / size)
+                         distance / a.element_size)
                ? overlap::partial
                : overlap::none;
 }

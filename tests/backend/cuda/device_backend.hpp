@@ -74,9 +74,16 @@ void with_device_angles(const cordage::angle_difference<To, From>& angles, const
 
 struct device_backend {};
 
+template <class Operands>
+cordage::heads_shape shape_of(const Operands& operands) {
+    cordage::heads_shape shape;
+    for_each_operand(operands, [&](const auto& o) { shape = o.shape(); });
+    return shape;
+}
+
 template <cordage::pairing Pairing, class Direction, class Source, class Operands>
 void rotate_range(device_backend, const Source& angles, const Operands& operands, index_t begin, index_t end) {
-    const cordage::heads_shape& shape = cordage::rotate_detail::shape_of_call(operands);
+    const cordage::heads_shape shape = shape_of(operands);
     REQUIRE(begin == 0);
     REQUIRE(end == shape.batch * shape.tokens);
     with_device_angles(angles, [&](const auto& on_device) {
@@ -89,7 +96,7 @@ void rotate_range(device_backend, const Source& angles, const Operands& operands
 template <cordage::pairing Pairing, class Source, class Operands>
 void backward_range(device_backend, const Source& angles, const Operands& operands,
                     const cordage::backend::angle_gradients& grads, index_t begin, index_t end) {
-    const cordage::heads_shape& shape = cordage::rotate_detail::shape_of_call(operands);
+    const cordage::heads_shape shape = shape_of(operands);
     const index_t tokens = shape.batch * shape.tokens;
     REQUIRE(begin == 0);
     REQUIRE(end == tokens);

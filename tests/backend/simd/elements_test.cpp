@@ -32,7 +32,12 @@ constexpr std::size_t step = (EvenOdd ? 2 : 1) * backend::reals<Arch, element_tr
 template <class Arch, bool EvenOdd, class T>
 void widen(const T* from, float* to) {
     if constexpr (EvenOdd) {
-        backend::zip<Arch>(backend::load_even_odd<Arch>(from), to);
+        constexpr std::size_t size = backend::reals<Arch, element_traits<T>>::size;
+        const auto halves = backend::load_even_odd<Arch>(from);
+        float even[size], odd[size];
+        halves.even.store_unaligned(even);
+        halves.odd.store_unaligned(odd);
+        for (std::size_t i = 0; i < 2 * size; ++i) to[i] = i % 2 == 0 ? even[i / 2] : odd[i / 2];
     } else {
         backend::load<Arch>(element_traits<T>{}, from).store_unaligned(to);
     }

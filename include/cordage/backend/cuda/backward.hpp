@@ -120,13 +120,11 @@ struct backward_kernel<backward_operand<T, Format>, Pairing, ByPieces, Source> {
         float dot = 0.0f;
         for (head_walk heads(at, operands, operand_count); heads.is_at_head(); heads.go_on()) {
             const operand_type& o = heads.operand();
-            const index_t head = heads.head();
-            const T *g_lanes = o.grad_y.token(row, token), *y_lanes = o.y.token(row, token);
-            T* x_lanes = o.grad_x.token(row, token);
-            if (g_lanes == nullptr || y_lanes == nullptr || x_lanes == nullptr) continue;
-            g_lanes += head * o.grad_y.head_stride + o.first_lane;
-            y_lanes += head * o.y.head_stride + o.first_lane;
-            x_lanes += head * o.grad_x.head_stride + o.first_lane;
+            auto [g_lanes, y_lanes, x_lanes] = o.lanes_of(row, token);
+            if (x_lanes == nullptr) continue;
+            g_lanes += heads.head() * o.grad_y.head_stride;
+            y_lanes += heads.head() * o.y.head_stride;
+            x_lanes += heads.head() * o.grad_x.head_stride;
             const auto g = unit_type::load(o.grad_y.format, g_lanes, number, all);
             const auto y = unit_type::load(o.y.format, y_lanes, number, all);
             unit_type::store(o.grad_x.format, rotated(turns, g), x_lanes, number, all);
@@ -218,18 +216,11 @@ void launch_backward(const char* function, const Launcher& where, const Source& 
                      const double* attention_factors, bool has_basis_of_token) {
     const heads_shape& shape = operands[0]->shape();
     const index_t bases = angle_detail::bases_of(angles), pairs = angles.pairs();
-    index_t heads = 0;
-    bool by_pieces = true;
-    for (const Operand* o : operands) {
-        heads += o->shape().heads;
-        const auto fits = [&](const auto& view) { return fits_pieces<Pairing>(view, o->first_lane, pairs); };
-        by_pieces = by_pieces && fits(o->grad_y) && fits(o->y) && fits(o->grad_x);
-    }
     const bool by_token = has_basis_of_token && bases > 1;
     const token_chunks chunks = device_chunks(shape.batch * shape.tokens, by_token ? 1 : bases);
-    if (chunks.count == 0 || heads == 0) return;
+    if (chunks.count == 0) return;
     const bool has_sums = grads.inv_freq != nullptr || grads.attention_factor != nullptr;
-    const auto launch = [&]<bool ByPieces>(std::bool_constant<ByPieces>, index_t only_basis) {
+    const auto launch = [&]<bool ByPieces>(std::bool_constant<ByPieces>, index_t heads, index_t only_basis) {
         using kernel_type = backward_kernel<Operand, Pairing, ByPieces, Source>;
         static_assert(device_kernel<kernel_type>);
         const index_t units = pairs / kernel_type::pairs_of_unit;
@@ -253,23 +244,20 @@ void launch_backward(const char* function, const Launcher& where, const Source& 
                                                                angle_detail::axes_of(angles))});
         }
     };
-    for (index_t b = 0; b < (by_token ? bases : 1); ++b) {
-        const index_t only_basis = by_token ? b : -1;
-        bool is_launched = false;
-        if constexpr (has_pieces<decltype(Operand::y)>) {
-            if (by_pieces) launch(std::true_type{}, only_basis), is_launched = true;
+    with_pieces<Pairing>(operands, pairs, [&](auto by_pieces, index_t heads) {
+        for (index_t b = 0; b < (by_token ? bases : 1); ++b) {
+            launch(by_pieces, heads, by_token ? b : -1);
+            if (!has_sums) continue;
+            const gradient_sums_kernel add{attention_factors + b,
+                                           pairs,
+                                           by_token ? 1 : bases,
+                                           chunks,
+                                           grads.workspace,
+                                           grads.inv_freq == nullptr ? nullptr : grads.inv_freq + b * pairs,
+                                           grads.attention_factor == nullptr ? nullptr : grads.attention_factor + b};
+            where.launch(function, add, gradient_sums_launch(pairs, add.bases));
         }
-        if (!is_launched) launch(std::false_type{}, only_basis);
-        if (!has_sums) continue;
-        const gradient_sums_kernel add{attention_factors + b,
-                                       pairs,
-                                       by_token ? 1 : bases,
-                                       chunks,
-                                       grads.workspace,
-                                       grads.inv_freq == nullptr ? nullptr : grads.inv_freq + b * pairs,
-                                       grads.attention_factor == nullptr ? nullptr : grads.attention_factor + b};
-        where.launch(function, add, gradient_sums_launch(pairs, add.bases));
-    }
+    });
 }
 
 }  // namespace cordage::backend

@@ -150,16 +150,9 @@ template <pairing Pairing, class Direction, class Source, class Operand, kernel_
 void launch_rotation(const char* function, const Launcher& where, const Source& angles,
                      std::span<const Operand* const> operands) {
     const heads_shape& shape = operands[0]->shape();
-    index_t heads = 0;
-    bool by_pieces = true;
-    for (const Operand* o : operands) {
-        heads += o->shape().heads;
-        by_pieces = by_pieces && fits_pieces<Pairing>(o->x, o->first_lane, angles.pairs()) &&
-                    fits_pieces<Pairing>(o->y, o->first_lane, angles.pairs());
-    }
     const index_t tokens = shape.batch * shape.tokens;
-    if (tokens == 0 || heads == 0) return;
-    const auto launch = [&]<bool ByPieces>(std::bool_constant<ByPieces>) {
+    if (tokens == 0) return;
+    with_pieces<Pairing>(operands, angles.pairs(), [&]<bool ByPieces>(std::bool_constant<ByPieces>, index_t heads) {
         using kernel_type = rotation_kernel<Operand, Pairing, Direction, ByPieces, Source>;
         static_assert(device_kernel<kernel_type>);
         kernel_type kernel{angles, shape.batch, shape.tokens, static_cast<int>(operands.size()), {}};
@@ -167,16 +160,7 @@ void launch_rotation(const char* function, const Launcher& where, const Source& 
         where.launch(function, kernel,
                      rotation_launch(tokens, angles.pairs() / kernel_type::pairs_of_unit, heads,
                                      {where.processors(function), kernel_type::blocks_per_processor}));
-    };
-    using x_view = decltype(Operand::x);
-    using y_view = decltype(Operand::y);
-    if constexpr (has_pieces<x_view> && has_pieces<y_view>) {
-        if (by_pieces) {
-            launch(std::true_type{});
-            return;
-        }
-    }
-    launch(std::false_type{});
+    });
 }
 
 }  // namespace cordage::backend

@@ -2,7 +2,12 @@
 // Which tokens and heads are a thread's; serves the CUDA kernels.
 #pragma once
 
+#include <span>
+#include <tuple>
+#include <type_traits>
+
 #include "cordage/backend/cuda/block_view.hpp"
+#include "cordage/backend/cuda/unit.hpp"
 #include "cordage/tensors/operand.hpp"
 
 namespace cordage::backend {
@@ -57,5 +62,32 @@ class head_walk {
     std::int32_t head_;
     std::int32_t step_;
 };
+
+template <class Views>
+inline constexpr bool have_pieces = false;
+template <class... View>
+inline constexpr bool have_pieces<std::tuple<View...>> = (has_pieces<std::remove_cvref_t<View>> && ...);
+
+/// Calls launch(by_pieces, heads), by_pieces a true_type where every view of the operands fits 16-byte pieces, heads
+/// how many the operands have together; not at all where they have none.
+template <pairing Pairing, class Operand, class Launch>
+void with_pieces(std::span<const Operand* const> operands, index_t pairs, const Launch& launch) {
+    index_t heads = 0;
+    bool by_pieces = true;
+    for (const Operand* o : operands) {
+        heads += o->shape().heads;
+        std::apply(
+            [&](const auto&... view) {
+                by_pieces = by_pieces && (fits_pieces<Pairing>(view, o->first_lane, pairs) && ...);
+            },
+            o->views());
+    }
+    if (heads == 0) return;
+    if (by_pieces) {
+        launch(std::bool_constant<have_pieces<decltype(operands[0]->views())>>{}, heads);
+    } else {
+        launch(std::false_type{}, heads);
+    }
+}
 
 }  // namespace cordage::backend

@@ -17,9 +17,7 @@ namespace cordage::backend {
 template <pairing Pairing, operand_type Operand, class Real>
 CORDAGE_ALWAYS_INLINE void rotate_pair(const Operand& o, index_t row, index_t token, index_t pair, index_t pairs,
                                        const cos_sin<Real>& at) noexcept {
-    const auto lanes = o.lanes_of(row, token);
-    const auto* x = lanes.x;
-    auto* y = lanes.y;
+    auto [x, y] = o.lanes_of(row, token);
     if (x == nullptr) return;
     const index_t lane0 = Pairing::first(pair, pairs), lane1 = Pairing::second(pair, pairs);
     for (index_t h = 0; h < o.shape().heads; ++h, x += o.x.head_stride, y += o.y.head_stride) {
@@ -34,12 +32,9 @@ CORDAGE_ALWAYS_INLINE void rotate_pair(const Operand& o, index_t row, index_t to
 template <class Sum, pairing Pairing, backward_operand_type Operand, class Real>
 CORDAGE_ALWAYS_INLINE Sum backward_pair(const Operand& o, index_t row, index_t token, index_t pair, index_t pairs,
                                         const cos_sin<Real>& transposed_at, Sum sum) noexcept {
-    if (o.shape().heads == 0) return sum;
-    const auto *g = o.grad_y.token(row, token), *y = o.y.token(row, token);
-    auto* gx = o.grad_x.token(row, token);
-    if (g == nullptr || y == nullptr || gx == nullptr) return sum;
-    const index_t lane0 = o.first_lane + Pairing::first(pair, pairs),
-                  lane1 = o.first_lane + Pairing::second(pair, pairs);
+    auto [g, y, gx] = o.lanes_of(row, token);
+    if (gx == nullptr) return sum;
+    const index_t lane0 = Pairing::first(pair, pairs), lane1 = Pairing::second(pair, pairs);
     for (index_t h = 0; h < o.shape().heads;
          ++h, g += o.grad_y.head_stride, y += o.y.head_stride, gx += o.grad_x.head_stride) {
         const lane_pair<Real> grad{o.grad_y.format.load(g[lane0]), o.grad_y.format.load(g[lane1])};
@@ -55,10 +50,8 @@ CORDAGE_ALWAYS_INLINE Sum backward_pair(const Operand& o, index_t row, index_t t
 /// grad_y . y over the rotated lanes of every head of a token, in double; before grad_x overwrites one of them.
 template <backward_operand_type Operand>
 CORDAGE_ALWAYS_INLINE double dot_of_token(const Operand& o, index_t row, index_t token, index_t rotary_dim) noexcept {
-    if (o.shape().heads == 0) return 0.0;
-    const auto *g = o.grad_y.token(row, token), *y = o.y.token(row, token);
-    if (g == nullptr || y == nullptr || o.grad_x.token(row, token) == nullptr) return 0.0;
-    g += o.first_lane, y += o.first_lane;
+    auto [g, y, gx] = o.lanes_of(row, token);
+    if (gx == nullptr) return 0.0;
     double dot = 0.0;
     for (index_t h = 0; h < o.shape().heads; ++h, g += o.grad_y.head_stride, y += o.y.head_stride) {
         for (index_t i = 0; i < rotary_dim; ++i) {

@@ -13,60 +13,54 @@ namespace simd_detail {
 template <class Layout, class GFormat, class YFormat, class XFormat, class T>
 CORDAGE_ALWAYS_INLINE void backward_vectors(const typename Layout::angles& at, const GFormat& g_format, const T* g,
                                             const YFormat& y_format, const T* y, const XFormat& x_format, T* gx,
-                                            index_t pair, index_t pairs, typename Layout::sum_type& sum) noexcept {
-    if constexpr (requires { Layout::backward(at, g, y, gx, pair, pairs, sum); }) {
-        Layout::backward(at, g, y, gx, pair, pairs, sum);
-        return;
+                                            index_t pairs, typename Layout::sum_type& sum) noexcept {
+    if constexpr (requires { Layout::backward(at, g, y, gx, pairs, sum); }) {
+        Layout::backward(at, g, y, gx, pairs, sum);
     } else {
-        const auto grad = Layout::load(g_format, g, pair, pairs);
-        const auto out = Layout::load(y_format, y, pair, pairs);
-        Layout::store(x_format, Layout::rotate(at, grad), gx, pair, pairs);
+        const auto grad = Layout::load(g_format, g, pairs);
+        const auto out = Layout::load(y_format, y, pairs);
+        Layout::store(x_format, Layout::rotate(at, grad), gx, pairs);
         sum = Layout::add(sum, grad, out);
     }
 }
 
-/// grad_x of Count vectors of pairs of every head of one token; dL/dangle of those pairs into grad_angle, added up over
-/// the heads.
-template <class Arch, pairing Pairing, std::size_t Count, class Operand, class Real = typename Operand::compute>
-CORDAGE_ALWAYS_INLINE void backward_heads(const angle_row<Real>& at, std::span<const Operand* const> operands,
-                                          index_t row, index_t token, index_t first, index_t pairs, bool is_long,
-                                          Real* grad_angle) noexcept {
-    using layout = layout_of<Arch, Pairing, Operand>;
-    typename layout::angles angles[Count];
-    typename layout::sum_type sums[Count];
-    for (std::size_t v = 0; v < Count; ++v) {
-        const index_t skip = static_cast<index_t>(v) * layout::pairs_each;
-        angles[v] = layout::load_angles(at.cos + skip, at.sin + skip, Real(1), Real(-1));
-        sums[v] = layout::zero();
-    }
-    for (const Operand* each : operands) {
-        const Operand& o = *each;
-        if (o.shape().heads == 0) continue;
-        const auto *g = o.grad_y.token(row, token), *y = o.y.token(row, token);
-        auto* gx = o.grad_x.token(row, token);
-        if (g == nullptr || y == nullptr || gx == nullptr) continue;
-        g += o.first_lane, y += o.first_lane, gx += o.first_lane;
-        const ahead later_g(g, is_long && first == 0, o.grad_y.head_stride, 2 * pairs);
-        const ahead later_y(y, is_long && first == 0, o.y.head_stride, 2 * pairs);
-        const auto g_format = o.grad_y.format;
-        const auto y_format = o.y.format;
-        const auto x_format = o.grad_x.format;
-        const index_t heads = o.y.shape.heads, g_stride = o.grad_y.head_stride, y_stride = o.y.head_stride;
-        const index_t x_stride = o.grad_x.head_stride;
+/// grad_x of Count vectors of pairs of every head of one token, and dL/dangle of those pairs, summed over the heads,
+/// added to grad_angle.
+///
+/// @param g, y, gx  the pairs' first lane of the token's first head
+template <class Layout, std::size_t Count, pairing Pairing, class Operand, class T, class Real>
+CORDAGE_ALWAYS_INLINE void backward_heads(const Operand& o, const T* g, const T* y, T* gx, const angle_row<Real>& at,
+                                          index_t pairs, bool is_prefetched, Real* grad_angle) noexcept {
+    typename Layout::angles angles[Count];
+    typename Layout::sum_type sums[Count];
+    unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        constexpr index_t skip = v * Layout::pairs_each;
+        angles[v] = Layout::load_angles(at.cos + skip, at.sin + skip, Real(1), Real(-1));
+        sums[v] = Layout::zero();
+    });
+    const auto g_format = o.grad_y.format;
+    const auto y_format = o.y.format;
+    const auto x_format = o.grad_x.format;
+    const index_t heads = o.y.shape.heads, g_stride = o.grad_y.head_stride, y_stride = o.y.head_stride;
+    const index_t x_stride = o.grad_x.head_stride;
+    const auto rotate_all = [&](auto prefetch_g, auto prefetch_y) CORDAGE_ALWAYS_INLINE_LAMBDA {
         for (index_t h = 0; h < heads; ++h, g += g_stride, y += y_stride, gx += x_stride) {
-            later_g.prefetch(g);
-            later_y.prefetch(y);
-            [&]<std::size_t... V>(std::index_sequence<V...>) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                (backward_vectors<layout>(angles[V], g_format, g, y_format, y, x_format, gx,
-                                          first + static_cast<index_t>(V) * layout::pairs_each, pairs, sums[V]),
-                 ...);
-            }
-            (std::make_index_sequence<Count>{});
+            prefetch_g(g);
+            prefetch_y(y);
+            unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                constexpr index_t skip = Pairing::first(v * Layout::pairs_each, 0);
+                backward_vectors<Layout>(angles[v], g_format, g + skip, y_format, y + skip, x_format, gx + skip, pairs,
+                                         sums[v]);
+            });
         }
+    };
+    if (is_prefetched) {
+        rotate_all(ahead(g, g_stride, 2 * pairs), ahead(y, y_stride, 2 * pairs));
+    } else {
+        rotate_all(not_ahead{}, not_ahead{});
     }
-    for (std::size_t v = 0; v < Count; ++v) {
-        layout::write(sums[v], grad_angle + static_cast<index_t>(v) * layout::pairs_each);
-    }
+    unrolled<Count>([&](auto v)
+                        CORDAGE_ALWAYS_INLINE_LAMBDA { Layout::add_to(grad_angle + v * Layout::pairs_each, sums[v]); });
 }
 
 }  // namespace simd_detail
@@ -80,7 +74,6 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
     const bool is_long = is_long_walk(operands, end - begin);
     row_buffer<real> buffer;
-    alignas(64) real grad_angle[row_block];
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
         if (grads.attention_factor != nullptr) {
             double dot = 0.0;
@@ -90,24 +83,25 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
         for (index_t first = 0; first < pairs; first += row_block) {
             const index_t count = std::min(row_block, pairs - first);
             const angle_row<real> at = make_angle_row<Arch>(angles, row, token, first, count, buffer);
-            for_each_type(operands, [&]<class O>(std::span<const O* const> same) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                const index_t done =
-                    in_vectors<Arch, Pairing, O>(count, [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip)
-                                                            CORDAGE_ALWAYS_INLINE_LAMBDA {
-                                                                simd_detail::backward_heads<A, Pairing, Count, O>(
-                                                                    {at.cos + skip, at.sin + skip}, same, row, token,
-                                                                    first + skip, pairs, is_long, grad_angle + skip);
-                                                            });
+            alignas(64) real grad_angle[row_block] = {};
+            for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                const auto lanes = o.lanes_of(row, token);
+                if (lanes.grad_x == nullptr) return;
+                const index_t done = in_vectors<Arch, Pairing, O>(
+                    count,
+                    [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                        const index_t lane = Pairing::first(first + skip, pairs);
+                        simd_detail::backward_heads<layout_of<A, Pairing, O>, Count, Pairing>(
+                            o, lanes.grad_y + lane, lanes.y + lane, lanes.grad_x + lane, {at.cos + skip, at.sin + skip},
+                            pairs, is_long && lane == 0, grad_angle + skip);
+                    });
                 for (index_t pair = done; pair < count; ++pair) {
                     const cos_sin<real> one{at.cos[pair], -at.sin[pair]};
-                    grad_angle[pair] = 0;
-                    for (const O* o : same) {
-                        grad_angle[pair] =
-                            backward_pair<real, Pairing>(*o, row, token, first + pair, pairs, one, grad_angle[pair]);
-                    }
+                    grad_angle[pair] =
+                        backward_pair<real, Pairing>(o, row, token, first + pair, pairs, one, grad_angle[pair]);
                 }
-                grads.add(angles, row, token, first, count, grad_angle);
             });
+            grads.add(angles, row, token, first, count, grad_angle);
         }
         for_each_operand(operands, [&](const auto& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
             copy_unrotated(o.grad_y, o.grad_x, row, token, o.first_lane, 2 * pairs);

@@ -75,23 +75,16 @@ CORDAGE_ALWAYS_INLINE even_odd<xsimd::batch<Real, Arch>> unzip(const Real* row) 
     }
 }
 
-/// Writes 2n numbers of a row in their order.
+/// Adds to 2n numbers of a row, in their order.
 template <class Arch, class Real>
-CORDAGE_ALWAYS_INLINE void zip(const even_odd<xsimd::batch<Real, Arch>>& v, Real* row) noexcept {
-#if XSIMD_WITH_NEON64
-    if constexpr (std::is_same_v<Real, float>) {
-        vst2q_f32(row, {{v.even, v.odd}});
-    } else
-#endif
-    {
-        constexpr std::size_t size = xsimd::batch<Real, Arch>::size;
-        alignas(64) Real even[size], odd[size];
-        v.even.store_aligned(even);
-        v.odd.store_aligned(odd);
-        for (std::size_t i = 0; i < size; ++i) {
-            row[2 * i] = even[i];
-            row[2 * i + 1] = odd[i];
-        }
+CORDAGE_ALWAYS_INLINE void add_zipped(Real* row, const even_odd<xsimd::batch<Real, Arch>>& v) noexcept {
+    constexpr std::size_t size = xsimd::batch<Real, Arch>::size;
+    alignas(64) Real even[size], odd[size];
+    v.even.store_aligned(even);
+    v.odd.store_aligned(odd);
+    for (std::size_t i = 0; i < size; ++i) {
+        row[2 * i] += even[i];
+        row[2 * i + 1] += odd[i];
     }
 }
 

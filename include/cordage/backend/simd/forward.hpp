@@ -2,8 +2,6 @@
 // Vector rotation of q and k, forward, adjoint and inverse; serves stage rotation.
 #pragma once
 
-#include <utility>
-
 #include "cordage/backend/direction.hpp"
 #include "cordage/backend/scalar/pair_of_heads.hpp"
 #include "cordage/backend/simd/angle_row.hpp"
@@ -15,41 +13,35 @@ namespace cordage::backend {
 
 namespace simd_detail {
 
-/// Rotates pairs [first, first + Count * pairs_each) of every head of one token: Count vectors of cos and of sin are
-/// loaded once and stay in registers while the heads go by.
-template <class Arch, pairing Pairing, std::size_t Count, class Operand, class Real = typename Operand::compute>
-CORDAGE_ALWAYS_INLINE void rotate_heads(const angle_row<Real>& at, const cos_sin<Real>& factor,
-                                        std::span<const Operand* const> operands, index_t row, index_t token,
-                                        index_t first, index_t pairs, bool is_long) noexcept {
-    using layout = layout_of<Arch, Pairing, Operand>;
-    typename layout::angles angles[Count];
-    for (std::size_t v = 0; v < Count; ++v) {
-        const index_t skip = static_cast<index_t>(v) * layout::pairs_each;
-        angles[v] = layout::load_angles(at.cos + skip, at.sin + skip, factor.cos, factor.sin);
-    }
-    for (const Operand* each : operands) {
-        const Operand& o = *each;
-        const auto lanes = o.lanes_of(row, token);
-        const auto* x = lanes.x;
-        auto* y = lanes.y;
-        if (x == nullptr) continue;
-        const auto x_format = o.x.format;
-        const auto y_format = o.y.format;
-        const ahead later(x, is_long && first == 0, o.x.head_stride, 2 * pairs);
-        const index_t heads = o.x.shape.heads, x_stride = o.x.head_stride, y_stride = o.y.head_stride;
+/// Rotates Count vectors of pairs of every head of one token: their cos and sin stay in registers while the heads go
+/// by.
+///
+/// @param x, y  the pairs' first lane of the token's first head
+template <class Layout, std::size_t Count, pairing Pairing, class Operand, class X, class Y, class Real>
+CORDAGE_ALWAYS_INLINE void rotate_heads(const Operand& o, const X* x, Y* y, const angle_row<Real>& at,
+                                        const cos_sin<Real>& factor, index_t pairs, bool is_prefetched) noexcept {
+    typename Layout::angles angles[Count];
+    unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        constexpr index_t skip = v * Layout::pairs_each;
+        angles[v] = Layout::load_angles(at.cos + skip, at.sin + skip, factor.cos, factor.sin);
+    });
+    const auto x_format = o.x.format;
+    const auto y_format = o.y.format;
+    const index_t heads = o.x.shape.heads, x_stride = o.x.head_stride, y_stride = o.y.head_stride;
+    const auto rotate_all = [&](auto prefetch) CORDAGE_ALWAYS_INLINE_LAMBDA {
         for (index_t h = 0; h < heads; ++h, x += x_stride, y += y_stride) {
-            later.prefetch(x);
-            [&]<std::size_t... V>(std::index_sequence<V...>) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                (layout::store(
-                     y_format,
-                     layout::rotate(
-                         angles[V],
-                         layout::load(x_format, x, first + static_cast<index_t>(V) * layout::pairs_each, pairs)),
-                     y, first + static_cast<index_t>(V) * layout::pairs_each, pairs),
-                 ...);
-            }
-            (std::make_index_sequence<Count>{});
+            prefetch(x);
+            unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                constexpr index_t skip = Pairing::first(v * Layout::pairs_each, 0);
+                const auto rotated = Layout::rotate(angles[v], Layout::load(x_format, x + skip, pairs));
+                Layout::store(y_format, rotated, y + skip, pairs);
+            });
         }
+    };
+    if (is_prefetched) {
+        rotate_all(ahead(x, x_stride, 2 * pairs));
+    } else {
+        rotate_all(not_ahead{});
     }
 }
 
@@ -57,7 +49,8 @@ CORDAGE_ALWAYS_INLINE void rotate_heads(const angle_row<Real>& at, const cos_sin
 
 /// As the scalar backend's, in vectors of Arch.
 ///
-///   for each token:  cos, sin of up to 64 pairs  ->  some vectors of each in registers  ->  all heads of q, then of k
+///   for each token:  cos, sin of up to 64 pairs
+///     for q, then k:  some vectors of each in registers  ->  all heads
 template <pairing Pairing, class Direction, class Arch, class Source, class Operands>
 CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Operands& operands, index_t begin,
                                    index_t end) noexcept {
@@ -71,16 +64,20 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
         for (index_t first = 0; first < pairs; first += row_block) {
             const index_t count = std::min(row_block, pairs - first);
             const angle_row<real> at = make_angle_row<Arch>(angles, row, token, first, count, buffer);
-            for_each_type(operands, [&]<class O>(std::span<const O* const> same) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                const auto lanes = o.lanes_of(row, token);
+                if (lanes.x == nullptr) return;
                 const index_t done = in_vectors<Arch, Pairing, O>(
                     count,
                     [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                        simd_detail::rotate_heads<A, Pairing, Count, O>({at.cos + skip, at.sin + skip}, factor, same,
-                                                                        row, token, first + skip, pairs, is_long);
+                        const index_t lane = Pairing::first(first + skip, pairs);
+                        simd_detail::rotate_heads<layout_of<A, Pairing, O>, Count, Pairing>(
+                            o, lanes.x + lane, lanes.y + lane, {at.cos + skip, at.sin + skip}, factor, pairs,
+                            is_long && lane == 0);
                     });
                 for (index_t pair = done; pair < count; ++pair) {
                     const cos_sin<real> one{at.cos[pair] * factor.cos, at.sin[pair] * factor.sin};
-                    for (const O* o : same) rotate_pair<Pairing>(*o, row, token, first + pair, pairs, one);
+                    rotate_pair<Pairing>(o, row, token, first + pair, pairs, one);
                 }
             });
         }

@@ -36,7 +36,7 @@ CORDAGE_ALWAYS_INLINE To bits_as(const xsimd::batch<From, Arch>& x) noexcept {
 
 /// Products and sums, fused where the architecture can. (xsimd 8.1 multiplies and adds on AVX-512.)
 template <class Real, class Arch>
-struct multiply_add_traits {
+struct arithmetic {
     using real = xsimd::batch<Real, Arch>;
 
     static CORDAGE_ALWAYS_INLINE real multiply_add(const real& a, const real& b, const real& c) noexcept {
@@ -49,43 +49,20 @@ struct multiply_add_traits {
 #endif
             return xsimd::fma(a, b, c);
     }
-    static CORDAGE_ALWAYS_INLINE real multiply_subtract(const real& a, const real& b, const real& c) noexcept {
-#if XSIMD_WITH_AVX512F
-        if constexpr (is_avx512<Arch> && std::is_same_v<Real, float>)
-            return _mm512_fmsub_ps(a, b, c);
-        else if constexpr (is_avx512<Arch>)
-            return _mm512_fmsub_pd(a, b, c);
-        else
-#endif
-            return xsimd::fms(a, b, c);
-    }
-    static CORDAGE_ALWAYS_INLINE real subtract_product(const real& a, const real& b, const real& c) noexcept {
-#if XSIMD_WITH_AVX512F
-        if constexpr (is_avx512<Arch> && std::is_same_v<Real, float>)
-            return _mm512_fnmadd_ps(a, b, c);
-        else if constexpr (is_avx512<Arch>)
-            return _mm512_fnmadd_pd(a, b, c);
-        else
-#endif
-#if XSIMD_WITH_NEON64
-            if constexpr (std::is_same_v<Real, float>)
-            return vfmsq_f32(c, a, b);
-        else
-            return vfmsq_f64(c, a, b);
-#else
-        return xsimd::fnma(a, b, c);
-#endif
+    /// By the compiler's own operator, which it folds into a product and sum, as it does not xsimd's.
+    static CORDAGE_ALWAYS_INLINE real negative(const real& x) noexcept {
+        return real(-static_cast<typename real::register_type>(x));
     }
 };
 
 }  // namespace backend::simd_detail
 
 template <class Arch>
-struct lane_traits<xsimd::batch<double, Arch>> : backend::simd_detail::multiply_add_traits<double, Arch> {};
+struct lane_traits<xsimd::batch<double, Arch>> : backend::simd_detail::arithmetic<double, Arch> {};
 
 /// `fused` rounds once where has_fused_multiply_add<Arch>.
 template <class Arch>
-struct lane_traits<xsimd::batch<float, Arch>> : backend::simd_detail::multiply_add_traits<float, Arch> {
+struct lane_traits<xsimd::batch<float, Arch>> : backend::simd_detail::arithmetic<float, Arch> {
     using real = xsimd::batch<float, Arch>;
     using word = xsimd::batch<std::uint32_t, Arch>;
 

@@ -98,7 +98,9 @@ struct pair_vectors {
     static CORDAGE_ALWAYS_INLINE sum_type add(const sum_type& sum, const values& g, const values& y) noexcept {
         return plus_grad_angle(sum, g, y);
     }
-    static CORDAGE_ALWAYS_INLINE void write(const sum_type& sum, Real* out) noexcept { sum.store_unaligned(out); }
+    static CORDAGE_ALWAYS_INLINE void add_to(Real* out, const sum_type& sum) noexcept {
+        (vector::load_unaligned(out) + sum).store_unaligned(out);
+    }
 };
 
 template <class Vector>
@@ -111,11 +113,11 @@ CORDAGE_ALWAYS_INLINE cos_sin<Vector> with_plain_nans(const cos_sin<Vector>& at)
 /// How the pairs of a head lie in vectors, for elements that are read one after the other (EvenOdd false) or, bfloat16
 /// alone, as the halves of 32-bit words (EvenOdd true):
 ///
-///   load(format, x, first, pairs)       pairs [first, first + pairs_each) of a head of `pairs` pairs, as `values`
-///   store(format, v, y, first, pairs)   the way back
+///   load(format, x, pairs)              pairs_each pairs of a head of `pairs` pairs, as `values`; x: the first one's
+///   store(format, v, y, pairs)          the way back
 ///   load_angles(c, s, c_factor, s_factor)  their cos and sin from rows, as `angles`
 ///   rotate(angles, values)              y = R x
-///   add(sum, g, y), zero(), write(sum, out)  sums of dL/dangle over heads, and in the order of the pairs
+///   add(sum, g, y), zero(), add_to(out, sum)  sums of dL/dangle over heads, added up in the order of the pairs
 ///
 // clang-format off
 ///   half_split              lanes i of two vectors, the second `pairs` further on
@@ -131,14 +133,13 @@ struct pair_layout<Arch, half_split, Real, false> : simd_detail::pair_vectors<Ar
     using values = typename pair_layout::values;
 
     template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t first, index_t pairs) noexcept {
-        return {backend::load<Arch>(format, x + first), backend::load<Arch>(format, x + first + pairs)};
+    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t pairs) noexcept {
+        return {backend::load<Arch>(format, x), backend::load<Arch>(format, x + pairs)};
     }
     template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE void store(const Format& format, const values& v, T* y, index_t first,
-                                            index_t pairs) noexcept {
-        backend::store<Arch>(format, v.first, y + first);
-        backend::store<Arch>(format, v.second, y + first + pairs);
+    static CORDAGE_ALWAYS_INLINE void store(const Format& format, const values& v, T* y, index_t pairs) noexcept {
+        backend::store<Arch>(format, v.first, y);
+        backend::store<Arch>(format, v.second, y + pairs);
     }
 };
 
@@ -155,13 +156,13 @@ struct pair_layout<Arch, interleaved, float, true> : simd_detail::pair_vectors<A
     }
 
     template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE values load(const Format&, const T* x, index_t first, index_t) noexcept {
-        const auto v = load_even_odd<Arch>(x + 2 * first);
+    static CORDAGE_ALWAYS_INLINE values load(const Format&, const T* x, index_t) noexcept {
+        const auto v = load_even_odd<Arch>(x);
         return {v.even, v.odd};
     }
     template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE void store(const Format&, const values& v, T* y, index_t first, index_t) noexcept {
-        store_even_odd<Arch>({v.first, v.second}, y + 2 * first);
+    static CORDAGE_ALWAYS_INLINE void store(const Format&, const values& v, T* y, index_t) noexcept {
+        store_even_odd<Arch>({v.first, v.second}, y);
     }
 };
 
@@ -183,35 +184,34 @@ struct pair_layout<Arch, half_split, float, true> {
                 with_plain_nans(cos_sin<vector>{cos.odd * vector(cos_factor), sin.odd * vector(sin_factor)})};
     }
     template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE values load(const Format&, const T* x, index_t first, index_t pairs) noexcept {
-        const auto x0 = load_even_odd<Arch>(x + first), x1 = load_even_odd<Arch>(x + first + pairs);
+    static CORDAGE_ALWAYS_INLINE values load(const Format&, const T* x, index_t pairs) noexcept {
+        const auto x0 = load_even_odd<Arch>(x), x1 = load_even_odd<Arch>(x + pairs);
         return {{x0.even, x1.even}, {x0.odd, x1.odd}};
     }
     template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE void store(const Format&, const values& v, T* y, index_t first,
-                                            index_t pairs) noexcept {
-        store_even_odd<Arch>({v.even.first, v.odd.first}, y + first);
-        store_even_odd<Arch>({v.even.second, v.odd.second}, y + first + pairs);
+    static CORDAGE_ALWAYS_INLINE void store(const Format&, const values& v, T* y, index_t pairs) noexcept {
+        store_even_odd<Arch>({v.even.first, v.odd.first}, y);
+        store_even_odd<Arch>({v.even.second, v.odd.second}, y + pairs);
     }
     static CORDAGE_ALWAYS_INLINE values rotate(const angles& at, const values& x) noexcept {
         return {rotated(at.even, x.even), rotated(at.odd, x.odd)};
     }
     static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return {each::zero(), each::zero()}; }
-    /// grad_x of pairs [first, first + pairs_each), and their dL/dangle added to sum. (Of values as a whole, g and y,
+    /// grad_x of pairs_each pairs, and their dL/dangle added to sum. (Of values as a whole, g and y,
     /// GCC 12 keeps copies on the stack.)
     template <class T>
-    static CORDAGE_ALWAYS_INLINE void backward(const angles& at, const T* g, const T* y, T* gx, index_t first,
-                                               index_t pairs, sum_type& sum) noexcept {
-        const auto g0 = load_even_odd<Arch>(g + first), g1 = load_even_odd<Arch>(g + first + pairs);
-        const auto y0 = load_even_odd<Arch>(y + first), y1 = load_even_odd<Arch>(y + first + pairs);
+    static CORDAGE_ALWAYS_INLINE void backward(const angles& at, const T* g, const T* y, T* gx, index_t pairs,
+                                               sum_type& sum) noexcept {
+        const auto g0 = load_even_odd<Arch>(g), g1 = load_even_odd<Arch>(g + pairs);
+        const auto y0 = load_even_odd<Arch>(y), y1 = load_even_odd<Arch>(y + pairs);
         const typename each::values even = rotated(at.even, lane_pair<vector>{g0.even, g1.even});
         const typename each::values odd = rotated(at.odd, lane_pair<vector>{g0.odd, g1.odd});
-        store_even_odd<Arch>({even.first, odd.first}, gx + first);
-        store_even_odd<Arch>({even.second, odd.second}, gx + first + pairs);
+        store_even_odd<Arch>({even.first, odd.first}, gx);
+        store_even_odd<Arch>({even.second, odd.second}, gx + pairs);
         sum.even = each::add(sum.even, {g0.even, g1.even}, {y0.even, y1.even});
         sum.odd = each::add(sum.odd, {g0.odd, g1.odd}, {y0.odd, y1.odd});
     }
-    static CORDAGE_ALWAYS_INLINE void write(const sum_type& sum, float* out) noexcept { zip<Arch>(sum, out); }
+    static CORDAGE_ALWAYS_INLINE void add_to(float* out, const sum_type& sum) noexcept { add_zipped<Arch>(out, sum); }
 };
 
 template <class Arch, class Real>
@@ -230,13 +230,12 @@ struct pair_layout<Arch, interleaved, Real, false> {
                 load_twice<Arch>(s) * (alternating_signs<Arch, Real>() * vector(sin_factor))};
     }
     template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t first, index_t) noexcept {
-        return backend::load<Arch>(format, x + 2 * first);
+    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t) noexcept {
+        return backend::load<Arch>(format, x);
     }
     template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE void store(const Format& format, const values& v, T* y, index_t first,
-                                            index_t) noexcept {
-        backend::store<Arch>(format, v, y + 2 * first);
+    static CORDAGE_ALWAYS_INLINE void store(const Format& format, const values& v, T* y, index_t) noexcept {
+        backend::store<Arch>(format, v, y);
     }
     static CORDAGE_ALWAYS_INLINE values rotate(const angles& at, const values& x) noexcept {
         return rotated_first(at, x, swap_neighbours(x));
@@ -245,10 +244,10 @@ struct pair_layout<Arch, interleaved, Real, false> {
     static CORDAGE_ALWAYS_INLINE sum_type add(const sum_type& sum, const values& g, const values& y) noexcept {
         return lane_traits<vector>::multiply_add(g, swap_neighbours(y), sum);  // g0 y1, g1 y0, ...
     }
-    static CORDAGE_ALWAYS_INLINE void write(const sum_type& sum, Real* out) noexcept {
+    static CORDAGE_ALWAYS_INLINE void add_to(Real* out, const sum_type& sum) noexcept {
         alignas(64) Real lanes[vector::size];
         sum.store_aligned(lanes);
-        for (index_t i = 0; i < pairs_each; ++i) out[i] = lanes[2 * i + 1] - lanes[2 * i];
+        for (index_t i = 0; i < pairs_each; ++i) out[i] += lanes[2 * i + 1] - lanes[2 * i];
     }
 };
 

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
-#include <span>
-#include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "cordage/backend/simd/lanes.hpp"
 
@@ -59,19 +59,6 @@ CORDAGE_ALWAYS_INLINE index_t in_vectors(index_t count, const Step& step) noexce
     return in_single_vectors<Arch, Pairing, Operand>(count, step, done);
 }
 
-/// f of the operands of a call that share a type, as a span.
-template <class O, class F>
-CORDAGE_ALWAYS_INLINE void for_each_type(std::span<const O* const> operands, const F& f) {
-    f(operands);
-}
-template <class... O, class F>
-CORDAGE_ALWAYS_INLINE void for_each_type(const std::tuple<O...>& operands, const F& f) {
-    for_each_operand(operands, [&]<class Operand>(const Operand& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        const Operand* const only = &o;
-        f(std::span<const Operand* const>(&only, 1));
-    });
-}
-
 /// Whether `tokens` tokens are more than a first-level cache keeps, so that prefetching them costs nothing.
 template <class Operands>
 CORDAGE_ALWAYS_INLINE bool is_long_walk(const Operands& operands, index_t tokens) noexcept {
@@ -83,26 +70,46 @@ CORDAGE_ALWAYS_INLINE bool is_long_walk(const Operands& operands, index_t tokens
     return bytes * tokens > (index_t{1} << 16);
 }
 
-/// Prefetches what a walk over heads will read 4 KB later. Past the last head of a token of [tokens, heads, head_dim]
-/// that is the next token.
-template <class T>
+/// f(0), ..., f(Count - 1) of constants.
+template <std::size_t Count, class F>
+CORDAGE_ALWAYS_INLINE void unrolled(const F& f) noexcept {
+    [&]<std::size_t... I>(std::index_sequence<I...>) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        (f(std::integral_constant<index_t, static_cast<index_t>(I)>{}), ...);
+    }
+    (std::make_index_sequence<Count>{});
+}
+
+/// Prefetches what a walk over heads will read about 4 KB later. Past the last head of a token of [tokens, heads,
+/// head_dim] that is the next token.
 class ahead {
  public:
     /// @param stride  from head to head, anything where there is one head    @param lanes  of a head
-    CORDAGE_ALWAYS_INLINE ahead(const T*, bool is_wanted, index_t stride, index_t lanes) noexcept
-        : bytes_(is_wanted ? lanes * size : 0),
-          distance_(is_wanted ? (4096 + bytes_ - 1) / bytes_ * std::min(stride, farthest) * size : 0) {}
+    template <class T>
+    CORDAGE_ALWAYS_INLINE ahead(const T*, index_t stride, index_t lanes) noexcept
+        : bytes_(lanes * size_of<T>), distance_((std::min(stride, farthest) * size_of<T>) << heads_in_4_kb(bytes_)) {}
 
-    CORDAGE_ALWAYS_INLINE void prefetch(const T* head) const noexcept {
+    template <class T>
+    CORDAGE_ALWAYS_INLINE void operator()(const T* head) const noexcept {
         for (index_t line = 0; line < bytes_; line += 64) {
             __builtin_prefetch(reinterpret_cast<const char*>(head) + distance_ + line, 1);
         }
     }
 
  private:
-    static constexpr auto size = static_cast<index_t>(sizeof(T));
+    template <class T>
+    static constexpr auto size_of = static_cast<index_t>(sizeof(T));
+    // The power of two, rounded up; a division would cost as much as two heads.
+    static CORDAGE_ALWAYS_INLINE int heads_in_4_kb(index_t bytes) noexcept {
+        return bytes < 4096 ? 13 - static_cast<int>(std::bit_width(static_cast<std::uint64_t>(bytes))) : 0;
+    }
     static constexpr index_t farthest = index_t{1} << 40;  // beyond memory, and times 2^13 within index_t
     index_t bytes_, distance_;
+};
+
+/// Prefetches nothing.
+struct not_ahead {
+    template <class T>
+    CORDAGE_ALWAYS_INLINE void operator()(const T*) const noexcept {}
 };
 
 }  // namespace cordage::backend

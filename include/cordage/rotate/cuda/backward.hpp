@@ -48,11 +48,11 @@ void launch_backward(on_device, const char* function, const Launcher& where, con
         requires { angles.basis_numbers().attention_factors; } && is_device_source<Source>,
         "cordage::rotate_backward: on a device gradients behind the angles flow to device_angles and "
         "device_axis_angles");
+    const call_size size = check_all<memory::device>(function, angles, given...);
     const auto run = [&]<class O>(const std::span<const O* const>& operands) {
-        check_all<memory::device>(function, angles, operands);
         check_device_operands(function, operands);
         const heads_shape& shape = operands[0]->shape();
-        check_gradients(grads, angles, shape);
+        check_gradients(grads, angles, size.tokens);
         const index_t wanted = backward_workspace_size(angles, shape);
         if ((!grads.inv_freq.empty() || !grads.attention_factor.empty()) && std::ssize(grads.workspace) < wanted) {
             fail<shape_error>({function, ": grads.workspace has ", grads.workspace.size(),

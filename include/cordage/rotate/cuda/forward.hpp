@@ -59,8 +59,8 @@ void launch_rotation(on_device, const char* function, const Launcher& where, con
         is_device_source<Source>,
         "cordage: on a device angles are device_angles, device_axis_angles, a cos_sin_view<float> that points "
         "there, or a source with 'static constexpr bool is_on_device = true'");
+    check_all<memory::device>(function, angles, given...);
     const auto run = [&](const auto& operands) {
-        check_all<memory::device>(function, angles, operands);
         check_device_operands(function, operands);
         for_each_launch(operands, [&]<class O>(std::span<const O* const> some) {
             static_assert(std::same_as<typename O::compute, float>, "cordage: a device rotates in float");

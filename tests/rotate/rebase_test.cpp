@@ -292,7 +292,7 @@ TEST_CASE("rotate/rebase: what does not fit is named, and nothing is written") {
                          "rebase: x's block [0, 1] 5 must be below the cache's 5 blocks, or -1 to leave it out",
                          value_error);
     CHECK_THROWS_WITH_AS(with({3, 0, 3}),
-                         "rebase: y's block [0, 2] 3 must be listed once, or two tokens are written there",
+                         "rebase: x's block [0, 2] 3 must be listed once, or two tokens are written there",
                          value_error);
     CHECK_THROWS_WITH_AS(rebase<half_split>(angles, in_place(in_blocks(view, table.data(), 1, 8, 3))),
                          "rebase: angles [1, 11] must be [1 or batch, tokens] of [1, 8, 2, 24]", shape_error);

@@ -50,7 +50,7 @@ void rotate_range(by_pairs, const Source& angles, const Operands& operands, cord
                     o, row, token, pair, pairs,
                     cordage::cos_sin<real>{at.cos * factor, Direction::sine_sign * factor * at.sin});
             }
-            cordage::backend::copy_unrotated(o.x, o.y, row, token, o.first_lane, 2 * pairs);
+            cordage::backend::copy_unrotated(o, row, token, 2 * pairs);
         });
     }
 }

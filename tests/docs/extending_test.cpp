@@ -86,7 +86,7 @@ void rotate_range(tensor_by_tensor, const Source& angles, const Operands& operan
                 at = {at.cos * static_cast<real>(extra), at.sin * static_cast<real>(Direction::sine_sign * extra)};
                 cordage::backend::rotate_pair<Pairing>(operand, row, token, pair, pairs, at);
             }
-            cordage::backend::copy_unrotated(operand.x, operand.y, row, token, operand.first_lane, 2 * pairs);
+            cordage::backend::copy_unrotated(operand, row, token, 2 * pairs);
         });
     }
 }

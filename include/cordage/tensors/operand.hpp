@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "cordage/tensors/heads_view.hpp"
+#include "cordage/tensors/rms_norm.hpp"
 
 namespace cordage {
 
@@ -16,27 +17,44 @@ namespace cordage {
 /// heads.
 ///
 ///   head_dim 8, rotary_dim 4, first_lane 4:   interleaved [. . . . c s c s]   half_split [. . . . c c s s]
-template <class X, class Y = X, class XFormat = element_traits<X>, class YFormat = element_traits<Y>>
-struct operand {
+///
+/// Made by in_place and from_to, and by what those have: normalized(rms_norm{...}) and unrotated().
+template <class X, class Y = X, class XFormat = element_traits<X>, class YFormat = element_traits<Y>,
+          class Norm = no_norm>
+class operand {
+ public:
     using compute = typename XFormat::compute;
     static_assert(std::same_as<compute, typename YFormat::compute>,
                   "cordage::operand: x and y must compute in one type, float or double");
+    static constexpr bool is_normalized = !std::same_as<Norm, no_norm>;
 
     heads_view<const X, XFormat> x;
     heads_view<Y, YFormat> y;
     index_t first_lane = 0;
+    [[no_unique_address]] Norm norm = {};
 
     operand() = default;
     CORDAGE_ALWAYS_INLINE operand(const heads_view<const X, XFormat>& from, const heads_view<Y, YFormat>& to,
-                                  index_t lane)
+                                  index_t lane, const Norm& of_heads = {}, bool rotates = true)
         : x(from),
           y(to),
           first_lane(lane),
+          norm(of_heads),
           is_in_place_(std::same_as<X, Y> && heads_memory(from) == heads_memory(to) &&
-                       is_same_format(from.format, to.format)) {}
+                       is_same_format(from.format, to.format)),
+          is_rotated_(rotates) {}
+
+    /// The same with its heads normalized before they are rotated, or after.
+    template <class W>
+    operand<X, Y, XFormat, YFormat, rms_norm<W>> normalized(const rms_norm<W>& of_heads) const {
+        return {x, y, first_lane, of_heads, is_rotated_};
+    }
+    /// The same without its rotation: v on its way into a cache, beside q and k.
+    operand unrotated() const { return {x, y, 0, norm, false}; }
 
     /// Whether x and y are one view, whose tokens are then looked up once.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool is_in_place() const noexcept { return is_in_place_; }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool is_rotated() const noexcept { return is_rotated_; }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const heads_shape& shape() const noexcept { return x.shape; }
     /// All views, what is read before what is written.
     auto views() const noexcept { return std::tie(x, y); }
@@ -61,6 +79,7 @@ struct operand {
 
  private:
     bool is_in_place_ = true;
+    bool is_rotated_ = true;
 };
 
 /// x is overwritten.
@@ -160,6 +179,14 @@ CORDAGE_ALWAYS_INLINE void with_operands(const F& f, const First& first, const M
         f(operand_list<First, More...>(first, more...));
     }
 }
+
+/// Whether a list has an operand without a norm.
+template <class List>
+inline constexpr bool any_plain = false;
+template <class O>
+inline constexpr bool any_plain<std::span<const O* const>> = !O::is_normalized;
+template <class... O>
+inline constexpr bool any_plain<std::tuple<const O&...>> = (!O::is_normalized || ...);
 
 /// The type that all operands of a list compute in.
 template <class List>

@@ -4,6 +4,7 @@
 
 #include "cordage/angles/angle_source.hpp"
 #include "cordage/backend/direction.hpp"
+#include "cordage/backend/scalar/normalized_heads.hpp"
 #include "cordage/backend/scalar/pair_of_heads.hpp"
 #include "cordage/backend/tags.hpp"
 #include "cordage/core/token_chunks.hpp"
@@ -16,7 +17,8 @@ namespace cordage::backend {
 ///   for each token, pair:  c, s = cos, sin of its angle      once, then over the heads of q and of k
 ///     for each head:       (y0, y1) = (c x0 - s x1, s x0 + c x1), each rounded once on store
 ///
-/// Lanes outside of the rotary_dim ones are copied. Allocates nothing. Checked by the caller.
+/// Heads with a norm go by one after the other. Lanes outside of the rotary_dim ones are copied. Allocates nothing.
+/// Checked by the caller.
 template <pairing Pairing, class Direction, class Source, class Operands>
 CORDAGE_ONE_BODY void rotate_range(scalar, const Source& angles, const Operands& operands, index_t begin,
                                    index_t end) noexcept {
@@ -27,12 +29,16 @@ CORDAGE_ONE_BODY void rotate_range(scalar, const Source& angles, const Operands&
         for (index_t pair = 0; pair < pairs; ++pair) {
             const cos_sin<real> given = cos_sin_at<real>(angles, row, token, pair);
             const cos_sin<real> at{given.cos * factor, given.sin * (Direction::sine_sign * factor)};
-            for_each_operand(operands, [&](const auto& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                rotate_pair<Pairing>(o, row, token, pair, pairs, at);
+            for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                if constexpr (!O::is_normalized) rotate_pair<Pairing>(o, row, token, pair, pairs, at);
             });
         }
-        for_each_operand(operands, [&](const auto& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            copy_unrotated(o.x, o.y, row, token, o.first_lane, 2 * pairs);
+        for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            if constexpr (O::is_normalized) {
+                rotate_normalized<Pairing>(angles, o, row, token);
+            } else {
+                copy_unrotated(o, row, token, 2 * pairs);
+            }
         });
     });
 }

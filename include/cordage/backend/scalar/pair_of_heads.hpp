@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "cordage/backend/tags.hpp"
 #include "cordage/core/macros.hpp"
 #include "cordage/core/pairing.hpp"
 #include "cordage/pair/rotate.hpp"
@@ -18,7 +19,7 @@ template <pairing Pairing, operand_type Operand, class Real>
 CORDAGE_ALWAYS_INLINE void rotate_pair(const Operand& o, index_t row, index_t token, index_t pair, index_t pairs,
                                        const cos_sin<Real>& at) noexcept {
     auto [x, y] = o.lanes_of(row, token);
-    if (x == nullptr) return;
+    if (x == nullptr || !o.is_rotated()) return;
     const index_t lane0 = Pairing::first(pair, pairs), lane1 = Pairing::second(pair, pairs);
     for (index_t h = 0; h < o.shape().heads; ++h, x += o.x.head_stride, y += o.y.head_stride) {
         const auto out = rotated(at, lane_pair<Real>{o.x.format.load(x[lane0]), o.x.format.load(x[lane1])});
@@ -61,32 +62,55 @@ CORDAGE_ALWAYS_INLINE double dot_of_token(const Operand& o, index_t row, index_t
     return dot;
 }
 
-/// The lanes of every head around the rotated ones, where source and destination differ: copied bit for bit where both
-/// are of one type and format, else read and stored.
-template <class In, class InFormat, class Out, class OutFormat>
-CORDAGE_ALWAYS_INLINE void copy_unrotated(const heads_view<In, InFormat>& in, const heads_view<Out, OutFormat>& out,
-                                          index_t row, index_t token, index_t first_lane, index_t rotary_dim) noexcept {
-    if (in.shape.head_dim == rotary_dim || in.shape.heads == 0) return;
-    const In* from = in.token(row, token);
-    Out* to = out.token(row, token);
-    if (from == nullptr || to == nullptr) return;
-    constexpr bool is_one_type = std::same_as<In, const Out>;
+/// Lanes of another type or format.
+template <class InFormat, class In, class OutFormat, class Out>
+CORDAGE_ALWAYS_INLINE void convert_lanes(scalar, const InFormat& in, const In* from, const OutFormat& out, Out* to,
+                                         index_t count) noexcept {
+    for (index_t i = 0; i < count; ++i) to[i] = out.store(in.load(from[i]));
+}
+
+/// The lanes of every head around [begin, end), where source and destination differ: copied bit for bit where both are
+/// of one type and format, else converted.
+template <class Backend, class In, class InFormat, class Out, class OutFormat>
+CORDAGE_ALWAYS_INLINE void copy_around(Backend how, const heads_view<const In, InFormat>& in, const In* from,
+                                       const heads_view<Out, OutFormat>& out, Out* to, index_t begin,
+                                       index_t end) noexcept {
+    constexpr bool is_one_type = std::same_as<In, Out>;
     const bool is_one_format = is_one_type && is_same_format(in.format, out.format);
     if (is_one_format && static_cast<const void*>(from) == static_cast<const void*>(to)) return;
-    const index_t after = first_lane + rotary_dim, head_dim = in.shape.head_dim;
     for (index_t h = 0; h < in.shape.heads; ++h, from += in.head_stride, to += out.head_stride) {
-        const auto copy = [&](index_t begin, index_t end) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            if constexpr (is_one_type) {
-                if (is_one_format) {
-                    std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin) * sizeof(Out));
-                    return;
-                }
+        const auto copy = [&](index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            if (is_one_format) {
+                std::memcpy(static_cast<void*>(to + first), from + first,
+                            static_cast<std::size_t>(count) * sizeof(Out));
+            } else {
+                convert_lanes(how, in.format, from + first, out.format, to + first, count);
             }
-            for (index_t i = begin; i < end; ++i) to[i] = out.format.store(in.format.load(from[i]));
         };
-        copy(0, first_lane);
-        copy(after, head_dim);
+        copy(0, begin);
+        copy(end, in.shape.head_dim - end);
     }
+}
+
+/// The lanes of a token's heads that are not rotated: from x to y, or from grad_y to grad_x. Of an unrotated operand
+/// all.
+template <operand_type Operand, class Backend = scalar>
+CORDAGE_ALWAYS_INLINE void copy_unrotated(const Operand& o, index_t row, index_t token, index_t rotary_dim,
+                                          Backend how = {}) noexcept {
+    const index_t end = o.is_rotated() ? o.first_lane + rotary_dim : 0;
+    if (o.first_lane == 0 && end == o.shape().head_dim) return;
+    const auto lanes = o.lanes_of(row, token);
+    if (lanes.x != nullptr)
+        copy_around(how, o.x, lanes.x - o.first_lane, o.y, lanes.y - o.first_lane, o.first_lane, end);
+}
+template <backward_operand_type Operand, class Backend = scalar>
+CORDAGE_ALWAYS_INLINE void copy_unrotated(const Operand& o, index_t row, index_t token, index_t rotary_dim,
+                                          Backend how = {}) noexcept {
+    if (rotary_dim == o.shape().head_dim) return;
+    const auto lanes = o.lanes_of(row, token);
+    if (lanes.grad_x == nullptr) return;
+    copy_around(how, o.grad_y, lanes.grad_y - o.first_lane, o.grad_x, lanes.grad_x - o.first_lane, o.first_lane,
+                o.first_lane + rotary_dim);
 }
 
 }  // namespace cordage::backend

@@ -103,9 +103,8 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
             });
             grads.add(angles, row, token, first, count, grad_angle);
         }
-        for_each_operand(operands, [&](const auto& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            copy_unrotated(o.grad_y, o.grad_x, row, token, o.first_lane, 2 * pairs);
-        });
+        for_each_operand(operands,
+                         [&](const auto& o) CORDAGE_ALWAYS_INLINE_LAMBDA { copy_unrotated(o, row, token, 2 * pairs); });
     });
 }
 

@@ -5,6 +5,7 @@
 #include "cordage/backend/direction.hpp"
 #include "cordage/backend/scalar/pair_of_heads.hpp"
 #include "cordage/backend/simd/angle_row.hpp"
+#include "cordage/backend/simd/normalized_heads.hpp"
 #include "cordage/backend/simd/walk.hpp"
 #include "cordage/backend/tags.hpp"
 #include "cordage/core/token_chunks.hpp"
@@ -61,28 +62,40 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
         const auto extra = static_cast<real>(Direction::extra_factor(angles.attention_factor(row, token)));
         const cos_sin<real> factor{extra, Direction::sine_sign * extra};
-        for (index_t first = 0; first < pairs; first += row_block) {
+        index_t row_at = -1;  // the row at hand
+        angle_row<real> at{};
+        const auto row_of = [&](index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            if (first != row_at) at = make_angle_row<Arch>(angles, row, token, row_at = first, count, buffer);
+            return at;
+        };
+        for (index_t first = 0; any_plain<Operands> && first < pairs; first += row_block) {
             const index_t count = std::min(row_block, pairs - first);
-            const angle_row<real> at = make_angle_row<Arch>(angles, row, token, first, count, buffer);
+            row_of(first, count);
             for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                const auto lanes = o.lanes_of(row, token);
-                if (lanes.x == nullptr) return;
-                const index_t done = in_vectors<Arch, Pairing, O>(
-                    count,
-                    [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                        const index_t lane = Pairing::first(first + skip, pairs);
-                        simd_detail::rotate_heads<layout_of<A, Pairing, O>, Count, Pairing>(
-                            o, lanes.x + lane, lanes.y + lane, {at.cos + skip, at.sin + skip}, factor, pairs,
-                            is_long && lane == 0);
-                    });
-                for (index_t pair = done; pair < count; ++pair) {
-                    const cos_sin<real> one{at.cos[pair] * factor.cos, at.sin[pair] * factor.sin};
-                    rotate_pair<Pairing>(o, row, token, first + pair, pairs, one);
+                if constexpr (!O::is_normalized) {
+                    const auto lanes = o.lanes_of(row, token);
+                    if (lanes.x == nullptr || !o.is_rotated()) return;
+                    const index_t done = in_vectors<Arch, Pairing, O>(
+                        count,
+                        [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                            const index_t lane = Pairing::first(first + skip, pairs);
+                            simd_detail::rotate_heads<layout_of<A, Pairing, O>, Count, Pairing>(
+                                o, lanes.x + lane, lanes.y + lane, {at.cos + skip, at.sin + skip}, factor, pairs,
+                                is_long && lane == 0);
+                        });
+                    for (index_t pair = done; pair < count; ++pair) {
+                        const cos_sin<real> one{at.cos[pair] * factor.cos, at.sin[pair] * factor.sin};
+                        rotate_pair<Pairing>(o, row, token, first + pair, pairs, one);
+                    }
                 }
             });
         }
-        for_each_operand(operands, [&](const auto& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            copy_unrotated(o.x, o.y, row, token, o.first_lane, 2 * pairs);
+        for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            if constexpr (O::is_normalized) {
+                rotate_normalized<Pairing>(simd<Arch>{}, angles, o, row, token, row_of);
+            } else {
+                copy_unrotated(o, row, token, 2 * pairs, simd<Arch>{});
+            }
         });
     });
 }

@@ -94,6 +94,14 @@ struct pair_vectors {
         return {vector::load_unaligned(c) * vector(cos_factor), vector::load_unaligned(s) * vector(sin_factor)};
     }
     static CORDAGE_ALWAYS_INLINE values rotate(const angles& at, const values& x) noexcept { return rotated(at, x); }
+    static CORDAGE_ALWAYS_INLINE values from_rows(const Real* first, const Real* second) noexcept {
+        return {vector::load_unaligned(first), vector::load_unaligned(second)};
+    }
+    static CORDAGE_ALWAYS_INLINE values partner(const values& x) noexcept { return {x.second, x.first}; }
+    template <class F, class... More>
+    static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
+        return {f(x.first, more.first...), f(x.second, more.second...)};
+    }
     static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return vector(Real(0)); }
     static CORDAGE_ALWAYS_INLINE sum_type add(const sum_type& sum, const values& g, const values& y) noexcept {
         return plus_grad_angle(sum, g, y);
@@ -117,6 +125,9 @@ CORDAGE_ALWAYS_INLINE cos_sin<Vector> with_plain_nans(const cos_sin<Vector>& at)
 ///   store(format, v, y, pairs)          the way back
 ///   load_angles(c, s, c_factor, s_factor)  their cos and sin from rows, as `angles`
 ///   rotate(angles, values)              y = R x
+///   from_rows(first, second)            values from rows in the order of the pairs
+///   partner(values)                     the other number of each pair
+///   map(f, values...)                   f of their vectors
 ///   add(sum, g, y), zero(), add_to(out, sum)  sums of dL/dangle over heads, added up in the order of the pairs
 ///
 // clang-format off
@@ -196,6 +207,17 @@ struct pair_layout<Arch, half_split, float, true> {
     static CORDAGE_ALWAYS_INLINE values rotate(const angles& at, const values& x) noexcept {
         return {rotated(at.even, x.even), rotated(at.odd, x.odd)};
     }
+    static CORDAGE_ALWAYS_INLINE values from_rows(const float* first, const float* second) noexcept {
+        const auto x0 = unzip<Arch>(first), x1 = unzip<Arch>(second);
+        return {{x0.even, x1.even}, {x0.odd, x1.odd}};
+    }
+    static CORDAGE_ALWAYS_INLINE values partner(const values& x) noexcept {
+        return {each::partner(x.even), each::partner(x.odd)};
+    }
+    template <class F, class... More>
+    static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
+        return {each::map(f, x.even, more.even...), each::map(f, x.odd, more.odd...)};
+    }
     static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return {each::zero(), each::zero()}; }
     /// grad_x of pairs_each pairs, and their dL/dangle added to sum. (Of values as a whole, g and y,
     /// GCC 12 keeps copies on the stack.)
@@ -240,6 +262,16 @@ struct pair_layout<Arch, interleaved, Real, false> {
     static CORDAGE_ALWAYS_INLINE values rotate(const angles& at, const values& x) noexcept {
         return rotated_first(at, x, swap_neighbours(x));
     }
+    static CORDAGE_ALWAYS_INLINE values from_rows(const Real* first, const Real* second) noexcept {
+        alignas(64) Real lanes[vector::size];
+        for (index_t i = 0; i < pairs_each; ++i) lanes[2 * i] = first[i], lanes[2 * i + 1] = second[i];
+        return vector::load_aligned(lanes);
+    }
+    static CORDAGE_ALWAYS_INLINE values partner(const values& x) noexcept { return swap_neighbours(x); }
+    template <class F, class... More>
+    static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
+        return f(x, more...);
+    }
     static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return vector(Real(0)); }
     static CORDAGE_ALWAYS_INLINE sum_type add(const sum_type& sum, const values& g, const values& y) noexcept {
         return lane_traits<vector>::multiply_add(g, swap_neighbours(y), sum);  // g0 y1, g1 y0, ...
@@ -255,8 +287,8 @@ namespace simd_detail {
 
 template <class O>
 struct operand_traits;
-template <class X, class Y, class XFormat, class YFormat>
-struct operand_traits<operand<X, Y, XFormat, YFormat>> {
+template <class X, class Y, class XFormat, class YFormat, class Norm>
+struct operand_traits<operand<X, Y, XFormat, YFormat, Norm>> {
     static constexpr bool are_bfloat16 = is_bfloat16<XFormat> && is_bfloat16<YFormat>;
     static constexpr auto element_size = static_cast<index_t>(sizeof(X));
 };

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// The heads of one token normalized and rotated, one after the other; the oracle of all backends; serves stage
+// rotation.
+#pragma once
+
+#include "cordage/angles/angle_source.hpp"
+#include "cordage/core/macros.hpp"
+#include "cordage/core/pairing.hpp"
+#include "cordage/pair/rotate.hpp"
+#include "cordage/tensors/operand.hpp"
+
+namespace cordage::backend {
+
+/// y = R n(x), or n(R x) where the norm comes after, of every head of a token; the norm alone if the operand is
+/// unrotated. Angles are made anew for each head.
+template <pairing Pairing, class Source, operand_type Operand>
+CORDAGE_ALWAYS_INLINE void rotate_normalized(const Source& angles, const Operand& o, index_t row,
+                                             index_t token) noexcept {
+    using real = typename Operand::compute;
+    const auto lanes = o.lanes_of(row, token);
+    if (lanes.x == nullptr) return;
+    const auto& norm = o.norm;
+    const index_t heads = o.shape().heads, head_dim = o.shape().head_dim;
+    const index_t pairs = o.is_rotated() ? angles.pairs() : 0, begin = o.first_lane, end = begin + 2 * pairs;
+    const bool is_after = norm.is_after_rotation;
+    const auto rounded = [&](real value) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        return norm.is_rounded_between ? o.x.format.load(o.x.format.store(value)) : value;
+    };
+    const auto angle = [&](index_t pair)
+                           CORDAGE_ALWAYS_INLINE_LAMBDA { return cos_sin_at<real>(angles, row, token, pair); };
+    // Calls f(pair, its numbers) and g(lane, its number) of what the norm is of: x, or the rotated x.
+    const auto visit = [&](index_t head, const auto& f, const auto& g) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        const auto* x = lanes.x - begin + head * o.x.head_stride;
+        const auto number = [&](index_t lane) CORDAGE_ALWAYS_INLINE_LAMBDA { return o.x.format.load(x[lane]); };
+        for (index_t pair = 0; pair < pairs; ++pair) {
+            lane_pair<real> of{number(begin + Pairing::first(pair, pairs)),
+                               number(begin + Pairing::second(pair, pairs))};
+            if (is_after) {
+                of = rotated(angle(pair), of);
+                of = {rounded(of.first), rounded(of.second)};
+            }
+            f(pair, of);
+        }
+        for (index_t lane = 0; lane < head_dim; ++lane) {
+            if (lane == begin && pairs > 0) lane = end;
+            if (lane < head_dim) g(lane, number(lane));
+        }
+    };
+    const auto squares_of = [&](index_t head) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        real sum = 0;
+        visit(
+            head, [&](index_t, const lane_pair<real>& of) { sum += of.first * of.first + of.second * of.second; },
+            [&](index_t, real number) { sum += number * number; });
+        return sum;
+    };
+    real squares = 0;
+    for (index_t head = 0; norm.is_over_all_heads && head < heads; ++head) squares += squares_of(head);
+    for (index_t head = 0; head < heads; ++head) {
+        const real r = norm.is_over_all_heads ? norm.inverse_rms(squares, heads * head_dim)
+                                              : norm.inverse_rms(squares_of(head), head_dim);
+        auto* y = lanes.y - begin + head * o.y.head_stride;
+        const auto normalized = [&](index_t lane, real number) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            const real n = number * r * norm.template factor<real>(head, lane, head_dim);
+            return is_after ? n : rounded(n);
+        };
+        visit(
+            head,
+            [&](index_t pair, const lane_pair<real>& of) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                const index_t lane0 = begin + Pairing::first(pair, pairs), lane1 = begin + Pairing::second(pair, pairs);
+                lane_pair<real> out{normalized(lane0, of.first), normalized(lane1, of.second)};
+                if (!is_after) out = rotated(angle(pair), out);
+                y[lane0] = o.y.format.store(out.first);
+                y[lane1] = o.y.format.store(out.second);
+            },
+            [&](index_t lane, real number)
+                CORDAGE_ALWAYS_INLINE_LAMBDA { y[lane] = o.y.format.store(normalized(lane, number)); });
+    }
+}
+
+}  // namespace cordage::backend

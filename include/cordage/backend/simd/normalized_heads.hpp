@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+// The heads of one token normalized and rotated in vectors; serves the SIMD rotation.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "cordage/backend/scalar/normalized_heads.hpp"
+#include "cordage/backend/simd/angle_row.hpp"
+#include "cordage/backend/simd/walk.hpp"
+#include "cordage/backend/tags.hpp"
+
+namespace cordage::backend {
+
+/// Lanes of another type or format, in vectors.
+template <class Arch, class InFormat, class In, class OutFormat, class Out>
+CORDAGE_ALWAYS_INLINE void convert_lanes(simd<Arch>, const InFormat& in, const In* from, const OutFormat& out, Out* to,
+                                         index_t count) noexcept {
+    constexpr auto size = static_cast<index_t>(reals<Arch, InFormat>::size);
+    index_t i = 0;
+    for (; i + size <= count; i += size) store<Arch>(out, load<Arch>(in, from + i), to + i);
+    convert_lanes(scalar{}, in, from + i, out, to + i, count - i);
+}
+
+namespace simd_detail {
+
+/// Heads of a token whose sums of squares are kept at a time.
+inline constexpr index_t head_block = 128;
+
+/// The sum of squares of `count` lanes.
+template <class Arch, class Format, class T, class Real = typename Format::compute>
+CORDAGE_ALWAYS_INLINE Real squares_of(const Format& format, const T* x, index_t count) noexcept {
+    using vector = reals<Arch, Format>;
+    using lane = lane_traits<vector>;
+    constexpr auto size = static_cast<index_t>(vector::size);
+    vector sums[4]{vector(Real(0)), vector(Real(0)), vector(Real(0)), vector(Real(0))};
+    index_t i = 0;
+    const auto add = [&](vector& sum) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        const vector v = load<Arch>(format, x + i);
+        sum = lane::multiply_add(v, v, sum);
+        i += size;
+    };
+    while (i + 4 * size <= count) add(sums[0]), add(sums[1]), add(sums[2]), add(sums[3]);
+    while (i + size <= count) add(sums[0]);
+    Real sum = xsimd::hadd(vector(vector(sums[0] + sums[1]) + vector(sums[2] + sums[3])));
+    for (; i < count; ++i) {
+        const Real v = format.load(x[i]);
+        sum += v * v;
+    }
+    return sum;
+}
+
+/// The factors of `count` lanes of a norm, from lane `first` of a head on.
+template <class Arch, class Norm, class Real>
+CORDAGE_ALWAYS_INLINE void write_factors(const Norm& norm, index_t head, index_t first, index_t head_dim, index_t count,
+                                         Real* factors) noexcept {
+    using vector = xsimd::batch<Real, Arch>;
+    constexpr auto size = static_cast<index_t>(vector::size);
+    const typename Norm::element* weight = norm.weight_of(head, head_dim);
+    if (weight == nullptr) {
+        std::fill_n(factors, count, Real(1));
+        return;
+    }
+    const vector one(norm.adds_one ? Real(1) : Real(0));
+    index_t i = 0;
+    if constexpr (std::is_same_v<typename element_traits<typename Norm::element>::compute, Real>) {
+        for (; i + size <= count; i += size) {
+            (load<Arch>(element_traits<typename Norm::element>{}, weight + first + i) + one)
+                .store_unaligned(factors + i);
+        }
+    }
+    for (; i < count; ++i) factors[i] = norm.template factor<Real>(head, first + i, head_dim);
+}
+
+/// cos and sin of a row times the weights of a norm, in the order of the pairs:
+///
+///   norm first        y0 = c w0 x0 - s w1 x1      y1 = c w1 x1 + s w0 x0
+///   rotation first    y0 = c w0 x0 - s w0 x1      y1 = c w1 x1 + s w1 x0
+template <class Real>
+struct weighted_row {
+    alignas(64) Real first_cos[row_block], first_sin[row_block], second_cos[row_block], second_sin[row_block];
+
+    /// @param factors  of the row's lanes: [2 count] in the order of the lanes
+    template <class Arch, pairing Pairing>
+    CORDAGE_ALWAYS_INLINE void fill(const angle_row<Real>& at, index_t count, bool is_after,
+                                    const Real* factors) noexcept {
+        using vector = xsimd::batch<Real, Arch>;
+        constexpr auto size = static_cast<index_t>(vector::size);
+        index_t i = 0;
+        const auto write = [&](const auto& c, const auto& s, const auto& w0, const auto& w1, const auto& put)
+                               CORDAGE_ALWAYS_INLINE_LAMBDA {
+                                   put(first_cos, c * w0);
+                                   put(first_sin, s * (is_after ? w0 : w1));
+                                   put(second_cos, c * w1);
+                                   put(second_sin, -(s * (is_after ? w1 : w0)));
+                               };
+        for (; i + size <= count; i += size) {
+            const auto c = vector::load_unaligned(at.cos + i), s = vector::load_unaligned(at.sin + i);
+            const auto put = [i](Real* row, const vector& v)
+                                 CORDAGE_ALWAYS_INLINE_LAMBDA { v.store_unaligned(row + i); };
+            if constexpr (std::is_same_v<Pairing, half_split>) {
+                write(c, s, vector::load_unaligned(factors + i), vector::load_unaligned(factors + count + i), put);
+            } else {
+                const auto w = unzip<Arch>(factors + 2 * i);
+                write(c, s, w.even, w.odd, put);
+            }
+        }
+        for (; i < count; ++i) {
+            write(at.cos[i], at.sin[i], factors[Pairing::first(i, count)], factors[Pairing::second(i, count)],
+                  [i](Real* row, Real number) CORDAGE_ALWAYS_INLINE_LAMBDA { row[i] = number; });
+        }
+    }
+};
+
+/// y = x r w of `count` lanes.
+template <class Arch, class XFormat, class X, class YFormat, class Y, class Real>
+CORDAGE_ALWAYS_INLINE void write_normalized(const XFormat& x_format, const X* x, const YFormat& y_format, Y* y, Real r,
+                                            const Real* factors, index_t count) noexcept {
+    using vector = xsimd::batch<Real, Arch>;
+    constexpr auto size = static_cast<index_t>(vector::size);
+    index_t i = 0;
+    for (; i + size <= count; i += size) {
+        const vector n = load<Arch>(x_format, x + i) * vector(r) * vector::load_unaligned(factors + i);
+        store<Arch>(y_format, n, y + i);
+    }
+    for (; i < count; ++i) y[i] = y_format.store(x_format.load(x[i]) * r * factors[i]);
+}
+
+/// Rotates Count vectors of pairs of `heads` heads by weighted cos and sin, each head times its r.
+template <class Layout, std::size_t Count, pairing Pairing, class Operand, class X, class Y, class Real>
+CORDAGE_ALWAYS_INLINE void rotate_weighted(const Operand& o, const X* x, Y* y, const weighted_row<Real>& at,
+                                           index_t skip, index_t pairs, const Real* inverse_rms,
+                                           index_t heads) noexcept {
+    using vector = typename Layout::vector;
+    typename Layout::values cos[Count], sin[Count];
+    unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        const index_t i = skip + v * Layout::pairs_each;
+        cos[v] = Layout::from_rows(at.first_cos + i, at.second_cos + i);
+        sin[v] = Layout::from_rows(at.first_sin + i, at.second_sin + i);
+    });
+    const auto x_format = o.x.format;
+    const auto y_format = o.y.format;
+    const index_t x_stride = o.x.head_stride, y_stride = o.y.head_stride;
+    for (index_t h = 0; h < heads; ++h, x += x_stride, y += y_stride) {
+        const vector r(inverse_rms[h]);
+        unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            constexpr index_t lane = Pairing::first(v * Layout::pairs_each, 0);
+            const auto of = Layout::load(x_format, x + lane, pairs);
+            const auto turned = Layout::map(
+                [&](const vector& c, const vector& s, const vector& x0, const vector& x1) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    using traits = lane_traits<vector>;
+                    return vector(r * traits::multiply_add(c, x0, traits::negative(s * x1)));
+                },
+                cos[v], sin[v], of, Layout::partner(of));
+            Layout::store(y_format, turned, y + lane, pairs);
+        });
+    }
+}
+
+}  // namespace simd_detail
+
+/// As the scalar backend's, in vectors of Arch. The heads of a token are summed first, then go by as in rotate_range.
+///
+/// @param row_of  gives the angle_row of pairs [first, first + count)
+template <pairing Pairing, class Arch, class Source, operand_type Operand, class RowOf>
+CORDAGE_ALWAYS_INLINE void rotate_normalized(simd<Arch>, const Source& angles, const Operand& o, index_t row,
+                                             index_t token, const RowOf& row_of) noexcept {
+    using real = typename Operand::compute;
+    using vector = xsimd::batch<real, Arch>;
+    using namespace simd_detail;
+    const auto& norm = o.norm;
+    if (norm.is_rounded_between || o.y.shape.heads == 0) return rotate_normalized<Pairing>(angles, o, row, token);
+    const auto lanes = o.lanes_of(row, token);
+    if (lanes.x == nullptr) return;
+    const index_t heads = o.shape().heads, head_dim = o.shape().head_dim;
+    const index_t pairs = o.is_rotated() ? angles.pairs() : 0, begin = o.first_lane, end = begin + 2 * pairs;
+    const double m = angles.attention_factor(row, token);
+    // Of rotated lanes the norm after a rotation sees m^2 times the squares.
+    const auto squares = [&](index_t head) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        const auto* x = lanes.x + head * o.x.head_stride;
+        if (!norm.is_after_rotation || pairs == 0) return squares_of<Arch>(o.x.format, x - begin, head_dim);
+        return squares_of<Arch>(o.x.format, x - begin, begin) +
+               static_cast<real>(m * m) * squares_of<Arch>(o.x.format, x, 2 * pairs) +
+               squares_of<Arch>(o.x.format, x + 2 * pairs, head_dim - end);
+    };
+    real of_all = 0;
+    for (index_t head = 0; norm.is_over_all_heads && head < heads; ++head) of_all += squares(head);
+    const index_t at_once = norm.is_over_all_heads && norm.weight != nullptr ? 1 : head_block;  // of one row of weights
+    for (index_t head = 0; head < heads; head += at_once) {
+        const index_t some = std::min(at_once, heads - head);
+        alignas(64) real inverse_rms[head_block] = {};
+        for (index_t h = 0; h < some; ++h) inverse_rms[h] = norm.is_over_all_heads ? of_all : squares(head + h);
+        const index_t lanes_of_mean = norm.is_over_all_heads ? heads * head_dim : head_dim;
+        const vector per_lane(real(1) / static_cast<real>(lanes_of_mean)), epsilon(static_cast<real>(norm.epsilon));
+        for (index_t h = 0; h < some; h += static_cast<index_t>(vector::size)) {
+            const vector mean = vector::load_aligned(inverse_rms + h) * per_lane;
+            (vector(real(1)) / xsimd::sqrt(vector(mean + epsilon))).store_aligned(inverse_rms + h);
+        }
+        const auto* x = lanes.x + head * o.x.head_stride;
+        auto* y = lanes.y + head * o.y.head_stride;
+        alignas(64) real factors[2 * row_block];
+        for (index_t first = 0; first < pairs; first += row_block) {
+            const index_t in_row = std::min(row_block, pairs - first);
+            if constexpr (std::is_same_v<Pairing, half_split>) {
+                write_factors<Arch>(norm, head, begin + first, head_dim, in_row, factors);
+                write_factors<Arch>(norm, head, begin + pairs + first, head_dim, in_row, factors + in_row);
+            } else {
+                write_factors<Arch>(norm, head, begin + 2 * first, head_dim, 2 * in_row, factors);
+            }
+            weighted_row<real> at;
+            at.template fill<Arch, Pairing>(row_of(first, in_row), in_row, norm.is_after_rotation, factors);
+            const index_t done = in_vectors<Arch, Pairing, Operand>(
+                in_row, [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    const index_t lane = Pairing::first(first + skip, pairs);
+                    rotate_weighted<layout_of<A, Pairing, Operand>, Count, Pairing>(o, x + lane, y + lane, at, skip,
+                                                                                    pairs, inverse_rms, some);
+                });
+            for (index_t h = 0; h < some; ++h) {
+                for (index_t i = done; i < in_row; ++i) {
+                    const index_t lane0 = Pairing::first(first + i, pairs), lane1 = Pairing::second(first + i, pairs);
+                    const real x0 = o.x.format.load(x[h * o.x.head_stride + lane0]);
+                    const real x1 = o.x.format.load(x[h * o.x.head_stride + lane1]);
+                    y[h * o.y.head_stride + lane0] =
+                        o.y.format.store(inverse_rms[h] * (at.first_cos[i] * x0 - at.first_sin[i] * x1));
+                    y[h * o.y.head_stride + lane1] =
+                        o.y.format.store(inverse_rms[h] * (at.second_cos[i] * x1 - at.second_sin[i] * x0));
+                }
+            }
+        }
+        const auto write_lanes = [&](index_t first, index_t last) CORDAGE_ALWAYS_INLINE_LAMBDA {  // not rotated
+            for (; first < last; first += 2 * row_block) {
+                const index_t count = std::min(2 * row_block, last - first);
+                write_factors<Arch>(norm, head, first, head_dim, count, factors);
+                for (index_t h = 0; h < some; ++h) {
+                    write_normalized<Arch>(o.x.format, x + h * o.x.head_stride + first - begin, o.y.format,
+                                           y + h * o.y.head_stride + first - begin, inverse_rms[h], factors, count);
+                }
+            }
+        };
+        write_lanes(0, begin);
+        write_lanes(end, head_dim);
+    }
+}
+
+}  // namespace cordage::backend

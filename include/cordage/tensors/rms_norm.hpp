@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// RMSNorm of the heads of q and k, as part of an operand; stage tensors.
+#pragma once
+
+#include <cmath>
+
+#include "cordage/core/index.hpp"
+#include "cordage/core/macros.hpp"
+#include "cordage/pair/format.hpp"
+
+namespace cordage {
+
+/// RMSNorm of every head, in the same pass as its rotation:
+///
+///   n_i = x_i r w_i,   r = 1 / sqrt(mean of x_i^2 + epsilon)        (Zhang & Sennrich 2019, eq. 4)
+///
+///   rotate_forward<half_split>(angles, in_place(q).normalized(rms_norm{.weight = q_norm.data()}), ...);
+///
+/// All lanes of a head are normalized, those that are not rotated too. Means are taken in float (double for double).
+template <element W = float>
+struct rms_norm {
+    const W* weight = nullptr;       ///< [head_dim], over all heads [heads, head_dim]; null: the factor is 1
+    double epsilon = 1e-6;           ///< finite, >= 0
+    bool adds_one = false;           ///< the factor is 1 + w, as in Gemma
+    bool is_over_all_heads = false;  ///< one mean for all heads of a token, as in video models
+    bool is_after_rotation = false;  ///< what is normalized is the rotated head, as in a few models
+    /// What comes first, norm or rotation, is rounded to the elements of x, as two calls would do. Else both are done
+    /// in `compute` and rounded once.
+    bool is_rounded_between = false;
+
+    using element = W;
+
+    /// The weights of a head, or null.
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const W* weight_of(index_t head, index_t head_dim) const noexcept {
+        return weight != nullptr && is_over_all_heads ? weight + head * head_dim : weight;
+    }
+    /// What a lane of a head is multiplied by: w, or 1 + w.
+    template <class Real>
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Real factor(index_t head, index_t lane, index_t head_dim) const noexcept {
+        if (weight == nullptr) return Real(1);
+        return (adds_one ? Real(1) : Real(0)) +
+               static_cast<Real>(element_traits<W>::load(weight_of(head, head_dim)[lane]));
+    }
+    /// r of a sum of `count` squares.
+    template <class Real>
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Real inverse_rms(Real squares, index_t count) const noexcept {
+        return Real(1) / std::sqrt(squares / static_cast<Real>(count) + static_cast<Real>(epsilon));
+    }
+};
+
+/// An operand without a norm.
+struct no_norm {};
+
+}  // namespace cordage

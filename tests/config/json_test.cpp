@@ -136,10 +136,14 @@ TEST_CASE("config/json: the nearest known key is suggested, and nothing where no
     CHECK(nearest_known("temperature", known).empty());
 }
 
-TEST_CASE("config/json: doubts are thrown, or kept by a lenient reader") {
-    doubtful_settings strict(false), lenient(true);
-    CHECK_THROWS_WITH_AS(strict.add("doubtful"), "doubtful", value_error);
-    lenient.add("one");
-    lenient.add("two");
-    CHECK(lenient.warnings() == std::vector<std::string>{"one", "two"});
+TEST_CASE("config/json: doubts are thrown, or kept by a lenient reader, other objects' too") {
+    const auto json = nlohmann::json::parse(R"({"x": {"a": 1}})");
+    CHECK_THROWS_WITH_AS(json_object(json, "config").doubt({"x ", 1, " is doubtful"}), "config: x 1 is doubtful",
+                         value_error);
+    std::vector<std::string> warnings;
+    const json_object lenient(json, "config", &warnings);
+    lenient.doubt({"one"});
+    lenient.part("x").doubt({"two"});
+    lenient.other(json["x"], "there").doubt({"three"});
+    CHECK(warnings == std::vector<std::string>{"config: one", "x: two", "there: three"});
 }

@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
@@ -61,13 +62,22 @@ constexpr bool is_same_type(const A& a, const B& b) {
 /// "float32", or its three numbers where the type has no name here.
 template <class DataType>
 std::string describe_type(const DataType& type) {
-    const char* const name = type.code == signed_integer     ? "int"
-                             : type.code == unsigned_integer ? "uint"
-                             : type.code == floating         ? "float"
-                             : type.code == brain_floating   ? "bfloat"
-                                                             : nullptr;
+    constexpr const char* names[] = {"int", "uint", "float", nullptr, "bfloat"};  // by type_code
+    const char* const name = type.code < std::size(names) ? names[type.code] : nullptr;
     if (name != nullptr && type.lanes == 1) return message(name, int{type.bits});
     return message("(code ", int{type.code}, ", bits ", int{type.bits}, ", lanes ", int{type.lanes}, ")");
+}
+
+/// Calls body with a value of the one of Types that the tensor has; complains by `names` about any other.
+template <class... Types, tensor_struct Tensor, class Body>
+void for_one_of(const Tensor& t, const char* name, const char* names, const Body& body) {
+    const auto called = [&](auto value) {
+        const bool is_it = is_same_type(t.dtype, type_of<decltype(value)>());
+        if (is_it) body(value);
+        return is_it;
+    };
+    if ((called(Types{}) || ...)) return;
+    fail<value_error>({"dlpack: ", name, " of type ", describe_type(t.dtype), " must be ", names});
 }
 
 inline std::string describe_device(std::int32_t device) {
@@ -78,17 +88,18 @@ inline std::string describe_device(std::int32_t device) {
 inline bool is_on_host(std::int32_t device) { return device == cpu || device == cuda_host || device == rocm_host; }
 
 /// One axis as a view has it. The stride of an axis of one step has no meaning, and producers differ in it.
-struct axis {
-    index_t size;
-    index_t stride;
-};
-
 template <tensor_struct Tensor>
-axis axis_of(const Tensor& t, int i) {
-    if (t.strides != nullptr) return {t.shape[i], t.shape[i] > 1 ? t.strides[i] : 0};
+view_axis axis_of(const Tensor& t, int i) {
+    if (t.shape[i] <= 1) return {t.shape[i], 0};
+    if (t.strides != nullptr) return {t.shape[i], t.strides[i]};
     index_t stride = 1;
     for (int inner = t.ndim - 1; inner > i; --inner) stride = saturated_product(stride, t.shape[inner]);
-    return {t.shape[i], t.shape[i] > 1 ? stride : 0};
+    return {t.shape[i], stride};
+}
+/// The batch's, which comes first where a tensor has that many axes.
+template <tensor_struct Tensor>
+view_axis batch_of(const Tensor& t, int with_batch, int i = 0) {
+    return t.ndim == with_batch ? axis_of(t, i) : view_axis{1, 0};
 }
 
 /// Checks all but the meaning of the axes, and gives the first element.
@@ -128,7 +139,7 @@ T* checked(const Tensor& t, const expected& e, int least_ndim, int most_ndim, co
     return reinterpret_cast<T*>(static_cast<char*>(t.data) + t.byte_offset);
 }
 
-inline void check_dense(const expected& e, const axis& last) {
+inline void check_dense(const expected& e, const view_axis& last) {
     if (last.size > 1 && last.stride != 1) {
         fail<shape_error>({"dlpack: ", e.name, " has last stride ", last.stride, ", must be 1"});
     }
@@ -148,9 +159,8 @@ requires element<std::remove_const_t<T>> heads_view<T> view(const Tensor& t, axe
     const bool tokens_first = order == axes::tokens_heads;
     T* const data = detail::checked<T>(
         t, e, 3, 4, tokens_first ? "[batch, tokens, heads, head_dim]" : "[batch, heads, tokens, head_dim]");
-    const detail::axis batch = t.ndim == 4 ? detail::axis_of(t, 0) : detail::axis{1, 0};
-    const detail::axis outer = detail::axis_of(t, t.ndim - 3), inner = detail::axis_of(t, t.ndim - 2),
-                       last = detail::axis_of(t, t.ndim - 1);
+    const view_axis batch = detail::batch_of(t, 4), outer = detail::axis_of(t, t.ndim - 3),
+                    inner = detail::axis_of(t, t.ndim - 2), last = detail::axis_of(t, t.ndim - 1);
     detail::check_dense(e, last);
     const auto &tokens = tokens_first ? outer : inner, &heads = tokens_first ? inner : outer;
     return {data, {batch.size, tokens.size, heads.size, last.size}, batch.stride, tokens.stride, heads.stride};
@@ -160,8 +170,7 @@ requires element<std::remove_const_t<T>> heads_view<T> view(const Tensor& t, axe
 template <position_type P, tensor_struct Tensor>
 position_view<P> positions(const Tensor& t, const expected& e = {.name = "position_ids"}) {
     const P* const data = detail::checked<const P>(t, e, 1, 2, "[tokens] or [batch, tokens]");
-    const detail::axis batch = t.ndim == 2 ? detail::axis_of(t, 0) : detail::axis{1, 0};
-    const detail::axis tokens = detail::axis_of(t, t.ndim - 1);
+    const view_axis batch = detail::batch_of(t, 2), tokens = detail::axis_of(t, t.ndim - 1);
     detail::check_dense(e, tokens);
     return {data, batch.size, tokens.size, batch.stride};
 }
@@ -170,8 +179,8 @@ position_view<P> positions(const Tensor& t, const expected& e = {.name = "positi
 template <position_type P, tensor_struct Tensor>
 position_view<P> axis_positions(const Tensor& t, const expected& e = {.name = "position_ids"}) {
     const P* const data = detail::checked<const P>(t, e, 2, 3, "[axes, tokens] or [axes, batch, tokens]");
-    const detail::axis each = detail::axis_of(t, 0), tokens = detail::axis_of(t, t.ndim - 1);
-    const detail::axis batch = t.ndim == 3 ? detail::axis_of(t, 1) : detail::axis{1, 0};
+    const view_axis each = detail::axis_of(t, 0), batch = detail::batch_of(t, 3, 1),
+                    tokens = detail::axis_of(t, t.ndim - 1);
     position_view<P> ids(data, batch.size, tokens.size, batch.stride);
     ids.token_stride = tokens.stride;
     ids.axes = each.size;
@@ -183,26 +192,14 @@ position_view<P> axis_positions(const Tensor& t, const expected& e = {.name = "p
 /// @throws value_error  for any other type
 template <tensor_struct Tensor, class Body>
 void for_element_type(const Tensor& t, const Body& body, const char* name = "x") {
-    const auto is = [&](auto of) { return detail::is_same_type(t.dtype, detail::type_of<decltype(of)>()); };
-    if (is(float{})) return body(float{});
-    if (is(double{})) return body(double{});
-    if (is(float16{})) return body(float16{});
-    if (is(bfloat16{})) return body(bfloat16{});
-    fail<value_error>({"dlpack: ", name, " of type ", detail::describe_type(t.dtype),
-                       " must be float16, bfloat16, float32 or float64"});
+    detail::for_one_of<float, double, float16, bfloat16>(t, name, "float16, bfloat16, float32 or float64", body);
 }
 
 /// Calls body with a value of the type of positions: int32, int64, float or double.
 /// @throws value_error  for any other type
 template <tensor_struct Tensor, class Body>
 void for_position_type(const Tensor& t, const Body& body, const char* name = "position_ids") {
-    const auto is = [&](auto of) { return detail::is_same_type(t.dtype, detail::type_of<decltype(of)>()); };
-    if (is(std::int32_t{})) return body(std::int32_t{});
-    if (is(std::int64_t{})) return body(std::int64_t{});
-    if (is(float{})) return body(float{});
-    if (is(double{})) return body(double{});
-    fail<value_error>(
-        {"dlpack: ", name, " of type ", detail::describe_type(t.dtype), " must be int32, int64, float32 or float64"});
+    detail::for_one_of<std::int32_t, std::int64_t, float, double>(t, name, "int32, int64, float32 or float64", body);
 }
 
 /// Holds a tensor that a producer handed over, and calls its deleter once, when it is destroyed or refused. Views must

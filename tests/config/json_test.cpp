@@ -48,12 +48,6 @@ TEST_CASE("config/json: what is not JSON is refused with its place") {
     }
 }
 
-TEST_CASE("config/json: a name out of a file is cut and made printable in messages") {
-    CHECK(in_quotes("model.layers") == "'model.layers'");
-    CHECK(in_quotes(std::string("a\0b\nc", 5)) == "'a?b?c'");
-    CHECK(in_quotes(std::string(1000, 'x')).size() == 80 + 5);
-}
-
 TEST_CASE("config/json: values are counted, since each takes many times its bytes") {
     std::string many = "[0";
     for (std::size_t i = 2; i < most_json_values; ++i) many += ",0";  // and the array is one

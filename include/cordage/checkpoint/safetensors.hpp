@@ -96,11 +96,11 @@ class safetensors_file {
     explicit safetensors_file(std::unique_ptr<std::istream> bytes, std::string who = "safetensors")
         : bytes_(std::move(bytes)), who_(std::move(who)) {
         const std::uint64_t size = size_of_stream();
-        if (size < 8) fail<value_error>({who_, ": file of ", size, " bytes must have at least 8"});
+        if (size < 8) refuse({"file of ", size, " bytes must have at least 8"});
         const std::uint64_t header = safetensors_detail::number_at<std::uint64_t>(read(0, 8).data());
         if (header > longest_header || header > size - 8) {
-            fail<value_error>({who_, ": header length ", header, " must be at most ", longest_header, " and the ",
-                               size - 8, " bytes that follow"});
+            refuse({"header length ", header, " must be at most ", longest_header, " and the ", size - 8,
+                    " bytes that follow"});
         }
         data_begin_ = 8 + header;
         parse_header(read(8, header));
@@ -113,9 +113,7 @@ class safetensors_file {
     /// @throws value_error  if there is none of this name, or it has another dtype
     safetensors_numbers numbers(const std::string& name) const {
         const auto found = entries_.find(name);
-        if (found == entries_.end()) {
-            fail<value_error>({who_, ": tensor ", in_quotes(name), " must be in the file"});
-        }
+        if (found == entries_.end()) refuse({"tensor ", in_quotes(name), " must be in the file"});
         const safetensors_entry& entry = found->second;
         const std::string bytes = read(data_begin_ + entry.begin, entry.end - entry.begin);
         using safetensors_detail::widened;
@@ -123,11 +121,15 @@ class safetensors_file {
         if (entry.dtype == "F32") return {entry.shape, widened<float>(bytes)};
         if (entry.dtype == "F16") return {entry.shape, widened<float16>(bytes)};
         if (entry.dtype == "BF16") return {entry.shape, widened<bfloat16>(bytes)};
-        fail<value_error>({who_, ": tensor ", in_quotes(name), " of dtype ", in_quotes(entry.dtype),
-                           " must be F64, F32, F16 or BF16"});
+        refuse({"tensor ", in_quotes(name), " of dtype ", in_quotes(entry.dtype), " must be F64, F32, F16 or BF16"});
     }
 
  private:
+    [[noreturn]] void refuse(std::initializer_list<message_part> why) const { refuse(who_ + ": ", why); }
+    [[noreturn]] static void refuse(const std::string& who, std::initializer_list<message_part> why) {
+        fail<value_error>({who, joined(why)});
+    }
+
     static std::unique_ptr<std::istream> opened(const std::filesystem::path& path) {
         std::error_code ignored;  // of what is no file: opening a pipe would wait for who writes to it
         if (std::filesystem::is_regular_file(path, ignored)) {
@@ -139,7 +141,7 @@ class safetensors_file {
     std::uint64_t size_of_stream() const {
         bytes_->seekg(0, std::ios::end);
         const auto end = static_cast<std::streamoff>(bytes_->tellg());
-        if (!*bytes_ || end < 0) fail<value_error>({who_, ": stream must have an end that can be found"});
+        if (!*bytes_ || end < 0) refuse({"stream must have an end that can be found"});
         return static_cast<std::uint64_t>(end);
     }
 
@@ -150,51 +152,43 @@ class safetensors_file {
         bytes_->clear();
         bytes_->seekg(static_cast<std::streamoff>(begin));
         bytes_->read(text.data(), static_cast<std::streamsize>(count));
-        if (!*bytes_) {
-            fail<value_error>({who_, ": bytes ", begin, " to ", begin + count, " must be readable"});
-        }
+        if (!*bytes_) refuse({"bytes ", begin, " to ", begin + count, " must be readable"});
         return text;
     }
 
     void parse_header(const std::string& text) {
-        if (!text.starts_with('{')) fail<value_error>({who_, ": header must begin with '{'"});
+        if (!text.starts_with('{')) refuse({"header must begin with '{'"});
         const nlohmann::json header = json_detail::parse_strict_json(who_ + ": header", text);
         for (const auto& [name, value] : header.items()) {
             if (name != "__metadata__") {
                 entries_.emplace(name, entry_of(message(who_, ": tensor ", in_quotes(name)), value));
             } else if (!value.is_object() || !std::ranges::all_of(value, [](auto& each) { return each.is_string(); })) {
-                fail<value_error>({who_, ": __metadata__ must be an object of texts"});
+                refuse({"__metadata__ must be an object of texts"});
             }
         }
     }
 
     static safetensors_entry entry_of(const std::string& who, const nlohmann::json& value) {
         const auto field = [&](const char* name) -> const nlohmann::json& {
-            if (!value.is_object() || !value.contains(name)) {
-                fail<value_error>({who, " must be an object with '", name, "'"});
-            }
+            if (!value.is_object() || !value.contains(name)) refuse(who, {" must be an object with '", name, "'"});
             return value[name];
         };
         const auto whole_numbers = [&](const char* name) {
             std::vector<std::uint64_t> all;
             for (const auto& each : field(name)) {
-                if (!each.is_number_unsigned()) {
-                    fail<value_error>({who, ": ", name, " must hold whole numbers of 0 to 2^64-1"});
-                }
+                if (!each.is_number_unsigned()) refuse(who, {": ", name, " must hold whole numbers of 0 to 2^64-1"});
                 all.push_back(each.get<std::uint64_t>());
             }
             return all;
         };
-        if (!field("dtype").is_string()) fail<value_error>({who, ": dtype must be a text"});
-        if (!field("shape").is_array()) fail<value_error>({who, ": shape must be an array"});
+        if (!field("dtype").is_string()) refuse(who, {": dtype must be a text"});
+        if (!field("shape").is_array()) refuse(who, {": shape must be an array"});
         std::vector<std::uint64_t> shape = whole_numbers("shape");
         if (!field("data_offsets").is_array() || field("data_offsets").size() != 2) {
-            fail<value_error>({who, ": data_offsets must be [begin, end]"});
+            refuse(who, {": data_offsets must be [begin, end]"});
         }
         const std::vector<std::uint64_t> offsets = whole_numbers("data_offsets");
-        if (offsets[1] < offsets[0]) {
-            fail<value_error>({who, ": data_offsets [", offsets[0], ", ", offsets[1], "] must not fall"});
-        }
+        if (offsets[1] < offsets[0]) refuse(who, {": data_offsets [", offsets[0], ", ", offsets[1], "] must not fall"});
         safetensors_entry entry{field("dtype").get<std::string>(), std::move(shape), offsets[0], offsets[1]};
         check_size(who, entry);
         return entry;
@@ -205,13 +199,13 @@ class safetensors_file {
         if (!bytes) return;  // a dtype of the future, which nobody can ask for here
         for (const std::uint64_t axis : entry.shape) {
             if (*bytes != 0 && axis > std::numeric_limits<std::uint64_t>::max() / *bytes) {
-                fail<value_error>({who, ": shape must have fewer than 2^64 bytes"});
+                refuse(who, {": shape must have fewer than 2^64 bytes"});
             }
             *bytes *= axis;
         }
         if (*bytes != entry.end - entry.begin) {
-            fail<value_error>({who, ": data_offsets [", entry.begin, ", ", entry.end, "] must hold the ", *bytes,
-                               " bytes of its shape and dtype ", in_quotes(entry.dtype)});
+            refuse(who, {": data_offsets [", entry.begin, ", ", entry.end, "] must hold the ", *bytes,
+                         " bytes of its shape and dtype ", in_quotes(entry.dtype)});
         }
     }
 
@@ -222,13 +216,13 @@ class safetensors_file {
         std::uint64_t reached = 0;
         for (const auto& [range, name] : in_order) {
             if (range.first != reached) {
-                fail<value_error>({who_, ": tensor ", in_quotes(*name), " data_offsets [", range.first, ", ",
-                                   range.second, "] must begin at ", reached, ", where those before it end"});
+                refuse({"tensor ", in_quotes(*name), " data_offsets [", range.first, ", ", range.second,
+                        "] must begin at ", reached, ", where those before it end"});
             }
             reached = range.second;
         }
         if (reached != data_size) {
-            fail<value_error>({who_, ": data of ", data_size, " bytes must be the ", reached, " bytes of its tensors"});
+            refuse({"data of ", data_size, " bytes must be the ", reached, " bytes of its tensors"});
         }
     }
 

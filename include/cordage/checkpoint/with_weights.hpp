@@ -18,9 +18,7 @@ namespace cordage::hf {
 /// time_dt.
 /// @throws value_error or shape_error  if the rule is not of rope type "clex", or the weights do not fit it
 inline layer_rope with_weights(layer_rope rope, const clex_row_weights& weights) {
-    if (!rope.clex) {
-        fail<value_error>({"hf::with_weights: rope type '", rope.rope_type, "' must be 'clex'"});
-    }
+    if (!rope.clex) fail<value_error>({"hf::with_weights: rope type '", rope.rope_type, "' must be 'clex'"});
     const clex_settings& settings = *rope.clex;
     const double hidden = std::floor(settings.param_factor * static_cast<double>(rope.config.rotary_dim));
     if (hidden != static_cast<double>(weights.hidden)) {

@@ -10,8 +10,7 @@
 
 namespace cordage::hf::config_detail {
 
-using json_detail::agreed;
-using json_detail::json_object;
+using namespace json_detail;
 
 /// A size of one layer type's heads: "swa_head_dim" and its like before the same key without "swa_".
 inline std::optional<index_t> size_of(const json_object& config, std::string_view layer_type, const std::string& key) {

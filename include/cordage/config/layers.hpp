@@ -97,7 +97,7 @@ struct layer_reader {
     std::vector<layer_kind> kinds() const {
         const auto all_of = [](const auto& some) { return std::vector<layer_kind>(std::begin(some), std::end(some)); };
         const auto has_one_of = [&](const char* keys) {
-            return std::ranges::any_of(json_detail::words(keys), [&](const auto& key) { return whole.has(key); });
+            return std::ranges::any_of(words(keys), [&](const auto& key) { return whole.has(key); });
         };
         if (!known.layers.empty()) return all_of(known.layers);
         if (has_one_of(local_theta_keys)) return all_of(gemma3_layers);
@@ -111,9 +111,7 @@ struct layer_reader {
             for (const std::string_view type : layers.types()) by_type.push_back({type});
             return by_type;
         }
-        if (has_one_of("global_head_dim swa_head_dim swa_qk_rope_head_dim")) {
-            return all_of(full_and_sliding_layers);
-        }
+        if (has_one_of("global_head_dim swa_head_dim swa_qk_rope_head_dim")) return all_of(full_and_sliding_layers);
         return {layer_kind{}};
     }
 };

@@ -14,7 +14,7 @@
 
 namespace cordage::hf::config_detail {
 
-using json_detail::json_object;
+using namespace json_detail;
 
 /// The most layers of which a config may say something each, and the most layer types; models have up to 5.
 inline constexpr std::size_t most_layers = std::size_t{1} << 14;
@@ -22,7 +22,7 @@ inline constexpr std::size_t most_layer_types = 64;
 
 /// Keys of the top level that may differ from layer to layer; all of them change a rotation.
 inline const std::vector<std::string>& layer_keys() {
-    static const std::vector<std::string> keys = json_detail::words(
+    static const std::vector<std::string> keys = words(
         "attention_head_dim head_dim hidden_size kv_channels max_position_embeddings num_attention_heads "
         "original_max_position_embeddings partial_rotary_factor qk_nope_head_dim qk_rope_head_dim rope_theta "
         "rotary_dim");
@@ -60,7 +60,7 @@ class per_layer {
     std::vector<std::string_view> types() const {
         std::vector<std::string_view> found;
         for (const layer& each : layers_) {
-            if (!each.turns || json_detail::is_in(found, each.type)) continue;
+            if (!each.turns || is_in(found, each.type)) continue;
             found.push_back(each.type);
             if (found.size() > most_layer_types) {
                 config_.refuse({"layer_types must have at most ", most_layer_types, " types"});
@@ -151,7 +151,7 @@ class per_layer {
         const std::size_t known = layers_.size();
         std::vector<bool> seen(most_layers);
         for (const auto& [name, entry] : entries->items()) {
-            const auto index = json_detail::number_in(name);
+            const auto index = number_in(name);
             if (!index || (known > 0 && *index >= known)) {
                 all.refuse({"key ", in_quotes(name), " must be the number of a layer"});
             }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <iterator>
 #include <set>
 #include <string>
@@ -34,10 +33,7 @@ static_assert(scaling_policy<clex_drift>);
 
 namespace config_detail {
 
-using json_detail::is_in;
-using json_detail::json_object;
-using json_detail::nearest_known;
-using json_detail::words;
+using namespace json_detail;
 
 /// A rope dictionary, what of the model its rule depends on, and the rule, which has its type, config and original
 /// length.
@@ -145,9 +141,7 @@ inline void yarn_rule(const rule_source& from) {
 }
 
 inline void llama3_rule(const rule_source& from) {
-    if (!from.has_original_length) {
-        from.dict.refuse({"original_max_position_embeddings must be given for ", from.by()});
-    }
+    if (!from.has_original_length) from.dict.refuse({"original_max_position_embeddings must be given for ", from.by()});
     const double low = from.required("low_freq_factor"), high = from.required("high_freq_factor");
     from.dict.at_least(0.0, "low_freq_factor", low);
     if (!(high >= low)) from.dict.refuse({"high_freq_factor ", high, " must be >= low_freq_factor ", low});
@@ -208,10 +202,9 @@ inline void clex_rule(const rule_source& from) {
         dict.refuse({"act ", in_quotes(settings.act), " must be 'tanh' or 'silu'"});
     }
     rope.config.original_length = from.max_length;
-    rope.policy = clex_drift{};
-    rope.schedule = rounded_up{settings.max_factor};
-    rope.policy_words = message("CLEX as released, hidden width ", settings.param_factor, " d, ", settings.act,
-                                ", steps of ", settings.time_dt, "; without its weights NTK-aware scaling by 2t - 1");
+    from.set(clex_drift{}, rounded_up{settings.max_factor},
+             message("CLEX as released, hidden width ", settings.param_factor, " d, ", settings.act, ", steps of ",
+                     settings.time_dt, "; without its weights NTK-aware scaling by 2t - 1"));
     rope.schedule_words = message("t = ceil(L / ", from.max_length, "), at most ", settings.max_factor);
     if (settings.log_scale) rope.attention_words = message("1; scores are multiplied by ln L / ln ", from.max_length);
     rope.clex = settings;

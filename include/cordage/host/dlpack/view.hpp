@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <iterator>
 #include <limits>
 #include <memory>
@@ -68,6 +69,11 @@ std::string describe_type(const DataType& type) {
     return message("(code ", int{type.code}, ", bits ", int{type.bits}, ", lanes ", int{type.lanes}, ")");
 }
 
+template <class Error>
+[[noreturn]] void refuse(const char* name, std::initializer_list<message_part> why) {
+    fail<Error>({"dlpack: ", name, joined(why)});
+}
+
 /// Calls body with a value of the one of Types that the tensor has; complains by `names` about any other.
 template <class... Types, tensor_struct Tensor, class Body>
 void for_one_of(const Tensor& t, const char* name, const char* names, const Body& body) {
@@ -77,15 +83,13 @@ void for_one_of(const Tensor& t, const char* name, const char* names, const Body
         return is_it;
     };
     if ((called(Types{}) || ...)) return;
-    fail<value_error>({"dlpack: ", name, " of type ", describe_type(t.dtype), " must be ", names});
+    refuse<value_error>(name, {" of type ", describe_type(t.dtype), " must be ", names});
 }
 
 inline std::string describe_device(std::int32_t device) {
     const char* const name = device == cpu ? " (CPU)" : device == cuda ? " (CUDA)" : device == rocm ? " (ROCm)" : "";
     return message(device, name);
 }
-
-inline bool is_on_host(std::int32_t device) { return device == cpu || device == cuda_host || device == rocm_host; }
 
 /// One axis as a view has it. The stride of an axis of one step has no meaning, and producers differ in it.
 template <tensor_struct Tensor>
@@ -106,42 +110,38 @@ view_axis batch_of(const Tensor& t, int with_batch, int i = 0) {
 template <class T, tensor_struct Tensor>
 T* checked(const Tensor& t, const expected& e, int least_ndim, int most_ndim, const char* shape) {
     const auto device = static_cast<std::int32_t>(t.device.device_type);
-    if (device != e.device_type && !(e.device_type == cpu && is_on_host(device))) {
-        fail<value_error>({"dlpack: ", e.name, " on device_type ", describe_device(device), " must be on ",
-                           describe_device(e.device_type)});
+    const bool is_on_host = device == cpu || device == cuda_host || device == rocm_host;
+    if (device != e.device_type && !(e.device_type == cpu && is_on_host)) {
+        refuse<value_error>(
+            e.name, {" on device_type ", describe_device(device), " must be on ", describe_device(e.device_type)});
     }
     if (const data_type wanted = type_of<std::remove_const_t<T>>(); !is_same_type(t.dtype, wanted)) {
-        fail<value_error>(
-            {"dlpack: ", e.name, " of type ", describe_type(t.dtype), " must be ", describe_type(wanted)});
+        refuse<value_error>(e.name, {" of type ", describe_type(t.dtype), " must be ", describe_type(wanted)});
     }
     if (t.ndim < least_ndim || t.ndim > most_ndim) {
-        fail<shape_error>({"dlpack: ", e.name, " has ", t.ndim, " axes, must be ", shape});
+        refuse<shape_error>(e.name, {" has ", t.ndim, " axes, must be ", shape});
     }
-    if (t.shape == nullptr) fail<shape_error>({"dlpack: ", e.name, ".shape nullptr must point to ", t.ndim, " sizes"});
+    if (t.shape == nullptr) refuse<shape_error>(e.name, {".shape nullptr must point to ", t.ndim, " sizes"});
     bool is_empty = false;
     for (int i = 0; i < t.ndim; ++i) {
         const auto [size, stride] = axis_of(t, i);
         is_empty = is_empty || size == 0;
-        if (size < 0) fail<shape_error>({"dlpack: ", e.name, ".shape[", i, "] ", size, " must not be negative"});
-        if (stride < 0) {
-            fail<shape_error>({"dlpack: ", e.name, ".strides[", i, "] ", stride, " must not be negative"});
-        }
+        if (size < 0) refuse<shape_error>(e.name, {".shape[", i, "] ", size, " must not be negative"});
+        if (stride < 0) refuse<shape_error>(e.name, {".strides[", i, "] ", stride, " must not be negative"});
     }
     if (is_empty) return nullptr;
-    if (t.data == nullptr) {
-        fail<shape_error>({"dlpack: ", e.name, ".data nullptr must point to the elements of ", shape});
-    }
+    if (t.data == nullptr) refuse<shape_error>(e.name, {".data nullptr must point to the elements of ", shape});
     const std::uint64_t data = reinterpret_cast<std::uintptr_t>(t.data);
     if (t.byte_offset > std::numeric_limits<std::uintptr_t>::max() - data || (data + t.byte_offset) % sizeof(T) != 0) {
-        fail<value_error>({"dlpack: ", e.name, ".data ", data, " + byte_offset ", t.byte_offset,
-                           " must be an address and a multiple of ", sizeof(T), ", the size of an element"});
+        refuse<value_error>(e.name, {".data ", data, " + byte_offset ", t.byte_offset,
+                                     " must be an address and a multiple of ", sizeof(T), ", the size of an element"});
     }
     return reinterpret_cast<T*>(static_cast<char*>(t.data) + t.byte_offset);
 }
 
 inline void check_dense(const expected& e, const view_axis& last) {
     if (last.size > 1 && last.stride != 1) {
-        fail<shape_error>({"dlpack: ", e.name, " has last stride ", last.stride, ", must be 1"});
+        refuse<shape_error>(e.name, {" has last stride ", last.stride, ", must be 1"});
     }
 }
 
@@ -238,7 +238,7 @@ class owned {
     template <class T>
     heads_view<T> view(axes order, const expected& e = {}) const {
         if (!std::is_const_v<T> && is_read_only()) {
-            fail<value_error>({"dlpack: ", e.name, " is read-only, must be writable or viewed as const"});
+            detail::refuse<value_error>(e.name, {" is read-only, must be writable or viewed as const"});
         }
         return dlpack::view<T>(tensor(), order, e);
     }

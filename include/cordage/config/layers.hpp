@@ -85,14 +85,6 @@ struct layer_reader {
         return ratio * of_all.value_or(known.theta_base);
     }
 
-    /// Whether some layers do not turn at all: those with a 0 in a list, or every n-th (Llama 4, SmolLM3).
-    bool has_layers_at_rest() const {
-        if (layers.has_layers_at_rest()) return true;
-        const auto turns = whole.numbers("no_rope_layers");
-        if (turns && !turns->empty()) return std::ranges::find(*turns, 0.0) != turns->end();
-        return whole.count("no_rope_layer_interval") || known.some_layers_rest;
-    }
-
     /// The kinds of layers where one dictionary is of them all.
     std::vector<layer_kind> kinds() const {
         const auto all_of = [](const auto& some) { return std::vector<layer_kind>(std::begin(some), std::end(some)); };
@@ -149,7 +141,7 @@ inline void add_ropes(const layer_reader& read, const json_object& dict, model_r
             out.ropes.push_back(read.rope(kind, !kind.turns ? none : kind.is_scaled ? own : unscaled, false));
         }
     }
-    if (read.has_layers_at_rest()) {
+    if (read.layers.has_layers_at_rest(read.known.some_layers_rest)) {
         if (out.ropes.front().layer_type.empty()) out.ropes.front().layer_type = "rope";
         out.ropes.push_back(read.rope({.layer_type = "no_rope", .turns = false}, none, true));
     }

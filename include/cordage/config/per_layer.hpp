@@ -46,8 +46,14 @@ class per_layer {
         }
     }
 
-    /// Whether some layers have a base of 0, which is to say that they do not turn.
-    bool has_layers_at_rest() const { return !std::ranges::all_of(layers_, &layer::turns); }
+    /// Whether some layers do not turn at all: those with a base of 0, or a 0 in no_rope_layers, or every n-th (Llama
+    /// 4, SmolLM3), which the model's code may know.
+    bool has_layers_at_rest(bool where_not_said) const {
+        if (!std::ranges::all_of(layers_, &layer::turns)) return true;
+        const auto turns = config_.numbers("no_rope_layers");
+        if (turns && !turns->empty()) return std::ranges::find(*turns, 0.0) != turns->end();
+        return config_.count("no_rope_layer_interval") || where_not_said;
+    }
 
     /// Whether layers that turn override different things.
     bool differ() const {

@@ -34,7 +34,7 @@ inline constexpr std::string_view rope_keys[] = {
 /// Complains of keys of the top level that look like a misspelt one, and of those whose effect is not known here.
 inline void check_top_keys(const json_object& config) {
     for (const auto& [key, entry] : config.json().items()) {
-        const auto is_near = [&](const char* name) { return edit_distance(key, name) <= 2; };
+        const auto is_near = [&key = key](const char* name) { return edit_distance(key, name) <= 2; };
         const bool looks_alike = key.starts_with("rope_") || key.starts_with("rotary_") ||
                                  (key.size() < 24 && (is_near("rope_scaling") || is_near("rope_parameters")));
         if (!looks_alike || is_in(rope_keys, key) || (key == "rotary_emb_scale_base" && entry.is_null())) continue;

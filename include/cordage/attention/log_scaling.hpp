@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cordage/core/bits.hpp"
 #include "cordage/core/error.hpp"
 
 namespace cordage {
@@ -13,12 +12,8 @@ namespace cordage {
 namespace attention_detail {
 
 inline double log_ratio(const char* who, double seq_len, double train_length) {
-    if (!is_finite(seq_len) || !(seq_len >= 1.0)) {
-        fail<value_error>({who, ": seq_len ", seq_len, " must be finite and >= 1"});
-    }
-    if (!is_finite(train_length) || !(train_length > 1.0)) {
-        fail<value_error>({who, ": train_length ", train_length, " must be finite and > 1"});
-    }
+    validate_number({who, ": seq_len"}, seq_len, seq_len >= 1.0, {">= 1"});
+    validate_number({who, ": train_length"}, train_length, train_length > 1.0, {"> 1"});
     return std::log(seq_len) / std::log(train_length);
 }
 

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "cordage/core/bits.hpp"
 #include "cordage/core/error.hpp"
 
 namespace cordage {
@@ -17,26 +16,18 @@ struct query_temperature {
     double beta = 0.1;
     double counted_from = 0.0;
 
-    /// The factor on a query.
-    ///
-    /// @param position  >= 0
+    /// The factor on a query at position >= 0.
     /// @throws value_error
     double at(double position) const {
         validate();
-        if (!is_finite(position) || !(position >= 0.0)) {
-            fail<value_error>({"query_temperature: position ", position, " must be finite and >= 0"});
-        }
+        validate_number({"query_temperature: position"}, position, position >= 0.0, {">= 0"});
         return 1.0 + beta * std::log1p(std::floor((position + counted_from) / block_length));
     }
 
     void validate() const {
-        if (!is_finite(block_length) || !(block_length > 0.0)) {
-            fail<value_error>({"query_temperature: block_length ", block_length, " must be finite and > 0"});
-        }
-        if (!is_finite(beta)) fail<value_error>({"query_temperature: beta ", beta, " must be finite"});
-        if (!is_finite(counted_from) || !(counted_from >= 0.0)) {
-            fail<value_error>({"query_temperature: counted_from ", counted_from, " must be finite and >= 0"});
-        }
+        validate_positive({"query_temperature: block_length"}, block_length);
+        validate_finite({"query_temperature: beta"}, beta);
+        validate_number({"query_temperature: counted_from"}, counted_from, counted_from >= 0.0, {">= 0"});
     }
 };
 

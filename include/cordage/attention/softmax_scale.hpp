@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "cordage/core/bits.hpp"
 #include "cordage/core/error.hpp"
 #include "cordage/core/index.hpp"
 
@@ -19,12 +18,8 @@ namespace cordage {
 /// @param t  the "factor" of rope_scaling, > 0
 /// @throws value_error
 inline double deepseek_score_factor(double t, double mscale_all_dim) {
-    if (!is_finite(t) || !(t > 0.0)) {
-        fail<value_error>({"deepseek_score_factor: t ", t, " must be finite and > 0"});
-    }
-    if (!is_finite(mscale_all_dim) || !(mscale_all_dim >= 0.0)) {
-        fail<value_error>({"deepseek_score_factor: mscale_all_dim ", mscale_all_dim, " must be finite and >= 0"});
-    }
+    validate_positive({"deepseek_score_factor: t"}, t);
+    validate_number({"deepseek_score_factor: mscale_all_dim"}, mscale_all_dim, mscale_all_dim >= 0.0, {">= 0"});
     const double magnitude = t > 1.0 ? 0.1 * mscale_all_dim * std::log(t) + 1.0 : 1.0;
     return magnitude * magnitude;
 }

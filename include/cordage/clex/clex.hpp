@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <type_traits>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,6 +35,48 @@ struct clex_options {
     /// computed.
     std::optional<cordage::tolerance> continuous_adjoint = {};
 };
+
+namespace clex_detail {
+
+/// The solver's variable at t.
+inline double variable_at(double t, bool in_log_time) { return in_log_time ? std::log(t) : t; }
+
+/// Throws value_error for a setting out of its domain, for a trajectory that holds `most` steps; `fixed_only` names a
+/// rule that cannot choose its steps.
+inline void validate(const clex_options& options, index_t most, bool in_log_time, std::string_view fixed_only) {
+    const auto [t_max, tolerance, max_steps, fixed_steps, step_size, continuous_adjoint] = options;
+    validate_ratio({"clex: t_max"}, t_max);
+    if (continuous_adjoint) ode_detail::validate("clex: continuous_adjoint", *continuous_adjoint);
+    if (fixed_steps < 0 || fixed_steps > most) {
+        fail<value_error>({"clex: fixed_steps ", fixed_steps, " must be >= 0 and <= ", most,
+                           ", the most that fit into a trajectory"});
+    }
+    validate_number({"clex: step_size"}, step_size, step_size >= 0.0, {">= 0"});
+    const double least = (variable_at(t_max, in_log_time) - variable_at(1.0, in_log_time)) / static_cast<double>(most);
+    if (step_size > 0.0 && !(least <= step_size)) {
+        fail<value_error>({"clex: step_size ", step_size, " must be >= ", least, ", or the steps to t_max ", t_max,
+                           " do not fit into a trajectory"});
+    }
+    if (fixed_steps > 0 && step_size > 0.0) {
+        fail<value_error>(
+            {"clex: fixed_steps ", fixed_steps, " and step_size ", step_size, " must not both be given"});
+    }
+    if (fixed_steps == 0 && step_size == 0.0 && !fixed_only.empty()) {
+        fail<value_error>({"clex: fixed_steps 0 must be >= 1 or step_size 0 be > 0, since ", fixed_only,
+                           " has no error weights to choose steps by"});
+    }
+}
+
+/// Throws value_error unless a policy is asked about the config that it was solved for.
+inline void validate(const rope_config& config, const rope_config& solved) {
+    if (config != solved) {
+        fail<value_error>({"clex: rope_config with rotary_dim ", config.rotary_dim, ", theta_base ", config.theta_base,
+                           ", original_length ", config.original_length, " must be the one it was solved for, with ",
+                           solved.rotary_dim, ", ", solved.theta_base, ", ", solved.original_length});
+    }
+}
+
+}  // namespace clex_detail
 
 /// The gradient of a loss to log inv_freq(t), or, which is the same, to log alpha(t).
 struct clex_seed {
@@ -98,7 +140,7 @@ class clex {
     /// @throws value_error or shape_error naming the weight or setting that is wrong; cordage::error if the solve fails
     clex(const rope_config& config, clex_weights weights, const clex_options& options = {},
          const prior_type& prior = {})
-        : solution_(std::make_shared<const solution>(solve(config, std::move(weights), options, prior))) {}
+        : solution_(std::make_shared<const solution>(config, std::move(weights), options, prior)) {}
 
     const rope_config& config() const noexcept { return solution_->config; }
     const clex_weights& weights() const noexcept { return solution_->weights; }
@@ -146,14 +188,7 @@ class clex {
     }
 
     /// Throws value_error unless config is the one solved for.
-    void validate(const rope_config& config) const {
-        if (config != this->config()) {
-            fail<value_error>({"clex: rope_config with rotary_dim ", config.rotary_dim, ", theta_base ",
-                               config.theta_base, ", original_length ", config.original_length,
-                               " must be the one it was solved for, with ", this->config().rotary_dim, ", ",
-                               this->config().theta_base, ", ", this->config().original_length});
-        }
-    }
+    void validate(const rope_config& config) const { clex_detail::validate(config, this->config()); }
 
     /// up, then down.
     std::vector<double> parameters() const { return flat_parameters(weights()); }
@@ -222,63 +257,50 @@ class clex {
         return {std::move(flat), std::move(z1), std::move(times), end};
     }
 
+    /// Made in place: fields and paths are large, and moving them takes a compiler its time too.
     struct solution {
+        solution(const rope_config& c, clex_weights&& w, const clex_options& o, const prior_type& p)
+            : config(c),
+              weights(std::move(w)),
+              options(o),
+              prior(p),
+              z1(checked_start(*this)),
+              field(config, weights, prior),
+              path(integrate(field, z1, options)) {
+            if (path.status() != solve_status::success) {
+                fail<error>({"clex: the solve to t_max ", options.t_max, " must end in success, not in ",
+                             name_of(path.status()), " after ", path.statistics().accepted, " steps"});
+            }
+        }
+
         rope_config config;
         clex_weights weights;
         clex_options options;
         prior_type prior;
-        field_type field;  // copied before use: it holds a workspace
+        std::vector<double> z1;  // log inv_freq of the prior at t = 1
+        field_type field;        // copied before use: it holds a workspace
         path_type path;
     };
 
-    static solution solve(const rope_config& config, clex_weights&& weights, const clex_options& options,
-                          const prior_type& prior) {
-        cordage::validate(prior, config);
-        cordage::validate(weights, config);
-        if (!is_finite(options.t_max) || !(options.t_max >= 1.0)) {
-            fail<value_error>({"clex: t_max ", options.t_max, " must be finite and >= 1"});
-        }
-        if (options.continuous_adjoint) ode_detail::validate("clex: continuous_adjoint", *options.continuous_adjoint);
-        const auto most = static_cast<index_t>(path_type::most_steps(static_cast<std::size_t>(config.pairs())));
-        if (options.fixed_steps < 0 || options.fixed_steps > most) {
-            fail<value_error>({"clex: fixed_steps ", options.fixed_steps, " must be >= 0 and <= ", most,
-                               ", the most that fit into a trajectory"});
-        }
-        if (!is_finite(options.step_size) || !(options.step_size >= 0.0)) {
-            fail<value_error>({"clex: step_size ", options.step_size, " must be finite and >= 0"});
-        }
-        const double length = variable(options.t_max) - variable(1.0);
-        if (options.step_size > 0.0 && !(length <= options.step_size * static_cast<double>(most))) {
-            fail<value_error>({"clex: step_size ", options.step_size,
-                               " must be >= ", length / static_cast<double>(most), ", or the steps to t_max ",
-                               options.t_max, " do not fit into a trajectory"});
-        }
-        if (options.fixed_steps > 0 && options.step_size > 0.0) {
-            fail<value_error>({"clex: fixed_steps ", options.fixed_steps, " and step_size ", options.step_size,
-                               " must not both be given"});
-        }
-        if (options.fixed_steps == 0 && options.step_size == 0.0 && !has_error_weights<Tableau>) {
-            fail<value_error>({"clex: fixed_steps 0 must be >= 1 or step_size 0 be > 0, since ", Tableau::name,
-                               " has no error weights to choose steps by"});
-        }
+    /// Throws for what is wrong with the problem; z(1).
+    static std::vector<double> checked_start(const solution& of) {
+        cordage::validate(of.prior, of.config);
+        cordage::validate(of.weights, of.config);
+        const auto most = path_type::most_steps(static_cast<std::size_t>(of.config.pairs()));
+        clex_detail::validate(of.options, static_cast<index_t>(most), Field::in_log_time,
+                              has_error_weights<Tableau> ? "" : Tableau::name);
         std::vector<double> z1;
-        for (index_t pair = 0; pair < config.pairs(); ++pair) {
-            z1.push_back(prior.log_alpha(config, pair, 1.0) + config.log_inv_freq(pair));
+        for (index_t pair = 0; pair < of.config.pairs(); ++pair) {
+            z1.push_back(of.prior.log_alpha(of.config, pair, 1.0) + of.config.log_inv_freq(pair));
         }
-        field_type field(config, weights, prior);
-        if constexpr (has_coordinates) z1 = field.coordinates().from_z(z1);
-        path_type path = integrate(field, z1, options);
-        if (path.status() != solve_status::success) {
-            fail<error>({"clex: the solve to t_max ", options.t_max, " must end in success, not in ",
-                         name_of(path.status()), " after ", path.statistics().accepted, " steps"});
-        }
-        return {config, std::move(weights), options, prior, std::move(field), std::move(path)};
+        return z1;
     }
 
     /// The field's states are not log inv_freq but what its coordinates make of it.
     static constexpr bool has_coordinates = requires(const Field& field) { field.coordinates(); };
 
-    static path_type integrate(field_type& field, std::span<const double> z1, const clex_options& options) {
+    static path_type integrate(field_type& field, std::vector<double> z1, const clex_options& options) {
+        if constexpr (has_coordinates) z1 = field.coordinates().from_z(z1);
         const time_interval<double> interval{variable(1.0), variable(options.t_max)};
         if (options.step_size > 0.0) {
             return solve_fixed<Tableau>(field, interval, z1, cordage::step_size{options.step_size});
@@ -300,7 +322,7 @@ class clex {
     }
 
     /// The solver's variable at t, its derivative in t, and it within the solved interval whatever the rounding of ln.
-    static double variable(double t) { return Field::in_log_time ? std::log(t) : t; }
+    static double variable(double t) { return clex_detail::variable_at(t, Field::in_log_time); }
     static double time_rate(double t) { return Field::in_log_time ? 1.0 / t : 1.0; }
     double time_of(double t) const { return std::clamp(variable(t), path().interval().begin, path().interval().end); }
 

@@ -26,7 +26,6 @@ class clex_network {
           wide_(forward_.ends_padded()),
           high_(forward_.hidden_padded()),
           input_(numbers::Zero(size(wide_))),
-          output_(size(clex_detail::panel<Scalar>::rows)),
           grad_up_(numbers::Zero(size(wide_ * high_))),
           grad_down_(grad_up_) {}
 
@@ -37,9 +36,8 @@ class clex_network {
     template <class From, class To>
     void operator()(std::span<const From> z, std::span<To> out) {
         copy(z, input_.data());
-        const Scalar* y = forward_(input_.data(), [this](std::size_t, numbers& column) {
-            Activation::value(column, output_);
-            column.swap(output_);
+        const Scalar* y = forward_(input_.data(), [](std::size_t, numbers& column) {
+            clex_detail::activate<Activation>(column, column);
         });
         for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<To>(y[i]);
     }
@@ -52,7 +50,7 @@ class clex_network {
         for (std::size_t i = 0; i < count_; ++i) copy(z.subspan(i * pairs_, pairs_), inputs_.data() + i * wide_);
         for (numbers* column : {&sums_, &outputs_, &slopes_, &grad_sums_}) column->resize(size(count_ * high_));
         forward_.first_products(inputs_.data(), count_, sums_.data());
-        Activation::value_and_slope(sums_, outputs_, slopes_);
+        clex_detail::activate<Activation>(sums_, outputs_, slopes_);
         grad_outputs_.setZero(size(count_ * wide_));
     }
 
@@ -108,7 +106,7 @@ class clex_network {
     std::size_t pairs_, hidden_;
     clex_detail::panel_pair<Scalar> forward_, backward_;  // up and down; their transposes
     std::size_t wide_, high_;                             // pairs and hidden, padded to whole panels
-    numbers input_, output_;                              // workspace [wide], [panel rows]
+    numbers input_;                                       // workspace [wide]
     numbers grad_up_, grad_down_;                         // workspace [high, wide], [wide, high]
     std::size_t count_ = 0;                               // recorded
     numbers inputs_, grad_outputs_;                       // recorded [count, wide]

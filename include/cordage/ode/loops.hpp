@@ -3,11 +3,25 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 namespace cordage::ode_detail {
+
+/// True if no entry is infinite or NaN. Looks at all of them without a branch, so that compilers use vectors.
+template <class Scalar>
+bool all_finite(std::span<const Scalar> values) noexcept {
+    using bits = std::conditional_t<sizeof(Scalar) == sizeof(float), std::uint32_t, std::uint64_t>;
+    constexpr auto exponent = std::bit_cast<bits>(std::numeric_limits<Scalar>::infinity());
+    bits found = 0;  // its highest bit is set once an exponent is all ones
+    for (const Scalar value : values) found |= exponent - (std::bit_cast<bits>(value) & exponent) - 1;
+    return found >> (8 * sizeof(Scalar) - 1) == 0;
+}
 
 /// to += factor * from
 template <class Scalar>
@@ -29,8 +43,8 @@ void sum_slopes(std::index_sequence<J...>, Scalar factor, const Scalar* weights,
 
 /// out = from + factor * sum_j weights[j] slopes[j], each [out.size()]; from may be out. One function for all rules:
 /// their weights are numbers here, and only those that are not 0 are read.
-template <class Scalar, class Pointer>
-void add_slopes(Scalar factor, std::span<const Scalar> weights, const Pointer* slopes, const Scalar* from,
+template <class Scalar>
+void add_slopes(Scalar factor, std::span<const Scalar> weights, const Scalar* const* slopes, const Scalar* from,
                 std::span<Scalar> out) noexcept {
     Scalar weight[most_terms];
     const Scalar* slope[most_terms];

@@ -30,20 +30,14 @@ namespace ode_detail {
 inline void validate(const char* who, const adaptive_options& options) {
     validate(who, options.tolerance);
     if (options.max_steps < 1) fail<value_error>({who, ": max_steps ", options.max_steps, " must be >= 1"});
-    if (options.first_step && (!is_finite(*options.first_step) || !(*options.first_step > 0.0))) {
-        fail<value_error>({who, ": first_step ", *options.first_step, " must be finite and > 0"});
-    }
+    if (options.first_step) validate_positive({who, ": first_step"}, *options.first_step);
 }
 
 /// Takes steps from the first node until interval().end, or until it cannot.
 template <has_error_weights Tableau, class Scalar>
 solve_status march(trajectory<Tableau, Scalar>& path, const any_field<Scalar>& field, const adaptive_options& options) {
     const auto [begin, end] = path.interval();
-    field(begin, path.state(0), path.first_slope());
-    path.count_evaluations(1);
-    if (!all_finite(path.slope(0))) return solve_status::non_finite;
     if (begin == end) return solve_status::success;
-
     double size = options.first_step.value_or(0.0);
     if (!options.first_step) {
         size = first_step_size<Scalar>(field, path.interval(), path.state(0), path.slope(0), options.tolerance,
@@ -100,11 +94,11 @@ trajectory<Tableau, Scalar> solve_adaptive(Field&& field, std::type_identity_t<t
     static_assert(has_error_weights<Tableau>,
                   "cordage::solve_adaptive: Tableau needs 'static constexpr int embedded_order' and 'static constexpr "
                   "double error[stages]', b minus the weights of the embedded rule; docs/extending.md");
-    ode_detail::validate_problem<Scalar>("solve_adaptive", field, interval, z0);
+    const auto any = ode_detail::checked_field<Scalar>("solve_adaptive", field, interval, z0);
     ode_detail::validate("solve_adaptive", options);
-    trajectory<Tableau, Scalar> path(interval, z0, 16);
-    path.finish(ode_detail::march(path, ode_detail::any_field<Scalar>(std::ref(field)), options));
-    return path;
+    return ode_detail::solved<Tableau>(any, interval, z0, 16, [&](trajectory<Tableau, Scalar>& path) {
+        return ode_detail::march(path, any, options);
+    });
 }
 
 }  // namespace cordage

@@ -52,6 +52,14 @@ void step(const any_field<Scalar>& field, Scalar t, Scalar h, const step_view<Ta
     }
 }
 
+/// True if a step ended in numbers and met nothing else on its way: a field may hide the NaN of an earlier stage.
+template <butcher_tableau Tableau, class Scalar>
+bool is_finite_step(const step_view<Tableau, Scalar>& view) noexcept {
+    bool finite = all_finite(std::span<const Scalar>(view.z_next));
+    for (const Scalar* slope : view.slopes) finite = finite && all_finite(std::span(slope, view.z.size()));
+    return finite;
+}
+
 /// h sum_i error_i k_i into out [size]: the step's result minus that of the embedded rule.
 template <has_error_weights Tableau, class Scalar, class Pointer>
 void local_error(Scalar h, const std::array<Pointer, fsal_form<Tableau>::slopes>& slopes, std::span<Scalar> out) {

@@ -26,12 +26,8 @@ namespace ode_detail {
 
 /// Throws value_error unless both are finite and > 0.
 inline void validate(const char* who, const tolerance& allowed) {
-    if (!is_finite(allowed.relative) || !(allowed.relative > 0.0)) {
-        fail<value_error>({who, ": tolerance.relative ", allowed.relative, " must be finite and > 0"});
-    }
-    if (!is_finite(allowed.absolute) || !(allowed.absolute > 0.0)) {
-        fail<value_error>({who, ": tolerance.absolute ", allowed.absolute, " must be finite and > 0"});
-    }
+    validate_positive({who, ": tolerance.relative"}, allowed.relative);
+    validate_positive({who, ": tolerance.absolute"}, allowed.absolute);
 }
 
 /// Root mean square of x over the error allowed between the states z and z_next. 1 is just allowed.

@@ -11,7 +11,7 @@
 
 namespace cordage {
 
-/// What the released sampler works with: whole numbers all of them.
+/// What the released sampler works with.
 struct released_range {
     index_t train_length = 0;     ///< positions to make, at least 2
     index_t original_length = 0;  ///< max_position_embeddings

@@ -1,15 +1,52 @@
 // SPDX-License-Identifier: MIT
-// Position extrapolation: which positions a training sequence pretends to have; stage positions.
+// Position extrapolation: which positions a training sequence pretends to have, drawn from any bit generator, the same
+// on every platform; stage positions.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <limits>
 #include <unordered_set>
 #include <vector>
 
+#include "cordage/core/bits.hpp"
 #include "cordage/core/config.hpp"
-#include "cordage/positions/bounded_draw.hpp"
 
 namespace cordage {
+
+/// What std::uniform_random_bit_generator asks for, without its header, which is dear to a compiler.
+template <class Generator>
+concept bit_generator = requires(Generator& generator) {
+    { generator() } -> std::unsigned_integral;
+    { Generator::min() } -> std::unsigned_integral;
+    { Generator::max() } -> std::unsigned_integral;
+};
+
+/// 64 random bits of a generator such as std::mt19937_64.
+template <bit_generator Generator>
+std::uint64_t draw_bits(Generator& generator) {
+    static_assert(Generator::min() == 0 && Generator::max() == std::numeric_limits<std::uint64_t>::max(),
+                  "cordage samplers: Generator must give 64 random bits a call, as std::mt19937_64 does");
+    return generator();
+}
+
+/// An integer in [0, bound), bound >= 1, each equally likely (high half of a product, biased draws thrown away).
+template <bit_generator Generator>
+std::uint64_t draw_below(Generator& generator, std::uint64_t bound) {
+    const std::uint64_t threshold = (0u - bound) % bound;
+    wide_product product = multiply_wide(draw_bits(generator), bound);
+    while (product.low < threshold) product = multiply_wide(draw_bits(generator), bound);
+    return product.high;
+}
+
+/// A real in [low, high], of 53 random bits; high itself only by rounding. The fused multiply-add is written out, since
+/// a compiler may make one of a product and a sum, or not, and then platforms would differ in the last bit.
+template <bit_generator Generator>
+double draw_real(Generator& generator, double low, double high) {
+    return std::fma(high - low, static_cast<double>(draw_bits(generator) >> 11) * 0x1p-53, low);
+}
 
 /// The lengths that a sampler of positions works with.
 struct sampled_range {
@@ -31,9 +68,7 @@ inline void check(const char* function, const sampled_range& range) {
     if (range.train_length < 1) {
         fail<value_error>({function, ": train_length ", range.train_length, " must be >= 1"});
     }
-    if (!is_finite(range.original_length) || !(range.original_length >= 1.0)) {
-        fail<value_error>({function, ": original_length ", range.original_length, " must be finite and >= 1"});
-    }
+    validate_number({function, ": original_length"}, range.original_length, range.original_length >= 1.0, {">= 1"});
     validate_ratio({function, ": t"}, range.t);
     if (!(range.t * range.original_length <= 0x1p53)) {
         fail<value_error>({function, ": t * original_length ", range.t * range.original_length, " must be <= 2^53"});
@@ -120,7 +155,7 @@ std::vector<double> pose_positions(Generator& generator, const sampled_range& ra
         fail<value_error>({"pose_positions: chunks ", chunks, " must be 1 to train_length ", range.train_length});
     }
     const auto count = static_cast<std::uint64_t>(range.train_length), parts = static_cast<std::uint64_t>(chunks);
-    const std::uint64_t room = std::max(static_cast<std::uint64_t>(range.t * range.original_length), count) - count;
+    const auto room = std::max(static_cast<std::uint64_t>(range.t * range.original_length), count) - count;
     const std::uint64_t longest = (count + parts - 1) / parts;
     std::vector<double> positions;
     std::uint64_t next = 0, skip = 0;

@@ -22,9 +22,7 @@ void validate_schedule(const Schedule& schedule) {
 
 /// Throws value_error unless seq_len is a number of tokens.
 inline void validate_length(const char* who, double seq_len) {
-    if (!is_finite(seq_len) || !(seq_len >= 0.0)) {
-        fail<value_error>({who, ": seq_len ", seq_len, " must be finite and >= 0"});
-    }
+    validate_number({who, ": seq_len"}, seq_len, seq_len >= 0.0, {">= 0"});
 }
 
 /// t of a schedule, with its arguments, its own settings and the t checked.

@@ -43,9 +43,7 @@ struct dynamic {
         return std::max(1.0, factor * (seq_len / c.original_length) - (factor - 1.0));
     }
     void validate() const {
-        if (!is_finite(factor) || !(factor >= 1.0)) {
-            fail<value_error>({"dynamic: factor ", factor, " must be finite and >= 1"});
-        }
+        validate_number({"dynamic: factor"}, factor, factor >= 1.0, {">= 1"});
     }
 };
 static_assert(length_schedule<dynamic>);
@@ -105,9 +103,7 @@ struct two_regimes {
 
     double ratio(const rope_config& c, double seq_len) const { return seq_len > c.original_length ? beyond : 1.0; }
     void validate() const {
-        if (!is_finite(beyond) || !(beyond > 1.0)) {
-            fail<value_error>({"two_regimes: beyond ", beyond, " must be finite and > 1"});
-        }
+        validate_number({"two_regimes: beyond"}, beyond, beyond > 1.0, {"> 1"});
     }
 };
 static_assert(length_schedule<two_regimes>);

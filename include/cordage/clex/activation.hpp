@@ -4,14 +4,11 @@
 
 #include <Eigen/Core>
 #include <concepts>
+#include <cstddef>
 
 #include "cordage/clex/panels.hpp"
 
 namespace cordage {
-
-/// A column of numbers, one a hidden unit.
-template <class Scalar>
-using hidden_array = Eigen::Array<Scalar, Eigen::Dynamic, 1>;
 
 /// An activation computes on a number, float or double, or on a packet of them, which is a vector of the processor.
 template <class A>
@@ -22,42 +19,24 @@ concept activation = requires(double x, double& out) {
 
 namespace clex_detail {
 
-template <class Packet>
-using number_of = typename Eigen::internal::unpacket_traits<Packet>::type;
-
-/// The packet of one number.
-template <class Packet>
-Packet packet_of(number_of<Packet> number) {
-    return Eigen::internal::pset1<Packet>(number);
-}
-
-/// body(i, zero) for every i, of type packet where it begins a whole packet and of type Scalar where not. (Packets and
-/// not expressions of arrays, whose types take a compiler much longer.)
-template <class Scalar, class Body>
-void for_packets(Eigen::Index size, const Body& body) {
-    constexpr auto lanes = static_cast<Eigen::Index>(panel<Scalar>::lanes);
-    Eigen::Index i = 0;
-    for (; i + lanes <= size; i += lanes) body(i, packet_of<typename panel<Scalar>::packet>(0));
-    for (; i < size; ++i) body(i, Scalar{0});
-}
-
-/// y = sigma(x), and its slope; y may be x. All of one size.
+/// y = sigma(x), and its slope, of `size` numbers, whole packets of them, aligned; y may be x. (No expressions of
+/// Eigen, whose types take a compiler much longer.)
 template <activation A, class Scalar>
-void activate(const hidden_array<Scalar>& x, hidden_array<Scalar>& y) {
-    using namespace Eigen::internal;
-    for_packets<Scalar>(x.size(), [&]<class Packet>(Eigen::Index i, Packet) {
-        pstore(y.data() + i, A::value(pload<Packet>(x.data() + i)));
-    });
+void activate(const Scalar* x, std::size_t size, Scalar* y) {
+    using packet = typename panel<Scalar>::packet;
+    for (std::size_t i = 0; i < size; i += panel<Scalar>::lanes) {
+        Eigen::internal::pstore(y + i, A::value(Eigen::internal::pload<packet>(x + i)));
+    }
 }
 template <activation A, class Scalar>
-void activate(const hidden_array<Scalar>& x, hidden_array<Scalar>& y, hidden_array<Scalar>& slope) {
-    using namespace Eigen::internal;
-    for_packets<Scalar>(x.size(), [&]<class Packet>(Eigen::Index i, Packet value) {
-        Packet rate = value;
-        A::value_and_slope(pload<Packet>(x.data() + i), value, rate);
-        pstore(y.data() + i, value);
-        pstore(slope.data() + i, rate);
-    });
+void activate(const Scalar* x, std::size_t size, Scalar* y, Scalar* slope) {
+    using packet = typename panel<Scalar>::packet;
+    for (std::size_t i = 0; i < size; i += panel<Scalar>::lanes) {
+        packet value, rate;
+        A::value_and_slope(Eigen::internal::pload<packet>(x + i), value, rate);
+        Eigen::internal::pstore(y + i, value);
+        Eigen::internal::pstore(slope + i, rate);
+    }
 }
 
 }  // namespace clex_detail
@@ -68,13 +47,13 @@ void activate(const hidden_array<Scalar>& x, hidden_array<Scalar>& y, hidden_arr
 struct silu {
     template <class Packet>
     static Packet value(const Packet& x) {
-        const Packet one = clex_detail::packet_of<Packet>(1), at = bounded(x);
+        const Packet one = Eigen::internal::pset1<Packet>(1), at = bounded(x);
         return at / (one + Eigen::internal::pexp(Packet(-at)));
     }
     template <class Packet>
     static void value_and_slope(const Packet& x, Packet& y, Packet& slope) {
-        const Packet one = clex_detail::packet_of<Packet>(1), at = bounded(x), decay = Eigen::internal::pexp(Packet(-at));
-        const Packet sigma = one / (one + decay);
+        const Packet one = Eigen::internal::pset1<Packet>(1), at = bounded(x);
+        const Packet decay = Eigen::internal::pexp(Packet(-at)), sigma = one / (one + decay);
         slope = sigma * (one + at * decay * sigma);
         y = sigma * at;
     }
@@ -82,8 +61,8 @@ struct silu {
  private:
     template <class Packet>
     static Packet bounded(const Packet& x) {
-        const bool is_float = sizeof(clex_detail::number_of<Packet>) == sizeof(float);
-        return Eigen::internal::pmax(x, clex_detail::packet_of<Packet>(is_float ? -80 : -700));
+        using number = typename Eigen::internal::unpacket_traits<Packet>::type;
+        return Eigen::internal::pmax(x, Eigen::internal::pset1<Packet>(sizeof(number) == sizeof(float) ? -80 : -700));
     }
 };
 static_assert(activation<silu>);
@@ -93,17 +72,16 @@ struct tanh_activation {
     template <class Packet>
     static Packet value(const Packet& x) {
         using namespace Eigen::internal;
-        using clex_detail::packet_of;
-        if constexpr (sizeof(clex_detail::number_of<Packet>) == sizeof(float)) return ptanh(x);
+        if constexpr (sizeof(typename unpacket_traits<Packet>::type) == sizeof(float)) return ptanh(x);
         // Eigen 3.4 has no vectors of tanh in double, but of exp; beyond 20 the result is 1.
-        const Packet one = packet_of<Packet>(1), two = packet_of<Packet>(2);
-        const Packet at = pmin(pmax(x, packet_of<Packet>(-20)), packet_of<Packet>(20));
+        const Packet one = pset1<Packet>(1), two = pset1<Packet>(2);
+        const Packet at = pmin(pmax(x, pset1<Packet>(-20)), pset1<Packet>(20));
         return one - two / (one + pexp(Packet(two * at)));
     }
     template <class Packet>
     static void value_and_slope(const Packet& x, Packet& y, Packet& slope) {
         y = value(x);
-        slope = clex_detail::packet_of<Packet>(1) - y * y;
+        slope = Eigen::internal::pset1<Packet>(1) - y * y;
     }
 };
 static_assert(activation<tanh_activation>);

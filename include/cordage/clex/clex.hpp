@@ -31,9 +31,7 @@ struct clex_options {
     index_t max_steps = 10'000;                     ///< of the adaptive solver
     index_t fixed_steps = 0;                        ///< if > 0: so many equal steps instead
     double step_size = 0.0;                         ///< if > 0: steps of this size instead, the last one shortened
-    /// If given: gradients of the exact flow, by a solve backwards to this tolerance; else those of the numbers
-    /// computed.
-    std::optional<cordage::tolerance> continuous_adjoint = {};
+    std::optional<cordage::tolerance> continuous_adjoint = {};  ///< if given: of gradients by a solve backwards
 };
 
 namespace clex_detail {
@@ -58,8 +56,7 @@ inline void validate(const clex_options& options, index_t most, bool in_log_time
                            " do not fit into a trajectory"});
     }
     if (fixed_steps > 0 && step_size > 0.0) {
-        fail<value_error>(
-            {"clex: fixed_steps ", fixed_steps, " and step_size ", step_size, " must not both be given"});
+        fail<value_error>({"clex: fixed_steps ", fixed_steps, " and step_size ", step_size, " must not both be given"});
     }
     if (fixed_steps == 0 && step_size == 0.0 && !fixed_only.empty()) {
         fail<value_error>({"clex: fixed_steps 0 must be >= 1 or step_size 0 be > 0, since ", fixed_only,
@@ -69,11 +66,15 @@ inline void validate(const clex_options& options, index_t most, bool in_log_time
 
 /// Throws value_error unless a policy is asked about the config that it was solved for.
 inline void validate(const rope_config& config, const rope_config& solved) {
-    if (config != solved) {
-        fail<value_error>({"clex: rope_config with rotary_dim ", config.rotary_dim, ", theta_base ", config.theta_base,
-                           ", original_length ", config.original_length, " must be the one it was solved for, with ",
-                           solved.rotary_dim, ", ", solved.theta_base, ", ", solved.original_length});
-    }
+    if (config == solved) return;
+    fail<value_error>({"clex: rope_config with rotary_dim ", config.rotary_dim, ", theta_base ", config.theta_base,
+                       ", original_length ", config.original_length, " must be the one it was solved for, with ",
+                       solved.rotary_dim, ", ", solved.theta_base, ", ", solved.original_length});
+}
+/// The same for the t that it is asked about.
+inline void validate(const char* who, double t, double t_max) {
+    if (is_finite(t) && t >= 1.0 && t <= t_max) return;
+    fail<value_error>({who, ": t ", t, " must be in [1, ", t_max, "], the solved range"});
 }
 
 }  // namespace clex_detail
@@ -113,18 +114,15 @@ concept clex_field = differentiable_field<F, double> && std::copy_constructible<
 /// A scaling_policy in the whole-vector form and a learned_policy, whose flat parameters are up, then down. The
 /// attention factor is the prior's. Copies share the solution, which nobody can change any more.
 ///
-/// Field says what is solved, over which prior, with which activation and in which arithmetic: `paper_field` (this one
-/// by default, over NTK-aware scaling), `log_time_field`, `released_field`, or one of your own that is a clex_field.
+/// Field says what is solved, over which prior, with which activation and in which arithmetic: `paper_field`,
+/// `log_time_field`, `released_field`, or one of your own that is a clex_field.
 ///
 ///   clex<log_time_field<by_parts, tanh_activation, float>> policy(config, weights, {}, by_parts{1, 4});
 ///
-/// With float the network is that good (about 1e-6 in log inv_freq over the whole way) and twice as quick, while
-/// states, steps and sums stay in double. Tableau is any rule; one without error weights needs
-/// clex_options::fixed_steps or step_size (of the solver's variable: t, or ln t in log time). The authors' released
-/// layer is clex_released.
-///
-/// The gradient is that of the computed numbers (ode/adjoint.hpp) unless clex_options::continuous_adjoint asks for the
-/// flow's (ode/continuous_adjoint.hpp).
+/// With float the network is that good (about 1e-6 in log inv_freq over the whole way) and twice as quick; states,
+/// steps and sums stay in double. Tableau is any rule; one without error weights needs clex_options::fixed_steps or
+/// step_size (of the solver's variable: t, or ln t in log time). The gradient is that of the computed numbers
+/// (ode/adjoint.hpp) unless clex_options::continuous_adjoint asks for the flow's (ode/continuous_adjoint.hpp).
 template <class Field = paper_field<>, butcher_tableau Tableau = tsit5>
 class clex {
     static_assert(clex_field<Field>,
@@ -202,15 +200,11 @@ class clex {
     void log_alpha_vjp(const rope_config& config, double t, std::span<const double> grad_log_alpha,
                        std::span<double> grad_parameters) const {
         check("clex::log_alpha_vjp", config, t);
-        const std::size_t count = weights().up.size() + weights().down.size();
-        if (grad_parameters.size() != count) {
-            fail<shape_error>(
-                {"clex::log_alpha_vjp: grad_parameters size ", grad_parameters.size(), " must be ", count});
-        }
+        const std::size_t size = grad_parameters.size(), count = weights().up.size() + weights().down.size();
+        if (size != count) fail<shape_error>({"clex::log_alpha_vjp: grad_parameters size ", size, " must be ", count});
         const clex_seed seed{t, grad_log_alpha};
         const gradient_parts parts = pull_back("clex::log_alpha_vjp", {&seed, 1});
-        std::transform(grad_parameters.begin(), grad_parameters.end(), parts.parameters.begin(),
-                       grad_parameters.begin(), std::plus<>{});
+        for (std::size_t i = 0; i < size; ++i) grad_parameters[i] += parts.parameters[i];
     }
 
     /// The gradient to everything, for any number of seeds in one reverse sweep. Throws as log_alpha.
@@ -257,16 +251,14 @@ class clex {
         return {std::move(flat), std::move(z1), std::move(times), end};
     }
 
-    /// Made in place: fields and paths are large, and moving them takes a compiler its time too.
     struct solution {
         solution(const rope_config& c, clex_weights&& w, const clex_options& o, const prior_type& p)
             : config(c),
               weights(std::move(w)),
               options(o),
               prior(p),
-              z1(checked_start(*this)),
-              field(config, weights, prior),
-              path(integrate(field, z1, options)) {
+              field((check(), config), weights, prior),
+              path(solved()) {
             if (path.status() != solve_status::success) {
                 fail<error>({"clex: the solve to t_max ", options.t_max, " must end in success, not in ",
                              name_of(path.status()), " after ", path.statistics().accepted, " steps"});
@@ -277,48 +269,44 @@ class clex {
         clex_weights weights;
         clex_options options;
         prior_type prior;
-        std::vector<double> z1;  // log inv_freq of the prior at t = 1
-        field_type field;        // copied before use: it holds a workspace
+        field_type field;  // copied before use: it holds a workspace
         path_type path;
-    };
 
-    /// Throws for what is wrong with the problem; z(1).
-    static std::vector<double> checked_start(const solution& of) {
-        cordage::validate(of.prior, of.config);
-        cordage::validate(of.weights, of.config);
-        const auto most = path_type::most_steps(static_cast<std::size_t>(of.config.pairs()));
-        clex_detail::validate(of.options, static_cast<index_t>(most), Field::in_log_time,
-                              has_error_weights<Tableau> ? "" : Tableau::name);
-        std::vector<double> z1;
-        for (index_t pair = 0; pair < of.config.pairs(); ++pair) {
-            z1.push_back(of.prior.log_alpha(of.config, pair, 1.0) + of.config.log_inv_freq(pair));
+     private:
+        void check() const {
+            cordage::validate(prior, config);
+            cordage::validate(weights, config);
+            const auto most = path_type::most_steps(static_cast<std::size_t>(config.pairs()));
+            clex_detail::validate(options, static_cast<index_t>(most), Field::in_log_time,
+                                  has_error_weights<Tableau> ? "" : Tableau::name);
         }
-        return z1;
-    }
+
+        path_type solved() {
+            std::vector<double> z1;
+            for (index_t pair = 0; pair < config.pairs(); ++pair) {
+                z1.push_back(prior.log_alpha(config, pair, 1.0) + config.log_inv_freq(pair));
+            }
+            if constexpr (has_coordinates) z1 = field.coordinates().from_z(z1);
+            const time_interval<double> interval{variable(1.0), variable(options.t_max)};
+            if (options.step_size > 0.0) {
+                return solve_fixed<Tableau>(field, interval, z1, cordage::step_size{options.step_size});
+            }
+            if constexpr (has_error_weights<Tableau>) {
+                if (options.fixed_steps == 0) {
+                    return solve_adaptive<Tableau>(field, interval, z1,
+                                                   {.tolerance = options.tolerance, .max_steps = options.max_steps});
+                }
+            }
+            return solve_fixed<Tableau>(field, interval, z1, equal_steps{options.fixed_steps});
+        }
+    };
 
     /// The field's states are not log inv_freq but what its coordinates make of it.
     static constexpr bool has_coordinates = requires(const Field& field) { field.coordinates(); };
 
-    static path_type integrate(field_type& field, std::vector<double> z1, const clex_options& options) {
-        if constexpr (has_coordinates) z1 = field.coordinates().from_z(z1);
-        const time_interval<double> interval{variable(1.0), variable(options.t_max)};
-        if (options.step_size > 0.0) {
-            return solve_fixed<Tableau>(field, interval, z1, cordage::step_size{options.step_size});
-        }
-        if constexpr (has_error_weights<Tableau>) {
-            if (options.fixed_steps == 0) {
-                return solve_adaptive<Tableau>(field, interval, z1,
-                                               {.tolerance = options.tolerance, .max_steps = options.max_steps});
-            }
-        }
-        return solve_fixed<Tableau>(field, interval, z1, equal_steps{options.fixed_steps});
-    }
-
     void check(const char* who, const rope_config& config, double t) const {
         validate(config);
-        if (!is_finite(t) || !(t >= 1.0 && t <= options().t_max)) {
-            fail<value_error>({who, ": t ", t, " must be in [1, ", options().t_max, "], the solved range"});
-        }
+        clex_detail::validate(who, t, options().t_max);
     }
 
     /// The solver's variable at t, its derivative in t, and it within the solved interval whatever the rounding of ln.

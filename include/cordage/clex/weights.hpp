@@ -84,10 +84,7 @@ inline std::vector<double> transposed(const char* name, std::span<const double> 
     }
     const auto height = static_cast<std::size_t>(rows), width = static_cast<std::size_t>(columns);
     std::vector<double> out(matrix.size());
-    for (std::size_t row = 0; row < height; ++row) {
-        for (std::size_t column = 0; column < width; ++column)
-            out[column * height + row] = matrix[row * width + column];
-    }
+    for (std::size_t i = 0; i < out.size(); ++i) out[i % width * height + i / width] = matrix[i];
     return out;
 }
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cordage/core/error.hpp"
-#include "cordage/ode/dense_output.hpp"
+#include "cordage/ode/butcher_tableau.hpp"
 #include "cordage/ode/field.hpp"
 #include "cordage/ode/loops.hpp"
 #include "cordage/ode/step.hpp"

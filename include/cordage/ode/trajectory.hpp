@@ -15,7 +15,6 @@
 #include "cordage/core/index.hpp"
 #include "cordage/core/macros.hpp"
 #include "cordage/ode/butcher_tableau.hpp"
-#include "cordage/ode/dense_output.hpp"
 #include "cordage/ode/step.hpp"
 
 namespace cordage {

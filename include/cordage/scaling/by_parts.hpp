@@ -49,7 +49,8 @@ struct by_parts {
 
     void validate(const rope_config&) const {
         validate_number({"by_parts: rotations_low"}, rotations_low, rotations_low >= 0.0, {">= 0"});
-        validate_number({"by_parts: rotations_high"}, rotations_high, rotations_high >= rotations_low, {">= rotations_low ", rotations_low});
+        validate_number({"by_parts: rotations_high"}, rotations_high, rotations_high >= rotations_low,
+                        {">= rotations_low ", rotations_low});
     }
 };
 static_assert(scaling_policy<by_parts> && prior_policy<by_parts>);

@@ -52,9 +52,7 @@ struct base_change {
     double log_alpha_rate(const rope_config&, index_t, double) const { return 0.0; }
     double log_alpha_curvature(const rope_config&, index_t, double) const { return 0.0; }
 
-    void validate(const rope_config&) const {
-        validate_positive({"base_change: base_factor"}, base_factor);
-    }
+    void validate(const rope_config&) const { validate_positive({"base_change: base_factor"}, base_factor); }
 };
 static_assert(scaling_policy<base_change> && prior_policy<base_change>);
 

@@ -15,7 +15,7 @@
 #include "cordage/clex/weights.hpp"
 #include "cordage/core/config.hpp"
 #include "cordage/ode/field.hpp"
-#include "cordage/ode/loops.hpp"
+#include "cordage/ode/step.hpp"
 #include "cordage/scaling/power_laws.hpp"
 
 namespace cordage {

@@ -98,8 +98,8 @@ inline clex_weights to_columns(const clex_row_weights& rows) {
             transposed("to_columns: down", rows.down, rows.hidden, rows.pairs)};
 }
 
-/// The same weights for rows, to be saved as released code reads them; a gradient is turned in the same way.
-/// @throws shape_error if a matrix has not hidden * pairs numbers
+/// The same weights for rows, to be saved as released code reads them; a gradient is turned in the same way. Throws as
+/// to_columns.
 inline clex_row_weights to_rows(const clex_weights& weights) {
     using clex_detail::transposed;
     return {weights.hidden, weights.pairs, transposed("to_rows: up", weights.up, weights.hidden, weights.pairs),

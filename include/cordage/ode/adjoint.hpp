@@ -14,7 +14,6 @@
 #include "cordage/core/error.hpp"
 #include "cordage/ode/butcher_tableau.hpp"
 #include "cordage/ode/field.hpp"
-#include "cordage/ode/loops.hpp"
 #include "cordage/ode/step.hpp"
 #include "cordage/ode/trajectory.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "cordage/core/error.hpp"
 #include "cordage/ode/field.hpp"
-#include "cordage/ode/loops.hpp"
+#include "cordage/ode/step.hpp"
 #include "cordage/ode/trajectory.hpp"
 
 namespace cordage::ode_detail {

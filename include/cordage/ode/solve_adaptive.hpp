@@ -33,7 +33,6 @@ struct adaptive_options {
 
 namespace ode_detail {
 
-/// Throws value_error unless both are finite and > 0.
 inline void validate(const char* who, const tolerance& allowed) {
     validate_positive({who, ": tolerance.relative"}, allowed.relative);
     validate_positive({who, ": tolerance.absolute"}, allowed.absolute);
@@ -124,7 +123,6 @@ double first_step_size(const any_field<Scalar>& field, time_interval<Scalar> int
     return std::min({100.0 * trial, wanted, length});
 }
 
-/// Throws value_error naming the setting that is out of its domain.
 inline void validate(const char* who, const adaptive_options& options) {
     validate(who, options.tolerance);
     if (options.max_steps < 1) fail<value_error>({who, ": max_steps ", options.max_steps, " must be >= 1"});

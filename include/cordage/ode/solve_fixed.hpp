@@ -54,8 +54,8 @@ trajectory<Tableau, Scalar> solved_in_steps(const any_field<Scalar>& field, time
 /// @param z0  [size], finite
 /// @throws value_error unless all numbers are finite and steps.count is 1 to trajectory::most_steps; shape_error if z0
 ///         is not of the field's size
-/// Ends with `success` or `non_finite`. Evaluates the field stages * count + 1 times, or once less a step if the rule's
-/// last stage is the next one's first. Allocates the trajectory before the first step. Gradient: ode/adjoint.hpp.
+/// Ends with `success` or `non_finite`. Evaluates the field stages * count + 1 times, once less a step if the rule is
+/// fsal. Allocates the trajectory before the first step. Gradient: ode/adjoint.hpp.
 template <butcher_tableau Tableau, class Scalar = double, class Field>
 trajectory<Tableau, Scalar> solve_fixed(Field&& field, std::type_identity_t<time_interval<Scalar>> interval,
                                         std::type_identity_t<std::span<const Scalar>> z0, equal_steps steps) {

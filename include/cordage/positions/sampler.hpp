@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "cordage/core/bits.hpp"
@@ -80,11 +80,13 @@ inline void check(const char* function, const sampled_range& range) {
 // `count` distinct integers of 1 ... last, in order, every subset equally likely (Floyd's method).
 template <class Generator>
 std::vector<std::uint64_t> sorted_distinct(Generator& generator, std::uint64_t count, std::uint64_t last) {
-    std::unordered_set<std::uint64_t> chosen;
+    std::unordered_map<std::uint64_t, bool> chosen;  // a set; <functional> draws in this header anyway
+    std::vector<std::uint64_t> sorted;
     for (std::uint64_t top = last - count + 1; top <= last; ++top) {
-        if (!chosen.insert(1 + draw_below(generator, top)).second) chosen.insert(top);
+        const std::uint64_t drawn = 1 + draw_below(generator, top);
+        sorted.push_back(chosen.try_emplace(drawn).second ? drawn : top);
+        chosen.try_emplace(sorted.back());
     }
-    std::vector<std::uint64_t> sorted(chosen.begin(), chosen.end());
     std::sort(sorted.begin(), sorted.end());
     return sorted;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/ode/dense_output.hpp"
+#include "cordage/ode/butcher_tableau.hpp"
 
 #include <doctest/doctest.h>
 
-#include "cordage/ode/order_conditions.hpp"
 #include "cordage/ode/solve_fixed.hpp"
 #include "cordage/ode/tableaus.hpp"
+#include "order_conditions.hpp"
 #include "test_fields.hpp"
 
 using namespace cordage;

@@ -12,6 +12,9 @@
 #include <string>
 #include <string_view>
 
+#include "cordage/core/bits.hpp"
+#include "cordage/core/macros.hpp"
+
 namespace cordage {
 
 /// Parent of everything the library throws. The text reads "function: field value must be what was expected".
@@ -107,6 +110,27 @@ template <class Error>
     std::fprintf(stderr, "cordage: %s\n", joined(parts).c_str());
     std::abort();
 #endif
+}
+
+/// Throws value_error, "name x must be finite and expected". Not inlined, so that a check costs a compiler little.
+[[noreturn]] CORDAGE_ONE_BODY inline void fail_number(std::initializer_list<message_part> name, double x,
+                                                      std::initializer_list<message_part> expected) {
+    fail<value_error>({joined(name), " ", x, " must be finite", expected.size() == 0 ? "" : " and ", joined(expected)});
+}
+
+/// Throws value_error, "name x must be finite", unless x is.
+inline void validate_finite(std::initializer_list<message_part> name, double x) {
+    if (!is_finite(x)) fail_number(name, x, {});
+}
+/// Throws value_error, "name x must be finite and expected", unless x is finite and `holds`:
+/// validate_number({"tabulated: knots[", k, "]"}, x, x > below, {"> ", below}).
+inline void validate_number(std::initializer_list<message_part> name, double x, bool holds,
+                            std::initializer_list<message_part> expected) {
+    if (!is_finite(x) || !holds) fail_number(name, x, expected);
+}
+/// The same for a number that must be > 0.
+inline void validate_positive(std::initializer_list<message_part> name, double x) {
+    validate_number(name, x, x > 0.0, {"> 0"});
 }
 
 }  // namespace cordage

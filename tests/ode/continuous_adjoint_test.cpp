@@ -5,9 +5,9 @@
 
 #include <cmath>
 
+#include "cordage/ode/order_conditions.hpp"
 #include "cordage/ode/solve_fixed.hpp"
 #include "cordage/ode/tableaus.hpp"
-#include "order_conditions.hpp"
 #include "test_fields.hpp"
 
 using namespace cordage;

@@ -3,9 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include "cordage/ode/order_conditions.hpp"
 #include "cordage/ode/solve_fixed.hpp"
 #include "cordage/ode/tableaus.hpp"
-#include "order_conditions.hpp"
 #include "test_fields.hpp"
 
 using namespace cordage;

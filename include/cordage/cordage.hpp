@@ -28,7 +28,6 @@
 #include "cordage/scaling/yarn.hpp"
 
 // schedule: sequence length -> t
-#include "cordage/schedule/schedule.hpp"
 #include "cordage/schedule/schedules.hpp"
 
 // ode, clex: the learned policy
@@ -38,7 +37,6 @@
 
 // positions: positions of several axes; which positions a training sequence has
 #include "cordage/positions/position_view.hpp"
-#include "cordage/positions/released_sampler.hpp"
 #include "cordage/positions/sampler.hpp"
 #include "cordage/positions/sections.hpp"
 
@@ -55,7 +53,5 @@
 
 // attention: companions of the scores
 #include "cordage/attention/alibi.hpp"
-#include "cordage/attention/log_scaling.hpp"
-#include "cordage/attention/query_temperature.hpp"
-#include "cordage/attention/softmax_scale.hpp"
+#include "cordage/attention/score_factors.hpp"
 #include "cordage/attention/xpos.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/attention/log_scaling.hpp"
+#include "cordage/attention/score_factors.hpp"
 
 #include <doctest/doctest.h>
 

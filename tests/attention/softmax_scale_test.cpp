@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/attention/softmax_scale.hpp"
+#include "cordage/attention/score_factors.hpp"
 
 #include <doctest/doctest.h>
 

@@ -50,7 +50,9 @@ TEST_CASE_TEMPLATE("clex/panels: second f(first x) for every size, the same bits
             x.head(ends) = whole_numbers<Scalar>(ends, 1, 3).array();
             const column<Scalar> expected = (second * (first * x.head(ends).matrix()).cwiseAbs2()).array();
             for (int call = 0; call < 3; ++call) {
-                const Scalar* y = pair(x.data(), [](std::size_t, auto& h) { h = h.square(); });
+                const Scalar* y = pair(x.data(), [](std::size_t, Scalar* h) {
+                    for (std::size_t i = 0; i < panel<Scalar>::rows; ++i) h[i] *= h[i];
+                });
                 for (index_t i = 0; i < ends; ++i) CHECK(y[i] == expected[i]);
             }
         }
@@ -68,7 +70,7 @@ TEST_CASE_TEMPLATE("clex/panels: rows of the identity are not stored, and change
         const in_double wide_first = widened<Scalar>(first), wide_second = widened<Scalar>(second);
         panel_pair<Scalar> pair(wide_first.view(), wide_second.view(), units, units);
         for (int call = 0; call < 3; ++call) {
-            const Scalar* y = pair(x.data(), [](std::size_t, auto&) {});
+            const Scalar* y = pair(x.data(), [](std::size_t, Scalar*) {});
             for (index_t i = 0; i < ends; ++i) CHECK(y[i] == expected[i]);
         }
     }

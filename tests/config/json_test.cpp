@@ -48,12 +48,6 @@ TEST_CASE("config/json: what is not JSON is refused with its place") {
     }
 }
 
-TEST_CASE("config/json: a name out of a file is cut and made printable in messages") {
-    CHECK(in_quotes("model.layers") == "'model.layers'");
-    CHECK(in_quotes(std::string("a\0b\nc", 5)) == "'a?b?c'");
-    CHECK(in_quotes(std::string(1000, 'x')).size() == 80 + 5);
-}
-
 TEST_CASE("config/json: values are counted, since each takes many times its bytes") {
     std::string many = "[0";
     for (std::size_t i = 2; i < most_json_values; ++i) many += ",0";  // and the array is one
@@ -136,10 +130,14 @@ TEST_CASE("config/json: the nearest known key is suggested, and nothing where no
     CHECK(nearest_known("temperature", known).empty());
 }
 
-TEST_CASE("config/json: doubts are thrown, or kept by a lenient reader") {
-    doubtful_settings strict(false), lenient(true);
-    CHECK_THROWS_WITH_AS(strict.add("doubtful"), "doubtful", value_error);
-    lenient.add("one");
-    lenient.add("two");
-    CHECK(lenient.warnings() == std::vector<std::string>{"one", "two"});
+TEST_CASE("config/json: doubts are thrown, or kept by a lenient reader, other objects' too") {
+    const auto json = nlohmann::json::parse(R"({"x": {"a": 1}})");
+    CHECK_THROWS_WITH_AS(json_object(json, "config").doubt({"x ", 1, " is doubtful"}), "config: x 1 is doubtful",
+                         value_error);
+    std::vector<std::string> warnings;
+    const json_object lenient(json, "config", &warnings);
+    lenient.doubt({"one"});
+    lenient.part("x").doubt({"two"});
+    lenient.other(json["x"], "there").doubt({"three"});
+    CHECK(warnings == std::vector<std::string>{"config: one", "x: two", "there: three"});
 }

@@ -11,8 +11,7 @@
 
 #include "cordage/angles/axis_angles.hpp"
 #include "cordage/attention/alibi.hpp"
-#include "cordage/attention/log_scaling.hpp"
-#include "cordage/attention/softmax_scale.hpp"
+#include "cordage/attention/score_factors.hpp"
 #include "cordage/attention/xpos.hpp"
 #include "cordage/basis/axial.hpp"
 #include "cordage/positions/sampler.hpp"

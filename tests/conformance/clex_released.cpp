@@ -14,7 +14,7 @@
 #include "cordage/clex/clex.hpp"
 #include "cordage/clex/weights.hpp"
 #include "cordage/kernels.hpp"
-#include "cordage/positions/released_sampler.hpp"
+#include "cordage/positions/sampler.hpp"
 #include "cordage/schedule/schedules.hpp"
 #include "kinds.hpp"
 

@@ -46,6 +46,16 @@ TEST_CASE("core/error: a message takes texts, whole numbers of any width, real o
     CHECK(message("address ", nowhere) == "address 0");
 }
 
+TEST_CASE("core/error: a name out of a file is cut and made printable in messages") {
+    CHECK(in_quotes("model.layers") == "'model.layers'");
+    CHECK(in_quotes(std::string("a\0b\nc", 5)) == "'a?b?c'");
+    CHECK(in_quotes(std::string(1000, 'x')).size() == 80 + 5);
+}
+
+TEST_CASE("core/error: an address that is there is hexadecimal") {
+    CHECK(message(reinterpret_cast<const void*>(std::uintptr_t{0x7ffe10})) == "0x7ffe10");
+}
+
 TEST_CASE("core/error: fail throws the error that it is asked for, with its parts as the text") {
     CHECK_THROWS_WITH_AS(fail<value_error>({"linear: t ", 0.5, " must be >= ", 1}), "linear: t 0.5 must be >= 1",
                          value_error);

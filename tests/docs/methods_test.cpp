@@ -8,9 +8,7 @@
 #include <vector>
 
 #include "cordage/attention/alibi.hpp"
-#include "cordage/attention/log_scaling.hpp"
-#include "cordage/attention/query_temperature.hpp"
-#include "cordage/attention/softmax_scale.hpp"
+#include "cordage/attention/score_factors.hpp"
 #include "cordage/attention/xpos.hpp"
 #include "cordage/basis/gradient.hpp"
 #include "cordage/basis/rope_scaling.hpp"

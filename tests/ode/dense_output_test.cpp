@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/ode/dense_output.hpp"
+#include "cordage/ode/butcher_tableau.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/ode/loops.hpp"
+#include "cordage/ode/step.hpp"
 
 #include <doctest/doctest.h>
 
 #include <vector>
-
-#include "cordage/ode/problem.hpp"
 
 using namespace cordage;
 using namespace cordage::ode_detail;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/ode/step_control.hpp"
+#include "cordage/ode/solve_adaptive.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/positions/bounded_draw.hpp"
+#include "cordage/positions/sampler.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/positions/released_sampler.hpp"
+#include "cordage/positions/sampler.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/schedule/schedule.hpp"
+#include "cordage/schedule/schedules.hpp"
 
 #include <doctest/doctest.h>
 
 #include <limits>
-
-#include "cordage/schedule/schedules.hpp"
 
 using namespace cordage;
 

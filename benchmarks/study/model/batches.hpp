@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cordage/core/index.hpp"
-#include "cordage/positions/bounded_draw.hpp"
+#include "cordage/positions/sampler.hpp"
 #include "text/bpe.hpp"
 
 namespace demo {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "cordage/attention/log_scaling.hpp"
-#include "cordage/schedule/schedule.hpp"
+#include "cordage/attention/score_factors.hpp"
+#include "cordage/schedule/schedules.hpp"
 #include "model/learning.hpp"
 #include "model/model.hpp"
 

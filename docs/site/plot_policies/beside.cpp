@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What stands beside the rotation: schedules, magnitudes, biases and temperatures.
 #include <cordage/attention/alibi.hpp>
-#include <cordage/attention/log_scaling.hpp>
-#include <cordage/attention/query_temperature.hpp>
-#include <cordage/attention/softmax_scale.hpp>
+#include <cordage/attention/score_factors.hpp>
 #include <cordage/attention/xpos.hpp>
 #include <cordage/schedule/schedules.hpp>
 

@@ -33,12 +33,8 @@ struct xpos {
 
     void validate(const rope_config& c) const {
         cordage::validate(c);
-        if (!is_finite(gamma) || !(gamma > 0.0)) {
-            fail<value_error>({"xpos: gamma ", gamma, " must be finite and > 0"});
-        }
-        if (!is_finite(scale_base) || !(scale_base > 0.0)) {
-            fail<value_error>({"xpos: scale_base ", scale_base, " must be finite and > 0"});
-        }
+        validate_positive({"xpos: gamma"}, gamma);
+        validate_positive({"xpos: scale_base"}, scale_base);
     }
 };
 

@@ -23,18 +23,15 @@ inline std::map<std::string, std::string> parse_weight_map(const std::string& wh
         fail<value_error>({who, ": index must have an object 'weight_map'"});
     }
     std::map<std::string, std::string> files;
-    for (const auto& [name, file] : index["weight_map"].items()) {
-        if (!file.is_string())
-            fail<value_error>({who, ": file of tensor ", json_detail::in_quotes(name), " must be a text"});
-        const auto text_of_file = file.get<std::string>();
+    for (const auto& [tensor, file] : index["weight_map"].items()) {
+        if (!file.is_string()) fail<value_error>({who, ": file of tensor ", in_quotes(tensor), " must be a text"});
+        const auto name = file.get<std::string>();
         constexpr std::string_view forbidden("/\\:\0", 4);
-        if (text_of_file.find_first_of(forbidden) != std::string::npos || text_of_file.starts_with('.') ||
-            !text_of_file.ends_with(".safetensors")) {
-            fail<value_error>({who, ": file ", json_detail::in_quotes(text_of_file), " of tensor ",
-                               json_detail::in_quotes(name),
+        if (name.find_first_of(forbidden) != name.npos || name.starts_with('.') || !name.ends_with(".safetensors")) {
+            fail<value_error>({who, ": file ", in_quotes(name), " of tensor ", in_quotes(tensor),
                                " must be a name in the index's folder, ending in .safetensors"});
         }
-        files.emplace(name, text_of_file);
+        files.emplace(tensor, name);
     }
     return files;
 }
@@ -53,8 +50,7 @@ class checkpoint {
             const fs::path index = path / "model.safetensors.index.json";
             *this = checkpoint(fs::exists(index, ignored) ? index : path / "model.safetensors");
         } else if (path.extension() == ".json") {
-            file_of_ = parse_weight_map(message("checkpoint ", json_detail::in_quotes(path.filename().string())),
-                                        index_text(path));
+            file_of_ = parse_weight_map(message("checkpoint ", in_quotes(path.filename().string())), index_text(path));
         } else {
             *this = checkpoint(safetensors_file(path));
         }
@@ -75,7 +71,7 @@ class checkpoint {
     safetensors_numbers numbers(const std::string& name) const {
         const auto found = file_of_.find(name);
         if (found == file_of_.end()) {
-            fail<value_error>({"checkpoint: tensor ", json_detail::in_quotes(name), " must be in the checkpoint"});
+            fail<value_error>({"checkpoint: tensor ", in_quotes(name), " must be in the checkpoint"});
         }
         return shard(found->second).numbers(name);
     }
@@ -84,18 +80,15 @@ class checkpoint {
     const safetensors_file& shard(const std::string& file) const {
         const std::lock_guard one_at_a_time(*opening_);
         const auto opened = shards_.find(file);
-        if (opened != shards_.end()) return opened->second;
-        return shards_.emplace(file, safetensors_file(folder_ / file)).first->second;
+        return opened != shards_.end() ? opened->second
+                                       : shards_.emplace(file, safetensors_file(folder_ / file)).first->second;
     }
 
     static std::string index_text(const std::filesystem::path& path) {
-        auto text = json_detail::text_of_file(path, safetensors_file::longest_header);
-        if (!text) {
-            fail<value_error>({"checkpoint: index ", json_detail::in_quotes(path.string()),
-                               " must be a file that can be read, of at most ", safetensors_file::longest_header,
-                               " bytes"});
-        }
-        return *std::move(text);
+        constexpr auto largest = safetensors_file::longest_header;
+        if (auto text = json_detail::text_of_file(path, largest)) return *std::move(text);
+        fail<value_error>({"checkpoint: index ", in_quotes(path.string()),
+                           " must be a file that can be read, of at most ", largest, " bytes"});
     }
 
     std::filesystem::path folder_;

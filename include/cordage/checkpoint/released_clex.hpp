@@ -3,8 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -27,13 +27,10 @@ namespace released_clex_detail {
 inline constexpr std::string_view up_name = "ode_up_proj", down_name = "ode_down_proj", owner = "proj_func.";
 
 /// The first part of a dotted name that is a number: 3 of "model.layers.3.self_attn".
-inline std::optional<index_t> layer_in(std::string_view name) {
-    while (!name.empty()) {
-        const std::string_view part = name.substr(0, name.find('.'));
-        index_t number = 0;
-        const auto [end, problem] = std::from_chars(part.data(), part.data() + part.size(), number);
-        if (problem == std::errc{} && end == part.data() + part.size() && number >= 0) return number;
-        name.remove_prefix(std::min(name.size(), part.size() + 1));
+inline std::optional<index_t> layer_in(const std::string& name) {
+    std::istringstream parts(name);
+    for (std::string part; std::getline(parts, part, '.');) {
+        if (const auto number = json_detail::number_in(part)) return *number;
     }
     return std::nullopt;
 }
@@ -43,13 +40,13 @@ inline std::vector<double> matrix(const std::string& name, const safetensors_num
     if (found.shape.size() != 2 || found.shape[0] != rows || found.shape[1] != columns) {
         std::string shape;
         for (const std::uint64_t axis : found.shape) shape += message(shape.empty() ? "" : ", ", axis);
-        fail<shape_error>({"released_clex: ", json_detail::in_quotes(name), " [", shape, "] must have shape [", rows,
-                           ", ", columns, "]"});
+        fail<shape_error>(
+            {"released_clex: ", in_quotes(name), " [", shape, "] must have shape [", rows, ", ", columns, "]"});
     }
     for (std::size_t i = 0; i < found.data.size(); ++i) {
         if (is_finite(found.data[i])) continue;
-        fail<value_error>({"released_clex: ", json_detail::in_quotes(name), "[", i / columns, ", ", i % columns, "] ",
-                           found.data[i], " must be finite"});
+        fail<value_error>({"released_clex: ", in_quotes(name), "[", i / columns, ", ", i % columns, "] ", found.data[i],
+                           " must be finite"});
     }
     return found.data;
 }
@@ -58,14 +55,12 @@ inline clex_row_weights row_weights(const checkpoint& from, const std::string& p
     const std::string up = prefix + std::string(up_name), down = prefix + std::string(down_name);
     for (const auto& [name, other] : {std::pair{up, down}, std::pair{down, up}}) {
         if (!from.has(name)) {
-            fail<value_error>({"released_clex: ", json_detail::in_quotes(name), " must be there beside ",
-                               json_detail::in_quotes(other)});
+            fail<value_error>({"released_clex: ", in_quotes(name), " must be there beside ", in_quotes(other)});
         }
     }
     const safetensors_numbers up_found = from.numbers(up);
     if (up_found.shape.size() != 2 || up_found.data.empty()) {
-        fail<shape_error>(
-            {"released_clex: ", json_detail::in_quotes(up), " must have shape [pairs, hidden], not empty"});
+        fail<shape_error>({"released_clex: ", in_quotes(up), " must have shape [pairs, hidden], not empty"});
     }
     const std::uint64_t pairs = up_found.shape[0], hidden = up_found.shape[1];
     return {static_cast<index_t>(hidden), static_cast<index_t>(pairs), matrix(up, up_found, pairs, hidden),
@@ -88,9 +83,8 @@ inline std::vector<named_clex_weights> load_released_clex(const checkpoint& from
     std::vector<named_clex_weights> layers;
     for (const std::string& name : from.names()) {
         for (const std::string_view ending : {up_name, down_name}) {
-            const std::string_view all = name;
-            if (!all.ends_with(ending)) continue;
-            const std::string prefix(all.substr(0, all.size() - ending.size()));
+            if (!name.ends_with(ending)) continue;
+            const std::string prefix = name.substr(0, name.size() - ending.size());
             if (!prefix.ends_with(owner)) continue;
             if (ending == down_name && from.has(prefix + std::string(up_name))) continue;  // found by its up
             layers.push_back({prefix, layer_in(prefix), row_weights(from, prefix)});

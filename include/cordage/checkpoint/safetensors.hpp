@@ -2,7 +2,10 @@
 // One file of tensors in the safetensors format, which is taken to be hostile (nlohmann-json).
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <bit>
+#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -39,47 +42,35 @@ namespace safetensors_detail {
 
 /// Bytes of an element, where the format's dtype has whole bytes and is known here.
 inline std::optional<std::uint64_t> element_size(std::string_view dtype) {
-    for (const auto& [name, size] : {std::pair{"F64", 8u},
-                                     {"I64", 8u},
-                                     {"U64", 8u},
-                                     {"C64", 8u},
-                                     {"F32", 4u},
-                                     {"I32", 4u},
-                                     {"U32", 4u},
-                                     {"F16", 2u},
-                                     {"BF16", 2u},
-                                     {"I16", 2u},
-                                     {"U16", 2u},
-                                     {"I8", 1u},
-                                     {"U8", 1u},
-                                     {"BOOL", 1u},
-                                     {"F8_E4M3", 1u},
-                                     {"F8_E5M2", 1u},
-                                     {"F8_E8M0", 1u}}) {
-        if (dtype == name) return size;
+    static const std::map<std::string_view, std::uint64_t> sizes = {
+        {"F64", 8}, {"I64", 8},  {"U64", 8},     {"C64", 8},     {"F32", 4},    {"I32", 4},
+        {"U32", 4}, {"F16", 2},  {"BF16", 2},    {"I16", 2},     {"U16", 2},    {"I8", 1},
+        {"U8", 1},  {"BOOL", 1}, {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"F8_E8M0", 1}};
+    const auto found = sizes.find(dtype);
+    return found == sizes.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// A number of type T, little-endian.
+template <class T>
+T number_at(const char* bytes) noexcept {
+    std::array<char, sizeof(T)> native;
+    std::copy_n(bytes, sizeof(T), native.begin());
+    if constexpr (std::endian::native == std::endian::big) std::ranges::reverse(native);
+    return std::bit_cast<T>(native);
+}
+
+/// The numbers of a tensor of T.
+template <class T>
+std::vector<double> widened(const std::string& bytes) {
+    std::vector<double> out(bytes.size() / sizeof(T));
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const T x = number_at<T>(bytes.data() + i * sizeof(T));
+        if constexpr (std::floating_point<T>)
+            out[i] = double{x};
+        else
+            out[i] = double{to_float(x)};
     }
-    return std::nullopt;
-}
-
-/// A little-endian integer of Size bytes.
-template <std::size_t Size>
-std::uint64_t integer_at(const char* bytes) noexcept {
-    std::uint64_t x = 0;
-    for (std::size_t i = Size; i-- > 0;) x = (x << 8) | static_cast<unsigned char>(bytes[i]);
-    return x;
-}
-
-/// a * b, or nothing if 64 bits do not hold it.
-inline std::optional<std::uint64_t> product(std::uint64_t a, std::uint64_t b) noexcept {
-    if (a != 0 && b > std::numeric_limits<std::uint64_t>::max() / a) return std::nullopt;
-    return a * b;
-}
-
-inline std::uint64_t whole_number(const std::string& who, const char* field, const nlohmann::json& x) {
-    if (!x.is_number_unsigned()) {
-        fail<value_error>({who, ": ", field, " must hold whole numbers of 0 to 2^64-1"});
-    }
-    return x.get<std::uint64_t>();
+    return out;
 }
 
 }  // namespace safetensors_detail
@@ -99,18 +90,17 @@ class safetensors_file {
     ///                      JSON (config/json.hpp), a tensor whose dtype, shape and data_offsets disagree or overflow,
     ///                      tensors that overlap, leave holes, or do not end with the file
     explicit safetensors_file(const std::filesystem::path& path)
-        : safetensors_file(opened(path), message("safetensors ", json_detail::in_quotes(path.filename().string()))) {}
+        : safetensors_file(opened(path), message("safetensors ", in_quotes(path.filename().string()))) {}
 
     /// From any stream that can be searched; `who` begins the messages.
     explicit safetensors_file(std::unique_ptr<std::istream> bytes, std::string who = "safetensors")
         : bytes_(std::move(bytes)), who_(std::move(who)) {
         const std::uint64_t size = size_of_stream();
-        if (size < 8) fail<value_error>({who_, ": file of ", size, " bytes must have at least 8"});
-        const std::string length = read(0, 8);
-        const std::uint64_t header = safetensors_detail::integer_at<8>(length.data());
+        if (size < 8) refuse({"file of ", size, " bytes must have at least 8"});
+        const std::uint64_t header = safetensors_detail::number_at<std::uint64_t>(read(0, 8).data());
         if (header > longest_header || header > size - 8) {
-            fail<value_error>({who_, ": header length ", header, " must be at most ", longest_header, " and the ",
-                               size - 8, " bytes that follow"});
+            refuse({"header length ", header, " must be at most ", longest_header, " and the ", size - 8,
+                    " bytes that follow"});
         }
         data_begin_ = 8 + header;
         parse_header(read(8, header));
@@ -123,55 +113,35 @@ class safetensors_file {
     /// @throws value_error  if there is none of this name, or it has another dtype
     safetensors_numbers numbers(const std::string& name) const {
         const auto found = entries_.find(name);
-        if (found == entries_.end()) {
-            fail<value_error>({who_, ": tensor ", json_detail::in_quotes(name), " must be in the file"});
-        }
+        if (found == entries_.end()) refuse({"tensor ", in_quotes(name), " must be in the file"});
         const safetensors_entry& entry = found->second;
         const std::string bytes = read(data_begin_ + entry.begin, entry.end - entry.begin);
-        using safetensors_detail::integer_at;
-        const auto widened = [&]<std::size_t Size>(std::integral_constant<std::size_t, Size>, const auto& value_of) {
-            safetensors_numbers out{entry.shape, {}};
-            out.data.reserve(bytes.size() / Size);
-            for (std::size_t i = 0; i < bytes.size(); i += Size) {
-                out.data.push_back(double{value_of(integer_at<Size>(bytes.data() + i))});
-            }
-            return out;
-        };
-        constexpr std::integral_constant<std::size_t, 2> two{};
-        constexpr std::integral_constant<std::size_t, 4> four{};
-        constexpr std::integral_constant<std::size_t, 8> eight{};
-        if (entry.dtype == "F64") return widened(eight, [](std::uint64_t x) { return std::bit_cast<double>(x); });
-        if (entry.dtype == "F32") {
-            return widened(four, [](std::uint64_t x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x)); });
-        }
-        if (entry.dtype == "F16") {
-            return widened(two, [](std::uint64_t x) { return to_float(float16{static_cast<std::uint16_t>(x)}); });
-        }
-        if (entry.dtype == "BF16") {
-            return widened(two, [](std::uint64_t x) { return to_float(bfloat16{static_cast<std::uint16_t>(x)}); });
-        }
-        fail<value_error>({who_, ": tensor ", json_detail::in_quotes(name), " of dtype ",
-                           json_detail::in_quotes(entry.dtype), " must be F64, F32, F16 or BF16"});
+        using safetensors_detail::widened;
+        if (entry.dtype == "F64") return {entry.shape, widened<double>(bytes)};
+        if (entry.dtype == "F32") return {entry.shape, widened<float>(bytes)};
+        if (entry.dtype == "F16") return {entry.shape, widened<float16>(bytes)};
+        if (entry.dtype == "BF16") return {entry.shape, widened<bfloat16>(bytes)};
+        refuse({"tensor ", in_quotes(name), " of dtype ", in_quotes(entry.dtype), " must be F64, F32, F16 or BF16"});
     }
 
  private:
+    [[noreturn]] void refuse(std::initializer_list<message_part> why) const { refuse(who_ + ": ", why); }
+    [[noreturn]] static void refuse(const std::string& who, std::initializer_list<message_part> why) {
+        fail<value_error>({who, joined(why)});
+    }
+
     static std::unique_ptr<std::istream> opened(const std::filesystem::path& path) {
-        std::error_code ignored;
-        std::unique_ptr<std::ifstream> bytes;  // only of a file: opening a pipe would wait for who writes to it
+        std::error_code ignored;  // of what is no file: opening a pipe would wait for who writes to it
         if (std::filesystem::is_regular_file(path, ignored)) {
-            bytes = std::make_unique<std::ifstream>(path, std::ios::binary);
+            if (auto bytes = std::make_unique<std::ifstream>(path, std::ios::binary); *bytes) return bytes;
         }
-        if (!bytes || !*bytes) {
-            fail<value_error>(
-                {"safetensors: path ", json_detail::in_quotes(path.string()), " must be a file that can be read"});
-        }
-        return bytes;
+        fail<value_error>({"safetensors: path ", in_quotes(path.string()), " must be a file that can be read"});
     }
 
     std::uint64_t size_of_stream() const {
         bytes_->seekg(0, std::ios::end);
         const auto end = static_cast<std::streamoff>(bytes_->tellg());
-        if (!*bytes_ || end < 0) fail<value_error>({who_, ": stream must have an end that can be found"});
+        if (!*bytes_ || end < 0) refuse({"stream must have an end that can be found"});
         return static_cast<std::uint64_t>(end);
     }
 
@@ -182,67 +152,60 @@ class safetensors_file {
         bytes_->clear();
         bytes_->seekg(static_cast<std::streamoff>(begin));
         bytes_->read(text.data(), static_cast<std::streamsize>(count));
-        if (!*bytes_) {
-            fail<value_error>({who_, ": bytes ", begin, " to ", begin + count, " must be readable"});
-        }
+        if (!*bytes_) refuse({"bytes ", begin, " to ", begin + count, " must be readable"});
         return text;
     }
 
     void parse_header(const std::string& text) {
-        if (text.empty() || text.front() != '{') fail<value_error>({who_, ": header must begin with '{'"});
+        if (!text.starts_with('{')) refuse({"header must begin with '{'"});
         const nlohmann::json header = json_detail::parse_strict_json(who_ + ": header", text);
         for (const auto& [name, value] : header.items()) {
-            if (name == "__metadata__") {
-                check_metadata(value);
-            } else {
-                entries_.emplace(name, entry_of(message(who_, ": tensor ", json_detail::in_quotes(name)), value));
+            if (name != "__metadata__") {
+                entries_.emplace(name, entry_of(message(who_, ": tensor ", in_quotes(name)), value));
+            } else if (!value.is_object() || !std::ranges::all_of(value, [](auto& each) { return each.is_string(); })) {
+                refuse({"__metadata__ must be an object of texts"});
             }
         }
-    }
-
-    void check_metadata(const nlohmann::json& metadata) const {
-        bool holds = metadata.is_object();
-        for (const auto& value : metadata) holds = holds && value.is_string();
-        if (!holds) fail<value_error>({who_, ": __metadata__ must be an object of texts"});
     }
 
     static safetensors_entry entry_of(const std::string& who, const nlohmann::json& value) {
-        using namespace safetensors_detail;
         const auto field = [&](const char* name) -> const nlohmann::json& {
-            if (!value.is_object() || !value.contains(name)) {
-                fail<value_error>({who, " must be an object with '", name, "'"});
-            }
+            if (!value.is_object() || !value.contains(name)) refuse(who, {" must be an object with '", name, "'"});
             return value[name];
         };
-        safetensors_entry entry;
-        if (!field("dtype").is_string()) fail<value_error>({who, ": dtype must be a text"});
-        entry.dtype = field("dtype").get<std::string>();
-        if (!field("shape").is_array()) fail<value_error>({who, ": shape must be an array"});
-        for (const auto& axis : field("shape")) entry.shape.push_back(whole_number(who, "shape", axis));
-        const auto& offsets = field("data_offsets");
-        if (!offsets.is_array() || offsets.size() != 2) {
-            fail<value_error>({who, ": data_offsets must be [begin, end]"});
+        const auto whole_numbers = [&](const char* name) {
+            std::vector<std::uint64_t> all;
+            for (const auto& each : field(name)) {
+                if (!each.is_number_unsigned()) refuse(who, {": ", name, " must hold whole numbers of 0 to 2^64-1"});
+                all.push_back(each.get<std::uint64_t>());
+            }
+            return all;
+        };
+        if (!field("dtype").is_string()) refuse(who, {": dtype must be a text"});
+        if (!field("shape").is_array()) refuse(who, {": shape must be an array"});
+        std::vector<std::uint64_t> shape = whole_numbers("shape");
+        if (!field("data_offsets").is_array() || field("data_offsets").size() != 2) {
+            refuse(who, {": data_offsets must be [begin, end]"});
         }
-        entry.begin = whole_number(who, "data_offsets", offsets[0]);
-        entry.end = whole_number(who, "data_offsets", offsets[1]);
-        if (entry.end < entry.begin) {
-            fail<value_error>({who, ": data_offsets [", entry.begin, ", ", entry.end, "] must not fall"});
-        }
+        const std::vector<std::uint64_t> offsets = whole_numbers("data_offsets");
+        if (offsets[1] < offsets[0]) refuse(who, {": data_offsets [", offsets[0], ", ", offsets[1], "] must not fall"});
+        safetensors_entry entry{field("dtype").get<std::string>(), std::move(shape), offsets[0], offsets[1]};
         check_size(who, entry);
         return entry;
     }
 
     static void check_size(const std::string& who, const safetensors_entry& entry) {
-        using namespace safetensors_detail;
-        std::optional<std::uint64_t> bytes = element_size(entry.dtype);
+        std::optional<std::uint64_t> bytes = safetensors_detail::element_size(entry.dtype);
         if (!bytes) return;  // a dtype of the future, which nobody can ask for here
         for (const std::uint64_t axis : entry.shape) {
-            bytes = product(*bytes, axis);
-            if (!bytes) fail<value_error>({who, ": shape must have fewer than 2^64 bytes"});
+            if (*bytes != 0 && axis > std::numeric_limits<std::uint64_t>::max() / *bytes) {
+                refuse(who, {": shape must have fewer than 2^64 bytes"});
+            }
+            *bytes *= axis;
         }
         if (*bytes != entry.end - entry.begin) {
-            fail<value_error>({who, ": data_offsets [", entry.begin, ", ", entry.end, "] must hold the ", *bytes,
-                               " bytes of its shape and dtype ", json_detail::in_quotes(entry.dtype)});
+            refuse(who, {": data_offsets [", entry.begin, ", ", entry.end, "] must hold the ", *bytes,
+                         " bytes of its shape and dtype ", in_quotes(entry.dtype)});
         }
     }
 
@@ -253,19 +216,18 @@ class safetensors_file {
         std::uint64_t reached = 0;
         for (const auto& [range, name] : in_order) {
             if (range.first != reached) {
-                fail<value_error>({who_, ": tensor ", json_detail::in_quotes(*name), " data_offsets [", range.first,
-                                   ", ", range.second, "] must begin at ", reached, ", where those before it end"});
+                refuse({"tensor ", in_quotes(*name), " data_offsets [", range.first, ", ", range.second,
+                        "] must begin at ", reached, ", where those before it end"});
             }
             reached = range.second;
         }
         if (reached != data_size) {
-            fail<value_error>({who_, ": data of ", data_size, " bytes must be the ", reached, " bytes of its tensors"});
+            refuse({"data of ", data_size, " bytes must be the ", reached, " bytes of its tensors"});
         }
     }
 
     std::unique_ptr<std::istream> bytes_;
-    std::unique_ptr<std::mutex> reading_ =
-        std::make_unique<std::mutex>();  // of bytes_, which is in one place at a time
+    std::unique_ptr<std::mutex> reading_ = std::make_unique<std::mutex>();  // of bytes_: one place at a time
     std::string who_;
     std::uint64_t data_begin_ = 0;
     std::map<std::string, safetensors_entry> entries_;

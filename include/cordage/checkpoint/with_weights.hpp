@@ -18,9 +18,7 @@ namespace cordage::hf {
 /// time_dt.
 /// @throws value_error or shape_error  if the rule is not of rope type "clex", or the weights do not fit it
 inline layer_rope with_weights(layer_rope rope, const clex_row_weights& weights) {
-    if (!rope.clex) {
-        fail<value_error>({"hf::with_weights: rope type '", rope.rope_type, "' must be 'clex'"});
-    }
+    if (!rope.clex) fail<value_error>({"hf::with_weights: rope type '", rope.rope_type, "' must be 'clex'"});
     const clex_settings& settings = *rope.clex;
     const double hidden = std::floor(settings.param_factor * static_cast<double>(rope.config.rotary_dim));
     if (hidden != static_cast<double>(weights.hidden)) {
@@ -39,15 +37,11 @@ inline layer_rope with_weights(layer_rope rope, const clex_row_weights& weights)
 
 /// One rule for each CLEX layer of a checkpoint (file, index of shards or folder), named "layer 0" and so on; one with
 /// the rule's own name where all layers share one field.
-/// @throws as load_released_clex and the function above; value_error if the layers' steps are more than
-/// most_clex_states
+/// @throws as load_released_clex and the function above; value_error as clex_settings::check_states
 inline std::vector<layer_rope> with_weights(const layer_rope& rope, const std::filesystem::path& checkpoint_path) {
     const std::vector<named_clex_weights> layers = load_released_clex(checkpoint_path);
-    const auto count = static_cast<double>(layers.size());
-    if (rope.clex && !(rope.clex->states(rope.config.pairs()) * count <= most_clex_states)) {
-        fail<value_error>({"hf::with_weights: time_dt ", rope.clex->time_dt, " must be large enough that steps to ",
-                           "max_factor ", rope.clex->max_factor, " times pairs ", rope.config.pairs(), " times layers ",
-                           count, " are at most ", most_clex_states});
+    if (rope.clex) {
+        rope.clex->check_states("hf::with_weights", rope.config.pairs(), static_cast<index_t>(layers.size()));
     }
     std::vector<layer_rope> all;
     for (const named_clex_weights& layer : layers) {

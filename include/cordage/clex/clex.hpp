@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <type_traits>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,10 +31,53 @@ struct clex_options {
     index_t max_steps = 10'000;                     ///< of the adaptive solver
     index_t fixed_steps = 0;                        ///< if > 0: so many equal steps instead
     double step_size = 0.0;                         ///< if > 0: steps of this size instead, the last one shortened
-    /// If given: gradients of the exact flow, by a solve backwards to this tolerance; else those of the numbers
-    /// computed.
-    std::optional<cordage::tolerance> continuous_adjoint = {};
+    std::optional<cordage::tolerance> continuous_adjoint = {};  ///< if given: of gradients by a solve backwards
 };
+
+namespace clex_detail {
+
+/// The solver's variable at t.
+inline double variable_at(double t, bool in_log_time) { return in_log_time ? std::log(t) : t; }
+
+/// Throws value_error for a setting out of its domain, for a trajectory that holds `most` steps; `fixed_only` names a
+/// rule that cannot choose its steps.
+inline void validate(const clex_options& options, index_t most, bool in_log_time, std::string_view fixed_only) {
+    const auto [t_max, tolerance, max_steps, fixed_steps, step_size, continuous_adjoint] = options;
+    validate_ratio({"clex: t_max"}, t_max);
+    if (continuous_adjoint) ode_detail::validate("clex: continuous_adjoint", *continuous_adjoint);
+    if (fixed_steps < 0 || fixed_steps > most) {
+        fail<value_error>({"clex: fixed_steps ", fixed_steps, " must be >= 0 and <= ", most,
+                           ", the most that fit into a trajectory"});
+    }
+    validate_number({"clex: step_size"}, step_size, step_size >= 0.0, {">= 0"});
+    const double least = (variable_at(t_max, in_log_time) - variable_at(1.0, in_log_time)) / static_cast<double>(most);
+    if (step_size > 0.0 && !(least <= step_size)) {
+        fail<value_error>({"clex: step_size ", step_size, " must be >= ", least, ", or the steps to t_max ", t_max,
+                           " do not fit into a trajectory"});
+    }
+    if (fixed_steps > 0 && step_size > 0.0) {
+        fail<value_error>({"clex: fixed_steps ", fixed_steps, " and step_size ", step_size, " must not both be given"});
+    }
+    if (fixed_steps == 0 && step_size == 0.0 && !fixed_only.empty()) {
+        fail<value_error>({"clex: fixed_steps 0 must be >= 1 or step_size 0 be > 0, since ", fixed_only,
+                           " has no error weights to choose steps by"});
+    }
+}
+
+/// Throws value_error unless a policy is asked about the config that it was solved for.
+inline void validate(const rope_config& config, const rope_config& solved) {
+    if (config == solved) return;
+    fail<value_error>({"clex: rope_config with rotary_dim ", config.rotary_dim, ", theta_base ", config.theta_base,
+                       ", original_length ", config.original_length, " must be the one it was solved for, with ",
+                       solved.rotary_dim, ", ", solved.theta_base, ", ", solved.original_length});
+}
+/// The same for the t that it is asked about.
+inline void validate(const char* who, double t, double t_max) {
+    if (is_finite(t) && t >= 1.0 && t <= t_max) return;
+    fail<value_error>({who, ": t ", t, " must be in [1, ", t_max, "], the solved range"});
+}
+
+}  // namespace clex_detail
 
 /// The gradient of a loss to log inv_freq(t), or, which is the same, to log alpha(t).
 struct clex_seed {
@@ -71,18 +114,15 @@ concept clex_field = differentiable_field<F, double> && std::copy_constructible<
 /// A scaling_policy in the whole-vector form and a learned_policy, whose flat parameters are up, then down. The
 /// attention factor is the prior's. Copies share the solution, which nobody can change any more.
 ///
-/// Field says what is solved, over which prior, with which activation and in which arithmetic: `paper_field` (this one
-/// by default, over NTK-aware scaling), `log_time_field`, `released_field`, or one of your own that is a clex_field.
+/// Field says what is solved, over which prior, with which activation and in which arithmetic: `paper_field`,
+/// `log_time_field`, `released_field`, or one of your own that is a clex_field.
 ///
 ///   clex<log_time_field<by_parts, tanh_activation, float>> policy(config, weights, {}, by_parts{1, 4});
 ///
-/// With float the network is that good (about 1e-6 in log inv_freq over the whole way) and twice as quick, while
-/// states, steps and sums stay in double. Tableau is any rule; one without error weights needs
-/// clex_options::fixed_steps or step_size (of the solver's variable: t, or ln t in log time). The authors' released
-/// layer is clex_released.
-///
-/// The gradient is that of the computed numbers (ode/adjoint.hpp) unless clex_options::continuous_adjoint asks for the
-/// flow's (ode/continuous_adjoint.hpp).
+/// With float the network is that good (about 1e-6 in log inv_freq over the whole way) and twice as quick; states,
+/// steps and sums stay in double. Tableau is any rule; one without error weights needs clex_options::fixed_steps or
+/// step_size (of the solver's variable: t, or ln t in log time). The gradient is that of the computed numbers
+/// (ode/adjoint.hpp) unless clex_options::continuous_adjoint asks for the flow's (ode/continuous_adjoint.hpp).
 template <class Field = paper_field<>, butcher_tableau Tableau = tsit5>
 class clex {
     static_assert(clex_field<Field>,
@@ -98,7 +138,7 @@ class clex {
     /// @throws value_error or shape_error naming the weight or setting that is wrong; cordage::error if the solve fails
     clex(const rope_config& config, clex_weights weights, const clex_options& options = {},
          const prior_type& prior = {})
-        : solution_(std::make_shared<const solution>(solve(config, std::move(weights), options, prior))) {}
+        : solution_(std::make_shared<const solution>(config, std::move(weights), options, prior)) {}
 
     const rope_config& config() const noexcept { return solution_->config; }
     const clex_weights& weights() const noexcept { return solution_->weights; }
@@ -146,14 +186,7 @@ class clex {
     }
 
     /// Throws value_error unless config is the one solved for.
-    void validate(const rope_config& config) const {
-        if (config != this->config()) {
-            fail<value_error>({"clex: rope_config with rotary_dim ", config.rotary_dim, ", theta_base ",
-                               config.theta_base, ", original_length ", config.original_length,
-                               " must be the one it was solved for, with ", this->config().rotary_dim, ", ",
-                               this->config().theta_base, ", ", this->config().original_length});
-        }
-    }
+    void validate(const rope_config& config) const { clex_detail::validate(config, this->config()); }
 
     /// up, then down.
     std::vector<double> parameters() const { return flat_parameters(weights()); }
@@ -167,15 +200,11 @@ class clex {
     void log_alpha_vjp(const rope_config& config, double t, std::span<const double> grad_log_alpha,
                        std::span<double> grad_parameters) const {
         check("clex::log_alpha_vjp", config, t);
-        const std::size_t count = weights().up.size() + weights().down.size();
-        if (grad_parameters.size() != count) {
-            fail<shape_error>(
-                {"clex::log_alpha_vjp: grad_parameters size ", grad_parameters.size(), " must be ", count});
-        }
+        const std::size_t size = grad_parameters.size(), count = weights().up.size() + weights().down.size();
+        if (size != count) fail<shape_error>({"clex::log_alpha_vjp: grad_parameters size ", size, " must be ", count});
         const clex_seed seed{t, grad_log_alpha};
         const gradient_parts parts = pull_back("clex::log_alpha_vjp", {&seed, 1});
-        std::transform(grad_parameters.begin(), grad_parameters.end(), parts.parameters.begin(),
-                       grad_parameters.begin(), std::plus<>{});
+        for (std::size_t i = 0; i < size; ++i) grad_parameters[i] += parts.parameters[i];
     }
 
     /// The gradient to everything, for any number of seeds in one reverse sweep. Throws as log_alpha.
@@ -223,84 +252,65 @@ class clex {
     }
 
     struct solution {
+        solution(const rope_config& c, clex_weights&& w, const clex_options& o, const prior_type& p)
+            : config(c),
+              weights(std::move(w)),
+              options(o),
+              prior(p),
+              field((check(), config), weights, prior),
+              path(solved()) {
+            if (path.status() != solve_status::success) {
+                fail<error>({"clex: the solve to t_max ", options.t_max, " must end in success, not in ",
+                             name_of(path.status()), " after ", path.statistics().accepted, " steps"});
+            }
+        }
+
         rope_config config;
         clex_weights weights;
         clex_options options;
         prior_type prior;
         field_type field;  // copied before use: it holds a workspace
         path_type path;
-    };
 
-    static solution solve(const rope_config& config, clex_weights&& weights, const clex_options& options,
-                          const prior_type& prior) {
-        cordage::validate(prior, config);
-        cordage::validate(weights, config);
-        if (!is_finite(options.t_max) || !(options.t_max >= 1.0)) {
-            fail<value_error>({"clex: t_max ", options.t_max, " must be finite and >= 1"});
+     private:
+        void check() const {
+            cordage::validate(prior, config);
+            cordage::validate(weights, config);
+            const auto most = path_type::most_steps(static_cast<std::size_t>(config.pairs()));
+            clex_detail::validate(options, static_cast<index_t>(most), Field::in_log_time,
+                                  has_error_weights<Tableau> ? "" : Tableau::name);
         }
-        if (options.continuous_adjoint) ode_detail::validate("clex: continuous_adjoint", *options.continuous_adjoint);
-        const auto most = static_cast<index_t>(path_type::most_steps(static_cast<std::size_t>(config.pairs())));
-        if (options.fixed_steps < 0 || options.fixed_steps > most) {
-            fail<value_error>({"clex: fixed_steps ", options.fixed_steps, " must be >= 0 and <= ", most,
-                               ", the most that fit into a trajectory"});
+
+        path_type solved() {
+            std::vector<double> z1;
+            for (index_t pair = 0; pair < config.pairs(); ++pair) {
+                z1.push_back(prior.log_alpha(config, pair, 1.0) + config.log_inv_freq(pair));
+            }
+            if constexpr (has_coordinates) z1 = field.coordinates().from_z(z1);
+            const time_interval<double> interval{variable(1.0), variable(options.t_max)};
+            if (options.step_size > 0.0) {
+                return solve_fixed<Tableau>(field, interval, z1, cordage::step_size{options.step_size});
+            }
+            if constexpr (has_error_weights<Tableau>) {
+                if (options.fixed_steps == 0) {
+                    return solve_adaptive<Tableau>(field, interval, z1,
+                                                   {.tolerance = options.tolerance, .max_steps = options.max_steps});
+                }
+            }
+            return solve_fixed<Tableau>(field, interval, z1, equal_steps{options.fixed_steps});
         }
-        if (!is_finite(options.step_size) || !(options.step_size >= 0.0)) {
-            fail<value_error>({"clex: step_size ", options.step_size, " must be finite and >= 0"});
-        }
-        const double length = variable(options.t_max) - variable(1.0);
-        if (options.step_size > 0.0 && !(length <= options.step_size * static_cast<double>(most))) {
-            fail<value_error>({"clex: step_size ", options.step_size,
-                               " must be >= ", length / static_cast<double>(most), ", or the steps to t_max ",
-                               options.t_max, " do not fit into a trajectory"});
-        }
-        if (options.fixed_steps > 0 && options.step_size > 0.0) {
-            fail<value_error>({"clex: fixed_steps ", options.fixed_steps, " and step_size ", options.step_size,
-                               " must not both be given"});
-        }
-        if (options.fixed_steps == 0 && options.step_size == 0.0 && !has_error_weights<Tableau>) {
-            fail<value_error>({"clex: fixed_steps 0 must be >= 1 or step_size 0 be > 0, since ", Tableau::name,
-                               " has no error weights to choose steps by"});
-        }
-        std::vector<double> z1;
-        for (index_t pair = 0; pair < config.pairs(); ++pair) {
-            z1.push_back(prior.log_alpha(config, pair, 1.0) + config.log_inv_freq(pair));
-        }
-        field_type field(config, weights, prior);
-        if constexpr (has_coordinates) z1 = field.coordinates().from_z(z1);
-        path_type path = integrate(field, z1, options);
-        if (path.status() != solve_status::success) {
-            fail<error>({"clex: the solve to t_max ", options.t_max, " must end in success, not in ",
-                         name_of(path.status()), " after ", path.statistics().accepted, " steps"});
-        }
-        return {config, std::move(weights), options, prior, std::move(field), std::move(path)};
-    }
+    };
 
     /// The field's states are not log inv_freq but what its coordinates make of it.
     static constexpr bool has_coordinates = requires(const Field& field) { field.coordinates(); };
 
-    static path_type integrate(field_type& field, std::span<const double> z1, const clex_options& options) {
-        const time_interval<double> interval{variable(1.0), variable(options.t_max)};
-        if (options.step_size > 0.0) {
-            return solve_fixed<Tableau>(field, interval, z1, cordage::step_size{options.step_size});
-        }
-        if constexpr (has_error_weights<Tableau>) {
-            if (options.fixed_steps == 0) {
-                return solve_adaptive<Tableau>(field, interval, z1,
-                                               {.tolerance = options.tolerance, .max_steps = options.max_steps});
-            }
-        }
-        return solve_fixed<Tableau>(field, interval, z1, equal_steps{options.fixed_steps});
-    }
-
     void check(const char* who, const rope_config& config, double t) const {
         validate(config);
-        if (!is_finite(t) || !(t >= 1.0 && t <= options().t_max)) {
-            fail<value_error>({who, ": t ", t, " must be in [1, ", options().t_max, "], the solved range"});
-        }
+        clex_detail::validate(who, t, options().t_max);
     }
 
     /// The solver's variable at t, its derivative in t, and it within the solved interval whatever the rounding of ln.
-    static double variable(double t) { return Field::in_log_time ? std::log(t) : t; }
+    static double variable(double t) { return clex_detail::variable_at(t, Field::in_log_time); }
     static double time_rate(double t) { return Field::in_log_time ? 1.0 / t : 1.0; }
     double time_of(double t) const { return std::clamp(variable(t), path().interval().begin, path().interval().end); }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cordage/clex/weights.hpp"
-#include "cordage/ode/loops.hpp"
+#include "cordage/ode/step.hpp"
 
 namespace cordage {
 

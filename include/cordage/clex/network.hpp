@@ -5,6 +5,8 @@
 #include <Eigen/Core>
 #include <cstddef>
 #include <span>
+#include <type_traits>
+#include <vector>
 
 #include "cordage/clex/activation.hpp"
 #include "cordage/clex/panels.hpp"
@@ -26,7 +28,6 @@ class clex_network {
           wide_(forward_.ends_padded()),
           high_(forward_.hidden_padded()),
           input_(numbers::Zero(size(wide_))),
-          output_(size(clex_detail::panel<Scalar>::rows)),
           grad_up_(numbers::Zero(size(wide_ * high_))),
           grad_down_(grad_up_) {}
 
@@ -37,22 +38,21 @@ class clex_network {
     template <class From, class To>
     void operator()(std::span<const From> z, std::span<To> out) {
         copy(z, input_.data());
-        const Scalar* y = forward_(input_.data(), [this](std::size_t, numbers& column) {
-            Activation::value(column, output_);
-            column.swap(output_);
+        const Scalar* y = forward_(input_.data(), [](std::size_t, Scalar* column) {
+            clex_detail::activate<Activation>(column, clex_detail::panel<Scalar>::rows, column);
         });
         for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<To>(y[i]);
     }
 
     /// Looks at `count` states, z [count, pairs], which the calls of pull_back until the next record are about.
     template <class State>
-    void record(index_t count, std::span<const State> z) {
-        count_ = static_cast<std::size_t>(count);
+    void record(std::size_t count, std::span<const State> z) {
+        count_ = count;
         inputs_.setZero(size(count_ * wide_));
         for (std::size_t i = 0; i < count_; ++i) copy(z.subspan(i * pairs_, pairs_), inputs_.data() + i * wide_);
         for (numbers* column : {&sums_, &outputs_, &slopes_, &grad_sums_}) column->resize(size(count_ * high_));
         forward_.first_products(inputs_.data(), count_, sums_.data());
-        Activation::value_and_slope(sums_, outputs_, slopes_);
+        clex_detail::activate<Activation>(sums_.data(), count_ * high_, outputs_.data(), slopes_.data());
         grad_outputs_.setZero(size(count_ * wide_));
     }
 
@@ -62,10 +62,9 @@ class clex_network {
         const auto at = static_cast<std::size_t>(i);
         Scalar* const grad_output = grad_outputs_.data() + at * wide_;
         copy(grad_out, grad_output);
-        const Scalar* y = backward_(grad_output, [this, at](std::size_t first, numbers& column) {
-            const Eigen::Index begin = size(at * high_ + first);
-            column *= slopes_.segment(begin, column.size());
-            grad_sums_.segment(begin, column.size()) = column;
+        const Scalar* y = backward_(grad_output, [this, at](std::size_t first, Scalar* column) {
+            const std::size_t begin = at * high_ + first;
+            clex_detail::multiply(column, slopes_.data() + begin, grad_sums_.data() + begin);
         });
         for (std::size_t k = 0; k < grad_z.size(); ++k) grad_z[k] += static_cast<To>(y[k]);
     }
@@ -81,7 +80,7 @@ class clex_network {
     }
 
  private:
-    using numbers = hidden_array<Scalar>;
+    using numbers = typename clex_detail::panel_pair<Scalar>::column;
 
     static Eigen::Index size(std::size_t count) { return static_cast<Eigen::Index>(count); }
     static clex_detail::matrix_view by_rows(const std::vector<double>& from, index_t rows, index_t columns) {
@@ -108,11 +107,45 @@ class clex_network {
     std::size_t pairs_, hidden_;
     clex_detail::panel_pair<Scalar> forward_, backward_;  // up and down; their transposes
     std::size_t wide_, high_;                             // pairs and hidden, padded to whole panels
-    numbers input_, output_;                              // workspace [wide], [panel rows]
+    numbers input_;                                       // workspace [wide]
     numbers grad_up_, grad_down_;                         // workspace [high, wide], [wide, high]
     std::size_t count_ = 0;                               // recorded
     numbers inputs_, grad_outputs_;                       // recorded [count, wide]
     numbers sums_, outputs_, slopes_, grad_sums_;         // recorded [count, high]
 };
+
+namespace clex_detail {
+
+/// What fields around one network have alike. Derived is a recording_field but for what stands here.
+template <class Derived, class Scalar, activation Activation>
+class field_of_network {
+ public:
+    index_t size() const noexcept { return network_.pairs(); }
+    index_t parameter_count() const noexcept { return network_.parameter_count(); }
+
+    /// One state, recorded, pulled back and collected.
+    template <class State>
+    State vjp(State time, std::type_identity_t<std::span<const State>> z,
+              std::type_identity_t<std::span<const State>> grad_dz, std::type_identity_t<std::span<State>> grad_z,
+              std::type_identity_t<std::span<State>> grad_parameters) {
+        auto& self = static_cast<Derived&>(*this);
+        self.record(std::span<const State>(&time, 1), z);
+        const State grad_time = self.pull_back(0, grad_dz, grad_z);
+        collect(grad_parameters);
+        return grad_time;
+    }
+    template <class State>
+    void collect(std::span<State> grad_parameters) {
+        network_.collect(grad_parameters);
+    }
+
+ protected:
+    explicit field_of_network(const clex_weights& weights, index_t unit_rows = 0) : network_(weights, unit_rows) {}
+
+    clex_network<Scalar, Activation> network_;
+    std::vector<double> times_;  // recorded [count]
+};
+
+}  // namespace clex_detail
 
 }  // namespace cordage

@@ -51,6 +51,18 @@ void product(const Scalar* m, const Scalar* x, std::size_t columns, Scalar* y) n
     unroll<packets>([&](auto p) { pstore(y + p * lanes, padd(even[p], odd[p])); });
 }
 
+/// x *= factors, and the same into copy, for one panel's rows.
+template <class Scalar>
+void multiply(Scalar* x, const Scalar* factors, Scalar* copy) noexcept {
+    using namespace Eigen::internal;
+    using packet = typename panel<Scalar>::packet;
+    for (std::size_t i = 0; i < panel<Scalar>::rows; i += panel<Scalar>::lanes) {
+        const packet product = pmul(pload<packet>(x + i), pload<packet>(factors + i));
+        pstore(x + i, product);
+        pstore(copy + i, product);
+    }
+}
+
 /// sums [b_size, a_size] += sum_n b[n] a[n]^T for a [count, a_size] and b [count, b_size], both sizes multiples of a
 /// panel's rows. So many n at a time as leave a and b in the nearest cache.
 template <class Scalar>
@@ -128,14 +140,14 @@ class panel_pair {
     std::size_t hidden_padded() const noexcept { return panels_ * rows; }
 
     /// second * f(first * x), valid until the next call [ends]; x [ends_padded] with zeros at its end.
-    /// between(first_row, column [panel rows]) is f, called once a panel.
+    /// between(first_row, column [panel rows]) is f in place, called once a panel.
     template <class Between>
     const Scalar* operator()(const Scalar* x, Between&& between) {
         descending_ = !descending_;
         for (std::size_t turn = 0; turn < panels_; ++turn) {
             const std::size_t p = descending_ ? panels_ - 1 - turn : turn;
             const Scalar* m = multiply_first(p, x, hidden_.data());
-            between(p * rows, hidden_);
+            between(p * rows, hidden_.data());
             Scalar* const sums = sums_.data() + p * ends_padded_;
             if (p < second_units_) {
                 std::fill_n(sums, ends_padded_, Scalar{0});

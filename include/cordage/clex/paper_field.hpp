@@ -21,22 +21,22 @@ namespace clex_detail {
 
 /// paper_field and log_time_field, of states and times in float or double.
 template <prior_policy Prior, activation Activation, class Scalar, bool InLogTime>
-class prior_field {
+class prior_field : public field_of_network<prior_field<Prior, Activation, Scalar, InLogTime>, Scalar, Activation> {
+    using base = field_of_network<prior_field, Scalar, Activation>;
+    using base::network_, base::times_;
+
  public:
     using prior_type = Prior;
     static constexpr bool in_log_time = InLogTime;  ///< the solver's variable is ln t
 
     /// The weights fit the config (weights.hpp: validate).
     prior_field(const rope_config& config, const clex_weights& weights, const Prior& prior = {})
-        : config_(config), prior_(prior), network_(weights) {
+        : base(weights), config_(config), prior_(prior) {
         for (index_t pair = 0; pair < config.pairs(); ++pair) {
             share_.push_back(in_log_time ? 1.0 / (1.0 + config.inv_freq(pair) * config.original_length) : 1.0);
         }
         grad_net_.resize(share_.size());
     }
-
-    index_t size() const noexcept { return network_.pairs(); }
-    index_t parameter_count() const noexcept { return network_.parameter_count(); }
 
     template <class State>
     void operator()(State time, std::type_identity_t<std::span<const State>> z,
@@ -50,16 +50,9 @@ class prior_field {
     }
 
     template <class State>
-    State vjp(State time, std::type_identity_t<std::span<const State>> z,
-              std::type_identity_t<std::span<const State>> grad_dz, std::type_identity_t<std::span<State>> grad_z,
-              std::type_identity_t<std::span<State>> grad_parameters) {
-        return ode_detail::vjp_of_record<State>(*this, time, z, grad_dz, grad_z, grad_parameters);
-    }
-
-    template <class State>
     void record(std::span<const State> times, std::span<const State> states) {
         times_.assign(times.begin(), times.end());
-        network_.record(static_cast<index_t>(times.size()), states);
+        network_.record(times.size(), states);
     }
     template <class State>
     State pull_back(index_t i, std::span<const State> grad_dz, std::span<State> grad_z) {
@@ -75,20 +68,14 @@ class prior_field {
         network_.pull_back(i, std::span<const double>(grad_net_), grad_z);
         return static_cast<State>(grad_time);
     }
-    template <class State>
-    void collect(std::span<State> grad_parameters) {
-        network_.collect(grad_parameters);
-    }
 
  private:
     static double t_at(double time) { return in_log_time ? std::exp(time) : time; }
 
     rope_config config_;
     Prior prior_;
-    clex_network<Scalar, Activation> network_;
     std::vector<double> share_;     // s [pairs]; in t: 1
     std::vector<double> grad_net_;  // workspace [pairs]
-    std::vector<double> times_;     // recorded
 };
 
 }  // namespace clex_detail

@@ -15,7 +15,7 @@
 #include "cordage/clex/weights.hpp"
 #include "cordage/core/config.hpp"
 #include "cordage/ode/field.hpp"
-#include "cordage/ode/loops.hpp"
+#include "cordage/ode/step.hpp"
 #include "cordage/scaling/power_laws.hpp"
 
 namespace cordage {
@@ -32,7 +32,10 @@ namespace cordage {
 /// o) (coordinates.hpp); then states and parameters are those of y. Scalar is the arithmetic of the network. States and
 /// times are float or double, as the solver's are.
 template <activation Activation = tanh_activation, class Scalar = double>
-class released_field {
+class released_field : public clex_detail::field_of_network<released_field<Activation, Scalar>, Scalar, Activation> {
+    using base = clex_detail::field_of_network<released_field, Scalar, Activation>;
+    using base::network_, base::times_;
+
  public:
     using prior_type = ntk_aware;
     static constexpr bool in_log_time = false;  ///< the solver's variable is t
@@ -43,8 +46,8 @@ class released_field {
 
     /// The same ODE of y.
     released_field(const rope_config& config, const clex_weights& weights, const clex_coordinates& coordinates)
-        : coordinates_(coordinates),
-          network_(coordinates.weights(weights), coordinates.unit_rows()),
+        : base(coordinates.weights(weights), coordinates.unit_rows()),
+          coordinates_(coordinates),
           seen_(static_cast<std::size_t>(config.pairs())),
           grad_seen_(seen_.size()) {
         rope_config base_10000 = config;
@@ -61,9 +64,6 @@ class released_field {
     /// What its states are.
     const clex_coordinates& coordinates() const noexcept { return coordinates_; }
 
-    index_t size() const noexcept { return network_.pairs(); }
-    index_t parameter_count() const noexcept { return network_.parameter_count(); }
-
     template <class State>
     void operator()(State t, std::type_identity_t<std::span<const State>> z,
                     std::type_identity_t<std::span<State>> dz) {
@@ -74,13 +74,6 @@ class released_field {
     }
 
     template <class State>
-    State vjp(State t, std::type_identity_t<std::span<const State>> z,
-              std::type_identity_t<std::span<const State>> grad_dz, std::type_identity_t<std::span<State>> grad_z,
-              std::type_identity_t<std::span<State>> grad_parameters) {
-        return ode_detail::vjp_of_record<State>(*this, t, z, grad_dz, grad_z, grad_parameters);
-    }
-
-    template <class State>
     void record(std::span<const State> times, std::span<const State> states) {
         times_.assign(times.begin(), times.end());
         all_seen_.resize(states.size());
@@ -88,7 +81,7 @@ class released_field {
         for (std::size_t i = 0; i < times.size(); ++i) {
             look_at(times_[i], states.subspan(i * size, size), all_seen_.data() + i * size);
         }
-        network_.record(static_cast<index_t>(times.size()), std::span<const Scalar>(all_seen_));
+        network_.record(times.size(), std::span<const Scalar>(all_seen_));
     }
     template <class State>
     State pull_back(index_t i, std::span<const State> grad_dz, std::span<State> grad_z) {
@@ -101,10 +94,6 @@ class released_field {
         const std::span<const double> exponents(exponents_);
         using ode_detail::dot;
         return static_cast<State>(scale * (scale * dot(exponents, grad_dz.data()) - dot(exponents, grad_seen_.data())));
-    }
-    template <class State>
-    void collect(std::span<State> grad_parameters) {
-        network_.collect(grad_parameters);
     }
 
  private:
@@ -121,11 +110,9 @@ class released_field {
     }
 
     clex_coordinates coordinates_;
-    clex_network<Scalar, Activation> network_;
     std::vector<double> exponents_, log_theta_;  // T of 2i/(d-2), and of log theta_i of base 10000 + o_i [pairs]
     std::vector<Scalar> seen_;                   // workspace [pairs]
     std::vector<double> grad_seen_;              // workspace [pairs]
-    std::vector<double> times_;                  // recorded [count]
     std::vector<Scalar> all_seen_;               // recorded [count, pairs]
 };
 

@@ -84,10 +84,7 @@ inline std::vector<double> transposed(const char* name, std::span<const double> 
     }
     const auto height = static_cast<std::size_t>(rows), width = static_cast<std::size_t>(columns);
     std::vector<double> out(matrix.size());
-    for (std::size_t row = 0; row < height; ++row) {
-        for (std::size_t column = 0; column < width; ++column)
-            out[column * height + row] = matrix[row * width + column];
-    }
+    for (std::size_t i = 0; i < out.size(); ++i) out[i % width * height + i / width] = matrix[i];
     return out;
 }
 
@@ -101,8 +98,8 @@ inline clex_weights to_columns(const clex_row_weights& rows) {
             transposed("to_columns: down", rows.down, rows.hidden, rows.pairs)};
 }
 
-/// The same weights for rows, to be saved as released code reads them; a gradient is turned in the same way.
-/// @throws shape_error if a matrix has not hidden * pairs numbers
+/// The same weights for rows, to be saved as released code reads them; a gradient is turned in the same way. Throws as
+/// to_columns.
 inline clex_row_weights to_rows(const clex_weights& weights) {
     using clex_detail::transposed;
     return {weights.hidden, weights.pairs, transposed("to_rows: up", weights.up, weights.hidden, weights.pairs),

@@ -45,9 +45,9 @@ inline constexpr layer_kind full_and_sliding_layers[] = {
     {.layer_type = "full_attention"}, {.layer_type = "sliding_attention"}};
 // clang-format on
 
-/// What the code of one model_type knows.
+/// What the code of some model types knows.
 struct family {
-    std::string_view model_type;
+    std::string_view model_types;  ///< each with a space before and after
     pair_layout layout = pair_layout::unknown;
     double theta_base = 10000.0;
     double partial_rotary_factor = 1.0;
@@ -69,83 +69,48 @@ struct family {
 using enum pair_layout;
 
 /// As in transformers 5.23 (layouts: of the weights that its model code expects).
+// clang-format off
 inline constexpr family families[] = {
-    {.model_type = "apertus", .layout = half_split, .theta_base = 12e6, .default_rope_type = "llama3"},
-    {"chatglm", interleaved, 1e4, 0.5},
-    {.model_type = "codegen", .layout = interleaved, .rotary_dim = 64},
-    {"cohere", interleaved, 5e5},
-    {.model_type = "cohere2", .layout = interleaved, .layers = cohere2_layers},
-    {"deepseek_v2", interleaved},
-    {"deepseek_v3", interleaved},
-    {.model_type = "deepseek_v32", .layout = interleaved, .layers = deepseek_v32_layers},
-    {"deepseek_v4", interleaved},
-    {"ernie4_5", interleaved, 5e5, 1.0, 128},
-    {"ernie4_5_moe", interleaved, 5e5},
-    {.model_type = "esm", .layout = half_split, .turns_by = "position_embedding_type"},
-    {"falcon", half_split},
-    {"gemma", half_split, 1e4, 1.0, 256},
-    {"gemma2", half_split, 1e4, 1.0, 256},
-    {.model_type = "gemma3", .layout = half_split, .theta_base = 1e6, .head_dim = 256, .layers = gemma3_layers},
-    {.model_type = "gemma4",
-     .layout = half_split,
-     .head_dim = 256,
-     .default_rope_type = "proportional",
-     .layers = gemma4_layers},
-    {"glm", interleaved, 1e4, 0.5, 128},
-    {"glm4", interleaved, 1e4, 0.5, 128},
-    {"glm4_moe", half_split, 1e4, 0.5},
-    {"gpt_neox", half_split, 1e4, 0.25},
-    {.model_type = "gpt_oss", .layout = half_split, .theta_base = 1.5e5, .head_dim = 64, .default_rope_type = "yarn"},
-    {.model_type = "gptj", .layout = interleaved, .rotary_dim = 64},
-    {"granite", half_split},
-    {.model_type = "granitemoehybrid", .layout = half_split, .turns_by = "position_embedding_type"},
-    {"helium", interleaved, 1e5, 1.0, 128},
-    {"hunyuan_v1_dense", half_split},
-    {"hunyuan_v1_moe", half_split},
-    {"internlm2", half_split},
-    {"llama", half_split},
-    {.model_type = "llama4", .layout = interleaved, .theta_base = 5e5, .head_dim = 128, .some_layers_rest = true},
-    {"minicpm", half_split},
-    {"minicpm3", half_split},
-    {"minimax", half_split, 1e6},
-    {"minimax_m2", half_split, 5e6, 1.0, 128},
-    {.model_type = "ministral3", .layout = half_split, .theta_base = 1e6, .head_dim = 128, .default_rope_type = "yarn"},
-    {"mistral", half_split},
-    {"mistral3", half_split},
-    {"mixtral", half_split, 1e6},
-    {.model_type = "modernbert", .layout = half_split, .theta_base = 1.6e5, .layers = modernbert_layers},
-    {"nemotron", half_split, 1e4, 0.5},
-    {"olmo", half_split},
-    {"olmo2", half_split},
-    {.model_type = "olmo3", .layout = half_split, .theta_base = 5e5, .layers = olmo3_layers},
-    {"persimmon", half_split, 1e4, 0.5},
-    {"phi", half_split, 1e4, 0.5},
-    {"phi3", half_split},
-    {"phimoe", half_split, 1e6},
-    {"qwen", half_split},
-    {"qwen2", half_split},
-    {"qwen2_5_vl", half_split, 1e6},
-    {"qwen2_moe", half_split},
-    {"qwen2_vl", half_split, 1e6},
-    {"qwen3", half_split, 1e4, 1.0, 128},
-    {"qwen3_5", half_split, 1e4, 0.25, 256},
-    {"qwen3_5_moe", half_split, 1e4, 0.25, 256},
-    {"qwen3_moe", half_split},
-    {"qwen3_next", half_split, 1e4, 0.25, 256},
-    {"qwen3_vl", half_split, 5e5, 1.0, 128},
-    {"qwen3_vl_moe", half_split, 5e5},
-    {.model_type = "smollm3", .layout = half_split, .theta_base = 2e6, .some_layers_rest = true},
-    {"stablelm", half_split, 1e4, 0.25},
-    {"starcoder2", half_split},
-    {.model_type = "zamba2", .layout = half_split, .head_width = 2.0, .turns_by = "use_mem_rope"},
-};
+    {" falcon granite hunyuan_v1_dense hunyuan_v1_moe internlm2 llama minicpm minicpm3 mistral mistral3 olmo olmo2 phi3 "
+     "qwen qwen2 qwen2_moe qwen3_moe starcoder2 ", half_split},
+    {" minimax mixtral phimoe qwen2_5_vl qwen2_vl ", half_split, 1e6},
+    {" qwen3_vl_moe ", half_split, 5e5},
+    {" glm4_moe nemotron persimmon phi ", half_split, 1e4, 0.5},
+    {" gpt_neox stablelm ", half_split, 1e4, 0.25},
+    {" qwen3 ", half_split, 1e4, 1.0, 128},
+    {" gemma gemma2 ", half_split, 1e4, 1.0, 256},
+    {" qwen3_vl ", half_split, 5e5, 1.0, 128},
+    {" minimax_m2 ", half_split, 5e6, 1.0, 128},
+    {" qwen3_5 qwen3_5_moe qwen3_next ", half_split, 1e4, 0.25, 256},
+    {" deepseek_v2 deepseek_v3 deepseek_v4 ", interleaved},
+    {" cohere ernie4_5_moe ", interleaved, 5e5},
+    {" chatglm ", interleaved, 1e4, 0.5},
+    {" glm glm4 ", interleaved, 1e4, 0.5, 128},
+    {" helium ", interleaved, 1e5, 1.0, 128},
+    {" ernie4_5 ", interleaved, 5e5, 1.0, 128},
+    {.model_types = " codegen gptj ", .layout = interleaved, .rotary_dim = 64},
+    {.model_types = " cohere2 ", .layout = interleaved, .layers = cohere2_layers},
+    {.model_types = " deepseek_v32 ", .layout = interleaved, .layers = deepseek_v32_layers},
+    {.model_types = " gemma3 ", .layout = half_split, .theta_base = 1e6, .head_dim = 256, .layers = gemma3_layers},
+    {.model_types = " modernbert ", .layout = half_split, .theta_base = 1.6e5, .layers = modernbert_layers},
+    {.model_types = " olmo3 ", .layout = half_split, .theta_base = 5e5, .layers = olmo3_layers},
+    {.model_types = " llama4 ", .layout = interleaved, .theta_base = 5e5, .head_dim = 128, .some_layers_rest = true},
+    {.model_types = " smollm3 ", .layout = half_split, .theta_base = 2e6, .some_layers_rest = true},
+    {.model_types = " esm granitemoehybrid ", .layout = half_split, .turns_by = "position_embedding_type"},
+    {.model_types = " zamba2 ", .layout = half_split, .head_width = 2.0, .turns_by = "use_mem_rope"},
+    {.model_types = " apertus ", .layout = half_split, .theta_base = 12e6, .default_rope_type = "llama3"},
+    {.model_types = " gpt_oss ", .layout = half_split, .theta_base = 1.5e5, .head_dim = 64,
+     .default_rope_type = "yarn"},
+    {.model_types = " ministral3 ", .layout = half_split, .theta_base = 1e6, .head_dim = 128,
+     .default_rope_type = "yarn"},
+    {.model_types = " gemma4 ", .layout = half_split, .head_dim = 256, .default_rope_type = "proportional",
+     .layers = gemma4_layers}};
 
 /// Model types without a rotary embedding, and what they have instead; as in transformers 5.23.
 struct other_positions {
     std::string_view what;
-    std::string_view model_types;  ///< each with a space before and after
+    std::string_view model_types;  ///< as family's
 };
-// clang-format off
 inline constexpr other_positions unrotated[] = {
     {"learned positions",
      " albert bart bert bert-generation big_bird bigbird_pegasus biogpt blenderbot blenderbot-small camembert "
@@ -161,24 +126,23 @@ inline constexpr other_positions unrotated[] = {
     {"no positions", " falcon_mamba jamba kimi_linear mamba mamba2 nemotron_h rwkv xlstm zamba "}};
 // clang-format on
 
-inline std::string_view without_text_suffix(std::string_view model_type) {
+/// The entry of a model_type, "_text" at its end aside; nullptr where there is none.
+inline const auto* entry_of(const auto& table, std::string_view model_type) {
     if (model_type.ends_with("_text")) model_type.remove_suffix(5);
-    return model_type;
+    const std::string word = " " + std::string(model_type) + " ";
+    const auto* const found = std::ranges::find_if(table, [&](const auto& entry) {
+        return model_type.find(' ') == model_type.npos && entry.model_types.find(word) != word.npos;
+    });
+    return found == std::end(table) ? nullptr : found;
 }
 
-/// The family of a model_type, "_text" at its end aside; nullptr for an unknown one.
-inline const family* find_family(std::string_view model_type) {
-    const auto found = std::ranges::find(families, without_text_suffix(model_type), &family::model_type);
-    return found == std::end(families) ? nullptr : found;
-}
+/// The family of a model_type; nullptr for an unknown one.
+inline const family* find_family(std::string_view model_type) { return entry_of(families, model_type); }
 
 /// What a model_type has instead of a rotary embedding; nothing for one that has it, or is unknown.
 inline std::string_view instead_of_rotation(std::string_view model_type) {
-    const std::string word = " " + std::string(without_text_suffix(model_type)) + " ";
-    for (const other_positions& group : unrotated) {
-        if (model_type.find(' ') == model_type.npos && group.model_types.find(word) != word.npos) return group.what;
-    }
-    return {};
+    const other_positions* const found = entry_of(unrotated, model_type);
+    return found == nullptr ? "" : found->what;
 }
 
 }  // namespace cordage::hf::config_detail

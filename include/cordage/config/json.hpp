@@ -3,19 +3,23 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <set>
-#include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -23,17 +27,6 @@
 #include "cordage/core/index.hpp"
 
 namespace cordage::json_detail {
-
-/// A name out of a file, fit for a message or a terminal: cut after 80 bytes, what is not printable ASCII as '?'.
-inline std::string printable(std::string_view name) {
-    constexpr std::size_t longest = 80;
-    std::string text;
-    for (const char c : name.substr(0, longest)) text += c >= ' ' && c <= '~' ? c : '?';
-    return text + (name.size() > longest ? "..." : "");
-}
-
-/// The same in quotes.
-inline std::string in_quotes(std::string_view name) { return "'" + printable(name) + "'"; }
 
 /// All of a file, or nothing if it is none, cannot be read, is longer than `largest` bytes or changes its length
 /// meanwhile.
@@ -64,31 +57,22 @@ inline nlohmann::json parse_strict_json(const std::string& subject, std::string_
     using event = nlohmann::json::parse_event_t;
     std::vector<std::set<std::string>> keys;  // of the objects that are open; empty sets for arrays
     std::size_t values = 0;
-    const auto watch = [&](int, event what, nlohmann::json& parsed) {
-        if (what != event::key && what != event::object_end && what != event::array_end &&
-            ++values > most_json_values) {
+    const auto watch = [&](int, event what, const nlohmann::json& parsed) {
+        if (what == event::key) {
+            const auto key = parsed.get<std::string>();
+            if (!keys.back().insert(key).second) {
+                fail<value_error>({subject, ": key ", in_quotes(key), " must occur once in its object"});
+            }
+        } else if (what == event::object_end || what == event::array_end) {
+            keys.pop_back();
+        } else if (++values > most_json_values) {
             fail<value_error>({subject, ": JSON must have at most ", most_json_values, " values"});
-        }
-        switch (what) {
-            case event::object_start:
-            case event::array_start:
-                keys.emplace_back();
-                if (keys.size() > deepest_json) {
-                    fail<value_error>(
-                        {subject, ": JSON nested ", keys.size(), " deep must be at most ", deepest_json, " deep"});
-                }
-                break;
-            case event::object_end:
-            case event::array_end:
-                keys.pop_back();
-                break;
-            case event::key:
-                if (const auto& key = parsed.get_ref<const std::string&>(); !keys.back().insert(key).second) {
-                    fail<value_error>({subject, ": key ", in_quotes(key), " must occur once in its object"});
-                }
-                break;
-            default:
-                break;
+        } else if (what != event::value) {
+            keys.emplace_back();
+            if (keys.size() > deepest_json) {
+                fail<value_error>(
+                    {subject, ": JSON nested ", keys.size(), " deep must be at most ", deepest_json, " deep"});
+            }
         }
         return true;
     };
@@ -100,22 +84,6 @@ inline nlohmann::json parse_strict_json(const std::string& subject, std::string_
         fail<value_error>({subject, ": text must be JSON whose numbers are doubles or 64-bit integers"});
     }
 }
-
-/// What to do with doubtful settings (unknown, contradictory, without effect): throw at the first, or collect them all.
-class doubtful_settings {
- public:
-    explicit doubtful_settings(bool lenient) : lenient_(lenient) {}
-
-    void add(std::string text) {
-        if (!lenient_) fail<value_error>({text});
-        warnings_.push_back(std::move(text));
-    }
-    const std::vector<std::string>& warnings() const noexcept { return warnings_; }
-
- private:
-    bool lenient_;
-    std::vector<std::string> warnings_;
-};
 
 /// How many single-character changes lead from a to b.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -133,20 +101,46 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 /// "; did you mean 'beta_fast'?", or nothing where no known key is near.
-inline std::string nearest_known(std::string_view key, std::span<const std::string_view> known) {
-    if (known.empty() || key.size() > 64) return "";
-    const auto nearest = std::ranges::min_element(known, {}, [&](auto name) { return edit_distance(key, name); });
+inline std::string nearest_known(std::string_view key, const auto& known) {
+    if (std::empty(known) || key.size() > 64) return "";
+    const auto nearest =
+        std::ranges::min_element(known, {}, [&](std::string_view name) { return edit_distance(key, name); });
     const bool is_near = edit_distance(key, *nearest) <= std::max<std::size_t>(2, nearest->size() / 3);
     return is_near ? message("; did you mean '", *nearest, "'?") : "";
 }
 
-/// A view of a JSON object and its place in the file. A null is "not given". Wrong types are errors in every mode.
-/// Keys of `overrides`, if there are any, come before those of `object`. Views both.
+inline bool is_in(const auto& list, std::string_view key) {
+    return std::find(std::begin(list), std::end(list), key) != std::end(list);
+}
+
+/// A view of a JSON object and its place in the file, which begins the messages. A null is "not given". Wrong types are
+/// errors; doubtful settings (unknown, contradictory, without effect) are errors or warnings.
 class json_object {
  public:
-    json_object(const nlohmann::json& object, std::string where, const nlohmann::json* overrides = nullptr)
-        : object_(&object), overrides_(overrides), where_(std::move(where)) {
-        if (!object.is_object()) fail<value_error>({where_, ": ", shown(object), " must be an object"});
+    /// @param warnings  takes the doubts; where there is none they are thrown
+    json_object(const nlohmann::json& object, std::string where, std::vector<std::string>* warnings = nullptr)
+        : object_(&object), warnings_(warnings), where_(std::move(where)) {
+        if (!object.is_object()) refuse({shown(object), " must be an object"});
+    }
+    /// Another object of the same file.
+    json_object other(const nlohmann::json& object, std::string where) const {
+        return {object, std::move(where), warnings_};
+    }
+    /// Another one without keys.
+    json_object none(std::string where) const {
+        static const nlohmann::json nothing = nlohmann::json::object();
+        return other(nothing, std::move(where));
+    }
+    /// The object of a key, or one without keys where there is none.
+    json_object part(std::string_view key) const {
+        const auto* found = find(key);
+        return found != nullptr && found->is_object() ? other(*found, std::string(key)) : none(std::string(key));
+    }
+    /// This object with keys that come before its own. Views them.
+    json_object overridden_by(const nlohmann::json& overrides) const {
+        json_object out = *this;
+        out.overrides_ = &overrides;
+        return out;
     }
 
     const std::string& where() const noexcept { return where_; }
@@ -161,10 +155,22 @@ class json_object {
     bool overrides(std::string_view key) const { return overrides_ != nullptr && overrides_->contains(key); }
 
     std::optional<double> number(std::string_view key) const {
-        const auto* found = find(key);
-        if (found == nullptr) return std::nullopt;
-        if (!found->is_number()) refuse(key, *found, "a number");
-        return found->get<double>();
+        return value<double>(key, &nlohmann::json::is_number, "a number");
+    }
+    std::optional<bool> flag(std::string_view key) const {
+        return value<bool>(key, &nlohmann::json::is_boolean, "true or false");
+    }
+    std::optional<std::string> text(std::string_view key) const {
+        return value<std::string>(key, &nlohmann::json::is_string, "a text");
+    }
+    std::optional<std::vector<double>> numbers(std::string_view key) const {
+        const auto* list = find(key);
+        if (list == nullptr) return std::nullopt;
+        if (!list->is_array()) refuse(key, *list, "a list of numbers");
+        for (const auto& entry : *list) {
+            if (!entry.is_number()) refuse(key, entry, "a list of numbers only");
+        }
+        return list->get<std::vector<double>>();
     }
     /// A whole number of things, 1 ... 2^31.
     std::optional<index_t> count(std::string_view key) const {
@@ -175,39 +181,32 @@ class json_object {
         }
         return static_cast<index_t>(*value);
     }
-    std::optional<bool> flag(std::string_view key) const {
-        const auto* found = find(key);
-        if (found == nullptr) return std::nullopt;
-        if (!found->is_boolean()) refuse(key, *found, "true or false");
-        return found->get<bool>();
-    }
-    std::optional<std::string> text(std::string_view key) const {
-        const auto* found = find(key);
-        if (found == nullptr) return std::nullopt;
-        if (!found->is_string()) refuse(key, *found, "a text");
-        return found->get<std::string>();
-    }
-    std::optional<std::vector<double>> numbers(std::string_view key) const {
-        const auto* found = find(key);
-        if (found == nullptr) return std::nullopt;
-        if (!found->is_array()) refuse(key, *found, "a list of numbers");
-        std::vector<double> all;
-        for (const auto& entry : *found) {
-            if (!entry.is_number()) refuse(key, entry, "a list of numbers only");
-            all.push_back(entry.get<double>());
-        }
-        return all;
-    }
 
-    /// A key that a caller cannot do without.
+    /// A number that a caller cannot do without.
     double required(std::string_view key, std::string_view by) const {
         const auto value = number(key);
-        if (!value) fail<value_error>({where_, ": ", key, " must be given for ", by});
+        if (!value) refuse({key, " must be given for ", by});
         return *value;
     }
+    /// The value of a key, or of what stands for it, that must be at least `least`, or above 0.
+    double at_least(double least, std::string_view key, double value) const {
+        if (!(value >= least)) refuse({key, " ", value, " must be >= ", least});
+        return value;
+    }
+    double positive(std::string_view key, double value) const {
+        if (!(value > 0.0)) refuse({key, " ", value, " must be > 0"});
+        return value;
+    }
 
+    [[noreturn]] void refuse(std::initializer_list<message_part> why) const {
+        fail<value_error>({where_, ": ", joined(why)});
+    }
     [[noreturn]] void refuse(std::string_view key, const nlohmann::json& value, std::string_view expected) const {
-        fail<value_error>({where_, ": ", key, " ", shown(value), " must be ", expected});
+        refuse({key, " ", shown(value), " must be ", expected});
+    }
+    void doubt(std::initializer_list<message_part> why) const {
+        if (warnings_ == nullptr) refuse(why);
+        warnings_->push_back(where_ + ": " + joined(why));
     }
 
     /// A value as it is written, shortened.
@@ -219,9 +218,56 @@ class json_object {
     }
 
  private:
+    template <class T>
+    std::optional<T> value(std::string_view key, bool (nlohmann::json::*is_expected)() const noexcept,
+                           const char* expected) const {
+        const auto* found = find(key);
+        if (found == nullptr) return std::nullopt;
+        if (!(found->*is_expected)()) refuse(key, *found, expected);
+        return found->get<T>();
+    }
+
     const nlohmann::json* object_;
-    const nlohmann::json* overrides_;
+    const nlohmann::json* overrides_ = nullptr;
+    std::vector<std::string>* warnings_;
     std::string where_;
 };
+
+/// The number of a layer that a text is as a whole: "12".
+inline std::optional<std::uint32_t> number_in(std::string_view text) {
+    std::uint32_t number = 0;
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (problem != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return number;
+}
+
+/// The words of a list of keys.
+inline std::vector<std::string> words(const std::string& list) {
+    std::istringstream in(list);
+    return {std::istream_iterator<std::string>(in), {}};
+}
+
+/// The keys of an object under which one setting may stand.
+struct places {
+    const json_object& object;
+    std::string keys;  ///< with spaces between
+};
+
+/// The setting that stands in one place or several; the first if they disagree, which is doubtful.
+template <auto Read = &json_object::number>
+auto agreed(std::initializer_list<places> all) {
+    std::invoke_result_t<decltype(Read), const json_object&, std::string_view> found;
+    std::string first;
+    for (const auto& [object, keys] : all) {
+        for (const std::string& key : words(keys)) {
+            const auto value = (object.*Read)(key);
+            if (found && value && *found != *value) {
+                object.doubt({key, " ", *value, " must equal ", first, " ", *found});
+            }
+            if (!found) found = value, first = key;
+        }
+    }
+    return found;
+}
 
 }  // namespace cordage::json_detail

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "cordage/config/json.hpp"
 #include "cordage/core/config.hpp"
 #include "cordage/scaling/any_policy.hpp"
 #include "cordage/scaling/power_laws.hpp"
@@ -32,13 +31,19 @@ struct clex_settings {
     std::string act = "tanh";   ///< or "silu"
     bool log_scale = false;     ///< log scaling of the scores
 
-    /// Steps times pairs, which is what its solution keeps: 5 doubles each, and 2 for each step.
-    double states(index_t pairs) const { return (max_factor - 1.0) / time_dt * static_cast<double>(pairs); }
-};
+    /// The most steps times pairs that the layers of one model may have together, which their solutions keep: 5 doubles
+    /// each, and 2 for each step, 0.7 to 1 GB. A layer of what was released has 100 000.
+    static constexpr double most_states = 0x1p24;
 
-/// The most of them that the layers of one model may have together: 0.7 to 1 GB. A layer of what was released has
-/// 100 000.
-inline constexpr double most_clex_states = 0x1p24;
+    /// @throws value_error  where so many layers would have more; `who` begins its text
+    void check_states(std::string_view who, index_t pairs, index_t layers = 1) const {
+        const double states = (max_factor - 1.0) / time_dt * static_cast<double>(pairs) * static_cast<double>(layers);
+        if (states <= most_states) return;
+        fail<value_error>({who, ": time_dt ", time_dt, " must be large enough that steps to max_factor ", max_factor,
+                           " times pairs ", pairs, layers == 1 ? "" : message(" times layers ", layers),
+                           " are at most ", most_states});
+    }
+};
 
 /// The rule of one layer type, with its three parts in words.
 struct layer_rope {
@@ -71,9 +76,9 @@ struct model_ropes {
         std::string names;
         for (const layer_rope& rope : ropes) {
             if (rope.layer_type == layer_type) return rope;
-            names += (names.empty() ? "" : ", ") + json_detail::printable(rope.layer_type);
+            names += (names.empty() ? "" : ", ") + printable(rope.layer_type);
         }
-        fail<value_error>({"model_ropes: layer_type ", json_detail::in_quotes(layer_type), " must be one of ", names});
+        fail<value_error>({"model_ropes: layer_type ", in_quotes(layer_type), " must be one of ", names});
     }
 };
 
@@ -82,10 +87,10 @@ inline std::string describe(const layer_rope& rope) {
     const rope_config& c = rope.config;
     std::string axes;
     for (const index_t pairs : rope.axis_sections) axes += message(axes.empty() ? "" : ", ", pairs);
-    std::string text = message(
-        rope.layer_type.empty() ? "all layers" : "layers: " + json_detail::printable(rope.layer_type), " (",
-        rope.rope_type, ")\n  rotation: ", c.rotary_dim, " of ", c.head_dim, " lanes turn, ", c.pairs(), " pairs, ",
-        name_of(rope.layout), ", theta_base ", c.theta_base, ", original length ", c.original_length);
+    std::string text =
+        message(rope.layer_type.empty() ? "all layers" : "layers: " + printable(rope.layer_type), " (", rope.rope_type,
+                ")\n  rotation: ", c.rotary_dim, " of ", c.head_dim, " lanes turn, ", c.pairs(), " pairs, ",
+                name_of(rope.layout), ", theta_base ", c.theta_base, ", original length ", c.original_length);
     if (rope.first_lane > 0) text += message("; they begin at lane ", rope.first_lane, " of the model's head");
     if (!rope.override_words.empty()) text += "\n  overridden: " + rope.override_words;
     text += "\n  policy: " + rope.policy_words + "\n  schedule: " + rope.schedule_words +
@@ -103,9 +108,8 @@ inline std::string describe(const layer_rope& rope) {
 
 /// What a model's config says of its rotation, in words: each layer type in turn.
 inline std::string describe(const model_ropes& model) {
-    std::string text =
-        message("model type ", model.model_type.empty() ? "not given" : json_detail::printable(model.model_type),
-                ", up to ", model.max_length, " positions\n");
+    std::string text = message("model type ", model.model_type.empty() ? "not given" : printable(model.model_type),
+                               ", up to ", model.max_length, " positions\n");
     for (const layer_rope& rope : model.ropes) text += describe(rope);
     for (const std::string& warning : model.warnings) text += "warning: " + warning + "\n";
     return text;

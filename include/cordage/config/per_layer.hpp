@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,33 +10,35 @@
 #include <utility>
 #include <vector>
 
-#include "cordage/config/keys.hpp"
+#include "cordage/config/json.hpp"
 
 namespace cordage::hf::config_detail {
+
+using namespace json_detail;
 
 /// The most layers of which a config may say something each, and the most layer types; models have up to 5.
 inline constexpr std::size_t most_layers = std::size_t{1} << 14;
 inline constexpr std::size_t most_layer_types = 64;
 
+/// Keys of the top level that may differ from layer to layer; all of them change a rotation.
+inline const std::vector<std::string>& layer_keys() {
+    static const std::vector<std::string> keys = words(
+        "attention_head_dim head_dim hidden_size kv_channels max_position_embeddings num_attention_heads "
+        "original_max_position_embeddings partial_rotary_factor qk_nope_head_dim qk_rope_head_dim rope_theta "
+        "rotary_dim");
+    return keys;
+}
+
 /// Each layer's type and what it overrides of the config's top level, as far as it changes a rotation.
 class per_layer {
  public:
-    per_layer(const json_object& config, doubtful_settings& doubts) : config_(config) {
-        if (const auto* types = layer_types()) {
-            for (const auto& type : *types) {
-                if (!type.is_string()) config.refuse("layer_types", type, "a list of texts");
-                layer_at(layers_.size(), "layer_types").type = type.get<std::string>();
-            }
-        }
-        if (!layers_.empty()) {  // the list may go on, for further heads
-            const auto count = static_cast<std::size_t>(config.count("num_hidden_layers").value_or(most_layers));
-            layers_.resize(std::min(layers_.size(), count));
-        }
-        read_list("layer_rope_theta", "rope_theta", doubts);
-        read_list("rope_theta", "rope_theta", doubts);
-        read_list("partial_rotary_factors", "partial_rotary_factor", doubts);
-        if (const auto* entries = config.find("per_layer_config")) read_entries(*entries, doubts);
-        if (const auto* other = config.find("attention_other_setting")) read_setting(*other);
+    explicit per_layer(const json_object& config) : config_(config) {
+        read_types();
+        read_list("layer_rope_theta", "rope_theta");
+        read_list("rope_theta", "rope_theta");
+        read_list("partial_rotary_factors", "partial_rotary_factor");
+        read_entries();
+        read_setting();
         for (layer& each : layers_) {
             const auto theta = each.overrides.find("rope_theta");
             each.turns = theta == each.overrides.end() || *theta != 0.0;
@@ -45,14 +46,20 @@ class per_layer {
         }
     }
 
-    /// Whether some layers have a base of 0, which is to say that they do not turn.
-    bool has_layers_at_rest() const { return !std::ranges::all_of(layers_, &layer::turns); }
+    /// Whether some layers do not turn at all: those with a base of 0, or a 0 in no_rope_layers, or every n-th (Llama
+    /// 4, SmolLM3), which the model's code may know.
+    bool has_layers_at_rest(bool where_not_said) const {
+        if (!std::ranges::all_of(layers_, &layer::turns)) return true;
+        const auto turns = config_.numbers("no_rope_layers");
+        if (turns && !turns->empty()) return std::ranges::find(*turns, 0.0) != turns->end();
+        return config_.count("no_rope_layer_interval") || where_not_said;
+    }
 
     /// Whether layers that turn override different things.
     bool differ() const {
         const auto first = std::ranges::find(layers_, true, &layer::turns);
-        return !std::all_of(first, layers_.end(),
-                            [&](const layer& each) { return !each.turns || each.overrides == first->overrides; });
+        return std::any_of(first, layers_.end(),
+                           [&](const layer& each) { return each.turns && each.overrides != first->overrides; });
     }
 
     /// The types of the layers that turn, each once.
@@ -62,24 +69,22 @@ class per_layer {
             if (!each.turns || is_in(found, each.type)) continue;
             found.push_back(each.type);
             if (found.size() > most_layer_types) {
-                fail<value_error>({config_.where(), ": layer_types must have at most ", most_layer_types, " types"});
+                config_.refuse({"layer_types must have at most ", most_layer_types, " types"});
             }
         }
         return found;
     }
 
+    /// Whether a layer of this type turns, or there is none.
     bool turns(std::string_view type) const {
-        const auto of_type = [&](const layer& each) { return each.type == type; };
-        return std::ranges::none_of(layers_, of_type) ||
-               std::ranges::any_of(layers_, [&](const layer& each) { return of_type(each) && each.turns; });
+        return std::ranges::find(layers_, type, &layer::type) == layers_.end() || has(type, true);
     }
 
     /// What all layers of this type that turn (or all that do not) override, and how many they are; of all types if
     /// there is none of this name.
     /// @throws value_error  if they override different things
     std::pair<nlohmann::json, std::size_t> overrides_of(std::string_view type, bool turning) const {
-        const bool by_type =
-            std::ranges::any_of(layers_, [&](const layer& each) { return each.type == type && each.turns == turning; });
+        const bool by_type = has(type, turning);
         const layer* first = nullptr;
         std::size_t count = 0;
         for (const layer& each : layers_) {
@@ -98,105 +103,109 @@ class per_layer {
         bool turns = true;
     };
 
-    const nlohmann::json* layer_types() const {
-        for (const char* key : {"layer_types", "layers_block_type"}) {
-            const auto* types = config_.find(key);
-            if (types != nullptr && !types->is_array()) config_.refuse(key, *types, "a list of texts");
-            if (types != nullptr) return types;
-        }
-        return nullptr;
+    bool has(std::string_view type, bool turning) const {
+        return std::ranges::any_of(layers_, [&](const layer& l) { return l.type == type && l.turns == turning; });
     }
 
     layer& layer_at(std::size_t index, std::string_view key) {
-        if (index >= most_layers) {
-            fail<value_error>({config_.where(), ": ", key, " must be of at most ", most_layers, " layers"});
-        }
+        if (index >= most_layers) config_.refuse({key, " must be of at most ", most_layers, " layers"});
         if (index >= layers_.size()) layers_.resize(index + 1);
         return layers_[index];
     }
 
+    void read_types() {
+        const char* const key = config_.has("layer_types") ? "layer_types" : "layers_block_type";
+        const auto* types = config_.find(key);
+        if (types == nullptr) return;
+        if (!types->is_array()) config_.refuse(key, *types, "a list of texts");
+        for (const auto& type : *types) {
+            if (!type.is_string()) config_.refuse("layer_types", type, "a list of texts");
+            layer_at(layers_.size(), "layer_types").type = type.get<std::string>();
+        }
+        if (layers_.empty()) return;  // the list may go on, for further heads
+        const auto count = static_cast<std::size_t>(config_.count("num_hidden_layers").value_or(most_layers));
+        layers_.resize(std::min(layers_.size(), count));
+    }
+
     /// A list of one number a layer; a number there is of all layers.
-    void read_list(const char* key, const char* overridden, doubtful_settings& doubts) {
+    void read_list(const char* key, const char* overridden) {
         const auto* list = config_.find(key);
         if (list == nullptr || !list->is_array()) return;
         const std::vector<double> numbers = *config_.numbers(key);
         if (numbers.size() < layers_.size()) {
-            fail<value_error>({config_.where(), ": ", key, " of ", numbers.size(), " numbers must be of ",
-                               layers_.size(), ", one a layer"});
+            config_.refuse({key, " of ", numbers.size(), " numbers must be of ", layers_.size(), ", one a layer"});
         }
         const std::size_t count = layers_.empty() ? numbers.size() : layers_.size();
         for (std::size_t i = 0; i < count; ++i) {
             nlohmann::json& value = layer_at(i, key).overrides[overridden];
             if (value.is_null()) value = numbers[i];
             if (value != numbers[i]) {
-                doubts.add(message(config_.where(), ": ", key, " ", numbers[i], " of layer ", i, " must equal ",
-                                   json_object::shown(value), ", said of it elsewhere"));
+                config_.doubt({key, " ", numbers[i], " of layer ", i, " must equal ", json_object::shown(value),
+                               ", said of it elsewhere"});
             }
         }
     }
 
-    /// Step 3.5: what the layers of one type have.
-    void read_setting(const nlohmann::json& entry) {
-        const json_object setting(entry, "attention_other_setting");
-        const std::string type = setting.text("attention_type").value_or("sliding_attention");
-        layer nobody;
-        override_by(nobody, entry);
-        if (!nobody.overrides.empty() && std::ranges::find(layers_, type, &layer::type) == layers_.end()) {
-            fail<value_error>(
-                {config_.where(), ": layer_types must have the type ", in_quotes(type), " of ", setting.where()});
-        }
-        for (layer& each : layers_) {
-            if (each.type == type) override_by(each, entry);
-        }
-    }
-
-    void read_entries(const nlohmann::json& entries, doubtful_settings& doubts) {
-        const json_object all(entries, "per_layer_config");
-        if (layers_.empty() && !entries.empty() && config_.has("num_hidden_layers")) {
+    /// {"5": {"head_dim": 512}, ...}
+    void read_entries() {
+        const auto* entries = config_.find("per_layer_config");
+        if (entries == nullptr) return;
+        const json_object all = config_.other(*entries, "per_layer_config");
+        if (layers_.empty() && !entries->empty() && config_.has("num_hidden_layers")) {
             layer_at(static_cast<std::size_t>(*config_.count("num_hidden_layers")) - 1, "num_hidden_layers");
         }
         const std::size_t known = layers_.size();
         std::vector<bool> seen(most_layers);
-        for (const auto& [name, entry] : entries.items()) {
-            std::size_t index = 0;
-            const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), index);
-            if (problem != std::errc{} || end != name.data() + name.size() || (known > 0 && index >= known)) {
-                fail<value_error>({all.where(), ": key ", in_quotes(name), " must be the number of a layer"});
+        for (const auto& [name, entry] : entries->items()) {
+            const auto index = number_in(name);
+            if (!index || (known > 0 && *index >= known)) {
+                all.refuse({"key ", in_quotes(name), " must be the number of a layer"});
             }
-            layer& one = layer_at(index, all.where());
-            if (seen[index]) fail<value_error>({all.where(), ": layer ", index, " must occur once"});
-            seen[index] = true;
-            const json_object own(entry, all.where() + "." + name);
+            layer& one = layer_at(*index, all.where());
+            if (seen[*index]) all.refuse({"layer ", *index, " must occur once"});
+            seen[*index] = true;
+            const json_object own = all.other(entry, all.where() + "." + name);
             for (const char* key : {"rope_parameters", "rope_scaling"}) {
-                if (own.has(key)) doubts.add(message(own.where(), ": ", key, " must be given by layer type instead"));
+                if (own.has(key)) own.doubt({key, " must be given by layer type instead"});
             }
-            override_by(one, entry);
+            override_by(own, one);
+        }
+    }
+
+    /// Step 3.5: what the layers of one type have.
+    void read_setting() {
+        const auto* found = config_.find("attention_other_setting");
+        if (found == nullptr) return;
+        const json_object setting = config_.other(*found, "attention_other_setting");
+        const std::string type = setting.text("attention_type").value_or("sliding_attention");
+        layer nobody;
+        override_by(setting, nobody);
+        if (!nobody.overrides.empty() && std::ranges::find(layers_, type, &layer::type) == layers_.end()) {
+            config_.refuse({"layer_types must have the type ", in_quotes(type), " of ", setting.where()});
+        }
+        for (layer& each : layers_) {
+            if (each.type == type) override_by(setting, each);
         }
     }
 
     /// Takes over the keys that change a rotation and differ from the config's own.
-    void override_by(layer& one, const nlohmann::json& entry) {
-        for (const std::string_view key : layer_keys) {
-            const auto found = entry.find(std::string(key));
-            if (found == entry.end() || found->is_null()) continue;
-            const auto* own = config_.find(key);
-            if (own == nullptr || *own != *found) one.overrides[std::string(key)] = *found;
+    void override_by(const json_object& entry, layer& one) {
+        for (const std::string& key : layer_keys()) {
+            const auto *value = entry.find(key), *own = config_.find(key);
+            if (value != nullptr && (own == nullptr || *own != *value)) one.overrides[key] = *value;
         }
     }
 
     [[noreturn]] void refuse(const layer& a, const layer& b) const {
-        const auto index_of = [&](const layer& each) { return &each - layers_.data(); };
         const auto value = [](const layer& each, const std::string& key) {
-            return each.overrides.contains(key) ? json_object::shown(each.overrides[key]) : std::string("nothing");
+            return each.overrides.contains(key) ? json_object::shown(each.overrides[key]) : "nothing";
         };
         std::string key;
-        for (const std::string_view each : layer_keys) {
-            const std::string name(each);
-            if (value(a, name) != value(b, name)) key = name;
+        for (const std::string& each : layer_keys()) {
+            if (value(a, each) != value(b, each)) key = each;
         }
-        fail<value_error>({config_.where(), ": ", key, " of layers ", index_of(a), " and ", index_of(b), ", ",
-                           value(a, key), " and ", value(b, key), " of their own, must be equal, or layer_types tell ",
-                           "them apart"});
+        config_.refuse({key, " of layers ", &a - layers_.data(), " and ", &b - layers_.data(), ", ", value(a, key),
+                        " and ", value(b, key), " of their own, must be equal, or layer_types tell them apart"});
     }
 
     json_object config_;

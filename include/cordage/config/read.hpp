@@ -2,12 +2,12 @@
 // Reads what any model's config.json says of its rotation, in every spelling in use (nlohmann-json).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "cordage/config/layers.hpp"
 
@@ -20,6 +20,32 @@ struct read_options {
 
 namespace config_detail {
 
+// clang-format off
+/// Top-level keys that say something of rotation; one that looks like them and is none of them is doubtful.
+inline constexpr std::string_view rope_keys[] = {
+    "compress_rope_theta", "global_rope_theta", "layer_rope_theta", "local_rope_theta", "no_rope_layer_interval",
+    "no_rope_layers", "partial_rotary_factor", "partial_rotary_factors", "qk_rope_head_dim", "rope_base",
+    "rope_interleave", "rope_interleaved", "rope_local_base_freq", "rope_parameters", "rope_pct", "rope_ratio",
+    "rope_scaling", "rope_scaling_layers", "rope_theta", "rotary_base", "rotary_dim", "rotary_emb_base",
+    "rotary_emb_fraction", "rotary_emb_interleaved", "rotary_embedding_base", "rotary_pct", "rotary_percentage", "rotary_value",
+    "swa_qk_rope_head_dim", "swa_rope_theta"};
+// clang-format on
+
+/// Complains of keys of the top level that look like a misspelt one, and of those whose effect is not known here.
+inline void check_top_keys(const json_object& config) {
+    for (const auto& [key, entry] : config.json().items()) {
+        const auto is_near = [&key = key](const char* name) { return edit_distance(key, name) <= 2; };
+        const bool looks_alike = key.starts_with("rope_") || key.starts_with("rotary_") ||
+                                 (key.size() < 24 && (is_near("rope_scaling") || is_near("rope_parameters")));
+        if (!looks_alike || is_in(rope_keys, key) || (key == "rotary_emb_scale_base" && entry.is_null())) continue;
+        config.doubt({"key ", in_quotes(key), " must be a known one", nearest_known(key, rope_keys)});
+    }
+    for (const auto& [key, why] : {std::pair{"use_dynamic_ntk", "its rule for more than seq_length tokens"},  // Qwen
+                                   {"rotary_value", "a rotation of values"}}) {  // RoFormer
+        if (config.flag(key).value_or(false)) config.doubt({key, " true must be false: ", why, " is not known here"});
+    }
+}
+
 /// The part of a config that describes the language model: its "text_config", unless only the top level speaks of a
 /// rotation; where both do, that of the top level may be another part's.
 inline json_object language_part(const json_object& whole) {
@@ -29,70 +55,63 @@ inline json_object language_part(const json_object& whole) {
     for (const char* key : {"text_config", "language_config", "llm_config", "thinker_config"}) {
         const auto* found = whole.find(key);
         if (found == nullptr || !found->is_object()) continue;
-        const json_object inner = language_part({*found, whole.where() + "." + key});
+        const json_object inner = language_part(whole.other(*found, whole.where() + "." + key));
         return has_rotation(inner) || !has_rotation(whole) ? inner : whole;
     }
     return whole;
 }
 
 /// Refuses models without a rotary embedding, and doubts those of which nothing says that they have one.
-inline void check_that_it_turns(const json_object& config, const std::string& model_type, const family* known,
-                                doubtful_settings& doubts) {
-    const auto refuse = [&](const std::string& what) {
-        fail<value_error>({config.where(), ": ", what, "; only models that rotate q and k can be read"});
+inline void check_that_it_turns(const json_object& config, const std::string& model_type, const family* known) {
+    const auto refuse = [&](std::initializer_list<message_part> what) {
+        config.refuse({joined(what), "; only models that rotate q and k can be read"});
     };
     const std::string quoted = "model_type " + in_quotes(model_type);
     if (const auto instead = instead_of_rotation(model_type); !instead.empty()) {
-        refuse(quoted + " has no rotary embedding, it has " + std::string(instead));
+        refuse({quoted, " has no rotary embedding, it has ", instead});
     }
-    const auto* attention = config.find("attn_config");
-    const nlohmann::json nothing = nlohmann::json::object();
-    const json_object inner(attention != nullptr && attention->is_object() ? *attention : nothing, "attn_config");
+    const json_object inner = config.part("attn_config");
     if (config.flag("alibi").value_or(false) || inner.flag("alibi").value_or(false)) {
-        refuse("alibi true says that it has ALiBi instead of a rotary embedding");
+        refuse({"alibi true says that it has ALiBi instead of a rotary embedding"});
     }
     bool says_so = inner.has("rope_theta");
     for (const char* key : {"position_embedding_type", "position_embeddings_type"}) {
         const auto type = config.text(key);
         if (type && *type != "rope" && *type != "rotary") {
-            refuse(message(key, " ", in_quotes(*type), " must be 'rope' or 'rotary'"));
+            refuse({key, " ", in_quotes(*type), " must be 'rope' or 'rotary'"});
         }
         says_so = says_so || type;
     }
     for (const char* key : {"use_mem_rope", "use_rotary_embedding"}) {
         const auto flag = config.flag(key);
-        if (flag && !*flag) refuse(message(key, " false says that it has no rotary embedding"));
+        if (flag && !*flag) refuse({key, " false says that it has no rotary embedding"});
         says_so = says_so || flag;
     }
-    if (config.number("qk_rope_head_dim") == 0.0) refuse("qk_rope_head_dim 0 says that no lanes turn");
+    if (config.number("qk_rope_head_dim") == 0.0) refuse({"qk_rope_head_dim 0 says that no lanes turn"});
     if (known != nullptr && !known->turns_by.empty() && !config.has(known->turns_by)) {
-        refuse(quoted + " has a rotary embedding only where " + std::string(known->turns_by) + " says so");
+        refuse({quoted, " has a rotary embedding only where ", known->turns_by, " says so"});
     }
-    says_so = says_so || std::ranges::any_of(rope_keys, [&](std::string_view key) {
-                  return config.json().contains(std::string(key));  // null too: its model's code knows the key
-              });
+    for (const std::string_view key : rope_keys) says_so = says_so || config.json().contains(key);  // null: known to it
     if (known == nullptr && !says_so) {
-        doubts.add(message(config.where(), ": ", quoted, " must be a known one, or rope_theta or rope_parameters be ",
-                           "given: nothing says that its q and k are rotated"));
+        config.doubt({quoted, " must be a known one, or rope_theta or rope_parameters be given: nothing says that its ",
+                      "q and k are rotated"});
     }
 }
 
 /// The one dictionary among "rope_parameters" (new) and "rope_scaling" (old).
-inline json_object rope_dictionary(const json_object& config, const nlohmann::json& empty, const family& known,
-                                   doubtful_settings& doubts) {
+inline json_object rope_dictionary(const json_object& config, const std::string& model_type, const family& known) {
     const auto* parameters = config.find("rope_parameters");
     const auto* scaling = config.find("rope_scaling");
     if (parameters != nullptr && scaling != nullptr && *parameters != *scaling) {
-        doubts.add(message(config.where(), ": rope_scaling must equal rope_parameters or be left out"));
+        config.doubt({"rope_scaling must equal rope_parameters or be left out"});
     }
-    if (parameters != nullptr) return {*parameters, "rope_parameters"};
-    if (scaling != nullptr) return {*scaling, "rope_scaling"};
+    if (parameters != nullptr) return config.other(*parameters, "rope_parameters");
+    if (scaling != nullptr) return config.other(*scaling, "rope_scaling");
     if (!known.default_rope_type.empty()) {
-        doubts.add(message(config.where(), ": rope_parameters must be given for model_type ",
-                           in_quotes(known.model_type), ": its code has numbers of its own for rope type '",
-                           known.default_rope_type, "'"));
+        config.doubt({"rope_parameters must be given for model_type ", in_quotes(model_type),
+                      ": its code has numbers of its own for rope type '", known.default_rope_type, "'"});
     }
-    return {empty, config.where()};
+    return config.none(config.where());
 }
 
 }  // namespace config_detail
@@ -100,26 +119,22 @@ inline json_object rope_dictionary(const json_object& config, const nlohmann::js
 /// What a parsed config says of its model's rotation, one rule for each layer type. Throws as read_config(text).
 inline model_ropes read_parsed_config(const nlohmann::json& root, const read_options& options = {}) {
     using namespace config_detail;
-    doubtful_settings doubts(options.lenient);
-    const json_object whole(root, "config");
-    const json_object config = language_part(whole);
     model_ropes out;
+    const json_object whole(root, "config", options.lenient ? &out.warnings : nullptr);
+    const json_object config = language_part(whole);
     out.model_type = config.text("model_type").value_or(whole.text("model_type").value_or(""));
     const family* const known = find_family(out.model_type);
-    check_top_keys(config, doubts);
-    check_that_it_turns(config, out.model_type, known, doubts);
+    check_top_keys(config);
+    check_that_it_turns(config, out.model_type, known);
 
     std::optional<index_t> positions;  // the first; the others mean something else in some families (Qwen's seq_length)
     for (const char* key : {"max_position_embeddings", "n_positions", "seq_length", "max_seq_len"}) {
         if (!positions) positions = config.count(key);
     }
-    if (!positions) fail<value_error>({config.where(), ": max_position_embeddings must be given"});
+    if (!positions) config.refuse({"max_position_embeddings must be given"});
     out.max_length = static_cast<double>(*positions);
-
-    const nlohmann::json empty = nlohmann::json::object();
-    const layer_reader reader{config, {config, doubts}, known == nullptr ? family{} : *known, out.max_length, doubts};
-    add_ropes(reader, rope_dictionary(config, empty, reader.known, doubts), out);
-    out.warnings = doubts.warnings();
+    const layer_reader reader{config, per_layer(config), known == nullptr ? family{} : *known, out.max_length};
+    add_ropes(reader, rope_dictionary(config, out.model_type, reader.known), out);
     return out;
 }
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <initializer_list>
 
-#include "cordage/core/bits.hpp"
 #include "cordage/core/error.hpp"
 #include "cordage/core/index.hpp"
 
@@ -37,6 +37,11 @@ struct rope_config {
 /// The largest head_dim that a config may have: a basis is made of half as many numbers.
 inline constexpr index_t largest_head_dim = index_t{1} << 20;
 
+/// Throws value_error unless t is a length ratio, finite and >= 1.
+inline void validate_ratio(std::initializer_list<message_part> name, double t) {
+    validate_number(name, t, t >= 1.0, {">= 1"});
+}
+
 /// Throws value_error naming the first field that is out of its domain.
 inline void validate(const rope_config& config) {
     if (config.head_dim < 2 || config.head_dim > largest_head_dim) {
@@ -46,18 +51,15 @@ inline void validate(const rope_config& config) {
         fail<value_error>(
             {"rope_config: rotary_dim ", config.rotary_dim, " must be even, >= 2 and <= head_dim ", config.head_dim});
     }
-    if (!is_finite(config.theta_base) || !(config.theta_base > 1.0)) {
-        fail<value_error>({"rope_config: theta_base ", config.theta_base, " must be finite and > 1"});
-    }
-    if (!is_finite(config.original_length) || !(config.original_length >= 1.0)) {
-        fail<value_error>({"rope_config: original_length ", config.original_length, " must be finite and >= 1"});
-    }
+    validate_number({"rope_config: theta_base"}, config.theta_base, config.theta_base > 1.0, {"> 1"});
+    validate_number({"rope_config: original_length"}, config.original_length, config.original_length >= 1.0, {">= 1"});
 }
 
-/// Throws value_error unless t is a length ratio, finite and >= 1. The parts of `name` say whose and which, and are
-/// joined only then: validate_ratio({"tabulated: knots[", k, "]"}, t).
-inline void validate_ratio(std::initializer_list<message_part> name, double t) {
-    if (!is_finite(t) || !(t >= 1.0)) fail<value_error>({joined(name), " ", t, " must be finite and >= 1"});
+/// Throws shape_error, "name size must be rotary_dim/2 = ...", unless there is one entry for each pair.
+inline void validate_pairs(std::initializer_list<message_part> name, std::size_t size, const rope_config& config) {
+    if (size != static_cast<std::size_t>(config.pairs())) {
+        fail<shape_error>({joined(name), " ", size, " must be rotary_dim/2 = ", config.pairs()});
+    }
 }
 
 }  // namespace cordage

@@ -2,14 +2,18 @@
 // What entry points throw; serves all stages.
 #pragma once
 
+#include <charconv>
 #include <concepts>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
-#include <sstream>  // std::locale too; <locale> would cost more
 #include <stdexcept>
 #include <string>
 #include <string_view>
+
+#include "cordage/core/bits.hpp"
+#include "cordage/core/macros.hpp"
 
 namespace cordage {
 
@@ -30,56 +34,42 @@ struct shape_error : error {
 
 /// The number with as few of 15, 16 or 17 significant digits as read back as it: 0.1, not 0.10000000000000001.
 inline std::string digits_of(double number) {
+    char text[32];
     for (int digits = 15;; ++digits) {
-        std::ostringstream text;
-        text.imbue(std::locale::classic());  // 4096 is "4096" whatever the host's locale
-        text.precision(digits);
-        text << number;
-        std::istringstream back(text.str());
-        back.imbue(std::locale::classic());
+        char* const end = std::to_chars(text, text + 32, number, std::chars_format::general, digits).ptr;
         double read = 0.0;
-        if (digits == 17 || (back >> read && read == number)) return text.str();
+        std::from_chars(text, end, read);
+        if (digits == 17 || read == number) return std::string(text, end);
     }
 }
 
-/// A text, number or address in a message, viewed. One type for all of them: looking up operator<< for each part of
-/// each message would take a compiler a good part of the time of the whole library (docs/performance.md).
+/// A text, number or address in a message, viewed. One type for all of them: what each part of each message would
+/// instantiate would take a compiler a good part of the time of the whole library (docs/performance.md).
 class message_part {
  public:
     message_part(const char* text) : text_(text) {}
     message_part(const char& letter) : text_(&letter, 1) {}
     message_part(std::string_view text) : text_(text) {}
     message_part(const std::string& text) : text_(text) {}
-    message_part(const void* address) : kind_(kind::address), address_(address) {}
+    message_part(const void* address) : kind_(kind::address), natural_(reinterpret_cast<std::uintptr_t>(address)) {}
     message_part(std::floating_point auto number) : kind_(kind::real), real_(number) {}
     message_part(std::signed_integral auto number) : kind_(kind::whole), whole_(number) {}
     message_part(std::unsigned_integral auto number) : kind_(kind::natural), natural_(number) {}
 
-    void write(std::ostream& to) const {
-        switch (kind_) {
-            case kind::text:
-                to << text_;
-                break;
-            case kind::address:
-                to << address_;
-                break;
-            case kind::real:
-                to << digits_of(real_);
-                break;
-            case kind::whole:
-                to << whole_;
-                break;
-            case kind::natural:
-                to << natural_;
-                break;
-        }
+    /// As it is written whatever the host's locale: 4096, 0.1, 0x7ffe10.
+    std::string text() const {
+        if (kind_ == kind::text) return std::string(text_);
+        if (kind_ == kind::real) return digits_of(real_);
+        if (kind_ == kind::whole) return std::to_string(whole_);
+        if (kind_ == kind::natural || natural_ == 0) return std::to_string(natural_);
+        char digits[16];
+        return "0x" + std::string(digits, std::to_chars(digits, digits + 16, natural_, 16).ptr);
     }
 
  private:
     enum class kind { text, address, real, whole, natural } kind_ = kind::text;
     union {
         std::string_view text_;
-        const void* address_;
         double real_;
         long long whole_;
         unsigned long long natural_;
@@ -88,16 +78,25 @@ class message_part {
 
 /// Joins the parts into one message.
 inline std::string joined(std::initializer_list<message_part> parts) {
-    std::ostringstream text;
-    text.imbue(std::locale::classic());
-    for (const message_part& part : parts) part.write(text);
-    return text.str();
+    std::string all;
+    for (const message_part& part : parts) all += part.text();
+    return all;
 }
 /// The same of any number of parts: message("t ", t).
 template <class... Parts>
 std::string message(const Parts&... parts) {
     return joined({message_part(parts)...});
 }
+
+/// A name out of a file, fit for a message or a terminal: cut after 80 bytes, what is not printable ASCII as '?'.
+inline std::string printable(std::string_view name) {
+    constexpr std::size_t longest = 80;
+    std::string text;
+    for (const char c : name.substr(0, longest)) text += c >= ' ' && c <= '~' ? c : '?';
+    return text + (name.size() > longest ? "..." : "");
+}
+/// The same in quotes.
+inline std::string in_quotes(std::string_view name) { return "'" + printable(name) + "'"; }
 
 /// Throws an Error whose message is made of these parts. Where exceptions are off (-fno-exceptions), prints the message
 /// to stderr and aborts.
@@ -111,6 +110,27 @@ template <class Error>
     std::fprintf(stderr, "cordage: %s\n", joined(parts).c_str());
     std::abort();
 #endif
+}
+
+/// Throws value_error, "name x must be finite and expected". Not inlined, so that a check costs a compiler little.
+[[noreturn]] CORDAGE_ONE_BODY inline void fail_number(std::initializer_list<message_part> name, double x,
+                                                      std::initializer_list<message_part> expected) {
+    fail<value_error>({joined(name), " ", x, " must be finite", expected.size() == 0 ? "" : " and ", joined(expected)});
+}
+
+/// Throws value_error, "name x must be finite", unless x is.
+inline void validate_finite(std::initializer_list<message_part> name, double x) {
+    if (!is_finite(x)) fail_number(name, x, {});
+}
+/// Throws value_error, "name x must be finite and expected", unless x is finite and `holds`:
+/// validate_number({"tabulated: knots[", k, "]"}, x, x > below, {"> ", below}).
+inline void validate_number(std::initializer_list<message_part> name, double x, bool holds,
+                            std::initializer_list<message_part> expected) {
+    if (!is_finite(x) || !holds) fail_number(name, x, expected);
+}
+/// The same for a number that must be > 0.
+inline void validate_positive(std::initializer_list<message_part> name, double x) {
+    validate_number(name, x, x > 0.0, {"> 0"});
 }
 
 }  // namespace cordage

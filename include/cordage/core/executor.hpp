@@ -49,9 +49,7 @@ static_assert(executor<serial>);
 /// body(begin, end) on each. Work of up to one grain stays on the calling thread. body must not throw.
 template <executor Executor, class Body>
 void for_each_range(const Executor& how, index_t items, index_t grain, const Body& body) {
-    if (how.concurrency() < 1) {
-        fail<value_error>({"executor: concurrency ", how.concurrency(), " must be >= 1"});
-    }
+    if (how.concurrency() < 1) fail<value_error>({"executor: concurrency ", how.concurrency(), " must be >= 1"});
     const index_t slices = std::min<index_t>(how.concurrency(), items / std::max<index_t>(grain, 1));
     if (slices <= 1) {
         body(index_t{0}, items);

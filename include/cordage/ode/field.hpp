@@ -51,16 +51,6 @@ concept recording_field = differentiable_field<F, Scalar> &&
 
 namespace ode_detail {
 
-/// The vjp of a field that records: one state, pulled back and collected.
-template <class Scalar, class Field>
-Scalar vjp_of_record(Field& field, Scalar t, std::span<const Scalar> z, std::span<const Scalar> grad_dz,
-                     std::span<Scalar> grad_z, std::span<Scalar> grad_parameters) {
-    field.record(std::span<const Scalar>(&t, 1), z);
-    const Scalar grad_t = field.pull_back(0, grad_dz, grad_z);
-    field.collect(grad_parameters);
-    return grad_t;
-}
-
 /// Any field, called through a pointer: solvers are compiled once for all fields.
 template <class Scalar>
 using any_field = std::function<void(Scalar, std::span<const Scalar>, std::span<Scalar>)>;

@@ -6,7 +6,6 @@
 #include <cstddef>
 
 #include "cordage/ode/butcher_tableau.hpp"
-#include "cordage/ode/dense_output.hpp"
 
 namespace cordage {
 

@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: MIT
-// Solves an ODE with steps chosen by an error estimate; serves the stage ode.
+// Solves an ODE with steps chosen by an estimate of their error; serves the stage ode.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <type_traits>
 #include <vector>
 
 #include "cordage/ode/problem.hpp"
-#include "cordage/ode/step_control.hpp"
 #include "cordage/ode/tableaus.hpp"
 #include "cordage/ode/trajectory.hpp"
 
 namespace cordage {
+
+/// The error allowed in each entry of a step: absolute + relative * max(|z|, |z_next|).
+struct tolerance {
+    double relative = 1e-8;
+    double absolute = 1e-8;
+};
 
 /// Settings of solve_adaptive.
 struct adaptive_options {
@@ -26,24 +33,107 @@ struct adaptive_options {
 
 namespace ode_detail {
 
-/// Throws value_error naming the setting that is out of its domain.
+inline void validate(const char* who, const tolerance& allowed) {
+    validate_positive({who, ": tolerance.relative"}, allowed.relative);
+    validate_positive({who, ": tolerance.absolute"}, allowed.absolute);
+}
+
+/// Root mean square of x over the error allowed between the states z and z_next. 1 is just allowed.
+template <class Scalar>
+double scaled_norm(const tolerance& allowed, std::span<const Scalar> x, std::span<const Scalar> z,
+                   std::span<const Scalar> z_next) noexcept {
+    if (x.empty()) return 0.0;
+    constexpr std::size_t lanes = 8;  // running sums, so that compilers use vectors
+    double sums[lanes] = {};
+    const auto square = [&](std::size_t i) {
+        const double size = std::max(std::abs(double{z[i]}), std::abs(double{z_next[i]}));
+        const double ratio = double{x[i]} / (allowed.absolute + allowed.relative * size);
+        return ratio * ratio;
+    };
+    const std::size_t whole = x.size() / lanes * lanes;
+    for (std::size_t i = 0; i < whole; i += lanes) {
+        for (std::size_t lane = 0; lane < lanes; ++lane) sums[lane] += square(i + lane);
+    }
+    for (std::size_t i = whole; i < x.size(); ++i) sums[0] += square(i);
+    return std::sqrt(std::accumulate(sums, sums + lanes, 0.0) / static_cast<double>(x.size()));
+}
+
+/// Proportional-integral control (Gustafsson 1991; Hairer, Norsett, Wanner, vol. II, IV.2): with e the error of a step
+/// relative to the tolerance and p the order of the embedded rule,
+///
+///   factor = safety * e^(-0.7/(p+1)) * e_previous^(0.4/(p+1)),  within [shrink, grow]; never above 1 after a
+///   rejection.
+///
+/// A rejected step is tried again smaller by safety * e^(-1/(p+1)).
+class pi_controller {
+ public:
+    static constexpr double safety = 0.9, shrink = 0.2, grow = 10.0;
+    static constexpr double least_error = 1e-10;  ///< an error of 0 asks for `grow`, not for infinity
+
+    explicit pi_controller(int embedded_order) noexcept : exponent_(1.0 / (embedded_order + 1.0)) {}
+
+    /// The factor on the step size after a step with error <= 1.
+    double after_accepted(double error) noexcept {
+        error = std::max(error, least_error);
+        const double factor = safety * std::pow(error, -0.7 * exponent_) * std::pow(previous_error_, 0.4 * exponent_);
+        const double most = after_rejection_ ? 1.0 : grow;
+        previous_error_ = error;
+        after_rejection_ = false;
+        return std::clamp(factor, shrink, most);
+    }
+
+    /// The factor on the step size after a step with error > 1, or with no finite error: then the most cautious one.
+    double after_rejected(double error) noexcept {
+        after_rejection_ = true;
+        return std::max(shrink, safety * std::pow(error, -exponent_));
+    }
+    double after_non_finite() noexcept {
+        after_rejection_ = true;
+        return shrink;
+    }
+
+ private:
+    double exponent_;
+    double previous_error_ = 1.0;
+    bool after_rejection_ = false;
+};
+
+/// A step size > 0, at most the interval's length, whose error should be near the tolerance for a rule of this order:
+/// Hairer, Norsett, Wanner, "Solving ODEs I", II.4. Looks at f after a small Euler step: one evaluation.
+template <class Scalar>
+double first_step_size(const any_field<Scalar>& field, time_interval<Scalar> interval, std::span<const Scalar> z0,
+                       std::span<const Scalar> slope0, const tolerance& allowed, int order) {
+    const double length = std::abs(double{interval.end} - double{interval.begin});
+    const double state_norm = scaled_norm(allowed, z0, z0, z0);
+    const double slope_norm = scaled_norm(allowed, slope0, z0, z0);
+    const bool no_ratio = state_norm < 1e-5 || slope_norm < 1e-5 || !is_finite(slope_norm);  // norms overflow too
+    const double trial = std::min(no_ratio ? 1e-6 : 0.01 * state_norm / slope_norm, length);
+
+    const auto h = static_cast<Scalar>(interval.end > interval.begin ? trial : -trial);
+    std::vector<Scalar> z(z0.begin(), z0.end()), change(z0.size());
+    for (std::size_t i = 0; i < z.size(); ++i) z[i] += h * slope0[i];
+    field(interval.begin + h, std::span<const Scalar>(z), std::span<Scalar>(change));
+    for (std::size_t i = 0; i < z.size(); ++i) change[i] -= slope0[i];
+    const double bend_norm = scaled_norm(allowed, std::span<const Scalar>(change), z0, z0) / trial;
+    if (!is_finite(slope_norm) || !is_finite(bend_norm)) return trial;
+
+    const double steepest = std::max(slope_norm, bend_norm);
+    const double wanted =
+        steepest <= 1e-15 ? std::max(1e-6, 1e-3 * trial) : std::pow(0.01 / steepest, 1.0 / (order + 1.0));
+    return std::min({100.0 * trial, wanted, length});
+}
+
 inline void validate(const char* who, const adaptive_options& options) {
     validate(who, options.tolerance);
     if (options.max_steps < 1) fail<value_error>({who, ": max_steps ", options.max_steps, " must be >= 1"});
-    if (options.first_step && (!is_finite(*options.first_step) || !(*options.first_step > 0.0))) {
-        fail<value_error>({who, ": first_step ", *options.first_step, " must be finite and > 0"});
-    }
+    if (options.first_step) validate_positive({who, ": first_step"}, *options.first_step);
 }
 
 /// Takes steps from the first node until interval().end, or until it cannot.
 template <has_error_weights Tableau, class Scalar>
 solve_status march(trajectory<Tableau, Scalar>& path, const any_field<Scalar>& field, const adaptive_options& options) {
     const auto [begin, end] = path.interval();
-    field(begin, path.state(0), path.first_slope());
-    path.count_evaluations(1);
-    if (!all_finite(path.slope(0))) return solve_status::non_finite;
     if (begin == end) return solve_status::success;
-
     double size = options.first_step.value_or(0.0);
     if (!options.first_step) {
         size = first_step_size<Scalar>(field, path.interval(), path.state(0), path.slope(0), options.tolerance,
@@ -100,11 +190,11 @@ trajectory<Tableau, Scalar> solve_adaptive(Field&& field, std::type_identity_t<t
     static_assert(has_error_weights<Tableau>,
                   "cordage::solve_adaptive: Tableau needs 'static constexpr int embedded_order' and 'static constexpr "
                   "double error[stages]', b minus the weights of the embedded rule; docs/extending.md");
-    ode_detail::validate_problem<Scalar>("solve_adaptive", field, interval, z0);
+    const auto any = ode_detail::checked_field<Scalar>("solve_adaptive", field, interval, z0);
     ode_detail::validate("solve_adaptive", options);
-    trajectory<Tableau, Scalar> path(interval, z0, 16);
-    path.finish(ode_detail::march(path, ode_detail::any_field<Scalar>(std::ref(field)), options));
-    return path;
+    return ode_detail::solved<Tableau>(any, interval, z0, 16, [&](trajectory<Tableau, Scalar>& path) {
+        return ode_detail::march(path, any, options);
+    });
 }
 
 }  // namespace cordage

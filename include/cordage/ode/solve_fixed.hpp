@@ -26,24 +26,23 @@ struct step_size {
 
 namespace ode_detail {
 
-/// Takes `count` steps of size h from the first node; the last one, of whatever size is left, ends at interval().end.
+/// Takes `count` steps of size h; the last one, of whatever size is left, ends at interval.end.
 template <butcher_tableau Tableau, class Scalar>
-solve_status march(trajectory<Tableau, Scalar>& path, const any_field<Scalar>& field, std::size_t count, Scalar h) {
-    const auto [begin, end] = path.interval();
-    field(begin, path.state(0), path.first_slope());
-    path.count_evaluations(1);
-    if (!all_finite(path.slope(0))) return solve_status::non_finite;
-    for (std::size_t n = 1; n <= count; ++n) {
-        const Scalar t = path.reached();
-        const Scalar t_next = n == count ? end : begin + static_cast<Scalar>(n) * h;
-        const Scalar size = n == count ? end - t : h;
-        const auto view = path.next_step();
-        step(field, t, size, view);
-        path.count_evaluations(fsal_form<Tableau>::last);
-        if (!is_finite_step(view)) return solve_status::non_finite;
-        path.accept(t_next, size);
-    }
-    return solve_status::success;
+trajectory<Tableau, Scalar> solved_in_steps(const any_field<Scalar>& field, time_interval<Scalar> interval,
+                                            std::span<const Scalar> z0, std::size_t count, Scalar h) {
+    return solved<Tableau>(field, interval, z0, count, [&](trajectory<Tableau, Scalar>& path) {
+        for (std::size_t n = 1; n <= count; ++n) {
+            const Scalar t = path.reached();
+            const Scalar t_next = n == count ? interval.end : interval.begin + static_cast<Scalar>(n) * h;
+            const Scalar size = n == count ? interval.end - t : h;
+            const auto view = path.next_step();
+            step(field, t, size, view);
+            path.count_evaluations(fsal_form<Tableau>::last);
+            if (!is_finite_step(view)) return solve_status::non_finite;
+            path.accept(t_next, size);
+        }
+        return solve_status::success;
+    });
 }
 
 }  // namespace ode_detail
@@ -54,14 +53,13 @@ solve_status march(trajectory<Tableau, Scalar>& path, const any_field<Scalar>& f
 ///
 /// @param z0  [size], finite
 /// @throws value_error unless all numbers are finite and steps.count is 1 to trajectory::most_steps; shape_error if z0
-/// is
-///         not of the field's size
-/// Ends with `success` or `non_finite`. Evaluates the field stages * count + 1 times, or once less a step if the rule's
-/// last stage is the next one's first. Allocates the trajectory before the first step. Gradient: ode/adjoint.hpp.
+///         is not of the field's size
+/// Ends with `success` or `non_finite`. Evaluates the field stages * count + 1 times, once less a step if the rule is
+/// fsal. Allocates the trajectory before the first step. Gradient: ode/adjoint.hpp.
 template <butcher_tableau Tableau, class Scalar = double, class Field>
 trajectory<Tableau, Scalar> solve_fixed(Field&& field, std::type_identity_t<time_interval<Scalar>> interval,
                                         std::type_identity_t<std::span<const Scalar>> z0, equal_steps steps) {
-    ode_detail::validate_problem<Scalar>("solve_fixed", field, interval, z0);
+    const auto any = ode_detail::checked_field<Scalar>("solve_fixed", field, interval, z0);
     const std::size_t most = trajectory<Tableau, Scalar>::most_steps(z0.size());
     if (steps.count < 1 || static_cast<std::size_t>(steps.count) > most) {
         fail<value_error>({"solve_fixed: equal_steps.count ", steps.count, " must be >= 1 and <= ", most,
@@ -69,9 +67,7 @@ trajectory<Tableau, Scalar> solve_fixed(Field&& field, std::type_identity_t<time
     }
     const auto count = interval.begin == interval.end ? 0 : static_cast<std::size_t>(steps.count);
     const Scalar h = (interval.end - interval.begin) / static_cast<Scalar>(steps.count);
-    trajectory<Tableau, Scalar> path(interval, z0, count);
-    path.finish(ode_detail::march(path, ode_detail::any_field<Scalar>(std::ref(field)), count, h));
-    return path;
+    return ode_detail::solved_in_steps<Tableau>(any, interval, z0, count, h);
 }
 
 /// As above with steps of a given size; the last one is shortened where the interval is not a multiple of it.
@@ -79,7 +75,7 @@ trajectory<Tableau, Scalar> solve_fixed(Field&& field, std::type_identity_t<time
 template <butcher_tableau Tableau, class Scalar = double, class Field>
 trajectory<Tableau, Scalar> solve_fixed(Field&& field, std::type_identity_t<time_interval<Scalar>> interval,
                                         std::type_identity_t<std::span<const Scalar>> z0, step_size step) {
-    ode_detail::validate_problem<Scalar>("solve_fixed", field, interval, z0);
+    const auto any = ode_detail::checked_field<Scalar>("solve_fixed", field, interval, z0);
     const double length = std::abs(static_cast<double>(interval.end) - static_cast<double>(interval.begin));
     const std::size_t most = trajectory<Tableau, Scalar>::most_steps(z0.size());
     if (!is_finite(step.value) || !(step.value > 0.0) || !(length <= step.value * static_cast<double>(most))) {
@@ -92,9 +88,7 @@ trajectory<Tableau, Scalar> solve_fixed(Field&& field, std::type_identity_t<time
     const bool exact = std::abs(ratio - whole) <= 16.0 * double{std::numeric_limits<Scalar>::epsilon()} * ratio;
     const auto count = static_cast<std::size_t>(exact ? whole : std::ceil(ratio));
     const auto h = static_cast<Scalar>(interval.end < interval.begin ? -step.value : step.value);
-    trajectory<Tableau, Scalar> path(interval, z0, count);
-    path.finish(ode_detail::march(path, ode_detail::any_field<Scalar>(std::ref(field)), count, h));
-    return path;
+    return ode_detail::solved_in_steps<Tableau>(any, interval, z0, count, h);
 }
 
 }  // namespace cordage

@@ -15,7 +15,6 @@
 #include "cordage/core/index.hpp"
 #include "cordage/core/macros.hpp"
 #include "cordage/ode/butcher_tableau.hpp"
-#include "cordage/ode/dense_output.hpp"
 #include "cordage/ode/step.hpp"
 
 namespace cordage {
@@ -30,17 +29,8 @@ enum class solve_status {
 
 /// The status by its name, for messages.
 constexpr std::string_view name_of(solve_status status) {
-    switch (status) {
-        case solve_status::success:
-            return "success";
-        case solve_status::max_steps_reached:
-            return "max_steps_reached";
-        case solve_status::step_too_small:
-            return "step_too_small";
-        case solve_status::non_finite:
-            return "non_finite";
-    }
-    return "unknown";
+    constexpr std::string_view names[] = {"success", "max_steps_reached", "step_too_small", "non_finite"};
+    return names[static_cast<int>(status)];
 }
 
 /// What a solve cost.

@@ -162,8 +162,8 @@ template <memory Memory, std::size_t Each>
 call_size check_tensors(const char* function, const angle_sizes& angles,
                         std::span<const std::array<checked_tensor, Each>> operands) {
     const auto for_each_tensor = [&](const auto& f) {
-        for (const auto& tensors : operands) {
-            for (const checked_tensor& tensor : tensors) {
+        for (const auto& of_operand : operands) {
+            for (const checked_tensor& tensor : of_operand) {
                 if (!tensor.is_repeated) f(tensor);
             }
         }
@@ -191,9 +191,9 @@ call_size check_all(const char* function, const Source& angles, const Operands&.
     if constexpr (requires { angles.check_fields(function); }) angles.check_fields(function);
     constexpr std::size_t each = (backward_operand_type<Operands> && ...) ? 3 : 2;
     index_t number = 0;
-    const std::array<checked_tensor, each> tensors[]{tensors_of(operands, number++)...};
+    const std::array<checked_tensor, each> all[]{tensors_of(operands, number++)...};
     const call_size size =
-        check_tensors<Memory, each>(function, {angles.batch(), angles.tokens(), angles.pairs()}, tensors);
+        check_tensors<Memory, each>(function, {angles.batch(), angles.tokens(), angles.pairs()}, all);
     if constexpr (Memory == memory::host && requires { angles.check(function); }) angles.check(function);
     return size;
 }

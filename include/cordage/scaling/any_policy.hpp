@@ -70,11 +70,8 @@ class any_policy {
         }
         void validate(const rope_config& c) const override { cordage::validate(policy, c); }
         std::vector<double> parameters() const override {
-            if constexpr (learned_policy<Policy>) {
-                return policy.parameters();
-            } else {
-                return {};
-            }
+            if constexpr (learned_policy<Policy>) return policy.parameters();
+            return {};
         }
         std::shared_ptr<const interface> with_parameters(std::span<const double> numbers) const override {
             if constexpr (learned_policy<Policy>) {

@@ -48,13 +48,9 @@ struct by_parts {
     }
 
     void validate(const rope_config&) const {
-        if (!is_finite(rotations_low) || !(rotations_low >= 0.0)) {
-            fail<value_error>({"by_parts: rotations_low ", rotations_low, " must be finite and >= 0"});
-        }
-        if (!is_finite(rotations_high) || !(rotations_high >= rotations_low)) {
-            fail<value_error>(
-                {"by_parts: rotations_high ", rotations_high, " must be finite and >= rotations_low ", rotations_low});
-        }
+        validate_number({"by_parts: rotations_low"}, rotations_low, rotations_low >= 0.0, {">= 0"});
+        validate_number({"by_parts: rotations_high"}, rotations_high, rotations_high >= rotations_low,
+                        {">= rotations_low ", rotations_low});
     }
 };
 static_assert(scaling_policy<by_parts> && prior_policy<by_parts>);

@@ -9,11 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "cordage/core/bits.hpp"
-#include "cordage/core/error.hpp"
 #include "cordage/core/macros.hpp"
 #include "cordage/scaling/policy.hpp"
 #include "cordage/scaling/power_laws.hpp"
+#include "cordage/scaling/tabulated.hpp"
 
 namespace cordage {
 
@@ -35,25 +34,23 @@ class learned_table {
  public:
     /// @throws value_error unless there are knots, finite, > 1 and increasing, and the config and prior are valid
     learned_table(const rope_config& config, std::vector<double> knots, const Prior& prior = {})
-        : pairs_(config.pairs()), knots_(std::move(knots)), prior_(prior) {
+        : pairs_(static_cast<std::size_t>(config.pairs())), knots_(std::move(knots)), prior_(prior) {
         cordage::validate(prior, config);
         if (knots_.empty()) fail<value_error>({"learned_table: knots size 0 must be >= 1"});
         double below = 1.0;
         for (std::size_t k = 0; k < knots_.size(); ++k) {
-            if (!is_finite(knots_[k]) || !(knots_[k] > below)) {
-                fail<value_error>({"learned_table: knots[", k, "] ", knots_[k], " must be finite and > ", below});
-            }
+            validate_number({"learned_table: knots[", k, "]"}, knots_[k], knots_[k] > below, {"> ", below});
             below = knots_[k];
-            log_knots_.push_back(std::log(below));
+            x_.push_back(std::log(below));
         }
-        offsets_.resize(knots_.size() * static_cast<std::size_t>(pairs_));
+        offsets_.resize(knots_.size() * pairs_);
     }
 
     const std::vector<double>& knots() const noexcept { return knots_; }
     const Prior& prior() const noexcept { return prior_; }
 
     double log_alpha(const rope_config& c, index_t pair, double t) const {
-        const auto [lower, upper, share, width] = place(t);
+        const auto [lower, upper, share, width] = scaling_detail::segment_of(x_, t);
         return prior_.log_alpha(c, pair, t) + (1.0 - share) * offset(lower, pair) + share * offset(upper, pair);
     }
     double log_alpha_rate(const rope_config& c, index_t pair, double t) const {
@@ -70,9 +67,7 @@ class learned_table {
 
     /// Throws unless the table was made for as many pairs.
     void validate(const rope_config& c) const {
-        if (c.pairs() != pairs_) {
-            fail<shape_error>({"learned_table: pairs ", pairs_, " must be rotary_dim/2 = ", c.pairs()});
-        }
+        validate_pairs({"learned_table: pairs"}, pairs_, c);
         cordage::validate(prior_, c);
     }
 
@@ -84,11 +79,7 @@ class learned_table {
     learned_table with_parameters(std::span<const double> offsets) const {
         expect_parameters(offsets.size());
         for (std::size_t i = 0; i < offsets.size(); ++i) {
-            const auto width = static_cast<std::size_t>(pairs_);
-            if (!is_finite(offsets[i])) {
-                fail<value_error>(
-                    {"learned_table: offset[", i / width, ", ", i % width, "] ", offsets[i], " must be finite"});
-            }
+            validate_finite({"learned_table: offset[", i / pairs_, ", ", i % pairs_, "]"}, offsets[i]);
         }
         learned_table other(*this);
         std::copy(offsets.begin(), offsets.end(), other.offsets_.begin());
@@ -100,47 +91,29 @@ class learned_table {
                        std::span<double> grad_parameters) const {
         validate(c);
         validate_ratio({"learned_table::log_alpha_vjp: t"}, t);
-        if (grad_log_alpha.size() != static_cast<std::size_t>(pairs_)) {
+        if (grad_log_alpha.size() != pairs_) {
             fail<shape_error>(
                 {"learned_table: grad_log_alpha size ", grad_log_alpha.size(), " must be pairs ", pairs_});
         }
         expect_parameters(grad_parameters.size());
-        const auto [lower, upper, share, width] = place(t);
-        for (std::size_t pair = 0; pair < grad_log_alpha.size(); ++pair) {
-            const auto row = [&](std::size_t knot) { return (knot - 1) * grad_log_alpha.size() + pair; };
+        const auto [lower, upper, share, width] = scaling_detail::segment_of(x_, t);
+        for (std::size_t pair = 0; pair < pairs_; ++pair) {
+            const auto row = [&](std::size_t knot) { return (knot - 1) * pairs_ + pair; };
             if (lower > 0) grad_parameters[row(lower)] += (1.0 - share) * grad_log_alpha[pair];
             grad_parameters[row(upper)] += share * grad_log_alpha[pair];
         }
     }
 
  private:
-    /// The two knots around t, counting t = 1 as knot 0, how far t is from one to the other, and ln of their ratio.
-    struct segment {
-        std::size_t lower, upper;
-        double share, width;
-    };
-    segment place(double t) const {
-        const double log_t = std::log(t);
-        const auto next = std::upper_bound(log_knots_.begin(), log_knots_.end(), log_t);
-        const auto upper = static_cast<std::size_t>(next - log_knots_.begin()) + 1;
-        const std::size_t last = knots_.size();
-        if (upper > last) return {last - 1, last, 1.0, 0.0};
-        const double begin = upper == 1 ? 0.0 : log_knots_[upper - 2], width = log_knots_[upper - 1] - begin;
-        return {upper - 1, upper, (log_t - begin) / width, width};
-    }
-
     double offset(std::size_t knot, index_t pair) const {
-        CORDAGE_ASSERT(pair >= 0 && pair < pairs_);
-        if (knot == 0) return 0.0;
-        return offsets_[(knot - 1) * static_cast<std::size_t>(pairs_) + static_cast<std::size_t>(pair)];
+        CORDAGE_ASSERT(pair >= 0 && static_cast<std::size_t>(pair) < pairs_);
+        return knot == 0 ? 0.0 : offsets_[(knot - 1) * pairs_ + static_cast<std::size_t>(pair)];
     }
-
     /// d offset / d ln t
     double slope(index_t pair, double t) const {
-        const auto [lower, upper, share, width] = place(t);
+        const auto [lower, upper, share, width] = scaling_detail::segment_of(x_, t);
         return width > 0.0 ? (offset(upper, pair) - offset(lower, pair)) / width : 0.0;
     }
-
     void expect_parameters(std::size_t size) const {
         if (size != offsets_.size()) {
             fail<shape_error>(
@@ -148,9 +121,10 @@ class learned_table {
         }
     }
 
-    index_t pairs_;
-    std::vector<double> knots_, log_knots_;  // [knots]
-    std::vector<double> offsets_;            // [knots, pairs]
+    std::size_t pairs_;
+    std::vector<double> knots_;    // [knots]
+    std::vector<double> x_{0.0};   // ln of 1 and of the knots [1 + knots]
+    std::vector<double> offsets_;  // [knots, pairs]
     Prior prior_;
 };
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <vector>
 
 #include "cordage/scaling/policy.hpp"
@@ -15,13 +14,9 @@ namespace longrope_detail {
 /// Throws unless a table has one finite factor > 0 for each pair. `who` is the policy, `field` the table.
 inline void validate_factors(const char* who, const char* field, const std::vector<double>& factors,
                              const rope_config& c) {
-    if (factors.size() != static_cast<std::size_t>(c.pairs())) {
-        fail<shape_error>({who, ": ", field, " size ", factors.size(), " must be rotary_dim/2 = ", c.pairs()});
-    }
+    validate_pairs({who, ": ", field, " size"}, factors.size(), c);
     for (std::size_t pair = 0; pair < factors.size(); ++pair) {
-        if (!is_finite(factors[pair]) || !(factors[pair] > 0.0)) {
-            fail<value_error>({who, ": ", field, "[", pair, "] ", factors[pair], " must be finite and > 0"});
-        }
+        validate_positive({who, ": ", field, "[", pair, "]"}, factors[pair]);
     }
 }
 
@@ -31,9 +26,7 @@ inline void validate_factors(const char* who, const char* field, const std::vect
 ///
 /// @throws value_error  unless original_length > 1
 inline double longrope_attention_factor(double t, double original_length) {
-    if (!is_finite(original_length) || !(original_length > 1.0)) {
-        fail<value_error>({"longrope_attention_factor: original_length ", original_length, " must be finite and > 1"});
-    }
+    validate_number({"longrope_attention_factor: original_length"}, original_length, original_length > 1.0, {"> 1"});
     return t > 1.0 ? std::sqrt(1.0 + std::log(t) / std::log(original_length)) : 1.0;
 }
 
@@ -60,9 +53,7 @@ struct longrope {
     void validate(const rope_config& c) const {
         longrope_detail::validate_factors("longrope", "short_factor", short_factor, c);
         longrope_detail::validate_factors("longrope", "long_factor", long_factor, c);
-        if (!is_finite(given_attention_factor) || !(given_attention_factor > 0.0)) {
-            fail<value_error>({"longrope: given_attention_factor ", given_attention_factor, " must be finite and > 0"});
-        }
+        validate_positive({"longrope: given_attention_factor"}, given_attention_factor);
     }
 };
 static_assert(scaling_policy<longrope> && has_attention_factor<longrope>);
@@ -93,9 +84,7 @@ struct dynamic_longrope {
 
     void validate(const rope_config& c) const {
         longrope_detail::validate_factors("dynamic_longrope", "factor", factor, c);
-        if (!is_finite(t_max) || !(t_max > 1.0)) {
-            fail<value_error>({"dynamic_longrope: t_max ", t_max, " must be finite and > 1"});
-        }
+        validate_number({"dynamic_longrope: t_max"}, t_max, t_max > 1.0, {"> 1"});
         if (!(c.original_length > 1.0)) {
             fail<value_error>({"dynamic_longrope: original_length ", c.original_length, " must be > 1"});
         }

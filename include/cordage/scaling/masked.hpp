@@ -45,9 +45,7 @@ struct masked {
 
     void validate(const rope_config& c) const {
         cordage::validate(policy, c);
-        if (turns.size() != static_cast<std::size_t>(c.pairs())) {
-            fail<shape_error>({"masked: turns size ", turns.size(), " must be rotary_dim/2 = ", c.pairs()});
-        }
+        validate_pairs({"masked: turns size"}, turns.size(), c);
     }
 
  private:

@@ -73,9 +73,7 @@ template <scaling_policy Policy>
 void check(const char* who, const Policy& policy, const rope_config& config, double t, std::span<double> out) {
     validate(policy, config);
     validate_ratio({who, ": t"}, t);
-    if (out.size() != static_cast<std::size_t>(config.pairs())) {
-        fail<shape_error>({who, ": out size ", out.size(), " must be rotary_dim/2 = ", config.pairs()});
-    }
+    validate_pairs({who, ": out size"}, out.size(), config);
 }
 
 }  // namespace policy_detail
@@ -89,9 +87,7 @@ void log_alpha(const Policy& policy, const rope_config& config, double t, std::s
     if constexpr (has_log_alpha_vector<Policy>) {
         policy.log_alpha(config, t, out);
     } else {
-        for (index_t pair = 0; pair < config.pairs(); ++pair) {
-            out[static_cast<std::size_t>(pair)] = policy.log_alpha(config, pair, t);
-        }
+        for (std::size_t i = 0; i < out.size(); ++i) out[i] = policy.log_alpha(config, static_cast<index_t>(i), t);
     }
 }
 
@@ -102,8 +98,8 @@ void log_alpha_rate(const Policy& policy, const rope_config& config, double t, s
     if constexpr (has_log_alpha_vector<Policy>) {
         policy.log_alpha_rate(config, t, out);
     } else {
-        for (index_t pair = 0; pair < config.pairs(); ++pair) {
-            out[static_cast<std::size_t>(pair)] = policy.log_alpha_rate(config, pair, t);
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            out[i] = policy.log_alpha_rate(config, static_cast<index_t>(i), t);
         }
     }
 }
@@ -112,22 +108,16 @@ void log_alpha_rate(const Policy& policy, const rope_config& config, double t, s
 template <scaling_policy Policy>
 double attention_factor(const Policy& policy, const rope_config& config, double t) {
     validate_ratio({"attention_factor: t"}, t);
-    if constexpr (has_attention_factor<Policy>) {
-        return policy.attention_factor(config, t);
-    } else {
-        return 1.0;
-    }
+    if constexpr (has_attention_factor<Policy>) return policy.attention_factor(config, t);
+    return 1.0;
 }
 
 /// dm/dt, 0 where the policy defines no attention factor. Throws as attention_factor.
 template <scaling_policy Policy>
 double attention_factor_rate(const Policy& policy, const rope_config& config, double t) {
     validate_ratio({"attention_factor_rate: t"}, t);
-    if constexpr (has_attention_factor<Policy>) {
-        return policy.attention_factor_rate(config, t);
-    } else {
-        return 0.0;
-    }
+    if constexpr (has_attention_factor<Policy>) return policy.attention_factor_rate(config, t);
+    return 0.0;
 }
 
 }  // namespace cordage

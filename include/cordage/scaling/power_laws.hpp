@@ -52,11 +52,7 @@ struct base_change {
     double log_alpha_rate(const rope_config&, index_t, double) const { return 0.0; }
     double log_alpha_curvature(const rope_config&, index_t, double) const { return 0.0; }
 
-    void validate(const rope_config&) const {
-        if (!is_finite(base_factor) || !(base_factor > 0.0)) {
-            fail<value_error>({"base_change: base_factor ", base_factor, " must be finite and > 0"});
-        }
-    }
+    void validate(const rope_config&) const { validate_positive({"base_change: base_factor"}, base_factor); }
 };
 static_assert(scaling_policy<base_change> && prior_policy<base_change>);
 
@@ -73,12 +69,8 @@ struct base_change_power {
     }
 
     void validate(const rope_config&) const {
-        if (!is_finite(base_factor) || !(base_factor > 0.0)) {
-            fail<value_error>({"base_change_power: base_factor ", base_factor, " must be finite and > 0"});
-        }
-        if (!is_finite(reference_t) || !(reference_t > 1.0)) {
-            fail<value_error>({"base_change_power: reference_t ", reference_t, " must be finite and > 1"});
-        }
+        validate_positive({"base_change_power: base_factor"}, base_factor);
+        validate_number({"base_change_power: reference_t"}, reference_t, reference_t > 1.0, {"> 1"});
     }
 
  private:

@@ -13,6 +13,25 @@
 
 namespace cordage {
 
+namespace scaling_detail {
+
+/// Where ln t lies among increasing x: the entries on both sides, how far it is from one to the other, and how far they
+/// are apart. Beyond an end both are that end, and width is 0.
+struct segment {
+    std::size_t lower, upper;
+    double share, width;
+};
+inline segment segment_of(const std::vector<double>& x, double t) {
+    const double log_t = std::log(t);
+    const auto upper = static_cast<std::size_t>(std::upper_bound(x.begin(), x.end(), log_t) - x.begin());
+    if (upper == 0) return {0, 0, 0.0, 0.0};
+    if (upper == x.size()) return {upper - 1, upper - 1, 0.0, 0.0};
+    const double width = x[upper] - x[upper - 1];
+    return {upper - 1, upper, (log_t - x[upper - 1]) / width, width};
+}
+
+}  // namespace scaling_detail
+
 /// Searched or measured factors made continuous: log alpha_i is given at chosen t_k and follows, between them, the
 /// monotone cubic in ln t of Fritsch and Butland (1984), which has a continuous slope and never leaves the range of two
 /// neighbours. Before the first and after the last t_k it is constant.
@@ -44,10 +63,7 @@ class tabulated {
         }
         pairs_ = log_alpha_.size() / x_.size();
         for (std::size_t i = 0; i < log_alpha_.size(); ++i) {
-            if (!is_finite(log_alpha_[i]) || !(log_alpha_[i] > 0.0)) {
-                fail<value_error>({"tabulated: alpha[", i / pairs_, ", ", i % pairs_, "] ", log_alpha_[i],
-                                   " must be finite and > 0"});
-            }
+            validate_positive({"tabulated: alpha[", i / pairs_, ", ", i % pairs_, "]"}, log_alpha_[i]);
             log_alpha_[i] = std::log(log_alpha_[i]);
         }
         slope_.resize(log_alpha_.size());
@@ -62,11 +78,7 @@ class tabulated {
     }
 
     /// Throws unless the table was made for as many pairs.
-    void validate(const rope_config& c) const {
-        if (static_cast<std::size_t>(c.pairs()) != pairs_) {
-            fail<shape_error>({"tabulated: pairs ", pairs_, " must be rotary_dim/2 = ", c.pairs()});
-        }
-    }
+    void validate(const rope_config& c) const { validate_pairs({"tabulated: pairs"}, pairs_, c); }
 
  private:
     /// log alpha and its two derivatives in ln t.
@@ -78,13 +90,10 @@ class tabulated {
 
     cubic_value at(index_t wanted, double t) const {
         const auto pair = static_cast<std::size_t>(wanted);
-        const double x = std::log(t);
-        const auto above = static_cast<std::size_t>(std::upper_bound(x_.begin(), x_.end(), x) - x_.begin());
-        if (above == 0) return {log_alpha_[at_knot(0, pair)], 0.0, 0.0};
-        if (above == x_.size()) return {log_alpha_[at_knot(above - 1, pair)], 0.0, 0.0};
-        const double h = x_[above] - x_[above - 1], s = (x - x_[above - 1]) / h;
-        const double y0 = log_alpha_[at_knot(above - 1, pair)], y1 = log_alpha_[at_knot(above, pair)];
-        const double d0 = h * slope_[at_knot(above - 1, pair)], d1 = h * slope_[at_knot(above, pair)];
+        const auto [lower, upper, s, h] = scaling_detail::segment_of(x_, t);
+        const double y0 = log_alpha_[at_knot(lower, pair)], y1 = log_alpha_[at_knot(upper, pair)];
+        if (lower == upper) return {y0, 0.0, 0.0};
+        const double d0 = h * slope_[at_knot(lower, pair)], d1 = h * slope_[at_knot(upper, pair)];
         const double c2 = 3.0 * (y1 - y0) - 2.0 * d0 - d1, c3 = d0 + d1 - 2.0 * (y1 - y0);
         return {y0 + s * (d0 + s * (c2 + s * c3)), (d0 + s * (2.0 * c2 + s * 3.0 * c3)) / h,
                 (2.0 * c2 + s * 6.0 * c3) / (h * h)};

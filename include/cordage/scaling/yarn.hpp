@@ -25,9 +25,8 @@ struct yarn_ramp {
 ///   pair(beta) = d ln(original_length / (2 pi beta)) / (2 ln theta_base)
 ///
 /// rounded outwards if `truncate`, then clamped to [0, d-1] (not d/2-1: as the reference has it); where they are equal
-/// after that, high is 0.001 more. Where original_length
-/// is far below 2 pi beta_slow, or so long that every pair turns more than beta_fast times, clamping may leave low >
-/// high; then no pair, or every one, is interpolated, as in the reference.
+/// after that, high is 0.001 more. Where original_length is far below 2 pi beta_slow, or so long that every pair turns
+/// more than beta_fast times, clamping may leave low > high; then no pair, or every one, is interpolated, as there.
 ///
 /// The factor on cos and sin, m(t), is the first of these that applies:
 ///   the given number                                        if `given_attention_factor`
@@ -51,10 +50,7 @@ struct yarn {
 
     yarn_ramp ramp(const rope_config& c) const {
         double low = pair_turning(c, beta_fast), high = pair_turning(c, beta_slow);
-        if (truncate) {
-            low = std::floor(low);
-            high = std::ceil(high);
-        }
+        if (truncate) low = std::floor(low), high = std::ceil(high);
         low = std::max(low, 0.0);
         high = std::min(high, static_cast<double>(c.rotary_dim - 1));
         if (low == high) high += 0.001;  // as the reference: a step instead of a division by zero
@@ -79,21 +75,11 @@ struct yarn {
     }
 
     void validate(const rope_config&) const {
-        if (!is_finite(beta_slow) || !(beta_slow > 0.0)) {
-            fail<value_error>({"yarn: beta_slow ", beta_slow, " must be finite and > 0"});
-        }
-        if (!is_finite(beta_fast) || !(beta_fast >= beta_slow)) {
-            fail<value_error>({"yarn: beta_fast ", beta_fast, " must be finite and >= beta_slow ", beta_slow});
-        }
-        if (!is_finite(mscale) || !(mscale >= 0.0)) {
-            fail<value_error>({"yarn: mscale ", mscale, " must be finite and >= 0"});
-        }
-        if (!is_finite(mscale_all_dim) || !(mscale_all_dim >= 0.0)) {
-            fail<value_error>({"yarn: mscale_all_dim ", mscale_all_dim, " must be finite and >= 0"});
-        }
-        if (given_attention_factor && (!is_finite(*given_attention_factor) || !(*given_attention_factor > 0.0))) {
-            fail<value_error>({"yarn: given_attention_factor ", *given_attention_factor, " must be finite and > 0"});
-        }
+        validate_positive({"yarn: beta_slow"}, beta_slow);
+        validate_number({"yarn: beta_fast"}, beta_fast, beta_fast >= beta_slow, {">= beta_slow ", beta_slow});
+        validate_number({"yarn: mscale"}, mscale, mscale >= 0.0, {">= 0"});
+        validate_number({"yarn: mscale_all_dim"}, mscale_all_dim, mscale_all_dim >= 0.0, {">= 0"});
+        if (given_attention_factor) validate_positive({"yarn: given_attention_factor"}, *given_attention_factor);
     }
 
  private:

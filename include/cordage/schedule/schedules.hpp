@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The length schedules that the library ships, and any of them chosen at run time; stage sequence length -> t.
+// The concept of a length schedule, those that the library ships, and any of them chosen at run time; stage sequence
+// length -> t.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +11,37 @@
 #include <utility>
 #include <vector>
 
-#include "cordage/schedule/schedule.hpp"
+#include "cordage/core/config.hpp"
 
 namespace cordage {
+
+/// Which length ratio t >= 1 to use for a sequence of seq_len tokens.
+template <class S>
+concept length_schedule = requires(const S& s, const rope_config& c, double seq_len) {
+    { s.ratio(c, seq_len) } -> std::same_as<double>;
+};
+
+/// Calls the schedule's own check of its settings, where it has one.
+template <length_schedule Schedule>
+void validate_schedule(const Schedule& schedule) {
+    if constexpr (requires { schedule.validate(); }) schedule.validate();
+}
+
+/// Throws value_error unless seq_len is a number of tokens.
+inline void validate_length(const char* who, double seq_len) {
+    validate_number({who, ": seq_len"}, seq_len, seq_len >= 0.0, {">= 0"});
+}
+
+/// t of a schedule, with its arguments, its own settings and the t checked.
+template <length_schedule Schedule>
+double ratio_at(const Schedule& schedule, const rope_config& config, double seq_len) {
+    validate(config);
+    validate_schedule(schedule);
+    validate_length("ratio_at", seq_len);
+    const double t = schedule.ratio(config, seq_len);
+    validate_ratio({"ratio_at: t"}, t);  // of a schedule that overflows, or of a caller's own
+    return t;
+}
 
 /// The same t whatever the length: what "factor" means in most config files.
 struct fixed {
@@ -42,11 +71,7 @@ struct dynamic {
         // The 1 last: a factor of 2^53 and more would round it away.
         return std::max(1.0, factor * (seq_len / c.original_length) - (factor - 1.0));
     }
-    void validate() const {
-        if (!is_finite(factor) || !(factor >= 1.0)) {
-            fail<value_error>({"dynamic: factor ", factor, " must be finite and >= 1"});
-        }
-    }
+    void validate() const { validate_number({"dynamic: factor"}, factor, factor >= 1.0, {">= 1"}); }
 };
 static_assert(length_schedule<dynamic>);
 
@@ -104,11 +129,7 @@ struct two_regimes {
     double beyond = 2.0;
 
     double ratio(const rope_config& c, double seq_len) const { return seq_len > c.original_length ? beyond : 1.0; }
-    void validate() const {
-        if (!is_finite(beyond) || !(beyond > 1.0)) {
-            fail<value_error>({"two_regimes: beyond ", beyond, " must be finite and > 1"});
-        }
-    }
+    void validate() const { validate_number({"two_regimes: beyond"}, beyond, beyond > 1.0, {"> 1"}); }
 };
 static_assert(length_schedule<two_regimes>);
 

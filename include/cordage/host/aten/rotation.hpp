@@ -39,24 +39,6 @@ struct gradient_tensors {
 
 namespace detail {
 
-/// Calls body with positions made wide and dense: int64 or double.
-template <class Body>
-void for_positions(const at::Tensor& ids, const Body& body) {
-    const index_t tokens = ids.size(-1), batch = ids.dim() == 2 ? ids.size(0) : 1;
-    const at::Tensor wide = ids.resolve_neg().to(ids.is_floating_point() ? at::kDouble : at::kLong).contiguous();
-    if (ids.is_floating_point())
-        body(position_view<double>(wide.data_ptr<double>(), batch, tokens, tokens));
-    else
-        body(position_view<std::int64_t>(wide.data_ptr<std::int64_t>(), batch, tokens, tokens));
-}
-
-/// Calls body with operand(i) of every tensor: of two in one call, as cos and sin are then made once.
-template <class Operand, class Body>
-void with_operands(std::size_t count, const Operand& operand, const Body& body) {
-    if (count == 2) return body(operand(0), operand(1));
-    for (std::size_t i = 0; i < count; ++i) body(operand(i));
-}
-
 /// Calls body with a value of the tensors' element type; complains by name about the others.
 template <class Device, class Body>
 void for_element_type(const at::Tensor& x, const Body& body) {
@@ -70,6 +52,25 @@ void for_element_type(const at::Tensor& x, const Body& body) {
     fail<value_error>({"aten::rotate: x of type ", at::toString(type),
                        Device::has_double ? " must be float32, float64, float16 or bfloat16"
                                           : " on a GPU must be float32, float16 or bfloat16"});
+}
+
+/// Calls body with positions, made wide and dense (int64 or double), and operand<T>(i) of every tensor of element type
+/// T: of two in one call, as cos and sin are then made once.
+template <class Device, class Operand, class Body>
+void for_operands(const std::vector<at::Tensor>& all, const at::Tensor& ids, const Operand& operand, const Body& body) {
+    const index_t tokens = ids.size(-1), batch = ids.dim() == 2 ? ids.size(0) : 1;
+    const at::Tensor wide = ids.resolve_neg().to(ids.is_floating_point() ? at::kDouble : at::kLong).contiguous();
+    for_element_type<Device>(all[0], [&]<class T>(T) {
+        const auto of = [&](std::size_t i) { return operand.template operator()<T>(i); };
+        const auto call = [&](const auto& positions) {
+            if (all.size() == 2) return body(positions, of(0), of(1));
+            for (std::size_t i = 0; i < all.size(); ++i) body(positions, of(i));
+        };
+        if (ids.is_floating_point())
+            call(position_view<double>(wide.data_ptr<double>(), batch, tokens, tokens));
+        else
+            call(position_view<std::int64_t>(wide.data_ptr<std::int64_t>(), batch, tokens, tokens));
+    });
 }
 
 /// inv_freq as numbers, which `held` keeps.
@@ -134,14 +135,6 @@ inline void check(const char* list, at::TensorList all, const angle_tensors& by,
     }
 }
 
-/// What is behind the angles needs y.
-inline void check_outputs(at::TensorList grad_y, at::TensorList y) {
-    if (y.size() != grad_y.size()) {
-        fail<shape_error>({"aten::rotate: y has ", y.size(), " tensors, must have ", grad_y.size()});
-    }
-    check_heads("y", y, "grad_y", grad_y[0]);
-}
-
 /// Zeros for the gradients that are wanted, float64, on the tensors' device.
 inline gradient_tensors zero_gradients(const at::Tensor& x, const angle_tensors& by, const wanted_gradients& wanted) {
     const auto numbers = by.inv_freq.options().device(x.device());
@@ -156,11 +149,6 @@ inline rotation_gradients spans_of(const gradient_tensors& grads) {
         return x.defined() ? std::span(x.data_ptr<double>(), static_cast<std::size_t>(x.numel())) : std::span<double>();
     };
     return {span(grads.inv_freq), span(grads.position_ids), span(grads.attention_factor)};
-}
-
-/// Rows that share their positions share their gradient.
-inline void sum_shared_rows(gradient_tensors& grads, const angle_tensors& by) {
-    if (grads.position_ids.defined()) grads.position_ids = grads.position_ids.sum_to_size(by.position_ids.sizes());
 }
 
 }  // namespace detail
@@ -209,12 +197,9 @@ std::vector<at::Tensor> rotation_forward(at::TensorList x_in, const angle_tensor
     detail::check("x", x_in, by, Device::device);
     const Device on(x_in[0], by);
     const std::vector<at::Tensor> x = viewable(x_in), y = empty_like(x);
-    detail::for_element_type<Device>(x[0], [&]<class T>(T) {
-        const auto operand = [&](std::size_t i) { return from_to(view<const T>(x[i]), view<T>(y[i])); };
-        detail::for_positions(by.position_ids, [&](const auto& ids) {
-            detail::with_operands(x.size(), operand,
-                                  [&](const auto&... operands) { on.template forward<Pairing>(ids, operands...); });
-        });
+    const auto operand = [&]<class T>(std::size_t i) { return from_to(view<const T>(x[i]), view<T>(y[i])); };
+    detail::for_operands<Device>(x, by.position_ids, operand, [&](const auto& ids, const auto&... operands) {
+        on.template forward<Pairing>(ids, operands...);
     });
     return y;
 }
@@ -228,30 +213,35 @@ template <pairing Pairing, class Device = on_cpu>
 gradient_tensors rotation_backward(at::TensorList grad_y_in, at::TensorList y_in, const angle_tensors& by,
                                    const wanted_gradients& wanted) {
     detail::check("grad_y", grad_y_in, by, Device::device);
-    if (wanted.any()) detail::check_outputs(grad_y_in, y_in);
+    if (wanted.any()) {
+        if (y_in.size() != grad_y_in.size()) {
+            fail<shape_error>({"aten::rotate: y has ", y_in.size(), " tensors, must have ", grad_y_in.size()});
+        }
+        detail::check_heads("y", y_in, "grad_y", grad_y_in[0]);
+    }
     const Device on(grad_y_in[0], by);
     const std::vector<at::Tensor> grad_y = viewable(grad_y_in);
     const std::vector<at::Tensor> y = wanted.any() ? viewable(y_in) : std::vector<at::Tensor>();
     gradient_tensors out = detail::zero_gradients(grad_y[0], by, wanted);
     out.x = empty_like(grad_y);
-    detail::for_element_type<Device>(grad_y[0], [&]<class T>(T) {
-        const auto back = [&](std::size_t i) { return from_to(view<const T>(grad_y[i]), view<T>(out.x[i])); };
-        const auto back_through = [&](std::size_t i) {
+    if (wanted.any()) {
+        const auto operand = [&]<class T>(std::size_t i) {
             return grad_through(view<const T>(grad_y[i]), view<const T>(y[i]), view<T>(out.x[i]));
         };
-        detail::for_positions(by.position_ids, [&](const auto& ids) {
-            if (wanted.any()) {
-                detail::with_operands(grad_y.size(), back_through, [&](const auto&... operands) {
-                    on.template backward_through<Pairing>(ids, detail::spans_of(out), operands...);
-                });
-            } else {
-                detail::with_operands(grad_y.size(), back, [&](const auto&... operands) {
-                    on.template backward<Pairing>(ids, operands...);
-                });
-            }
+        detail::for_operands<Device>(grad_y, by.position_ids, operand, [&](const auto& ids, const auto&... operands) {
+            on.template backward_through<Pairing>(ids, detail::spans_of(out), operands...);
         });
-    });
-    detail::sum_shared_rows(out, by);
+    } else {
+        const auto operand = [&]<class T>(std::size_t i) {
+            return from_to(view<const T>(grad_y[i]), view<T>(out.x[i]));
+        };
+        detail::for_operands<Device>(grad_y, by.position_ids, operand, [&](const auto& ids, const auto&... operands) {
+            on.template backward<Pairing>(ids, operands...);
+        });
+    }
+    if (wanted.position_ids) {  // rows that share their positions share their gradient
+        out.position_ids = out.position_ids.sum_to_size(by.position_ids.sizes());
+    }
     return out;
 }
 

@@ -4,6 +4,8 @@
 
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
@@ -61,13 +63,27 @@ constexpr bool is_same_type(const A& a, const B& b) {
 /// "float32", or its three numbers where the type has no name here.
 template <class DataType>
 std::string describe_type(const DataType& type) {
-    const char* const name = type.code == signed_integer     ? "int"
-                             : type.code == unsigned_integer ? "uint"
-                             : type.code == floating         ? "float"
-                             : type.code == brain_floating   ? "bfloat"
-                                                             : nullptr;
+    constexpr const char* names[] = {"int", "uint", "float", nullptr, "bfloat"};  // by type_code
+    const char* const name = type.code < std::size(names) ? names[type.code] : nullptr;
     if (name != nullptr && type.lanes == 1) return message(name, int{type.bits});
     return message("(code ", int{type.code}, ", bits ", int{type.bits}, ", lanes ", int{type.lanes}, ")");
+}
+
+template <class Error>
+[[noreturn]] void refuse(const char* name, std::initializer_list<message_part> why) {
+    fail<Error>({"dlpack: ", name, joined(why)});
+}
+
+/// Calls body with a value of the one of Types that the tensor has; complains by `names` about any other.
+template <class... Types, tensor_struct Tensor, class Body>
+void for_one_of(const Tensor& t, const char* name, const char* names, const Body& body) {
+    const auto called = [&](auto value) {
+        const bool is_it = is_same_type(t.dtype, type_of<decltype(value)>());
+        if (is_it) body(value);
+        return is_it;
+    };
+    if ((called(Types{}) || ...)) return;
+    refuse<value_error>(name, {" of type ", describe_type(t.dtype), " must be ", names});
 }
 
 inline std::string describe_device(std::int32_t device) {
@@ -75,62 +91,57 @@ inline std::string describe_device(std::int32_t device) {
     return message(device, name);
 }
 
-inline bool is_on_host(std::int32_t device) { return device == cpu || device == cuda_host || device == rocm_host; }
-
 /// One axis as a view has it. The stride of an axis of one step has no meaning, and producers differ in it.
-struct axis {
-    index_t size;
-    index_t stride;
-};
-
 template <tensor_struct Tensor>
-axis axis_of(const Tensor& t, int i) {
-    if (t.strides != nullptr) return {t.shape[i], t.shape[i] > 1 ? t.strides[i] : 0};
+view_axis axis_of(const Tensor& t, int i) {
+    if (t.shape[i] <= 1) return {t.shape[i], 0};
+    if (t.strides != nullptr) return {t.shape[i], t.strides[i]};
     index_t stride = 1;
     for (int inner = t.ndim - 1; inner > i; --inner) stride = saturated_product(stride, t.shape[inner]);
-    return {t.shape[i], t.shape[i] > 1 ? stride : 0};
+    return {t.shape[i], stride};
+}
+/// The batch's, which comes first where a tensor has that many axes.
+template <tensor_struct Tensor>
+view_axis batch_of(const Tensor& t, int with_batch, int i = 0) {
+    return t.ndim == with_batch ? axis_of(t, i) : view_axis{1, 0};
 }
 
 /// Checks all but the meaning of the axes, and gives the first element.
 template <class T, tensor_struct Tensor>
 T* checked(const Tensor& t, const expected& e, int least_ndim, int most_ndim, const char* shape) {
     const auto device = static_cast<std::int32_t>(t.device.device_type);
-    if (device != e.device_type && !(e.device_type == cpu && is_on_host(device))) {
-        fail<value_error>({"dlpack: ", e.name, " on device_type ", describe_device(device), " must be on ",
-                           describe_device(e.device_type)});
+    const bool is_on_host = device == cpu || device == cuda_host || device == rocm_host;
+    if (device != e.device_type && !(e.device_type == cpu && is_on_host)) {
+        refuse<value_error>(
+            e.name, {" on device_type ", describe_device(device), " must be on ", describe_device(e.device_type)});
     }
     if (const data_type wanted = type_of<std::remove_const_t<T>>(); !is_same_type(t.dtype, wanted)) {
-        fail<value_error>(
-            {"dlpack: ", e.name, " of type ", describe_type(t.dtype), " must be ", describe_type(wanted)});
+        refuse<value_error>(e.name, {" of type ", describe_type(t.dtype), " must be ", describe_type(wanted)});
     }
     if (t.ndim < least_ndim || t.ndim > most_ndim) {
-        fail<shape_error>({"dlpack: ", e.name, " has ", t.ndim, " axes, must be ", shape});
+        refuse<shape_error>(e.name, {" has ", t.ndim, " axes, must be ", shape});
     }
-    if (t.shape == nullptr) fail<shape_error>({"dlpack: ", e.name, ".shape nullptr must point to ", t.ndim, " sizes"});
+    if (t.shape == nullptr) refuse<shape_error>(e.name, {".shape nullptr must point to ", t.ndim, " sizes"});
     bool is_empty = false;
     for (int i = 0; i < t.ndim; ++i) {
         const auto [size, stride] = axis_of(t, i);
         is_empty = is_empty || size == 0;
-        if (size < 0) fail<shape_error>({"dlpack: ", e.name, ".shape[", i, "] ", size, " must not be negative"});
-        if (stride < 0) {
-            fail<shape_error>({"dlpack: ", e.name, ".strides[", i, "] ", stride, " must not be negative"});
-        }
+        if (size < 0) refuse<shape_error>(e.name, {".shape[", i, "] ", size, " must not be negative"});
+        if (stride < 0) refuse<shape_error>(e.name, {".strides[", i, "] ", stride, " must not be negative"});
     }
     if (is_empty) return nullptr;
-    if (t.data == nullptr) {
-        fail<shape_error>({"dlpack: ", e.name, ".data nullptr must point to the elements of ", shape});
-    }
+    if (t.data == nullptr) refuse<shape_error>(e.name, {".data nullptr must point to the elements of ", shape});
     const std::uint64_t data = reinterpret_cast<std::uintptr_t>(t.data);
     if (t.byte_offset > std::numeric_limits<std::uintptr_t>::max() - data || (data + t.byte_offset) % sizeof(T) != 0) {
-        fail<value_error>({"dlpack: ", e.name, ".data ", data, " + byte_offset ", t.byte_offset,
-                           " must be an address and a multiple of ", sizeof(T), ", the size of an element"});
+        refuse<value_error>(e.name, {".data ", data, " + byte_offset ", t.byte_offset,
+                                     " must be an address and a multiple of ", sizeof(T), ", the size of an element"});
     }
     return reinterpret_cast<T*>(static_cast<char*>(t.data) + t.byte_offset);
 }
 
-inline void check_dense(const expected& e, const axis& last) {
+inline void check_dense(const expected& e, const view_axis& last) {
     if (last.size > 1 && last.stride != 1) {
-        fail<shape_error>({"dlpack: ", e.name, " has last stride ", last.stride, ", must be 1"});
+        refuse<shape_error>(e.name, {" has last stride ", last.stride, ", must be 1"});
     }
 }
 
@@ -148,9 +159,8 @@ requires element<std::remove_const_t<T>> heads_view<T> view(const Tensor& t, axe
     const bool tokens_first = order == axes::tokens_heads;
     T* const data = detail::checked<T>(
         t, e, 3, 4, tokens_first ? "[batch, tokens, heads, head_dim]" : "[batch, heads, tokens, head_dim]");
-    const detail::axis batch = t.ndim == 4 ? detail::axis_of(t, 0) : detail::axis{1, 0};
-    const detail::axis outer = detail::axis_of(t, t.ndim - 3), inner = detail::axis_of(t, t.ndim - 2),
-                       last = detail::axis_of(t, t.ndim - 1);
+    const view_axis batch = detail::batch_of(t, 4), outer = detail::axis_of(t, t.ndim - 3),
+                    inner = detail::axis_of(t, t.ndim - 2), last = detail::axis_of(t, t.ndim - 1);
     detail::check_dense(e, last);
     const auto &tokens = tokens_first ? outer : inner, &heads = tokens_first ? inner : outer;
     return {data, {batch.size, tokens.size, heads.size, last.size}, batch.stride, tokens.stride, heads.stride};
@@ -160,8 +170,7 @@ requires element<std::remove_const_t<T>> heads_view<T> view(const Tensor& t, axe
 template <position_type P, tensor_struct Tensor>
 position_view<P> positions(const Tensor& t, const expected& e = {.name = "position_ids"}) {
     const P* const data = detail::checked<const P>(t, e, 1, 2, "[tokens] or [batch, tokens]");
-    const detail::axis batch = t.ndim == 2 ? detail::axis_of(t, 0) : detail::axis{1, 0};
-    const detail::axis tokens = detail::axis_of(t, t.ndim - 1);
+    const view_axis batch = detail::batch_of(t, 2), tokens = detail::axis_of(t, t.ndim - 1);
     detail::check_dense(e, tokens);
     return {data, batch.size, tokens.size, batch.stride};
 }
@@ -170,8 +179,8 @@ position_view<P> positions(const Tensor& t, const expected& e = {.name = "positi
 template <position_type P, tensor_struct Tensor>
 position_view<P> axis_positions(const Tensor& t, const expected& e = {.name = "position_ids"}) {
     const P* const data = detail::checked<const P>(t, e, 2, 3, "[axes, tokens] or [axes, batch, tokens]");
-    const detail::axis each = detail::axis_of(t, 0), tokens = detail::axis_of(t, t.ndim - 1);
-    const detail::axis batch = t.ndim == 3 ? detail::axis_of(t, 1) : detail::axis{1, 0};
+    const view_axis each = detail::axis_of(t, 0), batch = detail::batch_of(t, 3, 1),
+                    tokens = detail::axis_of(t, t.ndim - 1);
     position_view<P> ids(data, batch.size, tokens.size, batch.stride);
     ids.token_stride = tokens.stride;
     ids.axes = each.size;
@@ -183,26 +192,14 @@ position_view<P> axis_positions(const Tensor& t, const expected& e = {.name = "p
 /// @throws value_error  for any other type
 template <tensor_struct Tensor, class Body>
 void for_element_type(const Tensor& t, const Body& body, const char* name = "x") {
-    const auto is = [&](auto of) { return detail::is_same_type(t.dtype, detail::type_of<decltype(of)>()); };
-    if (is(float{})) return body(float{});
-    if (is(double{})) return body(double{});
-    if (is(float16{})) return body(float16{});
-    if (is(bfloat16{})) return body(bfloat16{});
-    fail<value_error>({"dlpack: ", name, " of type ", detail::describe_type(t.dtype),
-                       " must be float16, bfloat16, float32 or float64"});
+    detail::for_one_of<float, double, float16, bfloat16>(t, name, "float16, bfloat16, float32 or float64", body);
 }
 
 /// Calls body with a value of the type of positions: int32, int64, float or double.
 /// @throws value_error  for any other type
 template <tensor_struct Tensor, class Body>
 void for_position_type(const Tensor& t, const Body& body, const char* name = "position_ids") {
-    const auto is = [&](auto of) { return detail::is_same_type(t.dtype, detail::type_of<decltype(of)>()); };
-    if (is(std::int32_t{})) return body(std::int32_t{});
-    if (is(std::int64_t{})) return body(std::int64_t{});
-    if (is(float{})) return body(float{});
-    if (is(double{})) return body(double{});
-    fail<value_error>(
-        {"dlpack: ", name, " of type ", detail::describe_type(t.dtype), " must be int32, int64, float32 or float64"});
+    detail::for_one_of<std::int32_t, std::int64_t, float, double>(t, name, "int32, int64, float32 or float64", body);
 }
 
 /// Holds a tensor that a producer handed over, and calls its deleter once, when it is destroyed or refused. Views must
@@ -241,7 +238,7 @@ class owned {
     template <class T>
     heads_view<T> view(axes order, const expected& e = {}) const {
         if (!std::is_const_v<T> && is_read_only()) {
-            fail<value_error>({"dlpack: ", e.name, " is read-only, must be writable or viewed as const"});
+            detail::refuse<value_error>(e.name, {" is read-only, must be writable or viewed as const"});
         }
         return dlpack::view<T>(tensor(), order, e);
     }

@@ -6,12 +6,14 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <numbers>
+#include <numeric>
 #include <span>
 #include <vector>
 
 #include "cordage/basis/basis.hpp"
 #include "cordage/core/config.hpp"
+#include "cordage/positions/sections.hpp"
+#include "cordage/scaling/yarn.hpp"
 
 namespace cordage::ggml {
 
@@ -84,33 +86,35 @@ inline void check(const rope_arguments& a, std::span<const float> freq_factors) 
     }
 }
 
-/// The place of a pair among the sections, which start anew after the last.
-inline int sector(const rope_arguments& a, int pair) {
-    return pair % (a.sections[0] + a.sections[1] + a.sections[2] + a.sections[3]);
-}
-
-/// The block that a sector lies in, and where the block begins.
-struct block {
-    std::uint8_t axis;
-    int begin;
-};
-inline block block_of(const rope_arguments& a, int sector) {
-    block found{0, 0};
-    while (found.axis < 3 && sector >= found.begin + a.sections[found.axis]) found.begin += a.sections[found.axis++];
-    return found;
-}
-
-/// YaRN's share of the unscaled frequency (ggml's rope_yarn_ramp over ggml_rope_yarn_corr_dims).
+/// YaRN's share of the unscaled frequency, by its ramp; ggml divides by 0.001 where the ends meet or cross.
 inline double kept_share(const rope_arguments& a, int pair) {
-    const auto pair_turning = [&](float turns) {
-        return a.n_dims * std::log(a.n_ctx_orig / (turns * 2.0 * std::numbers::pi)) / (2.0 * std::log(a.freq_base));
-    };
-    const double low = std::max(0.0, std::floor(pair_turning(a.beta_fast)));
-    const double high = std::min(a.n_dims - 1.0, std::ceil(pair_turning(a.beta_slow)));
-    return 1.0 - std::clamp((pair - low) / std::max(0.001, high - low), 0.0, 1.0);
+    const rope_config model{a.n_dims, a.n_dims, double{a.freq_base}, static_cast<double>(a.n_ctx_orig)};
+    const yarn_ramp ramp = yarn{.beta_fast = double{a.beta_fast}, .beta_slow = double{a.beta_slow}}.ramp(model);
+    return 1.0 - std::clamp((pair - ramp.low) / std::max(0.001, ramp.high - ramp.low), 0.0, 1.0);
 }
 
 }  // namespace detail
+
+/// Which of a token's four positions turns which pair, [pairs], for axis_angles.
+///
+///   sections {4, 2, 2, 0}:   mrope  0 0 0 0 1 1 2 2     imrope  0 1 2 0 1 2 0 3
+///
+/// As ggml has it: pairs that dealing leaves over go to the fourth position, where interleaved_axes (and transformers)
+/// give them the first; give both the same numbers, or pass the axes of interleaved_axes. After the last section they
+/// start anew.
+/// @throws value_error  unless the mode has several positions a token and the sections are 0 to n_dims and not all 0
+inline std::vector<std::uint8_t> axes_of_pairs(const rope_arguments& a) {
+    detail::check(a, {});
+    if (!has_axes(a.mode)) fail<value_error>({"ggml::axes_of_pairs: mode ", a.mode, " must be 8, 24 or 40"});
+    const std::vector<std::uint8_t> blocks = contiguous_axes({a.sections.begin(), a.sections.end()});
+    std::vector<std::uint8_t> axes;
+    for (std::size_t pair = 0; pair < static_cast<std::size_t>(detail::pairs(a)); ++pair) {
+        const std::size_t sector = pair % blocks.size(), dealt = sector % 3;
+        const bool is_in = sector < 3 * static_cast<std::size_t>(a.sections[dealt]);
+        axes.push_back(a.mode != imrope ? blocks[sector] : static_cast<std::uint8_t>(is_in ? dealt : 3));
+    }
+    return axes;
+}
 
 /// The basis of these arguments, in double where ggml multiplies float32 numbers from pair to pair: inv_freq[pair] is
 /// freq_base^(-2 pair/n_dims) / freq_factors[pair], times freq_scale, or YaRN's mixture of both where ext_factor is not
@@ -121,45 +125,19 @@ inline double kept_share(const rope_arguments& a, int pair) {
 /// @throws value_error or shape_error  naming the argument that is out of its domain
 inline basis make_basis(const rope_arguments& a, std::span<const float> freq_factors = {}) {
     detail::check(a, freq_factors);
+    const std::vector<std::uint8_t> blocks = a.mode == vision ? axes_of_pairs(a) : std::vector<std::uint8_t>();
+    const int period = std::accumulate(a.sections.begin(), a.sections.end(), 0);
     std::vector<double> inv_freq;
-    for (int pair = 0; pair < detail::pairs(a); ++pair) {
-        int power = pair;
-        if (a.mode == vision) {
-            const int sector = detail::sector(a, pair);
-            power = sector - detail::block_of(a, sector).begin;
-        }
+    for (int pair = 0, power = 0; pair < detail::pairs(a); ++pair, ++power) {
+        const auto i = static_cast<std::size_t>(pair);
+        if (a.mode == vision && (pair % period == 0 || blocks[i] != blocks[i - 1])) power = 0;
         double theta = std::pow(double{a.freq_base}, -2.0 * power / a.n_dims);
-        if (!freq_factors.empty()) theta /= double{freq_factors[static_cast<std::size_t>(pair)]};
+        if (!freq_factors.empty()) theta /= double{freq_factors[i]};
         const double kept = a.ext_factor == 0.0f ? 0.0 : detail::kept_share(a, pair) * double{a.ext_factor};
         inv_freq.push_back(theta * (a.freq_scale * (1.0 - kept) + kept));
     }
     const double yarn = a.ext_factor == 0.0f ? 1.0 : 1.0 - 0.1 * std::log(double{a.freq_scale});
     return basis(std::move(inv_freq), a.attn_factor * yarn);
-}
-
-/// Which of a token's four positions turns which pair, [pairs], for axis_angles.
-///
-///   sections {4, 2, 2, 0}:   mrope  0 0 0 0 1 1 2 2     imrope  0 1 2 0 1 2 0 3
-///
-/// As ggml has it: pairs that dealing leaves over go to the fourth position, where interleaved_axes (and transformers)
-/// give them the first; give both the same numbers, or pass the axes of interleaved_axes.
-/// @throws value_error  unless the mode has several positions a token and the sections are 0 to n_dims and not all 0
-inline std::vector<std::uint8_t> axes_of_pairs(const rope_arguments& a) {
-    detail::check(a, {});
-    if (!has_axes(a.mode)) {
-        fail<value_error>({"ggml::axes_of_pairs: mode ", a.mode, " must be 8, 24 or 40"});
-    }
-    std::vector<std::uint8_t> axes;
-    for (int pair = 0; pair < detail::pairs(a); ++pair) {
-        const int sector = detail::sector(a, pair), dealt = sector % 3;
-        if (a.mode != imrope) {
-            axes.push_back(detail::block_of(a, sector).axis);
-        } else {
-            const bool is_in = sector < 3 * a.sections[static_cast<std::size_t>(dealt)];
-            axes.push_back(static_cast<std::uint8_t>(is_in ? dealt : 3));
-        }
-    }
-    return axes;
 }
 
 }  // namespace cordage::ggml

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
@@ -50,19 +51,21 @@ template <tensor_struct Tensor>
 std::string describe_sizes(const Tensor& t) {
     return message("[", t.ne[0], ", ", t.ne[1], ", ", t.ne[2], ", ", t.ne[3], "]");
 }
+template <tensor_struct Tensor>
+std::string describe_layout(const Tensor& t) {
+    return message(describe_sizes(t), " with nb [", t.nb[0], ", ", t.nb[1], ", ", t.nb[2], ", ", t.nb[3], "]");
+}
 
-/// All of a tensor but what data points to, which need not be there yet.
+/// The axes of a tensor, strides in elements. Checks all of it but what data points to, which need not be there yet.
 template <class T, tensor_struct Tensor>
-void check(const Tensor& t, const char* name) {
+std::array<view_axis, 4> checked_axes(const Tensor& t, const char* name) {
     if (static_cast<int>(t.type) != type_of<T>()) {
         fail<value_error>({"ggml: ", name, " of type ", describe_type(static_cast<int>(t.type)), " must be ",
                            describe_type(type_of<T>())});
     }
-    view_axis axes[4];
-    for (int i = 0; i < 4; ++i) {
-        if (t.ne[i] < 0) {
-            fail<shape_error>({"ggml: ", name, ".ne[", i, "] ", t.ne[i], " must not be negative"});
-        }
+    std::array<view_axis, 4> axes;
+    for (std::size_t i = 0; i < 4; ++i) {
+        if (t.ne[i] < 0) fail<shape_error>({"ggml: ", name, ".ne[", i, "] ", t.ne[i], " must not be negative"});
         if (t.nb[i] % sizeof(T) != 0 || (i == 0 && t.ne[0] > 1 && t.nb[0] != sizeof(T))) {
             fail<shape_error>({"ggml: ", name, ".nb[", i, "] ", t.nb[i], " must be ", i == 0 ? "" : "a multiple of ",
                                sizeof(T), ", the size of an element"});
@@ -70,13 +73,13 @@ void check(const Tensor& t, const char* name) {
         axes[i] = {t.ne[i], static_cast<index_t>(t.nb[i] / sizeof(T))};
     }
     if (!is_addressable(axes[0], axes[1], axes[2], axes[3])) {
-        fail<shape_error>({"ggml: ", name, " ", describe_sizes(t), " with nb [", t.nb[0], ", ", t.nb[1], ", ", t.nb[2],
-                           ", ", t.nb[3], "] must span at most 2^58 elements"});
+        fail<shape_error>({"ggml: ", name, " ", describe_layout(t), " must span at most 2^58 elements"});
     }
     if (const auto address = reinterpret_cast<std::uintptr_t>(t.data); address % sizeof(T) != 0) {
         fail<value_error>(
             {"ggml: ", name, ".data ", address, " must be a multiple of ", sizeof(T), ", the size of an element"});
     }
+    return axes;
 }
 
 template <tensor_struct Tensor>
@@ -88,14 +91,6 @@ void check_sources(const Tensor& node) {
     }
 }
 
-template <tensor_struct Tensor>
-void check_positions(const Tensor& t, index_t wanted) {
-    check<std::int32_t>(t, "position_ids");
-    if (t.ne[0] != wanted || t.ne[1] != 1 || t.ne[2] != 1 || t.ne[3] != 1) {
-        fail<shape_error>({"ggml: position_ids ", describe_sizes(t), " must be [", wanted, ", 1, 1, 1]"});
-    }
-}
-
 }  // namespace detail
 
 /// A tensor of q or k, ne = [head_dim, heads, tokens, batch] in any order of strides, as a view.
@@ -104,9 +99,12 @@ template <class T, tensor_struct Tensor>
 requires element<std::remove_const_t<T>> heads_view<T> view(const Tensor& t, const char* name = "x") {
     static_assert(detail::type_of<std::remove_const_t<T>>() >= 0,
                   "cordage::ggml::view: T must be float, double, cordage::float16 or cordage::bfloat16");
-    detail::check<std::remove_const_t<T>>(t, name);
-    const auto stride = [&](int i) { return static_cast<index_t>(t.nb[i] / sizeof(T)); };
-    return {static_cast<T*>(t.data), {t.ne[3], t.ne[2], t.ne[1], t.ne[0]}, stride(3), stride(2), stride(1)};
+    const auto [lanes, heads, tokens, batch] = detail::checked_axes<std::remove_const_t<T>>(t, name);
+    return {static_cast<T*>(t.data),
+            {batch.size, tokens.size, heads.size, lanes.size},
+            batch.stride,
+            tokens.stride,
+            heads.stride};
 }
 
 /// The rotation of one graph or of several: what ggml_rope_ext is told by its arguments. Its address is the userdata of
@@ -156,7 +154,7 @@ class rotation {
         for_element_type(x, [&]<class T>(T) {
             const heads_view<const T> from = view<const T>(x);
             const heads_view<T> to = view<T>(dst, "dst");
-            detail::check_positions(position_ids, x.ne[2] * positions_a_token());
+            check_positions(position_ids, x.ne[2]);
             if (basis_.rotary_dim() > x.ne[0]) {
                 fail<shape_error>({"ggml: rotary_dim ", basis_.rotary_dim(), " must be <= x.ne[0] ", x.ne[0]});
             }
@@ -165,8 +163,7 @@ class rotation {
                                    detail::describe_sizes(x)});
             }
             if (!has_distinct_elements(to)) {
-                fail<shape_error>({"ggml: dst ", detail::describe_sizes(dst), " with nb [", dst.nb[0], ", ", dst.nb[1],
-                                   ", ", dst.nb[2], ", ", dst.nb[3], "] must not overlap itself"});
+                fail<shape_error>({"ggml: dst ", detail::describe_layout(dst), " must not overlap itself"});
             }
             if (from.data != nullptr && to.data != nullptr && overlap_of(from, to) == overlap::partial) {
                 fail<shape_error>({"ggml: dst must be x itself or apart from it, and overlaps it partly"});
@@ -195,7 +192,14 @@ class rotation {
     }
 
  private:
-    index_t positions_a_token() const noexcept { return axis_of_pair_.empty() ? 1 : 4; }
+    template <tensor_struct Tensor>
+    void check_positions(const Tensor& t, index_t tokens) const {
+        detail::checked_axes<std::int32_t>(t, "position_ids");
+        const index_t wanted = axis_of_pair_.empty() ? tokens : 4 * tokens;
+        if (t.ne[0] != wanted || t.ne[1] != 1 || t.ne[2] != 1 || t.ne[3] != 1) {
+            fail<shape_error>({"ggml: position_ids ", detail::describe_sizes(t), " must be [", wanted, ", 1, 1, 1]"});
+        }
+    }
 
     axis_angles<std::int32_t> exact_axes(const std::int32_t* first, index_t tokens, index_t axis_stride) const {
         position_view<std::int32_t> ids(first, 1, tokens, 0);

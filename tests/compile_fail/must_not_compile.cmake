@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Compiles `source` as it stands, then with CORDAGE_COMPILE_FAIL, and looks for the expected texts.
 set(ENV{LC_ALL} C)  # plain quotes in messages
-set(command "${compiler}" -std=c++20 -fsyntax-only)
-foreach(directory IN LISTS include)
-  list(APPEND command "-I${directory}")
-endforeach()
+list(TRANSFORM include PREPEND -I)
+set(command "${compiler}" -std=c++20 ${include} -include "${headers}" -fsyntax-only)
 
 execute_process(COMMAND ${command} "${source}" RESULT_VARIABLE result ERROR_VARIABLE output)
 if(NOT result EQUAL 0)

@@ -71,7 +71,7 @@ inline void check_view(const char* function, const checked_tensor& tensor) {
     }
     const heads_shape reach = tensors_detail::reach_of(v);
     if (!is_addressable(view_axis{reach.batch, v.batch_stride}, view_axis{reach.tokens, v.token_stride},
-                        view_axis{s.heads, v.head_stride}, view_axis{s.head_dim, 1})) {
+                        view_axis{s.heads, v.head_stride}, view_axis{reach.head_dim, 1})) {
         fail<shape_error>({function, ": ", tensor.name, " ", describe(reach), " with strides ", strides_of(v),
                            " must span at most 2^58 elements"});
     }
@@ -152,6 +152,38 @@ inline void check_slots(const char* function, const checked_tensor& tensor) {
     }
 }
 
+/// The norm of an operand, and that its weights are not written.
+template <class Operand>
+void check_norm(const char* function, const Operand& o) {
+    const auto& norm = o.norm;
+    if (!is_finite(norm.epsilon) || !(norm.epsilon >= 0.0)) {
+        fail<value_error>({function, ": rms_norm's epsilon ", norm.epsilon, " must be finite and >= 0"});
+    }
+    if (norm.weight == nullptr) return;
+    const heads_shape& s = o.shape();
+    const auto weights = token_major(norm.weight, {1, 1, norm.is_over_all_heads ? s.heads : 1, s.head_dim});
+    if (overlap_of(weights, o.y) != overlap::none) {
+        fail<shape_error>({function, ": rms_norm's weight must not overlap y ", describe(s), ", which is written"});
+    }
+}
+
+/// Heads in formats of whole heads have whole elements, few enough lanes for the stack, and what the format itself
+/// asks.
+template <class View>
+void check_format(const char* function, const char* name, const View& v) {
+    using format = std::remove_cvref_t<decltype(v.format)>;
+    constexpr index_t each = lanes_of_element<format>;
+    if constexpr (requires { format::lanes_of_element; }) {
+        if (v.shape.head_dim % each != 0 || v.shape.head_dim > most_lanes_of_head) {
+            fail<shape_error>({function, ": ", name, "'s head_dim ", v.shape.head_dim, " must be a multiple of ", each,
+                               " and at most ", most_lanes_of_head, " in this format"});
+        }
+    }
+    if constexpr (requires { v.format.check(function, name, index_t{}); }) {
+        v.format.check(function, name, v.shape.head_dim);
+    }
+}
+
 /// How many tokens a call rotates, and whether they have elements: of no heads there is nothing to do.
 struct call_size {
     index_t tokens;
@@ -194,6 +226,14 @@ call_size check_all(const char* function, const Source& angles, const Operands&.
     const std::array<checked_tensor, each> all[]{tensors_of(operands, number++)...};
     const call_size size =
         check_tensors<Memory, each>(function, {angles.batch(), angles.tokens(), angles.pairs()}, all);
+    const auto check_one = [&]<class O>(const O& o) {
+        if constexpr (requires { o.norm.epsilon; }) check_norm(function, o);
+        if constexpr (requires { O::has_head_format; }) {
+            check_format(function, "x", o.x);
+            check_format(function, "y", o.y);
+        }
+    };
+    (check_one(operands), ...);
     if constexpr (Memory == memory::host && requires { angles.check(function); }) angles.check(function);
     return size;
 }

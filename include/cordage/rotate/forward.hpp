@@ -33,17 +33,23 @@ constexpr void require_source() {
                   "const' in units of 2^-64 turn, or 'double angle(...) const' in radians; docs/extending.md");
 }
 
-template <class... Operands>
+template <class Direction, class... Operands>
 constexpr void require_operands() {
     static_assert(sizeof...(Operands) > 0 && (operand_type<Operands> && ...),
                   "cordage: after the angles come operands: in_place(view) or from_to(view, view)");
+    if constexpr ((operand_type<Operands> && ...)) {
+        static_assert(
+            std::same_as<Direction, backend::forward> || (!Operands::is_normalized && ...),
+            "cordage: operands are normalized by rotate_forward alone; rotate_inverse and rotate_backward take "
+            "them without 'normalized'");
+    }
 }
 
 // The host's path: checks, then slices of tokens on the executor.
 template <pairing Pairing, class Backend, class Direction, executor Executor, class Source, class... Operands>
 void rotate_at(const char* function, const Executor& where, const Source& angles, const Operands&... given) {
     require_source<Source>();
-    require_operands<Operands...>();
+    require_operands<Direction, Operands...>();
     backend::require_rotate_range<Backend>();
     static_assert(
         !requires { Source::is_on_device; },

@@ -9,7 +9,7 @@
 #include "cordage/core/error.hpp"
 #include "cordage/core/index.hpp"
 #include "cordage/core/macros.hpp"
-#include "cordage/pair/format.hpp"
+#include "cordage/tensors/head_formats.hpp"
 
 namespace cordage {
 
@@ -73,10 +73,16 @@ CORDAGE_HOST_DEVICE constexpr bool is_same_format(const A& a, const B& b) noexce
     }
 }
 
-/// A view of [batch, tokens, heads, head_dim] elements in a format (pair/format.hpp). The last stride is 1; the others
-/// count elements and may come in any order, so that [tokens, heads, head_dim], [heads, tokens, head_dim] and a slice
-/// of a fused qkv buffer are all views. With `slots` the tokens lie in the blocks of a cache: batch_stride then steps
-/// from block to block and token_stride from slot to slot of a block (in_slots, in_blocks).
+/// How many elements a head of `lanes` lanes has in a format: as many, but in blocks (tensors/head_formats.hpp).
+template <class Format>
+CORDAGE_HOST_DEVICE constexpr index_t elements_of_head(index_t lanes) noexcept {
+    return rounded_up_quotient(lanes, lanes_of_element<Format>);
+}
+
+/// A view of [batch, tokens, heads, head_dim] lanes in a format (pair/format.hpp, tensors/head_formats.hpp). The last
+/// stride is 1; the others count elements and may come in any order, so that [tokens, heads, head_dim], [heads, tokens,
+/// head_dim] and a slice of a fused qkv buffer are all views. With `slots` the tokens lie in the blocks of a cache:
+/// batch_stride then steps from block to block and token_stride from slot to slot of a block (in_slots, in_blocks).
 template <class T, class Format = element_traits<std::remove_const_t<T>>>
 struct heads_view {
     T* data = nullptr;
@@ -92,6 +98,12 @@ struct heads_view {
         if (slots.entries == nullptr) return data + batch * batch_stride + token_index * token_stride;
         const slot_table::location found = slots.location_of(batch, token_index);
         return found.block < 0 ? nullptr : data + found.block * batch_stride + found.in_block * token_stride;
+    }
+    /// Where a token's first head lies: its row and number, or its block and slot.
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE head_place place(index_t batch, index_t token_index) const noexcept {
+        if (slots.entries == nullptr) return {batch, token_index, 0};
+        const slot_table::location found = slots.location_of(batch, token_index);
+        return {found.block, found.in_block, 0};
     }
     /// First element of one head of a token that is held.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr T* head(index_t batch, index_t token_index,
@@ -109,6 +121,7 @@ struct heads_view {
 struct heads_memory {
     const void* data = nullptr;
     index_t element_size = 0;  ///< bytes
+    index_t head_size = 0;     ///< elements
     heads_shape shape;
     index_t batch_stride = 0;
     index_t token_stride = 0;
@@ -120,6 +133,7 @@ struct heads_memory {
     CORDAGE_ALWAYS_INLINE heads_memory(const heads_view<T, Format>& v) noexcept
         : data(v.data),
           element_size(static_cast<index_t>(sizeof(T))),
+          head_size(elements_of_head<Format>(v.shape.head_dim)),
           shape(v.shape),
           batch_stride(v.batch_stride),
           token_stride(v.token_stride),
@@ -139,15 +153,15 @@ bool operator==(const heads_view<T, Format>& a, const heads_view<T, Format>& b) 
 template <class T, class Format = element_traits<std::remove_const_t<T>>>
 CORDAGE_ALWAYS_INLINE constexpr heads_view<T, Format> token_major(T* data, const heads_shape& shape,
                                                                   const Format& format = {}) {
-    const index_t token = saturated_product(shape.heads, shape.head_dim);
-    return {data, shape, saturated_product(shape.tokens, token), token, shape.head_dim, {}, format};
+    const index_t head = elements_of_head<Format>(shape.head_dim), token = saturated_product(shape.heads, head);
+    return {data, shape, saturated_product(shape.tokens, token), token, head, {}, format};
 }
 
 /// View of a dense [batch, heads, tokens, head_dim] array, as transformers keeps it.
 template <class T, class Format = element_traits<std::remove_const_t<T>>>
 constexpr heads_view<T, Format> head_major(T* data, const heads_shape& shape, const Format& format = {}) {
-    const index_t head = saturated_product(shape.tokens, shape.head_dim);
-    return {data, shape, saturated_product(shape.heads, head), shape.head_dim, head, {}, format};
+    const index_t token = elements_of_head<Format>(shape.head_dim), head = saturated_product(shape.tokens, token);
+    return {data, shape, saturated_product(shape.heads, head), token, head, {}, format};
 }
 
 /// "[batch, tokens, heads, head_dim]" in numbers, for messages.
@@ -156,7 +170,7 @@ inline std::string describe(const heads_shape& s) {
 }
 
 /// The same elements read and written in another format.
-template <class T, class Old, format_of<std::remove_const_t<T>> Format>
+template <class T, class Old, tensor_format<std::remove_const_t<T>> Format>
 heads_view<T, Format> with_format(const heads_view<T, Old>& v, const Format& format) {
     return {v.data, v.shape, v.batch_stride, v.token_stride, v.head_stride, v.slots, format};
 }

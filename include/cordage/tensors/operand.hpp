@@ -27,6 +27,9 @@ class operand {
     static_assert(std::same_as<compute, typename YFormat::compute>,
                   "cordage::operand: x and y must compute in one type, float or double");
     static constexpr bool is_normalized = !std::same_as<Norm, no_norm>;
+    /// Whether x or y is in a format of whole heads, which go through memory on the stack.
+    static constexpr bool has_head_format = head_format<XFormat, X> || head_format<YFormat, Y>;
+    static constexpr bool is_plain = !is_normalized && !has_head_format;
 
     heads_view<const X, XFormat> x;
     heads_view<Y, YFormat> y;
@@ -82,9 +85,13 @@ class operand {
     bool is_rotated_ = true;
 };
 
+template <class X, class XFormat, class Y, class YFormat, class Norm>
+operand(const heads_view<const X, XFormat>&, const heads_view<Y, YFormat>&, index_t, const Norm&, bool)
+    -> operand<X, Y, XFormat, YFormat, Norm>;
+
 /// x is overwritten.
 template <class T, class Format>
-requires format_of<Format, T> CORDAGE_ALWAYS_INLINE operand<T, T, Format, Format> in_place(
+requires tensor_format<Format, T> CORDAGE_ALWAYS_INLINE operand<T, T, Format, Format> in_place(
     const heads_view<T, Format>& x, index_t first_lane = 0) {
     return {x, x, first_lane};
 }
@@ -93,7 +100,7 @@ requires format_of<Format, T> CORDAGE_ALWAYS_INLINE operand<T, T, Format, Format
 ///
 ///   from_to(k, in_slots(key_cache, slot_mapping, 1, tokens))    // fp32 keys into a bfloat16 cache, a slot for each
 template <class In, class XFormat, class Y, class YFormat>
-requires format_of<YFormat, Y> operand<std::remove_const_t<In>, Y, XFormat, YFormat> from_to(
+requires tensor_format<YFormat, Y> operand<std::remove_const_t<In>, Y, XFormat, YFormat> from_to(
     const heads_view<In, XFormat>& x, const heads_view<Y, YFormat>& y, index_t first_lane = 0) {
     return {x, y, first_lane};
 }
@@ -180,13 +187,13 @@ CORDAGE_ALWAYS_INLINE void with_operands(const F& f, const First& first, const M
     }
 }
 
-/// Whether a list has an operand without a norm.
+/// Whether a list has an operand that needs nothing but its rotation.
 template <class List>
 inline constexpr bool any_plain = false;
 template <class O>
-inline constexpr bool any_plain<std::span<const O* const>> = !O::is_normalized;
+inline constexpr bool any_plain<std::span<const O* const>> = O::is_plain;
 template <class... O>
-inline constexpr bool any_plain<std::tuple<const O&...>> = (!O::is_normalized || ...);
+inline constexpr bool any_plain<std::tuple<const O&...>> = (O::is_plain || ...);
 
 /// The type that all operands of a list compute in.
 template <class List>

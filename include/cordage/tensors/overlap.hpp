@@ -71,9 +71,10 @@ inline bool lattices_meet(const axis* axes, const axis* end, index_t row_a, inde
     return false;
 }
 
-// The shape of all that a view may reach: of the whole cache where tokens have slots.
+// The shape in elements of all that a view may reach: of the whole cache where tokens have slots.
 inline heads_shape reach_of(const heads_memory& v) {
     heads_shape shape = v.shape;
+    shape.head_dim = v.head_size;
     if (v.slots.entries != nullptr) {
         shape.batch = v.slots.blocks;
         shape.tokens = v.slots.block_size;

@@ -82,7 +82,7 @@ struct rotation_kernel<operand<X, Y, XFormat, YFormat>, Pairing, Direction, ByPi
                 next_lanes = lanes_of(heads, place);
                 next = fetched(next_lanes);
             }
-            if (lanes.x != nullptr) {
+            if (lanes.x != nullptr && o.is_rotated()) {
                 out::store(o.y.format, rotated(turns, in::read(o.x.format, x)), lanes.y, number, angles.pairs());
             }
             if (!heads.is_at_head()) return;
@@ -93,12 +93,13 @@ struct rotation_kernel<operand<X, Y, XFormat, YFormat>, Pairing, Direction, ByPi
     CORDAGE_HOST_DEVICE void copy_token(const token_place& place, index_t number, const block_view& at) const noexcept {
         for (head_walk heads(at, operands, operand_count); heads.is_at_head(); heads.go_on()) {
             const operand_type& o = heads.operand();
-            if (o.x.shape.head_dim == 2 * angles.pairs()) continue;
+            const index_t rotary_dim = o.is_rotated() ? 2 * angles.pairs() : 0;
+            if (o.x.shape.head_dim == rotary_dim) continue;
             const auto lanes = lanes_of(heads, place);
             if (lanes.x == nullptr) continue;
             const bool is_one = static_cast<const void*>(lanes.x) == static_cast<const void*>(lanes.y);
             if (std::same_as<X, Y> && is_one && is_same_format(o.x.format, o.y.format)) continue;
-            copy_others<ByPieces>(o.x, lanes.x, o.y, lanes.y, o.first_lane, 2 * angles.pairs(), number,
+            copy_others<ByPieces>(o.x, lanes.x, o.y, lanes.y, o.first_lane, rotary_dim, number,
                                   angles.pairs() / pairs_of_unit);
         }
     }

@@ -6,6 +6,7 @@
 #include "cordage/backend/direction.hpp"
 #include "cordage/backend/scalar/normalized_heads.hpp"
 #include "cordage/backend/scalar/pair_of_heads.hpp"
+#include "cordage/backend/scalar/staged_heads.hpp"
 #include "cordage/backend/tags.hpp"
 #include "cordage/core/token_chunks.hpp"
 
@@ -17,8 +18,8 @@ namespace cordage::backend {
 ///   for each token, pair:  c, s = cos, sin of its angle      once, then over the heads of q and of k
 ///     for each head:       (y0, y1) = (c x0 - s x1, s x0 + c x1), each rounded once on store
 ///
-/// Heads with a norm go by one after the other. Lanes outside of the rotary_dim ones are copied. Allocates nothing.
-/// Checked by the caller.
+/// Heads with a norm, and in formats of whole heads, go by after the others. Lanes outside of the rotary_dim ones are
+/// copied. Allocates nothing. Checked by the caller.
 template <pairing Pairing, class Direction, class Source, class Operands>
 CORDAGE_ONE_BODY void rotate_range(scalar, const Source& angles, const Operands& operands, index_t begin,
                                    index_t end) noexcept {
@@ -26,18 +27,27 @@ CORDAGE_ONE_BODY void rotate_range(scalar, const Source& angles, const Operands&
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
         const auto factor = static_cast<real>(Direction::extra_factor(angles.attention_factor(row, token)));
-        for (index_t pair = 0; pair < pairs; ++pair) {
-            const cos_sin<real> given = cos_sin_at<real>(angles, row, token, pair);
-            const cos_sin<real> at{given.cos * factor, given.sin * (Direction::sine_sign * factor)};
-            for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                if constexpr (!O::is_normalized) rotate_pair<Pairing>(o, row, token, pair, pairs, at);
+        const auto rotate_all = [&](const auto& some) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            for (index_t pair = 0; pair < pairs; ++pair) {
+                const cos_sin<real> given = cos_sin_at<real>(angles, row, token, pair);
+                const cos_sin<real> at{given.cos * factor, given.sin * (Direction::sine_sign * factor)};
+                for_each_operand(some, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    if constexpr (O::is_plain) rotate_pair<Pairing>(o, row, token, pair, pairs, at);
+                });
+            }
+            for_each_operand(some, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                if constexpr (O::is_plain) copy_unrotated(o, row, token, 2 * pairs);
+                if constexpr (O::is_normalized && !O::has_head_format) {
+                    rotate_normalized<Pairing>(angles, o, row, token);
+                }
             });
-        }
+        };
+        rotate_all(operands);
         for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            if constexpr (O::is_normalized) {
-                rotate_normalized<Pairing>(angles, o, row, token);
-            } else {
-                copy_unrotated(o, row, token, 2 * pairs);
+            if constexpr (O::has_head_format) {
+                rotate_staged<float>(o, row, token, [&](const auto& some) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    with_operands(rotate_all, some);
+                });
             }
         });
     });

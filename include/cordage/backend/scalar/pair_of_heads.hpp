@@ -18,6 +18,8 @@ namespace cordage::backend {
 template <pairing Pairing, operand_type Operand, class Real>
 CORDAGE_ALWAYS_INLINE void rotate_pair(const Operand& o, index_t row, index_t token, index_t pair, index_t pairs,
                                        const cos_sin<Real>& at) noexcept {
+    static_assert(!Operand::is_normalized,
+                  "cordage: a backend hands operands with a norm to backend::rotate_normalized");
     auto [x, y] = o.lanes_of(row, token);
     if (x == nullptr || !o.is_rotated()) return;
     const index_t lane0 = Pairing::first(pair, pairs), lane1 = Pairing::second(pair, pairs);

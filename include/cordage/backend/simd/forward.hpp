@@ -4,7 +4,9 @@
 
 #include "cordage/backend/direction.hpp"
 #include "cordage/backend/scalar/pair_of_heads.hpp"
+#include "cordage/backend/scalar/staged_heads.hpp"
 #include "cordage/backend/simd/angle_row.hpp"
+#include "cordage/backend/simd/lane_memory.hpp"
 #include "cordage/backend/simd/normalized_heads.hpp"
 #include "cordage/backend/simd/walk.hpp"
 #include "cordage/backend/tags.hpp"
@@ -68,31 +70,49 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
             if (first != row_at) at = make_angle_row<Arch>(angles, row, token, row_at = first, count, buffer);
             return at;
         };
-        for (index_t first = 0; any_plain<Operands> && first < pairs; first += row_block) {
-            const index_t count = std::min(row_block, pairs - first);
-            row_of(first, count);
-            for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                if constexpr (!O::is_normalized) {
-                    const auto lanes = o.lanes_of(row, token);
-                    if (lanes.x == nullptr || !o.is_rotated()) return;
-                    const index_t done = in_vectors<Arch, Pairing, O>(
-                        count,
-                        [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                            const index_t lane = Pairing::first(first + skip, pairs);
-                            simd_detail::rotate_heads<layout_of<A, Pairing, O>, Count, Pairing>(
-                                o, lanes.x + lane, lanes.y + lane, {at.cos + skip, at.sin + skip}, factor, pairs,
-                                is_long && lane == 0);
-                        });
-                    for (index_t pair = done; pair < count; ++pair) {
-                        const cos_sin<real> one{at.cos[pair] * factor.cos, at.sin[pair] * factor.sin};
-                        rotate_pair<Pairing>(o, row, token, first + pair, pairs, one);
-                    }
-                }
+        const auto rotate_block = [&]<class O>(const O& o, index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            const auto lanes = o.lanes_of(row, token);
+            if (lanes.x == nullptr || !o.is_rotated()) return;
+            const index_t done = in_vectors<Arch, Pairing, O>(
+                count, [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    const index_t lane = Pairing::first(first + skip, pairs);
+                    simd_detail::rotate_heads<layout_of<A, Pairing, O>, Count, Pairing>(
+                        o, lanes.x + lane, lanes.y + lane, {at.cos + skip, at.sin + skip}, factor, pairs,
+                        is_long && lane == 0);
+                });
+            for (index_t pair = done; pair < count; ++pair) {
+                const cos_sin<real> one{at.cos[pair] * factor.cos, at.sin[pair] * factor.sin};
+                rotate_pair<Pairing>(o, row, token, first + pair, pairs, one);
+            }
+        };
+        const auto for_each_block = [&](const auto& f) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            for (index_t first = 0; first < pairs; first += row_block) {
+                const index_t count = std::min(row_block, pairs - first);
+                row_of(first, count);
+                f(first, count);
+            }
+        };
+        if constexpr (any_plain<Operands>) {
+            for_each_block([&](index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    if constexpr (O::is_plain) rotate_block(o, first, count);
+                });
             });
         }
         for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            if constexpr (O::is_normalized) {
-                rotate_normalized<Pairing>(simd<Arch>{}, angles, o, row, token, row_of);
+            if constexpr (O::has_head_format) {
+                rotate_staged<xsimd::batch<float, Arch>>(
+                    o, row, token, [&](const auto& some) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                        if constexpr (O::is_normalized) {
+                            rotate_normalized<Pairing>(simd<Arch>{}, angles, some, row, token, false, row_of);
+                        } else {
+                            for_each_block([&](index_t first, index_t count)
+                                               CORDAGE_ALWAYS_INLINE_LAMBDA { rotate_block(some, first, count); });
+                            copy_unrotated(some, row, token, 2 * pairs, simd<Arch>{});
+                        }
+                    });
+            } else if constexpr (O::is_normalized) {
+                rotate_normalized<Pairing>(simd<Arch>{}, angles, o, row, token, is_long, row_of);
             } else {
                 copy_unrotated(o, row, token, 2 * pairs, simd<Arch>{});
             }

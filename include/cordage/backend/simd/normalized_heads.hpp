@@ -27,13 +27,13 @@ namespace simd_detail {
 /// Heads of a token whose sums of squares are kept at a time.
 inline constexpr index_t head_block = 128;
 
-/// The sum of squares of `count` lanes.
-template <class Arch, class Format, class T, class Real = typename Format::compute>
-CORDAGE_ALWAYS_INLINE Real squares_of(const Format& format, const T* x, index_t count) noexcept {
+/// Sums of squares of `count` lanes, as a vector of partial sums.
+template <class Arch, class Format, class T>
+CORDAGE_ALWAYS_INLINE reals<Arch, Format> squares_of(const Format& format, const T* x, index_t count) noexcept {
     using vector = reals<Arch, Format>;
     using lane = lane_traits<vector>;
     constexpr auto size = static_cast<index_t>(vector::size);
-    vector sums[4]{vector(Real(0)), vector(Real(0)), vector(Real(0)), vector(Real(0))};
+    vector sums[4]{vector(0), vector(0), vector(0), vector(0)};
     index_t i = 0;
     const auto add = [&](vector& sum) CORDAGE_ALWAYS_INLINE_LAMBDA {
         const vector v = load<Arch>(format, x + i);
@@ -42,12 +42,12 @@ CORDAGE_ALWAYS_INLINE Real squares_of(const Format& format, const T* x, index_t 
     };
     while (i + 4 * size <= count) add(sums[0]), add(sums[1]), add(sums[2]), add(sums[3]);
     while (i + size <= count) add(sums[0]);
-    Real sum = xsimd::hadd(vector(vector(sums[0] + sums[1]) + vector(sums[2] + sums[3])));
-    for (; i < count; ++i) {
-        const Real v = format.load(x[i]);
-        sum += v * v;
+    alignas(64) typename Format::compute rest[vector::size] = {};
+    if (i < count) {
+        for (index_t j = 0; i < count; ++i, ++j) rest[j] = format.load(x[i]) * format.load(x[i]);
+        sums[1] += vector::load_aligned(rest);
     }
-    return sum;
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 /// The factors of `count` lanes of a norm, from lane `first` of a head on.
@@ -164,7 +164,7 @@ CORDAGE_ALWAYS_INLINE void rotate_weighted(const Operand& o, const X* x, Y* y, c
 /// @param row_of  gives the angle_row of pairs [first, first + count)
 template <pairing Pairing, class Arch, class Source, operand_type Operand, class RowOf>
 CORDAGE_ALWAYS_INLINE void rotate_normalized(simd<Arch>, const Source& angles, const Operand& o, index_t row,
-                                             index_t token, const RowOf& row_of) noexcept {
+                                             index_t token, bool is_long, const RowOf& row_of) noexcept {
     using real = typename Operand::compute;
     using vector = xsimd::batch<real, Arch>;
     using namespace simd_detail;
@@ -175,26 +175,38 @@ CORDAGE_ALWAYS_INLINE void rotate_normalized(simd<Arch>, const Source& angles, c
     const index_t heads = o.shape().heads, head_dim = o.shape().head_dim;
     const index_t pairs = o.is_rotated() ? angles.pairs() : 0, begin = o.first_lane, end = begin + 2 * pairs;
     const double m = angles.attention_factor(row, token);
+    const ahead later(lanes.x, o.x.head_stride, head_dim);
     // Of rotated lanes the norm after a rotation sees m^2 times the squares.
     const auto squares = [&](index_t head) CORDAGE_ALWAYS_INLINE_LAMBDA {
         const auto* x = lanes.x + head * o.x.head_stride;
         if (!norm.is_after_rotation || pairs == 0) return squares_of<Arch>(o.x.format, x - begin, head_dim);
-        return squares_of<Arch>(o.x.format, x - begin, begin) +
-               static_cast<real>(m * m) * squares_of<Arch>(o.x.format, x, 2 * pairs) +
-               squares_of<Arch>(o.x.format, x + 2 * pairs, head_dim - end);
+        return vector(squares_of<Arch>(o.x.format, x - begin, begin) +
+                      vector(static_cast<real>(m * m)) * squares_of<Arch>(o.x.format, x, 2 * pairs) +
+                      squares_of<Arch>(o.x.format, x + 2 * pairs, head_dim - end));
     };
-    real of_all = 0;
-    for (index_t head = 0; norm.is_over_all_heads && head < heads; ++head) of_all += squares(head);
+    constexpr auto size = static_cast<index_t>(vector::size);
+    const index_t lanes_of_mean = norm.is_over_all_heads ? heads * head_dim : head_dim;
+    const vector per_lane(real(1) / static_cast<real>(lanes_of_mean)), epsilon(static_cast<real>(norm.epsilon));
+    const auto inverse_rms_of = [&](const vector& sums) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        return vector(vector(real(1)) / xsimd::sqrt(vector(sums * per_lane + epsilon)));
+    };
+    alignas(64) real inverse_rms[head_block];
+    if (norm.is_over_all_heads) {
+        vector rows[vector::size];
+        std::fill_n(rows, vector::size, vector(real(0)));
+        for (index_t head = 0; head < heads; ++head) rows[0] += squares(head);
+        std::fill_n(inverse_rms, head_block, inverse_rms_of(xsimd::haddp(rows)).get(0));
+    }
     const index_t at_once = norm.is_over_all_heads && norm.weight != nullptr ? 1 : head_block;  // of one row of weights
     for (index_t head = 0; head < heads; head += at_once) {
         const index_t some = std::min(at_once, heads - head);
-        alignas(64) real inverse_rms[head_block] = {};
-        for (index_t h = 0; h < some; ++h) inverse_rms[h] = norm.is_over_all_heads ? of_all : squares(head + h);
-        const index_t lanes_of_mean = norm.is_over_all_heads ? heads * head_dim : head_dim;
-        const vector per_lane(real(1) / static_cast<real>(lanes_of_mean)), epsilon(static_cast<real>(norm.epsilon));
-        for (index_t h = 0; h < some; h += static_cast<index_t>(vector::size)) {
-            const vector mean = vector::load_aligned(inverse_rms + h) * per_lane;
-            (vector(real(1)) / xsimd::sqrt(vector(mean + epsilon))).store_aligned(inverse_rms + h);
+        for (index_t h = 0; !norm.is_over_all_heads && h < some; h += size) {
+            vector rows[vector::size];
+            for (index_t i = 0; i < size; ++i) {
+                if (is_long && h + i < some) later(lanes.x - begin + (head + h + i) * o.x.head_stride);
+                rows[i] = h + i < some ? squares(head + h + i) : vector(real(0));
+            }
+            inverse_rms_of(xsimd::haddp(rows)).store_aligned(inverse_rms + h);
         }
         const auto* x = lanes.x + head * o.x.head_stride;
         auto* y = lanes.y + head * o.y.head_stride;

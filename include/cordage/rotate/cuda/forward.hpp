@@ -54,7 +54,8 @@ template <pairing Pairing, class Direction, backend::kernel_launcher Launcher, c
 void launch_rotation(on_device, const char* function, const Launcher& where, const Source& angles,
                      const Operands&... given) {
     require_source<Source>();
-    require_operands<Operands...>();
+    require_operands<Direction, Operands...>();
+    static_assert((!Operands::is_normalized && ...), "cordage: a device rotates operands without 'normalized'");
     static_assert(
         is_device_source<Source>,
         "cordage: on a device angles are device_angles, device_axis_angles, a cos_sin_view<float> that points "

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// Heads in formats of whole heads, some at a time through floats on the stack; serves the CPU backends.
+#pragma once
+
+#include <algorithm>
+
+#include "cordage/core/macros.hpp"
+#include "cordage/tensors/operand.hpp"
+
+namespace cordage::backend {
+
+namespace staged_detail {
+
+/// Floats of a stage, 8 heads of 128 lanes: they stay in the first-level cache.
+inline constexpr index_t stage_size = 1024;
+
+/// Some heads of one token, wherever a row and a token are asked for.
+template <class T, class Format>
+CORDAGE_ALWAYS_INLINE heads_view<T, Format> some_heads(const heads_view<T, Format>& all, T* first,
+                                                       index_t heads) noexcept {
+    return {first, {1, 1, heads, all.shape.head_dim}, 0, 0, all.head_stride, {}, all.format};
+}
+
+}  // namespace staged_detail
+
+/// Calls rotate(operand) for some heads of a token at a time, whose tensors are of elements: those of o, or floats on
+/// the stack that were loaded from x and will be stored to y.
+template <class Lane, operand_type Operand, class Rotate>
+CORDAGE_ALWAYS_INLINE void rotate_staged(const Operand& o, index_t row, index_t token, const Rotate& rotate) noexcept {
+    using namespace staged_detail;
+    const auto lanes = o.lanes_of(row, token);
+    if (lanes.x == nullptr) return;
+    const auto* x = lanes.x - o.first_lane;  // of whole heads
+    auto* y = lanes.y - o.first_lane;
+    const index_t heads = o.shape().heads, head_dim = o.shape().head_dim;
+    const index_t at_once = std::max<index_t>(stage_size / head_dim, 1);
+    head_place from = o.x.place(row, token), to = o.y.place(row, token);
+    alignas(64) float stage[std::max(stage_size, most_lanes_of_head)];
+    const heads_view<float> staged = token_major(stage, {1, 1, at_once, head_dim});
+    for (index_t head = 0; head < heads; head += at_once) {
+        const index_t some = std::min(at_once, heads - head);
+        const heads_view<float> here = some_heads(staged, stage, some);
+        const auto load = [&] {
+            if constexpr (head_format<decltype(o.x.format), std::remove_cvref_t<decltype(*x)>>) {
+                for (index_t h = 0; h < some; ++h, ++from.head) {
+                    o.x.format.template load_head<Lane>(x + (head + h) * o.x.head_stride, from, stage + h * head_dim,
+                                                        head_dim);
+                }
+                return heads_view<const float>(here);
+            } else {
+                return some_heads(o.x, x + head * o.x.head_stride, some);
+            }
+        };
+        const auto source = load();
+        if constexpr (head_format<decltype(o.y.format), std::remove_cvref_t<decltype(*y)>>) {
+            rotate(operand(source, here, o.first_lane, o.norm, o.is_rotated()));
+            for (index_t h = 0; h < some; ++h, ++to.head) {
+                o.y.format.template store_head<Lane>(stage + h * head_dim, head_dim, y + (head + h) * o.y.head_stride,
+                                                     to);
+            }
+        } else {
+            rotate(operand(source, some_heads(o.y, y + head * o.y.head_stride, some), o.first_lane, o.norm,
+                           o.is_rotated()));
+        }
+    }
+}
+
+}  // namespace cordage::backend

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// fp8 in both layouts of the OCP standard: e4m3 (no infinity) and e5m2; stage register layer.
+#pragma once
+
+#include <cstdint>
+
+#include "cordage/core/macros.hpp"
+#include "cordage/pair/lane.hpp"
+
+namespace cordage {
+
+/// Floats of a byte: a sign, 7 - MantissaBits bits of an exponent, MantissaBits bits of a fraction.
+///
+///   e4m3   largest 448, a NaN (s1111111), no infinity       (torch.float8_e4m3fn)
+///   e5m2   largest 57344, infinities, NaNs                  (torch.float8_e5m2)
+template <int MantissaBits>
+struct fp8 {
+    std::uint8_t bits;
+
+    static constexpr int shift = 23 - MantissaBits;                         // from a float's fraction to ours
+    static constexpr std::uint32_t bias = MantissaBits == 3 ? 7 : 15;
+    static constexpr std::uint32_t largest_bits = MantissaBits == 3 ? 0x7eu : 0x7bu;
+    static constexpr float largest = MantissaBits == 3 ? 448.0f : 57344.0f;
+    friend constexpr bool operator==(fp8, fp8) = default;
+};
+using fp8_e4m3 = fp8<3>;
+using fp8_e5m2 = fp8<2>;
+
+namespace pair_detail {
+
+/// a where w < limit, else b; w and limit below 2^31.
+template <class Lane, class Word = typename lane_traits<Lane>::word>
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr Word where_below(const Word& w, std::uint32_t limit, const Word& a,
+                                                                     const Word& b) noexcept {
+    return lane_traits<Lane>::where_bit(w - Word(limit), 31, a, b);
+}
+
+}  // namespace pair_detail
+
+/// x rounded to fp8, nearest, ties to even, as the low byte of a word. What is too large, infinities too, becomes the
+/// largest number, as in engines' stores; a NaN stays a NaN. (torch's casts make a NaN of it in e4m3, an infinity in
+/// e5m2.) Lane: floats, one or a vector.
+template <class Fp8, class Lane>
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto fp8_bits(const Lane& x) noexcept {
+    using lane = lane_traits<Lane>;
+    using word = typename lane::word;
+    constexpr int shift = Fp8::shift;
+    constexpr std::uint32_t rebias = (127u - Fp8::bias) << 23;
+    const word w = lane::bits(x), magnitude = w & word(0x7fff'ffffu);
+    const word normal =
+        (magnitude - word(rebias) + word((1u << (shift - 1)) - 1u) + ((magnitude >> shift) & word(1u))) >> shift;
+    // Below the smallest normal number: the sum has the fraction that is left in its last bits, rounded.
+    constexpr std::uint32_t unit = (127u + 24u - Fp8::bias - (23u - shift)) << 23;  // 2^23 smallest subnormals
+    const word small = lane::bits(Lane(lane::from_bits(magnitude) + lane::from_bits(word(unit)))) - word(unit);
+    const word finite = pair_detail::where_below<Lane>(magnitude, rebias + (1u << 23), small, normal);
+    const word in_range = pair_detail::where_below<Lane>(finite, Fp8::largest_bits, finite, word(Fp8::largest_bits));
+    const word any = pair_detail::where_below<Lane>(magnitude, 0x7f80'0001u, in_range, word(0x7fu));
+    return word(any | ((w >> 24) & word(0x80u)));
+}
+
+/// The number that the low byte of a word is.
+template <class Fp8, class Lane>
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Lane from_fp8_bits(const typename lane_traits<Lane>::word& code) noexcept {
+    using lane = lane_traits<Lane>;
+    using word = typename lane::word;
+    constexpr int shift = Fp8::shift;
+    const word magnitude = code & word(0x7fu), sign = (code & word(0x80u)) << 24;
+    constexpr std::uint32_t smallest = (128u - Fp8::bias - (23u - shift)) << 23;  // of the subnormal numbers, as a float
+    const word small = lane::bits(Lane(lane::from_signed(magnitude) * lane::from_bits(word(smallest))));
+    const word normal = (magnitude << shift) + word((127u - Fp8::bias) << 23);
+    // Above the largest: e4m3's NaN; e5m2's infinity and NaNs, whose fraction stays.
+    const word beyond = shift == 20 ? word(0x7fc0'0000u) : word((magnitude << shift) | word(0x7f80'0000u));
+    const word finite = pair_detail::where_below<Lane>(magnitude, 1u << (23 - shift), small, normal);
+    return lane::from_bits(pair_detail::where_below<Lane>(magnitude, Fp8::largest_bits + 1u, finite, beyond) | sign);
+}
+
+}  // namespace cordage

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+// Formats that store a head as a whole, with scales made of its lanes: int8, fp8, ggml's blocks; stage tensors.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+
+#include "cordage/core/error.hpp"
+#include "cordage/core/index.hpp"
+#include "cordage/pair/format.hpp"
+#include "cordage/pair/fp8.hpp"
+#include "cordage/tensors/lane_memory.hpp"
+
+namespace cordage {
+
+/// Where a head lies: row and token of a dense tensor, block and slot of a cache.
+struct head_place {
+    index_t row;
+    index_t token;
+    index_t head;
+};
+
+/// A format of whole heads: `lanes_of_element` lanes in each element T, and two functions for all lanes of one head.
+/// What it keeps beside the elements, such as a scale for each head, it finds by the place.
+///
+///   load_head<Lane>(elements, place, lanes, count)     elements to `count` floats
+///   store_head<Lane>(lanes, count, elements, place)    the way back
+///
+/// Lane: float, or a vector of floats that a backend works with; a format may do without it.
+template <class F, class T>
+concept head_format = requires(const F& format, const T* from, T* to, const head_place& at, float* lanes,
+                               const float* numbers, index_t count) {
+    { F::lanes_of_element } -> std::convertible_to<index_t>;
+    requires std::is_trivially_copyable_v<F>;
+    format.template load_head<float>(from, at, lanes, count);
+    format.template store_head<float>(numbers, count, to, at);
+};
+
+/// Lanes of one element: 1, but in blocks.
+template <class Format>
+inline constexpr index_t lanes_of_element = 1;
+template <class Format>
+requires requires { Format::lanes_of_element; }
+inline constexpr index_t lanes_of_element<Format> = Format::lanes_of_element;
+
+/// What a tensor may be kept in: a format of elements, or of heads.
+template <class F, class T>
+concept tensor_format = format_of<F, T> || head_format<F, T>;
+
+/// The most lanes of a head in such a format: heads go through memory on the stack.
+inline constexpr index_t most_lanes_of_head = 2048;
+
+/// Float scales of quantised heads: [rows, tokens, heads, groups], or [blocks, block_size, heads, groups] of a cache,
+/// in any strides; one of 0 gives all the same scale. The groups of a head are dense.
+struct scale_table {
+    float* data = nullptr;
+    index_t row_stride = 0;
+    index_t token_stride = 0;
+    index_t head_stride = 0;
+
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float* at(const head_place& place) const noexcept {
+        return data + place.row * row_stride + place.token * token_stride + place.head * head_stride;
+    }
+};
+
+namespace tensors_detail {
+
+/// The largest magnitude of `count` lanes; NaNs are passed over.
+template <class Lane>
+CORDAGE_ALWAYS_INLINE float largest_magnitude(const float* lanes, index_t count) noexcept {
+    using memory = lane_memory<Lane>;
+    Lane largest(0.0f);
+    index_t i = 0;
+    for (; i + memory::size <= count; i += memory::size) {
+        largest = memory::max(largest, memory::magnitude(memory::load(lanes + i)));
+    }
+    float all = memory::largest(largest);
+    for (; i < count; ++i) all = std::fmax(all, std::fabs(lanes[i]));
+    return all;
+}
+
+/// x, |x| <= 2^22, rounded to an integer, nearest, ties to even, as a word. The sum has it in its last bits.
+template <class Lane>
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto nearest_integer(const Lane& x) noexcept {
+    using lane = lane_traits<Lane>;
+    using word = typename lane::word;
+    return word(lane::bits(Lane(x + Lane(0x1.8p+23f))) - word(0x4b40'0000u));
+}
+
+/// How a code of one byte is made of a float that was divided by its scale, and read.
+template <class Code>
+struct byte_code;
+template <>
+struct byte_code<std::int8_t> {
+    static constexpr float largest = 127.0f;
+    template <class Lane>
+    static CORDAGE_ALWAYS_INLINE auto code_of(const Lane& x) noexcept {
+        const Lane limit(127.0f);
+        return nearest_integer<Lane>(lane_memory<Lane>::min(lane_memory<Lane>::max(x, Lane(-127.0f)), limit));
+    }
+    template <class Lane>
+    static CORDAGE_ALWAYS_INLINE Lane number_of(const typename lane_traits<Lane>::word& code) noexcept {
+        using word = typename lane_traits<Lane>::word;
+        return lane_traits<Lane>::from_signed(word((code ^ word(0x80u)) - word(0x80u)));
+    }
+};
+template <int MantissaBits>
+struct byte_code<fp8<MantissaBits>> {
+    static constexpr float largest = fp8<MantissaBits>::largest;
+    template <class Lane>
+    static CORDAGE_ALWAYS_INLINE auto code_of(const Lane& x) noexcept {
+        return fp8_bits<fp8<MantissaBits>>(x);
+    }
+    template <class Lane>
+    static CORDAGE_ALWAYS_INLINE Lane number_of(const typename lane_traits<Lane>::word& code) noexcept {
+        return from_fp8_bits<fp8<MantissaBits>, Lane>(code);
+    }
+};
+
+/// f(Lane tag, i) over `count` lanes: whole vectors, then single floats.
+template <class Lane, class F>
+CORDAGE_ALWAYS_INLINE void for_each_lane(index_t count, const F& f) noexcept {
+    index_t i = 0;
+    if constexpr (!std::same_as<Lane, float>) {
+        for (; i + lane_memory<Lane>::size <= count; i += lane_memory<Lane>::size) f(lane_memory<Lane>{}, i);
+    }
+    for (; i < count; ++i) f(lane_memory<float>{}, i);
+}
+
+}  // namespace tensors_detail
+
+/// Codes of one byte, int8 or fp8, times a float scale: x = scale * code.
+///
+///   scaled_bytes<std::int8_t>{.scales = {data, tokens * heads, heads, 1}}                    // made per token and
+///   head scaled_bytes<fp8_e4m3>{.scales = {&scale, 0, 0, 0}, .makes_scales = false}               // one for the
+///   tensor
+///
+/// A scale that is made is the largest magnitude / 127 (448, 57344), at least 2^-126; codes are rounded to nearest,
+/// ties to even, and what is beyond the largest becomes it.
+template <class Code>
+struct scaled_bytes {
+    using compute = float;
+    static constexpr index_t lanes_of_element = 1;
+
+    scale_table scales;
+    index_t lanes_of_scale = 0;  ///< a scale for each so many lanes; 0: for the head
+    bool makes_scales = true;    ///< false: they are given and read
+
+    template <class Lane>
+    CORDAGE_ALWAYS_INLINE void load_head(const Code* from, const head_place& at, float* lanes,
+                                         index_t count) const noexcept {
+        for_each_group(at, count, [&](const float* scale, index_t first, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            tensors_detail::for_each_lane<Lane>(
+                some, [&]<class L>(lane_memory<L>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    const auto code = lane_memory<L>::load_bytes(bytes(from + first + i));
+                    lane_memory<L>::store(L(*scale) * code_type::template number_of<L>(code), lanes + first + i);
+                });
+        });
+    }
+    template <class Lane>
+    CORDAGE_ALWAYS_INLINE void store_head(const float* lanes, index_t count, Code* to,
+                                          const head_place& at) const noexcept {
+        for_each_group(at, count, [&](float* scale, index_t first, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            if (makes_scales) {
+                const float largest = tensors_detail::largest_magnitude<Lane>(lanes + first, some);
+                *scale = std::fmax(largest / code_type::largest, 0x1p-126f);
+            }
+            const float inverse = 1.0f / *scale;
+            tensors_detail::for_each_lane<Lane>(
+                some, [&]<class L>(lane_memory<L>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    const L x = lane_memory<L>::load(lanes + first + i) * L(inverse);
+                    lane_memory<L>::store_bytes(code_type::code_of(x), bytes(to + first + i));
+                });
+        });
+    }
+
+    friend bool operator==(const scaled_bytes& a, const scaled_bytes& b) noexcept {
+        return a.scales.data == b.scales.data && a.lanes_of_scale == b.lanes_of_scale &&
+               a.scales.row_stride == b.scales.row_stride && a.scales.token_stride == b.scales.token_stride &&
+               a.scales.head_stride == b.scales.head_stride && a.makes_scales == b.makes_scales;
+    }
+    /// @throws shape_error, naming the field
+    void check(const char* function, const char* name, index_t head_dim) const {
+        if (scales.data == nullptr)
+            fail<shape_error>({function, ": ", name, "'s scales.data nullptr must point to scales"});
+        if (lanes_of_scale < 0 || (lanes_of_scale > 0 && head_dim % lanes_of_scale != 0)) {
+            fail<shape_error>({function, ": ", name, "'s lanes_of_scale ", lanes_of_scale, " must divide head_dim ",
+                               head_dim, ", or be 0"});
+        }
+    }
+
+ private:
+    using code_type = tensors_detail::byte_code<Code>;
+    static const std::uint8_t* bytes(const Code* codes) noexcept {
+        return reinterpret_cast<const std::uint8_t*>(codes);
+    }
+    static std::uint8_t* bytes(Code* codes) noexcept { return reinterpret_cast<std::uint8_t*>(codes); }
+    template <class F>
+    CORDAGE_ALWAYS_INLINE void for_each_group(const head_place& at, index_t count, const F& f) const noexcept {
+        const index_t each = lanes_of_scale == 0 ? count : lanes_of_scale;
+        float* scale = scales.at(at);
+        for (index_t first = 0; first < count; first += each) f(scale++, first, each);
+    }
+};
+
+/// ggml's block of 32 lanes: x = d * code, codes -127 to 127.
+struct q8_0_block {
+    float16 d;
+    std::array<std::int8_t, 32> codes;
+};
+/// ggml's block of 32 lanes: x = d * (code - 8), codes 0 to 15; lane i in the low half of byte i, lane i + 16 in the
+/// high.
+struct q4_0_block {
+    float16 d;
+    std::array<std::uint8_t, 16> codes;
+};
+static_assert(sizeof(q8_0_block) == 34 && sizeof(q4_0_block) == 18);
+
+/// Heads in blocks of q8_0, bit for bit as quantize_row_q8_0_ref of ggml (halves away from 0).
+struct q8_0 {
+    using compute = float;
+    static constexpr index_t lanes_of_element = 32;
+
+    template <class Lane>
+    CORDAGE_ALWAYS_INLINE void load_head(const q8_0_block* from, const head_place&, float* lanes,
+                                         index_t count) const noexcept {
+        for (; count > 0; count -= 32, lanes += 32, ++from) {
+            const float d = to_float(from->d);
+            tensors_detail::for_each_lane<Lane>(
+                32, [&]<class L>(lane_memory<L>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    const auto code =
+                        lane_memory<L>::load_bytes(reinterpret_cast<const std::uint8_t*>(from->codes.data()) + i);
+                    lane_memory<L>::store(L(d) * tensors_detail::byte_code<std::int8_t>::number_of<L>(code), lanes + i);
+                });
+        }
+    }
+    template <class Lane>
+    CORDAGE_ALWAYS_INLINE void store_head(const float* lanes, index_t count, q8_0_block* to,
+                                          const head_place&) const noexcept {
+        for (; count > 0; count -= 32, lanes += 32, ++to) {
+            const float d = tensors_detail::largest_magnitude<Lane>(lanes, 32) / 127.0f;
+            const float inverse = d != 0.0f ? 1.0f / d : 0.0f;
+            to->d = to_float16(d);
+            tensors_detail::for_each_lane<Lane>(
+                32, [&]<class L>(lane_memory<L>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    const L x = lane_memory<L>::load(lanes + i) * L(inverse);
+                    lane_memory<L>::store_bytes(rounded_half_away(x),
+                                                reinterpret_cast<std::uint8_t*>(to->codes.data()) + i);
+                });
+        }
+    }
+    friend constexpr bool operator==(q8_0, q8_0) = default;
+
+ private:
+    // To nearest, ties to even; then a tie that went towards 0 goes one further.
+    template <class L>
+    static CORDAGE_ALWAYS_INLINE auto rounded_half_away(const L& x) noexcept {
+        using lane = lane_traits<L>;
+        using word = typename lane::word;
+        const word magnitude = lane::bits(x) & word(0x7fff'ffffu), sign = lane::bits(x) >> 31;
+        const L size = lane::from_bits(magnitude);
+        const word even = tensors_detail::nearest_integer<L>(size);
+        // size - even is 0.5 exactly at such a tie.
+        const word off = lane::bits(L(size + lane::negative(lane::from_signed(even)))) ^ word(0x3f00'0000u);
+        const word away =
+            even + pair_detail::where_below<L>(off & word(0x7fff'ffffu), 1u, (off >> 31) ^ word(1u), word(0u));
+        const word minus = word(0u) - sign;  // all bits where negative
+        return word((away ^ minus) - minus);
+    }
+};
+
+/// Heads in blocks of q4_0, bit for bit as quantize_row_q4_0_ref of ggml.
+struct q4_0 {
+    using compute = float;
+    static constexpr index_t lanes_of_element = 32;
+
+    template <class Lane>
+    CORDAGE_ALWAYS_INLINE void load_head(const q4_0_block* from, const head_place&, float* lanes,
+                                         index_t count) const noexcept {
+        for (; count > 0; count -= 32, lanes += 32, ++from) {
+            const float d = to_float(from->d);
+            for (std::size_t i = 0; i < 16; ++i) {
+                lanes[i] = static_cast<float>((from->codes[i] & 15) - 8) * d;
+                lanes[i + 16] = static_cast<float>((from->codes[i] >> 4) - 8) * d;
+            }
+        }
+    }
+    template <class Lane>
+    CORDAGE_ALWAYS_INLINE void store_head(const float* lanes, index_t count, q4_0_block* to,
+                                          const head_place&) const noexcept {
+        for (; count > 0; count -= 32, lanes += 32, ++to) {
+            float largest = 0.0f, signed_largest = 0.0f;  // the first of the largest magnitude, with its sign
+            for (index_t i = 0; i < 32; ++i) {
+                if (std::fabs(lanes[i]) > largest) largest = std::fabs(signed_largest = lanes[i]);
+            }
+            const float d = signed_largest / -8.0f, inverse = d != 0.0f ? 1.0f / d : 0.0f;
+            to->d = to_float16(d);
+            const auto code = [&](float x) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                const int rounded = static_cast<int>(x * inverse + 8.5f);
+                return rounded < 15 ? rounded : 15;
+            };
+            for (std::size_t i = 0; i < 16; ++i) {
+                to->codes[i] = static_cast<std::uint8_t>(code(lanes[i]) | code(lanes[i + 16]) << 4);
+            }
+        }
+    }
+    friend constexpr bool operator==(q4_0, q4_0) = default;
+};
+static_assert(head_format<scaled_bytes<std::int8_t>, std::int8_t> && head_format<scaled_bytes<fp8_e4m3>, fp8_e4m3>);
+static_assert(head_format<q8_0, q8_0_block> && head_format<q4_0, q4_0_block>);
+
+}  // namespace cordage

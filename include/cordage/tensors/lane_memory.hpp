@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Lanes and memory: what formats of whole heads ask of a lane type beyond pair/; stage tensors.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "cordage/core/index.hpp"
+#include "cordage/core/macros.hpp"
+#include "cordage/pair/lane.hpp"
+
+namespace cordage {
+
+/// A lane of floats in memory: `size` numbers, and words as bytes. For one float here, for xsimd's vectors in
+/// backend/simd/lane_memory.hpp.
+///
+///   load(floats), store(lane, floats)                 not aligned
+///   load_bytes(bytes), store_bytes(word, bytes)       a byte a word, zero-extended; the low bytes
+///   max, min, magnitude(lane), largest(lane)          lane by lane; of the lanes
+template <class Lane>
+struct lane_memory;
+template <>
+struct lane_memory<float> {
+    static constexpr index_t size = 1;
+
+    static CORDAGE_ALWAYS_INLINE float load(const float* from) noexcept { return *from; }
+    static CORDAGE_ALWAYS_INLINE void store(float x, float* to) noexcept { *to = x; }
+    static CORDAGE_ALWAYS_INLINE std::uint32_t load_bytes(const std::uint8_t* from) noexcept { return *from; }
+    static CORDAGE_ALWAYS_INLINE void store_bytes(std::uint32_t word, std::uint8_t* to) noexcept {
+        *to = static_cast<std::uint8_t>(word);
+    }
+    static CORDAGE_ALWAYS_INLINE float max(float a, float b) noexcept { return a > b ? a : b; }
+    static CORDAGE_ALWAYS_INLINE float min(float a, float b) noexcept { return a < b ? a : b; }
+    static CORDAGE_ALWAYS_INLINE float magnitude(float x) noexcept { return std::fabs(x); }
+    static CORDAGE_ALWAYS_INLINE float largest(float x) noexcept { return x; }
+};
+
+}  // namespace cordage

@@ -80,7 +80,6 @@ void check_products(bool is_fused) {
     std::mt19937_64 random(10);
     std::uniform_real_distribution<double> number(-2.0, 2.0);
     std::vector<real> a, b, c;
-    REQUIRE(std::signbit(by_lanes<Lane>([](Lane x) { return lane::negative(x); }, std::vector<real>{0}).front()));
     for (int i = 0; i < 1000; ++i) {
         for (auto* column : {&a, &b, &c}) column->push_back(static_cast<real>(number(random)));
     }

@@ -112,6 +112,18 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase_at(const S& source
     }
 }
 
+/// Whether a token's rotation changes nothing: its phases are 0 and its factor is 1.
+template <class S>
+CORDAGE_ALWAYS_INLINE bool is_identity(const S& source, index_t row, index_t token) noexcept {
+    if constexpr (has_cos_sin<S>) {
+        return false;
+    } else {
+        std::uint64_t any = 0;
+        for (index_t pair = 0; pair < source.pairs(); ++pair) any |= phase_at(source, row, token, pair);
+        return any == 0 && source.attention_factor(row, token) == 1.0;
+    }
+}
+
 }  // namespace angle_detail
 
 /// m*cos and m*sin of the angle of one pair, each rounded once to T.

@@ -2,6 +2,7 @@
 // The checks of every rotation, all made before anything is written; stage rotation.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
@@ -25,6 +26,7 @@ struct checked_tensor {
     bool is_repeated;  ///< the operand's first tensor once more: y of in_place
     index_t operand;   ///< number
     index_t first_lane;
+    std::intptr_t begin = 0, end = 0;  ///< its bytes, once its sizes were checked
 };
 template <operand_type O>
 CORDAGE_ALWAYS_INLINE std::array<checked_tensor, 2> tensors_of(const O& o, index_t operand) {
@@ -114,6 +116,7 @@ inline void check_pair(const char* function, const checked_tensor& a, const chec
             {function, ": operands ", describe(s), " and ", describe(t), " must have the same batch and tokens"});
     }
     if (!a.is_written && !b.is_written) return;
+    if (a.end <= b.begin || b.end <= a.begin) return;
     const overlap found = overlap_of(a.view, b.view);
     if (is_one_operand && found == overlap::partial) {
         fail<shape_error>(
@@ -125,6 +128,27 @@ inline void check_pair(const char* function, const checked_tensor& a, const chec
     }
 }
 
+/// Whether two entries of a slot table in range are equal. The work is that of the entries, however large the cache.
+inline bool has_repeated_entries(const slot_table& s, index_t rows, index_t entries_of_row, index_t end) {
+    const index_t count = rows * entries_of_row;
+    const auto entry = [&](index_t i) { return s.entry(i / entries_of_row * s.row_stride + i % entries_of_row); };
+    if (count <= 16) {  // a decode step
+        for (index_t i = 1; i < count; ++i) {
+            for (index_t j = 0; j < i; ++j) {
+                if (entry(i) >= 0 && entry(i) == entry(j)) return true;
+            }
+        }
+        return false;
+    }
+    std::vector<index_t> sorted;
+    sorted.reserve(static_cast<std::size_t>(count));
+    for (index_t i = 0; i < count; ++i) {
+        if (const index_t found = entry(i); found >= 0 && found < end) sorted.push_back(found);
+    }
+    if (!std::is_sorted(sorted.begin(), sorted.end())) std::sort(sorted.begin(), sorted.end());
+    return std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
+}
+
 /// The slots of a view, each below the cache's, and each once where they are written.
 inline void check_slots(const char* function, const checked_tensor& tensor) {
     const heads_memory& v = tensor.view;
@@ -133,7 +157,8 @@ inline void check_slots(const char* function, const checked_tensor& tensor) {
     const index_t entries = rounded_up_quotient(v.shape.tokens, s.tokens_of_entry);
     const index_t end = s.blocks * (s.block_size / s.tokens_of_entry);
     const char* const kind = s.tokens_of_entry == 1 ? "slot" : "block";
-    std::vector<bool> is_used(tensor.is_written ? static_cast<std::size_t>(end) : 0);
+    const bool may_repeat = tensor.is_written && has_repeated_entries(s, v.shape.batch, entries, end);
+    std::vector<bool> is_used(may_repeat ? static_cast<std::size_t>(end) : 0);
     for (index_t row = 0; row < v.shape.batch; ++row) {
         for (index_t i = 0; i < entries; ++i) {
             const index_t entry = s.entry(row * s.row_stride + i);
@@ -142,7 +167,7 @@ inline void check_slots(const char* function, const checked_tensor& tensor) {
                 fail<value_error>({function, ": ", tensor.name, "'s ", kind, " [", row, ", ", i, "] ", entry,
                                    " must be below the cache's ", end, " ", kind, "s, or -1 to leave it out"});
             }
-            if (!tensor.is_written) continue;
+            if (!may_repeat) continue;
             if (is_used[static_cast<std::size_t>(entry)]) {
                 fail<value_error>({function, ": ", tensor.name, "'s ", kind, " [", row, ", ", i, "] ", entry,
                                    " must be listed once, or two tokens are written there"});
@@ -167,9 +192,30 @@ void check_norm(const char* function, const Operand& o) {
     }
 }
 
+/// Scales that are given and read are finite and not 0.
+template <class View>
+void check_scales(const char* function, const char* name, const View& v) {
+    if (v.format.makes_scales) return;
+    const index_t groups = v.format.lanes_of_scale == 0 ? 1 : v.shape.head_dim / v.format.lanes_of_scale;
+    for (index_t row = 0; row < v.shape.batch; ++row) {
+        for (index_t token = 0; token < v.shape.tokens; ++token) {
+            head_place at = v.place(row, token);
+            if (at.row < 0) continue;
+            for (; at.head < v.shape.heads; ++at.head) {
+                for (index_t group = 0; group < groups; ++group) {
+                    const float scale = v.format.scales.at(at)[group];
+                    if (is_finite(scale) && scale != 0.0f) continue;
+                    fail<value_error>({function, ": ", name, "'s scale [", at.row, ", ", at.token, ", ", at.head, ", ",
+                                       group, "] ", scale, " must be finite and not 0"});
+                }
+            }
+        }
+    }
+}
+
 /// Heads in formats of whole heads have whole elements, few enough lanes for the stack, and what the format itself
 /// asks.
-template <class View>
+template <memory Memory, class View>
 void check_format(const char* function, const char* name, const View& v) {
     using format = std::remove_cvref_t<decltype(v.format)>;
     constexpr index_t each = lanes_of_element<format>;
@@ -182,6 +228,7 @@ void check_format(const char* function, const char* name, const View& v) {
     if constexpr (requires { v.format.check(function, name, index_t{}); }) {
         v.format.check(function, name, v.shape.head_dim);
     }
+    if constexpr (Memory == memory::host && requires { v.format.makes_scales; }) check_scales(function, name, v);
 }
 
 /// How many tokens a call rotates, and whether they have elements: of no heads there is nothing to do.
@@ -192,18 +239,20 @@ struct call_size {
 
 template <memory Memory, std::size_t Each>
 call_size check_tensors(const char* function, const angle_sizes& angles,
-                        std::span<const std::array<checked_tensor, Each>> operands) {
+                        std::span<std::array<checked_tensor, Each>> operands) {
     const auto for_each_tensor = [&](const auto& f) {
-        for (const auto& of_operand : operands) {
-            for (const checked_tensor& tensor : of_operand) {
+        for (auto& of_operand : operands) {
+            for (checked_tensor& tensor : of_operand) {
                 if (!tensor.is_repeated) f(tensor);
             }
         }
     };
     const heads_shape& first = operands[0][0].view.shape;
     call_size size{first.batch * first.tokens, true};
-    for_each_tensor([&](const checked_tensor& tensor) {
+    for_each_tensor([&](checked_tensor& tensor) {
         check_view(function, tensor);
+        tensor.begin = reinterpret_cast<std::intptr_t>(tensor.view.data);
+        tensor.end = tensor.begin + tensors_detail::bytes_of(tensor.view, tensors_detail::reach_of(tensor.view));
         for_each_tensor([&](const checked_tensor& other) {
             if (&other < &tensor) check_pair(function, other, tensor);
         });
@@ -223,14 +272,14 @@ call_size check_all(const char* function, const Source& angles, const Operands&.
     if constexpr (requires { angles.check_fields(function); }) angles.check_fields(function);
     constexpr std::size_t each = (backward_operand_type<Operands> && ...) ? 3 : 2;
     index_t number = 0;
-    const std::array<checked_tensor, each> all[]{tensors_of(operands, number++)...};
+    std::array<checked_tensor, each> all[]{tensors_of(operands, number++)...};
     const call_size size =
         check_tensors<Memory, each>(function, {angles.batch(), angles.tokens(), angles.pairs()}, all);
     const auto check_one = [&]<class O>(const O& o) {
         if constexpr (requires { o.norm.epsilon; }) check_norm(function, o);
         if constexpr (requires { O::has_head_format; }) {
-            check_format(function, "x", o.x);
-            check_format(function, "y", o.y);
+            check_format<Memory>(function, "x", o.x);
+            check_format<Memory>(function, "y", o.y);
         }
     };
     (check_one(operands), ...);

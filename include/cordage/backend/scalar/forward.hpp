@@ -45,7 +45,7 @@ CORDAGE_ONE_BODY void rotate_range(scalar, const Source& angles, const Operands&
         rotate_all(operands);
         for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
             if constexpr (O::has_head_format) {
-                rotate_staged<float>(o, row, token, [&](const auto& some) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                rotate_staged<float>(angles, o, row, token, [&](const auto& some) CORDAGE_ALWAYS_INLINE_LAMBDA {
                     with_operands(rotate_all, some);
                 });
             }

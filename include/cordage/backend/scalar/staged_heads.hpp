@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cordage/angles/angle_source.hpp"
 #include "cordage/core/macros.hpp"
 #include "cordage/tensors/operand.hpp"
 
@@ -24,12 +25,16 @@ CORDAGE_ALWAYS_INLINE heads_view<T, Format> some_heads(const heads_view<T, Forma
 }  // namespace staged_detail
 
 /// Calls rotate(operand) for some heads of a token at a time, whose tensors are of elements: those of o, or floats on
-/// the stack that were loaded from x and will be stored to y.
-template <class Lane, operand_type Operand, class Rotate>
-CORDAGE_ALWAYS_INLINE void rotate_staged(const Operand& o, index_t row, index_t token, const Rotate& rotate) noexcept {
+/// the stack that were loaded from x and will be stored to y. Heads in place that nothing changes keep their bytes.
+template <class Lane, class Source, operand_type Operand, class Rotate>
+CORDAGE_ALWAYS_INLINE void rotate_staged(const Source& angles, const Operand& o, index_t row, index_t token,
+                                         const Rotate& rotate) noexcept {
     using namespace staged_detail;
     const auto lanes = o.lanes_of(row, token);
     if (lanes.x == nullptr) return;
+    const bool is_changed =
+        Operand::is_normalized || (o.is_rotated() && !angle_detail::is_identity(angles, row, token));
+    if (o.is_in_place() && !is_changed) return;
     const auto* x = lanes.x - o.first_lane;  // of whole heads
     auto* y = lanes.y - o.first_lane;
     const index_t heads = o.shape().heads, head_dim = o.shape().head_dim;

@@ -102,7 +102,7 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
         for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
             if constexpr (O::has_head_format) {
                 rotate_staged<xsimd::batch<float, Arch>>(
-                    o, row, token, [&](const auto& some) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    angles, o, row, token, [&](const auto& some) CORDAGE_ALWAYS_INLINE_LAMBDA {
                         if constexpr (O::is_normalized) {
                             rotate_normalized<Pairing>(simd<Arch>{}, angles, some, row, token, false, row_of);
                         } else {

@@ -50,6 +50,36 @@ CORDAGE_ALWAYS_INLINE reals<Arch, Format> squares_of(const Format& format, const
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
+/// The sum of the lanes of each row, one a lane.
+template <class Arch, class Real>
+CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> sums_of_rows(const xsimd::batch<Real, Arch>* rows) noexcept {
+    using vector = xsimd::batch<Real, Arch>;
+#if XSIMD_WITH_AVX512F
+    if constexpr (is_avx512<Arch> && std::is_same_v<Real, float>) {
+        __m512 four[4];  // rows 4 i to 4 i + 3, summed over each quarter of a vector
+        for (int i = 0; i < 4; ++i) {
+            const __m512 a = rows[4 * i], b = rows[4 * i + 1], c = rows[4 * i + 2], d = rows[4 * i + 3];
+            const __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+            const __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+            four[i] = _mm512_add_ps(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xee));
+        }
+        const auto quarters = [](__m512 a, __m512 b) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+        };
+        return quarters(quarters(four[0], four[1]), quarters(four[2], four[3]));
+    } else
+#endif
+    {
+        alignas(64) Real sums[vector::size], lanes[vector::size];
+        for (std::size_t row = 0; row < vector::size; ++row) {
+            rows[row].store_aligned(lanes);
+            sums[row] = 0;
+            for (const Real lane : lanes) sums[row] += lane;
+        }
+        return vector::load_aligned(sums);
+    }
+}
+
 /// The factors of `count` lanes of a norm, from lane `first` of a head on.
 template <class Arch, class Norm, class Real>
 CORDAGE_ALWAYS_INLINE void write_factors(const Norm& norm, index_t head, index_t first, index_t head_dim, index_t count,
@@ -195,7 +225,7 @@ CORDAGE_ALWAYS_INLINE void rotate_normalized(simd<Arch>, const Source& angles, c
         vector rows[vector::size];
         std::fill_n(rows, vector::size, vector(real(0)));
         for (index_t head = 0; head < heads; ++head) rows[0] += squares(head);
-        std::fill_n(inverse_rms, head_block, inverse_rms_of(xsimd::haddp(rows)).get(0));
+        std::fill_n(inverse_rms, head_block, inverse_rms_of(sums_of_rows<Arch>(rows)).get(0));
     }
     const index_t at_once = norm.is_over_all_heads && norm.weight != nullptr ? 1 : head_block;  // of one row of weights
     for (index_t head = 0; head < heads; head += at_once) {
@@ -206,7 +236,7 @@ CORDAGE_ALWAYS_INLINE void rotate_normalized(simd<Arch>, const Source& angles, c
                 if (is_long && h + i < some) later(lanes.x - begin + (head + h + i) * o.x.head_stride);
                 rows[i] = h + i < some ? squares(head + h + i) : vector(real(0));
             }
-            inverse_rms_of(xsimd::haddp(rows)).store_aligned(inverse_rms + h);
+            inverse_rms_of(sums_of_rows<Arch>(rows)).store_aligned(inverse_rms + h);
         }
         const auto* x = lanes.x + head * o.x.head_stride;
         auto* y = lanes.y + head * o.y.head_stride;

@@ -55,7 +55,8 @@ void launch_rotation(on_device, const char* function, const Launcher& where, con
                      const Operands&... given) {
     require_source<Source>();
     require_operands<Direction, Operands...>();
-    static_assert((!Operands::is_normalized && ...), "cordage: a device rotates operands without 'normalized'");
+    static_assert((Operands::is_plain && ...),
+                  "cordage: a device rotates operands without 'normalized', in formats of elements");
     static_assert(
         is_device_source<Source>,
         "cordage: on a device angles are device_angles, device_axis_angles, a cos_sin_view<float> that points "

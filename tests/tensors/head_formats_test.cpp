@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+#include "cordage/tensors/head_formats.hpp"
+
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include "cordage/rotate/forward.hpp"
+#include "pair/lanes.hpp"
+#include "rotate/dense.hpp"
+#include "tensors/quantised_bytes.hpp"
+
+using namespace cordage;
+using namespace cordage_test;
+
+namespace {
+
+template <std::size_t Count>
+std::vector<float> floats(const std::uint32_t (&bits)[Count]) {
+    std::vector<float> all;
+    for (const std::uint32_t b : bits) all.push_back(std::bit_cast<float>(b));
+    return all;
+}
+
+template <class T>
+std::vector<std::uint8_t> bytes_of(const std::vector<T>& elements) {
+    std::vector<std::uint8_t> bytes(elements.size() * sizeof(T));
+    std::memcpy(bytes.data(), elements.data(), bytes.size());
+    return bytes;
+}
+template <std::size_t Count>
+std::vector<std::uint8_t> bytes_of(const std::uint8_t (&bytes)[Count]) {
+    return {bytes, bytes + Count};
+}
+
+template <class Lane, class Format, class Block, std::size_t Count>
+void check_blocks(const Format& format, Block, const std::uint8_t (&expected)[Count]) {
+    const auto x = floats(golden::inputs);
+    std::vector<Block> blocks(x.size() / 32);
+    format.template store_head<Lane>(x.data(), std::ssize(x), blocks.data(), {});
+    CHECK(bytes_of(blocks) == bytes_of(expected));
+    std::vector<float> back(x.size());
+    format.template load_head<Lane>(blocks.data(), {}, back.data(), std::ssize(x));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const auto& block = blocks[i / 32];
+        const float d = to_float(block.d);
+        if constexpr (std::same_as<Block, q8_0_block>) {
+            REQUIRE(back[i] == d * static_cast<float>(block.codes[i % 32]));
+        } else {
+            const int byte = block.codes[i % 16], code = i % 32 < 16 ? byte & 15 : byte >> 4;
+            REQUIRE(back[i] == d * static_cast<float>(code - 8));
+        }
+    }
+}
+
+// The number that a code is, by the definition of the format.
+double fp8_number(int code, int mantissa_bits, int bias) {
+    const int exponent = (code & 0x7f) >> mantissa_bits, fraction = code & ((1 << mantissa_bits) - 1);
+    const double size = exponent == 0 ? std::ldexp(fraction, 1 - bias - mantissa_bits)
+                                      : std::ldexp((1 << mantissa_bits) + fraction, exponent - bias - mantissa_bits);
+    return (code & 0x80) != 0 ? -size : size;
+}
+
+template <class Fp8, class Lane>
+void check_fp8(int mantissa_bits, int bias) {
+    std::vector<float> all, between, expected;
+    for (int code = 0; code < 256; ++code) {
+        all.push_back(by_lanes<Lane>(
+                          [code](Lane) {
+                              return from_fp8_bits<Fp8, Lane>(
+                                  typename lane_traits<Lane>::word(static_cast<std::uint32_t>(code)));
+                          },
+                          std::vector<float>{0.0f})
+                          .front());
+        if ((code & 0x7f) <= static_cast<int>(Fp8::largest_bits)) {
+            REQUIRE(static_cast<double>(all.back()) == fp8_number(code, mantissa_bits, bias));
+        }
+    }
+    const auto rounded = [](float x) {
+        return by_lanes<Lane>([](Lane lane) { return lane_traits<Lane>::from_signed(fp8_bits<Fp8>(lane)); },
+                              std::vector<float>{x})
+            .front();
+    };
+    for (int code = 0; code < static_cast<int>(Fp8::largest_bits); ++code) {
+        const auto index = static_cast<std::size_t>(code);
+        const float middle = (all[index] + all[index + 1]) / 2;
+        REQUIRE(rounded(all[index]) == static_cast<float>(code));
+        REQUIRE(rounded(-all[index]) == static_cast<float>(code + 128));
+        REQUIRE(rounded(middle) == static_cast<float>(code % 2 == 0 ? code : code + 1));
+        REQUIRE(rounded(std::nextafter(middle, 0.0f)) == static_cast<float>(code));
+        REQUIRE(rounded(std::nextafter(middle, 1e9f)) == static_cast<float>(code + 1));
+    }
+    REQUIRE(rounded(1e30f) == static_cast<float>(Fp8::largest_bits));
+    REQUIRE(rounded(std::numeric_limits<float>::infinity()) == static_cast<float>(Fp8::largest_bits));
+    REQUIRE(rounded(std::numeric_limits<float>::quiet_NaN()) >= 127.0f);
+    CHECK(bits_of(all[127]) == 0x7fc0'0000u + (mantissa_bits == 2 ? 0x20'0000u : 0u));  // NaNs, of all fraction bits
+}
+
+const std::vector<std::int32_t> positions{3, 17, 70'000};
+
+// A rotation into a format, in one call and through floats: the same bytes, and the same scales.
+template <class Pairing, class Backend, class T, class Format>
+void check_one_pass(Format once_format, Format twice_format, index_t head_dim) {
+    const heads_shape shape{1, 3, 11, head_dim}, cache_shape{2, 4, 11, head_dim};  // 11 heads: more than a stage holds
+    const basis b(frequencies(head_dim / 2 * 2 - 4), 1.25);
+    const exact_angles angles(b, positions);
+    const auto x = random_elements<bfloat16>(shape, 5);
+    const auto weights = random_elements<float>({1, 1, 1, head_dim}, 6);
+    const rms_norm<float> norm{.weight = weights.data()};
+    const std::vector<std::int32_t> slots{6, -1, 1};
+    const auto size = static_cast<std::size_t>(2 * 4 * 11 * elements_of_head<Format>(head_dim));
+    std::vector<T> once(size), twice(size);
+    const auto in_cache = [&](std::vector<T>& cache, const Format& format) {
+        return in_slots(token_major(cache.data(), cache_shape, format), slots.data(), 1, 3);
+    };
+    const auto k = token_major(x.data(), shape);
+    std::vector<float> between(x.size());
+    const auto floats_between = token_major(between.data(), shape);
+    for (const bool is_normalized : {false, true}) {
+        const auto to_once = from_to(k, in_cache(once, once_format), 2), to_floats = from_to(k, floats_between, 2);
+        if (is_normalized) {
+            rotate_forward<Pairing, Backend>(angles, to_once.normalized(norm));
+            rotate_forward<Pairing, Backend>(angles, to_floats.normalized(norm));
+        } else {
+            rotate_forward<Pairing, Backend>(angles, to_once);
+            rotate_forward<Pairing, Backend>(angles, to_floats);
+        }
+        rotate_forward<Pairing, Backend>(
+            angles, from_to(heads_view<const float>(floats_between), in_cache(twice, twice_format)).unrotated());
+        CHECK(bytes_of(once) == bytes_of(twice));
+    }
+    // And out again: read, and rotated where it lies.
+    std::vector<float> read(x.size()), turned(x.size());
+    rotate_forward<Pairing, Backend>(angles,
+                                     from_to(in_cache(once, once_format), token_major(read.data(), shape)).unrotated());
+    rotate_forward<Pairing, Backend>(angles, from_to(token_major(read.data(), shape), floats_between, 2));
+    rotate_forward<Pairing, Backend>(angles, in_place(in_cache(once, once_format), 2));
+    rotate_forward<Pairing, Backend>(
+        angles, from_to(heads_view<const float>(floats_between), in_cache(twice, twice_format)).unrotated());
+    CHECK(bytes_of(once) == bytes_of(twice));
+}
+
+}  // namespace
+
+TEST_CASE("tensors/head_formats: q8_0 and q4_0 are ggml's, byte for byte") {
+    for_each_lane_type<float>([]<class Lane>() {
+        check_blocks<Lane>(q8_0{}, q8_0_block{}, golden::q8_0_bytes);
+        check_blocks<Lane>(q4_0{}, q4_0_block{}, golden::q4_0_bytes);
+    });
+}
+
+TEST_CASE("tensors/head_formats: fp8 is the nearest of 256 numbers, ties to even, and torch's") {
+    for_each_lane_type<float>([]<class Lane>() {
+        check_fp8<fp8_e4m3, Lane>(3, 7);
+        check_fp8<fp8_e5m2, Lane>(2, 15);
+    });
+    const auto x = floats(golden::fp8_inputs);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        CHECK(fp8_bits<fp8_e4m3>(x[i]) == golden::e4m3_bytes[i]);
+        CHECK(fp8_bits<fp8_e5m2>(x[i]) == golden::e5m2_bytes[i]);
+    }
+}
+
+TEST_CASE("tensors/head_formats: bytes with a scale for each head, or for each group of its lanes") {
+    for_each_lane_type<float>([]<class Lane>() {
+        const auto x = random_elements<float>({1, 1, 1, 90}, 3);
+        for (const index_t group : {index_t{0}, index_t{30}}) {
+            const std::size_t each = group == 0 ? 90 : 30;
+            std::vector<float> scales(3, -1.0f), back(90);
+            std::vector<std::int8_t> codes(90);
+            const scaled_bytes<std::int8_t> format{.scales = {scales.data(), 0, 0, 0}, .lanes_of_scale = group};
+            format.store_head<Lane>(x.data(), 90, codes.data(), {});
+            format.load_head<Lane>(codes.data(), {}, back.data(), 90);
+            for (std::size_t i = 0; i < 90; ++i) {
+                float largest = 0.0f;
+                for (std::size_t j = i / each * each; j < i / each * each + each; ++j) {
+                    largest = std::max(largest, std::fabs(x[j]));
+                }
+                REQUIRE(scales[i / each] == largest / 127.0f);
+                REQUIRE(codes[i] == static_cast<std::int8_t>(std::nearbyint(x[i] * (1.0f / scales[i / each]))));
+                REQUIRE(back[i] == scales[i / each] * static_cast<float>(codes[i]));
+            }
+        }
+        // A scale that is given is read; what is beyond its reach becomes the largest code.
+        float scale = 0.5f;
+        const std::vector<float> y{0.25f, -0.75f, 63.4f, 1e9f, -1e9f};
+        std::vector<std::int8_t> codes(5);
+        const scaled_bytes<std::int8_t> given{.scales = {&scale, 0, 0, 0}, .makes_scales = false};
+        given.store_head<Lane>(y.data(), 5, codes.data(), {});
+        CHECK(codes == std::vector<std::int8_t>{0, -2, 127, 127, -127});
+        CHECK(scale == 0.5f);
+        // Zeros have a scale too.
+        const std::vector<float> none(32, 0.0f);
+        std::vector<fp8_e4m3> zeros(32, {1});
+        scaled_bytes<fp8_e4m3>{.scales = {&scale, 0, 0, 0}}.store_head<Lane>(none.data(), 32, zeros.data(), {});
+        CHECK(scale == 0x1p-126f);
+        CHECK(zeros == std::vector<fp8_e4m3>(32, {0}));
+    });
+}
+
+TEST_CASE("tensors/head_formats: norm, rotation and quantised store in one call have the bytes of three") {
+    for_each_kernel_and_avx2([]<class Pairing, class Backend>(Pairing, Backend) {
+        if constexpr (!std::same_as<Backend, void>) {
+            check_one_pass<Pairing, Backend, q8_0_block>(q8_0{}, q8_0{}, 128);
+            check_one_pass<Pairing, Backend, q4_0_block>(q4_0{}, q4_0{}, 64);
+            std::vector<float> one(2 * 4 * 11 * 3), two = one;
+            const scale_table first{one.data(), 4 * 11, 11, 1}, second{two.data(), 4 * 11, 11, 1};
+            check_one_pass<Pairing, Backend, std::int8_t>(scaled_bytes<std::int8_t>{first},
+                                                          scaled_bytes<std::int8_t>{second}, 90);
+            CHECK(one == two);
+            check_one_pass<Pairing, Backend, fp8_e4m3>(scaled_bytes<fp8_e4m3>{first}, scaled_bytes<fp8_e4m3>{second},
+                                                       128);
+            CHECK(one == two);
+            const scale_table by_group{one.data(), 4 * 11 * 3, 11 * 3, 3},
+                also_by_group{two.data(), 4 * 11 * 3, 11 * 3, 3};
+            check_one_pass<Pairing, Backend, fp8_e5m2>(scaled_bytes<fp8_e5m2>{by_group, 32},
+                                                       scaled_bytes<fp8_e5m2>{also_by_group, 32}, 96);
+            CHECK(one == two);
+        }
+    });
+}
+
+TEST_CASE("tensors/head_formats: keys that a rebase does not change keep their bytes") {
+    for_each_kernel_and_avx2([]<class Pairing, class Backend>(Pairing, Backend) {
+        const heads_shape shape{1, 3, 2, 64};
+        const basis b(frequencies(64), 1.25);
+        const auto x = random_elements<float>(shape, 9);
+        std::vector<q4_0_block> blocks(12);
+        const auto keys = token_major(blocks.data(), shape, q4_0{});
+        rotate_forward<Pairing, Backend>(exact_angles(b, positions), from_to(token_major(x.data(), shape), keys));
+        const auto before = bytes_of(blocks);
+        const std::vector<std::int32_t> moved{3, 18, 70'000};
+        rebase<Pairing, Backend>(exact_angles(b, positions) - exact_angles(b, positions), in_place(keys));
+        CHECK(bytes_of(blocks) == before);
+        rebase<Pairing, Backend>(exact_angles(b, moved) - exact_angles(b, positions), in_place(keys));
+        const auto after = bytes_of(blocks);
+        const std::size_t token = before.size() / 3;
+        CHECK(std::equal(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(token), after.begin()));
+        CHECK_FALSE(std::equal(before.begin() + static_cast<std::ptrdiff_t>(token),
+                               before.begin() + static_cast<std::ptrdiff_t>(2 * token),
+                               after.begin() + static_cast<std::ptrdiff_t>(token)));
+        CHECK(std::equal(before.begin() + static_cast<std::ptrdiff_t>(2 * token), before.end(),
+                         after.begin() + static_cast<std::ptrdiff_t>(2 * token)));
+    });
+}
+
+TEST_CASE("tensors/head_formats: what does not fit a format is named before anything is written") {
+    const heads_shape shape{1, 3, 2, 40};
+    const basis b(frequencies(40));
+    const exact_angles angles(b, positions);
+    const auto x = random_elements<float>(shape, 1);
+    std::vector<q8_0_block> blocks(12);
+    std::vector<std::int8_t> codes(3 * 2 * 40, std::int8_t{7});
+    float scale = 1.0f;
+    const auto into = [&](auto to) { rotate_forward<half_split>(angles, from_to(token_major(x.data(), shape), to)); };
+    CHECK_THROWS_WITH_AS(into(token_major(blocks.data(), shape, q8_0{})),
+                         "rotate_forward: y's head_dim 40 must be a multiple of 32 and at most 2048 in this format",
+                         shape_error);
+    CHECK_THROWS_WITH_AS(into(token_major(codes.data(), shape, scaled_bytes<std::int8_t>{})),
+                         "rotate_forward: y's scales.data nullptr must point to scales", shape_error);
+    CHECK_THROWS_WITH_AS(into(token_major(codes.data(), shape,
+                                          scaled_bytes<std::int8_t>{.scales = {&scale, 0, 0, 0}, .lanes_of_scale = 7})),
+                         "rotate_forward: y's lanes_of_scale 7 must divide head_dim 40, or be 0", shape_error);
+    for (const float wrong : {0.0f, std::numeric_limits<float>::quiet_NaN()}) {
+        std::vector<float> scales{1.0f, 1.0f, 1.0f, wrong, 1.0f, 1.0f};
+        const scaled_bytes<std::int8_t> given{.scales = {scales.data(), 0, 2, 1}, .makes_scales = false};
+        CHECK_THROWS_WITH_AS(into(token_major(codes.data(), shape, given)),
+                             doctest::Contains("rotate_forward: y's scale [0, 1, 1, 0] "), value_error);
+    }
+    CHECK(codes == std::vector<std::int8_t>(3 * 2 * 40, std::int8_t{7}));
+}

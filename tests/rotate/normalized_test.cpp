@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cordage/rotate/forward.hpp"
-#include "rotate/dense.hpp"
+#include "rotate/naive_rotation.hpp"
 
 using namespace cordage;
 using namespace cordage_test;
@@ -26,7 +26,7 @@ std::vector<double> expected_head(const std::vector<double>& x, const basis& b, 
         const double r = 1.0 / std::sqrt((mean > 0.0 ? mean : squares / static_cast<double>(count)) + norm.epsilon);
         for (index_t i = 0; i < count; ++i) {
             const index_t at = norm.is_over_all_heads ? head * count + i : i;
-            const double w = norm.weight == nullptr ? 1.0 : number(norm.weight[at]) + (norm.adds_one ? 1.0 : 0.0);
+            const double w = norm.weight == nullptr ? 1.0 : value(norm.weight[at]) + (norm.adds_one ? 1.0 : 0.0);
             y[static_cast<std::size_t>(i)] *= r * w;
         }
     };
@@ -72,7 +72,7 @@ void check_norm(const head_case& c, rms_norm<W> norm, bool rotates) {
         double squares = 0.0;
         const std::size_t of_token = token * static_cast<std::size_t>(c.heads) * size;
         for (std::size_t i = 0; i < static_cast<std::size_t>(c.heads) * size; ++i) {
-            const double v = number(x[of_token + i]);
+            const double v = value(x[of_token + i]);
             const auto lane = static_cast<index_t>(i % size) - c.first_lane;
             const bool is_scaled = norm.is_after_rotation && rotates && lane >= 0 && lane < 2 * c.pairs;
             squares += v * v * (is_scaled ? 1.25 * 1.25 : 1.0);
@@ -81,12 +81,12 @@ void check_norm(const head_case& c, rms_norm<W> norm, bool rotates) {
         for (index_t head = 0; head < c.heads; ++head) {
             const std::size_t first = of_token + static_cast<std::size_t>(head) * size;
             std::vector<double> in(size);
-            for (std::size_t i = 0; i < size; ++i) in[i] = number(x[first + i]);
+            for (std::size_t i = 0; i < size; ++i) in[i] = value(x[first + i]);
             const auto out = expected_head<Pairing>(in, b, positions[token], c.first_lane, norm, mean, head, rotates);
             for (std::size_t i = 0; i < size; ++i) {
                 // A rounding of r, of w and of both products more than the rotation alone; values are below 8.
                 const double room = std::same_as<T, double> ? 1e-13 : 8e-6;
-                REQUIRE(std::fabs(number(y[first + i]) - out[i]) <=
+                REQUIRE(std::fabs(value(y[first + i]) - out[i]) <=
                         room + (sizeof(T) == 2 ? unit_in_last_place<T>(out[i]) : 0.0));
             }
         }

@@ -95,7 +95,8 @@ void check_fp8(int mantissa_bits, int bias) {
     REQUIRE(rounded(1e30f) == static_cast<float>(Fp8::largest_bits));
     REQUIRE(rounded(std::numeric_limits<float>::infinity()) == static_cast<float>(Fp8::largest_bits));
     REQUIRE(rounded(std::numeric_limits<float>::quiet_NaN()) >= 127.0f);
-    CHECK(bits_of(all[127]) == 0x7fc0'0000u + (mantissa_bits == 2 ? 0x20'0000u : 0u));  // NaNs, of all fraction bits
+    CHECK(std::bit_cast<std::uint32_t>(all[127]) ==
+          0x7fc0'0000u + (mantissa_bits == 2 ? 0x20'0000u : 0u));  // NaNs, of all fraction bits
 }
 
 const std::vector<std::int32_t> positions{3, 17, 70'000};

@@ -13,12 +13,14 @@ namespace cordage {
 struct half_split {
     CORDAGE_HOST_DEVICE static constexpr index_t first(index_t pair, index_t) noexcept { return pair; }
     CORDAGE_HOST_DEVICE static constexpr index_t second(index_t pair, index_t pairs) noexcept { return pair + pairs; }
+    CORDAGE_HOST_DEVICE static constexpr index_t pair_of(index_t lane, index_t pairs) noexcept { return lane % pairs; }
 };
 
 /// Pair i is (x[2i], x[2i+1]); Su et al. 2021, GPT-J, LLaMA as released.      rotary_dim 4 of 8: [c s c s . . . .]
 struct interleaved {
     CORDAGE_HOST_DEVICE static constexpr index_t first(index_t pair, index_t) noexcept { return 2 * pair; }
     CORDAGE_HOST_DEVICE static constexpr index_t second(index_t pair, index_t) noexcept { return 2 * pair + 1; }
+    CORDAGE_HOST_DEVICE static constexpr index_t pair_of(index_t lane, index_t) noexcept { return lane / 2; }
 };
 
 /// There is no default: the wrong layout degrades a model silently.

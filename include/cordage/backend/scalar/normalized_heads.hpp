@@ -23,34 +23,26 @@ CORDAGE_ALWAYS_INLINE void rotate_normalized(const Source& angles, const Operand
     const index_t heads = o.shape().heads, head_dim = o.shape().head_dim;
     const index_t pairs = o.is_rotated() ? angles.pairs() : 0, begin = o.first_lane, end = begin + 2 * pairs;
     const bool is_after = norm.is_after_rotation;
-    const auto rounded = [&](real value) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        return norm.is_rounded_between ? o.x.format.load(o.x.format.store(value)) : value;
+    const auto rounded = [&](real number) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        return norm.is_rounded_between ? o.x.format.load(o.x.format.store(number)) : number;
     };
     const auto angle = [&](index_t pair)
                            CORDAGE_ALWAYS_INLINE_LAMBDA { return cos_sin_at<real>(angles, row, token, pair); };
-    // Calls f(pair, its numbers) and g(lane, its number) of what the norm is of: x, or the rotated x.
-    const auto visit = [&](index_t head, const auto& f, const auto& g) CORDAGE_ALWAYS_INLINE_LAMBDA {
+    // A lane of what the norm is of: x, or the rotated x.
+    const auto before_norm = [&](index_t head, index_t lane) CORDAGE_ALWAYS_INLINE_LAMBDA {
         const auto* x = lanes.x - begin + head * o.x.head_stride;
-        const auto number = [&](index_t lane) CORDAGE_ALWAYS_INLINE_LAMBDA { return o.x.format.load(x[lane]); };
-        for (index_t pair = 0; pair < pairs; ++pair) {
-            lane_pair<real> of{number(begin + Pairing::first(pair, pairs)),
-                               number(begin + Pairing::second(pair, pairs))};
-            if (is_after) {
-                of = rotated(angle(pair), of);
-                of = {rounded(of.first), rounded(of.second)};
-            }
-            f(pair, of);
-        }
-        for (index_t lane = 0; lane < head_dim; ++lane) {
-            if (lane == begin && pairs > 0) lane = end;
-            if (lane < head_dim) g(lane, number(lane));
-        }
+        if (!is_after || lane < begin || lane >= end) return o.x.format.load(x[lane]);
+        const index_t pair = Pairing::pair_of(lane - begin, pairs), lane0 = begin + Pairing::first(pair, pairs);
+        const auto of = rotated(angle(pair), lane_pair<real>{o.x.format.load(x[lane0]),
+                                                             o.x.format.load(x[begin + Pairing::second(pair, pairs)])});
+        return rounded(lane == lane0 ? of.first : of.second);
     };
     const auto squares_of = [&](index_t head) CORDAGE_ALWAYS_INLINE_LAMBDA {
         real sum = 0;
-        visit(
-            head, [&](index_t, const lane_pair<real>& of) { sum += of.first * of.first + of.second * of.second; },
-            [&](index_t, real number) { sum += number * number; });
+        for (index_t lane = 0; lane < head_dim; ++lane) {
+            const real number = before_norm(head, lane);
+            sum += number * number;
+        }
         return sum;
     };
     real squares = 0;
@@ -59,21 +51,20 @@ CORDAGE_ALWAYS_INLINE void rotate_normalized(const Source& angles, const Operand
         const real r = norm.is_over_all_heads ? norm.inverse_rms(squares, heads * head_dim)
                                               : norm.inverse_rms(squares_of(head), head_dim);
         auto* y = lanes.y - begin + head * o.y.head_stride;
-        const auto normalized = [&](index_t lane, real number) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            const real n = number * r * norm.template factor<real>(head, lane, head_dim);
+        const auto normalized = [&](index_t lane) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            const real n = before_norm(head, lane) * r * norm.template factor<real>(head, lane, head_dim);
             return is_after ? n : rounded(n);
         };
-        visit(
-            head,
-            [&](index_t pair, const lane_pair<real>& of) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                const index_t lane0 = begin + Pairing::first(pair, pairs), lane1 = begin + Pairing::second(pair, pairs);
-                lane_pair<real> out{normalized(lane0, of.first), normalized(lane1, of.second)};
-                if (!is_after) out = rotated(angle(pair), out);
-                y[lane0] = o.y.format.store(out.first);
-                y[lane1] = o.y.format.store(out.second);
-            },
-            [&](index_t lane, real number)
-                CORDAGE_ALWAYS_INLINE_LAMBDA { y[lane] = o.y.format.store(normalized(lane, number)); });
+        for (index_t pair = 0; pair < pairs; ++pair) {
+            const index_t lane0 = begin + Pairing::first(pair, pairs), lane1 = begin + Pairing::second(pair, pairs);
+            lane_pair<real> out{normalized(lane0), normalized(lane1)};
+            if (!is_after) out = rotated(angle(pair), out);
+            y[lane0] = o.y.format.store(out.first);
+            y[lane1] = o.y.format.store(out.second);
+        }
+        for (index_t lane = 0; lane < head_dim; ++lane) {
+            if (lane < begin || lane >= end) y[lane] = o.y.format.store(normalized(lane));
+        }
     }
 }
 

@@ -102,28 +102,30 @@ inline void check_angles(const char* function, const angle_sizes& angles, const 
     }
 }
 
-/// Two tensors of one operand have one shape; what is written is one of its others or apart from it. What one operand
-/// writes, no other reads or writes, and all share their tokens.
-inline void check_pair(const char* function, const checked_tensor& a, const checked_tensor& b) {
-    const heads_shape &s = a.view.shape, &t = b.view.shape;
-    const bool is_one_operand = a.operand == b.operand;
-    if (is_one_operand && !(s == t)) {
-        fail<shape_error>(
-            {function, ": ", b.name, " ", describe(t), " must have the shape of ", a.name, ", ", describe(s)});
+/// A tensor has the shape of its operand's first one, and the rows and tokens of the call's first one.
+inline void check_shape(const char* function, const checked_tensor& of_call, const checked_tensor& of_operand,
+                        const checked_tensor& tensor) {
+    const heads_shape &shape = tensor.view.shape, &wanted = of_operand.view.shape, &first = of_call.view.shape;
+    if (!(shape == wanted)) {
+        fail<shape_error>({function, ": ", tensor.name, " ", describe(shape), " must have the shape of ",
+                           of_operand.name, ", ", describe(wanted)});
     }
-    if (s.batch != t.batch || s.tokens != t.tokens) {
-        fail<shape_error>(
-            {function, ": operands ", describe(s), " and ", describe(t), " must have the same batch and tokens"});
+    if (shape.batch != first.batch || shape.tokens != first.tokens) {
+        fail<shape_error>({function, ": operands ", describe(first), " and ", describe(shape),
+                           " must have the same batch and tokens"});
     }
-    if (!a.is_written && !b.is_written) return;
-    if (a.end <= b.begin || b.end <= a.begin) return;
+}
+
+/// What is written is one of its operand's other tensors or apart from it; what one operand writes, no other reads or
+/// writes.
+inline void check_overlap(const char* function, const checked_tensor& a, const checked_tensor& b) {
     const overlap found = overlap_of(a.view, b.view);
-    if (is_one_operand && found == overlap::partial) {
+    if (a.operand == b.operand && found == overlap::partial) {
         fail<shape_error>(
             {function, ": ", b.name, " must be ", a.name, " itself or apart from it, and overlaps it partly"});
     }
-    if (!is_one_operand && found != overlap::none) {
-        fail<shape_error>({function, ": operands ", describe(s), " and ", describe(t),
+    if (a.operand != b.operand && found != overlap::none) {
+        fail<shape_error>({function, ": operands ", describe(a.view.shape), " and ", describe(b.view.shape),
                            " must not overlap where one of them is written"});
     }
 }
@@ -153,7 +155,6 @@ inline bool has_repeated_entries(const slot_table& s, index_t rows, index_t entr
 inline void check_slots(const char* function, const checked_tensor& tensor) {
     const heads_memory& v = tensor.view;
     const slot_table& s = v.slots;
-    if (s.entries == nullptr) return;
     const index_t entries = rounded_up_quotient(v.shape.tokens, s.tokens_of_entry);
     const index_t end = s.blocks * (s.block_size / s.tokens_of_entry);
     const char* const kind = s.tokens_of_entry == 1 ? "slot" : "block";
@@ -240,28 +241,35 @@ struct call_size {
 template <memory Memory, std::size_t Each>
 call_size check_tensors(const char* function, const angle_sizes& angles,
                         std::span<std::array<checked_tensor, Each>> operands) {
-    const auto for_each_tensor = [&](const auto& f) {
-        for (auto& of_operand : operands) {
-            for (checked_tensor& tensor : of_operand) {
-                if (!tensor.is_repeated) f(tensor);
+    const heads_shape& first = operands[0][0].view.shape;
+    call_size size{first.batch * first.tokens, true};
+    const auto check_against_earlier = [&](const checked_tensor& tensor) {
+        for (const auto& of_operand : operands) {
+            for (const checked_tensor& other : of_operand) {
+                if (&other == &tensor) return;
+                const bool may_meet = (other.is_written || tensor.is_written) && !other.is_repeated &&
+                                      other.begin < tensor.end && tensor.begin < other.end;
+                if (may_meet) check_overlap(function, other, tensor);
             }
         }
     };
-    const heads_shape& first = operands[0][0].view.shape;
-    call_size size{first.batch * first.tokens, true};
-    for_each_tensor([&](checked_tensor& tensor) {
-        check_view(function, tensor);
-        tensor.begin = reinterpret_cast<std::intptr_t>(tensor.view.data);
-        tensor.end = tensor.begin + tensors_detail::bytes_of(tensor.view, tensors_detail::reach_of(tensor.view));
-        for_each_tensor([&](const checked_tensor& other) {
-            if (&other < &tensor) check_pair(function, other, tensor);
-        });
-        check_angles(function, angles, tensor);
-        const heads_shape& s = tensor.view.shape;
-        size.is_empty = size.is_empty && (s.batch == 0 || s.tokens == 0 || s.heads == 0);
-    });
-    if (Memory == memory::host) {
-        for_each_tensor([&](const checked_tensor& tensor) { check_slots(function, tensor); });
+    for (auto& of_operand : operands) {
+        for (checked_tensor& tensor : of_operand) {
+            if (tensor.is_repeated) continue;
+            check_view(function, tensor);
+            check_shape(function, operands[0][0], of_operand[0], tensor);
+            tensor.begin = reinterpret_cast<std::intptr_t>(tensor.view.data);
+            tensor.end = tensor.begin + tensors_detail::bytes_of(tensor.view, tensors_detail::reach_of(tensor.view));
+            check_against_earlier(tensor);
+            const heads_shape& s = tensor.view.shape;
+            size.is_empty = size.is_empty && (s.batch == 0 || s.tokens == 0 || s.heads == 0);
+        }
+        check_angles(function, angles, of_operand[0]);
+    }
+    for (std::size_t i = 0; Memory == memory::host && i < operands.size(); ++i) {
+        for (const checked_tensor& tensor : operands[i]) {
+            if (tensor.view.slots.entries != nullptr && !tensor.is_repeated) check_slots(function, tensor);
+        }
     }
     return size;
 }

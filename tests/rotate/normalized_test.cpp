@@ -142,7 +142,8 @@ TEST_CASE("rotate/normalized: v goes into its cache beside q and k, converted an
         const basis b(frequencies(70));
         const auto v = random_elements<float>(shape, 7);
         const std::vector<std::int64_t> slots{5, -1, 2};
-        const std::vector<bfloat16> before(8 * 2 * 86, bfloat16{1});
+        constexpr std::size_t slot_size = 172;
+        const std::vector<bfloat16> before(8 * slot_size, bfloat16{1});
         auto cache = before;
         auto q = random_elements<float>(shape, 8), alone = q;
         const exact_angles angles(b, positions);
@@ -153,9 +154,9 @@ TEST_CASE("rotate/normalized: v goes into its cache beside q and k, converted an
         rotate_forward<Pairing, Backend>(angles, in_place(token_major(alone.data(), shape)));
         CHECK(same_bits(q, alone));
         std::vector<bfloat16> expected = before;
-        for (std::size_t i = 0; i < 172; ++i) {
-            expected[5 * 172 + i] = element_traits<bfloat16>::store(v[i]);
-            expected[2 * 172 + i] = element_traits<bfloat16>::store(v[2 * 172 + i]);
+        for (std::size_t i = 0; i < slot_size; ++i) {
+            expected[5 * slot_size + i] = element_traits<bfloat16>::store(v[i]);
+            expected[2 * slot_size + i] = element_traits<bfloat16>::store(v[2 * slot_size + i]);
         }
         CHECK(same_bits(cache, expected));
         auto untouched = v;

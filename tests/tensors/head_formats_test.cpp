@@ -120,7 +120,8 @@ void check_one_pass(Format once_format, Format twice_format, index_t head_dim) {
     std::vector<float> between(x.size());
     const auto floats_between = token_major(between.data(), shape);
     for (const bool is_normalized : {false, true}) {
-        const auto to_once = from_to(k, in_cache(once, once_format), 2), to_floats = from_to(k, floats_between, 2);
+        const auto to_once = from_to(k, in_cache(once, once_format), 2);
+        const auto to_floats = from_to(k, floats_between, 2);
         if (is_normalized) {
             rotate_forward<Pairing, Backend>(angles, to_once.normalized(norm));
             rotate_forward<Pairing, Backend>(angles, to_floats.normalized(norm));
@@ -206,16 +207,17 @@ TEST_CASE("tensors/head_formats: norm, rotation and quantised store in one call 
         if constexpr (!std::same_as<Backend, void>) {
             check_one_pass<Pairing, Backend, q8_0_block>(q8_0{}, q8_0{}, 128);
             check_one_pass<Pairing, Backend, q4_0_block>(q4_0{}, q4_0{}, 64);
-            std::vector<float> one(2 * 4 * 11 * 3), two = one;
-            const scale_table first{one.data(), 4 * 11, 11, 1}, second{two.data(), 4 * 11, 11, 1};
+            constexpr index_t heads = 11, slots = 4;
+            std::vector<float> one(264), two = one;
+            const scale_table first{one.data(), slots * heads, heads, 1}, second{two.data(), slots * heads, heads, 1};
             check_one_pass<Pairing, Backend, std::int8_t>(scaled_bytes<std::int8_t>{first},
                                                           scaled_bytes<std::int8_t>{second}, 90);
             CHECK(one == two);
             check_one_pass<Pairing, Backend, fp8_e4m3>(scaled_bytes<fp8_e4m3>{first}, scaled_bytes<fp8_e4m3>{second},
                                                        128);
             CHECK(one == two);
-            const scale_table by_group{one.data(), 4 * 11 * 3, 11 * 3, 3},
-                also_by_group{two.data(), 4 * 11 * 3, 11 * 3, 3};
+            const scale_table by_group{one.data(), slots * heads * 3, heads * 3, 3},
+                also_by_group{two.data(), slots * heads * 3, heads * 3, 3};
             check_one_pass<Pairing, Backend, fp8_e5m2>(scaled_bytes<fp8_e5m2>{by_group, 32},
                                                        scaled_bytes<fp8_e5m2>{also_by_group, 32}, 96);
             CHECK(one == two);
@@ -253,7 +255,7 @@ TEST_CASE("tensors/head_formats: what does not fit a format is named before anyt
     const exact_angles angles(b, positions);
     const auto x = random_elements<float>(shape, 1);
     std::vector<q8_0_block> blocks(12);
-    std::vector<std::int8_t> codes(3 * 2 * 40, std::int8_t{7});
+    std::vector<std::int8_t> codes(240, std::int8_t{7});
     float scale = 1.0f;
     const auto into = [&](auto to) { rotate_forward<half_split>(angles, from_to(token_major(x.data(), shape), to)); };
     CHECK_THROWS_WITH_AS(into(token_major(blocks.data(), shape, q8_0{})),
@@ -270,5 +272,5 @@ TEST_CASE("tensors/head_formats: what does not fit a format is named before anyt
         CHECK_THROWS_WITH_AS(into(token_major(codes.data(), shape, given)),
                              doctest::Contains("rotate_forward: y's scale [0, 1, 1, 0] "), value_error);
     }
-    CHECK(codes == std::vector<std::int8_t>(3 * 2 * 40, std::int8_t{7}));
+    CHECK(codes == std::vector<std::int8_t>(240, std::int8_t{7}));
 }

@@ -44,7 +44,8 @@ struct position_view {
     CORDAGE_ALWAYS_INLINE position_view(const P* first, index_t rows, index_t count, index_t row_stride)
         : data(first), batch(rows), tokens(count), batch_stride(row_stride) {}
     /// One row of positions, for every row of the batch: a vector, an array, a span.
-    template <class Row>
+    template <class Row>  // a view converts to no span:
+    // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
     requires std::convertible_to<Row, std::span<const P>> position_view(Row&& row)
         : position_view(std::span<const P>(row).data(), 1, std::ssize(row), 0) {
         static_assert(outlives_its_call<Row>,

@@ -242,7 +242,7 @@ template <memory Memory, std::size_t Each>
 call_size check_tensors(const char* function, const angle_sizes& angles,
                         std::span<std::array<checked_tensor, Each>> operands) {
     const heads_shape& first = operands[0][0].view.shape;
-    call_size size{first.batch * first.tokens, true};
+    call_size size{0, true};
     const auto check_against_earlier = [&](const checked_tensor& tensor) {
         for (const auto& of_operand : operands) {
             for (const checked_tensor& other : of_operand) {
@@ -266,6 +266,7 @@ call_size check_tensors(const char* function, const angle_sizes& angles,
         }
         check_angles(function, angles, of_operand[0]);
     }
+    size.tokens = first.batch * first.tokens;  // within index_t, as the views are
     for (std::size_t i = 0; Memory == memory::host && i < operands.size(); ++i) {
         for (const checked_tensor& tensor : operands[i]) {
             if (tensor.view.slots.entries != nullptr && !tensor.is_repeated) check_slots(function, tensor);

@@ -34,14 +34,15 @@ CORDAGE_ALWAYS_INLINE reals<Arch, Format> squares_of(const Format& format, const
     using lane = lane_traits<vector>;
     constexpr auto size = static_cast<index_t>(vector::size);
     vector sums[4]{vector(0), vector(0), vector(0), vector(0)};
-    index_t i = 0;
-    const auto add = [&](vector& sum) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        const vector v = load<Arch>(format, x + i);
+    const auto add = [&](vector& sum, index_t first) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        const vector v = load<Arch>(format, x + first);
         sum = lane::multiply_add(v, v, sum);
-        i += size;
     };
-    while (i + 4 * size <= count) add(sums[0]), add(sums[1]), add(sums[2]), add(sums[3]);
-    while (i + size <= count) add(sums[0]);
+    index_t i = 0;
+    for (; i + 4 * size <= count; i += 4 * size) {
+        for (index_t v = 0; v < 4; ++v) add(sums[v], i + v * size);
+    }
+    for (; i + size <= count; i += size) add(sums[0], i);
     alignas(64) typename Format::compute rest[vector::size] = {};
     if (i < count) {
         for (index_t j = 0; i < count; ++i, ++j) rest[j] = format.load(x[i]) * format.load(x[i]);
@@ -57,7 +58,7 @@ CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> sums_of_rows(const xsimd::batch<R
 #if XSIMD_WITH_AVX512F
     if constexpr (is_avx512<Arch> && std::is_same_v<Real, float>) {
         __m512 four[4];  // rows 4 i to 4 i + 3, summed over each quarter of a vector
-        for (int i = 0; i < 4; ++i) {
+        for (std::size_t i = 0; i < 4; ++i) {
             const __m512 a = rows[4 * i], b = rows[4 * i + 1], c = rows[4 * i + 2], d = rows[4 * i + 3];
             const __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
             const __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));

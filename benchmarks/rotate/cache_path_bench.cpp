@@ -43,9 +43,8 @@ struct cache_path {
     explicit cache_path(index_t count) : tokens(count) {
         std::iota(position_ids.begin(), position_ids.end(), 1'000'000);
         for (index_t i = 0; i < tokens; ++i) {  // whole blocks in another order
-            const index_t block = i / block_size, moved = block + 1 < blocks ? block ^ 1 : block;
-            slot_mapping[static_cast<std::size_t>(i)] =
-                static_cast<std::int32_t>((moved < blocks ? moved : block) * block_size + i % block_size);
+            const index_t block = (i / block_size * 7 + 3) % blocks;
+            slot_mapping[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(block * block_size + i % block_size);
         }
     }
 

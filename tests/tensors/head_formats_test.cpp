@@ -238,6 +238,10 @@ TEST_CASE("tensors/head_formats: keys that a rebase does not change keep their b
         std::vector<q4_0_block> blocks(12);
         const auto keys = token_major(blocks.data(), shape, q4_0{});
         rotate_forward<Pairing, Backend>(exact_angles(b, positions), from_to(token_major(x.data(), shape), keys));
+        for (const std::size_t i : {0u, 11u}) {  // of another program: read and stored, it would have other bytes
+            blocks[i].d = to_float16(0.5f);
+            blocks[i].codes.fill(0x9a);
+        }
         const auto before = bytes_of(blocks);
         const std::vector<std::int32_t> moved{3, 18, 70'000};
         rebase<Pairing, Backend>(exact_angles(b, positions) - exact_angles(b, positions), in_place(keys));

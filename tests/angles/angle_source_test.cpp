@@ -68,10 +68,10 @@ static_assert(has_angle<mine::radians<float>> && !has_phase<mine::radians<float>
 
 namespace {
 
-constexpr index_t rotary_dim = 38;  // 19 pairs, the last of which fill no vector
+constexpr index_t rotary_dim = 166, pairs = 83;  // more than one row of angles, and the last pairs fill no vector
 const basis b(frequencies(rotary_dim), 1.25);
 const std::vector<int> ids{0, 3, 100'000, -7};
-constexpr heads_shape shape{2, 4, 2, 42};
+constexpr heads_shape shape{2, 4, 2, 170};
 
 template <class Pairing, class Backend, class T, class Source>
 std::vector<T> rotated_by(const Source& angles) {
@@ -97,11 +97,11 @@ TEST_CASE("angles/angle_source: a source of phases has the bits of exact_angles,
         const auto g = random_elements<float>(shape, 2), y = random_elements<float>(shape, 3);
         const auto backward = [&](const auto& angles) {
             std::vector<float> gx(g.size());
-            std::vector<double> all(19 + 8 + 1);
+            std::vector<double> all(pairs + 8 + 1);
             const std::span<double> grads(all);
             rotate_backward<Pairing, Backend>(angles,
-                                              rotation_gradients{.inv_freq = grads.first(19),
-                                                                 .position_ids = grads.subspan(19, 8),
+                                              rotation_gradients{.inv_freq = grads.first(pairs),
+                                                                 .position_ids = grads.subspan(pairs, 8),
                                                                  .attention_factor = grads.last(1)},
                                               grad_through(token_major(g.data(), shape), token_major(y.data(), shape),
                                                            token_major(gx.data(), shape)));
@@ -191,7 +191,7 @@ TEST_CASE("angles/angle_difference: rows and pairs must fit, one row serves all"
     CHECK((two_rows - one_row).of_token(1, 2).phase(1) == b.phase(1, 3));
     const exact_angles three_rows(b, position_view<int>(six.data(), 3, 2, 2)), longer(b, six);
     CHECK_THROWS_WITH_AS(two_rows - exact_angles(b, position_view<int>(six.data(), 3, 3, 0)),
-                         "angle_difference: from [3, 3, 19] must be for the rows, tokens and pairs of to [2, 3, 19]",
+                         "angle_difference: from [3, 3, 83] must be for the rows, tokens and pairs of to [2, 3, 83]",
                          shape_error);
     CHECK_THROWS_AS(one_row - longer, shape_error);
     CHECK_THROWS_AS(one_row - three_rows, shape_error);

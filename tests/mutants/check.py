@@ -17,6 +17,7 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import subprocess
 import sys
 from typing import NamedTuple
@@ -129,6 +130,7 @@ def main():
     arguments.add_argument("--jobs", type=int, default=os.cpu_count())
     given = arguments.parse_args()
     mutants = list(enumerate((one for path in sorted(folder.glob("*.txt")) for one in read_list(path)), 1))
+    shutil.rmtree(build, ignore_errors=True)  # of other lists, whose numbers were others
     for path in headers.rglob("*.hpp"):
         header = str(path.relative_to(headers))
         put_faults(header, [(number, one) for number, one in mutants if one.header == header])

@@ -127,7 +127,7 @@ TEST_CASE_TEMPLATE("rotate/normalized: rounded between, one call has the bits of
             auto once = x, twice = x;
             const auto one = in_place(token_major(once.data(), shape), 5),
                        two = in_place(token_major(twice.data(), shape), 5);
-            rotate_forward<Pairing, backend::scalar>(angles, one.normalized(norm));
+            rotate_forward<Pairing, Backend>(angles, one.normalized(norm));
             if (is_after) rotate_forward<Pairing, backend::scalar>(angles, two);
             rotate_forward<Pairing, backend::scalar>(angles, two.normalized(norm).unrotated());
             if (!is_after) rotate_forward<Pairing, backend::scalar>(angles, two);

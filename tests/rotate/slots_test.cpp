@@ -247,6 +247,15 @@ TEST_CASE_TEMPLATE(
             grad_through(token_major(other.data(), two_rows), token_major(other.data(), two_rows),
                          in_blocks(token_major(cache.data(), {5, 4, 1, 8}), twice.data(), 2, 3, 1))),
         "rotate_backward: grad_x's block [1, 0] 2 must be listed once, or two tokens are written there", value_error);
+    std::vector<Entry> many(18, -1);  // more than are compared two by two
+    many[3] = many[17] = 9;
+    const std::vector<float> longer(18 * 8, 1.0f);
+    const std::vector<std::int32_t> eighteen(18, 5);
+    CHECK_THROWS_WITH_AS(
+        rotate_forward<half_split>(exact_angles(four_pairs, eighteen),
+                                   from_to(token_major(longer.data(), {1, 18, 1, 8}),
+                                           in_slots(token_major(cache.data(), {5, 4, 1, 8}), many.data(), 1, 18))),
+        "rotate_forward: y's slot [0, 17] 9 must be listed once, or two tokens are written there", value_error);
     CHECK(same_bits(cache, cache_before));
     // What is only read may be read twice; -1 may stand anywhere and any number of times.
     CHECK_NOTHROW(rotate_forward<half_split>(

@@ -83,7 +83,7 @@ def test_t_of_a_length():
     ({"activation": "relu"}, "activation 'relu' must be 'silu' or 'tanh'"),
     ({"prior": "ntk"}, "prior 'ntk' must be 'ntk_aware'"),
     ({"prior": ("linear", 3.0)}, "prior 'linear' with 1 numbers must have none"),
-    ({"prior": ("by_parts", 4.0, 1.0)}, "rotations_high 1 must be finite and > rotations_low 4"),
+    ({"prior": ("by_parts", 4.0, 1.0)}, "rotations_high 1 must be finite and >= rotations_low 4"),
     ({"prior": "linear", "field": "released"}, "prior 'linear' must be 'ntk_aware' where field is 'released'"),
     ({"hidden": 0}, "hidden 0 must be >= 1"),
     ({"original_length": 0}, "original_length 0 must be"),

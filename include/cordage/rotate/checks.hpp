@@ -185,6 +185,11 @@ void check_norm(const char* function, const Operand& o) {
     if (!is_finite(norm.epsilon) || !(norm.epsilon >= 0.0)) {
         fail<value_error>({function, ": rms_norm's epsilon ", norm.epsilon, " must be finite and >= 0"});
     }
+    if (Operand::has_head_format && norm.is_over_all_heads) {
+        fail<shape_error>({function,
+                           ": rms_norm's is_over_all_heads must be false where x or y is in a format of "
+                           "whole heads; normalize in a call before"});
+    }
     if (norm.weight == nullptr) return;
     const heads_shape& s = o.shape();
     const auto weights = token_major(norm.weight, {1, 1, norm.is_over_all_heads ? s.heads : 1, s.head_dim});

@@ -19,10 +19,12 @@ namespace cordage {
 /// All lanes of a head are normalized, those that are not rotated too. Means are taken in float (double for double).
 template <element W = float>
 struct rms_norm {
-    const W* weight = nullptr;       ///< [head_dim], over all heads [heads, head_dim]; null: the factor is 1
-    double epsilon = 1e-6;           ///< finite, >= 0
-    bool adds_one = false;           ///< the factor is 1 + w, as in Gemma
-    bool is_over_all_heads = false;  ///< one mean for all heads of a token, as in video models
+    const W* weight = nullptr;  ///< [head_dim], over all heads [heads, head_dim]; null: the factor is 1
+    double epsilon = 1e-6;      ///< finite, >= 0
+    bool adds_one = false;      ///< the factor is 1 + w, as in Gemma
+    /// One mean for all heads of a token, as in video models. Not beside formats of whole heads (head_formats.hpp), of
+    /// which some heads are at hand at a time.
+    bool is_over_all_heads = false;
     bool is_after_rotation = false;  ///< what is normalized is the rotated head, as in a few models
     /// What comes first, norm or rotation, is rounded to the elements of x, as two calls would do. Else both are done
     /// in `compute` and rounded once.

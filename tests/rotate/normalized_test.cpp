@@ -159,6 +159,11 @@ TEST_CASE("rotate/normalized: v goes into its cache beside q and k, converted an
             expected[2 * slot_size + i] = element_traits<bfloat16>::store(v[2 * slot_size + i]);
         }
         CHECK(same_bits(cache, expected));
+        std::vector<float> narrow{1, 2, 3, 4, 5, 6, 7, 8, 9}, copied(9);  // heads of 3 lanes, fewer than are rotated
+        rotate_forward<Pairing, Backend>(
+            angles,
+            from_to(token_major(narrow.data(), {1, 3, 1, 3}), token_major(copied.data(), {1, 3, 1, 3})).unrotated());
+        CHECK(copied == narrow);
         auto untouched = v;
         rotate_forward<Pairing, Backend>(angles, in_place(token_major(untouched.data(), shape)).unrotated());
         CHECK(same_bits(untouched, v));

@@ -26,12 +26,14 @@ struct checked_tensor {
     bool is_repeated;  ///< the operand's first tensor once more: y of in_place
     index_t operand;   ///< number
     index_t first_lane;
+    bool is_rotated = true;
     std::intptr_t begin = 0, end = 0;  ///< its bytes, once its sizes were checked
 };
 template <operand_type O>
 CORDAGE_ALWAYS_INLINE std::array<checked_tensor, 2> tensors_of(const O& o, index_t operand) {
     const bool is_one = o.is_in_place();
-    return {{{"x", o.x, is_one, false, operand, o.first_lane}, {"y", o.y, true, is_one, operand, o.first_lane}}};
+    return {{{"x", o.x, is_one, false, operand, o.first_lane, o.is_rotated()},
+             {"y", o.y, true, is_one, operand, o.first_lane, o.is_rotated()}}};
 }
 template <backward_operand_type O>
 CORDAGE_ALWAYS_INLINE std::array<checked_tensor, 3> tensors_of(const O& o, index_t operand) {
@@ -89,10 +91,10 @@ inline void check_view(const char* function, const checked_tensor& tensor) {
 inline void check_angles(const char* function, const angle_sizes& angles, const checked_tensor& tensor) {
     const heads_shape& s = tensor.view.shape;
     const index_t rotary_dim = 2 * angles.pairs;
-    if (rotary_dim > s.head_dim) {
+    if (tensor.is_rotated && rotary_dim > s.head_dim) {
         fail<shape_error>({function, ": rotary_dim ", rotary_dim, " must be <= head_dim ", s.head_dim});
     }
-    if (tensor.first_lane < 0 || tensor.first_lane > s.head_dim - rotary_dim) {
+    if (tensor.is_rotated && (tensor.first_lane < 0 || tensor.first_lane > s.head_dim - rotary_dim)) {
         fail<shape_error>({function, ": first_lane ", tensor.first_lane,
                            " must be 0 to head_dim - rotary_dim = ", s.head_dim - rotary_dim});
     }

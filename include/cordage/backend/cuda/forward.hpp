@@ -70,7 +70,11 @@ struct rotation_kernel<operand<X, Y, XFormat, YFormat>, Pairing, Direction, ByPi
         const auto fetched = [&](const auto& lanes) {
             return lanes.x == nullptr ? typename in::stored{} : in::fetch(lanes.x, number, angles.pairs());
         };
-        auto next_lanes = lanes_of(heads, place);
+        const auto rotated_lanes = [&] {  // of an unrotated operand none
+            const auto lanes = lanes_of(heads, place);
+            return heads.operand().is_rotated() ? lanes : typename operand_type::token_lanes{nullptr, nullptr};
+        };
+        auto next_lanes = rotated_lanes();
         typename in::stored next = fetched(next_lanes);
         const auto turns = angles_of<Direction, pairs_of_unit>(angles, place.row, place.token, number * pairs_of_unit);
         while (true) {
@@ -79,10 +83,10 @@ struct rotation_kernel<operand<X, Y, XFormat, YFormat>, Pairing, Direction, ByPi
             const auto x = next;
             heads.go_on();
             if (heads.is_at_head()) {
-                next_lanes = lanes_of(heads, place);
+                next_lanes = rotated_lanes();
                 next = fetched(next_lanes);
             }
-            if (lanes.x != nullptr && o.is_rotated()) {
+            if (lanes.x != nullptr) {
                 out::store(o.y.format, rotated(turns, in::read(o.x.format, x)), lanes.y, number, angles.pairs());
             }
             if (!heads.is_at_head()) return;

@@ -257,3 +257,22 @@ TEST_CASE("backend/cuda/forward: what a host cannot see is NaN in the lanes conc
     check(rotated_ones(device_angles<std::int32_t>(bases.of(of_token.data(), 1, 3), position_view<std::int32_t>(ids))),
           [](std::size_t token, std::size_t) { return token > 0; });
 }
+
+TEST_CASE("backend/cuda/forward: an operand that is not rotated is copied, one of fewer lanes too") {
+    const basis b(frequencies(64), 1.25);
+    const std::vector<std::int32_t> ids{3, 17, 70'000}, slots{5, -1, 2};
+    const exact_angles angles(b, ids);
+    const heads_shape shape{1, 3, 2, 64}, narrow{1, 3, 2, 24};
+    auto q = random_elements<float>(shape, 1), expected = q;
+    const auto v = random_elements<float>(narrow, 2);
+    std::vector<float> cache(std::size_t{8} * 48, 9.0f), expected_cache = cache;
+    rotate_forward<half_split, device_backend>(
+        angles, in_place(token_major(q.data(), shape)),
+        from_to(token_major(v.data(), narrow), in_slots(token_major(cache.data(), {2, 4, 2, 24}), slots.data(), 1, 3))
+            .unrotated());
+    rotate_forward<half_split, device_backend>(angles, in_place(token_major(expected.data(), shape)));
+    std::copy_n(v.begin(), 48, expected_cache.begin() + std::ptrdiff_t{5} * 48);
+    std::copy_n(v.begin() + std::ptrdiff_t{2} * 48, 48, expected_cache.begin() + std::ptrdiff_t{2} * 48);
+    CHECK(same_bits(q, expected));
+    CHECK(same_bits(cache, expected_cache));
+}

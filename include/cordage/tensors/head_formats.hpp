@@ -67,6 +67,11 @@ struct scale_table {
 
 namespace tensors_detail {
 
+/// a / b rounded once, where fast-math would multiply by a rounded 1 / b: doubles hold enough of it.
+CORDAGE_ALWAYS_INLINE float quotient(float a, float b) noexcept {
+    return static_cast<float>(static_cast<double>(a) / static_cast<double>(b));
+}
+
 /// The largest magnitude of `count` lanes; NaNs are passed over.
 template <class Lane>
 CORDAGE_ALWAYS_INLINE float largest_magnitude(const float* lanes, index_t count) noexcept {
@@ -165,9 +170,9 @@ struct scaled_bytes {
         for_each_group(at, count, [&](float* scale, index_t first, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
             if (makes_scales) {
                 const float largest = tensors_detail::largest_magnitude<Lane>(lanes + first, some);
-                *scale = std::fmax(largest / code_type::largest, 0x1p-126f);
+                *scale = std::fmax(tensors_detail::quotient(largest, code_type::largest), 0x1p-126f);
             }
-            const float inverse = 1.0f / *scale;
+            const float inverse = tensors_detail::quotient(1.0f, *scale);
             tensors_detail::for_each_lane<Lane>(
                 some, [&]<class L>(lane_memory<L>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
                     const L x = lane_memory<L>::load(lanes + first + i) * L(inverse);
@@ -240,8 +245,8 @@ struct q8_0 {
     CORDAGE_ALWAYS_INLINE void store_head(const float* lanes, index_t count, q8_0_block* to,
                                           const head_place&) const noexcept {
         for (; count > 0; count -= 32, lanes += 32, ++to) {
-            const float d = tensors_detail::largest_magnitude<Lane>(lanes, 32) / 127.0f;
-            const float inverse = d != 0.0f ? 1.0f / d : 0.0f;
+            const float d = tensors_detail::quotient(tensors_detail::largest_magnitude<Lane>(lanes, 32), 127.0f);
+            const float inverse = d != 0.0f ? tensors_detail::quotient(1.0f, d) : 0.0f;
             to->d = to_float16(d);
             tensors_detail::for_each_lane<Lane>(
                 32, [&]<class L>(lane_memory<L>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -295,10 +300,12 @@ struct q4_0 {
             for (index_t i = 0; i < 32; ++i) {
                 if (std::fabs(lanes[i]) > largest) largest = std::fabs(signed_largest = lanes[i]);
             }
-            const float d = signed_largest / -8.0f, inverse = d != 0.0f ? 1.0f / d : 0.0f;
-            to->d = to_float16(d);
+            const float d = signed_largest / -8.0f, inverse = d != 0.0f ? tensors_detail::quotient(1.0f, d) : 0.0f;
+            to->d = largest > 0.0f ? to_float16(d) : float16{0x8000};  // 0 / -8, which fast-math takes for 0
             const auto code = [&](float x) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                const int rounded = static_cast<int>(x * inverse + 8.5f);
+                using lane = lane_traits<float>;
+                const float scaled = lane::from_bits(lane::bits(x * inverse));  // rounded before the sum
+                const int rounded = static_cast<int>(scaled + 8.5f);
                 return rounded < 15 ? rounded : 15;
             };
             for (std::size_t i = 0; i < 16; ++i) {

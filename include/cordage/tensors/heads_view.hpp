@@ -75,7 +75,7 @@ CORDAGE_HOST_DEVICE constexpr bool is_same_format(const A& a, const B& b) noexce
 
 /// How many elements a head of `lanes` lanes has in a format: as many, but in blocks (tensors/head_formats.hpp).
 template <class Format>
-CORDAGE_HOST_DEVICE constexpr index_t elements_of_head(index_t lanes) noexcept {
+constexpr index_t elements_of_head(index_t lanes) noexcept {
     return rounded_up_quotient(lanes, lanes_of_element<Format>);
 }
 

@@ -17,13 +17,15 @@ template <int MantissaBits>
 struct fp8 {
     std::uint8_t bits;
 
-    static constexpr int shift = 23 - MantissaBits;                         // from a float's fraction to ours
+    static constexpr int shift = 23 - MantissaBits;  // from a float's fraction to ours
     static constexpr std::uint32_t bias = MantissaBits == 3 ? 7 : 15;
     static constexpr std::uint32_t largest_bits = MantissaBits == 3 ? 0x7eu : 0x7bu;
     static constexpr float largest = MantissaBits == 3 ? 448.0f : 57344.0f;
     friend constexpr bool operator==(fp8, fp8) = default;
 };
+/// Three bits of fraction, as most weights and caches in fp8.
 using fp8_e4m3 = fp8<3>;
+/// Two bits of fraction, the range of float16.
 using fp8_e5m2 = fp8<2>;
 
 namespace pair_detail {
@@ -65,7 +67,8 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Lane from_fp8_bits(const typename lane
     using word = typename lane::word;
     constexpr int shift = Fp8::shift;
     const word magnitude = code & word(0x7fu), sign = (code & word(0x80u)) << 24;
-    constexpr std::uint32_t smallest = (128u - Fp8::bias - (23u - shift)) << 23;  // of the subnormal numbers, as a float
+    constexpr std::uint32_t smallest = (128u - Fp8::bias - (23u - shift))
+                                       << 23;  // of the subnormal numbers, as a float
     const word small = lane::bits(Lane(lane::from_signed(magnitude) * lane::from_bits(word(smallest))));
     const word normal = (magnitude << shift) + word((127u - Fp8::bias) << 23);
     // Above the largest: e4m3's NaN; e5m2's infinity and NaNs, whose fraction stays.

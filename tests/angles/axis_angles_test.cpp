@@ -127,9 +127,9 @@ TEST_CASE("angles/axis_angles: positions and axes that do not fit are refused") 
 
 // The kernels read a token's positions once: whole ones as steps, others pair by pair.
 TEST_CASE("angles/axis_angles: a token's phases are the phases of its pairs") {
-    const std::vector<double> ids{5.0, 7.5, -3.0, 2.0, 1e6, -0.25};
-    const axis_angles angles(b, in_turn, axis_major(ids.data(), 3, 1, 2));
-    for (index_t token = 0; token < 2; ++token) {
+    const std::vector<double> ids{5.0, 7.5, 0.5, 3.0, -3.0, 2.0, 2.0, 2.0, 1e6, -0.25, 4.0, 9.0};
+    const axis_angles angles(b, in_turn, axis_major(ids.data(), 3, 1, 4));
+    for (index_t token = 0; token < 4; ++token) {
         const auto of = angles.of_token(0, token);
         for (index_t pair = 0; pair < 6; ++pair) CHECK(of.phase(pair) == angles.phase(0, token, pair));
     }

@@ -331,6 +331,18 @@ TEST_CASE("rotate/checks: a tensor without heads is done at once, however many t
     const view x{nullptr, nobody, 24, 8, 8};
     CHECK_NOTHROW(rotate_forward<half_split>(angles, in_place(x)));
     CHECK_NOTHROW(rotate_backward<half_split>(angles, rotation_gradients{}, grad_through(x, x, x)));
+    // Beside it others are rotated, whichever comes first.
+    const heads_shape shape{1, 3, 2, 8};
+    const view none{nullptr, {1, 3, 0, 8}, 0, 0, 8};
+    const auto before = random_elements<float>(shape, 3);
+    auto alone = before, first = before, last = before;
+    const auto of = [&](std::vector<float>& all) { return in_place(token_major(all.data(), shape)); };
+    rotate_forward<half_split>(angles, of(alone));
+    rotate_forward<half_split>(angles, of(first), in_place(none));
+    rotate_forward<half_split>(angles, in_place(none), of(last));
+    CHECK(same_bits(first, alone));
+    CHECK(same_bits(last, alone));
+    CHECK_FALSE(same_bits(alone, before));
 }
 
 TEST_CASE("rotate/checks: positions that are not numbers, or beyond 64 bits, turn nothing") {

@@ -112,7 +112,7 @@ void check_one_pass(Format once_format, Format twice_format, index_t head_dim, f
     const auto x = random_elements<bfloat16>(shape, 5);
     const auto weights = random_elements<float>({1, 1, 1, head_dim}, 6);
     const rms_norm<float> norm{.weight = weights.data()};
-    const std::vector<std::int32_t> slots{6, -1, 1};
+    const std::vector<std::int32_t> slots{6, -1, 2};  // one place in two blocks
     const auto size = static_cast<std::size_t>(2 * 4 * 11 * elements_of_head<Format>(head_dim));
     std::vector<T> once(size), twice(size);
     const auto in_cache = [&](std::vector<T>& cache, const Format& format) {
@@ -160,6 +160,11 @@ TEST_CASE("tensors/head_formats: q8_0 and q4_0 are ggml's, byte for byte") {
     for_each_lane_type<float>([]<class Lane>() {
         check_blocks<Lane>(q8_0{}, q8_0_block{}, golden::q8_0_bytes);
         check_blocks<Lane>(q4_0{}, q4_0_block{}, golden::q4_0_bytes);
+        std::vector<float> equal(32);
+        equal[3] = 2.0f, equal[7] = -2.0f;  // of equal magnitudes the first gives the scale its sign
+        q4_0_block block{};
+        q4_0{}.store_head<Lane>(equal.data(), 32, &block, {});
+        CHECK(to_float(block.d) == -0.25f);
     });
 }
 

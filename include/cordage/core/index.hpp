@@ -45,11 +45,12 @@ constexpr index_t saturated_product(index_t a, index_t b) noexcept {
     return a > std::numeric_limits<index_t>::max() / b ? std::numeric_limits<index_t>::max() : a * b;
 }
 
-/// a / b and a % b, a >= 0, b > 0; in 32 bits where they hold both, which takes a fraction of the time.
+/// What divided gives.
 struct quotient_and_rest {
     index_t quotient;
     index_t rest;
 };
+/// a / b and a % b, a >= 0, b > 0; in 32 bits where they hold both, which takes a fraction of the time.
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr quotient_and_rest divided(index_t a, index_t b) noexcept {
     if (((a | b) >> 31) != 0) return {a / b, a % b};
     const auto narrow_a = static_cast<std::uint32_t>(a), narrow_b = static_cast<std::uint32_t>(b);

@@ -23,7 +23,9 @@ struct fp8 {
     static constexpr float largest = MantissaBits == 3 ? 448.0f : 57344.0f;
     friend constexpr bool operator==(fp8, fp8) = default;
 };
+/// Three bits of fraction, as most weights and caches in fp8.
 using fp8_e4m3 = fp8<3>;
+/// Two bits of fraction, the range of float16.
 using fp8_e5m2 = fp8<2>;
 
 namespace pair_detail {

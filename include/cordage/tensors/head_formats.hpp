@@ -41,6 +41,7 @@ concept head_format = requires(const F& format, const T* from, T* to, const head
 /// Lanes of one element: 1, but in blocks.
 template <class Format>
 inline constexpr index_t lanes_of_element = 1;
+/// Those that the format names.
 template <class Format>
 requires requires { Format::lanes_of_element; }
 inline constexpr index_t lanes_of_element<Format> = Format::lanes_of_element;
@@ -138,9 +139,8 @@ CORDAGE_ALWAYS_INLINE void for_each_lane(index_t count, const F& f) noexcept {
 
 /// Codes of one byte, int8 or fp8, times a float scale: x = scale * code.
 ///
-///   scaled_bytes<std::int8_t>{.scales = {data, tokens * heads, heads, 1}}                    // made per token and
-///   head scaled_bytes<fp8_e4m3>{.scales = {&scale, 0, 0, 0}, .makes_scales = false}               // one for the
-///   tensor
+///   scaled_bytes<std::int8_t>{.scales = {data, tokens * heads, heads, 1}}         one made for each token and head
+///   scaled_bytes<fp8_e4m3>{.scales = {&scale, 0, 0, 0}, .makes_scales = false}    one given for the tensor
 ///
 /// A scale that is made is the largest magnitude / 127 (448, 57344), at least 2^-126; codes are rounded to nearest,
 /// ties to even, and what is beyond the largest becomes it.

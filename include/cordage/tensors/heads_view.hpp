@@ -143,6 +143,7 @@ struct heads_memory {
     CORDAGE_ALWAYS_INLINE friend bool operator==(const heads_memory&, const heads_memory&) noexcept = default;
 };
 
+/// Whether two views are of the same elements, in the same order and format.
 template <class T, class Format>
 bool operator==(const heads_view<T, Format>& a, const heads_view<T, Format>& b) noexcept {
     return heads_memory(a) == heads_memory(b) && is_same_format(a.format, b.format);

@@ -171,6 +171,7 @@ template <class O, class F>
 CORDAGE_ALWAYS_INLINE void for_each_operand(std::span<const O* const> operands, const F& f) {
     for (const O* o : operands) f(*o);
 }
+/// The same where their types differ.
 template <class... O, class F>
 CORDAGE_ALWAYS_INLINE void for_each_operand(const std::tuple<O...>& operands, const F& f) {
     std::apply([&](const auto&... o) CORDAGE_ALWAYS_INLINE_LAMBDA { (f(o), ...); }, operands);
@@ -208,6 +209,7 @@ struct compute_of_operands<std::tuple<const First&, const More&...>> {
     static_assert((std::same_as<type, typename More::compute> && ...),
                   "cordage: the operands of one call must all compute in float or all in double");
 };
+/// The same, by name.
 template <class List>
 using compute_type = typename compute_of_operands<List>::type;
 

@@ -144,8 +144,10 @@ template <class S>
 inline constexpr bool is_device_source = requires {
     S::is_on_device;
 };
+/// Both sources of a difference are.
 template <class To, class From>
 inline constexpr bool is_device_source<angle_difference<To, From>> = is_device_source<To>&& is_device_source<From>;
+/// A table may lie on the device.
 template <>
 inline constexpr bool is_device_source<cos_sin_view<float>> = true;
 

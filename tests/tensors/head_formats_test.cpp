@@ -289,7 +289,7 @@ TEST_CASE("tensors/head_formats: what does not fit a format is named before anyt
         rotate_forward<half_split>(
             angles, from_to(token_major(x.data(), shape),
                             token_major(codes.data(), shape, scaled_bytes<std::int8_t>{{&scale, 0, 0, 0}}))
-                        .normalized(rms_norm{.is_over_all_heads = true})),
+                        .normalized(rms_norm<>{.is_over_all_heads = true})),
         "rotate_forward: rms_norm's is_over_all_heads must be false where x or y is in a format of whole heads; "
         "normalize in a call before",
         shape_error);

@@ -18,7 +18,7 @@ namespace cordage {
 ///
 ///   head_dim 8, rotary_dim 4, first_lane 4:   interleaved [. . . . c s c s]   half_split [. . . . c c s s]
 ///
-/// Made by in_place and from_to, and by what those have: normalized(rms_norm{...}) and unrotated().
+/// Made by in_place and from_to, and by what those have: normalized(rms_norm<>{...}) and unrotated().
 template <class X, class Y = X, class XFormat = element_traits<X>, class YFormat = element_traits<Y>,
           class Norm = no_norm>
 class operand {

@@ -14,7 +14,7 @@ namespace cordage {
 ///
 ///   n_i = x_i r w_i,   r = 1 / sqrt(mean of x_i^2 + epsilon)        (Zhang & Sennrich 2019, eq. 4)
 ///
-///   rotate_forward<half_split>(angles, in_place(q).normalized(rms_norm{.weight = q_norm.data()}), ...);
+///   rotate_forward<half_split>(angles, in_place(q).normalized(rms_norm<>{.weight = q_norm.data()}), ...);
 ///
 /// All lanes of a head are normalized, those that are not rotated too. Means are taken in float (double for double).
 template <element W = float>

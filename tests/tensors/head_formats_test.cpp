@@ -279,8 +279,8 @@ TEST_CASE("tensors/head_formats: what does not fit a format is named before anyt
                          "rotate_forward: y's head_dim 40 must be a multiple of 32 and at most 2048 in this format",
                          shape_error);
     const heads_shape large{1, 3, 1, 2080};
-    const std::vector<float> floats(3 * 2080);
-    std::vector<q8_0_block> blocks_of_large(3 * 65);
+    const std::vector<float> floats(6240);
+    std::vector<q8_0_block> blocks_of_large(195);
     CHECK_THROWS_WITH_AS(
         rotate_forward<half_split>(
             angles, from_to(token_major(floats.data(), large), token_major(blocks_of_large.data(), large, q8_0{}))),

@@ -268,8 +268,7 @@ call_size check_tensors(const char* function, const angle_sizes& angles,
             tensor.begin = reinterpret_cast<std::intptr_t>(tensor.view.data);
             tensor.end = tensor.begin + tensors_detail::bytes_of(tensor.view, tensors_detail::reach_of(tensor.view));
             check_against_earlier(tensor);
-            const heads_shape& s = tensor.view.shape;
-            size.is_empty = size.is_empty && (s.batch == 0 || s.tokens == 0 || s.heads == 0);
+            size.is_empty = size.is_empty && tensors_detail::is_empty(tensor.view.shape);
         }
         check_angles(function, angles, of_operand[0]);
     }

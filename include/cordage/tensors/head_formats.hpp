@@ -61,6 +61,7 @@ struct scale_table {
     index_t token_stride = 0;
     index_t head_stride = 0;
 
+    friend bool operator==(const scale_table&, const scale_table&) noexcept = default;
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float* at(const head_place& place) const noexcept {
         return data + place.row * row_stride + place.token * token_stride + place.head * head_stride;
     }
@@ -103,8 +104,7 @@ struct byte_code<std::int8_t> {
     static constexpr float largest = 127.0f;
     template <class Lane>
     static CORDAGE_ALWAYS_INLINE auto code_of(const Lane& x) noexcept {
-        const Lane limit(127.0f);
-        return nearest_integer<Lane>(lane_memory<Lane>::min(lane_memory<Lane>::max(x, Lane(-127.0f)), limit));
+        return nearest_integer<Lane>(lane_memory<Lane>::min(lane_memory<Lane>::max(x, Lane(-largest)), Lane(largest)));
     }
     template <class Lane>
     static CORDAGE_ALWAYS_INLINE Lane number_of(const typename lane_traits<Lane>::word& code) noexcept {
@@ -135,6 +135,26 @@ CORDAGE_ALWAYS_INLINE void for_each_lane(index_t count, const F& f) noexcept {
     for (; i < count; ++i) f(lane_memory<float>{}, i);
 }
 
+/// lanes = scale * codes, of `count` codes of a byte.
+template <class Lane, class Code>
+CORDAGE_ALWAYS_INLINE void load_codes(const Code* codes, float scale, float* lanes, index_t count) noexcept {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(codes);
+    for_each_lane<Lane>(count, [&]<class L>(lane_memory<L>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        const auto code = lane_memory<L>::load_bytes(bytes + i);
+        lane_memory<L>::store(L(scale) * byte_code<Code>::template number_of<L>(code), lanes + i);
+    });
+}
+/// codes = code_of(lanes * inverse): the way back, of a lane type's floats to its words.
+template <class Lane, class Code, class CodeOf>
+CORDAGE_ALWAYS_INLINE void store_codes(const float* lanes, float inverse, Code* codes, index_t count,
+                                       const CodeOf& code_of) noexcept {
+    auto* bytes = reinterpret_cast<std::uint8_t*>(codes);
+    for_each_lane<Lane>(count, [&]<class L>(lane_memory<L>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        const L x = lane_memory<L>::load(lanes + i) * L(inverse);
+        lane_memory<L>::store_bytes(code_of(x), bytes + i);
+    });
+}
+
 }  // namespace tensors_detail
 
 /// Codes of one byte, int8 or fp8, times a float scale: x = scale * code.
@@ -157,11 +177,7 @@ struct scaled_bytes {
     CORDAGE_ALWAYS_INLINE void load_head(const Code* from, const head_place& at, float* lanes,
                                          index_t count) const noexcept {
         for_each_group(at, count, [&](const float* scale, index_t first, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            tensors_detail::for_each_lane<Lane>(
-                some, [&]<class L>(lane_memory<L>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                    const auto code = lane_memory<L>::load_bytes(bytes(from + first + i));
-                    lane_memory<L>::store(L(*scale) * code_type::template number_of<L>(code), lanes + first + i);
-                });
+            tensors_detail::load_codes<Lane>(from + first, *scale, lanes + first, some);
         });
     }
     template <class Lane>
@@ -173,19 +189,13 @@ struct scaled_bytes {
                 *scale = std::fmax(tensors_detail::quotient(largest, code_type::largest), 0x1p-126f);
             }
             const float inverse = tensors_detail::quotient(1.0f, *scale);
-            tensors_detail::for_each_lane<Lane>(
-                some, [&]<class L>(lane_memory<L>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                    const L x = lane_memory<L>::load(lanes + first + i) * L(inverse);
-                    lane_memory<L>::store_bytes(code_type::code_of(x), bytes(to + first + i));
-                });
+            tensors_detail::store_codes<Lane>(lanes + first, inverse, to + first, some,
+                                              [](const auto& x)
+                                                  CORDAGE_ALWAYS_INLINE_LAMBDA { return code_type::code_of(x); });
         });
     }
 
-    friend bool operator==(const scaled_bytes& a, const scaled_bytes& b) noexcept {
-        return a.scales.data == b.scales.data && a.lanes_of_scale == b.lanes_of_scale &&
-               a.scales.row_stride == b.scales.row_stride && a.scales.token_stride == b.scales.token_stride &&
-               a.scales.head_stride == b.scales.head_stride && a.makes_scales == b.makes_scales;
-    }
+    friend bool operator==(const scaled_bytes&, const scaled_bytes&) noexcept = default;
     /// @throws shape_error, naming the field
     void check(const char* function, const char* name, index_t head_dim) const {
         if (scales.data == nullptr)
@@ -198,10 +208,6 @@ struct scaled_bytes {
 
  private:
     using code_type = tensors_detail::byte_code<Code>;
-    static const std::uint8_t* bytes(const Code* codes) noexcept {
-        return reinterpret_cast<const std::uint8_t*>(codes);
-    }
-    static std::uint8_t* bytes(Code* codes) noexcept { return reinterpret_cast<std::uint8_t*>(codes); }
     template <class F>
     CORDAGE_ALWAYS_INLINE void for_each_group(const head_place& at, index_t count, const F& f) const noexcept {
         const index_t each = lanes_of_scale == 0 ? count : lanes_of_scale;
@@ -232,13 +238,7 @@ struct q8_0 {
     CORDAGE_ALWAYS_INLINE void load_head(const q8_0_block* from, const head_place&, float* lanes,
                                          index_t count) const noexcept {
         for (; count > 0; count -= 32, lanes += 32, ++from) {
-            const float d = to_float(from->d);
-            tensors_detail::for_each_lane<Lane>(
-                32, [&]<class L>(lane_memory<L>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                    const auto code =
-                        lane_memory<L>::load_bytes(reinterpret_cast<const std::uint8_t*>(from->codes.data()) + i);
-                    lane_memory<L>::store(L(d) * tensors_detail::byte_code<std::int8_t>::number_of<L>(code), lanes + i);
-                });
+            tensors_detail::load_codes<Lane>(from->codes.data(), to_float(from->d), lanes, 32);
         }
     }
     template <class Lane>
@@ -248,12 +248,9 @@ struct q8_0 {
             const float d = tensors_detail::quotient(tensors_detail::largest_magnitude<Lane>(lanes, 32), 127.0f);
             const float inverse = d != 0.0f ? tensors_detail::quotient(1.0f, d) : 0.0f;
             to->d = to_float16(d);
-            tensors_detail::for_each_lane<Lane>(
-                32, [&]<class L>(lane_memory<L>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                    const L x = lane_memory<L>::load(lanes + i) * L(inverse);
-                    lane_memory<L>::store_bytes(rounded_half_away(x),
-                                                reinterpret_cast<std::uint8_t*>(to->codes.data()) + i);
-                });
+            tensors_detail::store_codes<Lane>(lanes, inverse, to->codes.data(), 32,
+                                              [](const auto& x)
+                                                  CORDAGE_ALWAYS_INLINE_LAMBDA { return rounded_half_away(x); });
         }
     }
     friend constexpr bool operator==(q8_0, q8_0) = default;

@@ -23,7 +23,7 @@ struct checked_tensor {
     const char* name;
     heads_memory view;
     bool is_written;
-    bool is_repeated;  ///< the operand's first tensor once more: y of in_place
+    bool is_repeated;  ///< the operand's first tensor once more, y of in_place: nothing else is said of it
     index_t operand;   ///< number
     index_t first_lane;
     bool is_rotated = true;
@@ -33,7 +33,7 @@ template <operand_type O>
 CORDAGE_ALWAYS_INLINE std::array<checked_tensor, 2> tensors_of(const O& o, index_t operand) {
     const bool is_one = o.is_in_place();
     return {{{"x", o.x, is_one, false, operand, o.first_lane, o.is_rotated()},
-             {"y", o.y, true, is_one, operand, o.first_lane, o.is_rotated()}}};
+             {"y", is_one ? heads_memory() : o.y, true, is_one, operand, o.first_lane, o.is_rotated()}}};
 }
 template <backward_operand_type O>
 CORDAGE_ALWAYS_INLINE std::array<checked_tensor, 3> tensors_of(const O& o, index_t operand) {
@@ -105,8 +105,8 @@ inline void check_angles(const char* function, const angle_sizes& angles, const 
 }
 
 /// A tensor has the shape of its operand's first one, and the rows and tokens of the call's first one.
-inline void check_shape(const char* function, const checked_tensor& of_call, const checked_tensor& of_operand,
-                        const checked_tensor& tensor) {
+CORDAGE_ALWAYS_INLINE void check_shape(const char* function, const checked_tensor& of_call,
+                                       const checked_tensor& of_operand, const checked_tensor& tensor) {
     const heads_shape &shape = tensor.view.shape, &wanted = of_operand.view.shape, &first = of_call.view.shape;
     if (!(shape == wanted)) {
         fail<shape_error>({function, ": ", tensor.name, " ", describe(shape), " must have the shape of ",
@@ -256,7 +256,8 @@ call_size check_tensors(const char* function, const angle_sizes& angles,
                 if (&other == &tensor) return;
                 const bool may_meet = (other.is_written || tensor.is_written) && !other.is_repeated &&
                                       other.begin < tensor.end && tensor.begin < other.end;
-                if (may_meet) check_overlap(function, other, tensor);
+                const bool is_one = other.operand == tensor.operand && other.view == tensor.view;
+                if (may_meet && !is_one) check_overlap(function, other, tensor);
             }
         }
     };

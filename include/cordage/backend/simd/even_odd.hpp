@@ -75,16 +75,46 @@ CORDAGE_ALWAYS_INLINE even_odd<xsimd::batch<Real, Arch>> unzip(const Real* row) 
     }
 }
 
+/// first[0], second[0], first[1], second[1], ...: half a vector of each.
+template <class Arch, class Real>
+CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> zip(const Real* first, const Real* second) noexcept {
+#if defined(__AVX512F__)
+    if constexpr (simd_detail::is_avx512<Arch> && std::is_same_v<Real, float>) {
+        const __m512i lanes = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+        return _mm512_permutex2var_ps(_mm512_castps256_ps512(_mm256_loadu_ps(first)), lanes,
+                                      _mm512_castps256_ps512(_mm256_loadu_ps(second)));
+    } else
+#endif
+#if defined(__AVX2__)
+        if constexpr (simd_detail::is_avx2<Arch> && std::is_same_v<Real, float>) {
+        const __m128 low = _mm_loadu_ps(first), high = _mm_loadu_ps(second);
+        return _mm256_set_m128(_mm_unpackhi_ps(low, high), _mm_unpacklo_ps(low, high));
+    } else
+#endif
+#if XSIMD_WITH_NEON64
+        if constexpr (std::is_same_v<Real, float>) {
+        const float32x2_t low = vld1_f32(first), high = vld1_f32(second);
+        return vcombine_f32(vzip1_f32(low, high), vzip2_f32(low, high));
+    } else
+#endif
+    {
+        constexpr std::size_t size = xsimd::batch<Real, Arch>::size;
+        alignas(64) Real lanes[size];
+        for (std::size_t i = 0; i < size; ++i) lanes[i] = (i % 2 == 0 ? first : second)[i / 2];
+        return xsimd::batch<Real, Arch>::load_aligned(lanes);
+    }
+}
+
 /// Adds to 2n numbers of a row, in their order.
 template <class Arch, class Real>
 CORDAGE_ALWAYS_INLINE void add_zipped(Real* row, const even_odd<xsimd::batch<Real, Arch>>& v) noexcept {
-    constexpr std::size_t size = xsimd::batch<Real, Arch>::size;
-    alignas(64) Real even[size], odd[size];
+    using vector = xsimd::batch<Real, Arch>;
+    alignas(64) Real even[vector::size], odd[vector::size];
     v.even.store_aligned(even);
     v.odd.store_aligned(odd);
-    for (std::size_t i = 0; i < size; ++i) {
-        row[2 * i] += even[i];
-        row[2 * i + 1] += odd[i];
+    for (std::size_t i = 0; i < 2; ++i, row += vector::size) {
+        const std::size_t skip = i * vector::size / 2;
+        (vector::load_unaligned(row) + zip<Arch>(even + skip, odd + skip)).store_unaligned(row);
     }
 }
 

@@ -104,7 +104,7 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
                 rotate_staged<xsimd::batch<float, Arch>>(
                     angles, o, row, token, [&](const auto& some) CORDAGE_ALWAYS_INLINE_LAMBDA {
                         if constexpr (O::is_normalized) {
-                            rotate_normalized<Pairing>(simd<Arch>{}, angles, some, row, token, false, row_of);
+                            rotate_normalized<Pairing>(simd<Arch>{}, angles, some, row, token, is_long, row_of);
                         } else {
                             for_each_block([&](index_t first, index_t count)
                                                CORDAGE_ALWAYS_INLINE_LAMBDA { rotate_block(some, first, count); });

@@ -12,6 +12,29 @@
 
 namespace cordage {
 
+namespace backend {
+
+/// The next narrower vectors, half as wide; void where there are none.
+template <class Arch>
+struct narrower {
+    using type = void;
+};
+#if XSIMD_WITH_AVX512F && XSIMD_WITH_FMA3_AVX2
+template <class Arch>
+requires std::is_base_of_v<xsimd::avx512f, Arch>
+struct narrower<Arch> {
+    using type = xsimd::fma3<xsimd::avx2>;
+};
+#endif
+#if XSIMD_WITH_FMA3_AVX2 && XSIMD_WITH_FMA3_SSE
+template <>
+struct narrower<xsimd::fma3<xsimd::avx2>> {
+    using type = xsimd::fma3<xsimd::sse4_2>;
+};
+#endif
+
+}  // namespace backend
+
 namespace backend::simd_detail {
 
 template <class Arch>

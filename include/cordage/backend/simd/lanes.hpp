@@ -37,37 +37,6 @@ CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> swap_neighbours(const xsimd::batc
 #endif
 }
 
-/// row[0], row[0], row[1], row[1], ...: half a vector of numbers, each for both lanes of its pair.
-template <class Arch, class Real>
-CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> load_twice(const Real* row) noexcept {
-#if defined(__AVX512F__)
-    if constexpr (std::is_base_of_v<xsimd::avx512f, Arch> && std::is_same_v<Real, float>) {
-        const __m512i lanes = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
-        return _mm512_permutexvar_ps(lanes, _mm512_castps256_ps512(_mm256_loadu_ps(row)));
-    } else
-#endif
-#if defined(__AVX2__)
-        if constexpr (std::is_base_of_v<xsimd::avx2, Arch> && std::is_same_v<Real, float>) {
-        const __m256i lanes = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
-        return _mm256_permutevar8x32_ps(_mm256_castps128_ps256(_mm_loadu_ps(row)), lanes);
-    } else
-#endif
-#if XSIMD_WITH_NEON64
-        if constexpr (std::is_same_v<Real, float>) {
-        const float32x2_t both = vld1_f32(row);
-        return vcombine_f32(vdup_lane_f32(both, 0), vdup_lane_f32(both, 1));
-    } else if constexpr (std::is_same_v<Real, double>) {
-        return vld1q_dup_f64(row);
-    } else
-#endif
-    {
-        constexpr std::size_t size = xsimd::batch<Real, Arch>::size;
-        alignas(64) Real lanes[size];
-        for (std::size_t i = 0; i < size; ++i) lanes[i] = row[i / 2];
-        return xsimd::batch<Real, Arch>::load_aligned(lanes);
-    }
-}
-
 /// 1, -1, 1, -1, ...
 template <class Arch, class Real>
 CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> alternating_signs() noexcept {
@@ -102,6 +71,10 @@ struct pair_vectors {
     static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
         return {f(x.first, more.first...), f(x.second, more.second...)};
     }
+    template <class F, class... More>
+    static CORDAGE_ALWAYS_INLINE values map_with_partner(const F& f, const values& x, const More&... more) noexcept {
+        return {f(x.first, x.second, more.first...), f(x.second, x.first, more.second...)};
+    }
     static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return vector(Real(0)); }
     static CORDAGE_ALWAYS_INLINE sum_type add(const sum_type& sum, const values& g, const values& y) noexcept {
         return plus_grad_angle(sum, g, y);
@@ -128,7 +101,9 @@ CORDAGE_ALWAYS_INLINE cos_sin<Vector> with_plain_nans(const cos_sin<Vector>& at)
 ///   from_rows(first, second)            values from rows in the order of the pairs
 ///   partner(values)                     the other number of each pair
 ///   map(f, values...)                   f of their vectors
-///   add(sum, g, y), zero(), add_to(out, sum)  sums of dL/dangle over heads, added up in the order of the pairs
+///   map_with_partner(f, x, values...)   map(f, x, partner(x), values...), without copies that GCC 12 keeps of
+///   partner(x) add(sum, g, y), zero(), add_to(out, sum)  sums of dL/dangle over heads, added up in the order of the
+///   pairs
 ///
 // clang-format off
 ///   half_split              lanes i of two vectors, the second `pairs` further on
@@ -218,6 +193,10 @@ struct pair_layout<Arch, half_split, float, true> {
     static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
         return {each::map(f, x.even, more.even...), each::map(f, x.odd, more.odd...)};
     }
+    template <class F, class... More>
+    static CORDAGE_ALWAYS_INLINE values map_with_partner(const F& f, const values& x, const More&... more) noexcept {
+        return {each::map_with_partner(f, x.even, more.even...), each::map_with_partner(f, x.odd, more.odd...)};
+    }
     static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return {each::zero(), each::zero()}; }
     /// grad_x of pairs_each pairs, and their dL/dangle added to sum. (Of values as a whole, g and y,
     /// GCC 12 keeps copies on the stack.)
@@ -248,8 +227,8 @@ struct pair_layout<Arch, interleaved, Real, false> {
 
     static CORDAGE_ALWAYS_INLINE angles load_angles(const Real* c, const Real* s, Real cos_factor,
                                                     Real sin_factor) noexcept {
-        return {load_twice<Arch>(c) * vector(cos_factor),
-                load_twice<Arch>(s) * (alternating_signs<Arch, Real>() * vector(sin_factor))};
+        return {zip<Arch>(c, c) * vector(cos_factor),
+                zip<Arch>(s, s) * (alternating_signs<Arch, Real>() * vector(sin_factor))};
     }
     template <class Format, class T>
     static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t) noexcept {
@@ -263,14 +242,16 @@ struct pair_layout<Arch, interleaved, Real, false> {
         return rotated_first(at, x, swap_neighbours(x));
     }
     static CORDAGE_ALWAYS_INLINE values from_rows(const Real* first, const Real* second) noexcept {
-        alignas(64) Real lanes[vector::size];
-        for (index_t i = 0; i < pairs_each; ++i) lanes[2 * i] = first[i], lanes[2 * i + 1] = second[i];
-        return vector::load_aligned(lanes);
+        return zip<Arch>(first, second);
     }
     static CORDAGE_ALWAYS_INLINE values partner(const values& x) noexcept { return swap_neighbours(x); }
     template <class F, class... More>
     static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
         return f(x, more...);
+    }
+    template <class F, class... More>
+    static CORDAGE_ALWAYS_INLINE values map_with_partner(const F& f, const values& x, const More&... more) noexcept {
+        return f(x, swap_neighbours(x), more...);
     }
     static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return vector(Real(0)); }
     static CORDAGE_ALWAYS_INLINE sum_type add(const sum_type& sum, const values& g, const values& y) noexcept {
@@ -279,7 +260,13 @@ struct pair_layout<Arch, interleaved, Real, false> {
     static CORDAGE_ALWAYS_INLINE void add_to(Real* out, const sum_type& sum) noexcept {
         alignas(64) Real lanes[vector::size];
         sum.store_aligned(lanes);
-        for (index_t i = 0; i < pairs_each; ++i) out[i] += lanes[2 * i + 1] - lanes[2 * i];
+        using half = typename narrower<Arch>::type;
+        if constexpr (!std::is_void_v<half>) {
+            const auto each = unzip<half>(lanes);
+            (xsimd::batch<Real, half>::load_unaligned(out) + (each.odd - each.even)).store_unaligned(out);
+        } else {
+            for (index_t i = 0; i < pairs_each; ++i) out[i] += lanes[2 * i + 1] - lanes[2 * i];
+        }
     }
 };
 

@@ -78,13 +78,18 @@ CORDAGE_ALWAYS_INLINE float quotient(float a, float b) noexcept {
 template <class Lane>
 CORDAGE_ALWAYS_INLINE float largest_magnitude(const float* lanes, index_t count) noexcept {
     using memory = lane_memory<Lane>;
-    Lane largest(0.0f);
+    constexpr index_t size = memory::size;
+    Lane largest[4]{Lane(0.0f), Lane(0.0f), Lane(0.0f), Lane(0.0f)};
     index_t i = 0;
-    for (; i + memory::size <= count; i += memory::size) {
-        largest = memory::max(largest, memory::magnitude(memory::load(lanes + i)));
+    const auto add = [&](Lane& of, index_t at) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        of = memory::max(memory::magnitude(memory::load(lanes + at)), of);
+    };
+    for (; i + 4 * size <= count; i += 4 * size) {
+        for (index_t v = 0; v < 4; ++v) add(largest[v], i + v * size);
     }
-    float all = memory::largest(largest);
-    for (; i < count; ++i) all = std::fmax(all, std::fabs(lanes[i]));
+    for (; i + size <= count; i += size) add(largest[0], i);
+    float all = memory::largest(memory::max(memory::max(largest[0], largest[1]), memory::max(largest[2], largest[3])));
+    for (; i < count; ++i) all = lane_memory<float>::max(std::fabs(lanes[i]), all);
     return all;
 }
 
@@ -130,7 +135,11 @@ template <class Lane, class F>
 CORDAGE_ALWAYS_INLINE void for_each_lane(index_t count, const F& f) noexcept {
     index_t i = 0;
     if constexpr (!std::same_as<Lane, float>) {
-        for (; i + lane_memory<Lane>::size <= count; i += lane_memory<Lane>::size) f(lane_memory<Lane>{}, i);
+        constexpr index_t size = lane_memory<Lane>::size;
+        for (; i + 4 * size <= count; i += 4 * size) {
+            for (index_t v = 0; v < 4; ++v) f(lane_memory<Lane>{}, i + v * size);
+        }
+        for (; i + size <= count; i += size) f(lane_memory<Lane>{}, i);
     }
     for (; i < count; ++i) f(lane_memory<float>{}, i);
 }
@@ -186,7 +195,7 @@ struct scaled_bytes {
         for_each_group(at, count, [&](float* scale, index_t first, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
             if (makes_scales) {
                 const float largest = tensors_detail::largest_magnitude<Lane>(lanes + first, some);
-                *scale = std::fmax(tensors_detail::quotient(largest, code_type::largest), 0x1p-126f);
+                *scale = lane_memory<float>::max(tensors_detail::quotient(largest, code_type::largest), 0x1p-126f);
             }
             const float inverse = tensors_detail::quotient(1.0f, *scale);
             tensors_detail::store_codes<Lane>(lanes + first, inverse, to + first, some,

@@ -16,7 +16,8 @@ namespace cordage {
 ///
 ///   load(floats), store(lane, floats)                 not aligned
 ///   load_bytes(bytes), store_bytes(word, bytes)       a byte a word, zero-extended; the low bytes
-///   max, min, magnitude(lane), largest(lane)          lane by lane; of the lanes
+///   max, min(a, b), magnitude(lane)                   lane by lane; b where a is a NaN
+///   largest(lane)                                     of the lanes, none of which is a NaN
 template <class Lane>
 struct lane_memory;
 template <>

@@ -49,11 +49,11 @@ class operand {
 
     /// The same with its heads normalized before they are rotated, or after.
     template <class W>
-    operand<X, Y, XFormat, YFormat, rms_norm<W>> normalized(const rms_norm<W>& of_heads) const {
+    CORDAGE_ALWAYS_INLINE operand<X, Y, XFormat, YFormat, rms_norm<W>> normalized(const rms_norm<W>& of_heads) const {
         return {x, y, first_lane, of_heads, is_rotated_};
     }
     /// The same without its rotation: v on its way into a cache, beside q and k.
-    operand unrotated() const { return {x, y, 0, norm, false}; }
+    CORDAGE_ALWAYS_INLINE operand unrotated() const { return {x, y, 0, norm, false}; }
 
     /// Whether x and y are one view, whose tokens are then looked up once.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool is_in_place() const noexcept { return is_in_place_; }
@@ -100,7 +100,7 @@ requires tensor_format<Format, T> CORDAGE_ALWAYS_INLINE operand<T, T, Format, Fo
 ///
 ///   from_to(k, in_slots(key_cache, slot_mapping, 1, tokens))    // fp32 keys into a bfloat16 cache, a slot for each
 template <class In, class XFormat, class Y, class YFormat>
-requires tensor_format<YFormat, Y> operand<std::remove_const_t<In>, Y, XFormat, YFormat> from_to(
+requires tensor_format<YFormat, Y> CORDAGE_ALWAYS_INLINE operand<std::remove_const_t<In>, Y, XFormat, YFormat> from_to(
     const heads_view<In, XFormat>& x, const heads_view<Y, YFormat>& y, index_t first_lane = 0) {
     return {x, y, first_lane};
 }

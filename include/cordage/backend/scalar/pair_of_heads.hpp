@@ -80,7 +80,12 @@ CORDAGE_ALWAYS_INLINE void copy_around(Backend how, const heads_view<const In, I
     constexpr bool is_one_type = std::same_as<In, Out>;
     const bool is_one_format = is_one_type && is_same_format(in.format, out.format);
     if (is_one_format && static_cast<const void*>(from) == static_cast<const void*>(to)) return;
-    for (index_t h = 0; h < in.shape.heads; ++h, from += in.head_stride, to += out.head_stride) {
+    index_t heads = in.shape.heads, head_dim = in.shape.head_dim;
+    if (begin == end && in.head_stride == head_dim && out.head_stride == head_dim) {  // one piece
+        head_dim *= heads;
+        heads = 1;
+    }
+    for (index_t h = 0; h < heads; ++h, from += in.head_stride, to += out.head_stride) {
         const auto copy = [&](index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
             if (is_one_format) {
                 std::memcpy(static_cast<void*>(to + first), from + first,
@@ -90,7 +95,7 @@ CORDAGE_ALWAYS_INLINE void copy_around(Backend how, const heads_view<const In, I
             }
         };
         copy(0, begin);
-        copy(end, in.shape.head_dim - end);
+        copy(end, head_dim - end);
     }
 }
 

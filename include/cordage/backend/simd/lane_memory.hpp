@@ -55,17 +55,43 @@ struct lane_memory<xsimd::batch<float, Arch>> {
             for (std::size_t i = 0; i < real::size; ++i) to[i] = static_cast<std::uint8_t>(words[i]);
         }
     }
-    static CORDAGE_ALWAYS_INLINE real max(const real& a, const real& b) noexcept { return xsimd::max(a, b); }
-    static CORDAGE_ALWAYS_INLINE real min(const real& a, const real& b) noexcept { return xsimd::min(a, b); }
+    static CORDAGE_ALWAYS_INLINE real max(const real& a, const real& b) noexcept {
+#if XSIMD_WITH_NEON64
+        return vmaxnmq_f32(a, b);  // the number where one is a NaN
+#else
+        return xsimd::max(a, b);
+#endif
+    }
+    static CORDAGE_ALWAYS_INLINE real min(const real& a, const real& b) noexcept {
+#if XSIMD_WITH_NEON64
+        return vminnmq_f32(a, b);
+#else
+        return xsimd::min(a, b);
+#endif
+    }
     static CORDAGE_ALWAYS_INLINE real magnitude(const real& x) noexcept {
         return lane_traits<real>::from_bits(lane_traits<real>::bits(x) & word(0x7fff'ffffu));
     }
     static CORDAGE_ALWAYS_INLINE float largest(const real& x) noexcept {
-        alignas(64) float lanes[real::size];
-        x.store_aligned(lanes);
-        float all = lanes[0];
-        for (std::size_t i = 1; i < real::size; ++i) all = lane_memory<float>::max(all, lanes[i]);
-        return all;
+#if XSIMD_WITH_AVX512F
+        if constexpr (backend::simd_detail::is_avx512<Arch>) {
+            return _mm512_reduce_max_ps(x);
+        } else
+#endif
+#if XSIMD_WITH_AVX2
+            if constexpr (backend::simd_detail::is_avx2<Arch>) {
+            const __m128 four = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+            const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+            return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+        } else
+#endif
+        {
+            alignas(64) float lanes[real::size];
+            x.store_aligned(lanes);
+            float all = lanes[0];
+            for (std::size_t i = 1; i < real::size; ++i) all = lane_memory<float>::max(lanes[i], all);
+            return all;
+        }
     }
 };
 

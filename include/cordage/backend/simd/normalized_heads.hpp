@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "cordage/backend/scalar/normalized_heads.hpp"
@@ -27,25 +28,48 @@ namespace simd_detail {
 /// Heads of a token whose sums of squares are kept at a time.
 inline constexpr index_t head_block = 128;
 
+/// Lanes whose squares are added at a time: of bfloat16 two vectors, as words are read (even_odd.hpp).
+template <class Arch, class Format>
+inline constexpr index_t lanes_of_squares = static_cast<index_t>(reals<Arch, Format>::size) *
+                                            (is_bfloat16<Format> && std::endian::native == std::endian::little ? 2 : 1);
+
+/// Adds the squares of so many lanes to a vector of sums.
+template <class Arch, class Format, class T>
+CORDAGE_ALWAYS_INLINE void add_squares_of(const Format& format, const T* x, reals<Arch, Format>& sum) noexcept {
+    using lane = lane_traits<reals<Arch, Format>>;
+    if constexpr (lanes_of_squares < Arch, Format >> static_cast<index_t>(reals<Arch, Format>::size)) {
+#if defined(__AVX512BF16__)
+        if constexpr (is_avx512<Arch>) {
+            const auto both = reinterpret_cast<__m512bh>(_mm512_loadu_si512(x));
+            sum = _mm512_dpbf16_ps(sum, both, both);
+        } else
+#endif
+        {
+            const auto v = load_even_odd<Arch>(x);
+            sum = lane::multiply_add(v.odd, v.odd, lane::multiply_add(v.even, v.even, sum));
+        }
+    } else {
+        const auto v = load<Arch>(format, x);
+        sum = lane::multiply_add(v, v, sum);
+    }
+}
+
 /// Sums of squares of `count` lanes, as a vector of partial sums.
 template <class Arch, class Format, class T>
 CORDAGE_ALWAYS_INLINE reals<Arch, Format> squares_of(const Format& format, const T* x, index_t count) noexcept {
     using vector = reals<Arch, Format>;
-    using lane = lane_traits<vector>;
-    constexpr auto size = static_cast<index_t>(vector::size);
+    constexpr index_t each = lanes_of_squares<Arch, Format>;
     vector sums[4]{vector(0), vector(0), vector(0), vector(0)};
-    const auto add = [&](vector& sum, index_t first) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        const vector v = load<Arch>(format, x + first);
-        sum = lane::multiply_add(v, v, sum);
-    };
     index_t i = 0;
-    for (; i + 4 * size <= count; i += 4 * size) {
-        for (index_t v = 0; v < 4; ++v) add(sums[v], i + v * size);
+    for (; i + 4 * each <= count; i += 4 * each) {
+        for (index_t v = 0; v < 4; ++v) add_squares_of<Arch>(format, x + i + v * each, sums[v]);
     }
-    for (; i + size <= count; i += size) add(sums[0], i);
+    for (; i + each <= count; i += each) add_squares_of<Arch>(format, x + i, sums[0]);
     alignas(64) typename Format::compute rest[vector::size] = {};
     if (i < count) {
-        for (index_t j = 0; i < count; ++i, ++j) rest[j] = format.load(x[i]) * format.load(x[i]);
+        for (index_t j = 0; i < count; ++i, j = (j + 1) % static_cast<index_t>(vector::size)) {
+            rest[j] += format.load(x[i]) * format.load(x[i]);
+        }
         sums[1] += vector::load_aligned(rest);
     }
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
@@ -78,6 +102,34 @@ CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> sums_of_rows(const xsimd::batch<R
             for (const Real lane : lanes) sums[row] += lane;
         }
         return vector::load_aligned(sums);
+    }
+}
+
+/// Adds factor times the sum of squares of `lanes` lanes of every head to sums: [heads, rounded up to vectors]. A
+/// function of its own, so that its registers are.
+template <class Arch, class Format, class T, class Real>
+CORDAGE_ONE_BODY void add_squares(const Format& format, const T* x, index_t stride, index_t heads, index_t lanes,
+                                  Real factor, Real* sums) noexcept {
+    using vector = reals<Arch, Format>;
+    constexpr auto size = static_cast<index_t>(vector::size);
+    const auto add = [&](auto count) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        for (index_t head = 0; head < heads; head += size) {
+            vector rows[vector::size];
+            const index_t some = std::min(size, heads - head);
+            for (index_t i = 0; i < some; ++i, x += stride) rows[i] = squares_of<Arch>(format, x, count);
+            for (index_t i = some; i < size; ++i) rows[i] = vector(Real(0));
+            const vector before = vector::load_aligned(sums + head);
+            lane_traits<vector>::multiply_add(vector(factor), sums_of_rows<Arch>(rows), before)
+                .store_aligned(sums + head);
+        }
+    };
+    constexpr index_t each = 4 * lanes_of_squares<Arch, Format>;
+    if (lanes == each) {  // trip counts that the compiler knows
+        add(std::integral_constant<index_t, each>{});
+    } else if (lanes == 2 * each) {
+        add(std::integral_constant<index_t, 2 * each>{});
+    } else {
+        add(lanes);
     }
 }
 
@@ -160,8 +212,8 @@ CORDAGE_ALWAYS_INLINE void write_normalized(const XFormat& x_format, const X* x,
 /// Rotates Count vectors of pairs of `heads` heads by weighted cos and sin, each head times its r.
 template <class Layout, std::size_t Count, pairing Pairing, class Operand, class X, class Y, class Real>
 CORDAGE_ALWAYS_INLINE void rotate_weighted(const Operand& o, const X* x, Y* y, const weighted_row<Real>& at,
-                                           index_t skip, index_t pairs, const Real* inverse_rms,
-                                           index_t heads) noexcept {
+                                           index_t skip, index_t pairs, const Real* inverse_rms, index_t heads,
+                                           index_t ahead) noexcept {
     using vector = typename Layout::vector;
     typename Layout::values cos[Count], sin[Count];
     unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -171,18 +223,20 @@ CORDAGE_ALWAYS_INLINE void rotate_weighted(const Operand& o, const X* x, Y* y, c
     });
     const auto x_format = o.x.format;
     const auto y_format = o.y.format;
+    constexpr auto each = static_cast<index_t>(64 / sizeof(X));
+    const index_t ahead_lanes = ahead == 0 ? 0 : o.x.shape.head_dim;
     const index_t x_stride = o.x.head_stride, y_stride = o.y.head_stride;
     for (index_t h = 0; h < heads; ++h, x += x_stride, y += y_stride) {
+        for (index_t lane = 0; lane < ahead_lanes; lane += each) __builtin_prefetch(x + ahead + lane, 1);
         const vector r(inverse_rms[h]);
         unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
             constexpr index_t lane = Pairing::first(v * Layout::pairs_each, 0);
-            const auto of = Layout::load(x_format, x + lane, pairs);
-            const auto turned = Layout::map(
-                [&](const vector& c, const vector& s, const vector& x0, const vector& x1) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            const auto turned = Layout::map_with_partner(
+                [&](const vector& x0, const vector& x1, const vector& c, const vector& s) CORDAGE_ALWAYS_INLINE_LAMBDA {
                     using traits = lane_traits<vector>;
                     return vector(r * traits::multiply_add(c, x0, traits::negative(s * x1)));
                 },
-                cos[v], sin[v], of, Layout::partner(of));
+                Layout::load(x_format, x + lane, pairs), cos[v], sin[v]);
             Layout::store(y_format, turned, y + lane, pairs);
         });
     }
@@ -206,38 +260,46 @@ CORDAGE_ALWAYS_INLINE void rotate_normalized(simd<Arch>, const Source& angles, c
     const index_t heads = o.shape().heads, head_dim = o.shape().head_dim;
     const index_t pairs = o.is_rotated() ? angles.pairs() : 0, begin = o.first_lane, end = begin + 2 * pairs;
     const double m = angles.attention_factor(row, token);
-    const ahead later(lanes.x, o.x.head_stride, head_dim);
-    // Of rotated lanes the norm after a rotation sees m^2 times the squares.
-    const auto squares = [&](index_t head) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        const auto* x = lanes.x + head * o.x.head_stride;
-        if (!norm.is_after_rotation || pairs == 0) return squares_of<Arch>(o.x.format, x - begin, head_dim);
-        return vector(squares_of<Arch>(o.x.format, x - begin, begin) +
-                      vector(static_cast<real>(m * m)) * squares_of<Arch>(o.x.format, x, 2 * pairs) +
-                      squares_of<Arch>(o.x.format, x + 2 * pairs, head_dim - end));
-    };
     constexpr auto size = static_cast<index_t>(vector::size);
+    alignas(64) real inverse_rms[head_block];
+    // Sums of squares of heads [head, head + some). Of rotated lanes the norm after a rotation sees m^2 times the
+    // squares.
+    const auto make_sums = [&](index_t head, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        std::fill_n(inverse_rms, rounded_up_quotient(some, size) * size, real(0));
+        const auto* x = lanes.x - begin + head * o.x.head_stride;
+        const auto add = [&](index_t first, index_t count, real factor) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            add_squares<Arch>(o.x.format, x + first, o.x.head_stride, some, count, factor, inverse_rms);
+        };
+        if (!norm.is_after_rotation || pairs == 0 || m == 1.0) {
+            add(0, head_dim, real(1));
+        } else {
+            add(0, begin, real(1));
+            add(begin, 2 * pairs, static_cast<real>(m * m));
+            add(end, head_dim - end, real(1));
+        }
+    };
     const index_t lanes_of_mean = norm.is_over_all_heads ? heads * head_dim : head_dim;
     const vector per_lane(real(1) / static_cast<real>(lanes_of_mean)), epsilon(static_cast<real>(norm.epsilon));
     const auto inverse_rms_of = [&](const vector& sums) CORDAGE_ALWAYS_INLINE_LAMBDA {
         return vector(vector(real(1)) / xsimd::sqrt(vector(sums * per_lane + epsilon)));
     };
-    alignas(64) real inverse_rms[head_block];
     if (norm.is_over_all_heads) {
-        vector rows[vector::size];
-        std::fill_n(rows, vector::size, vector(real(0)));
-        for (index_t head = 0; head < heads; ++head) rows[0] += squares(head);
-        std::fill_n(inverse_rms, head_block, inverse_rms_of(sums_of_rows<Arch>(rows)).get(0));
+        real sum = 0;
+        for (index_t head = 0; head < heads; head += head_block) {
+            const index_t some = std::min(head_block, heads - head);
+            make_sums(head, some);
+            for (index_t h = 0; h < some; ++h) sum += inverse_rms[h];
+        }
+        std::fill_n(inverse_rms, head_block, inverse_rms_of(vector(sum)).get(0));
     }
     const index_t at_once = norm.is_over_all_heads && norm.weight != nullptr ? 1 : head_block;  // of one row of weights
     for (index_t head = 0; head < heads; head += at_once) {
         const index_t some = std::min(at_once, heads - head);
-        for (index_t h = 0; !norm.is_over_all_heads && h < some; h += size) {
-            vector rows[vector::size];
-            for (index_t i = 0; i < size; ++i) {
-                if (is_long && h + i < some) later(lanes.x - begin + (head + h + i) * o.x.head_stride);
-                rows[i] = h + i < some ? squares(head + h + i) : vector(real(0));
+        if (!norm.is_over_all_heads) {
+            make_sums(head, some);
+            for (index_t h = 0; h < some; h += size) {
+                inverse_rms_of(vector::load_aligned(inverse_rms + h)).store_aligned(inverse_rms + h);
             }
-            inverse_rms_of(sums_of_rows<Arch>(rows)).store_aligned(inverse_rms + h);
         }
         const auto* x = lanes.x + head * o.x.head_stride;
         auto* y = lanes.y + head * o.y.head_stride;
@@ -255,8 +317,9 @@ CORDAGE_ALWAYS_INLINE void rotate_normalized(simd<Arch>, const Source& angles, c
             const index_t done = in_vectors<Arch, Pairing, Operand>(
                 in_row, [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
                     const index_t lane = Pairing::first(first + skip, pairs);
-                    rotate_weighted<layout_of<A, Pairing, Operand>, Count, Pairing>(o, x + lane, y + lane, at, skip,
-                                                                                    pairs, inverse_rms, some);
+                    rotate_weighted<layout_of<A, Pairing, Operand>, Count, Pairing>(
+                        o, x + lane, y + lane, at, skip, pairs, inverse_rms, some,
+                        is_long && lane == 0 ? o.x.token_stride : 0);
                 });
             for (index_t h = 0; h < some; ++h) {
                 for (index_t i = done; i < in_row; ++i) {

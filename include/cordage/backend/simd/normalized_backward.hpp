@@ -13,8 +13,9 @@ namespace cordage::backend {
 
 namespace simd_detail {
 
-/// Heads whose sums are made before grad_x is: few, so that the second reading is from the first-level cache.
-inline constexpr index_t heads_of_group = 8;
+/// Heads whose sums fill vectors, and those whose sums are made before their grad_x: few, so that the second reading is
+/// from the first-level cache, but not so few that the end of each sum is waited for.
+inline constexpr index_t heads_of_group = 16, heads_of_walk = 32;
 
 /// As pair_layout, of one pair; of a vector of lanes that are not rotated; and of one such lane.
 template <pairing Pairing, class Real>
@@ -213,11 +214,11 @@ CORDAGE_ALWAYS_INLINE void add_sums(lane_step<Layout, Count, Lanes>, const Opera
 }
 
 /// grad_x = r e - share x of the lanes of a step, and the sums of r grad_y x.
-template <class Layout, std::size_t Count, pairing Lanes, class Operand, class T, class Real, class Rows>
+template <class Layout, std::size_t Count, pairing Lanes, class Operand, class T, class Real, class Rows, class Fetch>
 CORDAGE_ALWAYS_INLINE void walk_back(lane_step<Layout, Count, Lanes>, const Operand& o, const T* g, const T* x, T* gx,
                                      const weighted_row<Real>& at, index_t skip, index_t pairs, index_t heads,
-                                     const Real* inverse_rms, const Real* shares, Real share_factor,
-                                     Rows& rows) noexcept {
+                                     const Real* inverse_rms, const Real* shares, Real share_factor, Rows& rows,
+                                     const Fetch& fetch) noexcept {
     using vector = typename Layout::vector;
     using values = typename Layout::values;
     constexpr bool are_bfloat16 = operand_traits<Operand>::are_bfloat16;
@@ -233,6 +234,7 @@ CORDAGE_ALWAYS_INLINE void walk_back(lane_step<Layout, Count, Lanes>, const Oper
     const auto g_format = o.grad_y.format, x_format = o.x.format, gx_format = o.grad_x.format;
     const index_t g_stride = o.grad_y.head_stride, x_stride = o.x.head_stride, gx_stride = o.grad_x.head_stride;
     for (index_t h = 0; h < heads; ++h, g += g_stride, x += x_stride, gx += gx_stride) {
+        fetch(h);
         const vector r(inverse_rms[h]), share(-shares[h] * share_factor);
         const auto times = [](const vector& by, const values& v) CORDAGE_ALWAYS_INLINE_LAMBDA {
             return Layout::map([&](const vector& one) CORDAGE_ALWAYS_INLINE_LAMBDA { return vector(one * by); }, v);
@@ -403,19 +405,20 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
     };
 
     // r, and what of x is taken away, r^3 times the mean of e x; of the last heads alone.
-    alignas(64) real inverse_rms[head_block + size], shares[head_block + size], rotated_squares[head_block + size];
+    alignas(64) real inverse_rms[head_block], shares[head_block], rotated_squares[head_block];
     real squares = 0, products = 0, all_rotated = 0;  // over all heads
     const index_t lanes_of_mean = norm.rows(heads) * head_dim;
     const vector per_lane(real(1) / static_cast<real>(lanes_of_mean)), epsilon(static_cast<real>(norm.epsilon));
     const auto scale = [&](const vector& square, const vector& product, index_t h) CORDAGE_ALWAYS_INLINE_LAMBDA {
         const vector r = vector(real(1)) / xsimd::sqrt(vector(square * per_lane + epsilon));
-        r.store_unaligned(inverse_rms + h);
-        (r * r * r * (product * per_lane)).store_unaligned(shares + h);
+        r.store_aligned(inverse_rms + h);
+        (r * r * r * (product * per_lane)).store_aligned(shares + h);
     };
     const bool has_own_factor = is_after && grads.attention_factor != nullptr;
     const ahead later_g(lanes.grad_y, o.grad_y.head_stride, head_dim), later_x(lanes.x, o.x.head_stride, head_dim);
     const auto add_up = [&](index_t head, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        alignas(64) real sums[2 * head_block + 2 * heads_of_group] = {};
+        alignas(64) real sums[2 * head_block];
+        std::fill_n(sums, 2 * (rounded_up_quotient(some, heads_of_group) * heads_of_group), real(0));
         const auto* const g = lanes.grad_y + head * o.grad_y.head_stride;
         const auto* const x = lanes.x + head * o.x.head_stride;
         const auto add = [&](const auto& step, const weighted_row<real>& by, index_t skip, index_t lane,
@@ -425,21 +428,14 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
                          std::min(some - h, heads_of_group), factor, sums + 2 * h);
             }
         };
-        if (is_long) {
-            for (index_t h = 0; h < some; ++h) {
-                later_g(g - begin + h * o.grad_y.head_stride);
-                later_x(x - begin + h * o.x.head_stride);
-            }
-        }
         for_each_block(head, [&](index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
             steps_of_block(first, count,
                            [&](const auto& step, index_t skip, index_t lane)
                                CORDAGE_ALWAYS_INLINE_LAMBDA { add(step, at, skip, lane, square_factor); });
         });
-        const index_t slot = head % head_block;
         for (index_t h = 0; has_own_factor && h < some; ++h) {
-            rotated_squares[slot + h] = sums[2 * (h - h % heads_of_group) + h % heads_of_group];
-            all_rotated += rotated_squares[slot + h];
+            rotated_squares[h] = sums[2 * (h - h % heads_of_group) + h % heads_of_group];
+            all_rotated += rotated_squares[h];
         }
         for_each_other_block(
             head,
@@ -451,8 +447,8 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
                 squares += sums[2 * h + i], products += sums[2 * h + heads_of_group + i];
             }
             for (index_t i = 0; !norm.is_over_all_heads && i < heads_of_group; i += size) {
-                scale(vector::load_unaligned(sums + 2 * h + i),
-                      vector::load_unaligned(sums + 2 * h + heads_of_group + i), slot + h + i);
+                scale(vector::load_aligned(sums + 2 * h + i), vector::load_aligned(sums + 2 * h + heads_of_group + i),
+                      h + i);
             }
         }
     };
@@ -461,12 +457,15 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
     double dot = 0.0;
     const auto write_grad_x = [&](index_t head, index_t some, bool is_first,
                                   bool is_last) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        const index_t slot = head % head_block;
         const auto walk = [&](const auto& step, const weighted_row<real>& by, index_t skip, index_t lane, real factor,
-                              products_of& to) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                              products_of& to, bool fetches_g, bool fetches_x) CORDAGE_ALWAYS_INLINE_LAMBDA {
             walk_back(step, o, lanes.grad_y + head * o.grad_y.head_stride + lane,
                       lanes.x + head * o.x.head_stride + lane, lanes.grad_x + head * o.grad_x.head_stride + lane, by,
-                      skip, pairs, some, inverse_rms + slot, shares + slot, factor, to);
+                      skip, pairs, some, inverse_rms, shares, factor, to, [&](index_t h) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                          const index_t next = head + h + some;
+                          if (fetches_g) later_g(lanes.grad_y - begin + next * o.grad_y.head_stride);
+                          if (fetches_x) later_x(lanes.x - begin + next * o.x.head_stride);
+                      });
         };
         double* const sums = weights == nullptr || !has_rows ? weights : weights + head * head_dim;
         for_each_block(head, [&](index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -479,7 +478,8 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
                                for (std::size_t v = 0; v < Count; v += some_vectors) {
                                    const index_t more = static_cast<index_t>(v) * Layout::pairs_each;
                                    walk(lane_step<Layout, some_vectors, Pairing>{}, at, skip + more,
-                                        lane + Pairing::first(more, 0), square_factor, rows);
+                                        lane + Pairing::first(more, 0), square_factor, rows,
+                                        is_long && first + skip + more == 0, is_long && v != 0 && first + skip == 0);
                                }
                            });
             if (!is_last) return;
@@ -494,13 +494,16 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
             }
         });
         for (index_t h = 0; has_own_factor && !norm.is_over_all_heads && h < some; ++h) {
-            dot -= static_cast<double>(shares[slot + h] * rotated_squares[slot + h]);
+            dot -= static_cast<double>(shares[h] * rotated_squares[h]);
         }
         products_of others;
         for_each_other_block(
             head,
             [&](const auto& step, const weighted_row<real>& by, index_t skip, index_t lane)
-                CORDAGE_ALWAYS_INLINE_LAMBDA { walk(step, by, skip, lane, real(1), others); },
+                CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    const bool is_fetched = is_long && pairs == 0 && lane == 0;
+                    walk(step, by, skip, lane, real(1), others, is_fetched, is_fetched);
+                },
             [&](index_t lane, index_t last) CORDAGE_ALWAYS_INLINE_LAMBDA {
                 for (index_t i = 0; sums != nullptr && i < last - lane; ++i) {
                     sums[lane + i] += static_cast<double>(others.same[i]);
@@ -509,21 +512,17 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
             });
     };
 
-    // Groups of heads, or all that a row of angles is made for once, where there are several rows.
-    const bool is_one_block = pairs <= row_block;
-    const index_t at_once = has_rows ? 1 : is_one_block ? heads_of_group : head_block;
-    const index_t groups = rounded_up_quotient(heads, at_once);
-    const index_t lag = norm.is_over_all_heads ? groups : is_one_block ? 1 : 0;
-    for (index_t i = 0; i < groups + lag; ++i) {
-        const auto count_of = [&](index_t group) { return std::min(at_once, heads - group * at_once); };
-        if (i < groups) add_up(i * at_once, count_of(i));
-        if (norm.is_over_all_heads && i == groups) {
-            for (index_t h = 0; h < head_block; h += size) scale(vector(squares), vector(products), h);
+    // Some heads, then the next; or as many as can be where each time makes all rows of angles anew.
+    const bool is_alone = has_rows || pairs > row_block;
+    const index_t at_once = has_rows ? 1 : is_alone ? head_block : heads_of_walk;
+    for (bool sums_alone = norm.is_over_all_heads;; sums_alone = false) {
+        for (index_t head = 0; head < heads; head += at_once) {
+            const index_t some = std::min(at_once, heads - head);
+            if (sums_alone || !norm.is_over_all_heads) add_up(head, some);
+            if (!sums_alone) write_grad_x(head, some, is_alone || head == 0, is_alone || head + some == heads);
         }
-        if (const index_t group = i - lag; group >= 0) {
-            const bool is_alone = has_rows || !is_one_block;
-            write_grad_x(group * at_once, count_of(group), is_alone || group == 0, is_alone || group == groups - 1);
-        }
+        if (!sums_alone) break;
+        for (index_t h = 0; h < head_block; h += size) scale(vector(squares), vector(products), h);
     }
     if (has_own_factor && norm.is_over_all_heads) dot -= static_cast<double>(shares[0] * all_rotated);
     if (grads.attention_factor != nullptr) grads.add_factor(angles, row, token, dot);

@@ -7,8 +7,6 @@
 #include <numeric>
 #include <vector>
 
-#include "cordage/angles/cos_sin_view.hpp"
-#include "cordage/basis/basis_list.hpp"
 #include "cordage/core/threads.hpp"
 #include "cordage/rotate/backward.hpp"
 #include "cordage/rotate/cos_sin_table.hpp"
@@ -286,7 +284,6 @@ TEST_CASE("rotate/normalized_backward: operands with and without a norm share a 
         near(once.weight, thrice.weight, 2.0);
         // In place over grad_y or x; and from a table, which has no gradients of its own.
         auto over_g = g, over_x = x;
-        const auto gx = over_g;
         rotate_backward<Pairing, Backend>(angles, grad_through(view(over_g), cached, view(over_g)).normalized(norm));
         const auto in_x = in_slots(token_major(over_x.data(), {2, 4, 2, 30}), slots.data(), 1, 3);
         rotate_backward<Pairing, Backend>(angles, grad_through(view(g), in_x, in_x).normalized(norm));
@@ -294,11 +291,10 @@ TEST_CASE("rotate/normalized_backward: operands with and without a norm share a 
             CHECK(nearly_same(over_g[i], once.q[i]));
             CHECK(nearly_same(over_x[5 * 60 + i], once.q[i]));
         }
-        std::vector<float> cos(30), sin(30);
-        cos_sin_table<Backend>(angles, cos.data(), sin.data());
+        const cos_sin_table<float> table(angles);
         std::vector<float> from_table(180, 3.0f);
         std::vector<double> sums(30);
-        rotate_backward<Pairing, Backend>(cos_sin_view<float>{cos.data(), sin.data(), 1, 3, 10},
+        rotate_backward<Pairing, Backend>(table.view(),
                                           grad_through(view(g), cached, view(from_table)).normalized(norm, sums));
         CHECK(nearly_same(from_table, once.q));
     });
@@ -342,7 +338,6 @@ TEST_CASE("rotate/normalized_backward: nothing to do, and what is wrong is named
                          shape_error);
     CHECK_THROWS_WITH_AS(with(norm, as_sums(g)), "rotate_backward: grad_weight must not overlap grad_y [1, 3, 2, 16]",
                          shape_error);
-    const std::vector<double> wide(16, 1.0);
     CHECK_THROWS_WITH_AS(
         rotate_backward<half_split>(
             angles, grad_through(view(g), view(x), view(g)).normalized(rms_norm<double>{.weight = sums.data()}, sums)),

@@ -44,8 +44,6 @@ void launch_backward(on_device, const char* function, const Launcher& where, con
     static_assert(sizeof...(Operands) > 0 && sizeof...(Operands) <= backend::most_operands &&
                       (backward_operand_type<Operands> && ...),
                   "cordage::rotate_backward: after the gradients come one to four grad_through(grad_y, y, grad_x)");
-    static_assert((!Operands::is_normalized && ...),
-                  "cordage::rotate_backward: a device takes grad_through(grad_y, y, grad_x) without 'normalized'");
     static_assert(
         requires { angles.basis_numbers().attention_factors; } && is_device_source<Source>,
         "cordage::rotate_backward: on a device gradients behind the angles flow to device_angles and "

@@ -126,7 +126,7 @@ void check_against_oracle(const head_case& c, const kind& k) {
 }  // namespace
 
 TEST_CASE("rotate/normalized_backward: finite differences to x, weights, frequencies, positions and the factor") {
-    for_each_kernel_and_avx2([]<class Pairing, class Backend>(Pairing, Backend) {
+    for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const head_case c{2, 13, 5, 1};
         for (const kind& k : kinds) {
             inputs in;
@@ -163,7 +163,7 @@ TEST_CASE_TEMPLATE("rotate/normalized_backward: every kernel has the oracle's gr
                 check_against_oracle<Pairing, Backend, T>(c, k);
             }
         }
-        check_against_oracle<Pairing, Backend, T, bfloat16>(cases[1], kinds[2]);
+        if constexpr (std::same_as<T, float>) check_against_oracle<Pairing, Backend, T, bfloat16>(cases[1], kinds[2]);
     });
 }
 

@@ -117,18 +117,18 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
             }
         }
         double* weights = grads.weights;
-        alignas(64) real grad_angle[row_block] = {};  // of normalized heads
+        alignas(64) real to_angles[row_block] = {};  // of normalized heads
         for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
             if constexpr (O::is_normalized) {
                 backward_normalized<Pairing>(simd<Arch>{}, angles, o, grads, o.grad_weight.empty() ? nullptr : weights,
-                                             row, token, is_long, row_of, grad_angle);
+                                             row, token, is_long, row_of, to_angles);
                 weights += o.grad_weight.size();
             } else {
                 copy_unrotated(o, row, token, 2 * pairs);
             }
         });
         if constexpr (any_normalized<Operands>) {
-            if (pairs <= row_block) grads.add(angles, row, token, 0, pairs, grad_angle);
+            if (pairs <= row_block) grads.add(angles, row, token, 0, pairs, to_angles);
         }
     });
 }

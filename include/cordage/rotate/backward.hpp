@@ -44,6 +44,18 @@ void check_gradients(const rotation_gradients& grads, const Source& angles, inde
     check_size("attention_factor", grads.attention_factor, "bases", bases);
 }
 
+template <class Argument>
+inline constexpr bool is_normalized_gradient = false;
+template <backward_operand_type O>
+inline constexpr bool is_normalized_gradient<O> = O::is_normalized;
+
+// The sums of a norm's weights, empty where there are none.
+template <class Operand>
+constexpr std::span<double> grad_weight_of(const Operand& o) {
+    if constexpr (Operand::is_normalized) return o.grad_weight;
+    return {};
+}
+
 // grad_x alone: the transpose of rotate_forward.
 template <pairing Pairing, class Backend, class Where, class Source, class... Operands>
 requires(operand_type<Operands>&&...) void backward_at(const Where& where, const Source& angles,
@@ -51,15 +63,10 @@ requires(operand_type<Operands>&&...) void backward_at(const Where& where, const
     rotate<Pairing, Backend, backend::adjoint>("rotate_backward", where, angles, operands...);
 }
 
-// grad_x and the gradients behind the angles, on the host.
+// grad_x, and the gradients to weights and behind the angles, on the host.
 template <pairing Pairing, class Backend, executor Executor, class Source, class... Operands>
-void backward_at(const Executor& where, const Source& angles, const rotation_gradients& grads,
-                 const Operands&... given) {
-    static_assert(sizeof...(Operands) > 0 && (backward_operand_type<Operands> && ...),
-                  "cordage::rotate_backward: after the gradients come grad_through(grad_y, y, grad_x)");
-    static_assert(differentiable_angle_source<Source>,
-                  "cordage::rotate_backward: gradients behind the angles need 'double position(index_t row, index_t "
-                  "token, index_t axis) const' and 'const double* inv_freq(index_t basis) const'; docs/extending.md");
+void backward_through(const Executor& where, const Source& angles, const rotation_gradients& grads,
+                      const Operands&... given) {
     require_source<Source>();
     backend::require_backward_range<Backend>();
     const call_size size = check_all<memory::host>("rotate_backward", angles, given...);
@@ -76,6 +83,8 @@ void backward_at(const Executor& where, const Source& angles, const rotation_gra
         const auto sums = static_cast<std::size_t>(chunks.count * bases_of_chunk);
         std::vector<double> partial_inv_freq(grads.inv_freq.empty() ? 0 : sums * static_cast<std::size_t>(pairs));
         std::vector<double> partial_factor(grads.attention_factor.empty() ? 0 : sums);
+        const std::size_t weights = (std::size_t{0} + ... + grad_weight_of(given).size());
+        std::vector<double> partial_weights(static_cast<std::size_t>(chunks.count) * weights);
         using backend::backward_range;
         for_each_range(where, chunks.count, 2, [&](index_t begin, index_t end) noexcept {
             for (index_t c = begin; c < end; ++c) {
@@ -83,6 +92,7 @@ void backward_at(const Executor& where, const Source& angles, const rotation_gra
                 if (!partial_inv_freq.empty()) mine.inv_freq = partial_inv_freq.data() + c * bases_of_chunk * pairs;
                 if (!partial_factor.empty()) mine.attention_factor = partial_factor.data() + c * bases_of_chunk;
                 if (!grads.position_ids.empty()) mine.position = grads.position_ids.data();
+                mine.weights = partial_weights.data() + static_cast<std::size_t>(c) * weights;
                 backward_range<Pairing>(Backend{}, angles, operands, mine, chunks.begin(c), chunks.end(c));
             }
         });
@@ -96,8 +106,32 @@ void backward_at(const Executor& where, const Source& angles, const rotation_gra
         };
         add_up(partial_inv_freq, grads.inv_freq, pairs);
         add_up(partial_factor, grads.attention_factor, 1);
+        for (std::size_t of_chunk = 0; of_chunk < partial_weights.size();) {
+            const auto add = [&](std::span<double> to) {
+                for (double& sum : to) sum += partial_weights[of_chunk++];
+            };
+            (add(grad_weight_of(given)), ...);
+        }
     };
     with_operands(run, given...);
+}
+
+// Without gradients behind the angles: grad_x, and the gradients to norms' weights.
+template <pairing Pairing, class Backend, executor Executor, class Source, class... Operands>
+requires(sizeof...(Operands) > 0 &&
+         (backward_operand_type<Operands> && ...)) void backward_at(const Executor& where, const Source& angles,
+                                                                    const Operands&... given) {
+    backward_through<Pairing, Backend>(where, angles, {}, given...);
+}
+template <pairing Pairing, class Backend, executor Executor, class Source, class... Operands>
+void backward_at(const Executor& where, const Source& angles, const rotation_gradients& grads,
+                 const Operands&... given) {
+    static_assert(sizeof...(Operands) > 0 && (backward_operand_type<Operands> && ...),
+                  "cordage::rotate_backward: after the gradients come grad_through(grad_y, y, grad_x)");
+    static_assert(differentiable_angle_source<Source>,
+                  "cordage::rotate_backward: gradients behind the angles need 'double position(index_t row, index_t "
+                  "token, index_t axis) const' and 'const double* inv_freq(index_t basis) const'; docs/extending.md");
+    backward_through<Pairing, Backend>(where, angles, grads, given...);
 }
 
 }  // namespace rotate_detail
@@ -119,12 +153,15 @@ void backward_at(const Executor& where, const Source& angles, const rotation_gra
 ///             float32_angles, axis_angles
 ///   grads     (optional) rotation_gradients, added to, never set; what is left empty is not computed
 ///   operands  without grads as rotate_forward's; with them grad_through(grad_y, y, grad_x), where y is what
-///             rotate_forward wrote; grad_x may be grad_y or y itself, must not partly overlap them
+///             rotate_forward wrote; with or without them grad_through(grad_y, x, grad_x).normalized(norm,
+///             grad_weight), where x is what it read (on the host, docs/cache_path.md). grad_x may be grad_y or the
+///             view after it, must not partly overlap them
 /// @throws shape_error, value_error  as rotate_forward, before anything is written
 /// Sums over tokens in double (over one token's heads too, but a vector backend does those of an fp32 tensor in fp32)
 /// and in a fixed order: the same bits whatever the number of threads. A 16-bit y is rounded, which brings its relative
 /// rounding (2^-8 for bfloat16) of each |grad_y y| into the sums. Allocates the partial sums, at most max(64, bases) *
-/// rotary_dim/2 doubles, 64 times that where each token names its basis, when inv_freq or attention_factor is wanted.
+/// rotary_dim/2 doubles, 64 times that where each token names its basis, when inv_freq or attention_factor is wanted,
+/// and as many times the weights of norms whose gradient is wanted.
 template <pairing Pairing, class Backend = backend::fastest, class First, class... Rest>
 void rotate_backward(const First& first, const Rest&... rest) {
     if constexpr (angles_of_tokens<First>) {
@@ -136,6 +173,8 @@ void rotate_backward(const First& first, const Rest&... rest) {
             requires { first.processors("rotate_backward"); },
             "cordage: the first argument must be a source of angles, an executor (serial, threads, loop_executor) or "
             "on(stream) with what cordage/cuda.cuh takes there");
+        static_assert((!rotate_detail::is_normalized_gradient<Rest> && ...),
+                      "cordage::rotate_backward: a device takes grad_through(grad_y, y, grad_x) without 'normalized'");
         launch_backward<Pairing>(rotate_detail::on_device{}, "rotate_backward", first, rest...);
     }
 }

@@ -37,9 +37,15 @@ CORDAGE_ALWAYS_INLINE std::array<checked_tensor, 2> tensors_of(const O& o, index
 }
 template <backward_operand_type O>
 CORDAGE_ALWAYS_INLINE std::array<checked_tensor, 3> tensors_of(const O& o, index_t operand) {
-    return {{{"grad_y", o.grad_y, false, false, operand, o.first_lane},
-             {"y", o.y, false, false, operand, o.first_lane},
-             {"grad_x", o.grad_x, true, false, operand, o.first_lane}}};
+    if constexpr (O::is_normalized) {
+        return {{{"grad_y", o.grad_y, false, false, operand, o.first_lane, o.rotates},
+                 {"x", o.x, false, false, operand, o.first_lane, o.rotates},
+                 {"grad_x", o.grad_x, true, false, operand, o.first_lane, o.rotates}}};
+    } else {
+        return {{{"grad_y", o.grad_y, false, false, operand, o.first_lane},
+                 {"y", o.y, false, false, operand, o.first_lane},
+                 {"grad_x", o.grad_x, true, false, operand, o.first_lane}}};
+    }
 }
 
 /// What angles are for.
@@ -182,21 +188,49 @@ inline void check_slots(const char* function, const checked_tensor& tensor) {
 
 /// The norm of an operand, and that its weights are not written.
 template <class Operand>
-void check_norm(const char* function, const Operand& o) {
+void check_norm(const char* function, const Operand& o, const checked_tensor& written) {
     const auto& norm = o.norm;
     if (!is_finite(norm.epsilon) || !(norm.epsilon >= 0.0)) {
         fail<value_error>({function, ": rms_norm's epsilon ", norm.epsilon, " must be finite and >= 0"});
     }
-    if (Operand::has_head_format && norm.is_over_all_heads) {
-        fail<shape_error>({function,
-                           ": rms_norm's is_over_all_heads must be false where x or y is in a format of "
-                           "whole heads; normalize in a call before"});
+    if constexpr (operand_type<Operand>) {
+        if (Operand::has_head_format && norm.is_over_all_heads) {
+            fail<shape_error>({function,
+                               ": rms_norm's is_over_all_heads must be false where x or y is in a format of "
+                               "whole heads; normalize in a call before"});
+        }
     }
     if (norm.weight == nullptr) return;
-    const heads_shape& s = o.shape();
-    const auto weights = token_major(norm.weight, {1, 1, norm.is_over_all_heads ? s.heads : 1, s.head_dim});
-    if (overlap_of(weights, o.y) != overlap::none) {
-        fail<shape_error>({function, ": rms_norm's weight must not overlap y ", describe(s), ", which is written"});
+    const auto weights = token_major(norm.weight, {1, 1, norm.rows(o.shape().heads), o.shape().head_dim});
+    if (overlap_of(weights, written.view) != overlap::none) {
+        fail<shape_error>({function, ": rms_norm's weight must not overlap ", written.name, " ",
+                           describe(written.view.shape), ", which is written"});
+    }
+}
+
+/// The sums of a norm's weights: as many as there are weights, and apart from these and all tensors of the call.
+template <class Operand, std::size_t Each>
+void check_grad_weight(const char* function, const Operand& o, std::span<std::array<checked_tensor, Each>> operands) {
+    const auto& sums = o.grad_weight;
+    if (sums.empty()) return;
+    if (o.norm.weight == nullptr) {
+        fail<shape_error>(
+            {function, ": grad_weight has ", sums.size(), " entries, must have none where rms_norm's weight is null"});
+    }
+    const heads_shape of_weights{1, 1, o.norm.rows(o.shape().heads), o.shape().head_dim};
+    if (std::ssize(sums) != of_weights.heads * of_weights.head_dim) {
+        fail<shape_error>(
+            {function, ": grad_weight has ", sums.size(), " entries, must have ",
+             o.norm.is_over_all_heads ? "heads*head_dim = " : "head_dim = ", of_weights.heads * of_weights.head_dim});
+    }
+    const auto check_apart = [&](const char* name, const heads_memory& other) {
+        if (overlap_of(token_major(sums.data(), of_weights), other) != overlap::none) {
+            fail<shape_error>({function, ": grad_weight must not overlap ", name, " ", describe(other.shape)});
+        }
+    };
+    check_apart("rms_norm's weight", token_major(o.norm.weight, of_weights));
+    for (const auto& of_operand : operands) {
+        for (const checked_tensor& tensor : of_operand) check_apart(tensor.name, tensor.view);
     }
 }
 
@@ -291,14 +325,17 @@ call_size check_all(const char* function, const Source& angles, const Operands&.
     std::array<checked_tensor, each> all[]{tensors_of(operands, number++)...};
     const call_size size =
         check_tensors<Memory, each>(function, {angles.batch(), angles.tokens(), angles.pairs()}, all);
-    const auto check_one = [&]<class O>(const O& o) {
-        if constexpr (requires { o.norm.epsilon; }) check_norm(function, o);
-        if constexpr (requires { O::has_head_format; }) {
+    const auto check_one = [&]<class O>(const O& o, const auto& tensors) {
+        if constexpr (O::is_normalized) check_norm(function, o, tensors.back());
+        if constexpr (operand_type<O>) {
             check_format<Memory>(function, "x", o.x);
             check_format<Memory>(function, "y", o.y);
+        } else if constexpr (O::is_normalized) {
+            check_grad_weight<O, each>(function, o, all);
         }
     };
-    (check_one(operands), ...);
+    number = 0;
+    (check_one(operands, all[number++]), ...);
     if constexpr (Memory == memory::host && requires { angles.check(function); }) angles.check(function);
     return size;
 }

@@ -40,8 +40,8 @@ constexpr void require_operands() {
     if constexpr ((operand_type<Operands> && ...)) {
         static_assert(
             std::same_as<Direction, backend::forward> || (!Operands::is_normalized && ...),
-            "cordage: operands are normalized by rotate_forward alone; rotate_inverse and rotate_backward take "
-            "them without 'normalized'");
+            "cordage: operands are normalized by rotate_forward alone; its backward pass takes "
+            "grad_through(grad_y, x, grad_x).normalized(...), and rotate_inverse operands without 'normalized'");
     }
 }
 

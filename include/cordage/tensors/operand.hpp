@@ -105,15 +105,27 @@ requires tensor_format<YFormat, Y> CORDAGE_ALWAYS_INLINE operand<std::remove_con
     return {x, y, first_lane};
 }
 
+template <class T, class Format, element W>
+struct normalized_backward_operand;
+
 /// One tensor of the backward pass: grad_y and y are read, grad_x is written. y is the forward's output.
 template <class T, class Format = element_traits<T>>
 struct backward_operand {
     using compute = typename Format::compute;
+    static constexpr bool is_normalized = false, is_plain = true;
 
     heads_view<const T, Format> grad_y;
     heads_view<const T, Format> y;
     heads_view<T, Format> grad_x;
     index_t first_lane = 0;  ///< as the forward's
+
+    /// The same of heads that the forward pass normalized: the view between the gradients is then x, its input. What it
+    /// gives to the norm's weights is added to grad_weight, [head_dim] or [heads, head_dim]; empty: not wanted.
+    template <class W>
+    normalized_backward_operand<T, Format, W> normalized(const rms_norm<W>& of_heads,
+                                                         std::span<double> grad_weight = {}) const {
+        return {grad_y, y, grad_x, first_lane, of_heads, grad_weight};
+    }
 
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const heads_shape& shape() const noexcept { return grad_y.shape; }
     auto views() const noexcept { return std::tie(grad_y, y, grad_x); }
@@ -133,7 +145,43 @@ struct backward_operand {
     }
 };
 
+/// One normalized tensor of the backward pass: grad_y and x are read, grad_x is written. x is the forward's input, from
+/// which all else is made anew. Made by grad_through(grad_y, x, grad_x).normalized(norm, grad_weight).
+template <class T, class Format, element W>
+struct normalized_backward_operand {
+    using compute = typename Format::compute;
+    static constexpr bool is_normalized = true, is_plain = false;
+
+    heads_view<const T, Format> grad_y;
+    heads_view<const T, Format> x;
+    heads_view<T, Format> grad_x;
+    index_t first_lane = 0;              ///< as the forward's
+    rms_norm<W> norm = {};               ///< the forward's
+    std::span<double> grad_weight = {};  ///< dL/dweight, added to
+    bool rotates = true;
+
+    /// The same of heads that the forward pass normalized and did not rotate.
+    normalized_backward_operand unrotated() const { return {grad_y, x, grad_x, 0, norm, grad_weight, false}; }
+
+    CORDAGE_ALWAYS_INLINE bool is_rotated() const noexcept { return rotates; }
+    CORDAGE_ALWAYS_INLINE const heads_shape& shape() const noexcept { return grad_y.shape; }
+    auto views() const noexcept { return std::tie(grad_y, x, grad_x); }
+
+    /// As backward_operand's.
+    struct token_lanes {
+        const T* grad_y;
+        const T* x;
+        T* grad_x;
+    };
+    CORDAGE_ALWAYS_INLINE token_lanes lanes_of(index_t row, index_t token) const noexcept {
+        const auto [g, in, gx] = backward_operand<T, Format>{grad_y, x, grad_x, first_lane}.lanes_of(row, token);
+        return {g, in, gx};
+    }
+};
+
 /// One tensor of the backward pass, of its three views; grad_x may be grad_y or y.
+///
+///   grad_through(grad_q, q, grad_q).normalized(norm, grad_weight)    // q as it was before norm and rotation
 template <class G, class Y, class T, class Format>
 requires std::same_as<std::remove_const_t<G>, T> && std::same_as<std::remove_const_t<Y>, T> backward_operand<T, Format>
 grad_through(const heads_view<G, Format>& grad_y, const heads_view<Y, Format>& y, const heads_view<T, Format>& grad_x,
@@ -151,6 +199,8 @@ template <class O>
 inline constexpr bool is_backward_operand = false;
 template <class... T>
 inline constexpr bool is_backward_operand<backward_operand<T...>> = true;
+template <class... T>
+inline constexpr bool is_backward_operand<normalized_backward_operand<T...>> = true;
 
 }  // namespace tensors_detail
 
@@ -195,6 +245,14 @@ template <class O>
 inline constexpr bool any_plain<std::span<const O* const>> = O::is_plain;
 template <class... O>
 inline constexpr bool any_plain<std::tuple<const O&...>> = (O::is_plain || ...);
+
+/// Whether a list has an operand with a norm.
+template <class List>
+inline constexpr bool any_normalized = false;
+template <class O>
+inline constexpr bool any_normalized<std::span<const O* const>> = O::is_normalized;
+template <class... O>
+inline constexpr bool any_normalized<std::tuple<const O&...>> = (O::is_normalized || ...);
 
 /// The type that all operands of a list compute in.
 template <class List>

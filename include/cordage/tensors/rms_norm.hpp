@@ -32,6 +32,8 @@ struct rms_norm {
 
     using element = W;
 
+    /// Rows of weights, each of a head.
+    index_t rows(index_t heads) const noexcept { return is_over_all_heads ? heads : 1; }
     /// The weights of a head, or null.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const W* weight_of(index_t head, index_t head_dim) const noexcept {
         return weight != nullptr && is_over_all_heads ? weight + head * head_dim : weight;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cordage/backend/gradients.hpp"
+#include "cordage/backend/scalar/normalized_backward.hpp"
 #include "cordage/backend/scalar/pair_of_heads.hpp"
 #include "cordage/backend/tags.hpp"
 #include "cordage/core/token_chunks.hpp"
@@ -23,21 +24,34 @@ CORDAGE_ONE_BODY void backward_range(scalar, const Source& angles, const Operand
     using real = compute_type<Operands>;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        if (grads.attention_factor != nullptr) {
-            double dot = 0.0;
-            for_each_operand(operands, [&](const auto& o) { dot += dot_of_token(o, row, token, 2 * pairs); });
-            grads.add_factor(angles, row, token, dot);
+        if constexpr (any_plain<Operands>) {
+            if (grads.attention_factor != nullptr) {
+                double dot = 0.0;
+                for_each_operand(operands, [&]<class O>(const O& o) {
+                    if constexpr (O::is_plain) dot += dot_of_token(o, row, token, 2 * pairs);
+                });
+                grads.add_factor(angles, row, token, dot);
+            }
+            for (index_t pair = 0; pair < pairs; ++pair) {
+                const cos_sin<real> at = transposed(cos_sin_at<real>(angles, row, token, pair));
+                double grad_angle = 0.0;
+                for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    if constexpr (O::is_plain) {
+                        grad_angle = backward_pair<double, Pairing>(o, row, token, pair, pairs, at, grad_angle);
+                    }
+                });
+                grads.add(angles, row, token, pair, 1, &grad_angle);
+            }
         }
-        for (index_t pair = 0; pair < pairs; ++pair) {
-            const cos_sin<real> at = transposed(cos_sin_at<real>(angles, row, token, pair));
-            double grad_angle = 0.0;
-            for_each_operand(operands, [&](const auto& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                grad_angle = backward_pair<double, Pairing>(o, row, token, pair, pairs, at, grad_angle);
-            });
-            grads.add(angles, row, token, pair, 1, &grad_angle);
-        }
-        for_each_operand(operands,
-                         [&](const auto& o) CORDAGE_ALWAYS_INLINE_LAMBDA { copy_unrotated(o, row, token, 2 * pairs); });
+        double* weights = grads.weights;
+        for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            if constexpr (O::is_normalized) {
+                backward_normalized<Pairing>(angles, o, grads, o.grad_weight.empty() ? nullptr : weights, row, token);
+                weights += o.grad_weight.size();
+            } else {
+                copy_unrotated(o, row, token, 2 * pairs);
+            }
+        });
     });
 }
 

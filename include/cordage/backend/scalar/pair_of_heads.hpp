@@ -35,6 +35,8 @@ CORDAGE_ALWAYS_INLINE void rotate_pair(const Operand& o, index_t row, index_t to
 template <class Sum, pairing Pairing, backward_operand_type Operand, class Real>
 CORDAGE_ALWAYS_INLINE Sum backward_pair(const Operand& o, index_t row, index_t token, index_t pair, index_t pairs,
                                         const cos_sin<Real>& transposed_at, Sum sum) noexcept {
+    static_assert(!Operand::is_normalized,
+                  "cordage: a backend hands operands with a norm to backend::backward_normalized");
     auto [g, y, gx] = o.lanes_of(row, token);
     if (gx == nullptr) return sum;
     const index_t lane0 = Pairing::first(pair, pairs), lane1 = Pairing::second(pair, pairs);

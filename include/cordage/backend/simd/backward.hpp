@@ -4,6 +4,7 @@
 
 #include "cordage/backend/gradients.hpp"
 #include "cordage/backend/simd/forward.hpp"
+#include "cordage/backend/simd/normalized_backward.hpp"
 
 namespace cordage::backend {
 
@@ -75,36 +76,60 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
     const bool is_long = is_long_walk(operands, end - begin);
     row_buffer<real> buffer;
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        if (grads.attention_factor != nullptr) {
-            double dot = 0.0;
-            for_each_operand(operands, [&](const auto& o) { dot += dot_of_token(o, row, token, 2 * pairs); });
-            grads.add_factor(angles, row, token, dot);
+        index_t row_at = -1;  // the row at hand
+        angle_row<real> at{};
+        const auto row_of = [&](index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            if (first != row_at) at = make_angle_row<Arch>(angles, row, token, row_at = first, count, buffer);
+            return at;
+        };
+        if constexpr (any_plain<Operands>) {
+            if (grads.attention_factor != nullptr) {
+                double dot = 0.0;
+                for_each_operand(operands, [&]<class O>(const O& o) {
+                    if constexpr (O::is_plain) dot += dot_of_token(o, row, token, 2 * pairs);
+                });
+                grads.add_factor(angles, row, token, dot);
+            }
+            for (index_t first = 0; first < pairs; first += row_block) {
+                const index_t count = std::min(row_block, pairs - first);
+                row_of(first, count);
+                alignas(64) real grad_angle[row_block] = {};
+                for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    if constexpr (O::is_plain) {
+                        const auto lanes = o.lanes_of(row, token);
+                        if (lanes.grad_x == nullptr) return;
+                        const index_t done = in_vectors<Arch, Pairing, O>(
+                            count, [&]<class A, std::size_t Count>(vectors<A, Count>,
+                                                                   index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                                const index_t lane = Pairing::first(first + skip, pairs);
+                                simd_detail::backward_heads<layout_of<A, Pairing, O>, Count, Pairing>(
+                                    o, lanes.grad_y + lane, lanes.y + lane, lanes.grad_x + lane,
+                                    {at.cos + skip, at.sin + skip}, pairs, is_long && lane == 0, grad_angle + skip);
+                            });
+                        for (index_t pair = done; pair < count; ++pair) {
+                            const cos_sin<real> one{at.cos[pair], -at.sin[pair]};
+                            grad_angle[pair] =
+                                backward_pair<real, Pairing>(o, row, token, first + pair, pairs, one, grad_angle[pair]);
+                        }
+                    }
+                });
+                grads.add(angles, row, token, first, count, grad_angle);
+            }
         }
-        for (index_t first = 0; first < pairs; first += row_block) {
-            const index_t count = std::min(row_block, pairs - first);
-            const angle_row<real> at = make_angle_row<Arch>(angles, row, token, first, count, buffer);
-            alignas(64) real grad_angle[row_block] = {};
-            for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                const auto lanes = o.lanes_of(row, token);
-                if (lanes.grad_x == nullptr) return;
-                const index_t done = in_vectors<Arch, Pairing, O>(
-                    count,
-                    [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                        const index_t lane = Pairing::first(first + skip, pairs);
-                        simd_detail::backward_heads<layout_of<A, Pairing, O>, Count, Pairing>(
-                            o, lanes.grad_y + lane, lanes.y + lane, lanes.grad_x + lane, {at.cos + skip, at.sin + skip},
-                            pairs, is_long && lane == 0, grad_angle + skip);
-                    });
-                for (index_t pair = done; pair < count; ++pair) {
-                    const cos_sin<real> one{at.cos[pair], -at.sin[pair]};
-                    grad_angle[pair] =
-                        backward_pair<real, Pairing>(o, row, token, first + pair, pairs, one, grad_angle[pair]);
-                }
-            });
-            grads.add(angles, row, token, first, count, grad_angle);
+        double* weights = grads.weights;
+        alignas(64) real to_angles[row_block] = {};  // of normalized heads
+        for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            if constexpr (O::is_normalized) {
+                backward_normalized<Pairing>(simd<Arch>{}, angles, o, grads, o.grad_weight.empty() ? nullptr : weights,
+                                             row, token, is_long, row_of, to_angles);
+                weights += o.grad_weight.size();
+            } else {
+                copy_unrotated(o, row, token, 2 * pairs);
+            }
+        });
+        if constexpr (any_normalized<Operands>) {
+            if (pairs <= row_block) grads.add(angles, row, token, 0, pairs, to_angles);
         }
-        for_each_operand(operands,
-                         [&](const auto& o) CORDAGE_ALWAYS_INLINE_LAMBDA { copy_unrotated(o, row, token, 2 * pairs); });
     });
 }
 

@@ -285,6 +285,9 @@ struct operand_traits<backward_operand<T, Format>> {
     static constexpr auto element_size = static_cast<index_t>(sizeof(T));
 };
 
+template <class T, class Format, class W>
+struct operand_traits<normalized_backward_operand<T, Format, W>> : operand_traits<backward_operand<T, Format>> {};
+
 }  // namespace simd_detail
 
 /// The layout in which an operand's pairs are rotated.

@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: MIT
+// The backward pass of the heads of one token that were normalized and rotated, in vectors; serves the SIMD rotation.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <type_traits>
+
+#include "cordage/backend/gradients.hpp"
+#include "cordage/backend/simd/normalized_heads.hpp"
+
+namespace cordage::backend {
+
+namespace simd_detail {
+
+/// Heads whose sums fill vectors, and those whose sums are made before their grad_x: few, so that the second reading is
+/// from the first-level cache, but not so few that the end of each sum is waited for.
+inline constexpr index_t heads_of_group = 16, heads_of_walk = 32;
+
+/// As pair_layout, of one pair; of a vector of lanes that are not rotated; and of one such lane.
+template <pairing Pairing, class Real>
+struct one_pair {
+    using vector = Real;
+    using values = lane_pair<Real>;
+    static constexpr index_t pairs_each = 1;
+
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t pairs) noexcept {
+        return {format.load(x[0]), format.load(x[Pairing::second(0, pairs)])};
+    }
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE void store(const Format& format, const values& v, T* y, index_t pairs) noexcept {
+        y[0] = format.store(v.first);
+        y[Pairing::second(0, pairs)] = format.store(v.second);
+    }
+    static CORDAGE_ALWAYS_INLINE values from_rows(const Real* first, const Real* second) noexcept {
+        return {*first, *second};
+    }
+    static CORDAGE_ALWAYS_INLINE values partner(const values& x) noexcept { return {x.second, x.first}; }
+    template <class F, class... More>
+    static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
+        return {f(x.first, more.first...), f(x.second, more.second...)};
+    }
+};
+template <class Arch, class Real>
+struct lone_lanes {
+    using vector = xsimd::batch<Real, Arch>;
+    using values = vector;
+    static constexpr index_t pairs_each = static_cast<index_t>(vector::size);
+
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t) noexcept {
+        return backend::load<Arch>(format, x);
+    }
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE void store(const Format& format, const values& v, T* y, index_t) noexcept {
+        backend::store<Arch>(format, v, y);
+    }
+    static CORDAGE_ALWAYS_INLINE values from_rows(const Real* first, const Real*) noexcept {
+        return vector::load_unaligned(first);
+    }
+    template <class F, class... More>
+    static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
+        return f(x, more...);
+    }
+};
+template <class Real>
+struct lone_lane {
+    using vector = Real;
+    using values = Real;
+    static constexpr index_t pairs_each = 1;
+
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t) noexcept {
+        return format.load(*x);
+    }
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE void store(const Format& format, const values& v, T* y, index_t) noexcept {
+        *y = format.store(v);
+    }
+    static CORDAGE_ALWAYS_INLINE values from_rows(const Real* first, const Real*) noexcept { return *first; }
+    template <class F, class... More>
+    static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
+        return f(x, more...);
+    }
+};
+
+/// A step of Count vectors of a layout, as a value to pass. Lanes: how the step's lanes follow each other.
+template <class Layout, std::size_t Count, pairing Lanes>
+struct lane_step {
+    static constexpr auto half = Count > 1 ? Count / 2 : 1;
+};
+
+template <class Layout>
+inline constexpr bool has_partner = requires(const typename Layout::values& v) {
+    Layout::partner(v);
+};
+
+/// Products of r grad_y and x summed over heads, of every lane with itself and with the other one of its pair. Where
+/// vectors hold whole pairs they are in the order of the lanes, else all first lanes come before all second ones.
+template <class Real, bool IsInLaneOrder>
+struct product_rows {
+    alignas(64) Real same[2 * row_block] = {}, cross[2 * row_block] = {};
+
+    template <class Layout>
+    static CORDAGE_ALWAYS_INLINE void add(Real* row, index_t skip, const typename Layout::values& v) noexcept {
+        using vector = typename Layout::vector;
+        const auto add_at = [row](index_t i, const vector& sum) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            if constexpr (std::is_same_v<vector, Real>) {
+                row[i] += sum;
+            } else {
+                (vector::load_unaligned(row + i) + sum).store_unaligned(row + i);
+            }
+        };
+        if constexpr (requires { v.even.first; }) {
+            add_zipped<typename vector::arch_type>(row + skip, {v.even.first, v.odd.first});
+            add_zipped<typename vector::arch_type>(row + row_block + skip, {v.even.second, v.odd.second});
+        } else if constexpr (requires { v.first; }) {
+            add_at(IsInLaneOrder ? 2 * skip : skip, v.first);
+            add_at(IsInLaneOrder ? 2 * skip + 1 : row_block + skip, v.second);
+        } else {
+            add_at(has_partner<Layout> ? 2 * skip : skip, v);
+        }
+    }
+};
+
+/// Values of a layout from rows. Halves of words are stored with the NaNs that arithmetic gives.
+template <class Layout, bool AreBfloat16, class Real>
+CORDAGE_ALWAYS_INLINE typename Layout::values coefficients(const Real* first, const Real* second) noexcept {
+    using vector = typename Layout::vector;
+    const auto of = Layout::from_rows(first, second);
+    if constexpr (AreBfloat16) {
+        return Layout::map(
+            [](const vector& v) CORDAGE_ALWAYS_INLINE_LAMBDA { return lane_traits<vector>::plain_nan(v); }, of);
+    } else {
+        return of;
+    }
+}
+
+/// a b + c of every vector of values.
+template <class Layout, class Values = typename Layout::values>
+CORDAGE_ALWAYS_INLINE Values multiplied_and_added(const Values& a, const Values& b, const Values& c) noexcept {
+    using vector = typename Layout::vector;
+    return Layout::map([](const vector& x, const vector& y, const vector& z)
+                           CORDAGE_ALWAYS_INLINE_LAMBDA { return lane_traits<vector>::multiply_add(x, y, z); },
+                       a, b, c);
+}
+
+/// cos g + sin (the partner of g) + more; cos g + more of lanes that are not rotated.
+template <class Layout, class Values = typename Layout::values>
+CORDAGE_ALWAYS_INLINE Values turned_back(const Values& cos, const Values& sin, const Values& g,
+                                         const Values& more) noexcept {
+    if constexpr (has_partner<Layout>) {
+        return multiplied_and_added<Layout>(cos, g, multiplied_and_added<Layout>(sin, Layout::partner(g), more));
+    } else {
+        return multiplied_and_added<Layout>(cos, g, more);
+    }
+}
+
+/// The same number in every vector of values.
+template <class Layout, class Real>
+CORDAGE_ALWAYS_INLINE typename Layout::values all_of(Real number) noexcept {
+    using vector = typename Layout::vector;
+    return Layout::map([&](const vector&) CORDAGE_ALWAYS_INLINE_LAMBDA { return vector(number); },
+                       typename Layout::values{});
+}
+
+/// Adds the sums over the lanes of a step, of each of at most heads_of_group heads: first of square_factor x^2, then of
+/// e x, where e is grad_y turned back and times the weights.
+///
+/// @param sums  [2 heads_of_group]
+template <class Layout, std::size_t Count, pairing Lanes, class Operand, class T, class Real>
+CORDAGE_ALWAYS_INLINE void add_sums(lane_step<Layout, Count, Lanes>, const Operand& o, const T* g, const T* x,
+                                    const weighted_row<Real>& at, index_t skip, index_t pairs, index_t heads,
+                                    Real square_factor, Real* sums) noexcept {
+    using vector = typename Layout::vector;
+    using values = typename Layout::values;
+    values cos[Count], sin[Count];
+    unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        const index_t i = skip + v * Layout::pairs_each;
+        cos[v] = Layout::from_rows(at.first_cos + i, at.second_cos + i);
+        if constexpr (has_partner<Layout>) sin[v] = Layout::from_rows(at.first_sin + i, at.second_sin + i);
+    });
+    const auto g_format = o.grad_y.format, x_format = o.x.format;
+    const index_t g_stride = o.grad_y.head_stride, x_stride = o.x.head_stride;
+    vector rows[2 * heads_of_group];
+    std::fill_n(rows, 2 * heads_of_group, vector(Real(0)));
+    for (index_t h = 0; h < heads; ++h, g += g_stride, x += x_stride) {
+        vector squares(Real(0)), products(Real(0));
+        unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            constexpr index_t lane = Lanes::first(v * Layout::pairs_each, 0);
+            const values of = Layout::load(x_format, x + lane, pairs);
+            const values e =
+                turned_back<Layout>(cos[v], sin[v], Layout::load(g_format, g + lane, pairs), all_of<Layout>(Real(0)));
+            Layout::map(
+                [&](const vector& number, const vector& grad) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    squares = lane_traits<vector>::multiply_add(number, number, squares);
+                    products = lane_traits<vector>::multiply_add(number, grad, products);
+                    return number;
+                },
+                of, e);
+        });
+        rows[h] = squares * vector(square_factor);
+        rows[heads_of_group + h] = products;
+    }
+    if constexpr (std::is_same_v<vector, Real>) {
+        for (index_t i = 0; i < 2 * heads_of_group; ++i) sums[i] += rows[i];
+    } else {
+        for (index_t i = 0; i < 2 * heads_of_group; i += static_cast<index_t>(vector::size)) {
+            const vector of = sums_of_rows<typename vector::arch_type>(rows + i);
+            (vector::load_unaligned(sums + i) + of).store_unaligned(sums + i);
+        }
+    }
+}
+
+/// grad_x = r e - share x of the lanes of a step, and the sums of r grad_y x.
+template <class Layout, std::size_t Count, pairing Lanes, class Operand, class T, class Real, class Rows, class Fetch>
+CORDAGE_ALWAYS_INLINE void walk_back(lane_step<Layout, Count, Lanes>, const Operand& o, const T* g, const T* x, T* gx,
+                                     const weighted_row<Real>& at, index_t skip, index_t pairs, index_t heads,
+                                     const Real* inverse_rms, const Real* shares, Real share_factor, Rows& rows,
+                                     const Fetch& fetch) noexcept {
+    using vector = typename Layout::vector;
+    using values = typename Layout::values;
+    constexpr bool are_bfloat16 = operand_traits<Operand>::are_bfloat16;
+    values cos[Count], sin[Count], same[Count], cross[Count];
+    unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        const index_t i = skip + v * Layout::pairs_each;
+        cos[v] = coefficients<Layout, are_bfloat16>(at.first_cos + i, at.second_cos + i);
+        if constexpr (has_partner<Layout>) {
+            sin[v] = coefficients<Layout, are_bfloat16>(at.first_sin + i, at.second_sin + i);
+        }
+        same[v] = cross[v] = all_of<Layout>(Real(0));
+    });
+    const auto g_format = o.grad_y.format, x_format = o.x.format, gx_format = o.grad_x.format;
+    const index_t g_stride = o.grad_y.head_stride, x_stride = o.x.head_stride, gx_stride = o.grad_x.head_stride;
+    for (index_t h = 0; h < heads; ++h, g += g_stride, x += x_stride, gx += gx_stride) {
+        fetch(h);
+        const vector r(inverse_rms[h]), share(-shares[h] * share_factor);
+        const auto times = [](const vector& by, const values& v) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            return Layout::map([&](const vector& one) CORDAGE_ALWAYS_INLINE_LAMBDA { return vector(one * by); }, v);
+        };
+        unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            constexpr index_t lane = Lanes::first(v * Layout::pairs_each, 0);
+            const values of = Layout::load(x_format, x + lane, pairs);
+            const values grad = times(r, Layout::load(g_format, g + lane, pairs));
+            same[v] = multiplied_and_added<Layout>(grad, of, same[v]);
+            if constexpr (has_partner<Layout>) {
+                cross[v] = multiplied_and_added<Layout>(grad, Layout::partner(of), cross[v]);
+            }
+            Layout::store(gx_format, turned_back<Layout>(cos[v], sin[v], grad, times(share, of)), gx + lane, pairs);
+        });
+    }
+    unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        const index_t i = skip + v * Layout::pairs_each;
+        rows.template add<Layout>(rows.same, i, same[v]);
+        if constexpr (has_partner<Layout>) rows.template add<Layout>(rows.cross, i, cross[v]);
+    });
+}
+
+/// What the products of a token's heads give to the weights and to the angles:
+///
+///   norm first      gw0 = c p00 + s p10     gw1 = c p11 - s p01     dL/dangle = w0 (c p10 - s p00) - w1 (c p01 + s
+///   p11) norm after      the same with -p01 for p10 and -p10 for p01
+///
+/// p01: r times grad_y's first lane of a pair with x's second one, and so on.
+///
+/// @param factors  as weighted_row::fill's
+/// @return the sum of w gw
+template <class Arch, pairing Pairing, class Real, bool IsInLaneOrder>
+CORDAGE_ALWAYS_INLINE Real fold_products(const product_rows<Real, IsInLaneOrder>& rows, const angle_row<Real>& at,
+                                         const Real* factors, index_t count, bool is_after, Real* grad_first,
+                                         Real* grad_second, Real* grad_angle) noexcept {
+    using vector = xsimd::batch<Real, Arch>;
+    constexpr auto size = static_cast<index_t>(vector::size);
+    const auto pair_of = [](const auto& zero, const Real* row, index_t i, auto is_in_lane_order,
+                            index_t second) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        using lanes = std::remove_cvref_t<decltype(zero)>;
+        if constexpr (std::is_same_v<lanes, Real>) {
+            return is_in_lane_order ? lane_pair<lanes>{row[2 * i], row[2 * i + 1]}
+                                    : lane_pair<lanes>{row[i], row[second + i]};
+        } else if constexpr (is_in_lane_order) {
+            const auto of = unzip<Arch>(row + 2 * i);
+            return lane_pair<lanes>{of.even, of.odd};
+        } else {
+            return lane_pair<lanes>{lanes::load_unaligned(row + i), lanes::load_unaligned(row + second + i)};
+        }
+    };
+    const auto fold = [&](const auto& zero, index_t i, const auto& load, const auto& put) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        using lanes = std::remove_cvref_t<decltype(zero)>;
+        const std::bool_constant<IsInLaneOrder> of_rows;
+        const std::bool_constant<std::is_same_v<Pairing, interleaved>> of_factors;
+        const lanes c = load(at.cos + i), s = load(at.sin + i);
+        const lane_pair<lanes> w = pair_of(zero, factors, i, of_factors, count);
+        const lane_pair<lanes> same = pair_of(zero, rows.same, i, of_rows, row_block);
+        const lane_pair<lanes> cross = pair_of(zero, rows.cross, i, of_rows, row_block);
+        const lanes p10 = is_after ? lanes(zero - cross.first) : cross.second;
+        const lanes p01 = is_after ? lanes(zero - cross.second) : cross.first;
+        const lanes gw0 = c * same.first + s * p10, gw1 = c * same.second - s * p01;
+        put(grad_first + i, gw0);
+        put(grad_second + i, gw1);
+        put(grad_angle + i,
+            load(grad_angle + i) + (w.first * (c * p10 - s * same.first) - w.second * (c * p01 + s * same.second)));
+        return lanes(w.first * gw0 + w.second * gw1);
+    };
+    vector sums(Real(0));
+    Real sum(0);
+    index_t i = 0;
+    for (; i + size <= count; i += size) {
+        sums += fold(
+            vector(Real(0)), i,
+            [](const Real* from) CORDAGE_ALWAYS_INLINE_LAMBDA { return vector::load_unaligned(from); },
+            [](Real* to, const vector& v) CORDAGE_ALWAYS_INLINE_LAMBDA { v.store_unaligned(to); });
+    }
+    for (; i < count; ++i) {
+        sum += fold(
+            Real(0), i, [](const Real* from) CORDAGE_ALWAYS_INLINE_LAMBDA { return *from; },
+            [](Real* to, Real number) CORDAGE_ALWAYS_INLINE_LAMBDA { *to = number; });
+    }
+    alignas(64) Real lanes[vector::size];
+    sums.store_aligned(lanes);
+    for (const Real lane : lanes) sum += lane;
+    return sum;
+}
+
+}  // namespace simd_detail
+
+/// As the scalar backend's, in vectors of Arch, with sums over one token's heads in compute_type. Heads go by in
+/// groups: the sums of a group, then grad_x of the group before, while its lanes are in the first-level cache.
+///
+/// @param row_of      gives the angle_row of pairs [first, first + count)
+/// @param grad_angle  [row_block], added to where the rotated pairs are no more than that
+template <pairing Pairing, class Arch, class Source, backward_operand_type Operand, class RowOf>
+CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles, const Operand& o,
+                                               const angle_gradients& grads, double* weights, index_t row,
+                                               index_t token, bool is_long, const RowOf& row_of,
+                                               typename Operand::compute* grad_angle) noexcept {
+    using real = typename Operand::compute;
+    using vector = xsimd::batch<real, Arch>;
+    using namespace simd_detail;
+    using layout = layout_of<Arch, Pairing, Operand>;
+    constexpr bool is_in_lane_order = std::is_same_v<typename layout::values, typename layout::vector>;
+    constexpr auto size = static_cast<index_t>(vector::size);
+    const auto lanes = o.lanes_of(row, token);
+    if (lanes.grad_x == nullptr) return;
+    const auto& norm = o.norm;
+    const index_t heads = o.shape().heads, head_dim = o.shape().head_dim;
+    const index_t pairs = o.is_rotated() ? angles.pairs() : 0, begin = o.first_lane, end = begin + 2 * pairs;
+    const bool is_after = norm.is_after_rotation && pairs > 0,
+               has_rows = norm.is_over_all_heads && norm.weight != nullptr;
+    const double m = angles.attention_factor(row, token);
+    const real square_factor = is_after ? static_cast<real>(m * m) : real(1);
+
+    // Weighted angles of the pairs at hand, for the heads at hand.
+    real factors[2 * row_block];
+    weighted_row<real> at;
+    angle_row<real> unweighted{};
+    index_t pair_at = -1, head_at = 0;
+    const auto make_row = [&](index_t head, index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        if (!has_rows) head = 0;
+        if (pair_at == first && head_at == head) return;
+        pair_at = first, head_at = head;
+        if constexpr (std::is_same_v<Pairing, half_split>) {
+            write_factors<Arch>(norm, head, begin + first, head_dim, count, factors);
+            write_factors<Arch>(norm, head, begin + pairs + first, head_dim, count, factors + count);
+        } else {
+            write_factors<Arch>(norm, head, begin + 2 * first, head_dim, 2 * count, factors);
+        }
+        unweighted = row_of(first, count);
+        at.template fill<Arch, Pairing>(unweighted, count, !is_after, factors);  // the adjoint's, but for a sign
+    };
+    const auto for_each_block = [&](index_t head, const auto& f) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        for (index_t first = 0; first < pairs; first += row_block) {
+            const index_t count = std::min(row_block, pairs - first);
+            make_row(head, first, count);
+            f(first, count);
+        }
+    };
+    // step(kind of step, pairs before it in the block, its first lane) of a block, and of lanes that are not rotated.
+    const auto steps_of_block = [&](index_t first, index_t count, const auto& step) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        const index_t done = in_vectors<Arch, Pairing, Operand>(
+            count, [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                step(lane_step<layout_of<A, Pairing, Operand>, Count, Pairing>{}, skip,
+                     Pairing::first(first + skip, pairs));
+            });
+        for (index_t pair = done; pair < count; ++pair) {
+            step(lane_step<one_pair<Pairing, real>, 1, Pairing>{}, pair, Pairing::first(first + pair, pairs));
+        }
+    };
+    const auto for_each_other_block = [&](index_t head, const auto& step,
+                                          const auto& done) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        for (index_t lane = pairs == 0 ? 0 : begin == 0 ? end : 0; lane < head_dim;) {
+            const index_t last = std::min(lane + row_block, lane < begin ? begin : head_dim);
+            weighted_row<real> others;
+            write_factors<Arch>(norm, head, lane, head_dim, last - lane, others.first_cos);
+            index_t i = lane;
+            for (; i + size <= last; i += size) {
+                step(lane_step<lone_lanes<Arch, real>, 1, half_split>{}, others, i - lane, i - begin);
+            }
+            for (; i < last; ++i) {
+                step(lane_step<lone_lane<real>, 1, half_split>{}, others, i - lane, i - begin);
+            }
+            done(lane, last);
+            lane = last == begin && pairs > 0 ? end : last;
+        }
+    };
+
+    // r, and what of x is taken away, r^3 times the mean of e x; of the last heads alone.
+    alignas(64) real inverse_rms[head_block], shares[head_block], rotated_squares[head_block];
+    real squares = 0, products = 0, all_rotated = 0;  // over all heads
+    const index_t lanes_of_mean = norm.rows(heads) * head_dim;
+    const vector per_lane(real(1) / static_cast<real>(lanes_of_mean)), epsilon(static_cast<real>(norm.epsilon));
+    const auto scale = [&](const vector& square, const vector& product, index_t h) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        const vector r = vector(real(1)) / xsimd::sqrt(vector(square * per_lane + epsilon));
+        r.store_aligned(inverse_rms + h);
+        (r * r * r * (product * per_lane)).store_aligned(shares + h);
+    };
+    const bool has_own_factor = is_after && grads.attention_factor != nullptr;
+    const ahead later_g(lanes.grad_y, o.grad_y.head_stride, head_dim), later_x(lanes.x, o.x.head_stride, head_dim);
+    const auto add_up = [&](index_t head, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        alignas(64) real sums[2 * head_block];
+        std::fill_n(sums, 2 * (rounded_up_quotient(some, heads_of_group) * heads_of_group), real(0));
+        const auto* const g = lanes.grad_y + head * o.grad_y.head_stride;
+        const auto* const x = lanes.x + head * o.x.head_stride;
+        const auto add = [&](const auto& step, const weighted_row<real>& by, index_t skip, index_t lane,
+                             real factor) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            for (index_t h = 0; h < some; h += heads_of_group) {
+                add_sums(step, o, g + h * o.grad_y.head_stride + lane, x + h * o.x.head_stride + lane, by, skip, pairs,
+                         std::min(some - h, heads_of_group), factor, sums + 2 * h);
+            }
+        };
+        for_each_block(head, [&](index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            steps_of_block(first, count,
+                           [&](const auto& step, index_t skip, index_t lane)
+                               CORDAGE_ALWAYS_INLINE_LAMBDA { add(step, at, skip, lane, square_factor); });
+        });
+        for (index_t h = 0; has_own_factor && h < some; ++h) {
+            rotated_squares[h] = sums[2 * (h - h % heads_of_group) + h % heads_of_group];
+            all_rotated += rotated_squares[h];
+        }
+        for_each_other_block(
+            head,
+            [&](const auto& step, const weighted_row<real>& by, index_t skip, index_t lane)
+                CORDAGE_ALWAYS_INLINE_LAMBDA { add(step, by, skip, lane, real(1)); },
+            [](index_t, index_t) {});
+        for (index_t h = 0; h < some; h += heads_of_group) {
+            for (index_t i = 0; norm.is_over_all_heads && i < heads_of_group; ++i) {
+                squares += sums[2 * h + i], products += sums[2 * h + heads_of_group + i];
+            }
+            for (index_t i = 0; !norm.is_over_all_heads && i < heads_of_group; i += size) {
+                scale(vector::load_aligned(sums + 2 * h + i), vector::load_aligned(sums + 2 * h + heads_of_group + i),
+                      h + i);
+            }
+        }
+    };
+    using products_of = product_rows<real, is_in_lane_order>;
+    products_of rows;
+    double dot = 0.0;
+    const auto write_grad_x = [&](index_t head, index_t some, bool is_first,
+                                  bool is_last) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        const auto walk = [&](const auto& step, const weighted_row<real>& by, index_t skip, index_t lane, real factor,
+                              products_of& to, bool fetches_g, bool fetches_x) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            walk_back(step, o, lanes.grad_y + head * o.grad_y.head_stride + lane,
+                      lanes.x + head * o.x.head_stride + lane, lanes.grad_x + head * o.grad_x.head_stride + lane, by,
+                      skip, pairs, some, inverse_rms, shares, factor, to, [&](index_t h) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                          const index_t next = head + h + some;
+                          if (fetches_g) later_g(lanes.grad_y - begin + next * o.grad_y.head_stride);
+                          if (fetches_x) later_x(lanes.x - begin + next * o.x.head_stride);
+                      });
+        };
+        double* const sums = weights == nullptr || !has_rows ? weights : weights + head * head_dim;
+        for_each_block(head, [&](index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            if (is_first) rows = {};
+            steps_of_block(first, count,
+                           [&]<class Layout, std::size_t Count>(lane_step<Layout, Count, Pairing>, index_t skip,
+                                                                index_t lane) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                               // Half as many at once: each has its products in registers, too.
+                               constexpr std::size_t some_vectors = Count > 1 ? Count / 2 : 1;
+                               for (std::size_t v = 0; v < Count; v += some_vectors) {
+                                   const index_t more = static_cast<index_t>(v) * Layout::pairs_each;
+                                   walk(lane_step<Layout, some_vectors, Pairing>{}, at, skip + more,
+                                        lane + Pairing::first(more, 0), square_factor, rows,
+                                        is_long && first + skip + more == 0, is_long && v != 0 && first + skip == 0);
+                               }
+                           });
+            if (!is_last) return;
+            alignas(64) real first_sums[row_block], second_sums[row_block], of_angles[row_block] = {};
+            real* const to_angles = pairs > row_block ? of_angles : grad_angle;
+            dot += static_cast<double>(fold_products<Arch, Pairing>(rows, unweighted, factors, count, is_after,
+                                                                    first_sums, second_sums, to_angles));
+            if (pairs > row_block) grads.add(angles, row, token, first, count, of_angles);
+            for (index_t i = 0; sums != nullptr && i < count; ++i) {
+                sums[begin + Pairing::first(first + i, pairs)] += static_cast<double>(first_sums[i]);
+                sums[begin + Pairing::second(first + i, pairs)] += static_cast<double>(second_sums[i]);
+            }
+        });
+        for (index_t h = 0; has_own_factor && !norm.is_over_all_heads && h < some; ++h) {
+            dot -= static_cast<double>(shares[h] * rotated_squares[h]);
+        }
+        products_of others;
+        for_each_other_block(
+            head,
+            [&](const auto& step, const weighted_row<real>& by, index_t skip, index_t lane)
+                CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    const bool is_fetched = is_long && pairs == 0 && lane == 0;
+                    walk(step, by, skip, lane, real(1), others, is_fetched, is_fetched);
+                },
+            [&](index_t lane, index_t last) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                for (index_t i = 0; sums != nullptr && i < last - lane; ++i) {
+                    sums[lane + i] += static_cast<double>(others.same[i]);
+                }
+                others = {};
+            });
+    };
+
+    // Some heads, then the next; or as many as can be where each time makes all rows of angles anew.
+    const bool is_alone = has_rows || pairs > row_block;
+    const index_t at_once = has_rows ? 1 : is_alone ? head_block : heads_of_walk;
+    for (bool sums_alone = norm.is_over_all_heads;; sums_alone = false) {
+        for (index_t head = 0; head < heads; head += at_once) {
+            const index_t some = std::min(at_once, heads - head);
+            if (sums_alone || !norm.is_over_all_heads) add_up(head, some);
+            if (!sums_alone) write_grad_x(head, some, is_alone || head == 0, is_alone || head + some == heads);
+        }
+        if (!sums_alone) break;
+        for (index_t h = 0; h < head_block; h += size) scale(vector(squares), vector(products), h);
+    }
+    if (has_own_factor && norm.is_over_all_heads) dot -= static_cast<double>(shares[0] * all_rotated);
+    if (grads.attention_factor != nullptr) grads.add_factor(angles, row, token, dot);
+}
+
+}  // namespace cordage::backend

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <cstring>
 
 #include "cordage/core/error.hpp"
 #include "cordage/core/index.hpp"
@@ -28,7 +29,11 @@ struct head_place {
 ///   load_head<Lane>(elements, place, lanes, count)     elements to `count` floats
 ///   store_head<Lane>(lanes, count, elements, place)    the way back
 ///
-/// Lane: float, or a vector of floats that a backend works with; a format may do without it.
+/// Lane: float, or a vector of floats that a backend works with; a format may do without it. A format may also have
+///
+///   bool copy_head(source, elements, place, to_elements, to_place, count)
+///
+/// which copies a head bit for bit from the format `source` of its own type, and returns false where that cannot be.
 template <class F, class T>
 concept head_format = requires(const F& format, const T* from, T* to, const head_place& at, float* lanes,
                                const float* numbers, index_t count) {
@@ -68,6 +73,12 @@ struct scale_table {
 };
 
 namespace tensors_detail {
+
+/// Elements bit for bit; they may be where they were.
+template <class T>
+CORDAGE_ALWAYS_INLINE void copy_elements(const T* from, T* to, index_t count) noexcept {
+    std::memmove(static_cast<void*>(to), from, static_cast<std::size_t>(count) * sizeof(T));
+}
 
 /// a / b rounded once, where fast-math would multiply by a rounded 1 / b: doubles hold enough of it.
 CORDAGE_ALWAYS_INLINE float quotient(float a, float b) noexcept {
@@ -195,6 +206,23 @@ struct scaled_bytes {
         });
     }
 
+    /// Codes and scales; false where scales are given and differ.
+    CORDAGE_ALWAYS_INLINE bool copy_head(const scaled_bytes& source, const Code* from, const head_place& from_at,
+                                         Code* to, const head_place& to_at, index_t count) const noexcept {
+        if (source.lanes_of_scale != lanes_of_scale) return false;
+        const float* of_source = source.scales.at(from_at);
+        bool is_equal = true;
+        for_each_group(to_at, count, [&](float* scale, index_t, index_t) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            if (makes_scales)
+                *scale = *of_source;
+            else
+                is_equal = is_equal && *scale == *of_source;
+            ++of_source;
+        });
+        if (is_equal) tensors_detail::copy_elements(from, to, count);
+        return is_equal;
+    }
+
     friend bool operator==(const scaled_bytes&, const scaled_bytes&) noexcept = default;
     /// @throws shape_error, naming the field
     void check(const char* function, const char* name, index_t head_dim) const {
@@ -253,6 +281,11 @@ struct q8_0 {
                                                   CORDAGE_ALWAYS_INLINE_LAMBDA { return rounded_half_away(x); });
         }
     }
+    CORDAGE_ALWAYS_INLINE bool copy_head(q8_0, const q8_0_block* from, const head_place&, q8_0_block* to,
+                                         const head_place&, index_t count) const noexcept {
+        tensors_detail::copy_elements(from, to, count / lanes_of_element);
+        return true;
+    }
     friend constexpr bool operator==(q8_0, q8_0) = default;
 
  private:
@@ -309,6 +342,11 @@ struct q4_0 {
                 to->codes[i] = static_cast<std::uint8_t>(code(lanes[i]) | code(lanes[i + 16]) << 4);
             }
         }
+    }
+    CORDAGE_ALWAYS_INLINE bool copy_head(q4_0, const q4_0_block* from, const head_place&, q4_0_block* to,
+                                         const head_place&, index_t count) const noexcept {
+        tensors_detail::copy_elements(from, to, count / lanes_of_element);
+        return true;
     }
     friend constexpr bool operator==(q4_0, q4_0) = default;
 };

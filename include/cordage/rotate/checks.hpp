@@ -60,7 +60,7 @@ inline void check_view(const char* function, const checked_tensor& tensor) {
         fail<shape_error>(
             {function, ": ", tensor.name, " ", describe(s), " must have head_dim >= 2 and no negative size"});
     }
-    if (v.batch_stride < 0 || v.token_stride < 0 || v.head_stride < 0) {
+    if (v.batch_stride < 0 || v.token_stride < 0 || v.head_stride < 0 || v.group_stride < 0) {
         fail<shape_error>({function, ": ", tensor.name, " strides ", strides_of(v), " must not be negative"});
     }
     if (v.slots.entries != nullptr) {
@@ -77,7 +77,8 @@ inline void check_view(const char* function, const checked_tensor& tensor) {
     }
     const heads_shape reach = tensors_detail::reach_of(v);
     if (!is_addressable(view_axis{reach.batch, v.batch_stride}, view_axis{reach.tokens, v.token_stride},
-                        view_axis{s.heads, v.head_stride}, view_axis{reach.head_dim, 1})) {
+                        view_axis{s.heads, v.head_stride},
+                        view_axis{v.groups * v.head_size, std::max<index_t>(v.group_stride, 1)})) {
         fail<shape_error>({function, ": ", tensor.name, " ", describe(reach), " with strides ", strides_of(v),
                            " must span at most 2^58 elements"});
     }
@@ -248,6 +249,7 @@ void check_format(const char* function, const char* name, const View& v) {
         v.format.check(function, name, v.shape.head_dim);
     }
     if constexpr (Memory == memory::host && requires { v.format.makes_scales; }) check_scales(function, name, v);
+    if constexpr (requires { v.format.inner; }) check_format<Memory>(function, name, with_format(v, v.format.inner));
 }
 
 /// How many tokens a call rotates, whether they have elements (of no heads there is nothing to do), and whether they

@@ -51,6 +51,24 @@ template <class Format>
 requires requires { Format::lanes_of_element; }
 inline constexpr index_t lanes_of_element<Format> = Format::lanes_of_element;
 
+/// Whether two formats read and store alike: of one type, and equal where they hold numbers.
+template <class A, class B>
+CORDAGE_HOST_DEVICE constexpr bool is_same_format(const A& a, const B& b) noexcept {
+    if constexpr (!std::same_as<A, B>) {
+        return false;
+    } else if constexpr (requires { a == b; }) {
+        return a == b;
+    } else {
+        return std::is_empty_v<A>;
+    }
+}
+
+/// How many elements a head of `lanes` lanes has in a format: as many, but in blocks (tensors/head_formats.hpp).
+template <class Format>
+constexpr index_t elements_of_head(index_t lanes) noexcept {
+    return rounded_up_quotient(lanes, lanes_of_element<Format>);
+}
+
 /// What a tensor may be kept in: a format of elements, or of heads.
 template <class F, class T>
 concept tensor_format = format_of<F, T> || head_format<F, T>;
@@ -78,6 +96,40 @@ namespace tensors_detail {
 template <class T>
 CORDAGE_ALWAYS_INLINE void copy_elements(const T* from, T* to, index_t count) noexcept {
     std::memmove(static_cast<void*>(to), from, static_cast<std::size_t>(count) * sizeof(T));
+}
+
+/// A head of elements or of a format of heads, to floats and back.
+template <class Lane, class Format, class T>
+CORDAGE_ALWAYS_INLINE void load_lanes(const Format& format, const T* from, const head_place& at, float* lanes,
+                                      index_t count) noexcept {
+    if constexpr (head_format<Format, T>) {
+        format.template load_head<Lane>(from, at, lanes, count);
+    } else {
+        for (index_t i = 0; i < count; ++i) lanes[i] = format.load(from[i]);
+    }
+}
+template <class Lane, class Format, class T>
+CORDAGE_ALWAYS_INLINE void store_lanes(const Format& format, const float* lanes, index_t count, T* to,
+                                       const head_place& at) noexcept {
+    if constexpr (head_format<Format, T>) {
+        format.template store_head<Lane>(lanes, count, to, at);
+    } else {
+        for (index_t i = 0; i < count; ++i) to[i] = format.store(lanes[i]);
+    }
+}
+/// A head bit for bit; false where it cannot be.
+template <class Format, class T>
+CORDAGE_ALWAYS_INLINE bool copy_lanes(const Format& source, const T* from, const head_place& from_at,
+                                      const Format& format, T* to, const head_place& to_at, index_t count) noexcept {
+    if constexpr (requires { format.copy_head(source, from, from_at, to, to_at, count); }) {
+        return format.copy_head(source, from, from_at, to, to_at, count);
+    } else if constexpr (head_format<Format, T>) {
+        return false;
+    } else {
+        if (!is_same_format(format, source)) return false;
+        copy_elements(from, to, count);
+        return true;
+    }
 }
 
 /// a / b rounded once, where fast-math would multiply by a rounded 1 / b: doubles hold enough of it.
@@ -213,10 +265,8 @@ struct scaled_bytes {
         const float* of_source = source.scales.at(from_at);
         bool is_equal = true;
         for_each_group(to_at, count, [&](float* scale, index_t, index_t) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            if (makes_scales)
-                *scale = *of_source;
-            else
-                is_equal = is_equal && *scale == *of_source;
+            if (makes_scales) *scale = *of_source;
+            if (!makes_scales && *scale != *of_source) is_equal = false;
             ++of_source;
         });
         if (is_equal) tensors_detail::copy_elements(from, to, count);

@@ -157,6 +157,20 @@ void check_format(unsigned seed) {
     });
 }
 
+// Stores no head as it was, and cannot copy one.
+struct own_format {
+    using compute = float;
+    static constexpr index_t lanes_of_element = 1;
+    template <class>
+    void load_head(const float* from, const head_place&, float* lanes, index_t count) const {
+        std::copy_n(from, count, lanes);
+    }
+    template <class>
+    void store_head(const float* lanes, index_t count, float* to, const head_place&) const {
+        std::transform(lanes, lanes + count, to, [](float x) { return x + 1.0f; });
+    }
+};
+
 }  // namespace
 
 TEST_CASE("rotate/moves: keys move within a cache as out of a copy of it, or are refused: fp32") {
@@ -324,6 +338,20 @@ TEST_CASE("rotate/moves: quantised keys that get another slot and nothing else k
             for (auto& code : c.elements) code = static_cast<std::int8_t>(code / 2);
         });
     });
+}
+
+TEST_CASE("rotate/moves: heads of a format of one's own stay where they lie when nothing turns") {
+    const std::vector<std::int32_t> ids{5}, slot{1};
+    std::vector<float> x(2 * head_dim, 3.0f);
+    const auto view = in_slots(token_major(x.data(), {1, 2, 1, head_dim}, own_format{}), slot.data(), 1, 1);
+    const auto same = exact_angles(long_basis, ids) - exact_angles(long_basis, ids);
+    rebase<half_split>(same, in_place(view));
+    CHECK(x == std::vector<float>(2 * head_dim, 3.0f));
+    const std::vector<std::int32_t> first{0};
+    rebase<half_split>(
+        same, from_to(view, in_slots(token_major(x.data(), {1, 2, 1, head_dim}, own_format{}), first.data(), 1, 1)));
+    CHECK(x[0] == 4.0f);
+    CHECK(x.back() == 3.0f);
 }
 
 TEST_CASE("rotate/moves: codes of given scales are copied where the scales are equal, else stored anew") {

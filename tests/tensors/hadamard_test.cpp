@@ -31,7 +31,7 @@ std::vector<double> by_matrix(const float* x, index_t size) {
 
 const heads_shape shape{1, 3, 11, 128};  // more heads than a stage holds
 const std::vector<std::int32_t> position_ids{3, 17, 70'000};
-const basis b(frequencies(100), 1.25);
+const basis b(frequencies(100), 1.25), basis_of_small(frequencies(96));
 
 }  // namespace
 
@@ -114,6 +114,25 @@ TEST_CASE("tensors/hadamard: outliers cost less where they are spread") {
     CHECK(error_of(hadamard<q4_0>{.size = 128}) < 0.8 * error_of(q4_0{}));
 }
 
+TEST_CASE("tensors/hadamard: transforms of two sizes are two formats") {
+    const heads_shape one{1, 1, 1, 128};
+    const std::vector<std::int32_t> id{3};
+    std::vector<q8_0_block> x(4), same(4), other(4);
+    for (auto& block : x) block.d = to_float16(0.5f), block.codes.fill(3);  // of another program
+    const auto view = [&](std::vector<q8_0_block>& blocks, index_t size) {
+        return token_major(blocks.data(), one, hadamard<q8_0>{.size = size});
+    };
+    const auto copy = [&](const auto& from, const auto& to) {
+        rotate_forward<half_split>(exact_angles(b, id), from_to(from, to).unrotated());
+    };
+    copy(view(x, 64), view(same, 64));
+    CHECK(std::memcmp(x.data(), same.data(), sizeof(q8_0_block) * 4) == 0);
+    copy(view(x, 64), view(other, 128));
+    copy(view(same, 64), view(same, 128));
+    CHECK(std::memcmp(x.data(), other.data(), sizeof(q8_0_block) * 4) != 0);
+    CHECK(std::memcmp(same.data(), other.data(), sizeof(q8_0_block) * 4) == 0);
+}
+
 TEST_CASE("tensors/hadamard: sizes that are no power of two or do not divide a head are refused") {
     std::vector<bfloat16> x(3 * 11 * 128);
     const exact_angles angles(b, position_ids);
@@ -124,6 +143,14 @@ TEST_CASE("tensors/hadamard: sizes that are no power of two or do not divide a h
                 angles, in_place(token_major(x.data(), shape, hadamard<element_traits<bfloat16>>{.size = size}))),
             shape_error);
     }
+    std::vector<bfloat16> y(3 * 96);
+    const heads_shape small{1, 3, 1, 96};
+    const exact_angles few(basis_of_small, position_ids);
+    CHECK_THROWS_AS(
+        rotate_forward<half_split>(few, in_place(token_major(y.data(), small, hadamard<element_traits<bfloat16>>{48}))),
+        shape_error);
+    CHECK_NOTHROW(rotate_forward<half_split>(
+        few, in_place(token_major(y.data(), small, hadamard<element_traits<bfloat16>>{32}))));
     CHECK_THROWS_WITH_AS(
         rotate_forward<half_split>(
             angles, in_place(token_major(x.data(), shape, hadamard<element_traits<bfloat16>>{.size = 256}))),

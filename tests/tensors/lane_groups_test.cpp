@@ -165,6 +165,11 @@ TEST_CASE("tensors/lane_groups: groups that do not fit a head, or overlap, are r
     overlapping.format.group_stride = -12;
     CHECK_THROWS_AS(rotate_forward<half_split>(angles, in_place(in_slots(overlapping, slot_mapping.data(), 1, tokens))),
                     shape_error);
+    CHECK_THROWS_AS(rotate_forward<half_split>(angles, from_to(in_slots(overlapping, slot_mapping.data(), 1, tokens),
+                                                               token_major(k.data(), shape))),
+                    shape_error);
+    CHECK_FALSE(overlapping == group_major(cache.data(), cache_shape, 4));
+    CHECK_FALSE(overlapping.format == group_major(cache.data(), cache_shape, 4).format);
     overlapping.format.group_stride = index_t{1} << 60;
     CHECK_THROWS_AS(rotate_forward<half_split>(angles, in_place(in_slots(overlapping, slot_mapping.data(), 1, tokens))),
                     shape_error);

@@ -71,7 +71,7 @@ struct hadamard {
     }
     /// @throws shape_error
     void check(const char* function, const char* name, index_t head_dim) const {
-        if (size < 1 || !std::has_single_bit(static_cast<std::uint64_t>(size)) || head_dim % size != 0) {
+        if (!std::has_single_bit(static_cast<std::uint64_t>(size)) || head_dim % size != 0) {
             fail<shape_error>({function, ": ", name, "'s hadamard size ", size,
                                " must be a power of two that divides head_dim ", head_dim});
         }

@@ -339,9 +339,17 @@ struct q8_0 {
     friend constexpr bool operator==(q8_0, q8_0) = default;
 
  private:
-    // To nearest, ties to even; then a tie that went towards 0 goes one further.
     template <class L>
     static CORDAGE_ALWAYS_INLINE auto rounded_half_away(const L& x) noexcept {
+        if constexpr (requires { lane_memory<L>::rounded_half_away(x); }) {
+            return lane_memory<L>::rounded_half_away(x);
+        } else {
+            return rounded_half_away_by_words(x);
+        }
+    }
+    // To nearest, ties to even; then a tie that went towards 0 goes one further.
+    template <class L>
+    static CORDAGE_ALWAYS_INLINE auto rounded_half_away_by_words(const L& x) noexcept {
         using lane = lane_traits<L>;
         using word = typename lane::word;
         const word magnitude = lane::bits(x) & word(0x7fff'ffffu), sign = lane::bits(x) >> 31;

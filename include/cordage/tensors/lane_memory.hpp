@@ -17,6 +17,7 @@ namespace cordage {
 ///   load(floats), store(lane, floats)                 not aligned
 ///   load_bytes(bytes), store_bytes(word, bytes)       a byte a word, zero-extended; the low bytes
 ///   max, min, magnitude(lane), largest(lane)          lane by lane; of the lanes
+///   rounded_half_away(lane)                           to words, where a machine has a quick way; |lane| < 2^22
 template <class Lane>
 struct lane_memory;
 template <>

@@ -55,12 +55,25 @@ struct lane_memory<xsimd::batch<float, Arch>> {
             for (std::size_t i = 0; i < real::size; ++i) to[i] = static_cast<std::uint8_t>(words[i]);
         }
     }
+#if XSIMD_WITH_AVX512F
+    // A half is lifted to 2^-25 below the next integer, which the sum rounds to; a number below it stays one float
+    // below.
+    static CORDAGE_ALWAYS_INLINE word rounded_half_away(const real& x) noexcept
+        requires(backend::simd_detail::is_avx512<Arch>) {
+        const __m512i size = _mm512_cvttps_epi32(_mm512_add_ps(magnitude(x), _mm512_set1_ps(0x1.fffffep-2f)));
+        return _mm512_mask_sub_epi32(size, _mm512_cmplt_epi32_mask(_mm512_castps_si512(x), _mm512_setzero_si512()),
+                                     _mm512_setzero_si512(), size);
+    }
+#endif
     static CORDAGE_ALWAYS_INLINE real max(const real& a, const real& b) noexcept { return xsimd::max(a, b); }
     static CORDAGE_ALWAYS_INLINE real min(const real& a, const real& b) noexcept { return xsimd::min(a, b); }
     static CORDAGE_ALWAYS_INLINE real magnitude(const real& x) noexcept {
         return lane_traits<real>::from_bits(lane_traits<real>::bits(x) & word(0x7fff'ffffu));
     }
     static CORDAGE_ALWAYS_INLINE float largest(const real& x) noexcept {
+#if XSIMD_WITH_AVX512F
+        if constexpr (backend::simd_detail::is_avx512<Arch>) return _mm512_reduce_max_ps(x);
+#endif
         alignas(64) float lanes[real::size];
         x.store_aligned(lanes);
         float all = lanes[0];

@@ -246,6 +246,8 @@ TEST_CASE("rotate/moves: many tokens that must go one after the other do, whatev
     CHECK(same_bits(moved, expected));
     CHECK(slices == 0);
     // Those that stay in their slots go by all threads, unless one of these is read twice.
+    std::reverse(from.begin(), from.end());
+    std::reverse(same.begin(), same.end());
     std::vector<float> turned = before;
     expected = before;
     rebase<half_split>(change, in_place(in(expected, from)));
@@ -273,6 +275,8 @@ TEST_CASE("rotate/moves: a slot that is written before it is read is named with 
                          "rebase: slot 10 is written by token [0, 1] and read by token [0, 2], which must come first: "
                          "list tokens that move down by ascending slots, up by descending ones",
                          value_error);
+    const std::vector<std::int32_t> falling{9, 5, 3, -1, -1, -1}, into_next{5, 3, 1, -1, -1, -1};
+    CHECK_THROWS_AS(rebase<half_split>(angles, from_to(in(falling, 1), in(into_next, 1))), value_error);
     const position_view<std::int32_t> rows(ids.data(), 2, 3, 3);
     const std::vector<std::int32_t> from_of_rows{8, 9, 10, 12, 13, 14}, to_of_rows{4, 5, 13, 6, 7, 0};
     CHECK_THROWS_WITH_AS(rebase<half_split>(exact_angles(long_basis, rows) - exact_angles(short_basis, rows),

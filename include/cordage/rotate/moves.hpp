@@ -3,6 +3,7 @@
 // rotation.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -71,16 +72,16 @@ inline bool check_moves(const char* function, const heads_memory& x, const heads
             if (from >= 0 && to >= 0) f(row * tokens + token, from, to);
         });
     };
-    // A compaction needs no table: both sides ascend, and no token goes up.
+    // A compaction needs no table: who comes later reads above all that was written.
     bool goes_down = true, stays = true;
-    index_t first_from = -1, last_from = -1, last_to = -1;
+    index_t first_from = -1, last_from = -1, highest_to = -1;
     for_each_move([&](index_t, index_t from, index_t to) {
-        goes_down = goes_down && from > last_from && to > last_to && to <= from;
+        goes_down = goes_down && from > last_from && to <= from;
         stays = stays && to == from;
         if (first_from < 0) first_from = from;
-        last_from = from, last_to = to;
+        last_from = from, highest_to = std::max(highest_to, to);
     });
-    if (goes_down) return !stays && last_to >= first_from;
+    if (goes_down) return !stays && highest_to >= first_from;
     numbers_of_slots last_readers(count);
     bool is_read_twice = false, is_in_order = false;
     for_each_move([&](index_t number, index_t from, index_t) {

@@ -24,6 +24,8 @@
 #include "cordage/rotate/backward.hpp"          // rotate_backward
 #include "cordage/rotate/cos_sin_table.hpp"     // cos_sin_table
 #include "cordage/rotate/forward.hpp"           // rotate_forward, rotate_inverse, rebase
+#include "cordage/tensors/hadamard.hpp"         // hadamard
 #include "cordage/tensors/heads_view.hpp"       // heads_view, in_slots, in_blocks
+#include "cordage/tensors/lane_groups.hpp"      // group_major
 #include "cordage/tensors/operand.hpp"          // in_place, from_to, grad_through
 #include "cordage/version.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cordage/tensors/overlap.hpp"
 
+#include "cordage/tensors/lane_groups.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -136,6 +138,62 @@ TEST_CASE("tensors/overlap: overlap_of is exact for two views with the same nest
         none += expected == overlap::none;
         partial += expected == overlap::partial;
     }
+    CHECK(none > 5000);
+    CHECK(partial > 5000);
+}
+
+TEST_CASE("tensors/overlap: heads in groups of lanes, against brute force") {
+    random_views random;
+    using grouped_view = heads_view<float, lane_groups<element_traits<float>>>;
+    const auto elements_of = [](const grouped_view& v, const float* origin) {
+        std::vector<index_t> all;
+        view one{v.data, v.shape, v.batch_stride, v.token_stride, v.head_stride};
+        one.shape.head_dim = v.format.elements_of_group;
+        for (index_t i = 0; i < v.shape.head_dim / v.format.elements_of_group; ++i) {
+            const auto some = elements(one, origin);
+            all.insert(all.end(), some.begin(), some.end());
+            one.data += v.format.group_stride;
+        }
+        std::sort(all.begin(), all.end());
+        return all;
+    };
+    int none = 0, partial = 0, distinct = 0, exact = 0;
+    for (int i = 0; i < 40'000; ++i) {
+        const auto grouped = [&](const view& v, index_t group_stride) {
+            const index_t each = 1 + random.below(3);
+            grouped_view g = with_format(v, lane_groups<element_traits<float>>{each, group_stride, {}});
+            g.shape.head_dim = each * (1 + random.below(3));
+            return g;
+        };
+        const grouped_view a = grouped(random.any(), random.below(20));
+        const auto of_a = elements_of(a, a.data);
+        if (has_distinct_elements(a)) {
+            ++distinct;
+            REQUIRE(std::adjacent_find(of_a.begin(), of_a.end()) == of_a.end());
+        }
+        // A packed cache and a part of it, or one beside it.
+        const heads_shape all{1 + random.below(3), 1 + random.below(3), 1 + random.below(3), 6};
+        const grouped_view packed = group_major(random.memory.data() + 1024, all, 1 + random.below(3));
+        REQUIRE(has_distinct_elements(packed));
+        grouped_view part = packed;
+        part.shape = {1 + random.below(all.batch), 1 + random.below(all.tokens), 1 + random.below(all.heads), 6};
+        part.data += random.below(80) - 40;
+        for (const auto& [x, y] : {std::pair{a, packed}, std::pair{packed, part}}) {
+            const auto of_x = elements_of(x, x.data), of_y = elements_of(y, x.data);
+            std::vector<index_t> both;
+            std::set_intersection(of_x.begin(), of_x.end(), of_y.begin(), of_y.end(), std::back_inserter(both));
+            const overlap answer = overlap_of(x, y);
+            if (answer == overlap::none) REQUIRE(both.empty());
+            if (x == packed) {
+                REQUIRE((answer == overlap::none) == both.empty());
+                ++exact;
+            }
+            none += answer == overlap::none;
+            partial += answer == overlap::partial;
+        }
+    }
+    CHECK(exact == 40'000);
+    CHECK(distinct > 1000);
     CHECK(none > 5000);
     CHECK(partial > 5000);
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cordage/angles/angle_source.hpp"
+#include "cordage/rotate/moves.hpp"
 #include "cordage/tensors/operand.hpp"
 #include "cordage/tensors/overlap.hpp"
 
@@ -27,13 +28,14 @@ struct checked_tensor {
     index_t operand;   ///< number
     index_t first_lane;
     bool is_rotated = true;
+    bool has_format_of_x = false;
     std::intptr_t begin = 0, end = 0;  ///< its bytes, once its sizes were checked
 };
 template <operand_type O>
 CORDAGE_ALWAYS_INLINE std::array<checked_tensor, 2> tensors_of(const O& o, index_t operand) {
-    const bool is_one = o.is_in_place();
+    const bool is_one = o.is_in_place(), is_one_format = is_same_format(o.x.format, o.y.format);
     return {{{"x", o.x, is_one, false, operand, o.first_lane, o.is_rotated()},
-             {"y", is_one ? heads_memory() : o.y, true, is_one, operand, o.first_lane, o.is_rotated()}}};
+             {"y", is_one ? heads_memory() : o.y, true, is_one, operand, o.first_lane, o.is_rotated(), is_one_format}}};
 }
 template <backward_operand_type O>
 CORDAGE_ALWAYS_INLINE std::array<checked_tensor, 3> tensors_of(const O& o, index_t operand) {
@@ -64,7 +66,7 @@ inline void check_view(const char* function, const checked_tensor& tensor) {
         fail<shape_error>(
             {function, ": ", tensor.name, " ", describe(s), " must have head_dim >= 2 and no negative size"});
     }
-    if (v.batch_stride < 0 || v.token_stride < 0 || v.head_stride < 0) {
+    if (v.batch_stride < 0 || v.token_stride < 0 || v.head_stride < 0 || v.group_stride < 0) {
         fail<shape_error>({function, ": ", tensor.name, " strides ", strides_of(v), " must not be negative"});
     }
     if (v.slots.entries != nullptr) {
@@ -81,7 +83,8 @@ inline void check_view(const char* function, const checked_tensor& tensor) {
     }
     const heads_shape reach = tensors_detail::reach_of(v);
     if (!is_addressable(view_axis{reach.batch, v.batch_stride}, view_axis{reach.tokens, v.token_stride},
-                        view_axis{s.heads, v.head_stride}, view_axis{reach.head_dim, 1})) {
+                        view_axis{s.heads, v.head_stride},
+                        view_axis{v.groups * v.head_size, std::max<index_t>(v.group_stride, 1)})) {
         fail<shape_error>({function, ": ", tensor.name, " ", describe(reach), " with strides ", strides_of(v),
                            " must span at most 2^58 elements"});
     }
@@ -124,13 +127,22 @@ CORDAGE_ALWAYS_INLINE void check_shape(const char* function, const checked_tenso
     }
 }
 
-/// What is written is one of its operand's other tensors or apart from it; what one operand writes, no other reads or
-/// writes.
-inline void check_overlap(const char* function, const checked_tensor& a, const checked_tensor& b) {
+/// Whether y's tokens are x's in other slots of one cache.
+inline bool is_move(const checked_tensor& x, const checked_tensor& y) {
+    return !y.is_repeated && y.has_format_of_x && are_of_one_cache(x.view, y.view);
+}
+
+/// What is written is one of its operand's other tensors or apart from it, or a move that is looked at later; what one
+/// operand writes, no other reads or writes.
+template <memory Memory>
+void check_overlap(const char* function, const checked_tensor& a, const checked_tensor& b) {
     const overlap found = overlap_of(a.view, b.view);
     if (a.operand == b.operand && found == overlap::partial) {
-        fail<shape_error>(
-            {function, ": ", b.name, " must be ", a.name, " itself or apart from it, and overlaps it partly"});
+        const bool moves = is_move(a, b);
+        if (moves && Memory == memory::host) return;
+        fail<shape_error>({function, ": ", b.name, " must be ", a.name,
+                           " itself or apart from it, and overlaps it partly",
+                           moves ? "; a device has no order of tokens in which they could move within a cache" : ""});
     }
     if (a.operand != b.operand && found != overlap::none) {
         fail<shape_error>({function, ": operands ", describe(a.view.shape), " and ", describe(b.view.shape),
@@ -138,36 +150,38 @@ inline void check_overlap(const char* function, const checked_tensor& a, const c
     }
 }
 
-/// Whether two entries of a slot table in range are equal. The work is that of the entries, however large the cache.
-inline bool has_repeated_entries(const slot_table& s, index_t rows, index_t entries_of_row, index_t end) {
-    const index_t count = rows * entries_of_row;
-    const auto entry = [&](index_t i) { return s.entry(i / entries_of_row * s.row_stride + i % entries_of_row); };
-    if (count <= 16) {  // a decode step
-        for (index_t i = 1; i < count; ++i) {
-            for (index_t j = 0; j < i; ++j) {
-                if (entry(i) >= 0 && entry(i) == entry(j)) return true;
+/// Whether entries of a slot table may be equal: not where they ascend; of few, as in a decode step, all are compared.
+inline bool may_have_repeated_entries(const slot_table& s, index_t rows, index_t entries_of_row) {
+    index_t last = -1, count = 0;
+    bool ascends = true;
+    std::array<index_t, 16> few;
+    for (index_t row = 0; row < rows; ++row) {
+        for (index_t i = 0; i < entries_of_row; ++i) {
+            if (const index_t entry = s.entry(row * s.row_stride + i); entry >= 0) {
+                ascends = ascends && entry > last;
+                last = entry;
+                if (count < std::ssize(few)) few[static_cast<std::size_t>(count)] = entry;
+                ++count;
             }
         }
-        return false;
     }
-    std::vector<index_t> sorted;
-    sorted.reserve(static_cast<std::size_t>(count));
-    for (index_t i = 0; i < count; ++i) {
-        if (const index_t found = entry(i); found >= 0 && found < end) sorted.push_back(found);
+    if (ascends || count > std::ssize(few)) return !ascends;
+    for (auto at = few.begin(), end = few.begin() + count; at != end; ++at) {
+        if (std::find(few.begin(), at, *at) != at) return true;
     }
-    if (!std::is_sorted(sorted.begin(), sorted.end())) std::sort(sorted.begin(), sorted.end());
-    return std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
+    return false;
 }
 
-/// The slots of a view, each below the cache's, and each once where they are written.
+/// The slots of a view, each below the cache's, and each once where they are written. The work is that of the entries,
+/// however large the cache.
 inline void check_slots(const char* function, const checked_tensor& tensor) {
     const heads_memory& v = tensor.view;
     const slot_table& s = v.slots;
     const index_t entries = rounded_up_quotient(v.shape.tokens, s.tokens_of_entry);
     const index_t end = s.blocks * (s.block_size / s.tokens_of_entry);
     const char* const kind = s.tokens_of_entry == 1 ? "slot" : "block";
-    const bool may_repeat = tensor.is_written && has_repeated_entries(s, v.shape.batch, entries, end);
-    std::vector<bool> is_used(may_repeat ? static_cast<std::size_t>(end) : 0);
+    const bool may_repeat = tensor.is_written && may_have_repeated_entries(s, v.shape.batch, entries);
+    numbers_of_slots listed(may_repeat ? v.shape.batch * entries : 0);
     for (index_t row = 0; row < v.shape.batch; ++row) {
         for (index_t i = 0; i < entries; ++i) {
             const index_t entry = s.entry(row * s.row_stride + i);
@@ -176,12 +190,10 @@ inline void check_slots(const char* function, const checked_tensor& tensor) {
                 fail<value_error>({function, ": ", tensor.name, "'s ", kind, " [", row, ", ", i, "] ", entry,
                                    " must be below the cache's ", end, " ", kind, "s, or -1 to leave it out"});
             }
-            if (!may_repeat) continue;
-            if (is_used[static_cast<std::size_t>(entry)]) {
+            if (may_repeat && listed.exchange(entry, i) >= 0) {
                 fail<value_error>({function, ": ", tensor.name, "'s ", kind, " [", row, ", ", i, "] ", entry,
                                    " must be listed once, or two tokens are written there"});
             }
-            is_used[static_cast<std::size_t>(entry)] = true;
         }
     }
 }
@@ -271,12 +283,15 @@ void check_format(const char* function, const char* name, const View& v) {
         v.format.check(function, name, v.shape.head_dim);
     }
     if constexpr (Memory == memory::host && requires { v.format.makes_scales; }) check_scales(function, name, v);
+    if constexpr (requires { v.format.inner; }) check_format<Memory>(function, name, with_format(v, v.format.inner));
 }
 
-/// How many tokens a call rotates, and whether they have elements: of no heads there is nothing to do.
+/// How many tokens a call rotates, whether they have elements (of no heads there is nothing to do), and whether they
+/// must go one after the other.
 struct call_size {
     index_t tokens;
     bool is_empty;
+    bool is_in_order = false;
 };
 
 template <memory Memory, std::size_t Each>
@@ -291,7 +306,7 @@ call_size check_tensors(const char* function, const angle_sizes& angles,
                 const bool may_meet = (other.is_written || tensor.is_written) && !other.is_repeated &&
                                       other.begin < tensor.end && tensor.begin < other.end;
                 const bool is_one = other.operand == tensor.operand && other.view == tensor.view;
-                if (may_meet && !is_one) check_overlap(function, other, tensor);
+                if (may_meet && !is_one) check_overlap<Memory>(function, other, tensor);
             }
         }
     };
@@ -312,6 +327,8 @@ call_size check_tensors(const char* function, const angle_sizes& angles,
         for (const checked_tensor& tensor : operands[i]) {
             if (tensor.view.slots.entries != nullptr && !tensor.is_repeated) check_slots(function, tensor);
         }
+        const checked_tensor &x = operands[i].front(), &y = operands[i].back();
+        if (is_move(x, y)) size.is_in_order = check_moves(function, x.view, y.view) || size.is_in_order;
     }
     return size;
 }

@@ -58,9 +58,10 @@ void rotate_at(const char* function, const Executor& where, const Source& angles
     if (size.is_empty) return;
     const auto run = [&](const auto& operands) {
         using backend::rotate_range;  // or the one that stands beside a Backend of the caller's
-        for_each_range(where, size.tokens, smallest_slice, [&](index_t begin, index_t end) noexcept {
-            rotate_range<Pairing, Direction>(Backend{}, angles, operands, begin, end);
-        });
+        for_each_range(where, size.tokens, size.is_in_order ? size.tokens : smallest_slice,
+                       [&](index_t begin, index_t end) noexcept {
+                           rotate_range<Pairing, Direction>(Backend{}, angles, operands, begin, end);
+                       });
     };
     with_operands(run, given...);
 }
@@ -103,10 +104,11 @@ void rotate(const char* function, const First& first, const Rest&... rest) {
 ///   in
 ///             any order of strides, or in the slots of a cache. They share batch and tokens, and may differ in heads,
 ///             head_dim, strides, type, format and first lane. The lanes outside of the rotated ones are copied. y may
-///             be x; other overlaps of what is written are refused
+///             be x, or other slots of its cache; other overlaps of what is written are refused
 /// @throws shape_error, value_error  naming the field, its value and what was expected, before anything is written
 /// Precision: angles exact to 3.7e-10 rad at 2^31, arithmetic in float (double for double), one rounding on store.
-/// Allocates nothing, but for slots one bit a slot of a cache that is written. Gradient: rotate/backward.hpp.
+/// Allocates nothing, but where slots that are written do not ascend up to 64 bytes for each, and so where tokens move
+/// within a cache. Gradient: rotate/backward.hpp.
 template <pairing Pairing, class Backend = backend::fastest, class... Arguments>
 void rotate_forward(const Arguments&... arguments) {
     rotate_detail::rotate<Pairing, Backend, backend::forward>("rotate_forward", arguments...);
@@ -134,13 +136,17 @@ inline constexpr bool is_difference<angle_difference<To, From>> = true;
 ///   y = (m_to / m_from) R(a_to - a_from) x
 ///
 ///   rebase<half_split>(exact_angles(new_basis, ids) - exact_angles(old_basis, ids), in_place(keys));
-///   rebase<half_split>(exact_angles(b, new_ids) - exact_angles(b, old_ids), in_place(in_blocks(cache, table, 1, n,
-///   n)));
+///   rebase<half_split>(exact_angles(b, new_ids) - exact_angles(b, old_ids),
+///                      from_to(in_slots(cache, old_slots, 1, n), in_slots(cache, new_slots, 1, n)));
 ///
 /// Arguments, errors and precision as rotate_forward's, but that the angles are a difference `to - from`: to another
 /// basis, to other positions, or to both. The angle is exact, however many changes came before; what each change adds
 /// is rotate_forward's rounding, in cos, sin and on store (docs/precision.md). Slots that hold no key yet may have any
 /// position, but not NaN. A block that several sequences share is listed once: they hold it at the same positions.
+///
+/// Keys may move to other slots of their cache. Tokens go in the order in which they are listed, and where one is
+/// written to the slot of another on one thread; a slot that would be written before it is read is refused by name, and
+/// so is every such move on a device.
 template <pairing Pairing, class Backend = backend::fastest, class... Arguments>
 void rebase(const Arguments&... arguments) {
     static_assert((rotate_detail::is_difference<Arguments> || ...),

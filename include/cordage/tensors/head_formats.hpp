@@ -6,6 +6,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <cstring>
 
 #include "cordage/core/error.hpp"
 #include "cordage/core/index.hpp"
@@ -28,7 +29,11 @@ struct head_place {
 ///   load_head<Lane>(elements, place, lanes, count)     elements to `count` floats
 ///   store_head<Lane>(lanes, count, elements, place)    the way back
 ///
-/// Lane: float, or a vector of floats that a backend works with; a format may do without it.
+/// Lane: float, or a vector of floats that a backend works with; a format may do without it. A format may also have
+///
+///   bool copy_head(source, elements, place, to_elements, to_place, count)
+///
+/// which copies a head bit for bit from the format `source` of its own type, and returns false where that cannot be.
 template <class F, class T>
 concept head_format = requires(const F& format, const T* from, T* to, const head_place& at, float* lanes,
                                const float* numbers, index_t count) {
@@ -45,6 +50,24 @@ inline constexpr index_t lanes_of_element = 1;
 template <class Format>
 requires requires { Format::lanes_of_element; }
 inline constexpr index_t lanes_of_element<Format> = Format::lanes_of_element;
+
+/// Whether two formats read and store alike: of one type, and equal where they hold numbers.
+template <class A, class B>
+CORDAGE_HOST_DEVICE constexpr bool is_same_format(const A& a, const B& b) noexcept {
+    if constexpr (!std::same_as<A, B>) {
+        return false;
+    } else if constexpr (requires { a == b; }) {
+        return a == b;
+    } else {
+        return std::is_empty_v<A>;
+    }
+}
+
+/// How many elements a head of `lanes` lanes has in a format: as many, but in blocks (tensors/head_formats.hpp).
+template <class Format>
+constexpr index_t elements_of_head(index_t lanes) noexcept {
+    return rounded_up_quotient(lanes, lanes_of_element<Format>);
+}
 
 /// What a tensor may be kept in: a format of elements, or of heads.
 template <class F, class T>
@@ -68,6 +91,46 @@ struct scale_table {
 };
 
 namespace tensors_detail {
+
+/// Elements bit for bit; they may be where they were.
+template <class T>
+CORDAGE_ALWAYS_INLINE void copy_elements(const T* from, T* to, index_t count) noexcept {
+    std::memmove(static_cast<void*>(to), from, static_cast<std::size_t>(count) * sizeof(T));
+}
+
+/// A head of elements or of a format of heads, to floats and back.
+template <class Lane, class Format, class T>
+CORDAGE_ALWAYS_INLINE void load_lanes(const Format& format, const T* from, const head_place& at, float* lanes,
+                                      index_t count) noexcept {
+    if constexpr (head_format<Format, T>) {
+        format.template load_head<Lane>(from, at, lanes, count);
+    } else {
+        for (index_t i = 0; i < count; ++i) lanes[i] = format.load(from[i]);
+    }
+}
+template <class Lane, class Format, class T>
+CORDAGE_ALWAYS_INLINE void store_lanes(const Format& format, const float* lanes, index_t count, T* to,
+                                       const head_place& at) noexcept {
+    if constexpr (head_format<Format, T>) {
+        format.template store_head<Lane>(lanes, count, to, at);
+    } else {
+        for (index_t i = 0; i < count; ++i) to[i] = format.store(lanes[i]);
+    }
+}
+/// A head bit for bit; false where it cannot be.
+template <class Format, class T>
+CORDAGE_ALWAYS_INLINE bool copy_lanes(const Format& source, const T* from, const head_place& from_at,
+                                      const Format& format, T* to, const head_place& to_at, index_t count) noexcept {
+    if constexpr (requires { format.copy_head(source, from, from_at, to, to_at, count); }) {
+        return format.copy_head(source, from, from_at, to, to_at, count);
+    } else if constexpr (head_format<Format, T>) {
+        return false;
+    } else {
+        if (!is_same_format(format, source)) return false;
+        copy_elements(from, to, count);
+        return true;
+    }
+}
 
 /// a / b rounded once, where fast-math would multiply by a rounded 1 / b: doubles hold enough of it.
 CORDAGE_ALWAYS_INLINE float quotient(float a, float b) noexcept {
@@ -204,6 +267,21 @@ struct scaled_bytes {
         });
     }
 
+    /// Codes and scales; false where scales are given and differ.
+    CORDAGE_ALWAYS_INLINE bool copy_head(const scaled_bytes& source, const Code* from, const head_place& from_at,
+                                         Code* to, const head_place& to_at, index_t count) const noexcept {
+        if (source.lanes_of_scale != lanes_of_scale) return false;
+        const float* of_source = source.scales.at(from_at);
+        bool is_equal = true;
+        for_each_group(to_at, count, [&](float* scale, index_t, index_t) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            if (makes_scales) *scale = *of_source;
+            if (!makes_scales && *scale != *of_source) is_equal = false;
+            ++of_source;
+        });
+        if (is_equal) tensors_detail::copy_elements(from, to, count);
+        return is_equal;
+    }
+
     friend bool operator==(const scaled_bytes&, const scaled_bytes&) noexcept = default;
     /// @throws shape_error, naming the field
     void check(const char* function, const char* name, index_t head_dim) const {
@@ -262,12 +340,25 @@ struct q8_0 {
                                                   CORDAGE_ALWAYS_INLINE_LAMBDA { return rounded_half_away(x); });
         }
     }
+    CORDAGE_ALWAYS_INLINE bool copy_head(q8_0, const q8_0_block* from, const head_place&, q8_0_block* to,
+                                         const head_place&, index_t count) const noexcept {
+        tensors_detail::copy_elements(from, to, count / lanes_of_element);
+        return true;
+    }
     friend constexpr bool operator==(q8_0, q8_0) = default;
 
  private:
-    // To nearest, ties to even; then a tie that went towards 0 goes one further.
     template <class L>
     static CORDAGE_ALWAYS_INLINE auto rounded_half_away(const L& x) noexcept {
+        if constexpr (requires { lane_memory<L>::rounded_half_away(x); }) {
+            return lane_memory<L>::rounded_half_away(x);
+        } else {
+            return rounded_half_away_by_words(x);
+        }
+    }
+    // To nearest, ties to even; then a tie that went towards 0 goes one further.
+    template <class L>
+    static CORDAGE_ALWAYS_INLINE auto rounded_half_away_by_words(const L& x) noexcept {
         using lane = lane_traits<L>;
         using word = typename lane::word;
         const word magnitude = lane::bits(x) & word(0x7fff'ffffu), sign = lane::bits(x) >> 31;
@@ -318,6 +409,11 @@ struct q4_0 {
                 to->codes[i] = static_cast<std::uint8_t>(code(lanes[i]) | code(lanes[i + 16]) << 4);
             }
         }
+    }
+    CORDAGE_ALWAYS_INLINE bool copy_head(q4_0, const q4_0_block* from, const head_place&, q4_0_block* to,
+                                         const head_place&, index_t count) const noexcept {
+        tensors_detail::copy_elements(from, to, count / lanes_of_element);
+        return true;
     }
     friend constexpr bool operator==(q4_0, q4_0) = default;
 };

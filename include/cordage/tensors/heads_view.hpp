@@ -61,24 +61,6 @@ struct slot_table {
     }
 };
 
-/// Whether two formats read and store alike: of one type, and equal where they hold numbers.
-template <class A, class B>
-CORDAGE_HOST_DEVICE constexpr bool is_same_format(const A& a, const B& b) noexcept {
-    if constexpr (!std::same_as<A, B>) {
-        return false;
-    } else if constexpr (requires { a == b; }) {
-        return a == b;
-    } else {
-        return std::is_empty_v<A>;
-    }
-}
-
-/// How many elements a head of `lanes` lanes has in a format: as many, but in blocks (tensors/head_formats.hpp).
-template <class Format>
-constexpr index_t elements_of_head(index_t lanes) noexcept {
-    return rounded_up_quotient(lanes, lanes_of_element<Format>);
-}
-
 /// A view of [batch, tokens, heads, head_dim] lanes in a format (pair/format.hpp, tensors/head_formats.hpp). The last
 /// stride is 1; the others count elements and may come in any order, so that [tokens, heads, head_dim], [heads, tokens,
 /// head_dim] and a slice of a fused qkv buffer are all views. With `slots` the tokens lie in the blocks of a cache:
@@ -121,12 +103,14 @@ struct heads_view {
 struct heads_memory {
     const void* data = nullptr;
     index_t element_size = 0;  ///< bytes
-    index_t head_size = 0;     ///< elements
+    index_t head_size = 0;     ///< elements of a head that lie side by side: all, but in groups
     heads_shape shape;
     index_t batch_stride = 0;
     index_t token_stride = 0;
     index_t head_stride = 0;
     slot_table slots = {};
+    index_t groups = 1;  ///< of a head (tensors/lane_groups.hpp)
+    index_t group_stride = 0;
 
     heads_memory() = default;
     template <class T, class Format>
@@ -138,7 +122,14 @@ struct heads_memory {
           batch_stride(v.batch_stride),
           token_stride(v.token_stride),
           head_stride(v.head_stride),
-          slots(v.slots) {}
+          slots(v.slots) {
+        if constexpr (requires { v.format.elements_of_group; }) {
+            if (v.format.elements_of_group < 1) return;  // as what does not divide a head: refused with the format
+            groups = head_size / v.format.elements_of_group;
+            head_size = v.format.elements_of_group;
+            group_stride = v.format.group_stride;
+        }
+    }
 
     CORDAGE_ALWAYS_INLINE friend bool operator==(const heads_memory&, const heads_memory&) noexcept = default;
 };

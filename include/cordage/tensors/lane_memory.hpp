@@ -18,6 +18,7 @@ namespace cordage {
 ///   load_bytes(bytes), store_bytes(word, bytes)       a byte a word, zero-extended; the low bytes
 ///   max, min(a, b), magnitude(lane)                   lane by lane; b where a is a NaN
 ///   largest(lane)                                     of the lanes, none of which is a NaN
+///   rounded_half_away(lane)                           to words, where a machine has a quick way; |lane| < 2^22
 template <class Lane>
 struct lane_memory;
 template <>

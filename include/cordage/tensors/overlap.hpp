@@ -24,16 +24,17 @@ struct axis {
 // The axes of a pair of views, widest stride first. `comparable` unless they step differently along an axis.
 struct axis_pairs {
     bool comparable = true;  // before axes, whose making may clear it
-    std::array<axis, 3> axes;
+    std::array<axis, 4> axes;
 
     axis_pairs(const heads_memory& a, const heads_shape& a_shape, const heads_memory& b, const heads_shape& b_shape)
         : axes{merge(a.batch_stride, a_shape.batch, b.batch_stride, b_shape.batch),
                merge(a.token_stride, a_shape.tokens, b.token_stride, b_shape.tokens),
-               merge(a.head_stride, a_shape.heads, b.head_stride, b_shape.heads)} {
+               merge(a.head_stride, a_shape.heads, b.head_stride, b_shape.heads),
+               merge(a.group_stride, a.groups, b.group_stride, b.groups)} {
         const auto order = [this](std::size_t i, std::size_t j) {
             if (axes[i].stride < axes[j].stride) std::swap(axes[i], axes[j]);
         };
-        order(0, 1), order(1, 2), order(0, 1);
+        order(0, 1), order(2, 3), order(0, 2), order(1, 3), order(1, 2);
     }
 
  private:
@@ -45,7 +46,7 @@ struct axis_pairs {
 };
 
 // Whether each axis steps over all that lies inside it, so that no element has two indices.
-inline bool is_nested(const std::array<axis, 3>& axes, index_t row) {
+inline bool is_nested(const std::array<axis, 4>& axes, index_t row) {
     index_t inside = row;
     for (std::size_t i = axes.size(); i-- > 0;) {
         if (axes[i].longest() == 1) continue;
@@ -85,7 +86,7 @@ inline heads_shape reach_of(const heads_memory& v) {
 // Bytes from a view's first to one past its last.
 inline std::intptr_t bytes_of(const heads_memory& v, const heads_shape& reach) {
     return v.element_size * ((reach.batch - 1) * v.batch_stride + (reach.tokens - 1) * v.token_stride +
-                             (reach.heads - 1) * v.head_stride + reach.head_dim);
+                             (reach.heads - 1) * v.head_stride + (v.groups - 1) * v.group_stride + reach.head_dim);
 }
 
 inline bool is_empty(const heads_shape& s) { return s.batch == 0 || s.tokens == 0 || s.heads == 0 || s.head_dim == 0; }
@@ -96,7 +97,8 @@ inline bool is_empty(const heads_shape& s) { return s.batch == 0 || s.tokens == 
 /// with slots: of its cache.
 inline bool has_distinct_elements(const heads_memory& v) {
     const heads_shape s = tensors_detail::reach_of(v);
-    const bool is_token_major = v.head_stride >= s.head_dim && v.token_stride >= s.heads * v.head_stride &&
+    const bool is_token_major = v.groups == 1 && v.head_stride >= s.head_dim &&
+                                v.token_stride >= s.heads * v.head_stride &&
                                 (s.batch == 1 || v.batch_stride >= s.tokens * v.token_stride);
     return is_token_major || tensors_detail::is_empty(s) ||
            tensors_detail::is_nested(tensors_detail::axis_pairs(v, s, v, s).axes, s.head_dim);

@@ -109,6 +109,15 @@ TEST_CASE("rotate/cuda/rebase: what does not fit the cache is refused") {
         });
     };
     CHECK_NOTHROW(run(4, 2));
+    const std::vector<std::int32_t> from{1, 2, 3, -1}, to{0, 1, 2, -1};
+    with_device_angles(b.change(ids), [&](const auto& change) {
+        CHECK_THROWS_WITH_AS(
+            rebase<half_split>(test_device{}, change,
+                               from_to(in_slots(cache, from.data(), 1, 4), in_slots(cache, to.data(), 1, 4))),
+            "rebase: y must be x itself or apart from it, and overlaps it partly; a device has no order of tokens in "
+            "which they could move within a cache",
+            shape_error);
+    });
     CHECK_THROWS_AS(run(3, 2), shape_error);
     CHECK_THROWS_AS(run(4, -1), shape_error);
 }

@@ -25,7 +25,8 @@ CORDAGE_ALWAYS_INLINE heads_view<T, Format> some_heads(const heads_view<T, Forma
 }  // namespace staged_detail
 
 /// Calls rotate(operand) for some heads of a token at a time, whose tensors are of elements: those of o, or floats on
-/// the stack that were loaded from x and will be stored to y. Heads in place that nothing changes keep their bytes.
+/// the stack that were loaded from x and will be stored to y. Heads that nothing changes keep their bytes: those in
+/// place, and those that go from a format to the same one.
 template <class Lane, class Source, operand_type Operand, class Rotate>
 CORDAGE_ALWAYS_INLINE void rotate_staged(const Source& angles, const Operand& o, index_t row, index_t token,
                                          const Rotate& rotate) noexcept {
@@ -40,9 +41,18 @@ CORDAGE_ALWAYS_INLINE void rotate_staged(const Source& angles, const Operand& o,
     const index_t heads = o.shape().heads, head_dim = o.shape().head_dim;
     const index_t at_once = std::max<index_t>(stage_size / head_dim, 1);
     head_place from = o.x.place(row, token), to = o.y.place(row, token);
+    index_t head = 0;
+    if constexpr (requires { o.y.format.copy_head(o.x.format, x, from, y, to, head_dim); }) {
+        for (; !is_changed && head < heads; ++head, ++from.head, ++to.head) {
+            if (!o.y.format.copy_head(o.x.format, x + head * o.x.head_stride, from, y + head * o.y.head_stride, to,
+                                      head_dim)) {
+                break;
+            }
+        }
+    }
     alignas(64) float stage[std::max(stage_size, most_lanes_of_head)];
     const heads_view<float> staged = token_major(stage, {1, 1, at_once, head_dim});
-    for (index_t head = 0; head < heads; head += at_once) {
+    for (; head < heads; head += at_once) {
         const index_t some = std::min(at_once, heads - head);
         const heads_view<float> here = some_heads(staged, stage, some);
         const auto load = [&] {

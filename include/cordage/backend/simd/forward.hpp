@@ -64,6 +64,10 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
         const auto extra = static_cast<real>(Direction::extra_factor(angles.attention_factor(row, token)));
         const cos_sin<real> factor{extra, Direction::sine_sign * extra};
+        if (is_long) {
+            for_each_operand(operands,
+                             [&](const auto& o) CORDAGE_ALWAYS_INLINE_LAMBDA { prefetch_slots(o, row, token); });
+        }
         index_t row_at = -1;  // the row at hand
         angle_row<real> at{};
         const auto row_of = [&](index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -78,7 +82,7 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
                     const index_t lane = Pairing::first(first + skip, pairs);
                     simd_detail::rotate_heads<layout_of<A, Pairing, O>, Count, Pairing>(
                         o, lanes.x + lane, lanes.y + lane, {at.cos + skip, at.sin + skip}, factor, pairs,
-                        is_long && lane == 0);
+                        is_long && lane == 0 && o.x.slots.entries == nullptr);
                 });
             for (index_t pair = done; pair < count; ++pair) {
                 const cos_sin<real> one{at.cos[pair] * factor.cos, at.sin[pair] * factor.sin};

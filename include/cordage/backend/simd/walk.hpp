@@ -93,4 +93,25 @@ struct not_ahead {
     CORDAGE_ALWAYS_INLINE void operator()(const T*) const noexcept {}
 };
 
+/// Prefetches the heads of a token that lies in a slot, which no hardware foresees; nothing of dense tensors.
+template <class T, class Format>
+CORDAGE_ALWAYS_INLINE void prefetch_slot(const heads_view<T, Format>& v, index_t row, index_t token) noexcept {
+    if (v.slots.entries == nullptr || token >= v.shape.tokens) return;
+    const T* head = v.token(row, token);
+    if (head == nullptr) return;
+    const index_t bytes = elements_of_head<Format>(v.shape.head_dim) * static_cast<index_t>(sizeof(T));
+    for (index_t h = 0; h < v.shape.heads; ++h, head += v.head_stride) {
+        for (index_t line = 0; line < bytes; line += 64) {
+            __builtin_prefetch(reinterpret_cast<const char*>(head) + line, 1);
+        }
+    }
+}
+/// How many tokens before its own a slot is prefetched.
+inline constexpr index_t slots_ahead = 4;
+template <class Operand>
+CORDAGE_ALWAYS_INLINE void prefetch_slots(const Operand& o, index_t row, index_t token) noexcept {
+    prefetch_slot(o.x, row, token + slots_ahead);
+    if (!o.is_in_place()) prefetch_slot(o.y, row, token + slots_ahead);
+}
+
 }  // namespace cordage::backend

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Heads whose lanes are transformed by a Hadamard matrix before they are stored; stage tensors.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "cordage/tensors/heads_view.hpp"
+
+namespace cordage {
+
+/// H x in place of `size` lanes, a power of two: H is symmetric and orthogonal, so that H H x = x up to rounding.
+///
+///   H = H_size / sqrt(size),   H_1 = 1,   H_2n = [H_n H_n; H_n -H_n]        (Sylvester 1867)
+CORDAGE_ALWAYS_INLINE void hadamard_transform(float* x, index_t size) noexcept {
+    for (index_t half = 1; half < size; half *= 2) {
+        for (index_t first = 0; first < size; first += 2 * half) {
+            for (index_t i = first; i < first + half; ++i) {
+                const float a = x[i], b = x[i + half];
+                x[i] = a + b;
+                x[i + half] = a - b;
+            }
+        }
+    }
+    const float scale = 1.0f / std::sqrt(static_cast<float>(size));
+    for (index_t i = 0; i < size; ++i) x[i] *= scale;
+}
+
+/// A format of which each group of `size` lanes is transformed before it is stored, and back when it is read: outliers
+/// spread over the group, which quantises better. Queries must be transformed alike, as scores then stay.
+///
+///   hadamard<q8_0>{.size = 128}
+///
+/// As llama.cpp's quantised caches (since PR 21038): of K the size is the largest power of two that divides head_dim,
+/// of V 64; head_dim is a multiple of 64. It multiplies by a matrix, whose sums round in another order.
+template <class Format>
+struct hadamard {
+    using compute = float;
+    static constexpr index_t lanes_of_element = cordage::lanes_of_element<Format>;
+    static_assert(
+        !requires(Format f) { f.group_stride; },
+        "cordage::hadamard: write lane_groups<hadamard<Format>>, not the other way");
+
+    index_t size = 64;                        ///< lanes, a power of two that divides head_dim
+    [[no_unique_address]] Format inner = {};  ///< of elements or of whole heads
+
+    template <class Lane, class T>
+    requires tensor_format<Format, T> CORDAGE_ALWAYS_INLINE void load_head(const T* from, const head_place& at,
+                                                                           float* lanes, index_t count) const noexcept {
+        tensors_detail::load_lanes<Lane>(inner, from, at, lanes, count);
+        for (index_t first = 0; first < count; first += size) hadamard_transform(lanes + first, size);
+    }
+    template <class Lane, class T>
+    requires tensor_format<Format, T> CORDAGE_ALWAYS_INLINE void store_head(const float* lanes, index_t count, T* to,
+                                                                            const head_place& at) const noexcept {
+        alignas(64) std::array<float, most_lanes_of_head> transformed;
+        std::copy_n(lanes, count, transformed.data());
+        for (index_t first = 0; first < count; first += size) hadamard_transform(transformed.data() + first, size);
+        tensors_detail::store_lanes<Lane>(inner, transformed.data(), count, to, at);
+    }
+    template <class T>
+    CORDAGE_ALWAYS_INLINE bool copy_head(const hadamard& source, const T* from, const head_place& from_at, T* to,
+                                         const head_place& to_at, index_t count) const noexcept {
+        return source.size == size && tensors_detail::copy_lanes(source.inner, from, from_at, inner, to, to_at, count);
+    }
+
+    friend bool operator==(const hadamard& a, const hadamard& b) noexcept {
+        return a.size == b.size && is_same_format(a.inner, b.inner);
+    }
+    /// @throws shape_error
+    void check(const char* function, const char* name, index_t head_dim) const {
+        if (!std::has_single_bit(static_cast<std::uint64_t>(size)) || head_dim % size != 0) {
+            fail<shape_error>({function, ": ", name, "'s hadamard size ", size,
+                               " must be a power of two that divides head_dim ", head_dim});
+        }
+    }
+};
+
+static_assert(head_format<hadamard<q8_0>, q8_0_block> && head_format<hadamard<element_traits<bfloat16>>, bfloat16>);
+
+}  // namespace cordage

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// From which elements to which: each function has a few, and a unit of its own, as kernels take a compiler long.
+#pragma once
+
+#include "input.hpp"
+
+namespace fuzz {
+
+bool float_cases(input& in);
+bool bfloat16_cases(input& in);
+bool byte_cases(input& in);
+bool block_cases(input& in);
+bool group_cases(input& in);
+
+}  // namespace fuzz

@@ -29,9 +29,9 @@ struct lane_memory<float> {
     static CORDAGE_ALWAYS_INLINE void store_bytes(std::uint32_t word, std::uint8_t* to) noexcept {
         *to = static_cast<std::uint8_t>(word);
     }
-    static CORDAGE_ALWAYS_INLINE float max(float a, float b) noexcept { return a > b ? a : b; }
-    static CORDAGE_ALWAYS_INLINE float min(float a, float b) noexcept { return a < b ? a : b; }
-    static CORDAGE_ALWAYS_INLINE float magnitude(float x) noexcept { return std::fabs(x); }
+    CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE float max(float a, float b) noexcept { return a > b ? a : b; }
+    CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE float min(float a, float b) noexcept { return a < b ? a : b; }
+    CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE float magnitude(float x) noexcept { return std::fabs(x); }
     static CORDAGE_ALWAYS_INLINE float largest(float x) noexcept { return x; }
 };
 

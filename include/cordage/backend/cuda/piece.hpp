@@ -46,6 +46,30 @@ CORDAGE_HOST_DEVICE inline void store_piece(const piece& p, void* to) noexcept {
 #endif
 }
 
+/// The same in the memory that the threads of a block share.
+CORDAGE_HOST_DEVICE inline piece load_shared_piece(const float* from) noexcept {
+    piece p;
+#if defined(__CUDA_ARCH__)
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(p.word[0]), "=r"(p.word[1]), "=r"(p.word[2]), "=r"(p.word[3])
+                 : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(from)))
+                 : "memory");
+#else
+    std::memcpy(&p, from, sizeof(p));
+#endif
+    return p;
+}
+CORDAGE_HOST_DEVICE inline void store_shared_piece(const piece& p, float* to) noexcept {
+#if defined(__CUDA_ARCH__)
+    asm volatile(
+        "st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(to))),
+        "r"(p.word[0]), "r"(p.word[1]), "r"(p.word[2]), "r"(p.word[3])
+        : "memory");
+#else
+    std::memcpy(to, &p, sizeof(p));
+#endif
+}
+
 /// Elements of a piece.
 template <piece_element T>
 inline constexpr int piece_size = static_cast<int>(sizeof(piece) / sizeof(T));

@@ -93,7 +93,7 @@ CORDAGE_ALWAYS_INLINE float largest_magnitude(const float* lanes, index_t count)
     Lane largest(0.0f);
     index_t i = 0;
     for (; i + memory::size <= count; i += memory::size) {
-        largest = memory::max(largest, memory::magnitude(memory::load(lanes + i)));
+        largest = memory::max(memory::magnitude(memory::load(lanes + i)), largest);  // the latter beside a NaN
     }
     float all = memory::largest(largest);
     for (; i < count; ++i) all = std::fmax(all, std::fabs(lanes[i]));

@@ -27,7 +27,7 @@ namespace cordage::backend {
 /// What a thread left there the others see after the next barrier. x of a head has been read before y is written.
 template <pairing Pairing, class Direction, class Source, class Operands>
 struct heads_kernel {
-    static constexpr int blocks_per_processor = 4;  // 80 registers
+    static constexpr int blocks_per_processor = 4;  // 64 registers
 
     Source angles;
     index_t rows;

@@ -48,7 +48,8 @@ def bench_sections(bench):
                   "Share of the speed of a device-to-device copy that reads and writes as many bytes (cudaMemcpyAsync, in a graph "
                   "or from the host, whichever is faster), then microseconds; "
                   "q and k of 32 + 8 heads of 128 lanes. forward is in place, forward_to elsewhere, backward gives grad_x and "
-                  "dL/dinv_freq, rebase_paged turns keys of 8 heads in blocks of 16 tokens.\n",
+                  "dL/dinv_freq, rebase_paged turns keys of 8 heads in blocks of 16 tokens; cache is RMSNorm, rotation and store into the "
+                  "slots of a cache: q in place, k and v of 8 heads each.\n",
                   grid(cold, lambda name: f"{name.direction}, {name.angles}, {name.tokens} tokens",
                        lambda row: f"{row['share_of_copy']:.3f}, {row['seconds'] * 1e6:.4g}", "share of copy, µs")]
     if nodes:

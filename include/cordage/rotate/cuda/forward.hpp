@@ -27,10 +27,6 @@ void check_device_operands(const char* function, const Operands& operands) {
         if (shape.heads > most || shape.head_dim > most) {
             fail<shape_error>({function, ": ", describe(shape), " must have at most 2^24 heads and lanes on a device"});
         }
-        if (!all_plain<Operands> && shape.head_dim > most_lanes_of_head) {
-            fail<shape_error>({function, ": ", describe(shape), " must have at most ", most_lanes_of_head,
-                               " lanes on a device in a call with norms or formats of whole heads"});
-        }
     });
 }
 
@@ -58,6 +54,11 @@ void launch_operands(const char* function, const Launcher& where, const Source& 
             backend::launch_rotation<Pairing, Direction>(function, where, angles, some);
         });
     } else {
+        for_each_operand(operands, [&](const auto& o) {
+            if (o.shape().head_dim <= most_lanes_of_head) return;
+            fail<shape_error>({function, ": ", describe(o.shape()), " must have at most ", most_lanes_of_head,
+                               " lanes on a device in a call with norms or formats of whole heads"});
+        });
         backend::launch_heads<Pairing, Direction>(function, where, angles, operands);
     }
 }

@@ -27,7 +27,7 @@ struct head_case {
 };
 // By pieces and by elements, lanes around the rotated ones, teams of 2 to 32 threads, several chunks of heads.
 const head_case cases[] = {{3, 128, 64, 0}, {5, 96, 32, 32},   {2, 86, 35, 5},  {1, 10, 3, 2},
-                           {70, 16, 8, 0},  {2, 300, 130, 20}, {9, 128, 32, 64}};
+                           {700, 16, 8, 0}, {2, 300, 130, 20}, {9, 128, 32, 64}};
 
 template <class Y>
 double room_of(double y) {
@@ -217,6 +217,16 @@ TEST_CASE("backend/cuda/heads: rounded between, one call has the bits of two") {
             if (!is_after) rotate_forward<half_split>(test_device{}, on_device, in(twice));
             CHECK(same_bits(once, twice));
         }
+        // Lanes that are not rotated are rounded too, into whatever they go.
+        const auto x = random_elements<bfloat16>(shape, 4);
+        std::vector<float> y(x.size());
+        rotate_forward<half_split>(
+            test_device{}, on_device,
+            from_to(token_major(x.data(), shape), token_major(y.data(), shape), 16)
+                .normalized(rms_norm<bfloat16>{.weight = weights.data(), .is_rounded_between = true}));
+        for (std::size_t i = 0; i < y.size(); i += 80) {
+            for (std::size_t lane = i; lane < i + 16; ++lane) REQUIRE(to_float(to_bfloat16(y[lane])) == y[lane]);
+        }
     });
 }
 
@@ -296,9 +306,9 @@ TEST_CASE("backend/cuda/heads: q, k into a cache and v along are one launch, of 
 }
 
 TEST_CASE("backend/cuda/heads: lanes beside a norm that are only copied keep their bits") {
-    const basis b(frequencies(16));
-    const exact_angles angles(b, positions);
-    for (const index_t first_lane : {0, 8, 3}) {
+    for (const auto& [pairs, first_lane] : {std::pair<index_t, index_t>{8, 0}, {8, 8}, {8, 3}, {6, 8}}) {
+        const basis b(frequencies(2 * pairs));
+        const exact_angles angles(b, positions);
         const heads_shape shape{1, 3, 2, 40};
         std::vector<bfloat16> x(240, bfloat16{0x7f81}), y(240);  // NaNs that a conversion would change
         std::vector<float> q(240, 1.0f);
@@ -309,7 +319,7 @@ TEST_CASE("backend/cuda/heads: lanes beside a norm that are only copied keep the
         });
         for (std::size_t i = 0; i < 240; ++i) {
             const auto lane = static_cast<index_t>(i % 40) - first_lane;
-            REQUIRE((y[i].bits == 0x7f81) == (lane < 0 || lane >= 16));
+            REQUIRE((y[i].bits == 0x7f81) == (lane < 0 || lane >= 2 * pairs));
         }
     }
 }
@@ -385,7 +395,7 @@ TEST_CASE("backend/cuda/heads: blocks walk over the tokens and the heads that a 
     std::vector<std::int32_t> ids(70);
     for (std::size_t i = 0; i < 70; ++i) ids[i] = static_cast<std::int32_t>(i / 2);
     const exact_angles angles(b, ids);
-    const heads_shape shape{1, 70, 20, 64};
+    const heads_shape shape{1, 70, 70, 64};
     const auto x = random_elements<float>(shape, 3);
     const auto from = token_major(x.data(), shape);
     auto keys = room_for<std::int8_t>(shape, scaled_bytes<std::int8_t>{}), expected = keys;
@@ -416,15 +426,20 @@ TEST_CASE("backend/cuda/heads: blocks walk over the tokens and the heads that a 
 
 TEST_CASE("backend/cuda/heads: launches fill the device, a warp of teams at least") {
     using backend::plan_heads;
-    const auto planned = [](index_t tokens, index_t heads, index_t lanes, index_t scales = 1) {
-        const auto launch = plan_heads({tokens, lanes / 2, heads, heads, lanes, scales}, 132);
+    const auto planned = [](index_t tokens, index_t heads, index_t lanes, index_t scales = 1, index_t others = 0) {
+        backend::heads_needs needs{tokens, lanes / 2, heads + others, heads, heads, lanes, scales};
+        if (others > 0) needs.least_heads = others;
+        const auto launch = plan_heads(needs, 132);
         check_limits(launch.size);
         return launch;
     };
     CHECK(planned(1, 8, 128).size.threads == backend::index3{16, 2, 1});       // decode: many blocks
     CHECK(planned(4096, 32, 128).size.threads == backend::index3{16, 16, 1});  // prefill
     CHECK(planned(4096, 32, 128).layout.heads_of_team == 2);
+    CHECK(planned(4096, 32, 128, 1, 8).size.threads == backend::index3{16, 4, 4});  // the same with 8 heads of k
+    CHECK(planned(4096, 32, 128, 1, 1).size.threads == backend::index3{16, 4, 4});
     CHECK(planned(4096, 1, 64).size.threads == backend::index3{8, 1, 16});  // one head a token
+    CHECK(planned(1 << 20, 1, 2).size.threads == backend::index3{1, 1, 64});
     CHECK(planned(1, 1, 2).size.threads == backend::index3{1, 1, 1});
     CHECK(planned(100'000, 128, 2048, 2048).size.threads == backend::index3{32, 2, 1});
     CHECK(planned(index_t{1} << 40, 1, 128).size.blocks.x == backend::most_blocks_x);

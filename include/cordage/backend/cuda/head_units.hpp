@@ -46,12 +46,18 @@ concept device_head_format = requires(const Format& f, const T* from, T* to, con
 /// A small integer of aligned memory, in one instruction.
 template <class Word>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Word load_word(const void* from) noexcept {
+#if !defined(__CUDA_ARCH__)
+    CORDAGE_ASSERT(is_aligned_to<Word>(from));
+#endif
     Word word;
     std::memcpy(&word, __builtin_assume_aligned(from, sizeof(Word)), sizeof(Word));
     return word;
 }
 template <class Word>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE void store_word(Word word, void* to) noexcept {
+#if !defined(__CUDA_ARCH__)
+    CORDAGE_ASSERT(is_aligned_to<Word>(to));
+#endif
     std::memcpy(__builtin_assume_aligned(to, sizeof(Word)), &word, sizeof(Word));
 }
 

@@ -27,7 +27,7 @@ namespace cordage::backend {
 /// What a thread left there the others see after the next barrier. x of a head has been read before y is written.
 template <pairing Pairing, class Direction, class Source, class Operands>
 struct heads_kernel {
-    static constexpr int blocks_per_processor = 4;  // 64 registers
+    static constexpr int blocks_per_processor = 2;  // 64 registers at 9.0, 110 at 12.0
 
     Source angles;
     index_t rows;
@@ -36,19 +36,19 @@ struct heads_kernel {
     planned_operands<Operands> operands;
 
     CORDAGE_HOST_DEVICE index_t phases(const block_view& at) const noexcept {
-        return operands.visit(static_cast<std::int32_t>(at.block.y), [&](const auto& o, std::int32_t group) {
+        return operands.visit(static_cast<std::int32_t>(at.block.y), [&](const auto& o, std::int32_t) {
             const index_t walks = divided(rows * tokens - 1 - first_token(at), token_step(at)).quotient + 1;
-            return walks * phases_of_token(o, group);
+            return walks * phases_of_token(o);
         });
     }
     CORDAGE_HOST_DEVICE void run(index_t phase, const block_view& at) const noexcept {
         operands.visit(static_cast<std::int32_t>(at.block.y), [&](const auto& o, std::int32_t group) {
-            const std::int32_t each = phases_of_token(o, group), chunks = o.chunks_in(group);
+            const std::int32_t each = phases_of_token(o), chunks = o.chunks_of_group;
             quotient_and_rest of_token{0, phase};
             if (phase >= each) of_token = divided(phase, each);
             auto rest = static_cast<std::int32_t>(of_token.rest);
             const index_t number = first_token(at) + at.thread.z + of_token.quotient * token_step(at);
-            team here{at, layout, place_of(number, tokens), number < rows * tokens, o.heads};
+            team here{at, layout, number, number < rows * tokens, o.heads};
             if (rest == 0) return clear(here);
             if (rest == 1) return make_angles(o, here);
             const bool is_first = (rest -= 2) < o.first.count * chunks;
@@ -63,9 +63,9 @@ struct heads_kernel {
     // A thread in its team, its token, and the chunk of heads at hand. Heads and lanes are counted in 32 bits.
     class team {
      public:
-        CORDAGE_HOST_DEVICE team(const block_view& where, const heads_layout& of_block, const token_place& place,
+        CORDAGE_HOST_DEVICE team(const block_view& where, const heads_layout& of_block, index_t token_number,
                                  bool is_there, std::int32_t count) noexcept
-            : token(place),
+            : token(token_number),
               is_token(is_there),
               member(narrow(where.thread.x)),
               members(narrow(where.threads.x)),
@@ -75,7 +75,7 @@ struct heads_kernel {
               shared_(static_cast<float*>(where.shared) + narrow(where.thread.z) * of_block.token_size(teams)),
               heads_(count) {}
 
-        token_place token;
+        index_t token;  // counted over the rows
         bool is_token;  // whether there is one
         std::int32_t member, members;
         std::int32_t number, teams;
@@ -118,8 +118,8 @@ struct heads_kernel {
         return index_t{at.blocks.x} * at.threads.z;
     }
     template <class Planned>
-    CORDAGE_HOST_DEVICE static std::int32_t phases_of_token(const Planned& o, std::int32_t group) noexcept {
-        return 2 + (o.first.count + o.each.count) * o.chunks_in(group);
+    CORDAGE_HOST_DEVICE static std::int32_t phases_of_token(const Planned& o) noexcept {
+        return 2 + (o.first.count + o.each.count) * o.chunks_of_group;
     }
 
     template <class Planned>
@@ -145,9 +145,10 @@ struct heads_kernel {
     template <class Planned>
     CORDAGE_HOST_DEVICE void make_angles(const Planned& o, const team& here) const noexcept {
         if (!here.is_token) return;
+        const token_place place = place_of(here.token, tokens);
         for (std::int32_t pair = here.number * here.members + here.member; pair < o.pairs;
              pair += here.members * here.teams) {
-            const auto at = angles_of<Direction, 1>(angles, here.token.row, here.token.token, pair).angle(0);
+            const auto at = angles_of<Direction, 1>(angles, place.row, place.token, pair).angle(0);
             here.cos(pair) = at.cos;
             here.sin(pair) = at.sin;
             if (!is_finite(at.cos)) here.is_invalid() = 1.0f;
@@ -158,25 +159,30 @@ struct heads_kernel {
     // The first elements of the token's heads, null where there is nothing to do: quantised heads that nothing changes
     // keep their bytes.
     template <class Planned>
-    CORDAGE_HOST_DEVICE static auto heads_of(const Planned& planned, const team& here) noexcept {
+    CORDAGE_HOST_DEVICE auto heads_of(const Planned& planned, const team& here) const noexcept {
         using operand = typename Planned::operand_type;
         const operand& o = planned.of;
         const bool may_keep = operand::has_head_format && !operand::is_normalized && o.is_in_place();
         typename operand::token_lanes lanes{nullptr, nullptr};
         if (!here.is_token || (may_keep && here.is_changed() == 0.0f)) return lanes;
-        lanes = o.lanes_of(here.token.row, here.token.token);
+        const token_place place = place_of(here.token, tokens);
+        lanes = o.lanes_of(place.row, place.token);
         if (lanes.x != nullptr) lanes = {lanes.x - o.first_lane, lanes.y - o.first_lane};
         return lanes;
     }
     // Where they lie, of a format that asks for it.
     template <class T, class Format>
-    CORDAGE_HOST_DEVICE static head_place place_in(const heads_view<T, Format>& v, const team& here) noexcept {
-        if constexpr (head_format<Format, std::remove_const_t<T>>) return v.place(here.token.row, here.token.token);
-        return {};
+    CORDAGE_HOST_DEVICE head_place place_in(const heads_view<T, Format>& v, const team& here) const noexcept {
+        if constexpr (head_format<Format, std::remove_const_t<T>>) {
+            const token_place place = place_of(here.token, tokens);
+            return v.place(place.row, place.token);
+        } else {
+            return {};
+        }
     }
 
     template <class Planned>
-    CORDAGE_HOST_DEVICE static void load(const Planned& o, const team& here) noexcept {
+    CORDAGE_HOST_DEVICE void load(const Planned& o, const team& here) const noexcept {
         const auto& view = o.of.x;
         const auto* const x = heads_of(o, here).x;
         if (x == nullptr) return;
@@ -331,7 +337,7 @@ struct heads_kernel {
     }
 
     template <class Planned>
-    CORDAGE_HOST_DEVICE static void write_scales(const Planned& o, const team& here) noexcept {
+    CORDAGE_HOST_DEVICE void write_scales(const Planned& o, const team& here) const noexcept {
         const auto& view = o.of.y;
         auto* const y = heads_of(o, here).y;
         if (y == nullptr) return;
@@ -354,7 +360,7 @@ struct heads_kernel {
     }
 
     template <class Planned>
-    CORDAGE_HOST_DEVICE static void store(const Planned& o, const team& here) noexcept {
+    CORDAGE_HOST_DEVICE void store(const Planned& o, const team& here) const noexcept {
         const auto heads = heads_of(o, here);
         if (heads.y == nullptr) return;
         with_units<typename Planned::y_units>(o.is_y_wide, [&]<class Units>(Units) {
@@ -396,16 +402,12 @@ template <pairing Pairing, class Direction, class Source, class Operands, kernel
 void launch_some_heads(const char* function, const Launcher& where, const Source& angles, const Operands& operands) {
     using kernel_type = heads_kernel<Pairing, Direction, Source, Operands>;
     static_assert(device_kernel<kernel_type>);
+    heads_needs needs{.pairs = angles.pairs()};
     heads_shape shape;
-    heads_needs needs{0, angles.pairs()};
-    for_each_operand(operands, [&]<class O>(const O& o) {
+    for_each_operand(operands, [&](const auto& o) {
         shape = o.shape();
-        needs.heads += shape.heads;
-        needs.most_heads = std::max(needs.most_heads, shape.heads);
-        needs.lanes = std::max(needs.lanes, shape.head_dim);
-        needs.scales = std::max(needs.scales, scales_of_head(o.y));
+        needs.add(o);
     });
-    needs.tokens = shape.batch * shape.tokens;
     if (needs.tokens == 0 || needs.heads == 0) return;
     heads_launch launch = plan_heads(needs, where.processors(function));
     kernel_type kernel{angles, shape.batch, shape.tokens, launch.layout, {}};

@@ -66,13 +66,7 @@ struct planned_operand<operand<X, Y, XFormat, YFormat, Norm>> {
     phase_list each = {};   ///< of every chunk
     scale_runs scales = {};
     std::int32_t groups = 0;           ///< blocks of a token that share the operand's chunks
-    std::int32_t chunks_of_group = 1;  ///< but of the last one
-    std::int32_t chunks = 0;
-
-    CORDAGE_HOST_DEVICE std::int32_t chunks_in(std::int32_t group) const noexcept {
-        const std::int32_t left = chunks - group * chunks_of_group;
-        return left < chunks_of_group ? left : chunks_of_group;
-    }
+    std::int32_t chunks_of_group = 1;  ///< of which the last group's may have no heads
 };
 
 /// The operands of a launch. A block's group is one of one operand's: visit(group, f) calls f(planned, its group).
@@ -206,19 +200,32 @@ void plan_operand(Planned& planned, index_t pairs, index_t chunk, index_t member
         s.runs = std::max(narrow(members) / s.groups, 1);
         s.lanes_of_run = (s.lanes + s.runs - 1) / s.runs;
     }
-    planned.chunks = narrow(rounded_up_quotient(planned.heads, chunk));
-    planned.chunks_of_group = planned.first.count > 0 ? std::max(planned.chunks, 1) : narrow(chunks_of_group);
-    planned.groups = narrow(rounded_up_quotient(planned.chunks, planned.chunks_of_group));
+    const index_t chunks = rounded_up_quotient(planned.heads, chunk);
+    planned.chunks_of_group = narrow(planned.first.count > 0 ? std::max<index_t>(chunks, 1) : chunks_of_group);
+    planned.groups = narrow(rounded_up_quotient(chunks, planned.chunks_of_group));
 }
 
 /// What the operands of a launch need room for.
 struct heads_needs {
-    index_t tokens;
-    index_t pairs;
-    index_t heads = 0;       ///< of all operands
-    index_t most_heads = 0;  ///< of one
-    index_t lanes = 0;       ///< of a head, at most
-    index_t scales = 1;      ///< of a head, at most
+    index_t tokens = 0;
+    index_t pairs = 0;
+    index_t heads = 0;        ///< of all operands
+    index_t most_heads = 0;   ///< of one
+    index_t least_heads = 0;  ///< of one that has heads
+    index_t lanes = 0;        ///< of a head, at most
+    index_t scales = 1;       ///< of a head, at most
+
+    template <class Operand>
+    void add(const Operand& o) noexcept {
+        const heads_shape& s = o.shape();
+        tokens = s.batch * s.tokens;
+        if (s.heads == 0) return;
+        least_heads = heads == 0 ? s.heads : std::min(least_heads, s.heads);
+        most_heads = std::max(most_heads, s.heads);
+        heads += s.heads;
+        lanes = std::max(lanes, s.head_dim);
+        scales = std::max(scales, scales_of_head(o.y));
+    }
 };
 
 /// Threads, blocks but for their y, and shared memory.
@@ -227,40 +234,33 @@ struct heads_launch {
     heads_layout layout;
 };
 
-/// A warp of teams at least; more, then several tokens, then several heads a team, as long as every processor has a
-/// block, or eight.
+/// Two heads a team where there is work for eight full blocks a processor; then teams for the operand of fewest heads,
+/// or for 8 heads, then tokens: a warp at least, and more as long as every processor has a block.
 inline heads_launch plan_heads(const heads_needs& needs, index_t processors) noexcept {
-    const auto padded = [](index_t count) { return rounded_up_quotient(count, 4) * 4; };
+    const auto padded = [](index_t count) { return static_cast<std::int32_t>(rounded_up_quotient(count, 4) * 4); };
     const auto narrow = [](index_t n) { return static_cast<std::uint32_t>(n); };
-    const auto team = static_cast<index_t>(
-        std::bit_ceil(static_cast<std::uint32_t>(std::min<index_t>(rounded_up_quotient(needs.lanes, 8), 32))));
-    heads_layout layout{1, static_cast<std::int32_t>(padded(needs.pairs)),
-                        static_cast<std::int32_t>(padded(needs.lanes)),
-                        static_cast<std::int32_t>(padded(std::max(team, needs.scales)))};
+    const index_t team = std::bit_ceil(narrow(std::min<index_t>(rounded_up_quotient(needs.lanes, 8), 32)));
+    const index_t most_at_once = std::max(needs.least_heads, std::min<index_t>(needs.most_heads, 8));
+    heads_layout layout{1, padded(needs.pairs), padded(needs.lanes), padded(std::max(team, needs.scales))};
+    const auto bytes = [&](index_t teams, index_t tokens) {
+        return tokens * layout.token_size(static_cast<std::int32_t>(teams)) * static_cast<index_t>(sizeof(float));
+    };
+    const auto fits = [&](index_t teams, index_t tokens) {
+        const index_t threads = team * teams * tokens, heads = teams * layout.heads_of_team;
+        const index_t blocks = rounded_up_quotient(needs.tokens, tokens) * rounded_up_quotient(needs.heads, heads);
+        return threads <= most_threads && bytes(teams, tokens) <= most_shared_bytes &&
+               (threads <= 32 || blocks >= processors);
+    };
+    layout.heads_of_team = most_heads_of_team;
+    const bool are_many =
+        saturated_product(needs.tokens, needs.heads * team) / (most_heads_of_team * most_threads) >= 8 * processors;
+    if (!are_many || most_at_once < most_heads_of_team || bytes(1, 1) > most_shared_bytes / 2) layout.heads_of_team = 1;
     index_t teams = 1, tokens = 1;
-    const auto bytes = [&](index_t y, index_t z, int heads_of_team) {
-        layout.heads_of_team = heads_of_team;
-        return z * layout.token_size(static_cast<std::int32_t>(y)) * static_cast<index_t>(sizeof(float));
-    };
-    const auto blocks = [&](index_t y, index_t z, int heads_of_team) {
-        return rounded_up_quotient(needs.tokens, z) * rounded_up_quotient(needs.heads, y * heads_of_team);
-    };
-    const auto fits = [&](index_t y, index_t z) {
-        return team * y * z <= most_threads && bytes(y, z, 1) <= most_shared_bytes &&
-               (team * y * z <= 32 || blocks(y, z, 1) >= processors);
-    };
-    while (teams < needs.most_heads && fits(2 * teams, 1)) teams *= 2;
+    while (teams * layout.heads_of_team < most_at_once && fits(2 * teams, 1)) teams *= 2;
     while (tokens < needs.tokens && 2 * tokens <= most_threads_z && fits(teams, 2 * tokens)) tokens *= 2;
-    int heads_of_team = 1;
-    while (heads_of_team < most_heads_of_team && teams * heads_of_team < needs.most_heads &&
-           bytes(teams, tokens, 2 * heads_of_team) <= most_shared_bytes / 2 &&
-           blocks(teams, tokens, 2 * heads_of_team) >= 8 * processors) {
-        heads_of_team *= 2;
-    }
-    const index_t shared = bytes(teams, tokens, heads_of_team);  // and the layout of it
     return {{.threads = {narrow(team), narrow(teams), narrow(tokens)},
              .blocks = {narrow(std::min(rounded_up_quotient(needs.tokens, tokens), most_blocks_x)), 1, 1},
-             .shared_bytes = shared},
+             .shared_bytes = bytes(teams, tokens)},
             layout};
 }
 

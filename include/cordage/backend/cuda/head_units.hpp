@@ -105,10 +105,10 @@ struct byte_units {
     }
     CORDAGE_HOST_DEVICE static float write_scale(const format& f, float largest, Code*, const head_place& at,
                                                  index_t group) noexcept {
-        if (f.makes_scales) {
-            f.scales.at(at)[group] = tensors_detail::made_scale<Code>(lane_memory<float>::magnitude(largest));
-        }
-        return tensors_detail::quotient(1.0f, scale_at(f, at, group));
+        if (!f.makes_scales) return tensors_detail::quotient(1.0f, scale_at(f, at, group));
+        const float scale = tensors_detail::made_scale<Code>(lane_memory<float>::magnitude(largest));
+        f.scales.at(at)[group] = scale;
+        return tensors_detail::quotient(1.0f, scale);
     }
     CORDAGE_HOST_DEVICE static void store(const format&, const float* lanes, float inverse, Code* head,
                                           index_t unit) noexcept {

@@ -11,6 +11,20 @@
 using namespace cordage;
 using namespace cordage_test;
 
+namespace cordage_test {
+
+// Blocks walk over tokens where there are more than a grid has blocks.
+struct device_of_two_blocks {
+    index_t processors(const char*) const { return 1; }
+    template <backend::device_kernel Kernel>
+    void launch(const char* function, const Kernel& kernel, backend::launch_size size) const {
+        size.blocks.x = std::min<std::uint32_t>(size.blocks.x, 2);
+        test_device{}.launch(function, kernel, size);
+    }
+};
+
+}  // namespace cordage_test
+
 namespace {
 
 const std::vector<std::int32_t> positions{3, 17, 70'000};
@@ -179,16 +193,6 @@ void check_format(const F& format, const heads_shape& shape, index_t processors 
         }
     });
 }
-
-// Blocks walk over tokens where there are more than a grid has blocks.
-struct device_of_two_blocks {
-    index_t processors(const char*) const { return 1; }
-    template <backend::device_kernel Kernel>
-    void launch(const char* function, const Kernel& kernel, backend::launch_size size) const {
-        size.blocks.x = std::min<std::uint32_t>(size.blocks.x, 2);
-        test_device{}.launch(function, kernel, size);
-    }
-};
 
 }  // namespace
 

@@ -23,7 +23,49 @@ struct device_of_two_blocks {
     }
 };
 
+// A format of one's own: the first lane of a head as it is, the others as their distance from it in eighths.
+struct from_first_lane {
+    using compute = float;
+    static constexpr index_t lanes_of_element = 1;
+    template <class Lane>
+    void load_head(const std::int16_t* from, const head_place&, float* lanes, index_t count) const noexcept {
+        for (index_t i = 0; i < count; ++i) lanes[i] = (i == 0 ? 0.0f : lanes[0]) + static_cast<float>(from[i]) / 8;
+    }
+    template <class Lane>
+    void store_head(const float* lanes, index_t count, std::int16_t* to, const head_place&) const noexcept {
+        const float first = std::nearbyint(lanes[0] * 8) / 8;
+        for (index_t i = 0; i < count; ++i) {
+            to[i] = static_cast<std::int16_t>(std::nearbyint((lanes[i] - (i == 0 ? 0.0f : first)) * 8));
+        }
+    }
+};
+
 }  // namespace cordage_test
+
+template <>
+struct cordage::device_format<cordage_test::from_first_lane> {
+    using format = cordage_test::from_first_lane;
+    static constexpr int lanes_of_unit = 2;
+    CORDAGE_HOST_DEVICE static index_t lanes_of_scale(const format&, index_t head_dim) { return head_dim; }
+    CORDAGE_HOST_DEVICE static void load(const format&, const std::int16_t* head, const head_place&, index_t unit,
+                                         float* lanes) {
+        const float first = static_cast<float>(head[0]) / 8;
+        for (int i = 0; i < 2; ++i) {
+            lanes[i] = (unit == 0 && i == 0 ? 0.0f : first) + static_cast<float>(head[2 * unit + i]) / 8;
+        }
+    }
+    CORDAGE_HOST_DEVICE static float write_scale(const format&, float largest, std::int16_t* head, const head_place&,
+                                                 index_t) {
+        head[0] = static_cast<std::int16_t>(std::nearbyint(largest * 8));  // in this test the first lane is the largest
+        return static_cast<float>(head[0]) / 8;
+    }
+    CORDAGE_HOST_DEVICE static void store(const format&, const float* lanes, float first, std::int16_t* head,
+                                          index_t unit) {
+        for (int i = unit == 0 ? 1 : 0; i < 2; ++i) {
+            head[2 * unit + i] = static_cast<std::int16_t>(std::nearbyint((lanes[i] - first) * 8));
+        }
+    }
+};
 
 namespace {
 
@@ -254,6 +296,26 @@ TEST_CASE("backend/cuda/heads: formats of whole heads have the scalar backend's 
                                processors);
         check_format<fp8_e4m3>(scaled_bytes<fp8_e4m3>{}, long_heads, processors);
     }
+}
+
+TEST_CASE("backend/cuda/heads: a format of one's own has the host's bytes, if it says how a thread stores it") {
+    const heads_shape shape{1, 3, 5, 10};
+    const basis b(frequencies(6));
+    const exact_angles angles(b, positions);
+    auto x = random_elements<float>(shape, 3);
+    for (std::size_t i = 0; i < x.size(); i += 10) x[i] = i % 20 == 0 ? 40.0f : -41.5f;
+    std::vector<std::int16_t> found(x.size()), wanted = found;
+    const auto into = [&](auto& to) {
+        return from_to(token_major(x.data(), shape), token_major(to.data(), shape, from_first_lane{}), 3);
+    };
+    rotate_forward<half_split, backend::scalar>(angles, into(wanted));
+    rotate_forward<half_split, device_backend>(angles, into(found));
+    CHECK(found == wanted);
+    std::vector<float> read(x.size()), expected = read;
+    const auto from = [&](auto& to) { return from_to(into(found).y, token_major(to.data(), shape), 3); };
+    rotate_inverse<half_split, backend::scalar>(angles, from(expected));
+    rotate_inverse<half_split, device_backend>(angles, from(read));
+    for (std::size_t i = 0; i < x.size(); ++i) CHECK(std::fabs(read[i] - expected[i]) < 1e-5f);
 }
 
 TEST_CASE("backend/cuda/heads: q, k into a cache and v along are one launch, of more operands another") {

@@ -173,9 +173,9 @@ void plan_phases(Planned& planned) noexcept {
 
 /// All of a planned operand but the operand.
 ///
-/// @param pairs            of the angles
-/// @param chunk            heads that a block has at hand, a team of threads each or some
-/// @param members          threads of a team
+/// @param pairs    of the angles
+/// @param chunk    heads that a block has at hand, one or two a team
+/// @param members  threads of a team
 template <class Planned>
 void plan_operand(Planned& planned, index_t pairs, index_t chunk, index_t members, index_t chunks_of_group) noexcept {
     const auto narrow = [](index_t n) { return static_cast<std::int32_t>(n); };

@@ -372,7 +372,8 @@ TEST_CASE("backend/cuda/heads: q, k into a cache and v along are one launch, of 
 }
 
 TEST_CASE("backend/cuda/heads: lanes beside a norm that are only copied keep their bits") {
-    for (const auto& [pairs, first_lane] : {std::pair<index_t, index_t>{8, 0}, {8, 8}, {8, 3}, {6, 8}}) {
+    for (const auto& rotated : {std::pair<index_t, index_t>{8, 0}, {8, 8}, {8, 3}, {6, 8}}) {
+        const index_t pairs = rotated.first, first_lane = rotated.second;
         const basis b(frequencies(2 * pairs));
         const exact_angles angles(b, positions);
         const heads_shape shape{1, 3, 2, 40};

@@ -74,7 +74,7 @@ const std::vector<std::int32_t> positions{3, 17, 70'000};
 template <class T>
 std::vector<std::uint8_t> bytes_of(const std::vector<T>& elements) {
     std::vector<std::uint8_t> bytes(elements.size() * sizeof(T));
-    std::memcpy(bytes.data(), elements.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(bytes.data(), elements.data(), bytes.size());
     return bytes;
 }
 

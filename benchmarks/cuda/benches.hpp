@@ -9,5 +9,6 @@ class runner;
 void measure_prefill(runner& run);
 void measure_decode(runner& run);
 void measure_rebase(runner& run);
+void measure_cache(runner& run);
 
 }  // namespace cordage::benchmarks

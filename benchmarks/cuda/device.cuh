@@ -35,18 +35,18 @@ class device_array {
 };
 
 // Numbers in (-1, 1) that a hash of their place makes: products of zeros or of one number would cost less power.
-template <backend::device_element T>
+template <element T>
 __global__ void fill_elements(T* x, std::size_t count) {
     const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
     for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
         auto h = static_cast<std::uint32_t>(i) * 0x9e37'79b9u;
         h = (h ^ (h >> 16)) * 0x85eb'ca6bu;
-        x[i] = backend::narrowed<T>(static_cast<float>(static_cast<std::int32_t>(h ^ (h >> 13))) * 0x1p-31f);
+        x[i] = element_traits<T>::store(static_cast<float>(static_cast<std::int32_t>(h ^ (h >> 13))) * 0x1p-31f);
     }
 }
 
 /// Fills all of `memory` with elements of type T.
-template <backend::device_element T>
+template <element T>
 void fill(const device_array<std::byte>& memory) {
     fill_elements<<<1024, 256>>>(reinterpret_cast<T*>(memory.data()), memory.size() / sizeof(T));
     check("fill_elements", cudaGetLastError());

@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
         measure_decode(run);
         measure_prefill(run);
         measure_rebase(run);
+        measure_cache(run);
         write(run.found(), output);
     });
 }

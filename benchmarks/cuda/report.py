@@ -40,8 +40,9 @@ def grid(rows, row_of, cell_of, head):
 
 def bench_sections(bench):
     rows = [(parsed(row["name"]), row) for row in bench["rows"]]
-    cold = [(name, row) for name, row in rows if not name.is_node]
-    nodes = [(name, row) for name, row in rows if name.is_node]
+    cold, nodes, cache, cache_nodes = ([(name, row) for name, row in rows if (name.direction == "cache", name.is_node) == kind]
+                                       for kind in ((False, False), (False, True), (True, False), (True, True)))
+    share = "{0[share_of_copy]:.3f}, {1:.4g}"
     parts = []
     if cold:
         parts += ["### From memory that no cache holds\n",
@@ -50,11 +51,19 @@ def bench_sections(bench):
                   "q and k of 32 + 8 heads of 128 lanes. forward is in place, forward_to elsewhere, backward gives grad_x and "
                   "dL/dinv_freq, rebase_paged turns keys of 8 heads in blocks of 16 tokens.\n",
                   grid(cold, lambda name: f"{name.direction}, {name.angles}, {name.tokens} tokens",
-                       lambda row: f"{row['share_of_copy']:.3f}, {row['seconds'] * 1e6:.4g}", "share of copy, µs")]
+                       lambda row: share.format(row, row["seconds"] * 1e6), "share of copy, µs")]
     if nodes:
         parts += ["### Decode steps in a CUDA graph\n",
                   "Microseconds a node, of 100 in a chain, and in brackets beyond a node of an empty kernel.\n",
                   grid(nodes, lambda name: f"{name.tokens} tokens, {name.angles}",
+                       lambda row: f"{row['seconds'] * 1e6:.3f} ({row['over_empty_seconds'] * 1e6:+.3f})", "µs")]
+    if cache or cache_nodes:
+        parts += ["### Norm, rotation and store in one call\n",
+                  "q of 32 heads in place, k and v of 8 heads each into the slots of a cache, whose elements a column's name ends with; "
+                  "figures as above, decode steps as nodes of a graph.\n",
+                  grid(cache, lambda name: f"{name.tokens} tokens", lambda row: share.format(row, row["seconds"] * 1e6),
+                       "share of copy, µs"),
+                  grid(cache_nodes, lambda name: f"{name.tokens} tokens",
                        lambda row: f"{row['seconds'] * 1e6:.3f} ({row['over_empty_seconds'] * 1e6:+.3f})", "µs")]
     return parts
 
@@ -73,6 +82,11 @@ def cordage_of(name):
     return CORDAGE + name.rsplit(", ", 1)[-1]
 
 
+def kind_of(case):
+    """What is compared beside rotations: "norm" of "norm, decode 1"."""
+    return case.rpartition(", ")[0]
+
+
 def peer_cell(result, name):
     if name not in result["times"]:
         return "–"
@@ -89,10 +103,11 @@ def peer_sections(peers):
              "Microseconds, and in brackets their ratio to cordage's, exact angles, in the same pairing; decode steps are "
              "nodes of a graph, prompts lie in no cache. cordage, FlashInfer, SGLang, Liger and flash-attn work in place, "
              "transformers makes new tensors; a node of SGLang's may start before the one before it ends; all but `cordage exact` and `flashinfer` read cos and sin from a table. "
+             "norm: RMSNorm and rotation of bf16 in one call; to fp8: rotation, and a store of q, k and v in e4m3, k and v in pages. "
              f"Error: the largest distance from float64 at the longest prompt. {peers['rounds']} rounds; {versions}.\n"]
     cases = peers["cases"]
-    for dtype in dict.fromkeys(dtype for by_dtype in cases.values() for dtype in by_dtype):
-        results = {name: by_dtype[dtype] for name, by_dtype in cases.items() if dtype in by_dtype}
+    for kind, dtype in dict.fromkeys((kind_of(name), dtype) for name, by_dtype in cases.items() for dtype in by_dtype):
+        results = {name: by_dtype[dtype] for name, by_dtype in cases.items() if dtype in by_dtype and kind_of(name) == kind}
         last = next(reversed(results.values()))
         names = dict.fromkeys(name for result in results.values() for name in result["times"])
         rows = [[name, *(peer_cell(result, name) for result in results.values()),
@@ -128,7 +143,8 @@ def targets(bench, precisions, peers):
                if name.direction in ("forward", "forward_to") and not name.is_node and name.tokens == LONG_PROMPT
                and name.dtype == "bf16"]
     backward = [row["share_of_copy"] for name, row in named if name.direction == "backward" and name.tokens == LONG_PROMPT]
-    over = {overlaps: [row["over_empty_seconds"] for name, row in named if name.is_node and name.tokens == 1
+    over = {overlaps: [row["over_empty_seconds"] for name, row in named
+                       if name.is_node and name.direction == "forward" and name.tokens == 1
                        and name.angles.endswith("_overlapping") == overlaps] for overlaps in (False, True)}
     errors = [row["largest_error"] for found in precisions.values() for row in found["rows"]]
     worst("forward, 16,384 tokens, bf16, the slowest variant, of copy", f"≥ {FORWARD_SHARE}", forward, min,

@@ -143,7 +143,7 @@ phase_build() {
     say "building for sm_$arch into $bin"
     rm -f "$results"/*.json # of another build
     local here=benchmarks/cuda
-    compile cordage_gpu_bench -O3 "${strict[@]}" "$here"/{main,prefill_bench,decode_bench,rebase_bench}.cu
+    compile cordage_gpu_bench -O3 "${strict[@]}" "$here"/{main,prefill_bench,decode_bench,rebase_bench,cache_bench}.cu
     compile cordage_gpu_precision -O3 "${strict[@]}" "$here/precision.cu"
     compile cordage_gpu_precision_fast_math -O3 "${strict[@]}" --use_fast_math "$here/precision.cu"
     build_tests

@@ -64,6 +64,14 @@ class Targets(unittest.TestCase):
         self.assertEqual(outcomes({"bench": bench(cold("forward", 0.95), cold("forward", 0.5, tokens=512))}), ["reached"])
         self.assertEqual(outcomes({"bench": bench(node(0.1e-6), node(2e-6, tokens=256))}), ["reached"])
 
+    def test_a_decode_step_with_norm_and_store_is_no_step_of_a_rotation(self):
+        row = node(0.9e-6)
+        row["name"] = row["name"].replace("rotate/forward/cuda/bf16", "rotate/cache/cuda/bf16_to_int8")
+        self.assertEqual(outcomes({"bench": bench(node(0.2e-6), row)}), ["reached"])
+        cold_row = cold("cache", 0.7, dtype="bf16_to_int8")
+        for part in ("bf16_to_int8 half_split", "| 0.700, 125 |", "1.500 (+0.900)"):
+            self.assertIn(part, report.measured({"bench": bench(cold_row, row)}))
+
     def test_overlapping_launches_have_an_outcome_of_their_own(self):
         rows = node(0.4e-6), node(0.2e-6, angles="exact_overlapping")
         self.assertEqual(outcomes({"bench": bench(*rows)}), ["**missed**", "reached"])

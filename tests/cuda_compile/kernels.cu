@@ -76,6 +76,30 @@ void own_types(cudaStream_t stream, const given_phases& angles, const heads_view
     rotate_forward<half_split>(on(stream), angles, from_to(x, y));
 }
 
+// Norms and formats of whole heads, and v along: one launch each.
+template <class Pairing, class Y, class Format>
+void to_cache(cudaStream_t stream, const device_angles<std::int32_t>& angles, const heads_view<bfloat16>& q,
+              const heads_view<Y, Format>& cache) {
+    const rms_norm<bfloat16> norm{};
+    rotate_forward<Pairing>(on(stream), angles, in_place(q).normalized(norm), from_to(q, cache).normalized(norm),
+                            from_to(q, cache).unrotated());
+    rebase<Pairing>(on(stream), angles - angles, in_place(cache));
+}
+void all_formats(cudaStream_t stream, const device_angles<std::int32_t>& angles, const cos_sin_view<float>& table,
+                 const heads_view<bfloat16>& q, const heads_view<float>& wide,
+                 const heads_view<std::int8_t, scaled_bytes<std::int8_t>>& int8,
+                 const heads_view<fp8_e4m3, scaled_bytes<fp8_e4m3>>& e4m3,
+                 const heads_view<fp8_e5m2, scaled_bytes<fp8_e5m2>>& e5m2, const heads_view<q8_0_block, q8_0>& q8,
+                 const heads_view<q4_0_block, q4_0>& q4) {
+    to_cache<half_split>(stream, angles, q, int8);
+    to_cache<half_split>(stream, angles, q, e4m3);
+    to_cache<interleaved>(stream, angles, q, e5m2);
+    to_cache<interleaved>(stream, angles, q, q8);
+    to_cache<half_split>(stream, angles, q, q4);
+    rotate_inverse<half_split>(on(stream), angles, from_to(q8, wide));
+    rotate_forward<half_split>(on(stream), table, in_place(wide).normalized(rms_norm<>{}), in_place(wide));
+}
+
 device_basis solved(cudaStream_t stream, const device_trajectory& path, std::uint64_t* words) {
     return basis_at(on(stream), path, 2.0, words);
 }

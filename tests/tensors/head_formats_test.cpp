@@ -208,6 +208,16 @@ TEST_CASE("tensors/head_formats: bytes with a scale for each head, or for each g
         given.store_head<Lane>(y.data(), 5, codes.data(), {});
         CHECK(codes == std::vector<std::int8_t>{0, -2, 127, 127, -127});
         CHECK(scale == 0.5f);
+        // A NaN hides no larger lane, wherever it lies.
+        for (std::size_t i = 0; i < 64; ++i) {
+            std::vector<float> with_nan(64, 0.5f);
+            with_nan[i] = std::numeric_limits<float>::quiet_NaN();
+            with_nan[(i + 48) % 64] = -3.0f;
+            std::vector<std::int8_t> made(64);
+            scaled_bytes<std::int8_t>{.scales = {&scale, 0, 0, 0}}.store_head<Lane>(with_nan.data(), 64, made.data(),
+                                                                                    {});
+            REQUIRE(scale == 3.0f / 127.0f);
+        }
         // Zeros have a scale too.
         const std::vector<float> none(32, 0.0f);
         std::vector<fp8_e4m3> zeros(32, {1});

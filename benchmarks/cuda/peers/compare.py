@@ -20,7 +20,7 @@ parser.add_argument("--output", type=pathlib.Path, required=True)
 
 LARGEST_ERROR = {"fp32": 2e-3, "fp16": 3e-2, "bf16": 2e-1}  # of a rotation that is right, if not precise
 STYLES = ("half_split", "interleaved")
-PACKAGES = ("torch", "triton", "transformers")
+PACKAGES = ("torch", "triton", "transformers", "vllm", "flashinfer-python")  # the last two where they are there
 
 
 def library_makers(folder):
@@ -57,6 +57,7 @@ def main(settings):
 
     if not torch.cuda.is_available():
         sys.exit("compare.py: torch finds no CUDA device")
+    import fused_calls
     import gpu_case
     import gpu_rotations
     from gpu_timing import TimedGraph, compare_on
@@ -68,16 +69,27 @@ def main(settings):
                "cases": {}}
     if settings.output.exists():
         results = json.loads(settings.output.read_text())
-    for tokens, dtype, decodes in gpu_case.sizes(settings.dtypes.split(",")):
-        if dtype in results["cases"].get(gpu_case.case_name(tokens, decodes), {}):
-            continue
-        case = gpu_case.GpuCase(tokens, dtype, decodes)
-        print(f"peers: {case.name} {case.dtype}", flush=True)
-        results["cases"].setdefault(case.name, {})[case.dtype] = compare_on(
-            case, makers, TimedGraph, LARGEST_ERROR[case.dtype], settings.rounds)
+
+    def compare(name, dtype, make_case, of_makers, largest_error):
+        if dtype in results["cases"].get(name, {}):
+            return
+        print(f"peers: {name} {dtype}", flush=True)
+        results["cases"].setdefault(name, {})[dtype] = compare_on(
+            make_case(), of_makers, TimedGraph, largest_error, settings.rounds)
         settings.output.write_text(json.dumps(results))  # what is measured stays if time runs out
-        del case
         torch.cuda.empty_cache()
+
+    dtypes = settings.dtypes.split(",")
+    for tokens, dtype, decodes in gpu_case.sizes(dtypes):
+        compare(gpu_case.case_name(tokens, decodes), dtype, functools.partial(gpu_case.GpuCase, tokens, dtype, decodes),
+                makers, LARGEST_ERROR[dtype])
+    for kind in fused_calls.KINDS if "bf16" in dtypes else ():
+        of_kind = [(f"{name}, {STYLES[style]}", style, prepare)
+                   for name, style, prepare in kind.makers(settings.libraries / "libcordage_gpu_peer.so")]
+        for tokens, _, decodes in gpu_case.sizes(["bf16"]):
+            compare(f"{kind.name} {gpu_case.case_name(tokens, decodes)}", "bf16",
+                    functools.partial(fused_calls.FusedCase, tokens, "bf16", decodes, kind=kind), of_kind,
+                    kind.largest_error)
 
 
 if __name__ == "__main__":

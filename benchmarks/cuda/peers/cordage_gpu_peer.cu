@@ -27,7 +27,8 @@ class exact_source {
             inv_freq.push_back(
                 std::pow(double{c.theta_base}, -static_cast<double>(lane) / static_cast<double>(c.head_dim)));
         }
-        return device_words(basis(std::move(inv_freq)));
+        const basis b(std::move(inv_freq));
+        return device_words(b);
     }
     index_t pairs_;
     device_array<std::uint64_t> words_;
@@ -82,6 +83,85 @@ class rotation {
     Source source_;
 };
 
+// q, k and v in rows of one tensor.
+template <class Pairing>
+class of_rows {
+ public:
+    explicit of_rows(const gpu_rope_case& c) : case_(c), source_(c) {
+        if (c.dtype != gpu_rope_bf16) throw shape_error("qkv must be bf16");
+    }
+
+ protected:
+    heads_view<bfloat16> part(void* qkv, index_t first, index_t heads) const {
+        const index_t row = (case_.heads + 2 * case_.kv_heads) * case_.head_dim;
+        return {static_cast<bfloat16*>(qkv) + first * case_.head_dim,
+                {1, case_.tokens, heads, case_.head_dim},
+                0,
+                row,
+                case_.head_dim};
+    }
+    heads_view<bfloat16> q(void* qkv) const { return part(qkv, 0, case_.heads); }
+    heads_view<bfloat16> k(void* qkv) const { return part(qkv, case_.heads, case_.kv_heads); }
+    heads_view<bfloat16> v(void* qkv) const { return part(qkv, case_.heads + case_.kv_heads, case_.kv_heads); }
+
+    gpu_rope_case case_;
+    exact_source source_;
+};
+
+template <class Pairing>
+class norm_and_rotation : of_rows<Pairing> {
+ public:
+    explicit norm_and_rotation(const gpu_rope_case& c)
+        : of_rows<Pairing>(c), weights_(std::span<const bfloat16>(std::vector<bfloat16>(ones(c)))) {}
+    int run(void* qkv, void*, cudaStream_t stream) const {
+        const rms_norm<bfloat16> norm{.weight = weights_.data()};
+        rotate_forward<Pairing>(on(stream), this->source_.angles(), in_place(this->q(qkv)).normalized(norm),
+                                in_place(this->k(qkv)).normalized(norm));
+        return 0;
+    }
+
+ private:
+    static std::vector<bfloat16> ones(const gpu_rope_case& c) {
+        return std::vector<bfloat16>(static_cast<std::size_t>(c.head_dim), to_bfloat16(1.0f));
+    }
+    device_array<bfloat16> weights_;
+};
+
+template <class Pairing>
+class fp8_cache : of_rows<Pairing> {
+ public:
+    explicit fp8_cache(const gpu_rope_case& c) : of_rows<Pairing>(c), scale_(std::span<const float>(&one, 1)) {}
+    int run(void* qkv, void* fp8, cudaStream_t stream) const {
+        const gpu_rope_case& c = this->case_;
+        const index_t blocks = rounded_up_quotient(c.tokens, 16), cache = blocks * 16 * c.kv_heads * c.head_dim;
+        const scaled_bytes<fp8_e4m3> format{.scales = {scale_.data(), 0, 0, 0}, .makes_scales = false};
+        const auto q = static_cast<fp8_e4m3*>(fp8), keys = q + c.tokens * c.heads * c.head_dim;
+        const auto cached = [&](fp8_e4m3* memory) {  // token i in slot i, whose number is its position
+            return in_slots(token_major(memory, {blocks, 16, c.kv_heads, c.head_dim}, format), c.positions, 1,
+                            c.tokens);
+        };
+        rotate_forward<Pairing>(on(stream), this->source_.angles(),
+                                from_to(this->q(qkv), token_major(q, {1, c.tokens, c.heads, c.head_dim}, format)),
+                                from_to(this->k(qkv), cached(keys)),
+                                from_to(this->v(qkv), cached(keys + cache)).unrotated());
+        return 0;
+    }
+
+ private:
+    static constexpr float one = 1.0f;
+    device_array<float> scale_;
+};
+
+template <template <class> class Call>
+constexpr std::array both_pairings{gpu_peers::gpu_entry<Call<half_split>>("cordage exact", gpu_rope_half_split),
+                                   gpu_peers::gpu_entry<Call<interleaved>>("cordage exact", gpu_rope_interleaved)};
+
+template <class Table>
+std::int32_t give(const Table& entries, const gpu_rope_peer** first) {
+    *first = entries.data();
+    return static_cast<std::int32_t>(entries.size());
+}
+
 constexpr std::array entries{
     gpu_peers::gpu_entry<rotation<half_split, exact_source>>("cordage exact", gpu_rope_half_split),
     gpu_peers::gpu_entry<rotation<interleaved, exact_source>>("cordage exact", gpu_rope_interleaved),
@@ -91,7 +171,8 @@ constexpr std::array entries{
 
 }  // namespace
 
-extern "C" std::int32_t gpu_rope_peers(const gpu_rope_peer** first) {
-    *first = entries.data();
-    return static_cast<std::int32_t>(entries.size());
+extern "C" {
+std::int32_t gpu_rope_peers(const gpu_rope_peer** first) { return give(entries, first); }
+std::int32_t gpu_norm_peers(const gpu_rope_peer** first) { return give(both_pairings<norm_and_rotation>, first); }
+std::int32_t gpu_fp8_cache_peers(const gpu_rope_peer** first) { return give(both_pairings<fp8_cache>, first); }
 }

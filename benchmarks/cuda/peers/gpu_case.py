@@ -30,6 +30,14 @@ class TensorSet:
         generator = torch.Generator(self.flat.device).manual_seed(self.seed)
         self.flat.normal_(generator=generator)
 
+    def pointers(self):
+        """What a library's run takes."""
+        return self.q.data_ptr(), self.k.data_ptr()
+
+    def results(self):
+        """What a call that works in place has made."""
+        return self.q, self.k
+
 
 @dataclasses.dataclass
 class GpuCase:
@@ -48,17 +56,24 @@ class GpuCase:
         self.cos_sin = torch.cat((self.cos, self.sin), dim=1).contiguous()
         size = self.tokens * (HEADS + KV_HEADS) * HEAD_DIM * DTYPES[self.dtype].itemsize
         count = 1 if self.decodes else min(MOST_SETS, max(2, -(-COLD_BYTES // size)))
-        self.sets = [TensorSet(self, seed) for seed in range(count)]
+        self.sets = [self.make_set(seed) for seed in range(count)]
         self.calls = CHAIN if self.decodes else count
+
+    def make_set(self, seed):
+        return TensorSet(self, seed)
 
     def fill(self):
         for tensors in self.sets:
             tensors.fill()
 
+    def sample(self):
+        """The first and the last tokens."""
+        part = min(self.tokens, SAMPLED_TOKENS)
+        return torch.cat((torch.arange(part), torch.arange(self.tokens - part, self.tokens))).unique()
+
     def error(self, style, rotated):
         """Largest distance of the rotated q and k of set 0 from what float64 makes of the same inputs."""
-        part = min(self.tokens, SAMPLED_TOKENS)
-        sample = torch.cat((torch.arange(part), torch.arange(self.tokens - part, self.tokens))).unique()
+        sample = self.sample()
         largest = 0.0
         for before, after in zip((self.sets[0].q, self.sets[0].k), rotated):
             exact = exact_rotation(before[sample.to(self.device)].cpu(), sample, style)

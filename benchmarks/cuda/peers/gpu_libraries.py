@@ -33,8 +33,8 @@ def rope_case(case):
                        case.positions.data_ptr(), case.cos_sin.data_ptr())
 
 
-def peers_of(path):
-    return table_of(path, "gpu_rope_peers", GpuRopePeer)
+def peers_of(path, table="gpu_rope_peers"):
+    return table_of(path, table, GpuRopePeer)
 
 
 class LibraryRotation:
@@ -47,10 +47,10 @@ class LibraryRotation:
             raise NotImplementedError("its setup refused the case")
 
     def __call__(self, tensors):
-        status = self.peer.run(self.handle, tensors.q.data_ptr(), tensors.k.data_ptr(), self.stream())
+        status = self.peer.run(self.handle, *tensors.pointers(), self.stream())
         if status != 0:
             raise RuntimeError(f"it returned {status}")
-        return tensors.q, tensors.k
+        return tensors.results()
 
     @staticmethod
     def stream():

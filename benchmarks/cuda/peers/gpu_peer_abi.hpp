@@ -32,4 +32,13 @@ struct gpu_rope_peer {
 /// The library's implementations into *first, which stay its own, and how many there are.
 std::int32_t gpu_rope_peers(const gpu_rope_peer** first);
 
+/// The same for what lies in one tensor qkv [tokens, heads + 2 kv_heads, head_dim], of bf16, and goes elsewhere:
+///
+///   gpu_norm_peers        run(self, qkv, nullptr, stream): RMSNorm with weights of 1 and epsilon 1e-6, then the
+///                         rotation, of q and k where they lie
+///   gpu_fp8_cache_peers   run(self, qkv, fp8, stream): q and k rotated, and v, in e4m3 by a scale of 1 to q [tokens,
+///                         heads, head_dim], then k and v [tokens rounded up to 16, kv_heads, head_dim] each
+std::int32_t gpu_norm_peers(const gpu_rope_peer** first);
+std::int32_t gpu_fp8_cache_peers(const gpu_rope_peer** first);
+
 }  // extern "C"

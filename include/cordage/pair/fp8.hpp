@@ -46,6 +46,16 @@ template <class Fp8, class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto fp8_bits(const Lane& x) noexcept {
     using lane = lane_traits<Lane>;
     using word = typename lane::word;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+    // The same bits, but for the sign of a NaN, which the instruction drops.
+    std::uint16_t both;
+    if constexpr (Fp8::shift == 20) {
+        asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(both) : "f"(0.0f), "f"(x));
+    } else {
+        asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(both) : "f"(0.0f), "f"(x));
+    }
+    return word(both | ((lane::bits(x) >> 24) & 0x80u));
+#else
     constexpr int shift = Fp8::shift;
     constexpr std::uint32_t rebias = (127u - Fp8::bias) << 23;
     const word w = lane::bits(x), magnitude = w & word(0x7fff'ffffu);
@@ -58,6 +68,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto fp8_bits(const Lane& x) noexcept 
     const word in_range = pair_detail::where_below<Lane>(finite, Fp8::largest_bits, finite, word(Fp8::largest_bits));
     const word any = pair_detail::where_below<Lane>(magnitude, 0x7f80'0001u, in_range, word(0x7fu));
     return word(any | ((w >> 24) & word(0x80u)));
+#endif
 }
 
 /// The number that the low byte of a word is.
@@ -65,6 +76,18 @@ template <class Fp8, class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Lane from_fp8_bits(const typename lane_traits<Lane>::word& code) noexcept {
     using lane = lane_traits<Lane>;
     using word = typename lane::word;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+    const auto both = static_cast<std::uint16_t>(code & 0xffu);
+    std::uint32_t halves;
+    if constexpr (Fp8::shift == 20) {
+        asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(both));
+    } else {
+        asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"(both));
+    }
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(static_cast<std::uint16_t>(halves)));
+    return x;
+#else
     constexpr int shift = Fp8::shift;
     const word magnitude = code & word(0x7fu), sign = (code & word(0x80u)) << 24;
     constexpr std::uint32_t smallest = (128u - Fp8::bias - (23u - shift))
@@ -75,6 +98,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Lane from_fp8_bits(const typename lane
     const word beyond = shift == 20 ? word(0x7fc0'0000u) : word((magnitude << shift) | word(0x7f80'0000u));
     const word finite = pair_detail::where_below<Lane>(magnitude, 1u << (23 - shift), small, normal);
     return lane::from_bits(pair_detail::where_below<Lane>(magnitude, Fp8::largest_bits + 1u, finite, beyond) | sign);
+#endif
 }
 
 }  // namespace cordage

@@ -133,8 +133,20 @@ CORDAGE_ALWAYS_INLINE bool copy_lanes(const Format& source, const T* from, const
 }
 
 /// a / b rounded once, where fast-math would multiply by a rounded 1 / b: doubles hold enough of it.
-CORDAGE_ALWAYS_INLINE float quotient(float a, float b) noexcept {
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float quotient(float a, float b) noexcept {
+#if defined(__CUDA_ARCH__)
+    return __fdiv_rn(a, b);
+#else
     return static_cast<float>(static_cast<double>(a) / static_cast<double>(b));
+#endif
+}
+/// 1 / d, and 0 of 0: what ggml's blocks multiply lanes by.
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float inverse_or_zero(float d) noexcept {
+    return d != 0.0f ? quotient(1.0f, d) : 0.0f;
+}
+/// The lane of largest magnitude so far, with its sign; the first of equals. NaNs are passed over.
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float larger_lane(float so_far, float x) noexcept {
+    return lane_memory<float>::magnitude(x) > lane_memory<float>::magnitude(so_far) ? x : so_far;
 }
 
 /// The largest magnitude of `count` lanes; NaNs are passed over.
@@ -164,6 +176,28 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto nearest_integer(const Lane& x) no
     return word(lane::bits(Lane(x + Lane(0x1.8p+23f))) - word(0x4b40'0000u));
 }
 
+/// x, |x| <= 2^22, rounded to an integer, halves away from 0. A half is lifted to 2^-25 below the next integer, which
+/// the sum rounds to; a number below it stays one float below.
+template <class L>
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto rounded_half_away(const L& x) noexcept {
+    using word = typename lane_traits<L>::word;
+    const word size = lane_memory<L>::truncated(L(lane_memory<L>::magnitude(x) + L(0x1.fffffep-2f)));
+    const word minus = word(0u) - (lane_traits<L>::bits(x) >> 31);  // all bits where negative
+    return word((size ^ minus) - minus);
+}
+
+/// The code of a lane in q4_0, of its block's 1 / d.
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE int q4_0_code(float x, float inverse) noexcept {
+#if defined(__CUDA_ARCH__)
+    const float scaled = __fmul_rn(x, inverse);
+#else
+    using lane = lane_traits<float>;
+    const float scaled = lane::from_bits(lane::bits(x * inverse));  // rounded before the sum
+#endif
+    const int rounded = static_cast<int>(scaled + 8.5f);
+    return rounded < 15 ? rounded : 15;
+}
+
 /// How a code of one byte is made of a float that was divided by its scale, and read.
 template <class Code>
 struct byte_code;
@@ -171,11 +205,12 @@ template <>
 struct byte_code<std::int8_t> {
     static constexpr float largest = 127.0f;
     template <class Lane>
-    static CORDAGE_ALWAYS_INLINE auto code_of(const Lane& x) noexcept {
+    CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE auto code_of(const Lane& x) noexcept {
         return nearest_integer<Lane>(lane_memory<Lane>::min(lane_memory<Lane>::max(x, Lane(-largest)), Lane(largest)));
     }
     template <class Lane>
-    static CORDAGE_ALWAYS_INLINE Lane number_of(const typename lane_traits<Lane>::word& code) noexcept {
+    CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE Lane
+    number_of(const typename lane_traits<Lane>::word& code) noexcept {
         using word = typename lane_traits<Lane>::word;
         return lane_traits<Lane>::from_signed(word((code ^ word(0x80u)) - word(0x80u)));
     }
@@ -184,14 +219,22 @@ template <int MantissaBits>
 struct byte_code<fp8<MantissaBits>> {
     static constexpr float largest = fp8<MantissaBits>::largest;
     template <class Lane>
-    static CORDAGE_ALWAYS_INLINE auto code_of(const Lane& x) noexcept {
+    CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE auto code_of(const Lane& x) noexcept {
         return fp8_bits<fp8<MantissaBits>>(x);
     }
     template <class Lane>
-    static CORDAGE_ALWAYS_INLINE Lane number_of(const typename lane_traits<Lane>::word& code) noexcept {
+    CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE Lane
+    number_of(const typename lane_traits<Lane>::word& code) noexcept {
         return from_fp8_bits<fp8<MantissaBits>, Lane>(code);
     }
 };
+
+/// The scale that is made of a group's largest magnitude; NaN of NaN.
+template <class Code>
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float made_scale(float largest) noexcept {
+    const float scale = quotient(largest, byte_code<Code>::largest);
+    return scale < 0x1p-126f ? 0x1p-126f : scale;
+}
 
 /// f(Lane tag, i) over `count` lanes: whole vectors, then single floats.
 template <class Lane, class F>
@@ -257,8 +300,7 @@ struct scaled_bytes {
                                           const head_place& at) const noexcept {
         for_each_group(at, count, [&](float* scale, index_t first, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
             if (makes_scales) {
-                const float largest = tensors_detail::largest_magnitude<Lane>(lanes + first, some);
-                *scale = lane_memory<float>::max(tensors_detail::quotient(largest, code_type::largest), 0x1p-126f);
+                *scale = tensors_detail::made_scale<Code>(tensors_detail::largest_magnitude<Lane>(lanes + first, some));
             }
             const float inverse = tensors_detail::quotient(1.0f, *scale);
             tensors_detail::store_codes<Lane>(lanes + first, inverse, to + first, some,
@@ -333,11 +375,11 @@ struct q8_0 {
                                           const head_place&) const noexcept {
         for (; count > 0; count -= 32, lanes += 32, ++to) {
             const float d = tensors_detail::quotient(tensors_detail::largest_magnitude<Lane>(lanes, 32), 127.0f);
-            const float inverse = d != 0.0f ? tensors_detail::quotient(1.0f, d) : 0.0f;
+            const float inverse = tensors_detail::inverse_or_zero(d);
             to->d = to_float16(d);
-            tensors_detail::store_codes<Lane>(lanes, inverse, to->codes.data(), 32,
-                                              [](const auto& x)
-                                                  CORDAGE_ALWAYS_INLINE_LAMBDA { return rounded_half_away(x); });
+            tensors_detail::store_codes<Lane>(
+                lanes, inverse, to->codes.data(), 32,
+                [](const auto& x) CORDAGE_ALWAYS_INLINE_LAMBDA { return tensors_detail::rounded_half_away(x); });
         }
     }
     CORDAGE_ALWAYS_INLINE bool copy_head(q8_0, const q8_0_block* from, const head_place&, q8_0_block* to,
@@ -346,31 +388,6 @@ struct q8_0 {
         return true;
     }
     friend constexpr bool operator==(q8_0, q8_0) = default;
-
- private:
-    template <class L>
-    static CORDAGE_ALWAYS_INLINE auto rounded_half_away(const L& x) noexcept {
-        if constexpr (requires { lane_memory<L>::rounded_half_away(x); }) {
-            return lane_memory<L>::rounded_half_away(x);
-        } else {
-            return rounded_half_away_by_words(x);
-        }
-    }
-    // To nearest, ties to even; then a tie that went towards 0 goes one further.
-    template <class L>
-    static CORDAGE_ALWAYS_INLINE auto rounded_half_away_by_words(const L& x) noexcept {
-        using lane = lane_traits<L>;
-        using word = typename lane::word;
-        const word magnitude = lane::bits(x) & word(0x7fff'ffffu), sign = lane::bits(x) >> 31;
-        const L size = lane::from_bits(magnitude);
-        const word even = tensors_detail::nearest_integer<L>(size);
-        // size - even is 0.5 exactly at such a tie.
-        const word off = lane::bits(L(size + lane::negative(lane::from_signed(even)))) ^ word(0x3f00'0000u);
-        const word away =
-            even + pair_detail::where_below<L>(off & word(0x7fff'ffffu), 1u, (off >> 31) ^ word(1u), word(0u));
-        const word minus = word(0u) - sign;  // all bits where negative
-        return word((away ^ minus) - minus);
-    }
 };
 
 /// Heads in blocks of q4_0, bit for bit as quantize_row_q4_0_ref of ggml.
@@ -393,20 +410,13 @@ struct q4_0 {
     CORDAGE_ALWAYS_INLINE void store_head(const float* lanes, index_t count, q4_0_block* to,
                                           const head_place&) const noexcept {
         for (; count > 0; count -= 32, lanes += 32, ++to) {
-            float largest = 0.0f, signed_largest = 0.0f;  // the first of the largest magnitude, with its sign
-            for (index_t i = 0; i < 32; ++i) {
-                if (std::fabs(lanes[i]) > largest) largest = std::fabs(signed_largest = lanes[i]);
-            }
-            const float d = signed_largest / -8.0f, inverse = d != 0.0f ? tensors_detail::quotient(1.0f, d) : 0.0f;
-            to->d = largest > 0.0f ? to_float16(d) : float16{0x8000};  // 0 / -8, which fast-math takes for 0
-            const auto code = [&](float x) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                using lane = lane_traits<float>;
-                const float scaled = lane::from_bits(lane::bits(x * inverse));  // rounded before the sum
-                const int rounded = static_cast<int>(scaled + 8.5f);
-                return rounded < 15 ? rounded : 15;
-            };
+            float largest = 0.0f;
+            for (index_t i = 0; i < 32; ++i) largest = tensors_detail::larger_lane(largest, lanes[i]);
+            const float d = largest / -8.0f, inverse = tensors_detail::inverse_or_zero(d);
+            to->d = largest != 0.0f ? to_float16(d) : float16{0x8000};  // 0 / -8, which fast-math takes for 0
             for (std::size_t i = 0; i < 16; ++i) {
-                to->codes[i] = static_cast<std::uint8_t>(code(lanes[i]) | code(lanes[i + 16]) << 4);
+                to->codes[i] = static_cast<std::uint8_t>(tensors_detail::q4_0_code(lanes[i], inverse) |
+                                                         tensors_detail::q4_0_code(lanes[i + 16], inverse) << 4);
             }
         }
     }

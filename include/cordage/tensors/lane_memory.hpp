@@ -18,7 +18,7 @@ namespace cordage {
 ///   load_bytes(bytes), store_bytes(word, bytes)       a byte a word, zero-extended; the low bytes
 ///   max, min(a, b), magnitude(lane)                   lane by lane; b where a is a NaN
 ///   largest(lane)                                     of the lanes, none of which is a NaN
-///   rounded_half_away(lane)                           to words, where a machine has a quick way; |lane| < 2^22
+///   truncated(lane)                                   0 <= lane < 2^22 as words; of a NaN words whose low byte is 0
 template <class Lane>
 struct lane_memory;
 template <>
@@ -31,10 +31,13 @@ struct lane_memory<float> {
     static CORDAGE_ALWAYS_INLINE void store_bytes(std::uint32_t word, std::uint8_t* to) noexcept {
         *to = static_cast<std::uint8_t>(word);
     }
-    static CORDAGE_ALWAYS_INLINE float max(float a, float b) noexcept { return a > b ? a : b; }
-    static CORDAGE_ALWAYS_INLINE float min(float a, float b) noexcept { return a < b ? a : b; }
-    static CORDAGE_ALWAYS_INLINE float magnitude(float x) noexcept { return std::fabs(x); }
+    CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE float max(float a, float b) noexcept { return a > b ? a : b; }
+    CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE float min(float a, float b) noexcept { return a < b ? a : b; }
+    CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE float magnitude(float x) noexcept { return std::fabs(x); }
     static CORDAGE_ALWAYS_INLINE float largest(float x) noexcept { return x; }
+    CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE std::uint32_t truncated(float x) noexcept {
+        return x < 0x1p31f ? static_cast<std::uint32_t>(static_cast<std::int32_t>(x)) : 0u;
+    }
 };
 
 }  // namespace cordage

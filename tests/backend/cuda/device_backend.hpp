@@ -87,9 +87,7 @@ void rotate_range(device_backend, const Source& angles, const Operands& operands
     REQUIRE(begin == 0);
     REQUIRE(end == shape.batch * shape.tokens);
     with_device_angles(angles, [&](const auto& on_device) {
-        cordage::rotate_detail::for_each_launch(operands, [&](const auto& some) {
-            cordage::backend::launch_rotation<Pairing, Direction>("test", test_device{}, on_device, some);
-        });
+        cordage::rotate_detail::launch_operands<Pairing, Direction>("test", test_device{}, on_device, operands);
     });
 }
 

@@ -57,6 +57,41 @@ TEST_CASE("rotate/cuda/checks: what the host refuses, a device does, before a la
                                 from_to(shorter, shifted));
 }
 
+TEST_CASE("rotate/cuda/checks: norms and formats of whole heads that are not right, before a launch") {
+    const device_case c;
+    const float weight = 1.0f;
+    c.check_throws<value_error>("rotate_forward: rms_norm's epsilon -1 must be finite and >= 0", c.angles,
+                                in_place(c.q_view).normalized(rms_norm<>{.weight = &weight, .epsilon = -1.0}));
+    c.check_throws<shape_error>("rotate_forward: rms_norm's weight must not overlap y [1, 3, 2, 8], which is written",
+                                c.angles, in_place(c.q_view).normalized(rms_norm<>{.weight = c.q.data() + 40}));
+    std::vector<std::int8_t> codes(24);
+    float scale = 1.0f;
+    const auto keys = [&](const scaled_bytes<std::int8_t>& format) {
+        return from_to(c.k_view, token_major(codes.data(), c.k_view.shape, format));
+    };
+    c.check_throws<shape_error>("rotate_forward: y's scales.data nullptr must point to scales", c.angles, keys({}));
+    c.check_throws<shape_error>("rotate_forward: y's lanes_of_scale 3 must divide head_dim 8, or be 0", c.angles,
+                                keys({{&scale, 0, 0, 0}, 3}));
+    c.check_throws<shape_error>(
+        "rotate_forward: rms_norm's is_over_all_heads must be false where x or y is in a format of whole heads; "
+        "normalize in a call before",
+        c.angles, keys({{&scale, 0, 0, 0}}).normalized(rms_norm<>{.is_over_all_heads = true}));
+    std::vector<q4_0_block> blocks(3);
+    c.check_throws<shape_error>(
+        "rotate_forward: y's head_dim 8 must be a multiple of 32 and at most 2048 in this format", c.angles,
+        from_to(c.k_view, token_major(blocks.data(), c.k_view.shape, q4_0{})));
+    const std::vector<float> wide(3 * 2056);
+    std::vector<float> y(wide.size());
+    const heads_shape long_heads{1, 3, 1, 2056};
+    const auto of_long_heads = from_to(token_major(wide.data(), long_heads), token_major(y.data(), long_heads));
+    c.check_throws<shape_error>(
+        "rotate_forward: [1, 3, 1, 2056] must have at most 2048 lanes on a device in a call with norms or formats of "
+        "whole heads",
+        c.angles, in_place(c.q_view).normalized(rms_norm<>{}), of_long_heads);
+    rotate_forward<half_split>(test_device{&c.launches}, c.angles, of_long_heads);  // alone it may be as long
+    CHECK(c.launches.size() == 1);
+}
+
 TEST_CASE("rotate/cuda/checks: bases and positions on a device") {
     device_case c;
     CHECK_THROWS_AS(device_basis(nullptr, 2), shape_error);

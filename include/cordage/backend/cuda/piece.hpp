@@ -20,6 +20,11 @@ concept piece_element = std::same_as<T, float> || std::same_as<T, float16> || st
 struct alignas(16) piece {
     std::uint32_t word[4];
 };
+/// Whether a pointer is a multiple of a type's size, which a device's loads and stores ask for.
+template <class T>
+bool is_aligned_to(const void* pointer) noexcept {
+    return reinterpret_cast<std::uintptr_t>(pointer) % sizeof(T) == 0;
+}
 CORDAGE_HOST_DEVICE inline piece load_piece(const void* from) noexcept {
 #if defined(__CUDA_ARCH__)
     // In PTX, as nvcc makes four loads of one that a condition precedes.
@@ -30,6 +35,7 @@ CORDAGE_HOST_DEVICE inline piece load_piece(const void* from) noexcept {
                  : "memory");
     return p;
 #else
+    CORDAGE_ASSERT(is_aligned_to<piece>(from));
     piece p;
     std::memcpy(&p, from, sizeof(p));
     return p;
@@ -42,6 +48,33 @@ CORDAGE_HOST_DEVICE inline void store_piece(const piece& p, void* to) noexcept {
                  "r"(p.word[3])
                  : "memory");
 #else
+    CORDAGE_ASSERT(is_aligned_to<piece>(to));
+    std::memcpy(to, &p, sizeof(p));
+#endif
+}
+
+/// The same in the memory that the threads of a block share.
+CORDAGE_HOST_DEVICE inline piece load_shared_piece(const float* from) noexcept {
+    piece p;
+#if defined(__CUDA_ARCH__)
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(p.word[0]), "=r"(p.word[1]), "=r"(p.word[2]), "=r"(p.word[3])
+                 : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(from)))
+                 : "memory");
+#else
+    CORDAGE_ASSERT(is_aligned_to<piece>(from));
+    std::memcpy(&p, from, sizeof(p));
+#endif
+    return p;
+}
+CORDAGE_HOST_DEVICE inline void store_shared_piece(const piece& p, float* to) noexcept {
+#if defined(__CUDA_ARCH__)
+    asm volatile(
+        "st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(to))),
+        "r"(p.word[0]), "r"(p.word[1]), "r"(p.word[2]), "r"(p.word[3])
+        : "memory");
+#else
+    CORDAGE_ASSERT(is_aligned_to<piece>(to));
     std::memcpy(to, &p, sizeof(p));
 #endif
 }

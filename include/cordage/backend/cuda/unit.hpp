@@ -160,19 +160,25 @@ template <class T, piece_element Element>
 inline constexpr bool has_pieces<heads_view<T, element_traits<Element>>> =
     std::same_as<std::remove_const_t<T>, Element>;
 
+/// Whether every head of a view begins at a multiple of `size` elements of `bytes` bytes, and has whole ones.
+template <class T, class Format>
+bool has_whole_heads(const heads_view<T, Format>& v, index_t size, index_t bytes) noexcept {
+    const auto steps_whole = [size](index_t count, index_t stride) { return count <= 1 || stride % size == 0; };
+    const heads_shape& s = v.shape;
+    const bool is_paged = v.slots.entries != nullptr;
+    return static_cast<index_t>(reinterpret_cast<std::uintptr_t>(v.data)) % bytes == 0 && s.head_dim % size == 0 &&
+           steps_whole(is_paged ? 2 : s.batch, v.batch_stride) &&
+           steps_whole(is_paged ? 2 : s.tokens, v.token_stride) && steps_whole(s.heads, v.head_stride);
+}
+
 /// Whether heads of this view can be read and written by 16-byte pieces, and the rotated lanes are whole units of them.
 template <pairing Pairing, class T, class Format>
 bool fits_pieces(const heads_view<T, Format>& v, index_t first_lane, index_t pairs) noexcept {
     if constexpr (has_pieces<heads_view<T, Format>>) {
         using element = std::remove_const_t<T>;
         constexpr index_t size = piece_size<element>;
-        const auto steps_whole = [](index_t count, index_t stride) { return count <= 1 || stride % size == 0; };
-        const heads_shape& s = v.shape;
-        const bool is_paged = v.slots.entries != nullptr;
-        return reinterpret_cast<std::uintptr_t>(v.data) % sizeof(piece) == 0 && s.head_dim % size == 0 &&
-               steps_whole(is_paged ? 2 : s.batch, v.batch_stride) &&
-               steps_whole(is_paged ? 2 : s.tokens, v.token_stride) && steps_whole(s.heads, v.head_stride) &&
-               first_lane % size == 0 && pairs % pairs_in_pieces<element, Pairing, true> == 0;
+        return has_whole_heads(v, size, sizeof(piece)) && first_lane % size == 0 &&
+               pairs % pairs_in_pieces<element, Pairing, true> == 0;
     } else {
         return false;
     }

@@ -55,16 +55,9 @@ struct lane_memory<xsimd::batch<float, Arch>> {
             for (std::size_t i = 0; i < real::size; ++i) to[i] = static_cast<std::uint8_t>(words[i]);
         }
     }
-#if XSIMD_WITH_AVX512F
-    // A half is lifted to 2^-25 below the next integer, which the sum rounds to; a number below it stays one float
-    // below.
-    static CORDAGE_ALWAYS_INLINE word rounded_half_away(const real& x) noexcept
-        requires(backend::simd_detail::is_avx512<Arch>) {
-        const __m512i size = _mm512_cvttps_epi32(_mm512_add_ps(magnitude(x), _mm512_set1_ps(0x1.fffffep-2f)));
-        return _mm512_mask_sub_epi32(size, _mm512_cmplt_epi32_mask(_mm512_castps_si512(x), _mm512_setzero_si512()),
-                                     _mm512_setzero_si512(), size);
+    static CORDAGE_ALWAYS_INLINE word truncated(const real& x) noexcept {
+        return backend::simd_detail::bits_as<word>(xsimd::to_int(x));
     }
-#endif
     static CORDAGE_ALWAYS_INLINE real max(const real& a, const real& b) noexcept {
 #if XSIMD_WITH_NEON64
         return vmaxnmq_f32(a, b);  // the number where one is a NaN

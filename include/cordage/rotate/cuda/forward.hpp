@@ -5,9 +5,18 @@
 
 #include "cordage/backend/cuda/device_basis.hpp"
 #include "cordage/backend/cuda/forward.hpp"
+#include "cordage/backend/cuda/heads.hpp"
 #include "cordage/rotate/forward.hpp"
 
 namespace cordage::rotate_detail {
+
+// Whether every operand of a list needs nothing but its rotation.
+template <class List>
+inline constexpr bool all_plain = false;
+template <class O>
+inline constexpr bool all_plain<std::span<const O* const>> = O::is_plain;
+template <class... O>
+inline constexpr bool all_plain<std::tuple<const O&...>> = (O::is_plain && ...);
 
 // A thread counts heads and lanes in 32 bits; offsets have 64.
 template <class Operands>
@@ -36,27 +45,57 @@ void for_each_launch(const std::tuple<O...>& operands, const F& f) {
     });
 }
 
-/// The device's path of a verb: enqueues one kernel for each four operands of one type, and returns. What the views,
-/// slot tables and angles point to lies on the device.
+// Operands that need nothing but their rotation have a kernel of their own; what goes along with others is one launch.
+template <pairing Pairing, class Direction, class Launcher, class Source, class List>
+void launch_operands(const char* function, const Launcher& where, const Source& angles, const List& operands) {
+    static_assert(std::same_as<compute_type<List>, float>, "cordage: a device rotates in float");
+    if constexpr (all_plain<List>) {
+        for_each_launch(operands, [&](const auto& some) {
+            backend::launch_rotation<Pairing, Direction>(function, where, angles, some);
+        });
+    } else {
+        for_each_operand(operands, [&](const auto& o) {
+            if (o.shape().head_dim <= most_lanes_of_head) return;
+            fail<shape_error>({function, ": ", describe(o.shape()), " must have at most ", most_lanes_of_head,
+                               " lanes on a device in a call with norms or formats of whole heads"});
+        });
+        backend::launch_heads<Pairing, Direction>(function, where, angles, operands);
+    }
+}
+
+template <class Operand>
+inline constexpr bool has_device_formats = false;
+template <class X, class Y, class XFormat, class YFormat, class Norm>
+inline constexpr bool has_device_formats<operand<X, Y, XFormat, YFormat, Norm>> =
+    (!head_format<XFormat, X> || backend::device_head_format<XFormat, X>)&&(!head_format<YFormat, Y> ||
+                                                                            backend::device_head_format<YFormat, Y>);
+
+/// The device's path of a verb: enqueues one kernel for each four operands of one type, or where one of them is
+/// normalized or in a format of whole heads for each four of any type, and returns. What the views, slot tables,
+/// weights, scales and angles point to lies on the device.
 ///
 /// where     on(stream); on(stream).overlapping()
 /// angles    device_angles, device_axis_angles, a difference of two of them, a cos_sin_view<float>, or one of the
 ///           caller's that says is_on_device
-/// operands  as the host's; floats, 16-bit types and formats of one's own, which compute in float
+/// operands  as the host's; floats, 16-bit types and formats of one's own, which compute in float; formats of whole
+///           heads that have a device_format; norms of heads of at most 2048 lanes
 /// Throws shape_error and value_error for all that the host can see, before the launch; cuda_error for what the launch
 /// returned. What lies on the device is not checked: a position that is not valid, or an index that names no basis,
 /// makes the lanes of its token NaN; a slot outside of the cache is left out like -1; a slot that is listed twice, or a
-/// table's factor of 0, gives what it gives. Allocates nothing, waits for nothing, and may be captured in a CUDA graph.
-/// Precision: as on the host; exact angles are good to 8e-8 m, also with --use_fast_math. Moves 16 bytes at a time
-/// where pointers, strides, head_dim, first_lane and rotary_dim/2 (half_split) or rotary_dim (interleaved) are
-/// multiples of 16 bytes, else elements.
+/// table's factor of 0, gives what it gives; scales that are given and are NaN, infinite or 0 make NaN of what is read
+/// by them, and scales that are made are NaN where the angles of their token are. (int8 codes have no NaN: stored by
+/// given scales, a token whose position is not valid is a wrong number.) Allocates nothing, waits for nothing, and may
+/// be captured in a CUDA graph. Precision: as on the host; exact angles are good to 8e-8 m, also with --use_fast_math.
+/// Moves 16 bytes at a time where pointers, strides, head_dim, first_lane and rotary_dim/2 (half_split) or rotary_dim
+/// (interleaved) are multiples of 16 bytes, else elements.
 template <pairing Pairing, class Direction, backend::kernel_launcher Launcher, class Source, class... Operands>
 void launch_rotation(on_device, const char* function, const Launcher& where, const Source& angles,
                      const Operands&... given) {
     require_source<Source>();
     require_operands<Direction, Operands...>();
-    static_assert((Operands::is_plain && ...),
-                  "cordage: a device rotates operands without 'normalized', in formats of elements");
+    static_assert((has_device_formats<Operands> && ...),
+                  "cordage: on a device a format of whole heads needs a specialisation of cordage::device_format with "
+                  "lanes_of_unit, lanes_of_scale, load, write_scale and store; cordage/backend/cuda/head_units.hpp");
     static_assert(
         is_device_source<Source>,
         "cordage: on a device angles are device_angles, device_axis_angles, a cos_sin_view<float> that points "
@@ -64,10 +103,7 @@ void launch_rotation(on_device, const char* function, const Launcher& where, con
     check_all<memory::device>(function, angles, given...);
     const auto run = [&](const auto& operands) {
         check_device_operands(function, operands);
-        for_each_launch(operands, [&]<class O>(std::span<const O* const> some) {
-            static_assert(std::same_as<typename O::compute, float>, "cordage: a device rotates in float");
-            backend::launch_rotation<Pairing, Direction>(function, where, angles, some);
-        });
+        launch_operands<Pairing, Direction>(function, where, angles, operands);
     };
     with_operands(run, given...);
 }

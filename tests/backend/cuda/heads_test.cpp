@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: MIT
+// Norms and formats of whole heads on a device, against the scalar backend.
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "backend/cuda/device_backend.hpp"
+#include "rotate/dense.hpp"
+#include "rotate/naive_rotation.hpp"
+
+using namespace cordage;
+using namespace cordage_test;
+
+namespace cordage_test {
+
+// Blocks walk over tokens where there are more than a grid has blocks.
+struct device_of_two_blocks {
+    index_t processors(const char*) const { return 1; }
+    template <backend::device_kernel Kernel>
+    void launch(const char* function, const Kernel& kernel, backend::launch_size size) const {
+        size.blocks.x = std::min<std::uint32_t>(size.blocks.x, 2);
+        test_device{}.launch(function, kernel, size);
+    }
+};
+
+// A format of one's own: the first lane of a head as it is, the others as their distance from it in eighths.
+struct from_first_lane {
+    using compute = float;
+    static constexpr index_t lanes_of_element = 1;
+    template <class Lane>
+    void load_head(const std::int16_t* from, const head_place&, float* lanes, index_t count) const noexcept {
+        for (index_t i = 0; i < count; ++i) lanes[i] = (i == 0 ? 0.0f : lanes[0]) + static_cast<float>(from[i]) / 8;
+    }
+    template <class Lane>
+    void store_head(const float* lanes, index_t count, std::int16_t* to, const head_place&) const noexcept {
+        const float first = std::nearbyint(lanes[0] * 8) / 8;
+        for (index_t i = 0; i < count; ++i) {
+            to[i] = static_cast<std::int16_t>(std::nearbyint((lanes[i] - (i == 0 ? 0.0f : first)) * 8));
+        }
+    }
+};
+
+}  // namespace cordage_test
+
+template <>
+struct cordage::device_format<cordage_test::from_first_lane> {
+    using format = cordage_test::from_first_lane;
+    static constexpr int lanes_of_unit = 2;
+    CORDAGE_HOST_DEVICE static index_t lanes_of_scale(const format&, index_t head_dim) { return head_dim; }
+    CORDAGE_HOST_DEVICE static void load(const format&, const std::int16_t* head, const head_place&, index_t unit,
+                                         float* lanes) {
+        const float first = static_cast<float>(head[0]) / 8;
+        for (int i = 0; i < 2; ++i) {
+            lanes[i] = (unit == 0 && i == 0 ? 0.0f : first) + static_cast<float>(head[2 * unit + i]) / 8;
+        }
+    }
+    CORDAGE_HOST_DEVICE static float write_scale(const format&, float largest, std::int16_t* head, const head_place&,
+                                                 index_t) {
+        head[0] = static_cast<std::int16_t>(std::nearbyint(largest * 8));  // in this test the first lane is the largest
+        return static_cast<float>(head[0]) / 8;
+    }
+    CORDAGE_HOST_DEVICE static void store(const format&, const float* lanes, float first, std::int16_t* head,
+                                          index_t unit) {
+        for (int i = unit == 0 ? 1 : 0; i < 2; ++i) {
+            head[2 * unit + i] = static_cast<std::int16_t>(std::nearbyint((lanes[i] - first) * 8));
+        }
+    }
+};
+
+namespace {
+
+const std::vector<std::int32_t> positions{3, 17, 70'000};
+
+template <class T>
+std::vector<std::uint8_t> bytes_of(const std::vector<T>& elements) {
+    std::vector<std::uint8_t> bytes(elements.size() * sizeof(T));
+    if (!bytes.empty()) std::memcpy(bytes.data(), elements.data(), bytes.size());
+    return bytes;
+}
+
+struct head_case {
+    index_t heads, head_dim, pairs, first_lane;
+};
+// By pieces and by elements, lanes around the rotated ones, teams of 2 to 32 threads, several chunks of heads.
+const head_case cases[] = {{3, 128, 64, 0}, {5, 96, 32, 32},   {2, 86, 35, 5},  {1, 10, 3, 2},
+                           {700, 16, 8, 0}, {2, 300, 130, 20}, {9, 128, 32, 64}};
+
+template <class Y>
+double room_of(double y) {
+    return 8e-6 + (sizeof(Y) == 2 ? unit_in_last_place<Y>(y) : 0.0);
+}
+
+// One norm on a device and by the scalar backend, whose x and y may begin anywhere.
+template <class Pairing, class X, class Y, class W>
+void check_norm(const head_case& c, rms_norm<W> norm, bool rotates, index_t shift, index_t processors) {
+    const heads_shape shape{1, 3, c.heads, c.head_dim}, cache_shape{2, 4, c.heads, c.head_dim};
+    const basis b(frequencies(2 * c.pairs), 1.25);
+    const exact_angles angles(b, positions);
+    const std::vector<std::int32_t> slots{6, -1, 1};
+    const auto x = random_elements<X>({1, 3, c.heads, c.head_dim + 8}, 5);
+    const auto weights = random_elements<W>({1, 1, c.heads, c.head_dim}, 6);
+    if (norm.weight != nullptr) norm.weight = weights.data();
+    std::vector<Y> found(static_cast<std::size_t>(8 * c.heads * c.head_dim + shift), Y{}), wanted = found;
+    const auto rotate = [&](const auto& call, std::vector<Y>& y) {
+        const auto cache = in_slots(token_major(y.data() + shift, cache_shape), slots.data(), 1, 3);
+        const auto o = from_to(token_major(x.data() + shift, shape), cache, c.first_lane).normalized(norm);
+        call(rotates ? o : o.unrotated());
+    };
+    rotate([&](const auto& o) { rotate_forward<Pairing, backend::scalar>(angles, o); }, wanted);
+    with_device_angles(angles, [&](const auto& on_device) {
+        rotate(
+            [&](const auto& o) { rotate_forward<Pairing>(test_device{.processor_count = processors}, on_device, o); },
+            found);
+    });
+    bool is_near = true;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const double y = value(wanted[i]);
+        // What is rounded between may be rounded to the next number.
+        is_near = is_near && (std::fabs(value(found[i]) - y) <=
+                              room_of<Y>(y) + (norm.is_rounded_between ? 4.0 * room_of<X>(4.0) : 0));
+    }
+    REQUIRE(is_near);
+}
+
+template <class Pairing, class X, class Y>
+void check_norms() {
+    const float given = 0.0f;
+    for (const head_case& c : cases) {
+        for (int kind = 0; kind < 32; ++kind) {
+            const rms_norm<float> norm{.weight = (kind & 16) != 0 ? nullptr : &given,
+                                       .epsilon = 1e-5,
+                                       .adds_one = kind % 3 == 0,
+                                       .is_over_all_heads = (kind & 2) != 0,
+                                       .is_after_rotation = (kind & 1) != 0,
+                                       .is_rounded_between = (kind & 8) != 0};
+            check_norm<Pairing, X, Y>(c, norm, (kind & 4) == 0, kind % 5 == 0 ? 3 : 0, kind % 2 == 0 ? 132 : 1);
+        }
+        const bfloat16 brain{};
+        check_norm<Pairing, X, Y>(c, rms_norm<bfloat16>{.weight = &brain}, true, 0, 132);
+    }
+}
+
+// Lanes of all kinds: ties of int8 and q8_0 by a scale of 1, equal magnitudes, zeros, NaN, infinities, tiny numbers.
+std::vector<float> special_lanes(std::size_t count) {
+    std::vector<float> x = random_elements<float>({1, 1, 1, static_cast<index_t>(count)}, 7);
+    const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto number = static_cast<float>(i % 64);
+        const std::size_t block = i / 64 % 8;
+        if (block == 1) x[i] = i % 64 == 5 ? 127.0f : number - 31.5f;
+        if (block == 2) x[i] = i % 64 == 9 ? -8.0f : (number - 32.0f) / 4.0f;
+        if (block == 3) x[i] = 0.0f;
+        if (block == 4 && i % 7 == 0) x[i] = nan;
+        if (block == 5) x[i] *= 1e-41f;
+        if (block == 6) x[i] = (i % 2 == 0 ? 2.0f : -2.0f);
+        if (block == 7 && i % 64 == 3) x[i] = infinity;
+    }
+    return x;
+}
+
+template <class T, class F>
+struct stored {
+    std::vector<T> elements;
+    std::vector<float> scales;
+    F format;
+
+    heads_view<T, F> view(const heads_shape& shape) {
+        if constexpr (requires { format.scales; }) format.scales.data = scales.data();
+        return token_major(elements.data(), shape, format);
+    }
+    bool operator==(const stored& o) const {
+        return bytes_of(elements) == bytes_of(o.elements) && bytes_of(scales) == bytes_of(o.scales);
+    }
+};
+template <class T, class F>
+stored<T, F> room_for(const heads_shape& s, F format) {
+    std::vector<float> scales;
+    if constexpr (requires { format.scales; }) {
+        const index_t groups = format.lanes_of_scale == 0 ? 1 : s.head_dim / format.lanes_of_scale;
+        format.scales = {nullptr, s.tokens * s.heads * groups, s.heads * groups, groups};
+        scales.assign(static_cast<std::size_t>(s.batch * s.tokens * s.heads * groups), 0.03125f);
+    }
+    const index_t elements = s.batch * s.tokens * s.heads * elements_of_head<F>(s.head_dim);
+    return {std::vector<T>(static_cast<std::size_t>(elements)), scales, format};
+}
+
+// Stored, read, and rotated where they lie: what the scalar backend has, bit for bit.
+template <class T, class F>
+void check_format(const F& format, const heads_shape& shape, index_t processors = 132) {
+    const basis b(frequencies(shape.head_dim / 2 * 2 - 6), 1.25);
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(shape.tokens));
+    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * i * 100);
+    const exact_angles angles(b, ids);
+    const auto x = special_lanes(static_cast<std::size_t>(count(shape)));
+    const auto from = token_major(x.data(), shape);
+    auto found = room_for<T>(shape, format), wanted = found;
+    with_device_angles(angles, [&](const auto& on_device) {
+        const test_device device{.processor_count = processors};
+        rotate_forward<half_split>(device, on_device, from_to(from, found.view(shape)).unrotated());
+        rotate_forward<half_split, backend::scalar>(angles, from_to(from, wanted.view(shape)).unrotated());
+        CHECK(found == wanted);
+        std::vector<float> read(x.size()), expected = read;
+        rotate_forward<half_split>(device, on_device,
+                                   from_to(found.view(shape), token_major(read.data(), shape)).unrotated());
+        rotate_forward<half_split, backend::scalar>(
+            angles, from_to(wanted.view(shape), token_major(expected.data(), shape)).unrotated());
+        bool is_same = true;
+        for (std::size_t i = 0; i < read.size(); ++i) {
+            is_same = is_same && (read[i] == expected[i] || (std::isnan(read[i]) && std::isnan(expected[i])));
+        }
+        CHECK(is_same);
+        // Where they lie: as by floats between on the same device.
+        auto by_floats = found;
+        const auto floats = token_major(read.data(), shape);
+        rotate_forward<interleaved>(device, on_device, from_to(found.view(shape), floats, 1));
+        rotate_forward<interleaved>(device, on_device, from_to(floats, by_floats.view(shape)).unrotated());
+        rotate_forward<interleaved>(device, on_device, in_place(found.view(shape), 1));
+        CHECK(found == by_floats);
+        // And in the same pass as a norm.
+        const auto weights = random_elements<float>({1, 1, 1, shape.head_dim}, 8);
+        for (const bool is_after : {false, true}) {
+            const rms_norm<float> norm{.weight = weights.data(), .is_after_rotation = is_after};
+            rotate_forward<half_split>(device, on_device, from_to(from, floats, 2).normalized(norm));
+            rotate_forward<half_split>(device, on_device, from_to(floats, by_floats.view(shape)).unrotated());
+            rotate_forward<half_split>(device, on_device, from_to(from, found.view(shape), 2).normalized(norm));
+            CHECK(found == by_floats);
+        }
+        // Undone.
+        rotate_inverse<half_split>(device, on_device, from_to(found.view(shape), floats));
+        rotate_inverse<half_split, backend::scalar>(angles,
+                                                    from_to(found.view(shape), token_major(expected.data(), shape)));
+        for (std::size_t i = 0; i < read.size(); ++i) {
+            REQUIRE((std::fabs(read[i] - expected[i]) <= 1e-5f * (1.0f + std::fabs(expected[i])) ||
+                     !std::isfinite(expected[i])));
+        }
+    });
+}
+
+}  // namespace
+
+TEST_CASE("backend/cuda/heads: norms of all kinds are the scalar backend's") {
+    check_norms<half_split, float, float>();
+    check_norms<interleaved, bfloat16, bfloat16>();
+    check_norms<half_split, float16, float16>();
+    check_norms<interleaved, float, bfloat16>();
+    check_norms<half_split, bfloat16, float>();
+}
+
+TEST_CASE("backend/cuda/heads: rounded between, one call has the bits of two") {
+    const heads_shape shape{1, 3, 6, 80};
+    const basis b(frequencies(64), 1.25);
+    const exact_angles angles(b, positions);
+    const auto weights = random_elements<bfloat16>({1, 1, 1, 80}, 6);
+    with_device_angles(angles, [&](const auto& on_device) {
+        for (const bool is_after : {false, true}) {
+            auto once = random_elements<bfloat16>(shape, 4), twice = once;
+            const rms_norm<bfloat16> norm{
+                .weight = weights.data(), .is_after_rotation = is_after, .is_rounded_between = true};
+            const auto in = [&](auto& x) { return in_place(token_major(x.data(), shape), 16); };
+            rotate_forward<half_split>(test_device{}, on_device, in(once).normalized(norm));
+            if (is_after) rotate_forward<half_split>(test_device{}, on_device, in(twice));
+            rotate_forward<half_split>(test_device{}, on_device, in(twice).normalized(norm).unrotated());
+            if (!is_after) rotate_forward<half_split>(test_device{}, on_device, in(twice));
+            CHECK(same_bits(once, twice));
+        }
+        // Lanes that are not rotated are rounded too, into whatever they go.
+        const auto x = random_elements<bfloat16>(shape, 4);
+        std::vector<float> y(x.size());
+        rotate_forward<half_split>(
+            test_device{}, on_device,
+            from_to(token_major(x.data(), shape), token_major(y.data(), shape), 16)
+                .normalized(rms_norm<bfloat16>{.weight = weights.data(), .is_rounded_between = true}));
+        for (std::size_t i = 0; i < y.size(); i += 80) {
+            for (std::size_t lane = i; lane < i + 16; ++lane) REQUIRE(to_float(to_bfloat16(y[lane])) == y[lane]);
+        }
+    });
+}
+
+TEST_CASE("backend/cuda/heads: formats of whole heads have the scalar backend's bytes") {
+    for (const index_t processors : {1, 132}) {
+        const heads_shape shape{1, 5, 11, 128}, odd{1, 3, 2, 90}, long_heads{1, 2, 1, 2048};
+        check_format<q8_0_block>(q8_0{}, shape, processors);
+        check_format<q4_0_block>(q4_0{}, shape, processors);
+        check_format<q8_0_block>(q8_0{}, long_heads, processors);
+        check_format<q4_0_block>(q4_0{}, {1, 2, 3, 32}, processors);
+        for (const index_t lanes : {0, 32, 1}) {
+            check_format<std::int8_t>(scaled_bytes<std::int8_t>{.scales = {}, .lanes_of_scale = lanes}, shape,
+                                      processors);
+            check_format<fp8_e4m3>(scaled_bytes<fp8_e4m3>{.scales = {}, .lanes_of_scale = lanes}, shape, processors);
+        }
+        check_format<fp8_e5m2>(scaled_bytes<fp8_e5m2>{.scales = {}, .lanes_of_scale = 30}, odd, processors);
+        check_format<std::int8_t>(scaled_bytes<std::int8_t>{.scales = {}, .lanes_of_scale = 6}, odd, processors);
+        check_format<std::int8_t>(scaled_bytes<std::int8_t>{}, odd, processors);
+        check_format<std::int8_t>(scaled_bytes<std::int8_t>{.scales = {}, .makes_scales = false}, shape, processors);
+        check_format<fp8_e4m3>(scaled_bytes<fp8_e4m3>{.scales = {}, .lanes_of_scale = 45, .makes_scales = false}, odd,
+                               processors);
+        check_format<fp8_e4m3>(scaled_bytes<fp8_e4m3>{}, long_heads, processors);
+    }
+}
+
+TEST_CASE("backend/cuda/heads: a format of one's own has the host's bytes, if it says how a thread stores it") {
+    const heads_shape shape{1, 3, 5, 10};
+    const basis b(frequencies(6));
+    const exact_angles angles(b, positions);
+    auto x = random_elements<float>(shape, 3);
+    for (std::size_t i = 0; i < x.size(); i += 10) x[i] = i % 20 == 0 ? 40.0f : -41.5f;
+    std::vector<std::int16_t> found(x.size()), wanted = found;
+    const auto into = [&](auto& to) {
+        return from_to(token_major(x.data(), shape), token_major(to.data(), shape, from_first_lane{}), 3);
+    };
+    rotate_forward<half_split, backend::scalar>(angles, into(wanted));
+    rotate_forward<half_split, device_backend>(angles, into(found));
+    CHECK(found == wanted);
+    std::vector<float> read(x.size()), expected = read;
+    const auto from = [&](auto& to) { return from_to(into(found).y, token_major(to.data(), shape), 3); };
+    rotate_inverse<half_split, backend::scalar>(angles, from(expected));
+    rotate_inverse<half_split, device_backend>(angles, from(read));
+    for (std::size_t i = 0; i < x.size(); ++i) CHECK(std::fabs(read[i] - expected[i]) < 1e-5f);
+}
+
+TEST_CASE("backend/cuda/heads: q, k into a cache and v along are one launch, of more operands another") {
+    const basis b(frequencies(64));
+    const exact_angles angles(b, positions);
+    const heads_shape q_shape{1, 3, 4, 64}, shape{1, 3, 2, 64};
+    auto q = random_elements<bfloat16>(q_shape, 1), q_alone = q;
+    const auto k = random_elements<bfloat16>(shape, 2), v = random_elements<bfloat16>(shape, 3);
+    auto keys = room_for<fp8_e4m3>(shape, scaled_bytes<fp8_e4m3>{}), keys_alone = keys, values = keys,
+         values_alone = keys;
+    auto plain = random_elements<float>(shape, 4), plain_alone = plain;
+    const auto weights = random_elements<float>({1, 1, 1, 64}, 6);
+    const rms_norm<float> norm{.weight = weights.data()};
+    std::vector<backend::launch_size> launches;
+    with_device_angles(angles, [&](const auto& on_device) {
+        const test_device where{&launches};
+        const auto operand_of_k = [&](auto& to) {
+            return from_to(token_major(k.data(), shape), to.view(shape)).normalized(norm);
+        };
+        const auto operand_of_v = [&](auto& to) {
+            return from_to(token_major(v.data(), shape), to.view(shape)).unrotated();
+        };
+        const auto operand_of_q = [&](auto& x) { return in_place(token_major(x.data(), q_shape)).normalized(norm); };
+        rotate_forward<half_split>(where, on_device, operand_of_q(q), operand_of_k(keys), operand_of_v(values),
+                                   in_place(token_major(plain.data(), shape)));
+        CHECK(launches.size() == 1);
+        rotate_forward<half_split>(where, on_device, operand_of_q(q_alone));
+        rotate_forward<half_split>(where, on_device, operand_of_k(keys_alone));
+        rotate_forward<half_split>(where, on_device, operand_of_v(values_alone));
+        rotate_forward<half_split>(where, on_device, in_place(token_major(plain_alone.data(), shape)));
+        CHECK(same_bits(q, q_alone));
+        CHECK(keys == keys_alone);
+        CHECK(values == values_alone);
+        CHECK(same_bits(plain, plain_alone));
+        launches.clear();
+        auto more = plain;
+        rotate_forward<half_split>(where, on_device, operand_of_q(q), operand_of_k(keys), operand_of_v(values),
+                                   in_place(token_major(plain.data(), shape)),
+                                   in_place(token_major(more.data(), shape)));
+        CHECK(launches.size() == 2);
+        CHECK(same_bits(plain, more));
+        std::vector<std::vector<float>> five(5, plain);
+        const auto normalized = [&](std::size_t i) {
+            return in_place(token_major(five[i].data(), shape)).normalized(norm);
+        };
+        launches.clear();
+        rotate_forward<half_split>(where, on_device, normalized(0), normalized(1), normalized(2), normalized(3),
+                                   normalized(4));
+        CHECK(launches.size() == 2);
+        CHECK(same_bits(five[0], five[3]));
+        CHECK(same_bits(five[0], five[4]));
+        CHECK_FALSE(same_bits(five[0], plain));
+    });
+}
+
+TEST_CASE("backend/cuda/heads: lanes beside a norm that are only copied keep their bits") {
+    for (const auto& rotated : {std::pair<index_t, index_t>{8, 0}, {8, 8}, {8, 3}, {6, 8}}) {
+        const index_t pairs = rotated.first, first_lane = rotated.second;
+        const basis b(frequencies(2 * pairs));
+        const exact_angles angles(b, positions);
+        const heads_shape shape{1, 3, 2, 40};
+        std::vector<bfloat16> x(240, bfloat16{0x7f81}), y(240);  // NaNs that a conversion would change
+        std::vector<float> q(240, 1.0f);
+        with_device_angles(angles, [&](const auto& on_device) {
+            rotate_forward<half_split>(test_device{}, on_device,
+                                       from_to(token_major(x.data(), shape), token_major(y.data(), shape), first_lane),
+                                       in_place(token_major(q.data(), shape)).normalized(rms_norm<>{}));
+        });
+        for (std::size_t i = 0; i < 240; ++i) {
+            const auto lane = static_cast<index_t>(i % 40) - first_lane;
+            REQUIRE((y[i].bits == 0x7f81) == (lane < 0 || lane >= 2 * pairs));
+        }
+    }
+}
+
+TEST_CASE("backend/cuda/heads: keys that a rebase does not change keep their bytes") {
+    const heads_shape shape{1, 3, 2, 64};
+    const basis b(frequencies(64), 1.25);
+    std::vector<q4_0_block> blocks(12);
+    for (auto& block : blocks) {  // of another program: read and stored, it would have other bytes
+        block.d = to_float16(0.5f);
+        block.codes.fill(0x9a);
+    }
+    const auto before = bytes_of(blocks);
+    const auto keys = token_major(blocks.data(), shape, q4_0{});
+    const std::vector<std::int32_t> moved{3, 18, 70'000};
+    const exact_angles from(b, positions), to(b, moved);
+    rebase<half_split, device_backend>(from - from, in_place(keys));
+    CHECK(bytes_of(blocks) == before);
+    rebase<half_split, device_backend>(to - from, in_place(keys));
+    for (std::size_t i = 0; i < 12; ++i) CHECK((blocks[i].codes[0] == 0x9a) == (i / 4 != 1));
+    const basis louder(frequencies(64), 2.5);  // the same angles, and another factor
+    rebase<half_split, device_backend>(exact_angles(louder, positions) - from, in_place(keys));
+    CHECK(to_float(blocks[0].d) == -0.25f);
+}
+
+TEST_CASE("backend/cuda/heads: what a host cannot see is NaN, or left out") {
+    const basis b(frequencies(64));
+    const std::vector<std::uint64_t> words = device_words(b);
+    const heads_shape shape{1, 3, 2, 64};
+    const auto x = random_elements<float>(shape, 3);
+    const std::vector<double> ids{1.0, std::numeric_limits<double>::quiet_NaN(), 2.0};
+    const device_angles<double> angles(device_basis(words.data(), 32), position_view<double>(ids));
+    const auto check = [&]<class T>(T, auto format) {
+        auto keys = room_for<T>(shape, format);
+        std::vector<float> read(x.size(), 0.0f);
+        rotate_forward<half_split>(test_device{}, angles, from_to(token_major(x.data(), shape), keys.view(shape)));
+        rotate_forward<half_split>(test_device{}, angles,
+                                   from_to(keys.view(shape), token_major(read.data(), shape)).unrotated());
+        for (std::size_t i = 0; i < read.size(); ++i) REQUIRE(std::isnan(read[i]) == (i / 128 == 1));
+    };
+    check(std::int8_t{}, scaled_bytes<std::int8_t>{.scales = {}, .lanes_of_scale = 16});
+    check(fp8_e5m2{}, scaled_bytes<fp8_e5m2>{.scales = {}, .makes_scales = false});
+    check(q8_0_block{}, q8_0{});
+    check(q4_0_block{}, q4_0{});
+    // Scales that are given and are none; those that are made may be 0 where nothing was stored yet.
+    const std::vector<double> valid{1.0, 1.0, 2.0};
+    const device_angles<double> valid_angles(device_basis(words.data(), 32), position_view<double>(valid));
+    for (const bool makes_scales : {false, true}) {
+        auto keys = room_for<std::int8_t>(shape, scaled_bytes<std::int8_t>{.scales = {}, .makes_scales = makes_scales});
+        keys.elements.assign(keys.elements.size(), std::int8_t{5});
+        keys.scales = {1.0f, 0.0f, std::numeric_limits<float>::infinity(), -1.0f, 1.0f, 1.0f};
+        std::vector<float> read(x.size());
+        rotate_forward<half_split>(test_device{}, valid_angles,
+                                   from_to(keys.view(shape), token_major(read.data(), shape)));
+        for (std::size_t i = 0; i < read.size(); ++i) {
+            const std::size_t head = i / 64;
+            if (head != 2) REQUIRE(std::isnan(read[i]) == (head == 1 && !makes_scales));
+        }
+        CHECK(std::isnan(read[2 * 64]));
+    }
+    // Slots outside of the cache.
+    auto cache = room_for<q8_0_block>({1, 3, 2, 64}, q8_0{});
+    const auto empty = cache;
+    const std::vector<std::int64_t> slots{3, -1, 1'000'000'000'000};
+    rotate_forward<half_split>(
+        test_device{}, valid_angles,
+        from_to(token_major(x.data(), shape), in_slots(cache.view({1, 3, 2, 64}), slots.data(), 1, 3)));
+    CHECK(cache == empty);
+}
+
+TEST_CASE("backend/cuda/heads: blocks walk over the tokens and the heads that a grid does not hold") {
+    const basis b(frequencies(32), 1.25);
+    std::vector<std::int32_t> ids(70);
+    for (std::size_t i = 0; i < 70; ++i) ids[i] = static_cast<std::int32_t>(i / 2);
+    const exact_angles angles(b, ids);
+    const heads_shape shape{1, 70, 70, 64};
+    const auto x = random_elements<float>(shape, 3);
+    const auto from = token_major(x.data(), shape);
+    auto keys = room_for<std::int8_t>(shape, scaled_bytes<std::int8_t>{}), expected = keys;
+    with_device_angles(angles, [&](const auto& on_device) {
+        rotate_forward<half_split>(device_of_two_blocks{}, on_device, from_to(from, keys.view(shape)));
+        rotate_forward<half_split>(test_device{}, on_device, from_to(from, expected.view(shape)));
+    });
+    CHECK(keys == expected);
+    const basis one(std::vector<double>{0.5});
+    const std::vector<std::int32_t> id{1};
+    const heads_shape many{1, 1, 32 * 32'768 + 5, 2};
+    auto found = random_elements<float>(many, 5), wanted = found;
+    const rms_norm<float> norm{.is_after_rotation = true};
+    rotate_forward<half_split, backend::scalar>(exact_angles(one, id),
+                                                in_place(token_major(wanted.data(), many)).normalized(norm));
+    with_device_angles(exact_angles(one, id), [&](const auto& on_device) {
+        std::vector<backend::launch_size> launches;
+        rotate_forward<half_split>(test_device{&launches, 1 << 20}, on_device,
+                                   in_place(token_major(found.data(), many)).normalized(norm));
+        CHECK(launches[0].blocks.y == 16'385);
+    });
+    double farthest = 0.0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        farthest = std::max(farthest, double{std::fabs(found[i] - wanted[i])});
+    }
+    CHECK(farthest <= 1e-5);
+}
+
+TEST_CASE("backend/cuda/heads: launches fill the device, a warp of teams at least") {
+    using backend::plan_heads;
+    const auto planned = [](index_t tokens, index_t heads, index_t lanes, index_t scales = 1, index_t others = 0) {
+        backend::heads_needs needs{tokens, lanes / 2, heads + others, heads, heads, lanes, scales};
+        if (others > 0) needs.least_heads = others;
+        const auto launch = plan_heads(needs, 132);
+        check_limits(launch.size);
+        return launch;
+    };
+    CHECK(planned(1, 8, 128).size.threads == backend::index3{16, 2, 1});       // decode: many blocks
+    CHECK(planned(4096, 32, 128).size.threads == backend::index3{16, 16, 1});  // prefill
+    CHECK(planned(4096, 32, 128).layout.heads_of_team == 2);
+    CHECK(planned(4096, 32, 128, 1, 8).size.threads == backend::index3{16, 4, 4});  // the same with 8 heads of k
+    CHECK(planned(4096, 32, 128, 1, 1).size.threads == backend::index3{16, 4, 4});
+    CHECK(planned(4096, 1, 64).size.threads == backend::index3{8, 1, 16});  // one head a token
+    CHECK(planned(1 << 20, 1, 2).size.threads == backend::index3{1, 1, 64});
+    CHECK(planned(1, 1, 2).size.threads == backend::index3{1, 1, 1});
+    CHECK(planned(100'000, 128, 2048, 2048).size.threads == backend::index3{32, 2, 1});
+    CHECK(planned(index_t{1} << 40, 1, 128).size.blocks.x == backend::most_blocks_x);
+}

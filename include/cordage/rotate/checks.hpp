@@ -342,8 +342,9 @@ call_size check_all(const char* function, const Source& angles, const Operands&.
     std::array<checked_tensor, each> all[]{tensors_of(operands, number++)...};
     const call_size size =
         check_tensors<Memory, each>(function, {angles.batch(), angles.tokens(), angles.pairs()}, all);
-    const auto check_one = [&]<class O>(const O& o, const auto& tensors) {
-        if constexpr (O::is_normalized) check_norm(function, o, tensors.back());
+    const auto check_one = [&]<class O>(const O& o, const std::array<checked_tensor, each>& of_operand) {
+        const checked_tensor& last = of_operand.back();
+        if constexpr (O::is_normalized) check_norm(function, o, last.is_repeated ? of_operand.front() : last);
         if constexpr (operand_type<O>) {
             check_format<Memory>(function, "x", o.x);
             check_format<Memory>(function, "y", o.y);

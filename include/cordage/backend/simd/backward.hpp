@@ -73,7 +73,7 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
                                      const angle_gradients& grads, index_t begin, index_t end) noexcept {
     using real = compute_type<Operands>;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
-    const bool is_long = is_long_walk(operands, end - begin);
+    const bool is_long = is_walk_over(long_walk, operands, end - begin);
     row_buffer<real> buffer;
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
         index_t row_at = -1;  // the row at hand

@@ -259,8 +259,10 @@ CORDAGE_ALWAYS_INLINE void walk_back(lane_step<Layout, Count, Lanes>, const Oper
 
 /// What the products of a token's heads give to the weights and to the angles:
 ///
-///   norm first      gw0 = c p00 + s p10     gw1 = c p11 - s p01     dL/dangle = w0 (c p10 - s p00) - w1 (c p01 + s
-///   p11) norm after      the same with -p01 for p10 and -p10 for p01
+///   gw0 = c p00 + s p10     gw1 = c p11 - s p01
+///   dL/dangle = w0 (c p10 - s p00) - w1 (c p01 + s p11)
+///
+/// where the norm comes first; after the rotation the same with -p01 for p10 and -p10 for p01.
 ///
 /// p01: r times grad_y's first lane of a pair with x's second one, and so on.
 ///

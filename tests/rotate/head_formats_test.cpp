@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// Rotations into formats of whole heads, out of them, and of what lies in them.
+#include "cordage/tensors/head_formats.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "cordage/rotate/forward.hpp"
+#include "rotate/dense.hpp"
+
+using namespace cordage;
+using namespace cordage_test;
+
+namespace {
+
+template <class T>
+std::vector<std::uint8_t> bytes_of(const std::vector<T>& elements) {
+    std::vector<std::uint8_t> bytes(elements.size() * sizeof(T));
+    std::memcpy(bytes.data(), elements.data(), bytes.size());
+    return bytes;
+}
+
+const std::vector<std::int32_t> positions{3, 17, 70'000};
+
+// A rotation into a format, in one call and through floats: the same bytes, and the same scales.
+//
+// room  how far what is read may be from what was stored, as a part of the head's largest magnitude
+template <class Pairing, class Backend, class T, class Format>
+void check_one_pass(Format once_format, Format twice_format, index_t head_dim, float room) {
+    const heads_shape shape{1, 3, 11, head_dim}, cache_shape{2, 4, 11, head_dim};  // 11 heads: more than a stage holds
+    const basis b(frequencies(head_dim / 2 * 2 - 4), 1.25);
+    const exact_angles angles(b, positions);
+    const auto x = random_elements<bfloat16>(shape, 5);
+    const auto weights = random_elements<float>({1, 1, 1, head_dim}, 6);
+    const rms_norm<float> norm{.weight = weights.data()};
+    const std::vector<std::int32_t> slots{6, -1, 2};  // one place in two blocks
+    const auto size = static_cast<std::size_t>(2 * 4 * 11 * elements_of_head<Format>(head_dim));
+    std::vector<T> once(size), twice(size);
+    const auto in_cache = [&](std::vector<T>& cache, const Format& format) {
+        return in_slots(token_major(cache.data(), cache_shape, format), slots.data(), 1, 3);
+    };
+    const auto k = token_major(x.data(), shape);
+    std::vector<float> between(x.size());
+    const auto floats_between = token_major(between.data(), shape);
+    for (const bool is_normalized : {false, true}) {
+        const auto to_once = from_to(k, in_cache(once, once_format), 2);
+        const auto to_floats = from_to(k, floats_between, 2);
+        if (is_normalized) {
+            rotate_forward<Pairing, Backend>(angles, to_once.normalized(norm));
+            rotate_forward<Pairing, Backend>(angles, to_floats.normalized(norm));
+        } else {
+            rotate_forward<Pairing, Backend>(angles, to_once);
+            rotate_forward<Pairing, Backend>(angles, to_floats);
+        }
+        rotate_forward<Pairing, Backend>(
+            angles, from_to(heads_view<const float>(floats_between), in_cache(twice, twice_format)).unrotated());
+        CHECK(bytes_of(once) == bytes_of(twice));
+    }
+    // And out again: read, and rotated where it lies.
+    std::vector<float> read(x.size()), turned(x.size());
+    rotate_forward<Pairing, Backend>(angles,
+                                     from_to(in_cache(once, once_format), token_major(read.data(), shape)).unrotated());
+    for (std::size_t first = 0, lanes = static_cast<std::size_t>(head_dim); first < x.size(); first += lanes) {
+        if (first / lanes / 11 == 1) continue;  // the token without a slot
+        float largest = 0.0f;
+        for (std::size_t i = first; i < first + lanes; ++i) largest = std::max(largest, std::fabs(between[i]));
+        for (std::size_t i = first; i < first + lanes; ++i) {
+            REQUIRE(std::fabs(read[i] - between[i]) <= room * largest);
+        }
+    }
+    rotate_forward<Pairing, Backend>(angles, from_to(token_major(read.data(), shape), floats_between, 2));
+    rotate_forward<Pairing, Backend>(angles, in_place(in_cache(once, once_format), 2));
+    rotate_forward<Pairing, Backend>(
+        angles, from_to(heads_view<const float>(floats_between), in_cache(twice, twice_format)).unrotated());
+    CHECK(bytes_of(once) == bytes_of(twice));
+}
+
+}  // namespace
+
+TEST_CASE("rotate/head_formats: norm, rotation and quantised store in one call have the bytes of three") {
+    for_each_kernel_and_avx2([]<class Pairing, class Backend>(Pairing, Backend) {
+        check_one_pass<Pairing, Backend, q8_0_block>(q8_0{}, q8_0{}, 128, 0.0045f);
+        check_one_pass<Pairing, Backend, q4_0_block>(q4_0{}, q4_0{}, 64, 0.126f);
+        constexpr index_t heads = 11, slots = 4;
+        std::vector<float> one(264), two = one;
+        const scale_table first{one.data(), slots * heads, heads, 1}, second{two.data(), slots * heads, heads, 1};
+        check_one_pass<Pairing, Backend, std::int8_t>(scaled_bytes<std::int8_t>{first},
+                                                      scaled_bytes<std::int8_t>{second}, 90, 0.004f);
+        CHECK(one == two);
+        check_one_pass<Pairing, Backend, fp8_e4m3>(scaled_bytes<fp8_e4m3>{first}, scaled_bytes<fp8_e4m3>{second}, 128,
+                                                   0.063f);
+        CHECK(one == two);
+        const scale_table by_group{one.data(), slots * heads * 3, heads * 3, 3},
+            also_by_group{two.data(), slots * heads * 3, heads * 3, 3};
+        check_one_pass<Pairing, Backend, fp8_e5m2>(scaled_bytes<fp8_e5m2>{by_group, 32},
+                                                   scaled_bytes<fp8_e5m2>{also_by_group, 32}, 96, 0.126f);
+        CHECK(one == two);
+    });
+}
+
+TEST_CASE("rotate/head_formats: keys that a rebase does not change keep their bytes") {
+    for_each_kernel_and_avx2([]<class Pairing, class Backend>(Pairing, Backend) {
+        const heads_shape shape{1, 3, 2, 64};
+        const basis b(frequencies(64), 1.25);
+        const auto x = random_elements<float>(shape, 9);
+        std::vector<q4_0_block> blocks(12);
+        const auto keys = token_major(blocks.data(), shape, q4_0{});
+        rotate_forward<Pairing, Backend>(exact_angles(b, positions), from_to(token_major(x.data(), shape), keys));
+        for (const std::size_t i : {0u, 11u}) {  // of another program: read and stored, it would have other bytes
+            blocks[i].d = to_float16(0.5f);
+            blocks[i].codes.fill(0x9a);
+        }
+        const auto before = bytes_of(blocks);
+        const std::vector<std::int32_t> moved{3, 18, 70'000};
+        rebase<Pairing, Backend>(exact_angles(b, positions) - exact_angles(b, positions), in_place(keys));
+        CHECK(bytes_of(blocks) == before);
+        rebase<Pairing, Backend>(exact_angles(b, moved) - exact_angles(b, positions), in_place(keys));
+        const auto after = bytes_of(blocks);
+        const std::size_t token = before.size() / 3;
+        CHECK(std::equal(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(token), after.begin()));
+        CHECK_FALSE(std::equal(before.begin() + static_cast<std::ptrdiff_t>(token),
+                               before.begin() + static_cast<std::ptrdiff_t>(2 * token),
+                               after.begin() + static_cast<std::ptrdiff_t>(token)));
+        CHECK(std::equal(before.begin() + static_cast<std::ptrdiff_t>(2 * token), before.end(),
+                         after.begin() + static_cast<std::ptrdiff_t>(2 * token)));
+    });
+}
+
+TEST_CASE("rotate/head_formats: what does not fit a format is named before anything is written") {
+    const heads_shape shape{1, 3, 2, 40};
+    const basis b(frequencies(40));
+    const exact_angles angles(b, positions);
+    const auto x = random_elements<float>(shape, 1);
+    std::vector<q8_0_block> blocks(12);
+    std::vector<std::int8_t> codes(240, std::int8_t{7});
+    float scale = 1.0f;
+    const auto into = [&](auto to) { rotate_forward<half_split>(angles, from_to(token_major(x.data(), shape), to)); };
+    CHECK_THROWS_WITH_AS(into(token_major(blocks.data(), shape, q8_0{})),
+                         "rotate_forward: y's head_dim 40 must be a multiple of 32 and at most 2048 in this format",
+                         shape_error);
+    const heads_shape large{1, 3, 1, 2080};
+    const std::vector<float> floats(6240);
+    std::vector<q8_0_block> blocks_of_large(195);
+    CHECK_THROWS_WITH_AS(
+        rotate_forward<half_split>(
+            angles, from_to(token_major(floats.data(), large), token_major(blocks_of_large.data(), large, q8_0{}))),
+        "rotate_forward: y's head_dim 2080 must be a multiple of 32 and at most 2048 in this format", shape_error);
+    CHECK_THROWS_WITH_AS(
+        rotate_forward<half_split>(
+            angles, from_to(token_major(x.data(), shape),
+                            token_major(codes.data(), shape, scaled_bytes<std::int8_t>{{&scale, 0, 0, 0}}))
+                        .normalized(rms_norm<>{.is_over_all_heads = true})),
+        "rotate_forward: rms_norm's is_over_all_heads must be false where x or y is in a format of whole heads; "
+        "normalize in a call before",
+        shape_error);
+    CHECK_THROWS_WITH_AS(into(token_major(codes.data(), shape, scaled_bytes<std::int8_t>{})),
+                         "rotate_forward: y's scales.data nullptr must point to scales", shape_error);
+    CHECK_THROWS_WITH_AS(into(token_major(codes.data(), shape,
+                                          scaled_bytes<std::int8_t>{.scales = {&scale, 0, 0, 0}, .lanes_of_scale = 7})),
+                         "rotate_forward: y's lanes_of_scale 7 must divide head_dim 40, or be 0", shape_error);
+    for (const float wrong : {0.0f, std::numeric_limits<float>::quiet_NaN()}) {
+        std::vector<float> scales{1.0f, 1.0f, 1.0f, wrong, 1.0f, 1.0f};
+        const scaled_bytes<std::int8_t> given{.scales = {scales.data(), 0, 2, 1}, .makes_scales = false};
+        CHECK_THROWS_WITH_AS(into(token_major(codes.data(), shape, given)),
+                             doctest::Contains("rotate_forward: y's scale [0, 1, 1, 0] "), value_error);
+    }
+    CHECK(codes == std::vector<std::int8_t>(240, std::int8_t{7}));
+}

@@ -183,7 +183,7 @@ TEST_CASE("rotate/normalized: what is wrong with a norm is named before anything
                          value_error);
     CHECK_THROWS_AS(with({.epsilon = std::numeric_limits<double>::quiet_NaN()}), value_error);
     CHECK_THROWS_WITH_AS(with({.weight = x.data() + 90}),
-                         "rotate_forward: rms_norm's weight must not overlap y [1, 3, 2, 16], which is written",
+                         "rotate_forward: rms_norm's weight must not overlap x [1, 3, 2, 16], which is written",
                          shape_error);
     CHECK(same_bits(x, before));
 }

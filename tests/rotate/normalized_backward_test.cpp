@@ -237,6 +237,16 @@ TEST_CASE("rotate/normalized_backward: the same bits for every number of threads
     });
 }
 
+namespace {
+
+// What three operands' backward pass writes, and adds to.
+struct gradients_of_a_call {
+    std::vector<float> q = std::vector<float>(180, 3.0f), k = std::vector<float>(180, 3.0f), v = k;
+    std::vector<double> inv_freq = std::vector<double>(10, 1.0), weight = std::vector<double>(30, 2.0);
+};
+
+}  // namespace
+
 TEST_CASE("rotate/normalized_backward: operands with and without a norm share a call, sums add to what is there") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const heads_shape shape{1, 3, 2, 30};
@@ -249,10 +259,7 @@ TEST_CASE("rotate/normalized_backward: operands with and without a norm share a 
         const auto view = [&](auto& buffer) { return token_major(buffer.data(), shape); };
         const auto cached = in_slots(token_major(x.data(), {2, 4, 2, 30}), slots.data(), 1, 3);
         const auto run = [&](const auto& call) {
-            struct {
-                std::vector<float> q = std::vector<float>(180, 3.0f), k = q, v = q;
-                std::vector<double> inv_freq = std::vector<double>(10, 1.0), weight = std::vector<double>(30, 2.0);
-            } out;
+            gradients_of_a_call out;
             call(out, rotation_gradients{.inv_freq = out.inv_freq});
             return out;
         };

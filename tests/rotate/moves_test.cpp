@@ -273,7 +273,7 @@ TEST_CASE("rotate/moves: a slot that is written before it is read is named with 
     };
     CHECK_THROWS_WITH_AS(rebase<half_split>(angles, from_to(in(from, 1), in(to, 1))),
                          "rebase: slot 10 is written by token [0, 1] and read by token [0, 2], which must come first: "
-                         "list tokens that move down by ascending slots, up by descending ones",
+                         "list what moves down by ascending slots, up by descending ones",
                          value_error);
     const std::vector<std::int32_t> falling{9, 5, 3, -1, -1, -1}, into_next{5, 3, 1, -1, -1, -1};
     CHECK_THROWS_AS(rebase<half_split>(angles, from_to(in(falling, 1), in(into_next, 1))), value_error);
@@ -282,7 +282,7 @@ TEST_CASE("rotate/moves: a slot that is written before it is read is named with 
     CHECK_THROWS_WITH_AS(rebase<half_split>(exact_angles(long_basis, rows) - exact_angles(short_basis, rows),
                                             from_to(in(from_of_rows, 2), in(to_of_rows, 2))),
                          "rebase: slot 13 is written by token [0, 2] and read by token [1, 1], which must come first: "
-                         "list tokens that move down by ascending slots, up by descending ones",
+                         "list what moves down by ascending slots, up by descending ones",
                          value_error);
     // One slot may be read twice, even by its own token last; then order counts.
     const std::vector<std::int32_t> twice_from{5, 5, 6, 6, 7, 7}, twice_to{0, 5, 1, 2, 3, 4},

@@ -75,8 +75,8 @@ double value(T x) {
 }
 template <cordage::element T>
 std::vector<double> values(const std::vector<T>& x) {
-    std::vector<double> all;
-    for (const T one : x) all.push_back(value(one));
+    std::vector<double> all(x.size());
+    std::transform(x.begin(), x.end(), all.begin(), [](T one) { return value(one); });
     return all;
 }
 

@@ -90,10 +90,10 @@ inline bool check_moves(const char* function, const heads_memory& x, const heads
     for_each_move([&](index_t number, index_t, index_t to) {
         const index_t reader = last_readers.of(to);
         if (reader > number) {
-            fail<value_error>({function, ": slot ", to, " is written by token [", number / tokens, ", ",
-                               number % tokens, "] and read by token [", reader / tokens, ", ", reader % tokens,
-                               "], which must come first: list tokens that move down by ascending slots, up by "
-                               "descending ones"});
+            fail<value_error>(
+                {function, ": slot ", to, " is written by token [", number / tokens, ", ", number % tokens,
+                 "] and read by token [", reader / tokens, ", ", reader % tokens,
+                 "], which must come first: list what moves down by ascending slots, up by descending ones"});
         }
         if (reader >= 0 && (reader != number || is_read_twice)) is_in_order = true;
     });

@@ -321,10 +321,13 @@ TEST_CASE("rotate/moves: quantised keys that get another slot and nothing else k
                     return reinterpret_cast<const char*>(all.data() + slot * size);
                 };
                 const auto bytes = static_cast<std::size_t>(each) * sizeof(cache.elements[0]);
-                CHECK(std::memcmp(slot_of(cache.elements, each, to[i]), slot_of(before.elements, each, from[i]),
-                                  bytes) == 0);
-                CHECK(std::memcmp(slot_of(cache.scales, scales_each, to[i]),
-                                  slot_of(before.scales, scales_each, from[i]), scales_each * sizeof(float)) == 0);
+                const bool has_elements = std::memcmp(slot_of(cache.elements, each, to[i]),
+                                                      slot_of(before.elements, each, from[i]), bytes) == 0;
+                const bool has_scales =
+                    std::memcmp(slot_of(cache.scales, scales_each, to[i]), slot_of(before.scales, scales_each, from[i]),
+                                scales_each * sizeof(float)) == 0;
+                CHECK(has_elements);
+                CHECK(has_scales);
             }
             // And into another cache.
             rebase<Pairing, Backend>(

@@ -24,7 +24,7 @@ const basis frequencies_of_keys(frequencies(40), 1.25);
 
 template <class T>
 bool is_same(const T& a, const T& b) {
-    return std::memcmp(&a, &b, sizeof(T)) == 0;
+    return std::memcmp(static_cast<const void*>(&a), static_cast<const void*>(&b), sizeof(T)) == 0;
 }
 
 // Where vLLM's [blocks, heads, head_dim / x, block_size, x] has an element.

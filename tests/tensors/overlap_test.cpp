@@ -76,7 +76,7 @@ struct random_views {
 }  // namespace
 
 TEST_CASE("tensors/overlap: the two dense layouts of one buffer are distinct each, and overlap partly") {
-    std::vector<float> memory(2 * 3 * 4 * 5);
+    std::vector<float> memory(120);
     const heads_shape shape{2, 3, 4, 5};
     const view tokens = token_major(memory.data(), shape), heads = head_major(memory.data(), shape);
     for (const view& v : {tokens, heads}) {
@@ -199,9 +199,9 @@ TEST_CASE("tensors/overlap: heads in groups of lanes, against brute force") {
 }
 
 TEST_CASE("tensors/overlap: q, k and v of one fused buffer are apart, and a shift by one lane is partial") {
-    std::vector<float> fused(7 * 3 * 4 * 8);
+    std::vector<float> fused(672);
     const heads_shape shape{1, 7, 4, 8};
-    const view q{fused.data(), shape, 0, 3 * 4 * 8, 8}, k{fused.data() + 32, shape, 0, 3 * 4 * 8, 8};
+    const view q{fused.data(), shape, 0, 96, 8}, k{fused.data() + 32, shape, 0, 96, 8};
     CHECK(overlap_of(q, k) == overlap::none);
     CHECK(overlap_of(q, q) == overlap::same);
     const view one_batch_long{k.data, shape, 999, k.token_stride, k.head_stride};

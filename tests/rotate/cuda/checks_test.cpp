@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <vector>
 
 #include "backend/cuda/test_device.hpp"
@@ -80,7 +81,7 @@ TEST_CASE("rotate/cuda/checks: norms and formats of whole heads that are not rig
     c.check_throws<shape_error>(
         "rotate_forward: y's head_dim 8 must be a multiple of 32 and at most 2048 in this format", c.angles,
         from_to(c.k_view, token_major(blocks.data(), c.k_view.shape, q4_0{})));
-    const std::vector<float> wide(3 * 2056);
+    const std::vector<float> wide(6168);
     std::vector<float> y(wide.size());
     const heads_shape long_heads{1, 3, 1, 2056};
     const auto of_long_heads = from_to(token_major(wide.data(), long_heads), token_major(y.data(), long_heads));
@@ -97,7 +98,7 @@ TEST_CASE("rotate/cuda/checks: bases and positions on a device") {
     CHECK_THROWS_AS(device_basis(nullptr, 2), shape_error);
     CHECK_THROWS_AS(device_basis(c.words.data(), 0), shape_error);
     // A device would fault, and every later call of the program's would report it.
-    CHECK_THROWS_WITH_AS(device_basis(reinterpret_cast<const void*>(std::uintptr_t{0x1004}), 2),
+    CHECK_THROWS_WITH_AS(device_basis(std::bit_cast<const void*>(std::uintptr_t{0x1004}), 2),
                          "device_basis: words 0x1004 must be aligned to 8 bytes", shape_error);
     const device_basis three_bases(c.words.data(), 2, 3);
     CHECK_THROWS_AS((device_angles<std::int32_t>(three_bases, {c.ids.data(), 2, 1, 1})), shape_error);
@@ -139,7 +140,7 @@ TEST_CASE("rotate/cuda/checks: a table's attention factors lie on the device and
     c.check_throws<shape_error>("rotate_forward: table's cos_data and sin_data must not be nullptr",
                                 cos_sin_view<float>{nullptr, sin.data(), 1, 3, 2}, in_place(c.q_view));
     // An address that no host may read. Only the inverse's kernel would.
-    table.token_attention_factors = reinterpret_cast<const double*>(std::uintptr_t{8});
+    table.token_attention_factors = std::bit_cast<const double*>(std::uintptr_t{8});
     CHECK_NOTHROW(rotate_forward<half_split>(test_device{}, table, in_place(c.q_view)));
     CHECK_NOTHROW(rotate_backward<half_split>(test_device{}, table, in_place(c.q_view)));
     c.check_throws<shape_error>("rotate_forward: rotary_dim 4 must be <= head_dim 2", table,

@@ -181,7 +181,7 @@ struct device_format<q4_0> {
     static constexpr int lanes_of_unit = 4;
 
     CORDAGE_HOST_DEVICE static index_t lane(index_t unit, int i) noexcept {
-        return unit / 8 * 32 + 2 * (unit % 8) + i % 2 + 16 * (i / 2);
+        return unit / 8 * 32 + 2 * (unit % 8) + i % 2 + index_t{16} * (i / 2);
     }
     CORDAGE_HOST_DEVICE static index_t lanes_of_scale(const q4_0&, index_t) noexcept { return 32; }
     CORDAGE_HOST_DEVICE static void load(const q4_0&, const q4_0_block* head, const head_place&, index_t unit,
@@ -283,7 +283,8 @@ template <class Units>
 CORDAGE_HOST_DEVICE void put_lanes(const float* lanes, std::int32_t unit, float* head) noexcept {
     constexpr int size = Units::lanes_of_unit;
     if constexpr (are_pieces<Units>) {
-        for (int i = 0; i < size; i += 4) store_shared_piece(packed<float>(lanes + i), head + unit * size + i);
+        const int first = unit * size;
+        for (int i = 0; i < size; i += 4) store_shared_piece(packed<float>(lanes + i), head + first + i);
     } else {
         for (int i = 0; i < size; ++i) head[lane_of<Units>(unit, i)] = lanes[i];
     }
@@ -292,7 +293,8 @@ template <class Units>
 CORDAGE_HOST_DEVICE void get_lanes(const float* head, std::int32_t unit, float* lanes) noexcept {
     constexpr int size = Units::lanes_of_unit;
     if constexpr (are_pieces<Units>) {
-        for (int i = 0; i < size; i += 4) unpack<float>(load_shared_piece(head + unit * size + i), lanes + i);
+        const int first = unit * size;
+        for (int i = 0; i < size; i += 4) unpack<float>(load_shared_piece(head + first + i), lanes + i);
     } else {
         for (int i = 0; i < size; ++i) lanes[i] = head[lane_of<Units>(unit, i)];
     }

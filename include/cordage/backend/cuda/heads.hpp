@@ -72,7 +72,7 @@ struct heads_kernel {
               number(narrow(where.thread.y)),
               teams(narrow(where.threads.y)),
               layout_(of_block),
-              shared_(static_cast<float*>(where.shared) + narrow(where.thread.z) * of_block.token_size(teams)),
+              shared_(static_cast<float*>(where.shared) + index_t{narrow(where.thread.z)} * of_block.token_size(teams)),
               heads_(count) {}
 
         index_t token;  // counted over the rows
@@ -103,7 +103,8 @@ struct heads_kernel {
             return static_cast<std::int32_t>(n);
         }
         CORDAGE_HOST_DEVICE float* lanes_of_team(int h, std::int32_t y) const noexcept {
-            return shared_ + 4 + 2 * layout_.pairs + (h * teams + y) * layout_.head_size();
+            const int before = 4 + 2 * layout_.pairs + (h * teams + y) * layout_.head_size();
+            return shared_ + before;
         }
 
         const heads_layout& layout_;

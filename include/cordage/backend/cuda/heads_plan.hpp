@@ -253,7 +253,8 @@ inline heads_launch plan_heads(const heads_needs& needs, index_t processors) noe
     };
     layout.heads_of_team = most_heads_of_team;
     const bool are_many =
-        saturated_product(needs.tokens, needs.heads * team) / (most_heads_of_team * most_threads) >= 8 * processors;
+        saturated_product(needs.tokens, needs.heads * team) / (index_t{most_heads_of_team} * most_threads) >=
+        8 * processors;
     if (!are_many || most_at_once < most_heads_of_team || bytes(1, 1) > most_shared_bytes / 2) layout.heads_of_team = 1;
     index_t teams = 1, tokens = 1;
     while (teams * layout.heads_of_team < most_at_once && fits(2 * teams, 1)) teams *= 2;

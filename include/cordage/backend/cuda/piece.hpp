@@ -110,8 +110,9 @@ CORDAGE_HOST_DEVICE piece packed(const float* x) noexcept {
                 asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(p.word[i]) : "f"(x[2 * i + 1]), "f"(x[2 * i]));
             }
 #else
-            p.word[i] = element_traits<T>::store(x[2 * i]).bits |
-                        std::uint32_t{element_traits<T>::store(x[2 * i + 1]).bits} << 16;
+            const int first = 2 * i;
+            p.word[i] = element_traits<T>::store(x[first]).bits |
+                        std::uint32_t{element_traits<T>::store(x[first + 1]).bits} << 16;
 #endif
         }
     }

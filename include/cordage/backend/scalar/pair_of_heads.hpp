@@ -66,6 +66,18 @@ CORDAGE_ALWAYS_INLINE double dot_of_token(const Operand& o, index_t row, index_t
     return dot;
 }
 
+/// Adds what the operands without a norm give to dL/dm of a token, if it is wanted.
+template <class Source, class Operands, class Gradients>
+CORDAGE_ALWAYS_INLINE void add_factor_of_plain(const Source& angles, const Operands& operands, const Gradients& grads,
+                                               index_t row, index_t token) noexcept {
+    if (grads.attention_factor == nullptr) return;
+    double dot = 0.0;
+    for_each_operand(operands, [&]<class O>(const O& o) {
+        if constexpr (O::is_plain) dot += dot_of_token(o, row, token, 2 * angles.pairs());
+    });
+    grads.add_factor(angles, row, token, dot);
+}
+
 /// Lanes of another type or format.
 template <class InFormat, class In, class OutFormat, class Out>
 CORDAGE_ALWAYS_INLINE void convert_lanes(scalar, const InFormat& in, const In* from, const OutFormat& out, Out* to,

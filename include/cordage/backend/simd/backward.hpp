@@ -73,7 +73,7 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
                                      const angle_gradients& grads, index_t begin, index_t end) noexcept {
     using real = compute_type<Operands>;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
-    const bool is_long = is_walk_over(long_walk, operands, end - begin);
+    const bool is_long = bytes_of_walk(operands, end - begin) > long_walk;
     row_buffer<real> buffer;
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
         index_t row_at = -1;  // the row at hand
@@ -83,13 +83,7 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
             return at;
         };
         if constexpr (any_plain<Operands>) {
-            if (grads.attention_factor != nullptr) {
-                double dot = 0.0;
-                for_each_operand(operands, [&]<class O>(const O& o) {
-                    if constexpr (O::is_plain) dot += dot_of_token(o, row, token, 2 * pairs);
-                });
-                grads.add_factor(angles, row, token, dot);
-            }
+            add_factor_of_plain(angles, operands, grads, row, token);
             for (index_t first = 0; first < pairs; first += row_block) {
                 const index_t count = std::min(row_block, pairs - first);
                 row_of(first, count);

@@ -59,8 +59,8 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
                                    index_t end) noexcept {
     using real = compute_type<Operands>;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
-    const bool is_long = is_walk_over(long_walk, operands, end - begin);
-    const bool are_slots_fetched = is_walk_over(longest_walk, operands, end - begin);
+    const index_t bytes = bytes_of_walk(operands, end - begin);
+    const bool is_long = bytes > long_walk, are_slots_fetched = bytes > longest_walk;
     row_buffer<real> buffer;
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
         const auto extra = static_cast<real>(Direction::extra_factor(angles.attention_factor(row, token)));

@@ -361,12 +361,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
         if (!has_rows) head = 0;
         if (pair_at == first && head_at == head) return;
         pair_at = first, head_at = head;
-        if constexpr (std::is_same_v<Pairing, half_split>) {
-            write_factors<Arch>(norm, head, begin + first, head_dim, count, factors);
-            write_factors<Arch>(norm, head, begin + pairs + first, head_dim, count, factors + count);
-        } else {
-            write_factors<Arch>(norm, head, begin + 2 * first, head_dim, 2 * count, factors);
-        }
+        write_factors_of_pairs<Arch, Pairing>(norm, head, begin, pairs, first, head_dim, count, factors);
         unweighted = row_of(first, count);
         at.template fill<Arch, Pairing>(unweighted, count, !is_after, factors);  // the adjoint's, but for a sign
     };

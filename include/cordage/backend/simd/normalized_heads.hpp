@@ -155,6 +155,20 @@ CORDAGE_ALWAYS_INLINE void write_factors(const Norm& norm, index_t head, index_t
     for (; i < count; ++i) factors[i] = norm.template factor<Real>(head, first + i, head_dim);
 }
 
+/// The same of `count` pairs from pair `first` on, of those that begin at lane `begin`: [2 count], as
+/// weighted_row::fill takes them.
+template <class Arch, pairing Pairing, class Norm, class Real>
+CORDAGE_ALWAYS_INLINE void write_factors_of_pairs(const Norm& norm, index_t head, index_t begin, index_t pairs,
+                                                  index_t first, index_t head_dim, index_t count,
+                                                  Real* factors) noexcept {
+    if constexpr (std::is_same_v<Pairing, half_split>) {
+        write_factors<Arch>(norm, head, begin + first, head_dim, count, factors);
+        write_factors<Arch>(norm, head, begin + pairs + first, head_dim, count, factors + count);
+    } else {
+        write_factors<Arch>(norm, head, begin + 2 * first, head_dim, 2 * count, factors);
+    }
+}
+
 /// cos and sin of a row times the weights of a norm, in the order of the pairs:
 ///
 ///   norm first        y0 = c w0 x0 - s w1 x1      y1 = c w1 x1 + s w0 x0
@@ -306,12 +320,7 @@ CORDAGE_ALWAYS_INLINE void rotate_normalized(simd<Arch>, const Source& angles, c
         alignas(64) real factors[2 * row_block];
         for (index_t first = 0; first < pairs; first += row_block) {
             const index_t in_row = std::min(row_block, pairs - first);
-            if constexpr (std::is_same_v<Pairing, half_split>) {
-                write_factors<Arch>(norm, head, begin + first, head_dim, in_row, factors);
-                write_factors<Arch>(norm, head, begin + pairs + first, head_dim, in_row, factors + in_row);
-            } else {
-                write_factors<Arch>(norm, head, begin + 2 * first, head_dim, 2 * in_row, factors);
-            }
+            write_factors_of_pairs<Arch, Pairing>(norm, head, begin, pairs, first, head_dim, in_row, factors);
             weighted_row<real> at;
             at.template fill<Arch, Pairing>(row_of(first, in_row), in_row, norm.is_after_rotation, factors);
             const index_t done = in_vectors<Arch, Pairing, Operand>(

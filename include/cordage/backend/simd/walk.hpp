@@ -40,18 +40,19 @@ CORDAGE_ALWAYS_INLINE index_t in_vectors(index_t count, const Step& step) noexce
     return in_single_vectors<Arch, Pairing, Operand>(count, step, done);
 }
 
-/// More bytes than a first-level cache keeps, so that prefetching them costs nothing; and than a second-level one.
+/// Bytes of a walk: more than a first-level cache keeps, so that prefetching them costs nothing; and than a
+/// second-level one.
 inline constexpr index_t long_walk = index_t{1} << 16, longest_walk = index_t{1} << 22;
 
-/// Whether `tokens` tokens are of more than so many bytes.
+/// The bytes of x, or of grad_y, of so many tokens.
 template <class Operands>
-CORDAGE_ALWAYS_INLINE bool is_walk_over(index_t most, const Operands& operands, index_t tokens) noexcept {
+CORDAGE_ALWAYS_INLINE index_t bytes_of_walk(const Operands& operands, index_t tokens) noexcept {
     index_t bytes = 0;
     for_each_operand(operands, [&](const auto& o) {
         using traits = simd_detail::operand_traits<std::remove_cvref_t<decltype(o)>>;
         bytes += o.shape().heads * o.shape().head_dim * traits::element_size;
     });
-    return bytes * tokens > most;
+    return bytes * tokens;
 }
 
 /// f(0), ..., f(Count - 1) of constants.

@@ -41,7 +41,8 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr float to_float(bfloat16 x) n
 }
 
 /// x rounded to bfloat16, nearest, ties to even, in the upper half of a word; the lower half is left as it comes. A NaN
-/// stays a (quiet) NaN. Lane: floats, one or a vector.
+/// stays a (quiet) NaN. Lane: floats, one or a vector. (Vectors that are stored by AVX512_BF16's own conversion make
+/// zeros of what is below 2^-126, which is kept here.)
 template <class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr auto bfloat16_in_upper_half(const Lane& x) noexcept {
     using lane = lane_traits<Lane>;

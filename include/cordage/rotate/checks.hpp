@@ -213,8 +213,11 @@ void check_norm(const char* function, const Operand& o, const checked_tensor& wr
         }
     }
     if (norm.weight == nullptr) return;
-    const auto weights = token_major(norm.weight, {1, 1, norm.rows(o.shape().heads), o.shape().head_dim});
-    if (overlap_of(weights, written.view) != overlap::none) {
+    const heads_shape of_weights{1, 1, norm.rows(o.shape().heads), o.shape().head_dim};
+    const auto begin = reinterpret_cast<std::intptr_t>(norm.weight);
+    const auto end = begin + of_weights.heads * of_weights.head_dim * static_cast<index_t>(sizeof(*norm.weight));
+    if (begin < written.end && written.begin < end &&
+        overlap_of(token_major(norm.weight, of_weights), written.view) != overlap::none) {
         fail<shape_error>({function, ": rms_norm's weight must not overlap ", written.name, " ",
                            describe(written.view.shape), ", which is written"});
     }

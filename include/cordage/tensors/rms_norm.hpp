@@ -38,12 +38,16 @@ struct rms_norm {
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const W* weight_of(index_t head, index_t head_dim) const noexcept {
         return weight != nullptr && is_over_all_heads ? weight + head * head_dim : weight;
     }
+    /// What is added to weights: 1 or 0.
+    template <class Real>
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Real added() const noexcept {
+        return adds_one ? Real(1) : Real(0);
+    }
     /// What a lane of a head is multiplied by: w, or 1 + w.
     template <class Real>
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Real factor(index_t head, index_t lane, index_t head_dim) const noexcept {
         if (weight == nullptr) return Real(1);
-        return (adds_one ? Real(1) : Real(0)) +
-               static_cast<Real>(element_traits<W>::load(weight_of(head, head_dim)[lane]));
+        return added<Real>() + static_cast<Real>(element_traits<W>::load(weight_of(head, head_dim)[lane]));
     }
     /// r of a sum of `count` squares.
     template <class Real>

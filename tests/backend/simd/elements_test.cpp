@@ -101,6 +101,17 @@ std::vector<float> numbers_to_round() {
     return all;
 }
 
+// AVX512_BF16 rounds as all do, but makes zeros of subnormal numbers.
+template <class Arch, class T>
+bool becomes_zero([[maybe_unused]] float number) {
+#if defined(__AVX512BF16__)
+    const bool is_subnormal = (std::bit_cast<std::uint32_t>(number) & 0x7f80'0000u) == 0;
+    return std::same_as<T, bfloat16> && backend::simd_detail::is_avx512<Arch> && is_subnormal;
+#else
+    return false;
+#endif
+}
+
 template <class T>
 void check_stores() {
     for_each_way<T>([]<class Arch, class EvenOdd>(Arch, EvenOdd) {
@@ -111,7 +122,8 @@ void check_stores() {
             narrow<Arch, EvenOdd::value>(all.data() + first, rounded);
             for (std::size_t i = 0; i < width; ++i) {
                 const float number = all[first + i];
-                const T expected = element_traits<T>::store(number);
+                const float kept = becomes_zero<Arch, T>(number) ? std::copysign(0.0f, number) : number;
+                const T expected = element_traits<T>::store(kept);
                 REQUIRE((is_nan(number) ? is_nan(to_float(rounded[i])) : rounded[i].bits == expected.bits));
             }
         }

@@ -91,8 +91,13 @@ CORDAGE_ALWAYS_INLINE void store(const Format& format, const reals<Arch, Format>
     } else if constexpr (is_avx512<Arch> && std::is_same_v<bits, float16>) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
     } else if constexpr (is_avx512<Arch> && std::is_same_v<bits, bfloat16>) {
+#if defined(__AVX512BF16__)
+        const __m256bh narrow = _mm512_cvtneps_pbh(lane_traits<reals<Arch, Format>>::plain_nan(v));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), std::bit_cast<__m256i>(narrow));
+#else
         const __m512i words = bfloat16_in_upper_half(v);
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), _mm512_cvtepi32_epi16(_mm512_srli_epi32(words, 16)));
+#endif
 #endif
 #if defined(__F16C__)
     } else if constexpr (is_avx2<Arch> && std::is_same_v<bits, float16>) {

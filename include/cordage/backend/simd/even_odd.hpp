@@ -3,6 +3,7 @@
 // rotation.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "cordage/backend/simd/elements.hpp"
@@ -31,9 +32,21 @@ template <class Arch, class T>
 CORDAGE_ALWAYS_INLINE void store_even_odd(const even_odd<xsimd::batch<float, Arch>>& v, T* y) noexcept {
     using word = typename lane_traits<xsimd::batch<float, Arch>>::word;
     using lane = lane_traits<xsimd::batch<float, Arch>>;
-    const word even = lane::rounded_upper_half(lane::bits(v.even)), odd = lane::rounded_upper_half(lane::bits(v.odd));
-    const word both = (even >> 16) | (odd & word(0xffff'0000u));
-    both.store_unaligned(reinterpret_cast<std::uint32_t*>(y));
+#if defined(__AVX512BF16__)
+    if constexpr (simd_detail::is_avx512<Arch>) {
+        const __m512i in_order =
+            _mm512_setr_epi32(0x100000, 0x110001, 0x120002, 0x130003, 0x140004, 0x150005, 0x160006, 0x170007, 0x180008,
+                              0x190009, 0x1a000a, 0x1b000b, 0x1c000c, 0x1d000d, 0x1e000e, 0x1f000f);
+        const auto both = std::bit_cast<__m512i>(_mm512_cvtne2ps_pbh(v.odd, v.even));
+        _mm512_storeu_si512(y, _mm512_permutexvar_epi16(in_order, both));
+    } else
+#endif
+    {
+        const word even = lane::rounded_upper_half(lane::bits(v.even)),
+                   odd = lane::rounded_upper_half(lane::bits(v.odd));
+        const word both = (even >> 16) | (odd & word(0xffff'0000u));
+        both.store_unaligned(reinterpret_cast<std::uint32_t*>(y));
+    }
 }
 
 /// Splits 2n numbers of a row.
@@ -72,6 +85,22 @@ CORDAGE_ALWAYS_INLINE even_odd<xsimd::batch<Real, Arch>> unzip(const Real* row) 
             odd[i] = row[2 * i + 1];
         }
         return {vector::load_aligned(even), vector::load_aligned(odd)};
+    }
+}
+
+/// Two vectors of elements of any format as their even and odd lanes.
+template <class Arch, class Format, class T>
+CORDAGE_ALWAYS_INLINE even_odd<reals<Arch, Format>> load_even_odd(const Format& format, const T* x) noexcept {
+    if constexpr (is_bfloat16<Format> && std::endian::native == std::endian::little) {
+        return load_even_odd<Arch>(x);
+    } else if constexpr (std::is_same_v<Format, element_traits<float>>) {
+        return unzip<Arch>(x);
+    } else {
+        constexpr std::size_t size = reals<Arch, Format>::size;
+        alignas(64) typename Format::compute row[2 * size];
+        load<Arch>(format, x).store_aligned(row);
+        load<Arch>(format, x + size).store_aligned(row + size);
+        return unzip<Arch>(static_cast<const typename Format::compute*>(row));
     }
 }
 

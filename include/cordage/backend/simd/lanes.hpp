@@ -67,6 +67,9 @@ struct pair_vectors {
         return {vector::load_unaligned(first), vector::load_unaligned(second)};
     }
     static CORDAGE_ALWAYS_INLINE values partner(const values& x) noexcept { return {x.second, x.first}; }
+    static CORDAGE_ALWAYS_INLINE values with_signs(const values& s) noexcept {
+        return {s.first, lane_traits<vector>::negative(s.second)};
+    }
     template <class F, class... More>
     static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
         return {f(x.first, more.first...), f(x.second, more.second...)};
@@ -100,6 +103,7 @@ CORDAGE_ALWAYS_INLINE cos_sin<Vector> with_plain_nans(const cos_sin<Vector>& at)
 ///   rotate(angles, values)              y = R x
 ///   from_rows(first, second)            values from rows in the order of the pairs
 ///   partner(values)                     the other number of each pair
+///   with_signs(values)                  sin, -sin of each pair
 ///   map(f, values...)                   f of their vectors
 ///   map_with_partner(f, x, values...)   map(f, x, partner(x), values...), without copies that GCC 12 keeps of
 ///   partner(x) add(sum, g, y), zero(), add_to(out, sum)  sums of dL/dangle over heads, added up in the order of the
@@ -142,8 +146,8 @@ struct pair_layout<Arch, interleaved, float, true> : simd_detail::pair_vectors<A
     }
 
     template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE values load(const Format&, const T* x, index_t) noexcept {
-        const auto v = load_even_odd<Arch>(x);
+    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t) noexcept {
+        const auto v = load_even_odd<Arch>(format, x);
         return {v.even, v.odd};
     }
     template <class Format, class T>
@@ -170,8 +174,8 @@ struct pair_layout<Arch, half_split, float, true> {
                 with_plain_nans(cos_sin<vector>{cos.odd * vector(cos_factor), sin.odd * vector(sin_factor)})};
     }
     template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE values load(const Format&, const T* x, index_t pairs) noexcept {
-        const auto x0 = load_even_odd<Arch>(x), x1 = load_even_odd<Arch>(x + pairs);
+    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t pairs) noexcept {
+        const auto x0 = load_even_odd<Arch>(format, x), x1 = load_even_odd<Arch>(format, x + pairs);
         return {{x0.even, x1.even}, {x0.odd, x1.odd}};
     }
     template <class Format, class T>
@@ -188,6 +192,9 @@ struct pair_layout<Arch, half_split, float, true> {
     }
     static CORDAGE_ALWAYS_INLINE values partner(const values& x) noexcept {
         return {each::partner(x.even), each::partner(x.odd)};
+    }
+    static CORDAGE_ALWAYS_INLINE values with_signs(const values& s) noexcept {
+        return {each::with_signs(s.even), each::with_signs(s.odd)};
     }
     template <class F, class... More>
     static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
@@ -245,6 +252,9 @@ struct pair_layout<Arch, interleaved, Real, false> {
         return zip<Arch>(first, second);
     }
     static CORDAGE_ALWAYS_INLINE values partner(const values& x) noexcept { return swap_neighbours(x); }
+    static CORDAGE_ALWAYS_INLINE values with_signs(const values& s) noexcept {
+        return s * alternating_signs<Arch, Real>();
+    }
     template <class F, class... More>
     static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
         return f(x, more...);

@@ -17,31 +17,7 @@ namespace simd_detail {
 /// from the first-level cache, but not so few that the end of each sum is waited for.
 inline constexpr index_t heads_of_group = 16, heads_of_walk = 32;
 
-/// As pair_layout, of one pair; of a vector of lanes that are not rotated; and of one such lane.
-template <pairing Pairing, class Real>
-struct one_pair {
-    using vector = Real;
-    using values = lane_pair<Real>;
-    static constexpr index_t pairs_each = 1;
-
-    template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t pairs) noexcept {
-        return {format.load(x[0]), format.load(x[Pairing::second(0, pairs)])};
-    }
-    template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE void store(const Format& format, const values& v, T* y, index_t pairs) noexcept {
-        y[0] = format.store(v.first);
-        y[Pairing::second(0, pairs)] = format.store(v.second);
-    }
-    static CORDAGE_ALWAYS_INLINE values from_rows(const Real* first, const Real* second) noexcept {
-        return {*first, *second};
-    }
-    static CORDAGE_ALWAYS_INLINE values partner(const values& x) noexcept { return {x.second, x.first}; }
-    template <class F, class... More>
-    static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
-        return {f(x.first, more.first...), f(x.second, more.second...)};
-    }
-};
+/// As pair_layout, of a vector of lanes that are not rotated; and of one such lane.
 template <class Arch, class Real>
 struct lone_lanes {
     using vector = xsimd::batch<Real, Arch>;
@@ -83,12 +59,6 @@ struct lone_lane {
     static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
         return f(x, more...);
     }
-};
-
-/// A step of Count vectors of a layout, as a value to pass. Lanes: how the step's lanes follow each other.
-template <class Layout, std::size_t Count, pairing Lanes>
-struct lane_step {
-    static constexpr auto half = Count > 1 ? Count / 2 : 1;
 };
 
 template <class Layout>
@@ -155,14 +125,6 @@ CORDAGE_ALWAYS_INLINE Values turned_back(const Values& cos, const Values& sin, c
     } else {
         return multiplied_and_added<Layout>(cos, g, more);
     }
-}
-
-/// The same number in every vector of values.
-template <class Layout, class Real>
-CORDAGE_ALWAYS_INLINE typename Layout::values all_of(Real number) noexcept {
-    using vector = typename Layout::vector;
-    return Layout::map([&](const vector&) CORDAGE_ALWAYS_INLINE_LAMBDA { return vector(number); },
-                       typename Layout::values{});
 }
 
 /// Adds the sums over the lanes of a step, of each of at most heads_of_group heads: first of square_factor x^2, then of

@@ -144,7 +144,7 @@ CORDAGE_ALWAYS_INLINE void write_factors(const Norm& norm, index_t head, index_t
         std::fill_n(factors, count, Real(1));
         return;
     }
-    const vector one(norm.adds_one ? Real(1) : Real(0));
+    const vector one(norm.template added<Real>());
     index_t i = 0;
     if constexpr (std::is_same_v<typename element_traits<typename Norm::element>::compute, Real>) {
         for (; i + size <= count; i += size) {
@@ -169,10 +169,64 @@ CORDAGE_ALWAYS_INLINE void write_factors_of_pairs(const Norm& norm, index_t head
     }
 }
 
-/// cos and sin of a row times the weights of a norm, in the order of the pairs:
+/// As pair_layout, of one pair.
+template <pairing Pairing, class Real>
+struct one_pair {
+    using vector = Real;
+    using values = lane_pair<Real>;
+    static constexpr index_t pairs_each = 1;
+
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t pairs) noexcept {
+        return {format.load(x[0]), format.load(x[Pairing::second(0, pairs)])};
+    }
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE void store(const Format& format, const values& v, T* y, index_t pairs) noexcept {
+        y[0] = format.store(v.first);
+        y[Pairing::second(0, pairs)] = format.store(v.second);
+    }
+    static CORDAGE_ALWAYS_INLINE values from_rows(const Real* first, const Real* second) noexcept {
+        return {*first, *second};
+    }
+    static CORDAGE_ALWAYS_INLINE values partner(const values& x) noexcept { return {x.second, x.first}; }
+    static CORDAGE_ALWAYS_INLINE values with_signs(const values& s) noexcept { return {s.first, -s.second}; }
+    template <class F, class... More>
+    static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
+        return {f(x.first, more.first...), f(x.second, more.second...)};
+    }
+    template <class F, class... More>
+    static CORDAGE_ALWAYS_INLINE values map_with_partner(const F& f, const values& x, const More&... more) noexcept {
+        return {f(x.first, x.second, more.first...), f(x.second, x.first, more.second...)};
+    }
+};
+
+/// A step of Count vectors of a layout, as a value to pass. Lanes: how the step's lanes follow each other.
+template <class Layout, std::size_t Count, pairing Lanes>
+struct lane_step {
+    static constexpr auto half = Count > 1 ? Count / 2 : 1;
+};
+
+/// The same number in every vector of values.
+template <class Layout, class Real>
+CORDAGE_ALWAYS_INLINE typename Layout::values all_of(Real number) noexcept {
+    using vector = typename Layout::vector;
+    return Layout::map([&](const vector&) CORDAGE_ALWAYS_INLINE_LAMBDA { return vector(number); },
+                       typename Layout::values{});
+}
+
+/// m cos and m sin of pairs times the weights w of a norm, for cos x - sin (the partner of x):
 ///
 ///   norm first        y0 = c w0 x0 - s w1 x1      y1 = c w1 x1 + s w0 x0
 ///   rotation first    y0 = c w0 x0 - s w0 x1      y1 = c w1 x1 + s w1 x0
+template <class Layout, class Values = typename Layout::values>
+CORDAGE_ALWAYS_INLINE cos_sin<Values> weighted(const Values& c, const Values& s, const Values& w,
+                                               bool is_after) noexcept {
+    using vector = typename Layout::vector;
+    const auto product = [](const vector& a, const vector& b) CORDAGE_ALWAYS_INLINE_LAMBDA { return vector(a * b); };
+    return {Layout::map(product, c, w), Layout::map(product, Layout::with_signs(s), is_after ? w : Layout::partner(w))};
+}
+
+/// weighted cos and sin of a row in memory, in the order of the pairs.
 template <class Real>
 struct weighted_row {
     alignas(64) Real first_cos[row_block], first_sin[row_block], second_cos[row_block], second_sin[row_block];
@@ -183,31 +237,54 @@ struct weighted_row {
                                     const Real* factors) noexcept {
         using vector = xsimd::batch<Real, Arch>;
         constexpr auto size = static_cast<index_t>(vector::size);
+        const auto write = [&]<class Layout>(Layout, index_t i, const typename Layout::values& w,
+                                             const auto& put) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            const auto by = weighted<Layout>(Layout::from_rows(at.cos + i, at.cos + i),
+                                             Layout::from_rows(at.sin + i, at.sin + i), w, is_after);
+            put(first_cos + i, by.cos.first);
+            put(first_sin + i, by.sin.first);
+            put(second_cos + i, by.cos.second);
+            put(second_sin + i, by.sin.second);
+        };
         index_t i = 0;
-        const auto write = [&](const auto& c, const auto& s, const auto& w0, const auto& w1, const auto& put)
-                               CORDAGE_ALWAYS_INLINE_LAMBDA {
-                                   put(first_cos, c * w0);
-                                   put(first_sin, s * (is_after ? w0 : w1));
-                                   put(second_cos, c * w1);
-                                   put(second_sin, -(s * (is_after ? w1 : w0)));
-                               };
         for (; i + size <= count; i += size) {
-            const auto c = vector::load_unaligned(at.cos + i), s = vector::load_unaligned(at.sin + i);
-            const auto put = [i](Real* row, const vector& v)
-                                 CORDAGE_ALWAYS_INLINE_LAMBDA { v.store_unaligned(row + i); };
+            const auto put = [](Real* row, const vector& v) CORDAGE_ALWAYS_INLINE_LAMBDA { v.store_unaligned(row); };
             if constexpr (std::is_same_v<Pairing, half_split>) {
-                write(c, s, vector::load_unaligned(factors + i), vector::load_unaligned(factors + count + i), put);
+                write(pair_vectors<Arch, Real>{}, i,
+                      {vector::load_unaligned(factors + i), vector::load_unaligned(factors + count + i)}, put);
             } else {
                 const auto w = unzip<Arch>(factors + 2 * i);
-                write(c, s, w.even, w.odd, put);
+                write(pair_vectors<Arch, Real>{}, i, {w.even, w.odd}, put);
             }
         }
         for (; i < count; ++i) {
-            write(at.cos[i], at.sin[i], factors[Pairing::first(i, count)], factors[Pairing::second(i, count)],
-                  [i](Real* row, Real number) CORDAGE_ALWAYS_INLINE_LAMBDA { row[i] = number; });
+            write(one_pair<Pairing, Real>{}, i, {factors[Pairing::first(i, count)], factors[Pairing::second(i, count)]},
+                  [](Real* row, Real number) CORDAGE_ALWAYS_INLINE_LAMBDA { *row = number; });
         }
     }
 };
+
+/// The factors of a norm for the pairs of a layout's values, from lane `lane` of a head on.
+template <class Layout, pairing Pairing, class Real, class Norm>
+CORDAGE_ALWAYS_INLINE typename Layout::values factors_of(const Norm& norm, index_t head, index_t lane, index_t pairs,
+                                                         index_t head_dim) noexcept {
+    using vector = typename Layout::vector;
+    using format = element_traits<typename Norm::element>;
+    const typename Norm::element* weight = norm.weight_of(head, head_dim);
+    if (weight == nullptr) return all_of<Layout>(Real(1));
+    if constexpr (std::is_same_v<typename format::compute, Real>) {
+        const vector one(norm.template added<Real>());
+        return Layout::map([&](const vector& w) CORDAGE_ALWAYS_INLINE_LAMBDA { return vector(w + one); },
+                           Layout::load(format{}, weight + lane, pairs));
+    } else {
+        alignas(64) Real first[Layout::pairs_each], second[Layout::pairs_each];
+        for (index_t i = 0; i < Layout::pairs_each; ++i) {
+            first[i] = norm.template factor<Real>(head, lane + Pairing::first(i, pairs), head_dim);
+            second[i] = norm.template factor<Real>(head, lane + Pairing::second(i, pairs), head_dim);
+        }
+        return Layout::from_rows(first, second);
+    }
+}
 
 /// y = x r w of `count` lanes.
 template <class Arch, class XFormat, class X, class YFormat, class Y, class Real>
@@ -223,17 +300,21 @@ CORDAGE_ALWAYS_INLINE void write_normalized(const XFormat& x_format, const X* x,
     for (; i < count; ++i) y[i] = y_format.store(x_format.load(x[i]) * r * factors[i]);
 }
 
-/// Rotates Count vectors of pairs of `heads` heads by weighted cos and sin, each head times its r.
+/// Rotates Count vectors of pairs of `heads` heads, each head times its r.
+///
+/// @param head, lane  the first head; the first of its lanes that are at hand
 template <class Layout, std::size_t Count, pairing Pairing, class Operand, class X, class Y, class Real>
-CORDAGE_ALWAYS_INLINE void rotate_weighted(const Operand& o, const X* x, Y* y, const weighted_row<Real>& at,
-                                           index_t skip, index_t pairs, const Real* inverse_rms, index_t heads,
+CORDAGE_ALWAYS_INLINE void rotate_weighted(const Operand& o, const X* x, Y* y, const angle_row<Real>& at, index_t head,
+                                           index_t lane_at, index_t pairs, const Real* inverse_rms, index_t heads,
                                            index_t ahead) noexcept {
     using vector = typename Layout::vector;
-    typename Layout::values cos[Count], sin[Count];
+    cos_sin<typename Layout::values> by[Count];
     unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        const index_t i = skip + v * Layout::pairs_each;
-        cos[v] = Layout::from_rows(at.first_cos + i, at.second_cos + i);
-        sin[v] = Layout::from_rows(at.first_sin + i, at.second_sin + i);
+        constexpr index_t i = v * Layout::pairs_each;
+        by[v] = weighted<Layout>(
+            Layout::from_rows(at.cos + i, at.cos + i), Layout::from_rows(at.sin + i, at.sin + i),
+            factors_of<Layout, Pairing, Real>(o.norm, head, lane_at + Pairing::first(i, 0), pairs, o.x.shape.head_dim),
+            o.norm.is_after_rotation);
     });
     const auto x_format = o.x.format;
     const auto y_format = o.y.format;
@@ -250,7 +331,7 @@ CORDAGE_ALWAYS_INLINE void rotate_weighted(const Operand& o, const X* x, Y* y, c
                     using traits = lane_traits<vector>;
                     return vector(r * traits::multiply_add(c, x0, traits::negative(s * x1)));
                 },
-                Layout::load(x_format, x + lane, pairs), cos[v], sin[v]);
+                Layout::load(x_format, x + lane, pairs), by[v].cos, by[v].sin);
             Layout::store(y_format, turned, y + lane, pairs);
         });
     }
@@ -279,7 +360,7 @@ CORDAGE_ALWAYS_INLINE void rotate_normalized(simd<Arch>, const Source& angles, c
     // Sums of squares of heads [head, head + some). Of rotated lanes the norm after a rotation sees m^2 times the
     // squares.
     const auto make_sums = [&](index_t head, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        std::fill_n(inverse_rms, rounded_up_quotient(some, size) * size, real(0));
+        for (index_t h = 0; h < some; h += size) vector(real(0)).store_aligned(inverse_rms + h);
         const auto* x = lanes.x - begin + head * o.x.head_stride;
         const auto add = [&](index_t first, index_t count, real factor) CORDAGE_ALWAYS_INLINE_LAMBDA {
             add_squares<Arch>(o.x.format, x + first, o.x.head_stride, some, count, factor, inverse_rms);
@@ -317,32 +398,24 @@ CORDAGE_ALWAYS_INLINE void rotate_normalized(simd<Arch>, const Source& angles, c
         }
         const auto* x = lanes.x + head * o.x.head_stride;
         auto* y = lanes.y + head * o.y.head_stride;
-        alignas(64) real factors[2 * row_block];
         for (index_t first = 0; first < pairs; first += row_block) {
             const index_t in_row = std::min(row_block, pairs - first);
-            write_factors_of_pairs<Arch, Pairing>(norm, head, begin, pairs, first, head_dim, in_row, factors);
-            weighted_row<real> at;
-            at.template fill<Arch, Pairing>(row_of(first, in_row), in_row, norm.is_after_rotation, factors);
+            const angle_row<real> at = row_of(first, in_row);
+            const auto rotate = [&]<class Layout, std::size_t Count>(lane_step<Layout, Count, Pairing>, index_t skip)
+                                    CORDAGE_ALWAYS_INLINE_LAMBDA {
+                                        const index_t lane = Pairing::first(first + skip, pairs);
+                                        rotate_weighted<Layout, Count, Pairing>(
+                                            o, x + lane, y + lane, {at.cos + skip, at.sin + skip}, head, begin + lane,
+                                            pairs, inverse_rms, some, is_long && lane == 0 ? o.x.token_stride : 0);
+                                    };
             const index_t done = in_vectors<Arch, Pairing, Operand>(
                 in_row, [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                    const index_t lane = Pairing::first(first + skip, pairs);
-                    rotate_weighted<layout_of<A, Pairing, Operand>, Count, Pairing>(
-                        o, x + lane, y + lane, at, skip, pairs, inverse_rms, some,
-                        is_long && lane == 0 ? o.x.token_stride : 0);
+                    rotate(lane_step<layout_of<A, Pairing, Operand>, Count, Pairing>{}, skip);
                 });
-            for (index_t h = 0; h < some; ++h) {
-                for (index_t i = done; i < in_row; ++i) {
-                    const index_t lane0 = Pairing::first(first + i, pairs), lane1 = Pairing::second(first + i, pairs);
-                    const real x0 = o.x.format.load(x[h * o.x.head_stride + lane0]);
-                    const real x1 = o.x.format.load(x[h * o.x.head_stride + lane1]);
-                    y[h * o.y.head_stride + lane0] =
-                        o.y.format.store(inverse_rms[h] * (at.first_cos[i] * x0 - at.first_sin[i] * x1));
-                    y[h * o.y.head_stride + lane1] =
-                        o.y.format.store(inverse_rms[h] * (at.second_cos[i] * x1 - at.second_sin[i] * x0));
-                }
-            }
+            for (index_t i = done; i < in_row; ++i) rotate(lane_step<one_pair<Pairing, real>, 1, Pairing>{}, i);
         }
         const auto write_lanes = [&](index_t first, index_t last) CORDAGE_ALWAYS_INLINE_LAMBDA {  // not rotated
+            alignas(64) real factors[2 * row_block];
             for (; first < last; first += 2 * row_block) {
                 const index_t count = std::min(2 * row_block, last - first);
                 write_factors<Arch>(norm, head, first, head_dim, count, factors);

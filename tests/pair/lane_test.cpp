@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <random>
@@ -46,13 +47,15 @@ void check_bits() {
     const auto all = interesting_words();
     for (std::size_t first = 0; first + size <= all.size(); first += size) {
         const word in = lane_of<word>::load(all.data() + first);
-        std::uint32_t plain[size], rounded[size], upper[size], same[size], chosen[size];
+        std::uint32_t plain[size], rounded[size], upper[size], same[size], chosen[size], smaller[size], larger[size];
         float number[size];
         lane_of<word>::store(lane::bits(lane::plain_nan(lane::from_bits(in))), plain);
         lane_of<word>::store(lane::rounded_upper_half(in), rounded);
         lane_of<word>::store(bfloat16_in_upper_half(lane::from_bits(in)), upper);
         lane_of<word>::store(lane::bits(lane::from_bits(in)), same);
         lane_of<word>::store(lane::where_bit(in, 13, in + word(1u), in), chosen);
+        lane_of<word>::store(lane::smaller(in, word(0x8000'0001u)), smaller);
+        lane_of<word>::store(lane::larger(in, word(0x8000'0001u)), larger);
         lane_of<Lane>::store(lane::from_signed(in), number);
         for (std::size_t i = 0; i < size; ++i) {
             const std::uint32_t w = all[first + i];
@@ -67,6 +70,8 @@ void check_bits() {
             }
             REQUIRE(same[i] == w);
             REQUIRE(chosen[i] == w + ((w >> 13) & 1u));
+            REQUIRE(smaller[i] == std::min(w, 0x8000'0001u));
+            REQUIRE(larger[i] == std::max(w, 0x8000'0001u));
             REQUIRE(number[i] == static_cast<float>(static_cast<std::int32_t>(w)));
         }
     }

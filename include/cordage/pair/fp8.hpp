@@ -57,16 +57,16 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto fp8_bits(const Lane& x) noexcept 
     return word(both | ((lane::bits(x) >> 24) & 0x80u));
 #else
     constexpr int shift = Fp8::shift;
-    constexpr std::uint32_t rebias = (127u - Fp8::bias) << 23;
+    constexpr std::uint32_t smallest_normal = (128u - Fp8::bias) << 23;
     const word w = lane::bits(x), magnitude = w & word(0x7fff'ffffu);
-    const word normal =
-        (magnitude - word(rebias) + word((1u << (shift - 1)) - 1u) + ((magnitude >> shift) & word(1u))) >> shift;
-    // Below the smallest normal number: the sum has the fraction that is left in its last bits, rounded.
-    constexpr std::uint32_t unit = (127u + 24u - Fp8::bias - (23u - shift)) << 23;  // 2^23 smallest subnormals
-    const word small = lane::bits(Lane(lane::from_bits(magnitude) + lane::from_bits(word(unit)))) - word(unit);
-    const word finite = pair_detail::where_below<Lane>(magnitude, rebias + (1u << 23), small, normal);
-    const word in_range = pair_detail::where_below<Lane>(finite, Fp8::largest_bits, finite, word(Fp8::largest_bits));
-    const word any = pair_detail::where_below<Lane>(magnitude, 0x7f80'0001u, in_range, word(0x7fu));
+    const word in_range = lane::smaller(magnitude, lane::bits(Lane(Fp8::largest)));
+    // 2^shift times x's power of two, that of the smallest normal number if x is less: whatever is added to it is
+    // rounded to a multiple of x's last bit in fp8, and counts these in the last bits of the sum.
+    const word power = lane::larger(in_range & word(0x7f80'0000u), word(smallest_normal));
+    const word unit = power + word(static_cast<std::uint32_t>(shift) << 23);
+    const word count = lane::bits(Lane(lane::from_bits(in_range) + lane::from_bits(unit))) - unit;
+    const word finite = count + (power >> shift) - word(smallest_normal >> shift);
+    const word any = pair_detail::where_below<Lane>(magnitude, 0x7f80'0001u, finite, word(0x7fu));
     return word(any | ((w >> 24) & word(0x80u)));
 #endif
 }

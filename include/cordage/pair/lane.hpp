@@ -20,6 +20,7 @@ namespace cordage {
 ///   bits(x), from_bits(w)       the same bits as the other type
 ///   from_signed(w)              the number that w is as a signed integer
 ///   where_bit(w, n, a, b)       a where bit n of w is set, else b; words
+///   smaller(v, w), larger(v, w)  of unsigned words
 ///   plain_nan(x)                x, but one quiet NaN for every NaN
 ///   rounded_upper_half(w)       w + 0x7fff + (bit 16 of w), whose upper half is w's, rounded to nearest, ties to even
 template <class Lane>
@@ -59,6 +60,8 @@ struct lane_traits<float> {
     CORDAGE_HOST_DEVICE static constexpr word where_bit(word w, int n, word a, word b) noexcept {
         return ((w >> n) & 1u) != 0 ? a : b;
     }
+    CORDAGE_HOST_DEVICE static constexpr word smaller(word v, word w) noexcept { return v < w ? v : w; }
+    CORDAGE_HOST_DEVICE static constexpr word larger(word v, word w) noexcept { return v > w ? v : w; }
     CORDAGE_HOST_DEVICE static constexpr float plain_nan(float x) noexcept {
         return (bits(x) & 0x7fff'ffffu) > 0x7f80'0000u ? from_bits(0xffc0'0000u) : x;  // fast-math removes x != x
     }

@@ -110,6 +110,8 @@ struct lane_traits<xsimd::batch<float, Arch>> : backend::simd_detail::arithmetic
             return (a & all) | (b & ~all);
         }
     }
+    static CORDAGE_ALWAYS_INLINE word smaller(const word& v, const word& w) noexcept { return xsimd::min(v, w); }
+    static CORDAGE_ALWAYS_INLINE word larger(const word& v, const word& w) noexcept { return xsimd::max(v, w); }
     static CORDAGE_ALWAYS_INLINE real plain_nan(const real& x) noexcept {
 #if XSIMD_WITH_AVX512F
         if constexpr (backend::simd_detail::is_avx512<Arch>) {  // tokens QNaN and SNaN become the indefinite NaN

@@ -338,7 +338,7 @@ call_size check_tensors(const char* function, const angle_sizes& angles,
 
 /// All checks of a call. Those of values, positions, tables' factors and slots, are made where they can be read.
 template <memory Memory, angles_of_tokens Source, class... Operands>
-call_size check_all(const char* function, const Source& angles, const Operands&... operands) {
+CORDAGE_ALWAYS_INLINE call_size check_all(const char* function, const Source& angles, const Operands&... operands) {
     if constexpr (requires { angles.check_fields(function); }) angles.check_fields(function);
     constexpr std::size_t each = (backward_operand_type<Operands> && ...) ? 3 : 2;
     index_t number = 0;

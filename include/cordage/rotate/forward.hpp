@@ -47,7 +47,8 @@ constexpr void require_operands() {
 
 // The host's path: checks, then slices of tokens on the executor.
 template <pairing Pairing, class Backend, class Direction, executor Executor, class Source, class... Operands>
-void rotate_at(const char* function, const Executor& where, const Source& angles, const Operands&... given) {
+CORDAGE_ALWAYS_INLINE void rotate_at(const char* function, const Executor& where, const Source& angles,
+                                     const Operands&... given) {
     require_source<Source>();
     require_operands<Direction, Operands...>();
     backend::require_rotate_range<Backend>();
@@ -68,7 +69,7 @@ void rotate_at(const char* function, const Executor& where, const Source& angles
 
 // Where a call runs is its first argument, or here: serial.
 template <pairing Pairing, class Backend, class Direction, class First, class... Rest>
-void rotate(const char* function, const First& first, const Rest&... rest) {
+CORDAGE_ALWAYS_INLINE void rotate(const char* function, const First& first, const Rest&... rest) {
     if constexpr (angles_of_tokens<First>) {
         rotate_at<Pairing, Backend, Direction>(function, serial{}, first, rest...);
     } else if constexpr (executor<First>) {

@@ -154,6 +154,16 @@ struct pair_layout<Arch, interleaved, float, true> : simd_detail::pair_vectors<A
     static CORDAGE_ALWAYS_INLINE void store(const Format&, const values& v, T* y, index_t) noexcept {
         store_even_odd<Arch>({v.first, v.second}, y);
     }
+    /// grad_x of pairs_each pairs, and their dL/dangle added to sum. (GCC 12 keeps copies of values as a whole, g and
+    /// y, on the stack.)
+    template <class T>
+    static CORDAGE_ALWAYS_INLINE void backward(const typename each::angles& at, const T* g, const T* y, T* gx, index_t,
+                                               typename each::sum_type& sum) noexcept {
+        const auto grad = load_even_odd<Arch>(g), out = load_even_odd<Arch>(y);
+        const values back = rotated(at, values{grad.even, grad.odd});
+        store_even_odd<Arch>({back.first, back.second}, gx);
+        sum = each::add(sum, {grad.even, grad.odd}, {out.even, out.odd});
+    }
 };
 
 template <class Arch>
@@ -205,8 +215,7 @@ struct pair_layout<Arch, half_split, float, true> {
         return {each::map_with_partner(f, x.even, more.even...), each::map_with_partner(f, x.odd, more.odd...)};
     }
     static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return {each::zero(), each::zero()}; }
-    /// grad_x of pairs_each pairs, and their dL/dangle added to sum. (Of values as a whole, g and y,
-    /// GCC 12 keeps copies on the stack.)
+    /// As interleaved's.
     template <class T>
     static CORDAGE_ALWAYS_INLINE void backward(const angles& at, const T* g, const T* y, T* gx, index_t pairs,
                                                sum_type& sum) noexcept {

@@ -252,6 +252,34 @@ TEST_CASE("rotate/rebase: keys move to other positions, and to another basis in 
     });
 }
 
+// A run of tokens that move by one distance shares cos and sin; what comes after it, another distance, a fraction,
+// another basis or row, must not.
+TEST_CASE("rotate/rebase: tokens that move by one distance, and those between them, have the bits of each alone") {
+    const heads_shape shape{2, 8, 2, 24};
+    const std::vector<double> old_ids{3, 4, 5, 6, 7, 8, 9, 10, 100, 101.5, 102.5, 103, 104, 105, 106, 1e7};
+    const std::vector<double> new_ids{8, 9, 10, 13, 14, 13, 14, 15, 105, 106.5, 107.5, 108, 109, 110, 111, 1e7 + 5};
+    const basis_list list{&old_basis, &new_basis};
+    const std::vector<std::int32_t> of_old{0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0},
+        of_new{0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0, 0};
+    const auto part = [&](const std::vector<double>& all, index_t i, index_t rows, index_t tokens) {
+        return position_view<double>(all.data() + i, rows, tokens, tokens);
+    };
+    for_each_kernel([&]<class Pairing, class Backend>(Pairing, Backend) {
+        std::vector<float> keys = random_elements<float>(shape, 68), alone = keys;
+        const auto angles = [&](index_t i, index_t rows, index_t tokens) {
+            const std::span<const std::int32_t> to(of_new.data() + i, static_cast<std::size_t>(rows * tokens)),
+                from(of_old.data() + i, static_cast<std::size_t>(rows * tokens));
+            return exact_angles(list.of(to, rows), part(new_ids, i, rows, tokens)) -
+                   exact_angles(list.of(from, rows), part(old_ids, i, rows, tokens));
+        };
+        rebase<Pairing, Backend>(angles(0, 2, 8), in_place(token_major(keys.data(), shape)));
+        for (index_t i = 0; i < 16; ++i) {
+            rebase<Pairing, Backend>(angles(i, 1, 1), in_place(token_major(alone.data() + i * 48, {1, 1, 2, 24})));
+        }
+        CHECK(same_bits(keys, alone));
+    });
+}
+
 // Once, a block that held keys of nobody was refused; the table of a shorter sequence is padded with -1.
 TEST_CASE("rotate/rebase: blocks of -1 are left out") {
     const heads_shape shape{cache_blocks, block_size, 2, 24};

@@ -2,7 +2,7 @@
 // The difference of two sources: what turns keys of one basis and position into those of another; stage angles.
 #pragma once
 
-#include "cordage/angles/angle_source.hpp"
+#include "cordage/angles/exact_angles.hpp"
 #include "cordage/basis/basis.hpp"
 #include "cordage/core/error.hpp"
 
@@ -50,6 +50,10 @@ class angle_difference {
             return to.phase(pair) - from.phase(pair);
         }
     };
+    static constexpr bool has_exact_phases = requires(const To& a, const From& b, index_t i) {
+        { a.of_token(i, i) } -> std::same_as<angle_detail::token_phases>;
+        { b.of_token(i, i) } -> std::same_as<angle_detail::token_phases>;
+    };
     CORDAGE_ALWAYS_INLINE auto of_token(index_t row, index_t token) const noexcept requires
         requires(const To& a, const From& b, index_t i) {
         a.of_token(i, i), b.of_token(i, i);
@@ -57,6 +61,16 @@ class angle_difference {
     {
         using phases = token_phases<decltype(to_.of_token(row, token)), decltype(from_.of_token(row, token))>;
         return phases{to_.of_token(row, token), from_.of_token(row, token)};
+    }
+    /// Whether a token, not a row's first, has the angles of the one before it: keys of one basis that move by one
+    /// whole distance.
+    CORDAGE_ALWAYS_INLINE bool repeats_last(index_t row, index_t token) const noexcept requires has_exact_phases {
+        const auto now = of_token(row, token), last = of_token(row, token - 1);
+        const auto is_distance = [](const auto& of) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            return of.to.fractions == of.from.fractions && of.to.position.is_whole() && of.from.position.is_whole();
+        };
+        return is_distance(now) && is_distance(last) && now.to.fractions == last.to.fractions &&
+               now.to.position.steps - now.from.position.steps == last.to.position.steps - last.from.position.steps;
     }
 
     const To& to() const noexcept { return to_; }

@@ -64,6 +64,8 @@ struct split_position {
     std::uint64_t rest = 0;
     bool is_negative = false;
     bool is_valid = true;  ///< false for NaN, infinity and magnitudes of 2^63 and more
+
+    CORDAGE_HOST_DEVICE constexpr bool is_whole() const noexcept { return rest == 0 && !is_negative && is_valid; }
 };
 
 /// What a position type has to say. Specialise it for a type of your own (a fixed-point number, a 16-bit index):

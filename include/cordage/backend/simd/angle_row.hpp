@@ -83,6 +83,16 @@ CORDAGE_ONE_BODY void write_double_row(const Source& angles, index_t row, index_
     }
 }
 
+/// Whether a token has the angles of the one before it in its row, as a source may know.
+template <class Source>
+CORDAGE_ALWAYS_INLINE bool repeats_last(const Source& angles, index_t row, index_t token) noexcept {
+    if constexpr (requires { angles.repeats_last(row, token); }) {
+        return token > 0 && angles.repeats_last(row, token);
+    } else {
+        return false;
+    }
+}
+
 /// The row of pairs [first, first + count), count <= row_block, of one token. A table of the right type is read where
 /// it lies; phases become vectors of floats; all else goes through double.
 template <class Arch, class Source, class Real>

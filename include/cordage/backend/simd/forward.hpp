@@ -62,6 +62,8 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
     const index_t bytes = bytes_of_walk(operands, end - begin);
     const bool is_long = bytes > long_walk, are_slots_fetched = bytes > longest_walk;
     row_buffer<real> buffer;
+    index_t row_at = -1;  // the row of angles at hand
+    angle_row<real> at{};
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
         const auto extra = static_cast<real>(Direction::extra_factor(angles.attention_factor(row, token)));
         const cos_sin<real> factor{extra, Direction::sine_sign * extra};
@@ -69,8 +71,7 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
             for_each_operand(operands,
                              [&](const auto& o) CORDAGE_ALWAYS_INLINE_LAMBDA { prefetch_slots(o, row, token); });
         }
-        index_t row_at = -1;  // the row at hand
-        angle_row<real> at{};
+        if (!repeats_last(angles, row, token)) row_at = -1;
         const auto row_of = [&](index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
             if (first != row_at) at = make_angle_row<Arch>(angles, row, token, row_at = first, count, buffer);
             return at;

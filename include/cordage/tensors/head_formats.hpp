@@ -154,16 +154,21 @@ template <class Lane>
 CORDAGE_ALWAYS_INLINE float largest_magnitude(const float* lanes, index_t count) noexcept {
     using memory = lane_memory<Lane>;
     constexpr index_t size = memory::size;
-    Lane largest[4]{Lane(0.0f), Lane(0.0f), Lane(0.0f), Lane(0.0f)};
+    Lane largest(0.0f);
     index_t i = 0;
     const auto add = [&](Lane& of, index_t at) CORDAGE_ALWAYS_INLINE_LAMBDA {
         of = memory::max(memory::magnitude(memory::load(lanes + at)), of);
     };
-    for (; i + 4 * size <= count; i += 4 * size) {
-        for (index_t v = 0; v < 4; ++v) add(largest[v], i + v * size);
+    if (count >= 4 * size) {
+        Lane others[3]{largest, largest, largest};
+        for (; i + 4 * size <= count; i += 4 * size) {
+            add(largest, i);
+            for (index_t v = 0; v < 3; ++v) add(others[v], i + (v + 1) * size);
+        }
+        largest = memory::max(memory::max(largest, others[0]), memory::max(others[1], others[2]));
     }
-    for (; i + size <= count; i += size) add(largest[0], i);
-    float all = memory::largest(memory::max(memory::max(largest[0], largest[1]), memory::max(largest[2], largest[3])));
+    for (; i + size <= count; i += size) add(largest, i);
+    float all = memory::largest(largest);
     for (; i < count; ++i) all = lane_memory<float>::max(std::fabs(lanes[i]), all);
     return all;
 }
@@ -176,14 +181,14 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto nearest_integer(const Lane& x) no
     return word(lane::bits(Lane(x + Lane(0x1.8p+23f))) - word(0x4b40'0000u));
 }
 
-/// x, |x| <= 2^22, rounded to an integer, halves away from 0. A half is lifted to 2^-25 below the next integer, which
+/// x, |x| < 2^22, rounded to an integer, halves away from 0. A half is lifted to 2^-25 below the next integer, which
 /// the sum rounds to; a number below it stays one float below.
 template <class L>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto rounded_half_away(const L& x) noexcept {
-    using word = typename lane_traits<L>::word;
-    const word size = lane_memory<L>::truncated(L(lane_memory<L>::magnitude(x) + L(0x1.fffffep-2f)));
-    const word minus = word(0u) - (lane_traits<L>::bits(x) >> 31);  // all bits where negative
-    return word((size ^ minus) - minus);
+    using lane = lane_traits<L>;
+    using word = typename lane::word;
+    const word half = (lane::bits(x) & word(0x8000'0000u)) | lane::bits(L(0x1.fffffep-2f));  // of x's sign
+    return lane_memory<L>::truncated(L(x + lane::from_bits(half)));
 }
 
 /// The code of a lane in q4_0, of its block's 1 / d.

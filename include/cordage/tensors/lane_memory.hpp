@@ -18,7 +18,8 @@ namespace cordage {
 ///   load_bytes(bytes), store_bytes(word, bytes)       a byte a word, zero-extended; the low bytes
 ///   max, min(a, b), magnitude(lane)                   lane by lane; b where a is a NaN
 ///   largest(lane)                                     of the lanes, none of which is a NaN
-///   truncated(lane)                                   0 <= lane < 2^22 as words; of a NaN words whose low byte is 0
+///   truncated(lane)                                   |lane| <= 2^22 as signed words; of a NaN words whose low byte is
+///                                                     0
 template <class Lane>
 struct lane_memory;
 template <>
@@ -36,7 +37,7 @@ struct lane_memory<float> {
     CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE float magnitude(float x) noexcept { return std::fabs(x); }
     static CORDAGE_ALWAYS_INLINE float largest(float x) noexcept { return x; }
     CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE std::uint32_t truncated(float x) noexcept {
-        return x < 0x1p31f ? static_cast<std::uint32_t>(static_cast<std::int32_t>(x)) : 0u;
+        return x < 0x1p31f && x > -0x1p31f ? static_cast<std::uint32_t>(static_cast<std::int32_t>(x)) : 0u;
     }
 };
 

@@ -256,7 +256,7 @@ TEST_CASE("rotate/rebase: keys move to other positions, and to another basis in 
 // another basis or row, must not.
 TEST_CASE("rotate/rebase: tokens that move by one distance, and those between them, have the bits of each alone") {
     const heads_shape shape{2, 8, 2, 24};
-    const std::vector<double> old_ids{3, 4, 5, 6, 7, 8, 9, 10, 100, 101.5, 102.5, 103, 104, 105, 106, 1e7};
+    const std::vector<double> old_ids{3, 4, 5, 6, 7, 8, 9, 10, 100, 101.25, 102.25, 103, 104, 105, 106, 1e7};
     const std::vector<double> new_ids{8, 9, 10, 13, 14, 13, 14, 15, 105, 106.5, 107.5, 108, 109, 110, 111, 1e7 + 5};
     const basis_list list{&old_basis, &new_basis};
     const std::vector<std::int32_t> of_old{0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0},

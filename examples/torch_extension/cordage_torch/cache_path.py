@@ -119,13 +119,26 @@ def _refuse_gradients(function: str, **tensors: Tensor) -> None:
 # What torch.compile is told: the rotated q is new, the cache is written where it lies ------------------------------
 
 
+def _on_one_device(function: str, like: Tensor, tensors: dict[str, Tensor | None]) -> None:
+    """Where one of the tensors has no memory, no kernel of the CPU looks at the others."""
+    for name, one in tensors.items():
+        if one is not None and one.device != like.device:
+            raise ValueError(f"{function}: {name} on {one.device} must be on {like.device}")
+
+
 @torch.library.register_fake("cordage::rotate_and_store")
 def _(q, k, v, keys, values, key_scales, value_scales, slot_mapping, weights, eps, adds_one, over_all_heads, after_rotation,
       rounded_between, position_ids, inv_freq, attention_factor, interleaved):
+    _on_one_device("rotate_and_store", q, {
+        "k": k, "v": v, "keys": keys, "values": values, "key_scales": key_scales, "value_scales": value_scales,
+        "slot_mapping": slot_mapping, "position_ids": position_ids,
+        **{f"weights[{i}]": one for i, one in enumerate(weights)}})
     return torch.empty_like(q if q.stride(-1) == 1 else q.contiguous())
 
 
 @torch.library.register_fake("cordage::move")
 def _(keys, values, key_scales, value_scales, from_slots, to_slots, from_position_ids, from_inv_freq, from_attention_factor,
       position_ids, inv_freq, attention_factor, interleaved):
-    return None
+    _on_one_device("move", keys, {
+        "values": values, "key_scales": key_scales, "value_scales": value_scales, "from_slots": from_slots,
+        "to_slots": to_slots, "from_position_ids": from_position_ids, "position_ids": position_ids})

@@ -140,6 +140,9 @@ def _(grad_y, y, position_ids, inv_freq, attention_factor, interleaved, wanted):
 @torch.library.register_fake("cordage::rotate_normalized")
 def _(x, weights, eps, adds_one, over_all_heads, after_rotation, rounded_between, position_ids, inv_freq, attention_factor,
       interleaved):
+    for i, one in enumerate(weights):
+        if one.device != x[0].device:
+            raise ValueError(f"rotate: weights[{i}] on {one.device} must be on {x[0].device}")
     return _new(x)
 
 

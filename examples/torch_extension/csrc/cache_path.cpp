@@ -54,9 +54,14 @@ std::tuple<tensors, tensors, Tensor, Tensor, Tensor> rotate_normalized_backward(
     });
 }
 
-cordage::aten::cache_tensors cache_of(const Tensor& keys, const Tensor& values, const optional<Tensor>& key_scales,
-                                      const optional<Tensor>& value_scales) {
-    return {keys, values, key_scales.value_or(Tensor()), value_scales.value_or(Tensor())};
+/// The cache of a call that will write it, which is noted on its tensors, so that autograd sees what it kept change.
+cordage::aten::cache_tensors written(const Tensor& keys, const Tensor& values, const optional<Tensor>& key_scales,
+                                     const optional<Tensor>& value_scales) {
+    cordage::aten::cache_tensors cache{keys, values, key_scales.value_or(Tensor()), value_scales.value_or(Tensor())};
+    for (const Tensor& x : {cache.keys, cache.values, cache.key_scales, cache.value_scales}) {
+        if (x.defined()) x.unsafeGetTensorImpl()->bump_version();
+    }
+    return cache;
 }
 
 Tensor rotate_and_store(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& keys, const Tensor& values,
@@ -67,7 +72,7 @@ Tensor rotate_and_store(const Tensor& q, const Tensor& k, const Tensor& v, const
     return guarded([&] {
         using namespace cordage;
         const auto by = detail::angles_of(position_ids, inv_freq, attention_factor);
-        const auto cache = cache_of(keys, values, key_scales, value_scales);
+        const auto cache = written(keys, values, key_scales, value_scales);
         optional<aten::norm_tensors> norm;
         if (eps) norm = norm_of(weights, *eps, adds_one, over_all_heads, after_rotation, rounded_between);
         return interleaved ? aten::rotate_and_store<cordage::interleaved>(q, k, v, cache, slot_mapping, by, norm)
@@ -83,7 +88,7 @@ void move(const Tensor& keys, const Tensor& values, const optional<Tensor>& key_
         using namespace cordage;
         const auto from = detail::angles_of(from_position_ids, from_inv_freq, from_attention_factor);
         const auto to = detail::angles_of(position_ids, inv_freq, attention_factor);
-        const auto cache = cache_of(keys, values, key_scales, value_scales);
+        const auto cache = written(keys, values, key_scales, value_scales);
         if (interleaved)
             aten::move<cordage::interleaved>(cache, from_slots, to_slots, from, to);
         else
@@ -119,15 +124,10 @@ TORCH_LIBRARY_IMPL(cordage, CPU, m) {
     m.impl("move", &move);
 }
 
-// What writes a cache has no derivative: asking for one is an error. That it was written is noted on the cache.
+// What writes a cache has no derivative: asking for one is an error.
 TORCH_LIBRARY_IMPL(cordage, Autograd, m) {
     for (const char* name : {"rotate_and_store", "move"})
         m.impl(name, torch::autograd::autogradNotImplementedFallback());
-}
-TORCH_LIBRARY_IMPL(cordage, ADInplaceOrView, m) {
-    for (const char* name : {"rotate_and_store", "move"}) {
-        m.impl(name, torch::autograd::autogradNotImplementedInplaceOrViewFallback());
-    }
 }
 
 }  // namespace cordage_torch

@@ -6,7 +6,7 @@ import os
 import sys
 
 import torch
-from case import DTYPES, HEAD_DIM, exact_cos_sin, exact_rotation, HALF_SPLIT
+from case import DTYPES, HALF_SPLIT, HEAD_DIM, exact_cos_sin, exact_rotation
 from libraries import RopeCase, rope_case
 from rounds import Calls, interleaved
 

@@ -124,7 +124,8 @@ if __name__ == "__main__":
     torch.set_num_threads(settings.threads)
     let_torch_compile_find_its_libraries()
     before = os.getloadavg()[0]
-    parts = {"rotation": compare_rotations, "cache": compare_cache_paths, "tables": compare_tables, "precision": compare_precision, "clex": compare_clex}
+    parts = {"rotation": compare_rotations, "cache": compare_cache_paths, "tables": compare_tables,
+             "precision": compare_precision, "clex": compare_clex}
     results = {name: parts[name]() for name in settings.parts.split(",")}
     (settings.output / "times.json").write_text(json.dumps(results))
     text = report.report(results, report.machine(settings, before))

@@ -32,7 +32,8 @@ class PagedCache(NamedTuple):
     value_scales: Tensor | None = None
 
     @classmethod
-    def zeros(cls, blocks: int, block_size: int, heads: int, head_dim: int, dtype: torch.dtype = torch.bfloat16) -> PagedCache:
+    def zeros(cls, blocks: int, block_size: int, heads: int, head_dim: int,
+              dtype: torch.dtype = torch.bfloat16) -> PagedCache:
         keys, values = (torch.zeros(blocks, block_size, heads, head_dim, dtype=dtype) for _ in range(2))
         if dtype.itemsize > 1:
             return cls(keys, values)

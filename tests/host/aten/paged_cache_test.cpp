@@ -138,14 +138,14 @@ TEST_CASE("host/aten/paged_cache: what does not fit together is refused before a
                              text, error);
         if (has_memory) CHECK(at::equal(c.cache.keys, keys));
     };
-    refused("aten: q must be a tensor, and is undefined", [](call& c) { c.q = {}; });
+    refused("aten: q must be a tensor, and is undefined", [](call& c) { c.q = at::Tensor(); });
     refused("aten: v must be strided, as x.to_dense() is", [&](call& c) { c.v = k.to_sparse(); });
     refused("aten::rotate: v on meta must be on cpu", [&](call& c) { c.v = k.to(at::kMeta); });
     refused("aten::rotate: k of type Half must be of one type with q, Float", [&](call& c) { c.k = k.to(at::kHalf); });
     refused("aten::rotate: k has 3 dimensions, must be [batch, tokens, heads, head_dim]", [&](call& c) { c.k = k[0]; });
     refused("aten::rotate_and_store: q of type Double must be float32, float16 or bfloat16",
             [&](call& c) { c.q = q.to(at::kDouble), c.k = c.v = k.to(at::kDouble); });
-    refused("aten: keys must be a tensor, and is undefined", [](call& c) { c.cache.keys = {}; });
+    refused("aten: keys must be a tensor, and is undefined", [](call& c) { c.cache.keys = at::Tensor(); });
     refused("aten: values must be strided, as x.to_dense() is",
             [](call& c) { c.cache.values = c.cache.values.to_sparse(); });
     refused("aten::rotate: keys on meta must be on cpu", [](call& c) { c.cache.keys = c.cache.keys.to(at::kMeta); });
@@ -163,7 +163,7 @@ TEST_CASE("host/aten/paged_cache: what does not fit together is refused before a
         });
     refused(
         "aten::rotate_and_store: key_scales must be given for keys of type Char: float32 [blocks, block_size, heads]",
-        [](call& c) { c.cache.key_scales = {}; });
+        [](call& c) { c.cache.key_scales = at::Tensor(); });
     refused(
         "aten::rotate_and_store: value_scales of type Float [3, 4] must be float32 [blocks, block_size, heads] of "
         "values [3, 4, 2, 8]",

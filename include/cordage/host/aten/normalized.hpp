@@ -13,7 +13,7 @@ namespace cordage::aten {
 struct norm_tensors {
     /// Of each tensor [head_dim], over all heads [heads, head_dim]; float32, float64, float16 or bfloat16. None at all:
     /// the factor is 1.
-    std::vector<at::Tensor> weights;
+    std::vector<at::Tensor> weights = {};
     double epsilon = 1e-6;
     bool adds_one = false;  ///< the factor is 1 + w
     bool is_over_all_heads = false;

@@ -3,6 +3,11 @@
 // register operators of their own.
 #pragma once
 
+#include <ATen/ATen.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "cordage/host/aten/rotation.hpp"

@@ -3,9 +3,16 @@
 // register operators of their own.
 #pragma once
 
+#include <ATen/ATen.h>
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "cordage/host/aten/normalized.hpp"
 

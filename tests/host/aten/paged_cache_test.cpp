@@ -102,7 +102,7 @@ TEST_CASE("host/aten/paged_cache: keys that move are those of their new position
 
 TEST_CASE("host/aten/paged_cache: int8 keys that nothing turns keep their codes and scales in another slot") {
     const cache_tensors cache = cache_of(at::kChar);
-    const at::Tensor old_slots = at::tensor({7, 1, 2, 8, 10}, at::kLong), by_row = some_slots().unsqueeze(0);
+    const at::Tensor old_slots = at::tensor({8, 1, 2, 9, 10}, at::kLong), by_row = some_slots().unsqueeze(0);
     aten::rotate_and_store<half_split>(drawn(3), drawn(2), drawn(2), cache, by_row, some_angles(), {});
     const at::Tensor keys = stored(cache.keys, cache.key_scales);
     aten::move<half_split>(cache, some_slots(), old_slots, some_angles(), some_angles());

@@ -2,6 +2,7 @@
 // libcordage_peer.so: the cache path as the comparison calls it, on the memory of torch's tensors: RMSNorm of q and k,
 // the rotation, k and v into the slots of a cache, in one call.
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include "cordage/core/threads.hpp"
@@ -77,7 +78,8 @@ bool run_from(const cache_case& c, std::int64_t repeats) {
     const auto store = [&]<class C>(C) { run<T, C>(c, repeats, element_traits<C>{}, element_traits<C>{}); };
     switch (c.stored) {
         case stored_fp32:
-            return std::is_same_v<T, float> && (store(float{}), true);
+            if constexpr (std::is_same_v<T, float>) return store(T{}), true;
+            return false;
         case stored_bf16:
             return store(bfloat16{}), true;
         case stored_int8:

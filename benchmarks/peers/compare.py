@@ -17,7 +17,7 @@ parser.add_argument("--threads", type=int, default=1)
 parser.add_argument("--rounds", type=int, default=15)
 parser.add_argument("--milliseconds", type=float, default=12, help="the shortest time that is measured")
 parser.add_argument("--shapes", default="", help="only these, as in decode,512x32")
-parser.add_argument("--parts", default="rotation,tables,precision,clex", help="which parts of the report")
+parser.add_argument("--parts", default="rotation,cache,tables,precision,clex", help="which parts of the report")
 parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("build/peers"))
 settings = parser.parse_args()
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -81,6 +81,20 @@ def compare_rotations():
     return results
 
 
+def compare_cache_paths():
+    import cache_path
+
+    results = {}
+    for case in shapes(settings.threads):
+        if settings.shapes and case.name not in settings.shapes.split(","):
+            continue
+        for stored in (stored for dtype, stored in cache_path.KINDS if dtype == case.dtype):
+            print(f"cache path: {case.name}/{case.dtype} to {stored}", flush=True)
+            results.setdefault(case.name, {})[f"{case.dtype} → {stored}"] = cache_path.compare(
+                settings.cordage, case, stored, settings.rounds, settings.milliseconds / 1e3)
+    return results
+
+
 def compare_tables():
     import tables
 
@@ -110,8 +124,8 @@ if __name__ == "__main__":
     torch.set_num_threads(settings.threads)
     let_torch_compile_find_its_libraries()
     before = os.getloadavg()[0]
-    parts = {"rotation": compare_rotations, "tables": compare_tables, "precision": compare_precision,
-             "clex": compare_clex}
+    parts = {"rotation": compare_rotations, "cache": compare_cache_paths, "tables": compare_tables,
+             "precision": compare_precision, "clex": compare_clex}
     results = {name: parts[name]() for name in settings.parts.split(",")}
     (settings.output / "times.json").write_text(json.dumps(results))
     text = report.report(results, report.machine(settings, before))

@@ -108,6 +108,20 @@ def bounds_table(rotation):
     return table(["", *bounds], rows)
 
 
+def cache_section(results):
+    """Every shape and kind: cordage's time, the others' as multiples of it, and the errors of q and of what is stored."""
+    names = names_in({kind: result for by_kind in results.values() for kind, result in by_kind.items()})
+    rows = []
+    for shape, by_kind in results.items():
+        for kind, result in by_kind.items():
+            times, errors = result["times"], result["errors"]
+            others = [with_spread(*ratio(times, name, "cordage")) for name in names[1:]]
+            rows.append([f"{shape} {kind}", microseconds(times, "cordage"), *others,
+                         *(" and ".join(f"{error:.1e}" for error in errors[name]) for name in ("cordage", names[-1]))])
+    return table(["", "cordage, µs", *(f"{name} / cordage" for name in names[1:]),
+                  *(f"errors of {name}" for name in ("cordage", names[-1]))], rows)
+
+
 def tables_section(result):
     times = result["times"]
     rows = [[name, f"{statistics.median(times[name]) * 1e3:.3g}", with_spread(*ratio(times, name, "fill")),
@@ -144,6 +158,12 @@ def report(results, machine_lines):
         parts += ["### Of the in-place bounds\n",
                   "Naive: one vector at a time; tight: the best of 8 vectors at a time with 0, 2, 4 KB of prefetch.\n",
                   bounds_table(rotation)]
+    if "cache" in results:
+        parts += ["## From the projection to the cache\n",
+                  "RMSNorm of q and k, the rotation, k and v into the slots of a cache, rounded or with a scale for each token "
+                  "and head. `cordage` is one call, looped in C; torch's cos and sin are in the dtype of q, made before the "
+                  "clock started. All make a new q. Errors: the largest distances from float64, of q and of what is stored.\n",
+                  cache_section(results["cache"])]
     if "tables" in results:
         parts += ["## Tables of cos and sin\n", tables_section(results["tables"])]
     if "precision" in results:

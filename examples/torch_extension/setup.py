@@ -55,7 +55,7 @@ def extension():
     eigen = os.environ.get("EIGEN_INCLUDE", "/usr/include/eigen3")
     if not Path(eigen, "Eigen/Core").exists():
         raise SystemExit(f"EIGEN_INCLUDE {eigen} must be the folder with Eigen/Core (Debian: libeigen3-dev)")
-    sources = ["operators.cpp", "clex_model.cpp", "config_rule.cpp"] + ["rotate_cuda.cu"] * cuda
+    sources = ["operators.cpp", "cache_path.cpp", "clex_model.cpp", "config_rule.cpp"] + ["rotate_cuda.cu"] * cuda
     # -ffp-contract=off: a product that is rounded before it is added, as torch's are; fused ones are asked for by name.
     plain = ["-std=c++20", "-O2", "-g0", "-DNDEBUG", "-ffp-contract=off", "-fvisibility=hidden",
              f"-march={os.environ.get('CORDAGE_ARCH', 'native')}"]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Fuzzes the rotation of libtorch's tensors: tensors of any type, layout, device and shape are refused by an error of
-// ours, or forward and backward make what they make of dense tensors in double. Built where libtorch is.
+// Fuzzes the rotation of libtorch's tensors, its norms and its paged caches: tensors of any type, layout, device and
+// shape are refused by an error of ours before anything is written, or forward and backward make what they make of
+// dense tensors in double. Built where libtorch is.
 
 // libtorch 1.13 has vectors of a type that is not complete yet. GCC takes them; clang looks into members of std::vector
 // that are constexpr where they are declared, so here they, and std::string's, are not.
@@ -10,7 +11,7 @@
 
 #include <vector>
 
-#include "cordage/host/aten/rotation.hpp"
+#include "cordage/host/aten/paged_cache.hpp"
 #include "input.hpp"
 #include "run_counter.hpp"
 
@@ -145,12 +146,171 @@ bool run(input& in) {
     return true;
 }
 
+/// A norm of these tensors, or of others.
+aten::norm_tensors drawn_norm(input& in, const std::vector<at::Tensor>& x) {
+    aten::norm_tensors norm{.epsilon = in.rarely(32) ? in.hostile_number() : 0.01 + in.share(),
+                            .adds_one = in.coin(),
+                            .is_over_all_heads = in.coin(),
+                            .is_after_rotation = in.coin(),
+                            .is_rounded_between = in.coin()};
+    if (in.coin()) return norm;
+    for (const at::Tensor& one : x) {
+        std::vector<std::int64_t> sizes{one.defined() && one.dim() == 4 ? one.size(3) : 2};
+        if (norm.is_over_all_heads && one.defined() && one.dim() == 4) sizes.insert(sizes.begin(), one.size(2));
+        norm.weights.push_back(maybe_hostile(in, drawn(in, sizes, in.one_of(types))));
+    }
+    if (in.rarely(32)) norm.weights.pop_back();
+    return norm;
+}
+aten::norm_tensors in_double(const aten::norm_tensors& norm) {
+    aten::norm_tensors out = norm;
+    out.weights = in_double(norm.weights);
+    return out;
+}
+/// Large numbers come of weights and of what is behind a small mean.
+double largest(const std::vector<at::Tensor>& all) {
+    double most = 1.0;
+    for (const at::Tensor& x : all) {
+        if (x.numel() > 0) most = std::max(most, x.to(at::kDouble).abs().max().item<double>());
+    }
+    return most;
+}
+
+template <pairing Pairing>
+bool run_norm(input& in) {
+    const at::ScalarType type = in.one_of(types);
+    const std::int64_t batch = in.between(1, 2), tokens = in.between(1, 6), head_dim = in.between(2, 12);
+    const auto tensors = in.between(1, 3);
+    std::vector<at::Tensor> x, grad_y;
+    for (std::int64_t i = 0; i < tensors; ++i) {
+        const std::vector<std::int64_t> sizes{batch, tokens, in.between(1, 3), head_dim};
+        x.push_back(maybe_hostile(in, drawn(in, sizes, type)));
+        grad_y.push_back(maybe_hostile(in, drawn(in, sizes, type)));
+    }
+    const aten::norm_tensors norm = drawn_norm(in, x);
+    const aten::angle_tensors by{maybe_hostile(in, drawn(in, {tokens}, at::kDouble).mul(1e3)),
+                                 maybe_hostile(in, drawn(in, {in.between(1, head_dim / 2)}, at::kDouble)),
+                                 0.5 + in.share()};
+    const aten::wanted_gradients wanted{in.coin(), in.coin(), in.coin()};
+    const bool wants_weights = in.coin();
+    try {
+        const auto y = aten::normalized_rotation_forward<Pairing>(x, norm, by);
+        const auto exact = aten::normalized_rotation_forward<Pairing>(in_double(x), in_double(norm), by);
+        const bool is_small = norm.epsilon >= 0.01 && norm.epsilon <= 1.01;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            expect(!is_small || is_close(y[i], exact[i], 4.0 * tolerance(x[0].scalar_type()) * largest(exact)),
+                   "y is x normalized and turned");
+        }
+        const auto grads = aten::normalized_rotation_backward<Pairing>(grad_y, x, norm, by, wanted, wants_weights);
+        const auto truth = aten::normalized_rotation_backward<Pairing>(in_double(grad_y), in_double(x), in_double(norm),
+                                                                       by, wanted, wants_weights);
+        const double near = 16.0 * tolerance(grad_y[0].scalar_type());
+        for (std::size_t i = 0; i < grad_y.size(); ++i) {
+            expect(!is_small || is_close(grads.x[i], truth.x[i], near * largest(truth.x)), "grad_x as in double");
+        }
+        expect(grads.weights.size() == (wants_weights ? norm.weights.size() : 0), "what is wanted is there");
+        for (std::size_t i = 0; i < grads.weights.size(); ++i) {
+            expect(grads.weights[i].sizes() == norm.weights[i].sizes(), "as the weights");
+        }
+    } catch (const error&) {
+        return false;
+    }
+    return true;
+}
+
+/// A cache in which every element is 3, tokens before heads or behind.
+at::Tensor drawn_cache(input& in, const std::vector<std::int64_t>& sizes, at::ScalarType type) {
+    const at::Tensor all = at::full(sizes, 3, type);
+    return in.coin() ? all : all.transpose(1, 2).contiguous().transpose(1, 2);
+}
+
+template <pairing Pairing>
+bool run_cache(input& in) {
+    const at::ScalarType type = in.one_of(types), code = in.coin() ? at::kChar : in.one_of(types);
+    const std::int64_t batch = in.between(1, 2), tokens = in.between(1, 5), head_dim = in.between(2, 12),
+                       v_dim = in.coin() ? head_dim : in.between(2, 12), heads = in.between(1, 3),
+                       blocks = in.between(1, 4), block_size = in.between(1, 5);
+    std::vector<at::Tensor> x{drawn(in, {batch, tokens, in.between(1, 4), head_dim}, type),
+                              drawn(in, {batch, tokens, heads, head_dim}, type),
+                              drawn(in, {batch, tokens, heads, v_dim}, type)};
+    for (at::Tensor& one : x) one = maybe_hostile(in, one);
+    aten::cache_tensors cache{drawn_cache(in, {blocks, block_size, heads, head_dim}, code),
+                              drawn_cache(in, {blocks, block_size, heads, v_dim}, code),
+                              {},
+                              {}};
+    if ((code == at::kChar) != in.rarely(32)) {
+        cache.key_scales = at::full({blocks, block_size, heads}, 3.0f);
+        cache.value_scales = in.rarely(32) ? cache.key_scales : at::full({blocks, block_size, heads}, 3.0f);
+    }
+    const aten::cache_tensors whole = cache;
+    cache.keys = maybe_hostile(in, cache.keys), cache.values = maybe_hostile(in, cache.values);
+    if (cache.key_scales.defined()) cache.key_scales = maybe_hostile(in, cache.key_scales);
+    // Every slot is another one, but rarely.
+    const std::int64_t most = blocks * block_size, first = in.between(0, most - 1);
+    at::Tensor slots = at::arange(first, first + batch * tokens, at::kLong).remainder(most).view({batch, tokens});
+    if (in.coin()) slots = slots.clone().masked_fill_(slots.eq(in.between(0, most)), in.rarely(16) ? most : -1);
+    if (in.coin()) slots = slots.to(at::kInt);
+    slots = maybe_hostile(in, slots);
+    const aten::angle_tensors by{maybe_hostile(in, drawn(in, {tokens}, at::kDouble).mul(1e3)),
+                                 drawn(in, {in.between(1, head_dim / 2)}, at::kDouble), 0.5 + in.share()};
+    std::optional<aten::norm_tensors> norm;
+    if (in.coin()) norm = drawn_norm(in, {x[0], x[1]});
+    const auto are_untouched = [&](const at::Tensor& all) { return !all.defined() || all.eq(3).all().item<bool>(); };
+    bool is_stored = false;
+    try {
+        const at::Tensor q = aten::rotate_and_store<Pairing>(x[0], x[1], x[2], cache, slots, by, norm);
+        is_stored = true;
+        const std::vector<at::Tensor> wide = in_double({x[0], x[1]});
+        const auto exact = norm ? aten::normalized_rotation_forward<Pairing>(wide, in_double(*norm), by)
+                                : aten::rotation_forward<Pairing>(wide, by);
+        if (norm && !(norm->epsilon >= 0.01 && norm->epsilon <= 1.01)) return true;
+        const double near = 4.0 * tolerance(type) * largest(exact);
+        expect(is_close(q, exact[0], near), "q is normalized and turned");
+        const auto check_stored = [&](const at::Tensor& in_cache, const at::Tensor& scales, const at::Tensor& wanted) {
+            at::Tensor numbers = in_cache.to(at::kDouble);
+            if (scales.defined()) numbers = numbers * scales.to(at::kDouble).unsqueeze(-1);
+            const double step =
+                scales.defined() ? largest({wanted}) / 127.0 : 4.0 * tolerance(code) * largest({wanted});
+            for (std::int64_t i = 0; i < x[0].size(0) * x[0].size(1); ++i) {
+                const std::int64_t slot = slots.reshape({-1})[i].item<std::int64_t>();
+                if (slot < 0) continue;
+                expect(is_close(numbers[slot / block_size][slot % block_size],
+                                wanted[i / x[0].size(1)][i % x[0].size(1)], near + step),
+                       "its slot holds the token");
+            }
+        };
+        check_stored(cache.keys, cache.key_scales, exact[1]);
+        check_stored(cache.values, cache.value_scales, in_double({x[2]})[0]);
+        const at::Tensor listed = slots.reshape({-1}).slice(0, 0, x[0].size(1));
+        aten::move<Pairing>(cache, listed, maybe_hostile(in, listed.clone()), by, by);
+    } catch (const error&) {
+        expect(is_stored || (are_untouched(whole.keys) && are_untouched(whole.values) &&
+                             are_untouched(whole.key_scales) && are_untouched(whole.value_scales)),
+               "what is refused has written nothing");
+        return false;
+    }
+    return true;
+}
+
+bool run_any(input& in) {
+    switch (in.between(0, 3)) {
+        case 0:
+            return run<half_split>(in);
+        case 1:
+            return run<interleaved>(in);
+        case 2:
+            return run_norm<half_split>(in);
+        default:
+            return run_cache<interleaved>(in);
+    }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static fuzz::run_counter counter("rotated, forward and backward");
+    static fuzz::run_counter counter("rotated, forward and backward, or stored");
     static const bool is_ready = (at::set_num_threads(1), true);
     input in(data, is_ready ? size : 0);
-    (in.coin() ? run<half_split>(in) : run<interleaved>(in)) ? counter.passed() : counter.refused();
+    run_any(in) ? counter.passed() : counter.refused();
     return 0;
 }

@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: MIT
 """cordage's rotary position embeddings for PyTorch: exact angles, gradients to the frequencies, CLEX.
 
-    rotate              turns q and k, differentiable in them, in inv_freq, positions and the attention factor
+    rotate              turns q and k, differentiable in them, in inv_freq, positions and the attention factor; with
+                        RMSNorm before or after in the same pass, and the gradient to its weights
+    rotate_and_store    the same of q and k, and k and v into the slots of a PagedCache, quantised if it is
+    move                cached keys and values to other positions, another basis, other slots
     CLEX, LearnedTable  modules that give inv_freq at a length ratio t: by an ODE, by plain numbers
     apply_to            gives a transformers model cordage's rotation, under its config's rule, another one, or a
                         learned basis
     save_longrope, save_freq_factors
                         a learned basis as other engines read it: in a config.json, as tensors for ggml
 """
-from .rotation import rotate, rotate_by_table
+from .rotation import RMSNorm, rotate, rotate_by_table
+from .cache_path import PagedCache, move, rotate_and_store
 from .clex import CLEX
 from .table import LearnedTable
 from .patching import LearnedBasis, Patch, apply_to
 from .export import save_freq_factors, save_longrope
 
-__all__ = ["CLEX", "LearnedBasis", "LearnedTable", "Patch", "apply_to", "rotate", "rotate_by_table", "save_freq_factors",
-           "save_longrope"]
+__all__ = ["CLEX", "LearnedBasis", "LearnedTable", "PagedCache", "Patch", "RMSNorm", "apply_to", "move", "rotate",
+           "rotate_and_store", "rotate_by_table", "save_freq_factors", "save_longrope"]

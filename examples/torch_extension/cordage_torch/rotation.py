@@ -10,8 +10,29 @@ from . import _C  # noqa: F401  registers the operators
 _ops = torch.ops.cordage
 
 
+class RMSNorm:
+    """RMSNorm of every head, of all its lanes: x * w / sqrt(mean of x^2 + eps), with its mean in float32 (float64's in
+    float64).
+
+        q, k = rotate(q, k, norm=RMSNorm(q_norm.weight, k_norm.weight, eps=1e-6), position_ids=ids, inv_freq=inv_freq)
+
+    Args:
+        weights: one for each tensor, [head_dim], or [heads, head_dim] over all heads, of any floating type; or none
+        eps: finite, >= 0
+        adds_one: the factor is 1 + w, as Gemma's
+        over_all_heads: one mean for all heads of a token
+        after_rotation: what is normalized is the rotated head
+        rounded_between: what comes first, norm or rotation, is rounded to the type of x, as two calls round it
+    """
+
+    def __init__(self, *weights: Tensor, eps: float = 1e-6, adds_one: bool = False, over_all_heads: bool = False,
+                 after_rotation: bool = False, rounded_between: bool = False):
+        self.weights = list(weights)
+        self.settings = (float(eps), adds_one, over_all_heads, after_rotation, rounded_between)
+
+
 def rotate(*x: Tensor, position_ids: Tensor, inv_freq: Tensor, attention_factor: float | Tensor = 1.0,
-           interleaved: bool = False, heads_first: bool = True) -> tuple[Tensor, ...]:
+           norm: RMSNorm | None = None, interleaved: bool = False, heads_first: bool = True) -> tuple[Tensor, ...]:
     """Turns the first 2*pairs lanes of every head by position * inv_freq[pair]; later lanes are copied.
 
         q, k = rotate(q, k, position_ids=ids, inv_freq=inv_freq)
@@ -24,33 +45,57 @@ def rotate(*x: Tensor, position_ids: Tensor, inv_freq: Tensor, attention_factor:
         position_ids: [tokens] or [batch, tokens]; int32, int64, float32 or float64
         inv_freq: [pairs] float64, radians per position; on the CPU, wherever x is
         attention_factor: multiplies cos and sin; a number, or a tensor [] float64 on the CPU
+        norm: RMSNorm of all tensors, in the same pass; on the CPU
         interleaved: lanes 2i and 2i+1 form a pair, instead of i and i + pairs
         heads_first: False for x of [batch, tokens, heads, head_dim]
 
     On a GPU nothing waits for the device, unless inv_freq or attention_factor requires a gradient, which is made there and
     lies here. A CUDA graph keeps the numbers that they have when it is captured.
 
-    Returns new tensors of x's shapes. Gradients flow to x, and to inv_freq, attention_factor and (floating) position_ids
-    where they require it; all in one pass over the gradient and the result. There are no second derivatives.
+    Returns new tensors of x's shapes. Gradients flow to x, and to a norm's weights, inv_freq, attention_factor and (floating)
+    position_ids where they require it; all in one pass over the gradient and the result, or x where it was normalized. There
+    are no second derivatives.
 
     Raises ValueError naming the argument.
     """
     if not x:
         raise ValueError("rotate: x must be at least one tensor, such as q, k")
     for i, one in enumerate(x):
-        if one.dim() != 4:
-            layout = "[batch, heads, tokens, head_dim]" if heads_first else "[batch, tokens, heads, head_dim]"
-            raise ValueError(f"rotate: x[{i}] {list(one.shape)} must be {layout}")
+        check_heads("rotate", f"x[{i}]", one, heads_first)
+    angles = checked_angles("rotate", position_ids, inv_freq, attention_factor)
+    seen = [one.transpose(1, 2) for one in x] if heads_first else list(x)
+    if norm is None:
+        turned = _ops.rotate(seen, *angles, interleaved)
+    else:
+        check_norm("rotate", norm, x[0])
+        turned = _ops.rotate_normalized(seen, norm.weights, *norm.settings, *angles, interleaved)
+    return tuple(one.transpose(1, 2) for one in turned) if heads_first else tuple(turned)
+
+
+def check_heads(function: str, name: str, x: Tensor, heads_first: bool) -> None:
+    if x.dim() != 4:
+        layout = "[batch, heads, tokens, head_dim]" if heads_first else "[batch, tokens, heads, head_dim]"
+        raise ValueError(f"{function}: {name} {list(x.shape)} must be {layout}")
+
+
+def check_norm(function: str, norm: RMSNorm, x: Tensor) -> None:
+    if not isinstance(norm, RMSNorm):
+        raise ValueError(f"{function}: norm of type {type(norm).__name__} must be cordage_torch.RMSNorm(q_weight, k_weight)")
+    if x.device.type == "cuda":
+        raise ValueError(f"{function}: norm must be None for x on {x.device}; normalize before, on a GPU")
+
+
+def checked_angles(function: str, position_ids: Tensor, inv_freq: Tensor,
+                   attention_factor: float | Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """As the operators take them."""
     if inv_freq.dim() != 1 or inv_freq.dtype != torch.float64:
-        raise ValueError(f"rotate: inv_freq {inv_freq.dtype} {list(inv_freq.shape)} must be float64 [rotary_dim/2]")
+        raise ValueError(f"{function}: inv_freq {inv_freq.dtype} {list(inv_freq.shape)} must be float64 [rotary_dim/2]")
     if not isinstance(attention_factor, Tensor):
         attention_factor = torch.full((), attention_factor, dtype=torch.float64, device="cpu")
     elif attention_factor.dim() != 0 or attention_factor.dtype != torch.float64:
-        raise ValueError(f"rotate: attention_factor {attention_factor.dtype} {list(attention_factor.shape)} must be a "
+        raise ValueError(f"{function}: attention_factor {attention_factor.dtype} {list(attention_factor.shape)} must be a "
                          "number or a float64 tensor []")
-    seen = [one.transpose(1, 2) for one in x] if heads_first else list(x)
-    turned = _ops.rotate(seen, position_ids, inv_freq, attention_factor, interleaved)
-    return tuple(one.transpose(1, 2) for one in turned) if heads_first else tuple(turned)
+    return position_ids, inv_freq, attention_factor
 
 
 def rotate_by_table(*x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False,
@@ -77,6 +122,11 @@ def _new(x: list[Tensor]) -> list[Tensor]:
     return [torch.empty_like(one if one.stride(-1) == 1 else one.contiguous()) for one in x]
 
 
+def _behind(inputs: tuple[Tensor, ...], wanted: list[bool]) -> list[Tensor]:
+    return [torch.empty(like.shape if is_wanted else (0,), dtype=like.dtype, device=like.device)
+            for like, is_wanted in zip(inputs, wanted, strict=True)]
+
+
 @torch.library.register_fake("cordage::rotate")
 def _(x, position_ids, inv_freq, attention_factor, interleaved):
     return _new(x)
@@ -84,9 +134,23 @@ def _(x, position_ids, inv_freq, attention_factor, interleaved):
 
 @torch.library.register_fake("cordage::rotate_backward")
 def _(grad_y, y, position_ids, inv_freq, attention_factor, interleaved, wanted):
-    behind = [torch.empty(like.shape if is_wanted else (0,), dtype=like.dtype, device=like.device)
-              for like, is_wanted in zip((position_ids, inv_freq, attention_factor), wanted, strict=True)]
-    return _new(grad_y), *behind
+    return _new(grad_y), *_behind((position_ids, inv_freq, attention_factor), wanted)
+
+
+@torch.library.register_fake("cordage::rotate_normalized")
+def _(x, weights, eps, adds_one, over_all_heads, after_rotation, rounded_between, position_ids, inv_freq, attention_factor,
+      interleaved):
+    for i, one in enumerate(weights):
+        if one.device != x[0].device:
+            raise ValueError(f"rotate: weights[{i}] on {one.device} must be on {x[0].device}")
+    return _new(x)
+
+
+@torch.library.register_fake("cordage::rotate_normalized_backward")
+def _(grad_y, x, weights, eps, adds_one, over_all_heads, after_rotation, rounded_between, position_ids, inv_freq,
+      attention_factor, interleaved, wanted, wants_weights):
+    of_weights = [one.new_empty(one.shape) for one in weights] if wants_weights else []
+    return _new(grad_y), of_weights, *_behind((position_ids, inv_freq, attention_factor), wanted)
 
 
 @torch.library.register_fake("cordage::rotate_by_table")
@@ -111,6 +175,22 @@ def _rotation_backward(ctx, grad_y):
     return grad_x, *(grad if is_wanted else None for grad, is_wanted in zip(behind, ctx.wanted, strict=True)), None
 
 
+def _keep_normalized(ctx, inputs, output):
+    x, weights, *ctx.settings, position_ids, inv_freq, attention_factor, ctx.interleaved = inputs
+    ctx.wanted = [one.requires_grad for one in (position_ids, inv_freq, attention_factor)]
+    ctx.wants_weights, ctx.tensors = any(one.requires_grad for one in weights), len(x)
+    ctx.save_for_backward(position_ids, inv_freq, attention_factor, *x, *weights)
+
+
+def _normalized_backward(ctx, grad_y):
+    *angles, rest = *ctx.saved_tensors[:3], list(ctx.saved_tensors[3:])
+    x, weights = rest[:ctx.tensors], rest[ctx.tensors:]
+    grad_x, grad_weights, *behind = _ops.rotate_normalized_backward(grad_y, x, weights, *ctx.settings, *angles,
+                                                                    ctx.interleaved, ctx.wanted, ctx.wants_weights)
+    behind = (grad if is_wanted else None for grad, is_wanted in zip(behind, ctx.wanted, strict=True))
+    return grad_x, grad_weights if ctx.wants_weights else [None] * len(weights), *[None] * 5, *behind, None
+
+
 def _refuse(name: str):
     def backward(ctx, *grads):
         raise RuntimeError(f"cordage: {name} has no second derivatives; backward must not be asked for create_graph=True")
@@ -128,4 +208,6 @@ def _table_backward(ctx, grad_y):
 
 torch.library.register_autograd("cordage::rotate", _rotation_backward, setup_context=_keep_rotation)
 torch.library.register_autograd("cordage::rotate_backward", _refuse("rotate"))
+torch.library.register_autograd("cordage::rotate_normalized", _normalized_backward, setup_context=_keep_normalized)
+torch.library.register_autograd("cordage::rotate_normalized_backward", _refuse("rotate"))
 torch.library.register_autograd("cordage::rotate_by_table", _table_backward, setup_context=_keep_table)

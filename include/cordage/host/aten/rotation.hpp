@@ -85,32 +85,36 @@ inline void check_device(const tensor_name& name, const at::Tensor& x, const at:
     }
 }
 
-/// That tensors have four dimensions, and the type and device of `like`.
-inline void check_heads(const char* list, at::TensorList all, const char* like_name, const at::Tensor& like) {
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        const tensor_name name(list, i);
-        check_strided(name, all[i]);
-        if (all[i].dim() != 4) {
-            fail<shape_error>({"aten::rotate: ", name.text(), " has ", all[i].dim(),
-                               " dimensions, must be [batch, tokens, heads, head_dim]"});
-        }
-        if (all[i].scalar_type() != like.scalar_type()) {
-            fail<value_error>({"aten::rotate: ", name.text(), " of type ", at::toString(all[i].scalar_type()),
-                               " must be of one type with ", like_name, "[0], ", at::toString(like.scalar_type())});
-        }
-        check_device(name, all[i], like.device());
+/// That a tensor has four dimensions, and the type and device of `like`.
+inline void check_like(const tensor_name& name, const at::Tensor& x, const tensor_name& like_name,
+                       const at::Tensor& like) {
+    check_strided(name, x);
+    if (x.dim() != 4) {
+        fail<shape_error>(
+            {"aten::rotate: ", name.text(), " has ", x.dim(), " dimensions, must be [batch, tokens, heads, head_dim]"});
+    }
+    if (x.scalar_type() != like.scalar_type()) {
+        fail<value_error>({"aten::rotate: ", name.text(), " of type ", at::toString(x.scalar_type()),
+                           " must be of one type with ", like_name.text(), ", ", at::toString(like.scalar_type())});
+    }
+    check_device(name, x, like.device());
+}
+/// The same of all tensors of a list.
+inline void check_heads(const char* list, at::TensorList all, const char* like_list, const at::Tensor& like) {
+    for (std::size_t i = 0; i < all.size(); ++i) check_like({list, i}, all[i], {like_list, 0}, like);
+}
+
+/// That a call's first tensor is where its kernels are.
+inline void check_place(const tensor_name& name, const at::Tensor& x, at::DeviceType where) {
+    check_strided(name, x);
+    if (x.device().type() != where) {
+        fail<value_error>({"aten::rotate: ", name.text(), " on ", x.device().str(), " must be on ",
+                           c10::DeviceTypeName(where, true)});
     }
 }
 
-/// All but element types and what the rotation checks of sizes.
-inline void check(const char* list, at::TensorList all, const angle_tensors& by, at::DeviceType where) {
-    if (all.empty()) fail<shape_error>({"aten::rotate: ", list, " [] must have at least one tensor"});
-    check_strided({list, 0}, all[0]);
-    if (all[0].device().type() != where) {
-        fail<value_error>({"aten::rotate: ", list, "[0] on ", all[0].device().str(), " must be on ",
-                           c10::DeviceTypeName(where, true)});
-    }
-    check_heads(list, all, list, all[0]);
+/// What makes the angles of tensors on a device.
+inline void check_angles(const angle_tensors& by, const at::Device& device) {
     const at::Tensor& ids = by.position_ids;
     check_strided("position_ids", ids);
     if (ids.dim() != 1 && ids.dim() != 2) {
@@ -122,7 +126,7 @@ inline void check(const char* list, at::TensorList all, const angle_tensors& by,
         fail<value_error>(
             {"aten::rotate: position_ids of type ", at::toString(type), " must be int32, int64, float32 or float64"});
     }
-    check_device("position_ids", ids, all[0].device());
+    check_device("position_ids", ids, device);
     check_strided("inv_freq", by.inv_freq);
     if (by.inv_freq.dim() != 1 || by.inv_freq.scalar_type() != at::kDouble) {
         fail<value_error>({"aten::rotate: inv_freq of type ", at::toString(by.inv_freq.scalar_type()), " with ",
@@ -133,6 +137,14 @@ inline void check(const char* list, at::TensorList all, const angle_tensors& by,
             {"aten::rotate: inv_freq on ", by.inv_freq.device().str(),
              " must be on cpu; copy it there once, not before each call, as a copy waits for the device"});
     }
+}
+
+/// All but element types and what the rotation checks of sizes.
+inline void check(const char* list, at::TensorList all, const angle_tensors& by, at::DeviceType where) {
+    if (all.empty()) fail<shape_error>({"aten::rotate: ", list, " [] must have at least one tensor"});
+    check_place({list, 0}, all[0], where);
+    check_heads(list, all, list, all[0]);
+    check_angles(by, all[0].device());
 }
 
 /// Zeros for the gradients that are wanted, float64, on the tensors' device.
@@ -162,17 +174,21 @@ class on_cpu {
 
     on_cpu(const at::Tensor&, const angle_tensors& by) : basis_(make_basis(by)) {}
 
+    template <class P>
+    exact_angles<P> angles(const position_view<P>& ids) const {
+        return {basis_, ids};
+    }
     template <pairing Pairing, class P>
     void forward(const position_view<P>& ids, const auto&... operands) const {
-        rotate_forward<Pairing>(host_threads(), exact_angles(basis_, ids), operands...);
+        rotate_forward<Pairing>(host_threads(), angles(ids), operands...);
     }
     template <pairing Pairing, class P>
     void backward(const position_view<P>& ids, const auto&... operands) const {
-        rotate_backward<Pairing>(host_threads(), exact_angles(basis_, ids), operands...);
+        rotate_backward<Pairing>(host_threads(), angles(ids), operands...);
     }
     template <pairing Pairing, class P>
     void backward_through(const position_view<P>& ids, const rotation_gradients& grads, const auto&... operands) const {
-        rotate_backward<Pairing>(host_threads(), exact_angles(basis_, ids), grads, operands...);
+        rotate_backward<Pairing>(host_threads(), angles(ids), grads, operands...);
     }
 
  private:

@@ -46,6 +46,9 @@ struct tensor_name {
     std::string text() const { return index < 0 ? list : message(list, "[", index, "]"); }
 };
 
+/// "[2, 5, 3, 8]", for messages.
+inline std::string sizes_of(const at::Tensor& x) { return c10::str(x.sizes()); }
+
 /// That a tensor has elements somewhere, by strides.
 inline void check_strided(const tensor_name& name, const at::Tensor& x) {
     if (!x.defined()) fail<value_error>({"aten: ", name.text(), " must be a tensor, and is undefined"});

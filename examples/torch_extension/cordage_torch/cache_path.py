@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""From the projection to a paged cache in one pass: norm and rotation of q and k, k and v into their slots; and cached
+keys that move. Operators that torch.compile sees through; without gradients."""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from .rotation import RMSNorm, check_heads, check_norm, checked_angles
+
+_ops = torch.ops.cordage
+
+
+class PagedCache(NamedTuple):
+    """Keys and values in blocks, and where they are quantised a scale for each token and head. They are written where they
+    lie, so that a cache made elsewhere is taken as it is; one [blocks, heads, block_size, head_dim] is given transposed.
+
+        cache = PagedCache.zeros(blocks, block_size, kv_heads, head_dim, dtype=torch.int8)
+
+    Args:
+        keys, values: [blocks, block_size, heads, head_dim] of one type, any strides whose last is 1: float32, float16,
+            bfloat16, or int8, float8_e4m3fn, float8_e5m2 with scales; head sizes may differ
+        key_scales, value_scales: [blocks, block_size, heads] float32: x = scale * code, scale = the largest magnitude of the
+            head / 127 (448, 57344); None without quantisation
+    """
+
+    keys: Tensor
+    values: Tensor
+    key_scales: Tensor | None = None
+    value_scales: Tensor | None = None
+
+    @classmethod
+    def zeros(cls, blocks: int, block_size: int, heads: int, head_dim: int,
+              dtype: torch.dtype = torch.bfloat16) -> PagedCache:
+        keys, values = (torch.zeros(blocks, block_size, heads, head_dim, dtype=dtype) for _ in range(2))
+        if dtype.itemsize > 1:
+            return cls(keys, values)
+        return cls(keys, values, *(torch.ones(blocks, block_size, heads) for _ in range(2)))
+
+
+def rotate_and_store(q: Tensor, k: Tensor, v: Tensor, *, cache: PagedCache, slot_mapping: Tensor, position_ids: Tensor,
+                     inv_freq: Tensor, attention_factor: float | Tensor = 1.0, norm: RMSNorm | None = None,
+                     interleaved: bool = False, heads_first: bool = True) -> Tensor:
+    """q and k normalized, if asked for, and rotated; k and v stored into the slots of a paged cache, quantised if it is.
+    One pass over the tokens; nothing in between goes through memory.
+
+        q = rotate_and_store(q, k, v, cache=cache, slot_mapping=slots, norm=RMSNorm(q_weight, k_weight), position_ids=ids,
+                             inv_freq=inv_freq)
+
+    Args:
+        q, k, v: [batch, heads, tokens, head_dim] of one type, float32, float16 or bfloat16, on the CPU; views are read where
+            they lie, in any strides whose last is 1. v is not rotated
+        cache: is written. float32 goes into float16 and bfloat16 too, other types into their own, all into quantised ones
+        slot_mapping: [tokens] of a batch of one, or [batch, tokens]; int32 or int64. Slot s is number s % block_size of
+            block s // block_size; -1: the token's k and v are not stored
+        position_ids, inv_freq, attention_factor, interleaved, heads_first: as for rotate
+        norm: RMSNorm of q and k
+
+    Returns the rotated q, new. There are no gradients: call it under torch.no_grad().
+
+    Raises ValueError naming the argument, before anything is written.
+    """
+    for name, one in (("q", q), ("k", k), ("v", v)):
+        check_heads("rotate_and_store", name, one, heads_first)
+    weights: list[Tensor] = []
+    settings: tuple = (None, False, False, False, False)
+    if norm is not None:
+        check_norm("rotate_and_store", norm, q)
+        weights, settings = norm.weights, norm.settings
+    angles = checked_angles("rotate_and_store", position_ids, inv_freq, attention_factor)
+    _refuse_gradients("rotate_and_store", q=q, k=k, v=v, position_ids=position_ids, inv_freq=inv_freq,
+                      attention_factor=angles[2], **{f"norm.weights[{i}]": one for i, one in enumerate(weights)})
+    if heads_first:
+        q, k, v = (one.transpose(1, 2) for one in (q, k, v))
+    turned = _ops.rotate_and_store(q, k, v, *_tensors(cache), slot_mapping, weights, *settings, *angles, interleaved)
+    return turned.transpose(1, 2) if heads_first else turned
+
+
+def move(cache: PagedCache, from_slots: Tensor, to_slots: Tensor, *, from_position_ids: Tensor, position_ids: Tensor,
+         inv_freq: Tensor, attention_factor: float | Tensor = 1.0, from_inv_freq: Tensor | None = None,
+         from_attention_factor: float | Tensor | None = None, interleaved: bool = False) -> None:
+    """Cached keys turned to other positions, another basis, or both, and moved to other slots, with their values, in one
+    pass. The angle is the exact difference; quantised keys that nothing turns keep their bytes.
+
+        move(cache, old_slots, new_slots, from_position_ids=old_ids, position_ids=new_ids, inv_freq=inv_freq)
+
+    Args:
+        cache: is written
+        from_slots, to_slots: [tokens] int32 or int64; -1 leaves a token out. List what moves down by ascending slots, what
+            moves up by descending ones: a slot that would be written before it is read is refused
+        from_position_ids, position_ids: [tokens], of what the keys were rotated by, and of what they shall be
+        inv_freq, attention_factor: of what they shall be
+        from_inv_freq, from_attention_factor: of what they were rotated by; without them the same
+
+    Raises ValueError naming the argument, before anything is written.
+    """
+    to = checked_angles("move", position_ids, inv_freq, attention_factor)
+    before = checked_angles("move", from_position_ids, inv_freq if from_inv_freq is None else from_inv_freq,
+                            attention_factor if from_attention_factor is None else from_attention_factor)
+    _refuse_gradients("move", position_ids=position_ids, inv_freq=inv_freq, from_position_ids=from_position_ids,
+                      from_inv_freq=before[1])
+    _ops.move(*_tensors(cache), from_slots, to_slots, *before, *to, interleaved)
+
+
+def _tensors(cache: PagedCache) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    return cache.keys, cache.values, cache.key_scales, cache.value_scales
+
+
+def _refuse_gradients(function: str, **tensors: Tensor) -> None:
+    if not torch.is_grad_enabled():
+        return
+    for name, one in tensors.items():
+        if one.requires_grad:
+            raise ValueError(f"{function}: {name} must not require a gradient, which ends at a cache; call it under "
+                             "torch.no_grad()")
+
+
+# What torch.compile is told: the rotated q is new, the cache is written where it lies ------------------------------
+
+
+def _on_one_device(function: str, like: Tensor, tensors: dict[str, Tensor | None]) -> None:
+    """Where one of the tensors has no memory, no kernel of the CPU looks at the others."""
+    for name, one in tensors.items():
+        if one is not None and one.device != like.device:
+            raise ValueError(f"{function}: {name} on {one.device} must be on {like.device}")
+
+
+@torch.library.register_fake("cordage::rotate_and_store")
+def _(q, k, v, keys, values, key_scales, value_scales, slot_mapping, weights, eps, adds_one, over_all_heads, after_rotation,
+      rounded_between, position_ids, inv_freq, attention_factor, interleaved):
+    _on_one_device("rotate_and_store", q, {
+        "k": k, "v": v, "keys": keys, "values": values, "key_scales": key_scales, "value_scales": value_scales,
+        "slot_mapping": slot_mapping, "position_ids": position_ids,
+        **{f"weights[{i}]": one for i, one in enumerate(weights)}})
+    return torch.empty_like(q if q.stride(-1) == 1 else q.contiguous())
+
+
+@torch.library.register_fake("cordage::move")
+def _(keys, values, key_scales, value_scales, from_slots, to_slots, from_position_ids, from_inv_freq, from_attention_factor,
+      position_ids, inv_freq, attention_factor, interleaved):
+    _on_one_device("move", keys, {
+        "values": values, "key_scales": key_scales, "value_scales": value_scales, "from_slots": from_slots,
+        "to_slots": to_slots, "from_position_ids": from_position_ids, "position_ids": position_ids})

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// RMSNorm and rotation of libtorch's tensors in one pass, and their backward pass, without autograd; serves hosts that
+// register operators of their own.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cordage/host/aten/rotation.hpp"
+
+namespace cordage::aten {
+
+/// RMSNorm of all tensors of a call (tensors/rms_norm.hpp).
+struct norm_tensors {
+    /// Of each tensor [head_dim], over all heads [heads, head_dim]; float32, float64, float16 or bfloat16. None at all:
+    /// the factor is 1.
+    std::vector<at::Tensor> weights = {};
+    double epsilon = 1e-6;
+    bool adds_one = false;  ///< the factor is 1 + w
+    bool is_over_all_heads = false;
+    bool is_after_rotation = false;
+    bool is_rounded_between = false;
+};
+
+/// What a backward pass of norm and rotation computes.
+struct normalized_gradient_tensors : gradient_tensors {
+    std::vector<at::Tensor> weights;  ///< as the weights, float64; empty where they are not wanted
+};
+
+namespace detail {
+
+/// As many weights as tensors, or none, each of its tensor's heads.
+inline void check_weights(at::TensorList x, const norm_tensors& norm) {
+    const auto& all = norm.weights;
+    if (!all.empty() && all.size() != x.size()) {
+        fail<shape_error>({"aten::rms_norm: weights has ", all.size(), " tensors, must have one for each of ", x.size(),
+                           ", or none"});
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const tensor_name name("weights", i);
+        check_strided(name, all[i]);
+        const at::ScalarType type = all[i].scalar_type();
+        if (type != at::kFloat && type != at::kDouble && type != at::kHalf && type != at::kBFloat16) {
+            fail<value_error>({"aten::rms_norm: ", name.text(), " of type ", at::toString(type),
+                               " must be float32, float64, float16 or bfloat16"});
+        }
+        check_device(name, all[i], x[i].device());
+        const index_t heads = x[i].size(2), head_dim = x[i].size(3);
+        std::vector<index_t> wanted{head_dim};
+        if (norm.is_over_all_heads) wanted.insert(wanted.begin(), heads);
+        if (all[i].sizes() == at::IntArrayRef(wanted)) continue;
+        fail<shape_error>(
+            {"aten::rms_norm: ", name.text(), " ", sizes_of(all[i]), " must be ",
+             norm.is_over_all_heads ? "[heads, head_dim] = " : "[head_dim] = ", c10::str(at::IntArrayRef(wanted))});
+    }
+}
+
+/// The norm of tensor i in the type that T computes in, in which the weights are kept here.
+template <class T>
+class held_norms {
+ public:
+    using real = typename element_traits<T>::compute;
+
+    explicit held_norms(const norm_tensors& norm) : norm_(norm) {
+        for (const at::Tensor& w : norm.weights) weights_.push_back(w.resolve_neg().to(type_of<real>()).contiguous());
+    }
+    rms_norm<real> operator()(std::size_t i) const {
+        return {weights_.empty() ? nullptr : weights_[i].template data_ptr<real>(),
+                norm_.epsilon,
+                norm_.adds_one,
+                norm_.is_over_all_heads,
+                norm_.is_after_rotation,
+                norm_.is_rounded_between};
+    }
+
+ private:
+    const norm_tensors& norm_;
+    std::vector<at::Tensor> weights_;
+};
+
+/// Positions of any type as dense doubles, so that a kernel is compiled for one type of them.
+inline at::Tensor positions_in_double(const at::Tensor& ids) {
+    const at::Tensor wide = ids.resolve_neg().to(at::kDouble).contiguous();
+    if (ids.scalar_type() != at::kLong || !ids.device().is_cpu()) return wide;
+    constexpr double most = 0x1p53;
+    for (index_t i = 0; i < wide.numel(); ++i) {
+        if (const double p = wide.data_ptr<double>()[i]; !(p >= -most && p <= most)) {
+            fail<value_error>({"aten::rotate: position_ids entry ", i, " ", p,
+                               " must be at most 2^53 in magnitude in a call with a norm or a cache"});
+        }
+    }
+    return wide;
+}
+/// A view of them.
+inline position_view<double> view_of_positions(const at::Tensor& wide) {
+    const index_t tokens = wide.size(-1);
+    return {wide.data_ptr<double>(), wide.dim() == 2 ? wide.size(0) : 1, tokens, tokens};
+}
+
+/// body(operand(0), operand(1)) of two tensors, so that cos and sin are made once, else of one after the other.
+template <class Operand, class Body>
+void for_operands_of(std::size_t count, const Operand& operand, const Body& body) {
+    if (count == 2) return body(operand(0), operand(1));
+    for (std::size_t i = 0; i < count; ++i) body(operand(i));
+}
+
+}  // namespace detail
+
+/// rotate_forward of normalized tensors, in one pass over the tokens.
+///
+/// @param x_in  as rotation_forward's
+/// @returns  y, new tensors in x_in's shapes; strides as at::empty_like gives them
+/// @throws cordage::error  as rotation_forward; for weights and epsilon that do not fit
+template <pairing Pairing, class Device = on_cpu>
+std::vector<at::Tensor> normalized_rotation_forward(at::TensorList x_in, const norm_tensors& norm,
+                                                    const angle_tensors& by) {
+    detail::check("x", x_in, by, Device::device);
+    detail::check_weights(x_in, norm);
+    const Device on(x_in[0], by);
+    const at::Tensor ids = detail::positions_in_double(by.position_ids);
+    const std::vector<at::Tensor> x = viewable(x_in), y = empty_like(x);
+    detail::for_element_type<Device>(x[0], [&]<class T>(T) {
+        const detail::held_norms<T> norms(norm);
+        detail::for_operands_of(
+            x.size(), [&](std::size_t i) { return from_to(view<const T>(x[i]), view<T>(y[i])).normalized(norms(i)); },
+            [&](const auto&... operands) {
+                on.template forward<Pairing>(detail::view_of_positions(ids), operands...);
+            });
+    });
+    return y;
+}
+
+/// Its backward pass: the gradient to x, and to weights and behind the angles where they are wanted, in one pass.
+///
+/// @param x_in  what normalized_rotation_forward read; always needed
+/// @throws cordage::error  as normalized_rotation_forward; for x that is of another type, device or shape than grad_y
+template <pairing Pairing, class Device = on_cpu>
+normalized_gradient_tensors normalized_rotation_backward(at::TensorList grad_y_in, at::TensorList x_in,
+                                                         const norm_tensors& norm, const angle_tensors& by,
+                                                         const wanted_gradients& wanted, bool wants_weights) {
+    detail::check("grad_y", grad_y_in, by, Device::device);
+    if (x_in.size() != grad_y_in.size()) {
+        fail<shape_error>({"aten::rotate: x has ", x_in.size(), " tensors, must have ", grad_y_in.size()});
+    }
+    detail::check_heads("x", x_in, "grad_y", grad_y_in[0]);
+    detail::check_weights(x_in, norm);
+    const Device on(grad_y_in[0], by);
+    const at::Tensor ids = detail::positions_in_double(by.position_ids);
+    const std::vector<at::Tensor> grad_y = viewable(grad_y_in), x = viewable(x_in);
+    normalized_gradient_tensors out{detail::zero_gradients(grad_y[0], by, wanted), {}};
+    out.x = empty_like(grad_y);
+    for (std::size_t i = 0; wants_weights && i < norm.weights.size(); ++i) {
+        out.weights.push_back(at::zeros(norm.weights[i].sizes(), norm.weights[i].options().dtype(at::kDouble)));
+    }
+    detail::for_element_type<Device>(grad_y[0], [&]<class T>(T) {
+        const detail::held_norms<T> norms(norm);
+        const auto operand = [&](std::size_t i) {
+            std::span<double> sums;
+            if (!out.weights.empty()) {
+                sums = {out.weights[i].data_ptr<double>(), static_cast<std::size_t>(out.weights[i].numel())};
+            }
+            return grad_through(view<const T>(grad_y[i]), view<const T>(x[i]), view<T>(out.x[i]))
+                .normalized(norms(i), sums);
+        };
+        detail::for_operands_of(x.size(), operand, [&](const auto&... operands) {
+            on.template backward_through<Pairing>(detail::view_of_positions(ids), detail::spans_of(out), operands...);
+        });
+    });
+    if (wanted.position_ids) out.position_ids = out.position_ids.sum_to_size(by.position_ids.sizes());
+    return out;
+}
+
+}  // namespace cordage::aten

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: MIT
+// libtorch's q, k and v on their way into a paged cache, and cached keys that move, on the CPU; serves hosts that
+// register operators of their own.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cordage/host/aten/normalized.hpp"
+
+namespace cordage::aten {
+
+/// A paged cache. Its tensors are written; their strides may be any but the last, which is 1, so that a cache [blocks,
+/// heads, block_size, head_dim] is given transposed.
+struct cache_tensors {
+    /// [blocks, block_size, heads, head_dim], of one type: float32, float16, bfloat16, or int8, float8_e4m3fn or
+    /// float8_e5m2 with scales. Head sizes may differ.
+    at::Tensor keys, values;
+    at::Tensor key_scales, value_scales;  ///< [blocks, block_size, heads] float32; not defined without quantisation
+};
+
+namespace detail {
+
+enum class byte_code : std::uint8_t { int8, fp8_e4m3, fp8_e5m2 };
+
+/// scaled_bytes of a code that is known at run time, so that a kernel is compiled for all of them at once.
+struct any_scaled_bytes {
+    using compute = float;
+    static constexpr index_t lanes_of_element = 1;
+
+    byte_code code;
+    scale_table scales;
+
+    template <class Lane>
+    void load_head(const std::uint8_t* from, const head_place& at, float* lanes, index_t count) const noexcept {
+        with_format([&]<class Code>(const scaled_bytes<Code>& f) {
+            f.template load_head<Lane>(reinterpret_cast<const Code*>(from), at, lanes, count);
+        });
+    }
+    template <class Lane>
+    void store_head(const float* lanes, index_t count, std::uint8_t* to, const head_place& at) const noexcept {
+        with_format([&]<class Code>(const scaled_bytes<Code>& f) {
+            f.template store_head<Lane>(lanes, count, reinterpret_cast<Code*>(to), at);
+        });
+    }
+    bool copy_head(const any_scaled_bytes& source, const std::uint8_t* from, const head_place& from_at,
+                   std::uint8_t* to, const head_place& to_at, index_t count) const noexcept {
+        *scales.at(to_at) = *source.scales.at(from_at);
+        tensors_detail::copy_elements(from, to, count);
+        return true;
+    }
+    friend bool operator==(const any_scaled_bytes&, const any_scaled_bytes&) noexcept = default;
+
+ private:
+    template <class F>
+    void with_format(const F& f) const noexcept {
+        switch (code) {
+            case byte_code::int8:
+                return f(scaled_bytes<std::int8_t>{scales});
+            case byte_code::fp8_e4m3:
+                return f(scaled_bytes<fp8_e4m3>{scales});
+            case byte_code::fp8_e5m2:
+                return f(scaled_bytes<fp8_e5m2>{scales});
+        }
+    }
+};
+
+/// What a cache is of, by the name of its type: libtorch before 2.1 has no constants for those of fp8.
+inline std::optional<byte_code> code_of(const at::Tensor& x) {
+    const std::string_view type = at::toString(x.scalar_type());
+    if (type == "Char") return byte_code::int8;
+    if (type == "Float8_e4m3fn") return byte_code::fp8_e4m3;
+    if (type == "Float8_e5m2") return byte_code::fp8_e5m2;
+    return {};
+}
+
+/// The scales [blocks, block_size, heads] of a cache as heads of one lane.
+inline heads_view<float> view_of_scales(const at::Tensor& scales) {
+    return {scales.data_ptr<float>(),
+            {scales.size(0), scales.size(1), scales.size(2), 1},
+            scales.stride(0),
+            scales.stride(1),
+            scales.stride(2)};
+}
+
+/// A cache of any format.
+template <class T>
+heads_view<T> cache_view(const at::Tensor& cache, const at::Tensor&, const char* name) {
+    return view<T>(cache, name);
+}
+template <std::same_as<std::uint8_t>>
+heads_view<std::uint8_t, any_scaled_bytes> cache_view(const at::Tensor& cache, const at::Tensor& scales, const char*) {
+    return {static_cast<std::uint8_t*>(cache.data_ptr()),
+            {cache.size(0), cache.size(1), cache.size(2), cache.size(3)},
+            cache.stride(0),
+            cache.stride(1),
+            cache.stride(2),
+            {},
+            {*code_of(cache), {scales.data_ptr<float>(), scales.stride(0), scales.stride(1), scales.stride(2)}}};
+}
+
+/// Where a tensor lies, in bytes, to find what overlaps it.
+inline heads_memory memory_of(const at::Tensor& x) {
+    const index_t bytes = x.element_size();
+    heads_memory m;
+    m.data = x.data_ptr();
+    m.element_size = 1;
+    m.head_size = bytes * (x.dim() == 4 ? x.size(3) : 1);
+    m.shape = {x.size(0), x.size(1), x.size(2), m.head_size};
+    m.batch_stride = x.stride(0) * bytes;
+    m.token_stride = x.stride(1) * bytes;
+    m.head_stride = x.stride(2) * bytes;
+    return m;
+}
+
+/// Scales are there where they are needed, one for each token and head, each in a place of its own.
+inline void check_scales(const char* function, const char* name, const at::Tensor& scales, const char* cache_name,
+                         const at::Tensor& cache) {
+    const std::string type = at::toString(cache.scalar_type());
+    if (!code_of(cache)) {
+        if (!scales.defined()) return;
+        fail<value_error>(
+            {function, ": ", name, " must not be given for ", cache_name, " of type ", type, ", which has no scales"});
+    }
+    if (!scales.defined()) {
+        fail<value_error>({function, ": ", name, " must be given for ", cache_name, " of type ", type,
+                           ": float32 [blocks, block_size, heads]"});
+    }
+    check_strided(name, scales);
+    if (scales.scalar_type() != at::kFloat || scales.sizes() != cache.sizes().slice(0, 3)) {
+        fail<shape_error>({function, ": ", name, " of type ", at::toString(scales.scalar_type()), " ", sizes_of(scales),
+                           " must be float32 [blocks, block_size, heads] of ", cache_name, " ", sizes_of(cache)});
+    }
+    check_device(name, scales, cache.device());
+    if (scales.is_neg() || !has_distinct_elements(view_of_scales(scales))) {
+        fail<shape_error>({function, ": ", name, " with strides ", c10::str(scales.strides()),
+                           " must have an entry of its own for each token and head, and no pending negation"});
+    }
+}
+
+/// All of a cache by itself.
+inline void check_cache(const char* function, const cache_tensors& cache) {
+    check_place("keys", cache.keys, at::kCPU);
+    for (const auto& [name, x] : {std::pair("keys", cache.keys), std::pair("values", cache.values)}) {
+        check_strided(name, x);
+        if (x.dim() != 4) {
+            fail<shape_error>(
+                {function, ": ", name, " ", sizes_of(x), " must be [blocks, block_size, heads, head_dim]"});
+        }
+        check_device(name, x, cache.keys.device());
+        if ((x.stride(3) != 1 && x.size(3) > 1) || x.is_neg()) {
+            fail<shape_error>({function, ": ", name, " with strides ", c10::str(x.strides()),
+                               " must have a last stride of 1, and no pending negation"});
+        }
+    }
+    if (cache.values.scalar_type() != cache.keys.scalar_type() ||
+        cache.values.sizes().slice(0, 2) != cache.keys.sizes().slice(0, 2)) {
+        fail<shape_error>({function, ": values ", at::toString(cache.values.scalar_type()), " ", sizes_of(cache.values),
+                           " must have the type, blocks and block_size of keys, ",
+                           at::toString(cache.keys.scalar_type()), " ", sizes_of(cache.keys)});
+    }
+    check_scales(function, "key_scales", cache.key_scales, "keys", cache.keys);
+    check_scales(function, "value_scales", cache.value_scales, "values", cache.values);
+}
+
+/// Scales share no memory with each other or with the other tensors of a call.
+inline void check_scales_apart(const char* function, const cache_tensors& cache,
+                               std::initializer_list<std::pair<const char*, at::Tensor>> others) {
+    if (!cache.key_scales.defined()) return;
+    const auto check = [&](const char* name, const at::Tensor& scales, const char* other, const at::Tensor& x) {
+        if (overlap_of(memory_of(scales), memory_of(x)) == overlap::none) return;
+        fail<shape_error>({function, ": ", name, " must not overlap ", other, ", as both are used in one pass"});
+    };
+    check("value_scales", cache.value_scales, "key_scales", cache.key_scales);
+    for (const auto& [name, scales] :
+         {std::pair("key_scales", cache.key_scales), std::pair("value_scales", cache.value_scales)}) {
+        check(name, scales, "keys", cache.keys);
+        check(name, scales, "values", cache.values);
+        for (const auto& [other, x] : others) check(name, scales, other, x);
+    }
+}
+
+/// Slots of these tokens, dense.
+inline at::Tensor checked_slots(const char* function, const char* name, const at::Tensor& slots,
+                                std::initializer_list<index_t> sizes, const at::Device& device) {
+    check_strided(name, slots);
+    const at::IntArrayRef wanted(sizes);
+    const bool is_row = wanted.size() == 2 && wanted[0] == 1 && slots.dim() == 1 && slots.size(0) == wanted[1];
+    if ((slots.scalar_type() != at::kInt && slots.scalar_type() != at::kLong) || (slots.sizes() != wanted && !is_row)) {
+        fail<value_error>({function, ": ", name, " of type ", at::toString(slots.scalar_type()), " ", sizes_of(slots),
+                           " must be int32 or int64 ", c10::str(wanted), ", a slot for each token"});
+    }
+    check_device(name, slots, device);
+    return slots.contiguous();
+}
+
+/// The tokens of a cache in dense slots.
+template <class T, class Format>
+heads_view<T, Format> in_slots_of(const heads_view<T, Format>& cache, const at::Tensor& slots, index_t batch,
+                                  index_t tokens) {
+    return slots.scalar_type() == at::kLong ? in_slots(cache, slots.data_ptr<std::int64_t>(), batch, tokens)
+                                            : in_slots(cache, slots.data_ptr<std::int32_t>(), batch, tokens);
+}
+
+/// Calls body with a value of a type that caches hold; complains by name about the others.
+template <class Body>
+void for_stored_type(const char* function, const char* name, const at::Tensor& x, const char* more, const Body& body) {
+    const at::ScalarType type = x.scalar_type();
+    if (type == at::kFloat) return body(float{});
+    if (type == at::kHalf) return body(float16{});
+    if (type == at::kBFloat16) return body(bfloat16{});
+    fail<value_error>(
+        {function, ": ", name, " of type ", at::toString(type), " must be float32, float16 or bfloat16", more});
+}
+
+}  // namespace detail
+
+/// q and k normalized, if asked for, and rotated, and k and v stored into the slots of a paged cache, quantised if it
+/// is: one pass over the tokens.
+///
+/// @param q, k, v  [batch, tokens, heads, head_dim] of one type, float32, float16 or bfloat16, on the CPU; any strides
+///                 (copied once unless the last is 1). v is not rotated
+/// @param cache    float32 tensors may go into float16 and bfloat16, others into their own type, all into the quantised
+/// @param slots    [tokens] of a batch of one, or [batch, tokens]; int32 or int64; -1 leaves a token out, whose q is
+///                 rotated all the same
+/// @param by       whole positions are at most 2^53 in magnitude
+/// @param norm     of q and k
+/// @returns        the rotated q, new
+/// @throws cordage::error  naming the argument, before anything is written
+template <pairing Pairing>
+at::Tensor rotate_and_store(const at::Tensor& q_in, const at::Tensor& k_in, const at::Tensor& v_in,
+                            const cache_tensors& cache, const at::Tensor& slots_in, const angle_tensors& by,
+                            const std::optional<norm_tensors>& norm = {}) {
+    using namespace detail;
+    constexpr const char* function = "aten::rotate_and_store";
+    check_place("q", q_in, at::kCPU);
+    check_like("q", q_in, "q", q_in);
+    check_like("k", k_in, "q", q_in);
+    check_like("v", v_in, "q", q_in);
+    check_angles(by, q_in.device());
+    check_cache(function, cache);
+    const auto check_heads_of = [&](const char* name, const at::Tensor& stored, const char* x_name,
+                                    const at::Tensor& x) {
+        if (stored.sizes().slice(2) == x.sizes().slice(2)) return;
+        fail<shape_error>({function, ": ", name, " ", sizes_of(stored), " must have the heads and head_dim of ", x_name,
+                           " ", sizes_of(x)});
+    };
+    check_heads_of("keys", cache.keys, "k", k_in);
+    check_heads_of("values", cache.values, "v", v_in);
+    if (norm) check_weights({q_in, k_in}, *norm);
+    const index_t batch = q_in.size(0);
+    const at::Tensor slots = checked_slots(function, "slot_mapping", slots_in, {batch, q_in.size(1)}, q_in.device());
+    const at::Tensor ids = positions_in_double(by.position_ids);
+    const on_cpu on(q_in, by);
+    const std::vector<at::Tensor> x = viewable({q_in, k_in, v_in});
+    const at::Tensor q_out = at::empty_like(x[0]);
+    check_scales_apart(function, cache, {{"q", x[0]}, {"k", x[1]}, {"v", x[2]}});
+
+    const auto store = [&]<class T, class C>(T, C) {
+        const index_t tokens = q_in.size(1);
+        const auto run = [&](const auto& normalized) {
+            const auto in_cache = [&](const at::Tensor& all, const at::Tensor& scales, const char* name) {
+                return in_slots_of(cache_view<C>(all, scales, name), slots, batch, tokens);
+            };
+            const auto keys = in_cache(cache.keys, cache.key_scales, "keys"),
+                       values = in_cache(cache.values, cache.value_scales, "values");
+            on.forward<Pairing>(view_of_positions(ids), normalized(from_to(view<const T>(x[0]), view<T>(q_out)), 0),
+                                normalized(from_to(view<const T>(x[1]), keys), 1),
+                                from_to(view<const T>(x[2]), values).unrotated());
+        };
+        if (!norm) return run([](const auto& operand, std::size_t) { return operand; });
+        const held_norms<T> norms(*norm);
+        run([&](const auto& operand, std::size_t i) { return operand.normalized(norms(i)); });
+    };
+    for_stored_type(function, "q", x[0], "", [&]<class T>(T) {
+        const at::ScalarType type = cache.keys.scalar_type();
+        if (code_of(cache.keys)) return store(T{}, std::uint8_t{});
+        if (type == type_of<T>()) return store(T{}, T{});
+        if constexpr (std::same_as<T, float>) {
+            if (type == at::kHalf) return store(T{}, float16{});
+            if (type == at::kBFloat16) return store(T{}, bfloat16{});
+        }
+        fail<value_error>({function, ": keys of type ", at::toString(type), " must be of q's type, ",
+                           at::toString(type_of<T>()), ", or ", std::same_as<T, float> ? "float16, bfloat16, " : "",
+                           "int8, float8_e4m3fn or float8_e5m2"});
+    });
+    return q_out;
+}
+
+/// Cached keys turned from what `from` made of them to what `to` makes, and moved to other slots with their values, in
+/// one pass; quantised ones that nothing turns keep their bytes.
+///
+/// @param from_slots, to_slots  [tokens] int32 or int64, -1 leaves a token out; tokens go in this order
+/// @param from, to  positions [tokens], whole ones at most 2^53 in magnitude, and bases
+/// @throws cordage::error  naming the argument, or the slot that would be written before it is read, before anything is
+///                         written
+template <pairing Pairing>
+void move(const cache_tensors& cache, const at::Tensor& from_slots, const at::Tensor& to_slots,
+          const angle_tensors& from, const angle_tensors& to) {
+    using namespace detail;
+    constexpr const char* function = "aten::move";
+    check_cache(function, cache);
+    check_scales_apart(function, cache, {});
+    const at::Device device = cache.keys.device();
+    check_strided("from_slots", from_slots);
+    const index_t tokens = from_slots.numel();
+    const at::Tensor old_slots = checked_slots(function, "from_slots", from_slots, {tokens}, device).to(at::kLong),
+                     new_slots = checked_slots(function, "to_slots", to_slots, {tokens}, device).to(at::kLong);
+    for (const angle_tensors* by : {&from, &to}) {
+        check_angles(*by, device);
+        if (by->position_ids.dim() == 1 && by->position_ids.size(0) == tokens) continue;
+        fail<shape_error>({function, ": position_ids ", sizes_of(by->position_ids), " of ", by == &from ? "from" : "to",
+                           " must be [tokens] = [", tokens, "], as from_slots"});
+    }
+    const at::Tensor old_ids = positions_in_double(from.position_ids), new_ids = positions_in_double(to.position_ids);
+    const on_cpu before(cache.keys, from), after(cache.keys, to);
+    const auto move_in = [&]<class C>(C) {
+        const auto moved = [&](const auto& all) {
+            return from_to(in_slots(all, old_slots.data_ptr<std::int64_t>(), 1, tokens),
+                           in_slots(all, new_slots.data_ptr<std::int64_t>(), 1, tokens));
+        };
+        rebase<Pairing>(host_threads(),
+                        after.angles(view_of_positions(new_ids)) - before.angles(view_of_positions(old_ids)),
+                        moved(cache_view<C>(cache.keys, cache.key_scales, "keys")),
+                        moved(cache_view<C>(cache.values, cache.value_scales, "values")).unrotated());
+    };
+    if (code_of(cache.keys)) return move_in(std::uint8_t{});
+    for_stored_type(function, "keys", cache.keys, ", or int8, float8_e4m3fn or float8_e5m2", move_in);
+}
+
+}  // namespace cordage::aten

@@ -55,7 +55,7 @@ template <class T, class Format, element W, pairing Pairing, class Source>
 struct normalized_backward_kernel<normalized_backward_operand<T, Format, W>, Pairing, Source> {
     using operand_type = normalized_backward_operand<T, Format, W>;
     using units = units_of<T, Format>;
-    static constexpr int blocks_per_processor = 2;  // 128 registers
+    static constexpr int blocks_per_processor = 3;  // 80 registers
 
     Source angles;
     operand_type of;

@@ -87,7 +87,7 @@ struct backward_kernel<backward_operand<T, Format>, Pairing, ByPieces, Source> {
         return sums + index_t{at.block.x} * (angles.pairs() + 1);
     }
     CORDAGE_HOST_DEVICE static void begin_sums(const block_sums& all, const block_view& at) noexcept {
-        for (int n = 0; n < pairs_of_unit; ++n) all.pairs()[at.thread.x * pairs_of_unit + n] = 0.0;
+        for (int n = 0; n < pairs_of_unit; ++n) all.pairs()[index_t{at.thread.x} * pairs_of_unit + n] = 0.0;
         all.dot() = 0.0;
     }
 
@@ -118,7 +118,7 @@ struct backward_kernel<backward_operand<T, Format>, Pairing, ByPieces, Source> {
             copy_others<ByPieces>(o.grad_y, g_lanes, o.grad_x, x_lanes, o.first_lane, 2 * pairs, number,
                                   pairs / pairs_of_unit);
         }
-        all.add(angles, place, pair, at.thread.x * pairs_of_unit, grad_angle, position != nullptr);
+        all.add(angles, place, pair, index_t{at.thread.x} * pairs_of_unit, grad_angle, position != nullptr);
         all.dot() += static_cast<double>(dot);
     }
 };

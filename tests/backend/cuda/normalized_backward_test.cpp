@@ -47,9 +47,11 @@ struct many_tokens {
         const index_t bases = angles.bases();
         found_gradients out{
             room(bases * angles.pairs()), room(angles.axes() * batch * tokens), room(bases), room(40), room(120), {}};
+        const std::size_t positions = out.position.size();
+        out.position.resize(positions + 8, -0.0);  // nobody's, not even to add 0
         std::vector<double> workspace(static_cast<std::size_t>(1 << 20), 1e30);
         std::vector<float> q_x(q.size()), k_x(k.size());
-        rotation_gradients grads{out.inv_freq, out.position, out.factor};
+        rotation_gradients grads{out.inv_freq, std::span(out.position).first(positions), out.factor};
         const auto through = [](const auto& g, const auto& x, auto& gx, const heads_shape& shape) {
             return grad_through(token_major(g.data(), shape), token_major(x.data(), shape),
                                 token_major(gx.data(), shape), 4);
@@ -68,6 +70,7 @@ struct many_tokens {
                 std::span(workspace).first(static_cast<std::size_t>(backward_workspace_size(angles, q_shape, 120)));
             rotate_backward<Pairing>(where..., angles, grads, of_q, of_k);
         }
+        for (std::size_t i = positions; i < out.position.size(); ++i) REQUIRE(std::signbit(out.position[i]));
         out.grad_x = values(q_x);
         for (const float x : k_x) out.grad_x.push_back(double{x});
         return out;

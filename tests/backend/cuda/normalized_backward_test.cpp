@@ -147,13 +147,13 @@ TEST_CASE("backend/cuda/normalized_backward: blocks' sums make the gradients of 
     const basis_list list({&all[0], &all[1], &all[2]});
     draw d(7);
     const many_tokens of_one{.batch = 1, .tokens = 61}, of_three{.batch = 3, .tokens = 27};
-    std::vector<float> ids;
-    for (int i = 0; i < 81; ++i) ids.push_back(0.25f * static_cast<float>(d.between(-8000, 8000)));
+    std::vector<float> ids(81);
+    for (float& id : ids) id = 0.25f * static_cast<float>(d.between(-8000, 8000));
     check_many<half_split>(of_one, exact_angles(all[1], std::span<const float>(ids).first(61)), 6);
     const position_view<float> view(ids.data(), 3, 27, 27);
     check_many<interleaved>(of_three, exact_angles(list.of_rows(), view), 6);
-    std::vector<std::int32_t> of_token;
-    for (int i = 0; i < 81; ++i) of_token.push_back(static_cast<std::int32_t>(d.between(0, 2)));
+    std::vector<std::int32_t> of_token(81);
+    for (std::int32_t& index : of_token) index = static_cast<std::int32_t>(d.between(0, 2));
     check_many<half_split>(of_three, exact_angles(list.of(of_token, 3), view), 18);
 }
 
@@ -161,8 +161,8 @@ TEST_CASE("backend/cuda/normalized_backward: gradients to positions of several a
     const std::vector<basis> all = bases_of(1);
     draw d(8);
     const many_tokens tensors{.batch = 1, .tokens = 45};
-    std::vector<std::int32_t> ids;
-    for (int i = 0; i < 3 * 45; ++i) ids.push_back(static_cast<std::int32_t>(d.between(0, 2000)));
+    std::vector<std::int32_t> ids(3 * 45);
+    for (std::int32_t& id : ids) id = static_cast<std::int32_t>(d.between(0, 2000));
     const auto axes = random_axes(d, 16, 3);
     check_many<half_split>(tensors, axis_angles(all[0], axes, axis_major(ids.data(), 3, 1, 45)), 6);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Prompts, forward and backward, from memory that no cache holds. Directions: forward (in place), forward_to
-// (elsewhere), backward (grad_x over grad_y, and dL/dinv_freq).
+// (elsewhere), backward (grad_x over grad_y, and dL/dinv_freq), backward_normalized (the same behind RMSNorm of each
+// head, and the gradient to its weights).
 #include "benches.hpp"
 #include "runner.cuh"
 #include "workload.cuh"
@@ -29,22 +30,31 @@ void measure_forward(runner& run, const Workload& work, const std::string& angle
 }
 
 template <class T, class Pairing>
-void measure_backward(runner& run, const exact_workload& work) {
+void measure_backward(runner& run, const exact_workload& work, bool is_normalized) {
     const index_t tokens = work.tokens();
-    const std::string name = name_of<T, Pairing>("backward", "exact", tokens);
+    const std::string name = name_of<T, Pairing>(is_normalized ? "backward_normalized" : "backward", "exact", tokens);
     if (!run.wants(name)) return;
     const std::size_t size = bytes_of<T>(tokens);
-    const device_array<double> grad(static_cast<std::size_t>(head_dim / 2));
-    check("cudaMemset", cudaMemset(grad.data(), 0, grad.size() * sizeof(double)));
-    const index_t doubles = backward_workspace_size(work.angles(0), {1, tokens, heads, head_dim});
+    const std::vector<double> zeros(static_cast<std::size_t>(head_dim));
+    const std::span<const double> all_zeros(zeros);
+    const device_array<double> grad{all_zeros.first(head_dim / 2)}, of_q{all_zeros}, of_k{all_zeros};
+    const std::vector<float> ones(static_cast<std::size_t>(head_dim), 1.0f);
+    const device_array<float> weights{std::span<const float>(ones)};
+    const rms_norm<> norm{.weight = weights.data()};
+    const index_t doubles = backward_workspace_size(work.angles(0), {1, tokens, heads, head_dim}, head_dim);
     const device_array<double> workspace(static_cast<std::size_t>(doubles));
+    const auto all = [](const device_array<double>& numbers) { return std::span(numbers.data(), numbers.size()); };
     run.beside_copy(name, 2 * size, 3 * size + work.bytes(), [&](std::byte* g, int set) {
-        std::byte* const y = g + size;
-        const rotation_gradients grads{.inv_freq = {grad.data(), grad.size()},
-                                       .workspace = {workspace.data(), workspace.size()}};
-        rotate_backward<Pairing>(on(run.stream()), work.angles(set), grads,
-                                 grad_through(q_of<T>(g, tokens), q_of<T>(y, tokens), q_of<T>(g, tokens)),
-                                 grad_through(k_of<T>(g, tokens), k_of<T>(y, tokens), k_of<T>(g, tokens)));
+        std::byte* const y = g + size;  // or x
+        const rotation_gradients grads{.inv_freq = all(grad), .workspace = all(workspace)};
+        const auto q = grad_through(q_of<T>(g, tokens), q_of<T>(y, tokens), q_of<T>(g, tokens));
+        const auto k = grad_through(k_of<T>(g, tokens), k_of<T>(y, tokens), k_of<T>(g, tokens));
+        if (is_normalized) {
+            rotate_backward<Pairing>(on(run.stream()), work.angles(set), grads, q.normalized(norm, all(of_q)),
+                                     k.normalized(norm, all(of_k)));
+        } else {
+            rotate_backward<Pairing>(on(run.stream()), work.angles(set), grads, q, k);
+        }
     });
 }
 
@@ -58,8 +68,10 @@ void measure_type(runner& run) {
         measure_forward<T, interleaved>(run, exact, "exact");
         measure_forward<T, half_split>(run, table, "table");
         measure_forward<T, interleaved>(run, table, "table");
-        measure_backward<T, half_split>(run, exact);
-        measure_backward<T, interleaved>(run, exact);
+        for (const bool is_normalized : {false, true}) {
+            measure_backward<T, half_split>(run, exact, is_normalized);
+            measure_backward<T, interleaved>(run, exact, is_normalized);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Cached keys of 8 heads moved to another basis, in blocks of 16 tokens that lie in no order.
+// Cached keys of 8 heads turned to another basis, in blocks of 16 tokens that lie in no order: where they lie, and
+// moved to other blocks by way of a tensor beside the cache, which is two passes beside the bytes of one.
 #include <algorithm>
 #include <random>
 
@@ -12,10 +13,11 @@ namespace cordage::benchmarks {
 namespace {
 
 template <class T, class Pairing>
-void measure(runner& run, index_t tokens) {
+void measure(runner& run, index_t tokens, bool moves) {
     constexpr index_t block = 16;
-    const std::string name = "rotate/rebase_paged/cuda/" + dtype_name<T>() + "/" + pairing_name<Pairing>() +
-                             "/exact/tokens:" + std::to_string(tokens) + "/heads:8/head_dim:128";
+    const std::string name = (moves ? "rotate/move_paged/cuda/" : "rotate/rebase_paged/cuda/") + dtype_name<T>() + "/" +
+                             pairing_name<Pairing>() + "/exact/tokens:" + std::to_string(tokens) +
+                             "/heads:8/head_dim:128";
     if (!run.wants(name)) return;
     const index_t blocks = tokens / block;
     const basis from = usual_basis();
@@ -28,16 +30,28 @@ void measure(runner& run, index_t tokens) {
     std::vector<std::int32_t> order = positions_from(0, blocks);
     std::ranges::shuffle(order, std::mt19937(1));
     const device_array<std::int32_t> table{std::span<const std::int32_t>(order)};
+    std::ranges::shuffle(order, std::mt19937(2));
+    const device_array<std::int32_t> new_table{std::span<const std::int32_t>(order)};
     const std::vector<std::int32_t> positions = positions_from(0, tokens);
     const device_array<std::int32_t> ids{std::span<const std::int32_t>(positions)};
     const std::size_t size = static_cast<std::size_t>(tokens * kv_heads * head_dim) * sizeof(T);
     run.beside_copy(
-        name, size, 2 * size + sizeof(std::int32_t) * (order.size() + positions.size()), [&](std::byte* keys, int) {
+        name, moves ? 2 * size : size, 2 * size + sizeof(std::int32_t) * (order.size() + positions.size()),
+        [&](std::byte* keys, int) {
             const position_view<std::int32_t> where(ids.data(), 1, tokens, 0);
             const device_angles<std::int32_t> then(device_basis(old_basis.data(), head_dim / 2), where);
             const device_angles<std::int32_t> now(device_basis(new_basis.data(), head_dim / 2), where);
             const auto cache = token_major(reinterpret_cast<T*>(keys), {blocks, block, kv_heads, head_dim});
-            rebase<Pairing>(on(run.stream()), now - then, in_place(in_blocks(cache, table.data(), 1, tokens, blocks)));
+            const auto listed = [&](const device_array<std::int32_t>& by) {
+                return in_blocks(cache, by.data(), 1, tokens, blocks);
+            };
+            if (moves) {
+                const auto beside = token_major(reinterpret_cast<T*>(keys + size), {1, tokens, kv_heads, head_dim});
+                rebase<Pairing>(on(run.stream()), now - then, from_to(listed(table), beside));
+                rotate_forward<Pairing>(on(run.stream()), now, from_to(beside, listed(new_table)).unrotated());
+            } else {
+                rebase<Pairing>(on(run.stream()), now - then, in_place(listed(table)));
+            }
         });
 }
 
@@ -45,8 +59,10 @@ template <class T>
 void measure_type(runner& run) {
     fill<T>(run.arena());
     for (const index_t tokens : {4096, 65'536}) {
-        measure<T, half_split>(run, tokens);
-        measure<T, interleaved>(run, tokens);
+        for (const bool moves : {false, true}) {
+            measure<T, half_split>(run, tokens, moves);
+            measure<T, interleaved>(run, tokens, moves);
+        }
     }
 }
 

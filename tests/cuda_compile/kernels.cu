@@ -20,6 +20,14 @@ void backward(cudaStream_t stream, const Source& angles, const heads_view<T>& q,
                              grad_through(q, q, q));
 }
 
+// The norm's backward pass, with and without gradients behind the angles.
+template <class Pairing, class Source, class T>
+void normalized_backward(cudaStream_t stream, const Source& angles, const heads_view<T>& q, std::span<double> numbers) {
+    const auto o = grad_through(q, q, q).normalized(rms_norm<bfloat16>{}, numbers);
+    rotate_backward<Pairing>(on(stream), angles, rotation_gradients{.workspace = numbers}, o, o.unrotated());
+    rotate_backward<Pairing>(on(stream), angles, o);
+}
+
 template <class T>
 void all(cudaStream_t stream, const device_angles<std::int32_t>& angles, const cos_sin_view<float>& table,
          const heads_view<T>& q, const heads_view<T>& k) {
@@ -29,6 +37,8 @@ void all(cudaStream_t stream, const device_angles<std::int32_t>& angles, const c
     rotate<interleaved>(stream, table, q, k);
     backward<half_split>(stream, angles, q, {});
     backward<interleaved>(stream, angles, q, {});
+    normalized_backward<half_split>(stream, angles, q, {});
+    normalized_backward<interleaved>(stream, angles, q, {});
 }
 
 // Two types of positions for all four: the others differ by how they are read.
@@ -48,6 +58,8 @@ void all_types(cudaStream_t stream, const device_angles<std::int32_t>& angles, c
     all(stream, angles, table, brain, brain);
     all_axes(stream, axes, brain);
     all_axes(stream, real_axes, wide);
+    normalized_backward<half_split>(stream, axes, brain, {});
+    normalized_backward<half_split>(stream, table, brain, {});
     rotate_forward<half_split>(on(stream), angles, from_to(wide, brain));  // two types, and several operands of each
     rotate_forward<interleaved>(on(stream), angles, from_to(wide, half), in_place(brain));
 }

@@ -44,11 +44,6 @@ void check_gradients(const rotation_gradients& grads, const Source& angles, inde
     check_size("attention_factor", grads.attention_factor, "bases", bases);
 }
 
-template <class Argument>
-inline constexpr bool is_normalized_gradient = false;
-template <backward_operand_type O>
-inline constexpr bool is_normalized_gradient<O> = O::is_normalized;
-
 // The sums of a norm's weights, empty where there are none.
 template <class Operand>
 constexpr std::span<double> grad_weight_of(const Operand& o) {
@@ -154,8 +149,8 @@ void backward_at(const Executor& where, const Source& angles, const rotation_gra
 ///   grads     (optional) rotation_gradients, added to, never set; what is left empty is not computed
 ///   operands  without grads as rotate_forward's; with them grad_through(grad_y, y, grad_x), where y is what
 ///             rotate_forward wrote; with or without them grad_through(grad_y, x, grad_x).normalized(norm,
-///             grad_weight), where x is what it read (on the host, docs/cache_path.md). grad_x may be grad_y or the
-///             view after it, must not partly overlap them
+///             grad_weight), where x is what it read (docs/cache_path.md). grad_x may be grad_y or the view after
+///             it, must not partly overlap them
 /// @throws shape_error, value_error  as rotate_forward, before anything is written
 /// Sums over tokens in double (over one token's heads too, but a vector backend does those of an fp32 tensor in fp32)
 /// and in a fixed order: the same bits whatever the number of threads. A 16-bit y is rounded, which brings its relative
@@ -173,8 +168,6 @@ void rotate_backward(const First& first, const Rest&... rest) {
             requires { first.processors("rotate_backward"); },
             "cordage: the first argument must be a source of angles, an executor (serial, threads, loop_executor) or "
             "on(stream) with what cordage/cuda.cuh takes there");
-        static_assert((!rotate_detail::is_normalized_gradient<Rest> && ...),
-                      "cordage::rotate_backward: a device takes grad_through(grad_y, y, grad_x) without 'normalized'");
         launch_backward<Pairing>(rotate_detail::on_device{}, "rotate_backward", first, rest...);
     }
 }

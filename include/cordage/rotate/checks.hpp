@@ -140,9 +140,11 @@ void check_overlap(const char* function, const checked_tensor& a, const checked_
     if (a.operand == b.operand && found == overlap::partial) {
         const bool moves = is_move(a, b);
         if (moves && Memory == memory::host) return;
-        fail<shape_error>({function, ": ", b.name, " must be ", a.name,
-                           " itself or apart from it, and overlaps it partly",
-                           moves ? "; a device has no order of tokens in which they could move within a cache" : ""});
+        fail<shape_error>(
+            {function, ": ", b.name, " must be ", a.name, " itself or apart from it, and overlaps it partly",
+             moves ? "; on a device tokens move within a cache by way of a tensor beside it: from_to(x, tensor), "
+                     "then from_to(tensor, y).unrotated()"
+                   : ""});
     }
     if (a.operand != b.operand && found != overlap::none) {
         fail<shape_error>({function, ": operands ", describe(a.view.shape), " and ", describe(b.view.shape),

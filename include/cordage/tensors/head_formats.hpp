@@ -363,6 +363,12 @@ struct q4_0_block {
 };
 static_assert(sizeof(q8_0_block) == 34 && sizeof(q4_0_block) == 18);
 
+/// What the lanes of a block of ggml's are stored by.
+struct block_scale {
+    float16 d;
+    float inverse;  ///< 1 / d as it was before it was rounded
+};
+
 /// Heads in blocks of q8_0, bit for bit as quantize_row_q8_0_ref of ggml (halves away from 0).
 struct q8_0 {
     using compute = float;
@@ -379,13 +385,17 @@ struct q8_0 {
     CORDAGE_ALWAYS_INLINE void store_head(const float* lanes, index_t count, q8_0_block* to,
                                           const head_place&) const noexcept {
         for (; count > 0; count -= 32, lanes += 32, ++to) {
-            const float d = tensors_detail::quotient(tensors_detail::largest_magnitude<Lane>(lanes, 32), 127.0f);
-            const float inverse = tensors_detail::inverse_or_zero(d);
-            to->d = to_float16(d);
+            const block_scale scale = scale_of(tensors_detail::largest_magnitude<Lane>(lanes, 32));
+            to->d = scale.d;
             tensors_detail::store_codes<Lane>(
-                lanes, inverse, to->codes.data(), 32,
+                lanes, scale.inverse, to->codes.data(), 32,
                 [](const auto& x) CORDAGE_ALWAYS_INLINE_LAMBDA { return tensors_detail::rounded_half_away(x); });
         }
+    }
+    /// The scale of a block by its largest magnitude.
+    CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE block_scale scale_of(float largest) noexcept {
+        const float d = tensors_detail::quotient(largest, 127.0f);
+        return {element_traits<float16>::store(d), tensors_detail::inverse_or_zero(d)};
     }
     CORDAGE_ALWAYS_INLINE bool copy_head(q8_0, const q8_0_block* from, const head_place&, q8_0_block* to,
                                          const head_place&, index_t count) const noexcept {
@@ -417,13 +427,20 @@ struct q4_0 {
         for (; count > 0; count -= 32, lanes += 32, ++to) {
             float largest = 0.0f;
             for (index_t i = 0; i < 32; ++i) largest = tensors_detail::larger_lane(largest, lanes[i]);
-            const float d = largest / -8.0f, inverse = tensors_detail::inverse_or_zero(d);
-            to->d = largest != 0.0f ? to_float16(d) : float16{0x8000};  // 0 / -8, which fast-math takes for 0
+            const block_scale scale = scale_of(largest);
+            to->d = scale.d;
             for (std::size_t i = 0; i < 16; ++i) {
-                to->codes[i] = static_cast<std::uint8_t>(tensors_detail::q4_0_code(lanes[i], inverse) |
-                                                         tensors_detail::q4_0_code(lanes[i + 16], inverse) << 4);
+                to->codes[i] = static_cast<std::uint8_t>(tensors_detail::q4_0_code(lanes[i], scale.inverse) |
+                                                         tensors_detail::q4_0_code(lanes[i + 16], scale.inverse) << 4);
             }
         }
+    }
+    /// The scale of a block by its first lane of the largest magnitude, with its sign.
+    CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE block_scale scale_of(float largest) noexcept {
+        const float d = largest / -8.0f;
+        // 0 / -8, which fast-math takes for 0
+        return {largest != 0.0f ? element_traits<float16>::store(d) : float16{0x8000},
+                tensors_detail::inverse_or_zero(d)};
     }
     CORDAGE_ALWAYS_INLINE bool copy_head(q4_0, const q4_0_block* from, const head_place&, q4_0_block* to,
                                          const head_place&, index_t count) const noexcept {

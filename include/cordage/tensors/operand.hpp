@@ -163,8 +163,8 @@ struct normalized_backward_operand {
     /// The same of heads that the forward pass normalized and did not rotate.
     normalized_backward_operand unrotated() const { return {grad_y, x, grad_x, 0, norm, grad_weight, false}; }
 
-    CORDAGE_ALWAYS_INLINE bool is_rotated() const noexcept { return rotates; }
-    CORDAGE_ALWAYS_INLINE const heads_shape& shape() const noexcept { return grad_y.shape; }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool is_rotated() const noexcept { return rotates; }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const heads_shape& shape() const noexcept { return grad_y.shape; }
     auto views() const noexcept { return std::tie(grad_y, x, grad_x); }
 
     /// As backward_operand's.
@@ -173,7 +173,7 @@ struct normalized_backward_operand {
         const T* x;
         T* grad_x;
     };
-    CORDAGE_ALWAYS_INLINE token_lanes lanes_of(index_t row, index_t token) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE token_lanes lanes_of(index_t row, index_t token) const noexcept {
         const auto [g, in, gx] = backward_operand<T, Format>{grad_y, x, grad_x, first_lane}.lanes_of(row, token);
         return {g, in, gx};
     }

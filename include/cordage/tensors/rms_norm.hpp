@@ -33,7 +33,7 @@ struct rms_norm {
     using element = W;
 
     /// Rows of weights, each of a head.
-    index_t rows(index_t heads) const noexcept { return is_over_all_heads ? heads : 1; }
+    CORDAGE_HOST_DEVICE index_t rows(index_t heads) const noexcept { return is_over_all_heads ? heads : 1; }
     /// The weights of a head, or null.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const W* weight_of(index_t head, index_t head_dim) const noexcept {
         return weight != nullptr && is_over_all_heads ? weight + head * head_dim : weight;
@@ -53,6 +53,17 @@ struct rms_norm {
     template <class Real>
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Real inverse_rms(Real squares, index_t count) const noexcept {
         return Real(1) / std::sqrt(squares / static_cast<Real>(count) + static_cast<Real>(epsilon));
+    }
+};
+
+/// dL/dz of n = z r w by the gradient t to n, for the lanes that share a mean: r (t w - z r^2 mean of t w z).
+template <class Real>
+struct rms_norm_gradient {
+    Real r;     ///< inverse_rms of z
+    Real mean;  ///< of t w z
+
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Real operator()(Real z, Real t, Real w) const noexcept {
+        return r * (t * w - z * r * r * mean);
     }
 };
 

@@ -193,8 +193,8 @@ TEST_CASE("backend/cuda/backward: the sums of more bases than a launch has block
     backend::launch_size size = backend::gradient_sums_launch(pairs, bases);
     size.blocks.y = 2;
     test_device{}.launch("test",
-                         backend::gradient_sums_kernel{factors.data(), pairs, bases, chunks, sums.data(),
-                                                       inv_freq.data(), factor.data()},
+                         backend::gradient_sums_kernel{sums.data(), bases, chunks.per_basis, pairs + 1, pairs,
+                                                       inv_freq.data(), factor.data(), factors.data()},
                          size);
     for (std::size_t b = 0; b < bases; ++b) {  // three chunks of a basis, three numbers of each
         const double first = 9.0 * static_cast<double>(b);
@@ -212,7 +212,7 @@ TEST_CASE("backend/cuda/backward: threads of a block keep within its limits, and
                 CHECK(t.y < 2 * heads);
                 using angles = device_axis_angles<std::int32_t>;
                 using kernel = backend::backward_kernel<backward_operand<bfloat16>, half_split, true, angles>;
-                check_limits({t, {1, 1, 1}, kernel::shared_bytes(index_t{t.x} * t.y * t.z, angles::most_axes)});
+                check_limits({t, {1, 1, 1}, kernel::shared_bytes(t, angles::most_axes)});
             }
         }
     }

@@ -96,20 +96,40 @@ void backward_range(device_backend, const Source& angles, const Operands& operan
                     const cordage::backend::angle_gradients& grads, index_t begin, index_t end) {
     const cordage::heads_shape shape = shape_of(operands);
     const index_t tokens = shape.batch * shape.tokens;
+    const index_t bases = cordage::angle_detail::bases_of(angles), axes = cordage::angle_detail::axes_of(angles);
     REQUIRE(begin == 0);
     REQUIRE(end == tokens);
     const auto numbers = [](double* first, index_t count) {
         return std::span<double>(first, first == nullptr ? 0 : static_cast<std::size_t>(count));
     };
     with_device_angles(angles, [&](const auto& on_device) {
-        std::vector<double> workspace(static_cast<std::size_t>(cordage::backward_workspace_size(on_device, shape)),
-                                      1e30);
-        const cordage::rotation_gradients wanted{.inv_freq = numbers(grads.inv_freq, angles.bases() * angles.pairs()),
-                                                 .position_ids = numbers(grads.position, angles.axes() * tokens),
-                                                 .attention_factor = numbers(grads.attention_factor, angles.bases()),
+        index_t most_weights = 0;
+        for_each_operand(operands, [&]<class O>(const O& o) {
+            most_weights = std::max(most_weights, std::ssize(cordage::rotate_detail::grad_weight_of(o)));
+        });
+        const index_t size = cordage::backward_workspace_size(on_device, shape, most_weights);
+        std::vector<double> workspace(static_cast<std::size_t>(size), 1e30);
+        const cordage::rotation_gradients wanted{.inv_freq = numbers(grads.inv_freq, bases * angles.pairs()),
+                                                 .position_ids = numbers(grads.position, axes * tokens),
+                                                 .attention_factor = numbers(grads.attention_factor, bases),
                                                  .workspace = workspace};
-        REQUIRE(operands.size() == 1);
-        cordage::rotate_backward<Pairing>(test_device{}, on_device, wanted, *operands[0]);
+        double* weights = grads.weights;
+        const auto with_own_weights = [&]<class O>(O o) {
+            if constexpr (O::is_normalized) {
+                o.grad_weight = {weights, o.grad_weight.size()};
+                weights += o.grad_weight.size();
+            }
+            return o;
+        };
+        if constexpr (requires { operands.size(); }) {
+            REQUIRE(operands.size() == 1);
+            cordage::rotate_backward<Pairing>(test_device{}, on_device, wanted, with_own_weights(*operands[0]));
+        } else {
+            const auto own = std::apply([&](const auto&... o) { return std::tuple{with_own_weights(o)...}; }, operands);
+            std::apply(
+                [&](const auto&... o) { cordage::rotate_backward<Pairing>(test_device{}, on_device, wanted, o...); },
+                own);
+        }
     });
 }
 

@@ -412,6 +412,52 @@ TEST_CASE("backend/cuda/heads: keys that a rebase does not change keep their byt
     CHECK(to_float(blocks[0].d) == -0.25f);
 }
 
+namespace {
+
+// Keys of a cache whose slots all move down, some into slots that others leave; what one call makes of a copy of the
+// cache, and what two make by way of `tensor`.
+template <class T, class F, class Scratch>
+void check_moves(const F& format, std::vector<Scratch> tensor) {
+    const heads_shape cache{4, 4, 2, 64}, dense{1, 3, 2, 64};
+    const basis b(frequencies(48), 1.25);
+    const std::vector<std::int32_t> old_slots{5, 6, 11}, new_slots{4, 5, 6}, moved{2, 16, 69'995};
+    auto keys = room_for<T>(cache, format);
+    const auto x = random_elements<float>(cache, 9);
+    with_device_angles(exact_angles(b, moved) - exact_angles(b, positions), [&](const auto& change) {
+        const test_device device;
+        rotate_forward<half_split>(device, change.to(),
+                                   from_to(in_slots(token_major(x.data(), cache), old_slots.data(), 1, 3),
+                                           in_slots(keys.view(cache), old_slots.data(), 1, 3))
+                                       .unrotated());
+        auto source = keys, expected = keys;
+        rebase<half_split>(device, change,
+                           from_to(in_slots(source.view(cache), old_slots.data(), 1, 3),
+                                   in_slots(expected.view(cache), new_slots.data(), 1, 3)));
+        const auto between = token_major(tensor.data(), dense);
+        rebase<half_split>(device, change, from_to(in_slots(keys.view(cache), old_slots.data(), 1, 3), between));
+        rotate_forward<half_split>(device, change.to(),
+                                   from_to(between, in_slots(keys.view(cache), new_slots.data(), 1, 3)).unrotated());
+        CHECK(keys == expected);
+        CHECK_FALSE(keys == source);
+        // Slots of one table, read and written, are in place.
+        auto twice = keys;
+        rebase<half_split>(device, change, in_place(in_slots(keys.view(cache), new_slots.data(), 1, 3)));
+        const auto slots = in_slots(twice.view(cache), new_slots.data(), 1, 3);
+        rebase<half_split>(device, change, from_to(slots, slots));
+        CHECK(twice == keys);
+        CHECK_FALSE(twice == expected);
+    });
+}
+
+}  // namespace
+
+TEST_CASE("backend/cuda/heads: keys move within a cache by way of a tensor beside it, and are rounded once") {
+    check_moves<float>(element_traits<float>{}, std::vector<float>(384));
+    check_moves<bfloat16>(element_traits<bfloat16>{}, std::vector<bfloat16>(384));
+    check_moves<q8_0_block>(q8_0{}, std::vector<float>(384));
+    check_moves<std::int8_t>(scaled_bytes<std::int8_t>{.scales = {}, .lanes_of_scale = 16}, std::vector<float>(384));
+}
+
 TEST_CASE("backend/cuda/heads: what a host cannot see is NaN, or left out") {
     const basis b(frequencies(64));
     const std::vector<std::uint64_t> words = device_words(b);

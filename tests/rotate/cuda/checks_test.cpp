@@ -178,3 +178,51 @@ TEST_CASE("rotate/cuda/checks: a backward pass needs its workspace and gradients
     run({.position_ids = all}, {});
     CHECK(c.launches.size() == 1);
 }
+
+TEST_CASE("rotate/cuda/checks: a norm's backward pass needs room for its weights, and what is wrong launches nothing") {
+    device_case c;
+    std::vector<double> grad_weight(8), numbers(2), workspace(11);
+    const std::vector<float> weight(8, 1.0f);
+    const rms_norm<> norm{.weight = weight.data()};
+    const auto o = grad_through(c.q_view, c.q_view, c.q_view);
+    const auto of_k = grad_through(c.k_view, c.k_view, c.k_view);
+    const auto check_throws = [&]<class Error>(const char* text, Error, const auto&... arguments) {
+        CHECK_THROWS_WITH_AS(rotate_backward<half_split>(test_device{&c.launches}, arguments...), text, Error);
+        CHECK(c.launches.empty());
+    };
+    CHECK(backward_workspace_size(c.angles, c.q_view.shape, 8) == 11);
+    const std::span<double> all(workspace);
+    check_throws("rotate_backward: grads.workspace has 10 entries, must have backward_workspace_size = 11",
+                 shape_error(""), c.angles, rotation_gradients{.workspace = all.first(10)}, of_k,
+                 o.normalized(norm, grad_weight));
+    check_throws("rotate_backward: grads.workspace has 0 entries, must have backward_workspace_size = 11",
+                 shape_error(""), c.angles, o.normalized(norm, grad_weight));
+    check_throws("rotate_backward: grad_weight has 2 entries, must have head_dim = 8", shape_error(""), c.angles,
+                 rotation_gradients{.workspace = all}, o.normalized(norm, numbers));
+    const std::vector<float> cos(6), sin(6);
+    const cos_sin_view<float> table{cos.data(), sin.data(), 1, 3, 2};
+    for (const rotation_gradients& grads :
+         {rotation_gradients{.inv_freq = numbers}, rotation_gradients{.position_ids = all.first(3)},
+          rotation_gradients{.attention_factor = all.first(1)}}) {
+        check_throws(
+            "rotate_backward: grads.inv_freq, position_ids and attention_factor must be empty with these angles; on a "
+            "device they are for device_angles and device_axis_angles",
+            value_error(""), table, grads, o.normalized(norm));
+    }
+    std::vector<float> wide(6168), wide_grad(6168);
+    const heads_shape long_heads{1, 3, 1, 2056};
+    const auto of_long_heads = grad_through(token_major(wide.data(), long_heads), token_major(wide.data(), long_heads),
+                                            token_major(wide_grad.data(), long_heads));
+    check_throws(
+        "rotate_backward: [1, 3, 1, 2056] must have at most 2048 lanes on a device in a call with norms or formats of "
+        "whole heads",
+        shape_error(""), c.angles, of_long_heads.normalized(rms_norm<>{}));
+    const heads_view<float> no_heads{nullptr, {1, 3, 0, 8}, 0, 16, 8};
+    rotate_backward<half_split>(test_device{&c.launches}, c.angles, rotation_gradients{.workspace = all},
+                                grad_through(no_heads, no_heads, no_heads).normalized(norm, grad_weight));
+    CHECK(c.launches.empty());
+    rotate_backward<half_split>(test_device{&c.launches}, c.angles, of_long_heads);  // without a norm it may be as long
+    rotate_backward<half_split>(test_device{&c.launches}, c.angles, rotation_gradients{.workspace = all},
+                                o.normalized(norm, grad_weight));
+    CHECK(c.launches.size() == 3);
+}

@@ -114,8 +114,8 @@ TEST_CASE("rotate/cuda/rebase: what does not fit the cache is refused") {
         CHECK_THROWS_WITH_AS(
             rebase<half_split>(test_device{}, change,
                                from_to(in_slots(cache, from.data(), 1, 4), in_slots(cache, to.data(), 1, 4))),
-            "rebase: y must be x itself or apart from it, and overlaps it partly; a device has no order of tokens in "
-            "which they could move within a cache",
+            "rebase: y must be x itself or apart from it, and overlaps it partly; on a device tokens move within a "
+            "cache by way of a tensor beside it: from_to(x, tensor), then from_to(tensor, y).unrotated()",
             shape_error);
     });
     CHECK_THROWS_AS(run(3, 2), shape_error);

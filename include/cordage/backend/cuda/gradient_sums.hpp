@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The chunks of tokens of a device, and the kernel that adds up what each left, in a fixed order; serves the CUDA
-// backward pass.
+// What the blocks of a backward pass add up, each over a chunk of tokens, and the kernel that adds up what they left,
+// in a fixed order; serves the CUDA backward pass.
 #pragma once
 
 #include <algorithm>
+#include <span>
 
+#include "cordage/angles/angle_source.hpp"
 #include "cordage/backend/cuda/walk.hpp"
 #include "cordage/core/token_chunks.hpp"
 
@@ -17,38 +19,130 @@ inline token_chunks device_chunks(index_t tokens, index_t bases) noexcept {
     return token_chunks::of(tokens, bases, most_device_chunks, smallest_device_chunk);
 }
 
-/// Adds the rows of `sums` to the gradients: thread x takes a column (a pair, or the attention factor), thread y every
-/// threads.y-th chunk of a basis; blocks.y are the bases.
+/// Steps that a block takes through its chunk, threads.z tokens each, and the thread's token of a step, which the last
+/// step may lack.
+CORDAGE_HOST_DEVICE inline index_t steps_of(const token_chunks& chunks, const block_view& at) noexcept {
+    const index_t length = chunks.end(at.block.x) - chunks.begin(at.block.x);
+    return (length + at.threads.z - 1) / at.threads.z;
+}
+CORDAGE_HOST_DEVICE inline index_t token_of(const token_chunks& chunks, index_t step, const block_view& at) noexcept {
+    return chunks.begin(at.block.x) + step * at.threads.z + at.thread.z;
+}
+
+/// What the threads of a block add up behind the angles, in doubles that they share, which leaves registers to others:
+/// the pairs of each lane (y, z) of threads, then of each thread its sum grad_y . y, then its dL/dposition of each
+/// axis.
+class block_sums {
+ public:
+    /// @param pairs  of a lane
+    static index_t count(const index3& threads, index_t pairs, index_t axes) noexcept {
+        const index_t lanes = index_t{threads.y} * threads.z;
+        return lanes * (pairs + threads.x * (1 + axes));
+    }
+
+    CORDAGE_HOST_DEVICE block_sums(const block_view& at, index_t pairs) noexcept : at_(at), pairs_(pairs) {}
+
+    /// The thread's own: its lane's pairs, its sum grad_y . y, its dL/dposition.
+    CORDAGE_HOST_DEVICE double* pairs() const noexcept {
+        return of_lane(index_t{at_.thread.z} * at_.threads.y + at_.thread.y);
+    }
+    CORDAGE_HOST_DEVICE double& dot() const noexcept { return dots()[at_.thread_number()]; }
+    CORDAGE_HOST_DEVICE double& position(index_t axis) const noexcept { return positions(axis)[at_.thread_number()]; }
+
+    /// Adds dL/dangle of a token's pairs [pair, pair + N), the lane's pairs from `first` on.
+    template <int N, class Source>
+    CORDAGE_HOST_DEVICE void add(const Source& angles, const token_place& place, index_t pair, index_t first,
+                                 const float (&grad_angle)[N], bool has_positions) const noexcept {
+        if constexpr (differentiable_angle_source<Source>) {
+            using namespace angle_detail;
+            double at_position[N];  // read once where neighbours share an axis
+            for (int n = 0; n < N; ++n) {
+                const bool is_new = n == 0 || axis_of(angles, pair + n) != axis_of(angles, pair + n - 1);
+                at_position[n] =
+                    is_new ? angles.position(place.row, place.token, axis_of(angles, pair + n)) : at_position[n - 1];
+            }
+            for (int n = 0; n < N; ++n) pairs()[first + n] += at_position[n] * static_cast<double>(grad_angle[n]);
+            for (int n = 0; has_positions && n < N; ++n) {
+                const double* const inv_freq = angles.inv_freq(basis_of(angles, place.row, place.token));
+                position(axis_of(angles, pair + n)) += inv_freq[pair + n] * static_cast<double>(grad_angle[n]);
+            }
+        }
+    }
+
+    /// dL/dposition of the thread's token, of all its threads; an axis a thread.
+    CORDAGE_HOST_DEVICE void add_positions(double* of_token, index_t axis_stride, index_t axes) const noexcept {
+        const index_t threads = index_t{at_.threads.x} * at_.threads.y;
+        for (index_t axis = at_.thread_number() % threads; axis < axes; axis += threads) {
+            const double* const of_threads = positions(axis) + at_.thread.z * threads;
+            double sum = 0.0;
+            for (index_t n = 0; n < threads; ++n) sum += of_threads[n];
+            of_token[axis * axis_stride] += sum;
+        }
+    }
+    /// `count` pairs of all lanes to a row, a pair a thread; sums grad_y . y over y and z, left at the first lane.
+    CORDAGE_HOST_DEVICE void add_lanes(double* row, index_t count) const noexcept {
+        const index_t lanes = index_t{at_.threads.y} * at_.threads.z;
+        for (index_t pair = at_.thread_number(); pair < count; pair += at_.thread_count()) {
+            double sum = 0.0;
+            for (index_t lane = 0; lane < lanes; ++lane) sum += of_lane(lane)[pair];
+            row[pair] = sum;
+        }
+        if (at_.thread.y != 0 || at_.thread.z != 0) return;
+        double* const of_thread = dots() + at_.thread.x;
+        for (index_t lane = 1; lane < lanes; ++lane) of_thread[0] += of_thread[lane * at_.threads.x];
+    }
+    /// The latter over x, after a barrier.
+    CORDAGE_HOST_DEVICE double sum_of_dots() const noexcept {
+        double sum = 0.0;
+        for (index_t x = 0; x < at_.threads.x; ++x) sum += dots()[x];
+        return sum;
+    }
+
+ private:
+    CORDAGE_HOST_DEVICE double* of_lane(index_t lane) const noexcept {
+        return static_cast<double*>(at_.shared) + lane * pairs_;
+    }
+    CORDAGE_HOST_DEVICE double* dots() const noexcept { return of_lane(index_t{at_.threads.y} * at_.threads.z); }
+    CORDAGE_HOST_DEVICE double* positions(index_t axis) const noexcept {
+        return dots() + (1 + axis) * at_.thread_count();
+    }
+
+    const block_view& at_;
+    index_t pairs_;
+};
+
+/// Adds rows of sums to gradients: thread x takes a column (a number, or the attention factor), thread y every
+/// threads.y-th row of a basis; blocks.y are the bases.
 struct gradient_sums_kernel {
     static constexpr int blocks_per_processor = 2;
 
+    const double* sums;               // [bases, rows, row_size]
+    index_t bases, rows, row_size;    // rows of a basis
+    index_t numbers;                  // of a row: pairs of a basis, or weights of a norm; then the attention factor's
+    double* gradient;                 // [bases, numbers], added to, or null
+    double* attention_factor;         // [bases], added to, or null
     const double* attention_factors;  // [bases]
-    index_t pairs;
-    index_t bases;
-    token_chunks chunks;
-    const double* sums;        // [chunks.count, pairs + 1]
-    double* inv_freq;          // [bases, pairs], added to, or null
-    double* attention_factor;  // [bases], added to, or null
 
     CORDAGE_HOST_DEVICE index_t phases(const block_view& at) const noexcept { return 2 * passes(at); }
     CORDAGE_HOST_DEVICE void run(index_t phase, const block_view& at) const noexcept {
         const index_t column = index_t{at.block.x} * at.threads.x + at.thread.x;
         const index_t b = phase / 2 * at.blocks.y + at.block.y;
-        if (column > pairs || b >= bases) return;
+        double* const to = column < numbers ? gradient : attention_factor;
+        if (column > numbers || to == nullptr || b >= bases) return;
         double* strands = static_cast<double*>(at.shared) + at.thread.x;
         if (phase % 2 == 0) {
             double sum = 0.0;
-            for (index_t c = at.thread.y; c < chunks.per_basis; c += at.threads.y) {
-                sum += sums[(b * chunks.per_basis + c) * (pairs + 1) + column];
+            for (index_t row = at.thread.y; row < rows; row += at.threads.y) {
+                sum += sums[(b * rows + row) * row_size + column];
             }
             strands[index_t{at.thread.y} * at.threads.x] = sum;
         } else if (at.thread.y == 0) {
             double sum = 0.0;
             for (index_t y = 0; y < at.threads.y; ++y) sum += strands[y * at.threads.x];
-            if (column < pairs) {
-                if (inv_freq != nullptr) inv_freq[b * pairs + column] += sum;
-            } else if (attention_factor != nullptr) {
-                attention_factor[b] += sum / attention_factors[b];
+            if (column < numbers) {
+                to[b * numbers + column] += sum;
+            } else {
+                to[b] += sum / attention_factors[b];
             }
         }
     }
@@ -60,12 +154,55 @@ struct gradient_sums_kernel {
 };
 static_assert(device_kernel<gradient_sums_kernel>);
 
-inline launch_size gradient_sums_launch(index_t pairs, index_t bases) noexcept {
+inline launch_size gradient_sums_launch(index_t numbers, index_t bases) noexcept {
     constexpr index3 threads{8, 32, 1};
     return {.threads = threads,
-            .blocks = {static_cast<std::uint32_t>(rounded_up_quotient(pairs + 1, threads.x)),
+            .blocks = {static_cast<std::uint32_t>(rounded_up_quotient(numbers + 1, threads.x)),
                        static_cast<std::uint32_t>(std::min(bases, most_blocks_yz)), 1},
             .shared_bytes = index_t{threads.x} * threads.y * static_cast<index_t>(sizeof(double))};
+}
+
+/// Where a backward pass on a device adds its gradients, and the memory it may use. Null where not wanted.
+struct device_gradients {
+    double* inv_freq = nullptr;                 // [bases, pairs]
+    double* position = nullptr;                 // [axes, batch, tokens]
+    double* attention_factor = nullptr;         // [bases]
+    double* workspace = nullptr;                // [chunks.count, pairs + 1], then [chunks.count, weights]
+    const double* attention_factors = nullptr;  // of the bases, [bases]
+
+    bool has_sums() const noexcept { return inv_freq != nullptr || attention_factor != nullptr; }
+};
+
+/// Calls pass(chunks, only_basis), which launches the pass over all tokens and leaves its sums in grads.workspace, and
+/// adds these up; where each token names its basis and sums are wanted of it, so for each basis, whose tokens alone a
+/// pass then looks at.
+///
+/// @param grad_weight  of the operand's norm, added to; empty: not wanted
+template <class Source, kernel_launcher Launcher, class Pass>
+void launch_with_sums(const char* function, const Launcher& where, const Source& angles, index_t tokens,
+                      bool has_basis_of_token, const device_gradients& grads, std::span<double> grad_weight,
+                      const Pass& pass) {
+    const index_t bases = angle_detail::bases_of(angles), pairs = angles.pairs();
+    const bool by_token = has_basis_of_token && bases > 1 && grads.has_sums();
+    const token_chunks chunks = device_chunks(tokens, has_basis_of_token ? 1 : bases);
+    if (chunks.count == 0) return;
+    const auto add = [&](const gradient_sums_kernel& sums) {
+        where.launch(function, sums, gradient_sums_launch(sums.numbers, sums.bases));
+    };
+    for (index_t b = 0; b < (by_token ? bases : 1); ++b) {
+        pass(chunks, by_token ? b : -1);
+        if (grads.has_sums()) {
+            add({grads.workspace, by_token ? 1 : bases, chunks.per_basis, pairs + 1, pairs,
+                 grads.inv_freq == nullptr ? nullptr : grads.inv_freq + b * pairs,
+                 grads.attention_factor == nullptr ? nullptr : grads.attention_factor + b,
+                 grads.attention_factors + b});
+        }
+        if (!grad_weight.empty()) {
+            const index_t weights = std::ssize(grad_weight);
+            add({grads.workspace + chunks.count * (pairs + 1), 1, chunks.count, weights, weights, grad_weight.data(),
+                 nullptr, nullptr});
+        }
+    }
 }
 
 }  // namespace cordage::backend

@@ -156,9 +156,9 @@ struct device_format<q8_0> {
     }
     CORDAGE_HOST_DEVICE static float write_scale(const q8_0&, float largest, q8_0_block* head, const head_place&,
                                                  index_t group) noexcept {
-        const float d = tensors_detail::quotient(lane_memory<float>::magnitude(largest), 127.0f);
-        head[group].d = element_traits<float16>::store(d);
-        return tensors_detail::inverse_or_zero(d);
+        const block_scale scale = q8_0::scale_of(lane_memory<float>::magnitude(largest));
+        head[group].d = scale.d;
+        return scale.inverse;
     }
     CORDAGE_HOST_DEVICE static void store(const q8_0&, const float* lanes, float inverse, q8_0_block* head,
                                           index_t unit) noexcept {
@@ -196,9 +196,9 @@ struct device_format<q4_0> {
     }
     CORDAGE_HOST_DEVICE static float write_scale(const q4_0&, float largest, q4_0_block* head, const head_place&,
                                                  index_t group) noexcept {
-        const float d = largest / -8.0f;
-        head[group].d = largest != 0.0f ? element_traits<float16>::store(d) : float16{0x8000};
-        return tensors_detail::inverse_or_zero(d);
+        const block_scale scale = q4_0::scale_of(largest);
+        head[group].d = scale.d;
+        return scale.inverse;
     }
     CORDAGE_HOST_DEVICE static void store(const q4_0&, const float* lanes, float inverse, q4_0_block* head,
                                           index_t unit) noexcept {

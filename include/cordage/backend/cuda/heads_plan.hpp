@@ -234,12 +234,17 @@ struct heads_launch {
     heads_layout layout;
 };
 
+/// Threads of the team that takes a head: a power of two, one for about 8 lanes, at most a warp.
+inline index_t threads_of_head(index_t lanes) noexcept {
+    return std::bit_ceil(static_cast<std::uint32_t>(std::min<index_t>(rounded_up_quotient(lanes, 8), 32)));
+}
+
 /// Two heads a team where there is work for eight full blocks a processor; then teams for the operand of fewest heads,
 /// or for 8 heads, then tokens: a warp at least, and more as long as every processor has a block.
 inline heads_launch plan_heads(const heads_needs& needs, index_t processors) noexcept {
     const auto padded = [](index_t count) { return static_cast<std::int32_t>(rounded_up_quotient(count, 4) * 4); };
     const auto narrow = [](index_t n) { return static_cast<std::uint32_t>(n); };
-    const index_t team = std::bit_ceil(narrow(std::min<index_t>(rounded_up_quotient(needs.lanes, 8), 32)));
+    const index_t team = threads_of_head(needs.lanes);
     const index_t most_at_once = std::max(needs.least_heads, std::min<index_t>(needs.most_heads, 8));
     heads_layout layout{1, padded(needs.pairs), padded(needs.lanes), padded(std::max(team, needs.scales))};
     const auto bytes = [&](index_t teams, index_t tokens) {

@@ -84,13 +84,14 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(const Source& angles, const Opera
             add_head(head);
         }
         const index_t count = norm.rows(heads) * head_dim;
-        const real r = norm.inverse_rms(squares, count), mean = products / static_cast<real>(count);
+        const real r = norm.inverse_rms(squares, count);
+        const rms_norm_gradient<real> gradient{r, products / static_cast<real>(count)};
         const auto grad_z = [&](const both& at, index_t lane) CORDAGE_ALWAYS_INLINE_LAMBDA {
             if (weights != nullptr) {
                 weights[(norm.rows(heads) == 1 ? 0 : head * head_dim) + lane] +=
                     static_cast<double>(at.t) * static_cast<double>(at.z * r);
             }
-            return r * (at.t * factor(head, lane) - at.z * r * r * mean);
+            return gradient(at.z, at.t, factor(head, lane));
         };
         for (index_t pair = 0; pair < pairs; ++pair) {
             const index_t lane0 = begin + Pairing::first(pair, pairs), lane1 = begin + Pairing::second(pair, pairs);

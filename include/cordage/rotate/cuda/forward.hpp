@@ -30,6 +30,14 @@ void check_device_operands(const char* function, const Operands& operands) {
     });
 }
 
+// Heads that go through memory that threads share.
+template <class Operand>
+void check_lanes_on_device(const char* function, const Operand& o) {
+    if (o.shape().head_dim <= most_lanes_of_head) return;
+    fail<shape_error>({function, ": ", describe(o.shape()), " must have at most ", most_lanes_of_head,
+                       " lanes on a device in a call with norms or formats of whole heads"});
+}
+
 // Spans of at most most_operands operands of one type, each a launch.
 template <class O, class F>
 void for_each_launch(std::span<const O* const> operands, const F& f) {
@@ -54,11 +62,7 @@ void launch_operands(const char* function, const Launcher& where, const Source& 
             backend::launch_rotation<Pairing, Direction>(function, where, angles, some);
         });
     } else {
-        for_each_operand(operands, [&](const auto& o) {
-            if (o.shape().head_dim <= most_lanes_of_head) return;
-            fail<shape_error>({function, ": ", describe(o.shape()), " must have at most ", most_lanes_of_head,
-                               " lanes on a device in a call with norms or formats of whole heads"});
-        });
+        for_each_operand(operands, [&](const auto& o) { check_lanes_on_device(function, o); });
         backend::launch_heads<Pairing, Direction>(function, where, angles, operands);
     }
 }

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+// The backward pass of norm and rotation on a device, against the scalar backend.
+#include <limits>
+#include <numeric>
+
+#include "backend/cuda/device_backend.hpp"
+#include "cordage/rotate/cos_sin_table.hpp"
+#include "rotate/dense.hpp"
+#include "rotate/normalized_gradients.hpp"
+#include "rotate/random_angles.hpp"
+
+using namespace cordage;
+using namespace cordage_test;
+using namespace cordage_test::norms;
+
+namespace {
+
+template <class T, class W = T>
+void check_all_kinds() {
+    for (const head_case& c : cases) {
+        CAPTURE(c.head_dim);
+        for (const kind& k : kinds) {
+            CAPTURE(&k - kinds);
+            check_against_oracle<half_split, device_backend, T, W>(c, k);
+            check_against_oracle<interleaved, device_backend, T, W>(c, k);
+        }
+    }
+}
+
+// All that one call over q and k adds to, and both grad_x.
+struct found_gradients {
+    std::vector<double> inv_freq, position, factor, q_weight, k_weight, grad_x;
+};
+
+// Tokens of many blocks, whose last step is short.
+struct many_tokens {
+    index_t batch, tokens;
+    heads_shape q_shape{batch, tokens, 5, 40}, k_shape{batch, tokens, 3, 40};
+    std::vector<float> q = random_elements<float>(q_shape, 1), k = random_elements<float>(k_shape, 2);
+    std::vector<float> q_grad = random_elements<float>(q_shape, 3), k_grad = random_elements<float>(k_shape, 4);
+    std::vector<bfloat16> weight = random_elements<bfloat16>({1, 1, 5, 40}, 5);
+
+    // By the scalar backend, or on a device `where`.
+    template <class Pairing, class Angles, class... Where>
+    found_gradients gradients(const Angles& angles, bool is_after, const Where&... where) const {
+        const auto room = [](index_t count) { return std::vector<double>(static_cast<std::size_t>(count), 0.5); };
+        const index_t bases = angles.bases();
+        found_gradients out{
+            room(bases * angles.pairs()), room(angles.axes() * batch * tokens), room(bases), room(40), room(120), {}};
+        const std::size_t positions = out.position.size();
+        out.position.resize(positions + 8, -0.0);  // nobody's, not even to add 0
+        std::vector<double> workspace(static_cast<std::size_t>(1 << 20), 1e30);
+        std::vector<float> q_x(q.size()), k_x(k.size());
+        rotation_gradients grads{out.inv_freq, std::span(out.position).first(positions), out.factor};
+        const auto through = [](const auto& g, const auto& x, auto& gx, const heads_shape& shape) {
+            return grad_through(token_major(g.data(), shape), token_major(x.data(), shape),
+                                token_major(gx.data(), shape), 4);
+        };
+        const auto of_q = through(q_grad, q, q_x, q_shape)
+                              .normalized(rms_norm<bfloat16>{.weight = weight.data(), .adds_one = true}, out.q_weight);
+        const auto of_k = through(k_grad, k, k_x, k_shape)
+                              .normalized(rms_norm<bfloat16>{.weight = weight.data(),
+                                                             .is_over_all_heads = true,
+                                                             .is_after_rotation = is_after},
+                                          out.k_weight);
+        if constexpr (sizeof...(Where) == 0) {
+            rotate_backward<Pairing, backend::scalar>(angles, grads, of_q, of_k);
+        } else {
+            grads.workspace =
+                std::span(workspace).first(static_cast<std::size_t>(backward_workspace_size(angles, q_shape, 120)));
+            rotate_backward<Pairing>(where..., angles, grads, of_q, of_k);
+        }
+        for (std::size_t i = positions; i < out.position.size(); ++i) REQUIRE(std::signbit(out.position[i]));
+        out.grad_x = values(q_x);
+        for (const float x : k_x) out.grad_x.push_back(double{x});
+        return out;
+    }
+};
+
+void check_near(const std::vector<double>& found, const std::vector<double>& expected, double room) {
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        CAPTURE(i);
+        REQUIRE(std::fabs(found[i] - expected[i]) <= room);
+    }
+}
+
+template <class Pairing, class Angles>
+void check_many(const many_tokens& tensors, const Angles& angles, std::size_t launches_wanted) {
+    for (const bool is_after : {false, true}) {
+        const found_gradients expected = tensors.gradients<Pairing>(angles, is_after);
+        std::vector<backend::launch_size> launches;
+        const auto on_device = [&] {
+            found_gradients found;
+            launches.clear();
+            with_device_angles(angles, [&](const auto& a) {
+                found = tensors.gradients<Pairing>(a, is_after, test_device{&launches});
+            });
+            return found;
+        };
+        const found_gradients found = on_device();
+        CHECK(launches.size() == launches_wanted);
+        REQUIRE(launches[0].blocks.x > 3);
+        check_near(found.grad_x, expected.grad_x, 2e-5);
+        const double heads = 8.0, all = static_cast<double>(tensors.batch * tensors.tokens);
+        const double one = gradient_sum<float> * 8.0;  // of terms below 8
+        check_near(found.q_weight, expected.q_weight, one * heads * all);
+        check_near(found.k_weight, expected.k_weight, one * heads * all);
+        check_near(found.inv_freq, expected.inv_freq, one * 2000.0 * heads * all);
+        check_near(found.position, expected.position, one * heads * 16.0);
+        check_near(found.factor, expected.factor, one * heads * 16.0 * all);
+        const found_gradients again = on_device();
+        CHECK(again.inv_freq == found.inv_freq);
+        CHECK(again.position == found.position);
+        CHECK(again.factor == found.factor);
+        CHECK(again.q_weight == found.q_weight);
+        CHECK(again.k_weight == found.k_weight);
+        CHECK(again.grad_x == found.grad_x);
+    }
+}
+
+std::vector<basis> bases_of(index_t count) {
+    std::vector<basis> all;
+    for (index_t i = 0; i < count; ++i) {
+        std::vector<double> theta = frequencies(32);
+        for (double& t : theta) t /= 1.0 + static_cast<double>(i);
+        all.emplace_back(theta, 1.0 + 0.25 * static_cast<double>(i));
+    }
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("backend/cuda/normalized_backward: norms of all kinds have the oracle's gradients", T, float,
+                   float16, bfloat16) {
+    check_all_kinds<T>();
+}
+TEST_CASE("backend/cuda/normalized_backward: weights may be of another type, heads of 2048 lanes") {
+    check_against_oracle<half_split, device_backend, float, bfloat16>(cases[1], kinds[2]);
+    check_against_oracle<interleaved, device_backend, bfloat16, float>(cases[0], kinds[3]);
+    check_against_oracle<half_split, device_backend, float>({2, 2048, 1024, 0}, kinds[0]);
+    check_against_oracle<interleaved, device_backend, float>({2, 2048, 1000, 16}, kinds[4]);
+}
+
+TEST_CASE("backend/cuda/normalized_backward: blocks' sums make the gradients of one basis, of one a row, one a token") {
+    const std::vector<basis> all = bases_of(3);
+    const basis_list list({&all[0], &all[1], &all[2]});
+    draw d(7);
+    const many_tokens of_one{.batch = 1, .tokens = 61}, of_three{.batch = 3, .tokens = 27};
+    std::vector<float> ids(81);
+    for (float& id : ids) id = 0.25f * static_cast<float>(d.between(-8000, 8000));
+    check_many<half_split>(of_one, exact_angles(all[1], std::span<const float>(ids).first(61)), 6);
+    const position_view<float> view(ids.data(), 3, 27, 27);
+    check_many<interleaved>(of_three, exact_angles(list.of_rows(), view), 6);
+    std::vector<std::int32_t> of_token(81);
+    for (std::int32_t& index : of_token) index = static_cast<std::int32_t>(d.between(0, 2));
+    check_many<half_split>(of_three, exact_angles(list.of(of_token, 3), view), 18);
+}
+
+TEST_CASE("backend/cuda/normalized_backward: gradients to positions of several axes") {
+    const std::vector<basis> all = bases_of(1);
+    draw d(8);
+    const many_tokens tensors{.batch = 1, .tokens = 45};
+    std::vector<std::int32_t> ids(3 * 45);
+    for (std::int32_t& id : ids) id = static_cast<std::int32_t>(d.between(0, 2000));
+    const auto axes = random_axes(d, 16, 3);
+    check_many<half_split>(tensors, axis_angles(all[0], axes, axis_major(ids.data(), 3, 1, 45)), 6);
+}
+
+TEST_CASE("backend/cuda/normalized_backward: operands of all kinds share a call, and sums add to what is there") {
+    const heads_shape shape{1, 3, 2, 32}, cache_shape{2, 4, 2, 32};
+    const std::vector<std::int64_t> slots{5, -1, 2}, some{5, 1'000'000, 2};
+    const basis b(frequencies(20), 1.25);
+    const exact_angles angles(b, positions);
+    const auto x = random_elements<float>({1, 1, 16, 32}, 73), g = random_elements<float>(shape, 74);
+    const auto w = random_elements<float>({1, 1, 1, 32}, 75);
+    const rms_norm<> norm{.weight = w.data()};
+    struct written {
+        std::vector<float> q = std::vector<float>(192, 3.0f), k = q, v = q;
+        std::vector<double> inv_freq = std::vector<double>(10, 1.0), weight = std::vector<double>(32, 2.0),
+                            workspace = std::vector<double>(43, 1e30);
+    };
+    const auto view = [&](auto& buffer) { return token_major(buffer.data(), shape); };
+    const auto rotate = [&](const auto& where, written& o, const auto& source, const std::vector<std::int64_t>& table) {
+        const auto cached = in_slots(token_major(x.data(), cache_shape), table.data(), 1, 3);
+        const rotation_gradients grads{.inv_freq = o.inv_freq, .workspace = o.workspace};
+        where(source, grads, grad_through(view(g), cached, view(o.q)).normalized(norm, o.weight),
+              grad_through(view(g), view(g), view(o.k)),
+              grad_through(view(g), cached, view(o.v)).normalized(norm, o.weight).unrotated());
+    };
+    written expected, found;
+    rotate([](const auto&... a) { rotate_backward<half_split, backend::scalar>(a...); }, expected, angles, slots);
+    with_device_angles(angles, [&](const auto& source) {
+        rotate([](const auto&... a) { rotate_backward<half_split>(test_device{}, a...); }, found, source, some);
+        CHECK(nearly_same(found.q, expected.q));
+        CHECK(nearly_same(found.k, expected.k));
+        CHECK(nearly_same(found.v, expected.v));
+        for (std::size_t i = 64; i < 128; ++i) REQUIRE(found.q[i] == 3.0f);  // the token that no slot holds
+        check_near(found.inv_freq, expected.inv_freq, 1e-4);
+        check_near(found.weight, expected.weight, 1e-4);
+        CHECK(std::fabs(found.weight[0] - 2.0) > 1e-3);
+        // In place over grad_y or x, without gradients behind the angles, and so from a table.
+        auto over_g = g, over_x = x;
+        const auto cached = in_slots(token_major(x.data(), cache_shape), slots.data(), 1, 3);
+        rotate_backward<half_split>(test_device{}, source,
+                                    grad_through(view(over_g), cached, view(over_g)).normalized(norm));
+        const auto in_x = in_slots(token_major(over_x.data(), cache_shape), slots.data(), 1, 3);
+        rotate_backward<half_split>(test_device{}, source, grad_through(view(g), in_x, in_x).normalized(norm));
+        for (std::size_t i = 0; i < 64; ++i) {
+            CHECK(nearly_same(over_g[i], expected.q[i]));
+            CHECK(nearly_same(over_x[320 + i], expected.q[i]));
+        }
+        const cos_sin_table<float> table(angles);
+        written of_table;
+        const rotation_gradients memory{.workspace = of_table.workspace};
+        rotate_backward<half_split>(
+            test_device{}, table.view(), memory,
+            grad_through(view(g), cached, view(of_table.q)).normalized(norm, of_table.weight),
+            grad_through(view(g), view(g), view(of_table.k)),
+            grad_through(view(g), cached, view(of_table.v)).normalized(norm, of_table.weight).unrotated());
+        CHECK(nearly_same(of_table.q, expected.q));
+        CHECK(nearly_same(of_table.k, expected.k));
+        check_near(of_table.weight, expected.weight, 1e-4);
+    });
+}
+
+TEST_CASE("backend/cuda/normalized_backward: a position that is not valid makes NaN of its token alone") {
+    const basis b(frequencies(32));
+    const std::vector<std::uint64_t> words = device_words(b);
+    const heads_shape shape{1, 3, 2, 32};
+    const auto x = random_elements<float>(shape, 3);
+    std::vector<float> gx(x.size());
+    const std::vector<double> ids{1.0, std::numeric_limits<double>::quiet_NaN(), 2.0};
+    const device_angles<double> angles(device_basis(words.data(), 16), position_view<double>(ids));
+    rotate_backward<half_split>(
+        test_device{}, angles,
+        grad_through(token_major(x.data(), shape), token_major(x.data(), shape), token_major(gx.data(), shape))
+            .normalized(rms_norm<>{}));
+    for (std::size_t i = 0; i < gx.size(); ++i) REQUIRE(std::isnan(gx[i]) == (i / 64 == 1));
+}
+
+TEST_CASE("backend/cuda/normalized_backward: launches keep within a block's limits") {
+    for (const index_t length : {1, 8, 1000}) {
+        for (const index_t lanes : {2, 16, 64, 128, 576, 2048}) {
+            for (const index_t heads : {1, 7, 128, 100'000}) {
+                for (const index_t axes : {1, 8}) {
+                    const auto plan = backend::plan_gradients(length, {1, length, heads, lanes}, lanes / 2, axes);
+                    check_limits({plan.threads, {1, 1, 1}, plan.shared_bytes});
+                    CHECK(plan.layout.team_size() % 4 == 0);
+                }
+            }
+        }
+    }
+    // q of 32 heads: tokens side by side, and two heads that fill a warp.
+    CHECK(backend::plan_gradients(16, {1, 16, 32, 128}, 64, 1).threads == backend::index3{16, 2, 8});
+    CHECK(backend::plan_gradients(16, {1, 16, 32, 2048}, 1024, 1).threads == backend::index3{32, 1, 1});
+}

@@ -173,6 +173,25 @@ CORDAGE_ALWAYS_INLINE float largest_magnitude(const float* lanes, index_t count)
     return all;
 }
 
+/// The lane of largest magnitude with its sign, the first of equals; NaNs are passed over.
+template <class Lane>
+CORDAGE_ALWAYS_INLINE float largest_lane(const float* lanes, index_t count) noexcept {
+    using memory = lane_memory<Lane>;
+    Lane above(0.0f), below(0.0f);
+    index_t i = 0;
+    for (; i + memory::size <= count; i += memory::size) {
+        const Lane x = memory::load(lanes + i);
+        above = memory::max(x, above);
+        below = memory::max(lane_traits<Lane>::negative(x), below);
+    }
+    float largest = memory::largest(above);
+    const float other = memory::largest(below);
+    if (largest < other) largest = -other;
+    if (largest == other) i = 0, largest = 0.0f;  // of equals one by one
+    for (; i < count; ++i) largest = larger_lane(largest, lanes[i]);
+    return largest;
+}
+
 /// x, |x| <= 2^22, rounded to an integer, nearest, ties to even, as a word. The sum has it in its last bits.
 template <class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto nearest_integer(const Lane& x) noexcept {
@@ -191,16 +210,17 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto rounded_half_away(const L& x) noe
     return lane_memory<L>::truncated(L(x + lane::from_bits(half)));
 }
 
-/// The code of a lane in q4_0, of its block's 1 / d.
-CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE int q4_0_code(float x, float inverse) noexcept {
+/// The code of a lane in q4_0, of its block's 1 / d, as a word; 0 of a NaN.
+template <class L>
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto q4_0_code(const L& x, float inverse) noexcept {
+    using memory = lane_memory<L>;
 #if defined(__CUDA_ARCH__)
-    const float scaled = __fmul_rn(x, inverse);
+    const L scaled = __fmul_rn(x, inverse);
 #else
-    using lane = lane_traits<float>;
-    const float scaled = lane::from_bits(lane::bits(x * inverse));  // rounded before the sum
+    using lane = lane_traits<L>;
+    const L scaled = lane::from_bits(lane::bits(L(x * L(inverse))));  // rounded before the sum
 #endif
-    const int rounded = static_cast<int>(scaled + 8.5f);
-    return rounded < 15 ? rounded : 15;
+    return memory::truncated(memory::min(memory::max(L(scaled + L(8.5f)), L(0.0f)), L(15.0f)));
 }
 
 /// How a code of one byte is made of a float that was divided by its scale, and read.
@@ -415,24 +435,31 @@ struct q4_0 {
                                          index_t count) const noexcept {
         for (; count > 0; count -= 32, lanes += 32, ++from) {
             const float d = to_float(from->d);
-            for (std::size_t i = 0; i < 16; ++i) {
-                lanes[i] = static_cast<float>((from->codes[i] & 15) - 8) * d;
-                lanes[i + 16] = static_cast<float>((from->codes[i] >> 4) - 8) * d;
-            }
+            tensors_detail::for_each_lane<Lane>(16, [&]<class L>(lane_memory<L>,
+                                                                 index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                using word = typename lane_traits<L>::word;
+                const word both = lane_memory<L>::load_bytes(from->codes.data() + i);
+                const auto store = [&](const word& code, index_t lane) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    lane_memory<L>::store(L(lane_traits<L>::from_signed(word(code - word(8u))) * L(d)), lanes + lane);
+                };
+                store(word(both & word(15u)), i);
+                store(word(both >> 4), i + 16);
+            });
         }
     }
     template <class Lane>
     CORDAGE_ALWAYS_INLINE void store_head(const float* lanes, index_t count, q4_0_block* to,
                                           const head_place&) const noexcept {
         for (; count > 0; count -= 32, lanes += 32, ++to) {
-            float largest = 0.0f;
-            for (index_t i = 0; i < 32; ++i) largest = tensors_detail::larger_lane(largest, lanes[i]);
-            const block_scale scale = scale_of(largest);
+            const block_scale scale = scale_of(tensors_detail::largest_lane<Lane>(lanes, 32));
             to->d = scale.d;
-            for (std::size_t i = 0; i < 16; ++i) {
-                to->codes[i] = static_cast<std::uint8_t>(tensors_detail::q4_0_code(lanes[i], scale.inverse) |
-                                                         tensors_detail::q4_0_code(lanes[i + 16], scale.inverse) << 4);
-            }
+            tensors_detail::for_each_lane<Lane>(
+                16, [&]<class L>(lane_memory<L>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    const auto code = [&](index_t lane) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                        return tensors_detail::q4_0_code(lane_memory<L>::load(lanes + lane), scale.inverse);
+                    };
+                    lane_memory<L>::store_bytes(code(i) | (code(i + 16) << 4), to->codes.data() + i);
+                });
         }
     }
     /// The scale of a block by its first lane of the largest magnitude, with its sign.

@@ -194,7 +194,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE int q4_0_code(float x, float inverse) 
     using lane = lane_traits<float>;
     const float scaled = lane::from_bits(lane::bits(x * inverse));  // rounded before the sum
 #endif
-    const int rounded = static_cast<int>(scaled + 8.5f);
+    const int rounded = static_cast<int>(lane_memory<float>::truncated(scaled + 8.5f));
     return rounded < 15 ? rounded : 15;
 }
 

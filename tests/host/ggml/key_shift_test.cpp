@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -261,6 +262,16 @@ TEST_CASE(
     check_refused("ggml: k_shift.data nullptr must point to its elements", [&] { shift.run(t, none, 1, 2); });
     without.ne[1] = 0;
     shift.run(without, none, 0, 1);  // no heads: nothing to read
+}
+
+// A code of a NaN was what an int becomes of it.
+TEST_CASE("host/ggml/key_shift: a block whose scale is NaN becomes one of codes 0") {
+    std::vector<q4_0_block> cache = drawn_cache<q4_0_block>(2);
+    cache[0].d = float16{0x7e00};
+    std::vector<std::int32_t> shifts{1};
+    compute(gg::key_shift(gg::rotation(gg::rope_arguments{.n_dims = 32})), dense(cache, 64, 1, 1), shifts, 1);
+    CHECK(cache[0].codes == std::array<std::uint8_t, 16>{});
+    CHECK(cache[1].codes != std::array<std::uint8_t, 16>{});
 }
 
 TEST_CASE("host/ggml/key_shift: a node has the keys as its source and is these keys") {

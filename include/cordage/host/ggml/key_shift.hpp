@@ -19,10 +19,10 @@ namespace cordage::ggml {
 ///   k        ne = [head_dim, heads, cells, batch] in any order of strides: F32, F16, BF16, Q8_0 or Q4_0
 ///   k_shift  I32 [cells], new position - old position; four of them for M-RoPE, [4, cells], slowest first
 ///
-/// The first rotary_dim lanes of the view turn. It may be narrower than the heads, as MLA's tail is, where it begins and
-/// ends between blocks and between groups of the transform. The angle k_shift * inv_freq is exact, and the attention
-/// factor, which keys have already, is not applied again. Keys whose shift is 0 are not touched; give that to cells
-/// without a key. Like a rotation it lives until the graph has been computed.
+/// The first rotary_dim lanes of the view turn. It may be narrower than the heads, as MLA's tail is, where it begins
+/// and ends between blocks and between groups of the transform. The angle k_shift * inv_freq is exact, and the
+/// attention factor, which keys have already, is not applied again. Keys whose shift is 0 are not touched; give that to
+/// cells without a key. Like a rotation it lives until the graph has been computed.
 class key_shift {
  public:
     /// @param turned         the rotation that the keys have

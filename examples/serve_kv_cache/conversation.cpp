@@ -14,6 +14,15 @@ constexpr index_t trained_length = 64, heads = 4, head_dim = 64, final_length = 
 constexpr cache_shape cache{.blocks = 40, .block_tokens = 16, .heads = 2, .head_dim = head_dim};
 const cordage::rope_config model{head_dim, head_dim, 10000, trained_length};
 
+layer_norms drawn_norms() {
+    layer_norms norms;
+    for (index_t i = 0; i < head_dim; ++i) {
+        norms.q.push_back(1.0f + 0.01f * static_cast<float>(i % 13));
+        norms.k.push_back(1.1f - 0.01f * static_cast<float>(i % 7));
+    }
+    return norms;
+}
+
 /// Queries, keys and values of all tokens, as a layer's projections might give them, about one in size.
 token_rows drawn_rows(index_t tokens) {
     std::mt19937_64 generator(1);
@@ -33,10 +42,32 @@ token_rows slice(const token_rows& all, index_t begin, index_t end) {
     return {end - begin, part(all.q), part(all.k), part(all.v)};
 }
 
-/// Attention of tokens begin ... end-1 from unrotated rows, with nothing of the engine: everything is rotated anew by
-/// the scalar backend, and summed in double.
+token_rows joined(token_rows a, const token_rows& b) {
+    a.tokens += b.tokens;
+    a.q.insert(a.q.end(), b.q.begin(), b.q.end());
+    a.k.insert(a.k.end(), b.k.begin(), b.k.end());
+    a.v.insert(a.v.end(), b.v.begin(), b.v.end());
+    return a;
+}
+
+void normalize(std::vector<float>& heads_of_tokens, const std::vector<float>& weight) {
+    for (auto head = heads_of_tokens.begin(); head != heads_of_tokens.end(); head += head_dim) {
+        double sum = 0.0;
+        for (index_t i = 0; i < head_dim; ++i) sum += static_cast<double>(head[i]) * static_cast<double>(head[i]);
+        const double scale = 1.0 / std::sqrt(sum / static_cast<double>(head_dim) + 1e-6);
+        for (index_t i = 0; i < head_dim; ++i) {
+            head[i] = static_cast<float>(static_cast<double>(head[i]) * scale *
+                                         static_cast<double>(weight[static_cast<std::size_t>(i)]));
+        }
+    }
+}
+
+/// Attention of tokens begin ... end-1 from what the projections gave, with nothing of the engine: everything is
+/// normalized in double and rotated anew by the scalar backend, and summed in double.
 std::vector<double> recomputed(const token_rows& all, const cordage::basis& basis, index_t begin, index_t end) {
     token_rows rows = slice(all, 0, end);
+    normalize(rows.q, drawn_norms().q);
+    normalize(rows.k, drawn_norms().k);
     std::vector<std::int32_t> position_ids(static_cast<std::size_t>(end));
     std::iota(position_ids.begin(), position_ids.end(), 0);
     cordage::rotate_forward<cordage::half_split, cordage::backend::scalar>(
@@ -79,7 +110,7 @@ conversation_result converse() {
     const std::vector<double> cached_t = ratios_up_to(8, 0.5);
     const token_rows all = drawn_rows(final_length);
     double worst = 0.0;
-    engine<T, clex_policy> server(model, policy, cached_t, heads, cache);
+    engine<T, clex_policy> server(model, policy, cached_t, drawn_norms(), heads, cache);
     const auto prefill_to = [&](index_t end) {
         const index_t begin = server.length();
         const auto out = server.prefill(slice(all, begin, end));
@@ -96,11 +127,20 @@ conversation_result converse() {
     prefill_to(270);
     decode_to(final_length);
 
-    engine<T, clex_policy> reader(model, policy, cached_t, heads, cache);
+    engine<T, clex_policy> reader(model, policy, cached_t, drawn_norms(), heads, cache);
     reader.prefill(slice(all, 0, final_length - 1));
     const auto out = reader.decode(slice(all, final_length - 1, final_length));
     const auto expected = recomputed(all, reader.basis(), final_length - 1, final_length);
-    return {server.length(), server.changes(), worst, largest_difference(out, expected)};
+
+    // A document at 21 ... 120 is quoted at 200: the same tokens at other positions.
+    engine<T, clex_policy> quoter(model, policy, cached_t, drawn_norms(), heads, cache);
+    quoter.prefill(slice(all, 0, 200));
+    quoter.reuse(21, 100);
+    const token_rows quoted = joined(joined(slice(all, 0, 200), slice(all, 21, 121)), slice(all, 200, 201));
+    const auto after = quoter.decode(slice(all, 200, 201));
+    const auto as_read = recomputed(quoted, quoter.basis(), 300, 301);
+    return {server.length(), server.changes(), worst, largest_difference(out, expected),
+            largest_difference(after, as_read)};
 }
 template conversation_result converse<float>();
 template conversation_result converse<cordage::bfloat16>();

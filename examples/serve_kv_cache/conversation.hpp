@@ -9,6 +9,7 @@ struct conversation_result {
     cordage::index_t changes;  ///< of the basis
     double worst;              ///< largest difference from the recomputed outputs
     double reread;             ///< the same for one token after all others were read anew as a single prompt
+    double reused;             ///< the same for one token after a chunk that was taken from the cache once more
 };
 
 /// @tparam T  what the cache holds: float or cordage::bfloat16

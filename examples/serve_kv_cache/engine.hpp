@@ -6,11 +6,16 @@
 
 #include "attention.hpp"
 
-/// What a layer's projections hand to its attention, unrotated.
+/// What a layer's projections hand to its attention, neither normalized nor rotated.
 struct token_rows {
     cordage::index_t tokens;
     std::vector<float> q;     ///< [tokens, heads, head_dim]
     std::vector<float> k, v;  ///< [tokens, heads of the cache, head_dim]
+};
+
+/// The weights of RMSNorm of q and k, each [head_dim].
+struct layer_norms {
+    std::vector<float> q, k;
 };
 
 template <cordage::element T, class Policy>
@@ -18,10 +23,11 @@ class engine {
  public:
     using index_t = cordage::index_t;
 
-    engine(const cordage::rope_config& model, const Policy& policy, std::vector<double> cached_t, index_t heads,
-           const cache_shape& shape)
+    engine(const cordage::rope_config& model, const Policy& policy, std::vector<double> cached_t, layer_norms norms,
+           index_t heads, const cache_shape& shape)
         : exact_(model, policy, cordage::continuous{}),
           cached_(model, policy, cordage::nearest_upper_bound(std::move(cached_t))),
+          norms_(std::move(norms)),
           heads_(heads),
           cache_(shape),
           sequence_(cache_, exact_.at_ratio(1.0)) {}
@@ -38,6 +44,11 @@ class engine {
         return extend(cached_.at_length(static_cast<double>(sequence_.length() + row.tokens)), std::move(row));
     }
     // [/when_the_basis_changes]
+    /// Takes tokens that were read before once more at the end, from the cache instead of their projections.
+    void reuse(index_t begin, index_t tokens) {
+        changes_ += sequence_.turn_to(cached_.at_length(static_cast<double>(sequence_.length() + tokens))) ? 1 : 0;
+        sequence_.append_copy(sequence_, begin, tokens);
+    }
 
     const cordage::basis& basis() const noexcept { return sequence_.basis(); }
     index_t length() const noexcept { return sequence_.length(); }
@@ -50,13 +61,21 @@ class engine {
         std::vector<std::int32_t> position_ids(static_cast<std::size_t>(rows.tokens));
         std::iota(position_ids.begin(), position_ids.end(), static_cast<std::int32_t>(before));
         // [into_the_cache]
-        // q turns where it is, and k, in floats, on its way into the slots of the cache, in the cache's type.
-        const std::vector<std::int32_t> slots = sequence_.append(rows.v.data(), rows.tokens);
-        const auto k = cordage::token_major(rows.k.data(), {1, rows.tokens, cache_.shape().heads, head_dim});
+        // From the projection to the cache: q is normalized and turned where it is, k on its way into its slots, v goes
+        // along, both in the cache's type.
+        const std::vector<std::int32_t> slots = sequence_.append(rows.tokens);
+        const auto view = [&](std::vector<float>& x, index_t heads) {
+            return cordage::token_major(x.data(), {1, rows.tokens, heads, head_dim});
+        };
+        const auto cached = [&](std::vector<float>& x, const cordage::heads_view<T>& all) {
+            return cordage::from_to(view(x, cache_.shape().heads),
+                                    cordage::in_slots(all, slots.data(), 1, rows.tokens));
+        };
         cordage::rotate_forward<cordage::half_split>(
             cordage::exact_angles(sequence_.basis(), position_ids),
-            cordage::in_place(cordage::token_major(rows.q.data(), {1, rows.tokens, heads_, head_dim})),
-            cordage::from_to(k, cordage::in_slots(cache_.keys(), slots.data(), 1, rows.tokens)));
+            cordage::in_place(view(rows.q, heads_)).normalized(cordage::rms_norm<>{.weight = norms_.q.data()}),
+            cached(rows.k, cache_.keys()).normalized(cordage::rms_norm<>{.weight = norms_.k.data()}),
+            cached(rows.v, cache_.values()).unrotated());
         // [/into_the_cache]
 
         std::vector<float> out(rows.q.size());
@@ -69,6 +88,7 @@ class engine {
 
     cordage::rope_scaling<Policy, cordage::continuous> exact_;
     cordage::basis_cache cached_;
+    layer_norms norms_;
     index_t heads_;
     paged_cache<T> cache_;
     sequence<T> sequence_;

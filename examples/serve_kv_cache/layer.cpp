@@ -44,6 +44,52 @@ void rotate_into(sequence<element>& keys, const cordage::basis& basis, std::vect
         cordage::from_to(keys.keys(), cordage::token_major(rotated.data(), {1, keys.length(), heads, head_dim})));
 }
 
+/// A chunk of a text that the cache holds, at another position: computed from its hidden states, or taken from there.
+class chunk_of_text {
+ public:
+    explicit chunk_of_text(const cordage::basis& basis)
+        : cache_({.blocks = 3 * chunk / 16, .block_tokens = 16, .heads = heads, .head_dim = head_dim}),
+          read_(cache_, basis),
+          again_(cache_, basis),
+          hidden_(chunk * width, 0.5f),
+          k_(hidden_.size()),
+          v_(hidden_.size()),
+          norm_(head_dim, 1.0f) {
+        read_.append(chunk);
+        again_.append(chunk);  // another text
+        slots_ = again_.append(chunk);
+    }
+
+    /// The first rows of the weights stand for W_k and W_v.
+    void project(const std::vector<element>& weights) {
+        for (index_t row = 0; row < width; ++row) {
+            for (index_t token = 0; token < chunk; ++token) {
+                const float* const x = hidden_.data() + token * width;
+                const auto at = static_cast<std::size_t>(token * width + row);
+                k_[at] = dot(x, weights.data() + row * width, width);
+                v_[at] = dot(x, weights.data() + (width + row) * width, width);
+            }
+        }
+    }
+    void store() {
+        const auto cached = [&](std::vector<float>& x, const cordage::heads_view<element>& all) {
+            return cordage::from_to(cordage::token_major(x.data(), {1, chunk, heads, head_dim}),
+                                    cordage::in_slots(all, slots_.data(), 1, chunk));
+        };
+        cordage::rotate_forward<cordage::half_split>(
+            cordage::exact_angles(again_.basis(), slots_),  // any positions
+            cached(k_, cache_.keys()).normalized(cordage::rms_norm<>{.weight = norm_.data()}),
+            cached(v_, cache_.values()).unrotated());
+    }
+    void reuse() { again_.copy(read_, 0, chunk, chunk); }
+
+ private:
+    paged_cache<element> cache_;
+    sequence<element> read_, again_;
+    std::vector<float> hidden_, k_, v_, norm_;
+    std::vector<std::int32_t> slots_;
+};
+
 }  // namespace
 
 parts measure(index_t tokens, index_t rounds) {
@@ -54,9 +100,10 @@ parts measure(index_t tokens, index_t rounds) {
     paged_cache<element> cache({cordage::rounded_up_quotient(tokens, block_tokens), block_tokens, heads, head_dim});
     sequence<element> keys(cache, bases[0]);
     std::vector<float> q(width, 0.5f), k(width, 0.25f), out(static_cast<std::size_t>(weight_rows));
-    for (index_t i = 0; i < tokens; ++i) keys.append(q.data(), 1);
-    const auto keys_of_cache = cache.keys();
-    std::fill_n(keys_of_cache.data, cache.shape().blocks * block_tokens * width, cordage::to_bfloat16(0.25f));
+    keys.append(tokens);
+    for (const auto& all : {cache.keys(), cache.values()}) {
+        std::fill_n(all.data, cache.shape().blocks * block_tokens * width, cordage::to_bfloat16(0.25f));
+    }
     std::vector<element> weights(static_cast<std::size_t>(weight_rows * width));
     std::vector<element> rotated(static_cast<std::size_t>(cache.shape().blocks * block_tokens * width));
     fill(weights);
@@ -81,7 +128,8 @@ parts measure(index_t tokens, index_t rounds) {
         }
         out[0] = static_cast<float>(sum);
     };
-    std::vector<double> times[8];
+    chunk_of_text text(bases[0]);
+    std::vector<double> times[11];
     for (index_t round = -2; round < rounds; ++round) {
         // Work on the cache comes after a pass over the weights, as in a model, and finds nothing in the processor's.
         const double loading = microseconds(read);
@@ -97,11 +145,14 @@ parts measure(index_t tokens, index_t rounds) {
                               rebasing,
                               copying,
                               microseconds([&] { drawn_clex(model, t_max); }),
-                              microseconds([&] { rule.at_ratio(4.25); })};
+                              microseconds([&] { rule.at_ratio(4.25); }),
+                              round < 0 ? 0.0 : microseconds([&] { text.project(weights); }),
+                              microseconds([&] { text.store(); }),
+                              microseconds([&] { text.reuse(); })};
         for (std::size_t i = 0; round >= 0 && i < std::size(now); ++i) times[i].push_back(now[i]);
     }
-    return {median(times[0]), median(times[1]), median(times[2]), median(times[3]),
-            median(times[4]), median(times[5]), median(times[6]), median(times[7])};
+    return {median(times[0]), median(times[1]), median(times[2]), median(times[3]), median(times[4]), median(times[5]),
+            median(times[6]), median(times[7]), median(times[8]), median(times[9]), median(times[10])};
 }
 
 }  // namespace layer

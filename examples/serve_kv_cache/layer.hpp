@@ -21,7 +21,12 @@ struct parts {
     double rotate_all;  ///< all cached keys into a rotated copy
     double solve;       ///< CLEX's ODE up to t_max
     double read_basis;  ///< one basis from the solution
+    double project;     ///< a chunk's k and v from its hidden states
+    double store;       ///< the same normalized, rotated and stored into the cache
+    double reuse;       ///< the chunk moved within the cache to other slots and positions, k and v
 };
+
+inline constexpr cordage::index_t chunk = 64;  ///< tokens
 
 /// @param tokens  in the cache
 /// @param rounds  in which each part is timed once, after two that are not counted

@@ -45,12 +45,14 @@ class paged_cache {
     /// The fingerprint of the basis that turned a block's keys.
     std::uint64_t& tag(std::int32_t block) noexcept { return tags_[static_cast<std::size_t>(block)]; }
 
-    /// All keys, [blocks, block_tokens, heads, head_dim].
-    cordage::heads_view<T> keys() noexcept {
-        return cordage::token_major(keys_.data(), {shape_.blocks, shape_.block_tokens, shape_.heads, shape_.head_dim});
-    }
+    /// All keys and all values, [blocks, block_tokens, heads, head_dim].
+    cordage::heads_view<T> keys() noexcept { return view(keys_); }
+    cordage::heads_view<T> values() noexcept { return view(values_); }
 
  private:
+    cordage::heads_view<T> view(std::vector<T>& all) const noexcept {
+        return cordage::token_major(all.data(), {shape_.blocks, shape_.block_tokens, shape_.heads, shape_.head_dim});
+    }
     cordage::index_t offset(std::int32_t block, cordage::index_t slot) const noexcept {
         return (block * shape_.block_tokens + slot) * token_size();
     }

@@ -58,4 +58,9 @@ void print_report(const report_shape& shape) {
         "parts, us: weights %.0f, attention %.0f, q and k rotated %.2f, all keys rebased %.0f, all keys rotated "
         "into a copy %.0f, ODE solved %.0f, a basis read from it %.1f\n",
         p.weights, p.attention, p.rotation, p.rebase, p.rotate_all, p.solve, p.read_basis);
+    const auto tokens_of_chunk = static_cast<double>(layer::chunk);
+    std::printf(
+        "\na text that the cache holds, at another position, us a token: keys and values moved to other slots %.2f; "
+        "computed anew %.1f, of which norm, rotation and store %.2f\n",
+        p.reuse / tokens_of_chunk, (p.project + p.store) / tokens_of_chunk, p.store / tokens_of_chunk);
 }

@@ -2,8 +2,8 @@
 // One sequence in a paged cache: keys are rotated as they come in, and turn along when the basis changes.
 #pragma once
 
-#include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "paged_cache.hpp"
 
@@ -40,23 +40,50 @@ class sequence {
     }
     // [/turn_to]
 
-    /// Takes in tokens by their values [tokens, heads, head_dim]. Returns the slot of each, for keys rotated by
-    /// basis().
-    std::vector<std::int32_t> append(const float* values, index_t tokens) {
-        std::vector<std::int32_t> slots;
-        for (index_t i = 0; i < tokens; ++i, values += cache_->token_size()) {
+    /// Makes room for tokens. Returns the slot of each, for their values and for keys rotated by basis().
+    std::vector<std::int32_t> append(index_t tokens) {
+        const index_t before = length();
+        for (index_t i = 0; i < tokens; ++i) {
             if (length() % block_tokens() == 0) add_block();
-            const index_t newest = slot(length());
-            std::transform(values, values + cache_->token_size(), cache_->value(table_.back(), newest),
-                           [](float x) { return cordage::element_traits<T>::store(x); });
-            slots.push_back(table_.back() * static_cast<std::int32_t>(block_tokens()) +
-                            static_cast<std::int32_t>(newest));
             position_ids_.push_back(static_cast<std::int32_t>(length()));
         }
-        return slots;
+        return slots(before, tokens);
     }
 
+    // [append_copy]
+    /// Appends tokens of this cache once more, such as a document that another sequence or an earlier turn has read:
+    /// keys turn from their positions and basis there to those here on their way to other slots; values go with them.
+    void append_copy(const sequence& from, index_t begin, index_t tokens) {
+        append(tokens);
+        copy(from, begin, length() - tokens, tokens);
+    }
+    /// The same onto tokens that this sequence has.
+    void copy(const sequence& from, index_t begin, index_t to, index_t tokens) {
+        const std::vector<std::int32_t> old_slots = from.slots(begin, tokens), new_slots = slots(to, tokens);
+        const auto ids = [&](const sequence& of, index_t first) {
+            return std::span(of.position_ids_)
+                .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(tokens));
+        };
+        const std::span<const std::int32_t> old_ids = ids(from, begin), new_ids = ids(*this, to);
+        const auto moved = [&](const cordage::heads_view<T>& all) {
+            return cordage::from_to(cordage::in_slots(all, old_slots.data(), 1, tokens),
+                                    cordage::in_slots(all, new_slots.data(), 1, tokens));
+        };
+        cordage::rebase<cordage::half_split>(
+            cordage::exact_angles(basis_, new_ids) - cordage::exact_angles(from.basis_, old_ids), moved(cache_->keys()),
+            moved(cache_->values()).unrotated());
+    }
+    // [/append_copy]
+
  private:
+    std::vector<std::int32_t> slots(index_t begin, index_t tokens) const {
+        std::vector<std::int32_t> all;
+        for (index_t token = begin; token < begin + tokens; ++token) {
+            all.push_back(static_cast<std::int32_t>(block(token) * block_tokens() + slot(token)));
+        }
+        return all;
+    }
+
     index_t block_tokens() const noexcept { return cache_->shape().block_tokens; }
 
     void add_block() {

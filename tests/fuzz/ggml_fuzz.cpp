@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Fuzzes ggml's custom operation: tensors of any numbers and arguments of any values are refused before anything is
-// written, or dst has x turned, all its slices together, and nothing else is written.
+// Fuzzes ggml's custom operations: tensors of any numbers and arguments of any values are refused before anything is
+// written, or dst has x turned, all its slices together, and nothing else is written; or cached keys are moved where
+// they lie, and those whose shift is 0 keep their bytes.
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
-#include "cordage/host/ggml/rotation.hpp"
+#include "cordage/host/ggml/key_shift.hpp"
 #include "input.hpp"
 #include "run_counter.hpp"
 
@@ -27,13 +29,14 @@ struct fake_tensor {
     void* data = nullptr;
 };
 
-/// Whether a tensor's elements are there, in `room` bytes; the adapter cannot know.
-bool is_true(const fake_tensor& t, std::size_t element_size) {
+/// Whether a tensor's elements, of so many lanes each, are there, in `room` bytes; the adapter cannot know.
+bool is_true(const fake_tensor& t, std::size_t element_size, index_t lanes = 1) {
     __int128 last = 0;
     for (int i = 0; i < 4; ++i) {
         if (t.ne[i] <= 0) return true;  // none
         if (t.ne[i] > room) return false;
-        last += static_cast<__int128>(t.ne[i] - 1) * static_cast<__int128>(t.nb[i]);
+        last += static_cast<__int128>(rounded_up_quotient(t.ne[i], i == 0 ? lanes : 1) - 1) *
+                static_cast<__int128>(t.nb[i]);
     }
     return last + static_cast<__int128>(element_size) <= room;
 }
@@ -174,16 +177,82 @@ bool run(input& in) {
     return true;
 }
 
+/// A cache of keys, of any bytes, that are moved.
+template <class T>
+bool shift(input& in) {
+    constexpr index_t lanes = lanes_of_element<gg::format_of<T>>;
+    auto random = in.generator();
+    std::vector<std::uint8_t> memory(static_cast<std::size_t>(room) + 64);
+    for (std::uint8_t& byte : memory) byte = static_cast<std::uint8_t>(random());
+    fake_tensor keys{gg::detail::type_of<T>(),
+                     {lanes > 1 ? lanes * in.between(1, 3) : 2 * in.between(1, 8), in.between(1, 3), in.between(1, 6),
+                      in.between(1, 2)},
+                     {sizeof(T)},
+                     {},
+                     memory.data()};
+    keys.nb[1] = sizeof(T) * static_cast<std::size_t>(keys.ne[0] / lanes + (in.rarely(4) ? 2 : 0));
+    for (int i = 2; i < 4; ++i) keys.nb[i] = keys.nb[i - 1] * static_cast<std::size_t>(keys.ne[i - 1]);
+    if (in.coin()) std::swap(keys.ne[1], keys.ne[2]), std::swap(keys.nb[1], keys.nb[2]);
+    const gg::rope_arguments arguments = draw_arguments(in, keys.ne[0]);
+    const index_t size = in.rarely(8) ? in.hostile_integer() : in.coin() ? index_t{1} << in.between(0, 6) : 0;
+
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(room) / sizeof(std::int32_t));
+    for (std::int32_t& id : ids) id = random() % 3 == 0 ? 0 : static_cast<std::int32_t>(random());
+    fake_tensor k_shift{
+        26, {gg::has_axes(arguments.mode) ? 4 * keys.ne[2] : keys.ne[2], 1, 1, 1}, {4, 4, 4, 4}, {}, ids.data()};
+    for (fake_tensor* t : {&keys, &k_shift}) {
+        if (in.rarely(12)) make_hostile(in, *t);
+    }
+    const int nth = static_cast<int>(in.rarely() ? in.hostile_integer() : in.between(1, 5));
+
+    const std::vector<std::uint8_t> before = memory;
+    try {
+        const gg::key_shift moved(gg::rotation(arguments), size);
+        moved.check(keys, k_shift);  // reads no element, so what is not there too
+        if (!is_true(keys, sizeof(T), lanes) || !is_true(k_shift, 4)) return false;
+        moved.run(keys, k_shift, 0, 1);
+        const std::vector<std::uint8_t> expected = std::exchange(memory, before);
+        keys.data = memory.data() + (static_cast<const std::uint8_t*>(keys.data) - expected.data());
+        for (int ith = 0; ith < std::min(nth, 64); ++ith) moved.run(keys, k_shift, ith, nth);
+        if (nth < 1) return false;
+        expect(memory == expected || nth > 64, "slices make what one call makes");
+    } catch (const error&) {
+        expect(memory == before, "what is refused writes nothing");
+        return false;
+    }
+    // What is left of the memory once all heads that move are taken out is as it was.
+    const heads_view<T, gg::format_of<T>> view = gg::view<T>(keys);
+    const auto head_bytes = static_cast<std::size_t>(keys.ne[0] / lanes) * sizeof(T);
+    for (index_t row = 0; row < view.shape.batch; ++row) {
+        for (index_t token = 0; token < view.shape.tokens; ++token) {
+            bool moves = false;
+            for (index_t axis = 0; axis < k_shift.ne[0] / keys.ne[2]; ++axis) {
+                moves = moves || static_cast<const std::int32_t*>(k_shift.data)[axis * keys.ne[2] + token] != 0;
+            }
+            for (index_t head = 0; moves && head < view.shape.heads; ++head) {
+                auto* const bytes = reinterpret_cast<std::uint8_t*>(view.head(row, token, head));
+                std::memcpy(bytes, before.data() + (bytes - memory.data()), head_bytes);
+            }
+        }
+    }
+    expect(memory == before, "nothing but keys that move is written");
+    return true;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static fuzz::run_counter counter("rotated a tensor");
+    static fuzz::run_counter counter("rotated a tensor or moved keys");
     input in(data, size);
-    const auto kind = in.between(0, 3);
+    const auto kind = in.between(0, 7);
     const bool passed = kind == 0   ? run<float>(in)
                         : kind == 1 ? run<float16>(in)
                         : kind == 2 ? run<bfloat16>(in)
-                                    : run<double>(in);
+                        : kind == 3 ? run<double>(in)
+                        : kind == 4 ? shift<float>(in)
+                        : kind == 5 ? shift<bfloat16>(in)
+                        : kind == 6 ? shift<q8_0_block>(in)
+                                    : shift<q4_0_block>(in);
     passed ? counter.passed() : counter.refused();
     return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Graphs of ggml with its own rope operation and with cordage's in its place: the values of both beside the truth, and
-// their times. test_ggml.py builds it against ggml's headers and libraries. Exits with 1 where they disagree.
+// Graphs of ggml with its own rope operation and with cordage's in its place, q and k on their way and cached keys that
+// move: the values of both beside the truth, and their times. test_ggml.py builds it against ggml's headers and
+// libraries. Exits with 1 where they disagree.
 #include <ggml-cpu.h>
 #include <ggml.h>
 
@@ -11,7 +12,7 @@
 #include <cstring>
 #include <random>
 
-#include "cordage/host/ggml/rotation.hpp"
+#include "cordage/host/ggml/key_shift.hpp"
 
 namespace gg = cordage::ggml;
 
@@ -21,6 +22,8 @@ static_assert(gg::normal == GGML_ROPE_TYPE_NORMAL && gg::neox == GGML_ROPE_TYPE_
 static_assert(gg::detail::type_of<float>() == GGML_TYPE_F32 && gg::detail::type_of<double>() == GGML_TYPE_F64 &&
               gg::detail::type_of<cordage::float16>() == GGML_TYPE_F16 &&
               gg::detail::type_of<cordage::bfloat16>() == GGML_TYPE_BF16 &&
+              gg::detail::type_of<cordage::q8_0_block>() == GGML_TYPE_Q8_0 &&
+              gg::detail::type_of<cordage::q4_0_block>() == GGML_TYPE_Q4_0 &&
               gg::detail::type_of<std::int32_t>() == GGML_TYPE_I32);
 
 namespace {
@@ -174,6 +177,161 @@ void time_both(int tokens) {
                 slow, quick);
 }
 
+/// Cached keys that move to other positions: llama.cpp's graph and cordage's operation on one cache.
+struct shift_trial {
+    const char* name;
+    gg::rope_arguments arguments;
+    ggml_type type;
+    int hadamard_size;
+};
+
+class shift_graph {
+ public:
+    shift_graph(const shift_trial& trial, int key_heads, int cache_cells)
+        : heads(key_heads),
+          cells(cache_cells),
+          trial_(trial),
+          context_(ggml_init({std::size_t{256} << 20, nullptr, false})) {
+        ggml_tensor* const cache = ggml_new_tensor_2d(context_, trial.type, head_dim * heads, cells);
+        keys = ggml_view_3d(context_, cache, head_dim, heads, cells, ggml_row_size(trial.type, head_dim),
+                            ggml_row_size(trial.type, head_dim * heads), 0);
+        k_shift = ggml_new_tensor_1d(context_, GGML_TYPE_I32, cells * (gg::has_axes(trial.arguments.mode) ? 4 : 1));
+        std::mt19937 generator(1);
+        std::vector<float> values(static_cast<std::size_t>(head_dim * heads * cells));
+        for (float& x : values) x = static_cast<float>(generator() >> 8) * 0x1p-23f - 1.0f;
+        ggml_quantize_chunk(trial.type, values.data(), cache->data, 0, heads * cells, head_dim, nullptr);
+        for (int i = 0; i < k_shift->ne[0]; ++i) {
+            static_cast<std::int32_t*>(k_shift->data)[i] = i % cells < 3 ? 0 : -1000 - i / cells;
+        }
+        for (int i = 1; i < 4 && k_shift->ne[0] > cells; ++i) static_cast<std::int32_t*>(k_shift->data)[i * cells] = 0;
+    }
+    shift_graph(const shift_graph&) = delete;
+    ~shift_graph() { ggml_free(context_); }
+
+    /// A tensor of the size of all keys, transformed where the cache is, to floats, turned, and back into the cache.
+    ggml_tensor* with_ggml() {
+        if (!ggml_is_quantized(trial_.type)) return turned(keys, true);
+        ggml_tensor* x = transformed(ggml_cast(context_, keys, GGML_TYPE_F32));
+        return ggml_cpy(context_, transformed(turned(x, false)), keys);
+    }
+    // [key_shift]
+    ggml_tensor* with_cordage(gg::key_shift& shift) {
+        ggml_tensor* node =
+            ggml_custom_inplace(context_, keys, &k_shift, 1, gg::shift_keys<ggml_tensor>, GGML_N_TASKS_MAX, &shift);
+        shift.check(*node);
+        return node;
+    }
+    // [/key_shift]
+
+    /// Keys as floats, untransformed, [head_dim, heads, cells].
+    std::vector<float> values() const {
+        std::vector<float> all(static_cast<std::size_t>(head_dim * heads * cells));
+        const auto* const traits = ggml_get_type_traits(trial_.type);
+        if (traits->to_float == nullptr) {
+            std::memcpy(all.data(), keys->data, all.size() * sizeof(float));
+        } else {
+            traits->to_float(keys->data, all.data(), static_cast<std::int64_t>(all.size()));
+        }
+        for (std::size_t i = 0; trial_.hadamard_size > 0 && i < all.size();
+             i += static_cast<std::size_t>(trial_.hadamard_size)) {
+            cordage::hadamard_transform(all.data() + i, trial_.hadamard_size);
+        }
+        return all;
+    }
+
+    /// Microseconds.
+    double compute(ggml_tensor* work, int threads) {
+        ggml_cgraph* const all = ggml_new_graph(context_);
+        ggml_build_forward_expand(all, work);
+        ggml_cplan plan = ggml_graph_plan(all, threads, nullptr);
+        std::vector<std::uint8_t> room(plan.work_size);
+        plan.work_data = room.data();
+        const auto start = std::chrono::steady_clock::now();
+        ggml_graph_compute(all, &plan);
+        return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+    }
+
+    int heads, cells;
+    ggml_tensor *keys, *k_shift;
+
+ private:
+    ggml_tensor* turned(ggml_tensor* x, bool in_place) {
+        const gg::rope_arguments& a = trial_.arguments;
+        int sections[4];
+        std::ranges::copy(a.sections, sections);
+        if (in_place) {
+            return ggml_rope_ext_inplace(context_, x, k_shift, nullptr, a.n_dims, a.mode, a.n_ctx_orig, a.freq_base,
+                                         a.freq_scale, a.ext_factor, a.attn_factor, a.beta_fast, a.beta_slow);
+        }
+        return gg::has_axes(a.mode)
+                   ? ggml_rope_multi(context_, x, k_shift, nullptr, a.n_dims, sections, a.mode, a.n_ctx_orig,
+                                     a.freq_base, a.freq_scale, a.ext_factor, a.attn_factor, a.beta_fast, a.beta_slow)
+                   : ggml_rope_ext(context_, x, k_shift, nullptr, a.n_dims, a.mode, a.n_ctx_orig, a.freq_base,
+                                   a.freq_scale, a.ext_factor, a.attn_factor, a.beta_fast, a.beta_slow);
+    }
+    ggml_tensor* transformed(ggml_tensor* x) {
+        if (trial_.hadamard_size == 0) return x;
+        const int n = trial_.hadamard_size;
+        ggml_tensor* const matrix = ggml_new_tensor_2d(context_, GGML_TYPE_F32, n, n);
+        auto* const rows = static_cast<float*>(matrix->data);
+        for (int row = 0; row < n; ++row) {
+            for (int i = 0; i < n; ++i) rows[row * n + i] = i == row ? 1.0f : 0.0f;
+            cordage::hadamard_transform(rows + row * n, n);
+        }
+        ggml_tensor* const in_rows = ggml_reshape_2d(context_, x, n, ggml_nelements(x) / n);
+        ggml_tensor* const product = ggml_mul_mat(context_, matrix, in_rows);
+        ggml_mul_mat_set_hint(product, GGML_HINT_SRC0_IS_HADAMARD);
+        return ggml_reshape_3d(context_, product, head_dim, heads, cells);
+    }
+
+    shift_trial trial_;
+    ggml_context* context_;
+};
+
+/// Both within a step of the format of the keys that a rotation in double makes; those that stay keep their bytes.
+bool compare(const shift_trial& t) {
+    shift_graph theirs(t, 3, 67), ours(t, 3, 67);
+    const std::vector<float> before = ours.values();
+    const std::size_t bytes_of_cell = ours.keys->nb[2];
+    const std::vector<char> first(static_cast<const char*>(ours.keys->data),
+                                  static_cast<const char*>(ours.keys->data) + 3 * bytes_of_cell);
+    std::vector<double> truth(before.begin(), before.end());
+    gg::rope_arguments plain = t.arguments;
+    plain.attn_factor = 1.0f;
+    const gg::rotation rotation(plain);
+    ggml_tensor x = *ours.keys;
+    x.type = GGML_TYPE_F64, x.data = truth.data(), x.nb[0] = sizeof(double);
+    for (int i = 1; i < 4; ++i) x.nb[i] = x.nb[i - 1] * static_cast<std::size_t>(x.ne[i - 1]);
+    rotation.run(x, *ours.k_shift, x, 0, 1);
+    gg::key_shift shift(gg::rotation(t.arguments), t.hadamard_size);
+    ours.compute(ours.with_cordage(shift), 2);
+    theirs.compute(theirs.with_ggml(), 2);
+    errors e{};
+    const std::vector<float> a = theirs.values(), b = ours.values();
+    for (std::size_t i = 0; i < truth.size(); ++i) {
+        e.of_ggml = std::fmax(e.of_ggml, std::fabs(static_cast<double>(a[i]) - truth[i]));
+        e.of_cordage = std::fmax(e.of_cordage, std::fabs(static_cast<double>(b[i]) - truth[i]));
+    }
+    const bool stays = std::memcmp(first.data(), ours.keys->data, first.size()) == 0;
+    std::printf("keys moved, %-40s cordage off by %.1e, ggml by %.1e%s\n", t.name, e.of_cordage, e.of_ggml,
+                stays ? "" : "; keys that stay do not");
+    const double rounding = t.type == GGML_TYPE_F16 ? 1e-3 : t.type == GGML_TYPE_Q8_0 ? 0.02 : 0.35;
+    return stays && e.of_cordage < rounding && (t.arguments.attn_factor != 1.0f || e.of_cordage < 1.5 * e.of_ggml);
+}
+
+void time_both(const shift_trial& t, int cells) {
+    shift_graph theirs(t, 8, cells), ours(t, 8, cells);
+    gg::key_shift shift{gg::rotation(t.arguments), t.hadamard_size};
+    ggml_tensor *const slow = theirs.with_ggml(), *const quick = ours.with_cordage(shift);
+    double of_ggml = INFINITY, of_cordage = INFINITY;
+    for (int round = 0; round < 11; ++round) {
+        of_ggml = std::fmin(of_ggml, theirs.compute(slow, 1));
+        of_cordage = std::fmin(of_cordage, ours.compute(quick, 1));
+    }
+    std::printf("keys moved, %s, %d cells of 8 heads: llama.cpp's graph %.0f us, cordage %.0f us\n", t.name, cells,
+                of_ggml, of_cordage);
+}
+
 }  // namespace
 
 int main() {
@@ -216,5 +374,18 @@ int main() {
         }
     }
     for (const int tokens : {1, 32, 512}) time_both(tokens);
+    const gg::rope_arguments factor = with([](auto& a) { a.attn_factor = 1.5f; });
+    const shift_trial shifts[] = {
+        {"Q8_0, transformed", plain, GGML_TYPE_Q8_0, 128},
+        {"Q8_0", plain, GGML_TYPE_Q8_0, 0},
+        {"Q4_0, transformed", plain, GGML_TYPE_Q4_0, 128},
+        {"Q8_0, 96 of 128, transformed", with([](auto& a) { a.n_dims = 96; }), GGML_TYPE_Q8_0, 128},
+        {"Q8_0, MROPE, transformed", mrope, GGML_TYPE_Q8_0, 128},
+        {"Q8_0, IMROPE", imrope, GGML_TYPE_Q8_0, 0},
+        {"F16", plain, GGML_TYPE_F16, 0},
+        {"F16, attn_factor, which ggml applies again", factor, GGML_TYPE_F16, 0},
+    };
+    for (const shift_trial& t : shifts) is_right = compare(t) && is_right;
+    for (const int i : {0, 1, 2, 6}) time_both(shifts[i], 4096);
     return is_right ? 0 : 1;
 }

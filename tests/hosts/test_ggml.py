@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""host/ggml/rotation.hpp in graphs of the installed ggml: the package ggml-python has its headers and libraries."""
+"""host/ggml/ in graphs of the installed ggml: the package ggml-python has its headers and libraries."""
 import importlib.util
 import pathlib
 import subprocess
@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 
-def test_graphs_with_the_custom_operation_agree_with_ggml(built):
+def test_graphs_with_the_custom_operations_agree_with_ggml(built):
     found = importlib.util.find_spec("ggml")
     if found is None:
         pytest.skip("ggml comes with ggml-python")

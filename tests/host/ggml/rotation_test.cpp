@@ -7,36 +7,12 @@
 #include <memory>
 #include <utility>
 
+#include "host/ggml/fake_tensor.hpp"
+
 using namespace cordage;
 namespace gg = cordage::ggml;
 
 namespace {
-
-/// What the adapter reads of a ggml_tensor.
-struct fake_tensor {
-    int type = 0;
-    std::int64_t ne[4] = {1, 1, 1, 1};
-    std::size_t nb[4] = {};
-    fake_tensor* src[10] = {};
-    void* data = nullptr;
-};
-
-template <class T>
-fake_tensor dense(std::vector<T>& values, std::int64_t ne0, std::int64_t ne1 = 1, std::int64_t ne2 = 1,
-                  std::int64_t ne3 = 1) {
-    fake_tensor t{gg::detail::type_of<T>(), {ne0, ne1, ne2, ne3}, {sizeof(T)}, {}, values.data()};
-    for (int i = 1; i < 4; ++i) t.nb[i] = t.nb[i - 1] * static_cast<std::size_t>(t.ne[i - 1]);
-    return t;
-}
-
-template <class T = float>
-std::vector<T> drawn(std::size_t size) {
-    std::vector<T> values(size);
-    for (std::size_t i = 0; i < size; ++i) {
-        values[i] = element_traits<T>::store(static_cast<compute_of<T>>(std::sin(static_cast<double>(i * i + 1))));
-    }
-    return values;
-}
 
 /// x rotated by angle(token, pair) in double; pairs are (pair, pair + offset), or (2 pair, 2 pair + 1) for offset 1.
 template <class Angle>
@@ -81,12 +57,6 @@ std::vector<float> computed(const gg::rotation& turn, const std::vector<float>& 
     for (int ith = 0; ith < nth; ++ith) op(&dst, ith, nth, const_cast<gg::rotation*>(&turn));
     CHECK(in == from);
     return out;
-}
-
-template <class Call>
-void check_refused(const char* text, const Call& call) {
-    CAPTURE(text);
-    CHECK_THROWS_WITH_AS(call(), text, error);
 }
 
 }  // namespace

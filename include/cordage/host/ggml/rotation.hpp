@@ -6,6 +6,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <type_traits>
 #include <utility>
 
@@ -32,6 +33,8 @@ template <class T>
 constexpr int type_of() {
     if constexpr (std::same_as<T, float>) return 0;
     if constexpr (std::same_as<T, float16>) return 1;
+    if constexpr (std::same_as<T, q4_0_block>) return 2;
+    if constexpr (std::same_as<T, q8_0_block>) return 8;
     if constexpr (std::same_as<T, std::int32_t>) return 26;
     if constexpr (std::same_as<T, double>) return 28;
     if constexpr (std::same_as<T, bfloat16>) return 30;
@@ -39,7 +42,7 @@ constexpr int type_of() {
 }
 
 inline std::string describe_type(int type) {
-    constexpr std::pair<int, const char*> names[] = {{0, "F32"},  {1, "F16"},  {8, "Q8_0"},
+    constexpr std::pair<int, const char*> names[] = {{0, "F32"},  {1, "F16"},  {2, "Q4_0"}, {8, "Q8_0"},
                                                      {26, "I32"}, {28, "F64"}, {30, "BF16"}};
     for (const auto& [number, name] : names) {
         if (type == number) return name;
@@ -56,8 +59,9 @@ std::string describe_layout(const Tensor& t) {
     return message(describe_sizes(t), " with nb [", t.nb[0], ", ", t.nb[1], ", ", t.nb[2], ", ", t.nb[3], "]");
 }
 
-/// The axes of a tensor, strides in elements. Checks all of it but what data points to, which need not be there yet.
-template <class T, tensor_struct Tensor>
+/// The axes of a tensor in elements of T, each of `lanes` of ggml's numbers. Checks all of it but what data points to,
+/// which need not be there yet.
+template <class T, index_t lanes = 1, tensor_struct Tensor>
 std::array<view_axis, 4> checked_axes(const Tensor& t, const char* name) {
     if (static_cast<int>(t.type) != type_of<T>()) {
         fail<value_error>({"ggml: ", name, " of type ", describe_type(static_cast<int>(t.type)), " must be ",
@@ -66,42 +70,97 @@ std::array<view_axis, 4> checked_axes(const Tensor& t, const char* name) {
     std::array<view_axis, 4> axes;
     for (std::size_t i = 0; i < 4; ++i) {
         if (t.ne[i] < 0) fail<shape_error>({"ggml: ", name, ".ne[", i, "] ", t.ne[i], " must not be negative"});
-        if (t.nb[i] % sizeof(T) != 0 || (i == 0 && t.ne[0] > 1 && t.nb[0] != sizeof(T))) {
+        if (i == 0 && t.ne[0] % lanes != 0) {
+            fail<shape_error>(
+                {"ggml: ", name, ".ne[0] ", t.ne[0], " must be a multiple of ", lanes, ", the lanes of a block"});
+        }
+        if (t.nb[i] % sizeof(T) != 0 || (i == 0 && t.ne[0] > lanes && t.nb[0] != sizeof(T))) {
             fail<shape_error>({"ggml: ", name, ".nb[", i, "] ", t.nb[i], " must be ", i == 0 ? "" : "a multiple of ",
                                sizeof(T), ", the size of an element"});
         }
-        axes[i] = {t.ne[i], static_cast<index_t>(t.nb[i] / sizeof(T))};
+        axes[i] = {i == 0 ? t.ne[0] / lanes : t.ne[i], static_cast<index_t>(t.nb[i] / sizeof(T))};
     }
     if (!is_addressable(axes[0], axes[1], axes[2], axes[3])) {
         fail<shape_error>({"ggml: ", name, " ", describe_layout(t), " must span at most 2^58 elements"});
     }
-    if (const auto address = reinterpret_cast<std::uintptr_t>(t.data); address % sizeof(T) != 0) {
+    if (const auto address = reinterpret_cast<std::uintptr_t>(t.data); address % alignof(T) != 0) {
         fail<value_error>(
-            {"ggml: ", name, ".data ", address, " must be a multiple of ", sizeof(T), ", the size of an element"});
+            {"ggml: ", name, ".data ", address, " must be a multiple of ", alignof(T), ", the alignment of its type"});
     }
     return axes;
 }
 
 template <tensor_struct Tensor>
-void check_sources(const Tensor& node) {
+void check_sources(const Tensor& node, const char* first = "x", const char* second = "position_ids") {
     for (const int i : {0, 1}) {
         if (node.src[i] == nullptr) {
-            fail<value_error>({"ggml: dst.src[", i, "] nullptr must be ", i == 0 ? "x" : "position_ids"});
+            fail<value_error>({"ggml: dst.src[", i, "] nullptr must be ", i == 0 ? first : second});
         }
     }
 }
 
+/// The operation's slice, and the data of tensors. Returns whether the first of them has elements.
+template <tensor_struct Tensor>
+bool check_slice(int ith, int nth, std::initializer_list<std::pair<const char*, const Tensor*>> tensors) {
+    if (ith < 0 || ith >= nth) fail<value_error>({"ggml: ith ", ith, " must be 0 to nth - 1 = ", nth - 1});
+    const Tensor& x = *tensors.begin()->second;
+    if (x.ne[1] == 0 || x.ne[2] == 0 || x.ne[3] == 0) return false;
+    for (const auto& [name, t] : tensors) {
+        if (t->data == nullptr) fail<shape_error>({"ggml: ", name, ".data nullptr must point to its elements"});
+    }
+    return true;
+}
+
+/// body(T{}) of the one of Types that a tensor has.
+template <class... Types, tensor_struct Tensor, class Body>
+void for_type(const Tensor& t, const char* name, const char* expected, const Body& body) {
+    const int type = static_cast<int>(t.type);
+    const bool is_found = ((type == type_of<Types>() && (body(Types{}), true)) || ...);
+    if (!is_found) {
+        fail<value_error>({"ggml: ", name, " of type ", describe_type(type), " must be ", expected});
+    }
+}
+
+template <class T>
+struct format_of_type {
+    using type = element_traits<T>;
+};
+template <>
+struct format_of_type<q8_0_block> {
+    using type = q8_0;
+};
+template <>
+struct format_of_type<q4_0_block> {
+    using type = q4_0;
+};
+
+/// Tokens begin to end - 1 of a view.
+template <class View>
+View slice(View v, index_t begin, index_t end) {
+    v.data += begin * v.token_stride;
+    v.shape.tokens = end - begin;
+    return v;
+}
+
 }  // namespace detail
 
+/// How ggml's type of T keeps lanes: q8_0_block as q8_0, q4_0_block as q4_0, an element as itself.
+template <class T>
+using format_of = typename detail::format_of_type<std::remove_const_t<T>>::type;
+
 /// A tensor of q or k, ne = [head_dim, heads, tokens, batch] in any order of strides, as a view.
+/// @tparam T  float, double, float16, bfloat16, q8_0_block or q4_0_block, or one of them const
 /// @throws value_error or shape_error  naming the type, size, stride or address that does not fit T
 template <class T, tensor_struct Tensor>
-requires element<std::remove_const_t<T>> heads_view<T> view(const Tensor& t, const char* name = "x") {
-    static_assert(detail::type_of<std::remove_const_t<T>>() >= 0,
-                  "cordage::ggml::view: T must be float, double, cordage::float16 or cordage::bfloat16");
-    const auto [lanes, heads, tokens, batch] = detail::checked_axes<std::remove_const_t<T>>(t, name);
+requires tensor_format<format_of<T>, std::remove_const_t<T>> heads_view<T, format_of<T>> view(const Tensor& t,
+                                                                                              const char* name = "x") {
+    using kept = std::remove_const_t<T>;
+    static_assert(detail::type_of<kept>() >= 0,
+                  "cordage::ggml::view: T must be float, double, cordage::float16, cordage::bfloat16, "
+                  "cordage::q8_0_block or cordage::q4_0_block");
+    const auto [lanes, heads, tokens, batch] = detail::checked_axes<kept, lanes_of_element<format_of<T>>>(t, name);
     return {static_cast<T*>(t.data),
-            {batch.size, tokens.size, heads.size, lanes.size},
+            {batch.size, tokens.size, heads.size, t.ne[0]},
             batch.stride,
             tokens.stride,
             heads.stride};
@@ -132,7 +191,7 @@ class rotation {
     /// @param axis_of_pair  [rotary_dim/2], each 0 ... 3: axes_of_pairs, contiguous_axes or interleaved_axes
     rotation(cordage::basis b, std::vector<std::uint8_t> axis_of_pair)
         : basis_(std::move(b)), axis_of_pair_(std::move(axis_of_pair)) {
-        exact_axes(nullptr, 0, 0);  // throws where they do not fit the basis
+        axis_angles<std::int32_t>(basis_, axis_of_pair_, positions(nullptr, 0, 0));  // throws where they do not fit
     }
     /// What ggml_rope_ext or ggml_rope_multi does with these arguments.
     explicit rotation(const rope_arguments& a, std::span<const float> freq_factors = {})
@@ -176,68 +235,58 @@ class rotation {
     template <tensor_struct Tensor>
     void run(const Tensor& x, const Tensor& position_ids, const Tensor& dst, int ith, int nth) const {
         check(x, position_ids, dst);
-        if (ith < 0 || ith >= nth) fail<value_error>({"ggml: ith ", ith, " must be 0 to nth - 1 = ", nth - 1});
-        if (x.ne[1] == 0 || x.ne[2] == 0 || x.ne[3] == 0) return;
-        const auto check_data = [](const char* name, const Tensor& t) {
-            if (t.data == nullptr) fail<shape_error>({"ggml: ", name, ".data nullptr must point to its elements"});
-        };
-        check_data("x", x), check_data("position_ids", position_ids), check_data("dst", dst);
+        if (!detail::check_slice<Tensor>(ith, nth, {{"x", &x}, {"position_ids", &position_ids}, {"dst", &dst}})) return;
         const index_t each = x.ne[2] / nth, left = x.ne[2] % nth;  // no product that 64 bits may not hold
         const index_t begin = each * ith + std::min<index_t>(ith, left), end = begin + each + (ith < left ? 1 : 0);
         if (begin == end) return;
         const auto* const ids = static_cast<const std::int32_t*>(position_ids.data);
         for_element_type(x, [&]<class T>(T) {
-            rotate_slice(slice(view<const T>(x), begin, end), slice(view<T>(dst), begin, end), ids + begin, x.ne[2]);
+            const heads_view<const T> from = detail::slice(view<const T>(x), begin, end);
+            const heads_view<T> to = detail::slice(view<T>(dst), begin, end);
+            with_source([&](auto pairing, const auto& angles_of) {
+                rotate_forward<decltype(pairing)>(angles_of(positions(ids + begin, end - begin, x.ne[2])),
+                                                  from_to(from, to));
+            });
         });
     }
 
  private:
+    friend class key_shift;
+
     template <tensor_struct Tensor>
-    void check_positions(const Tensor& t, index_t tokens) const {
-        detail::checked_axes<std::int32_t>(t, "position_ids");
-        const index_t wanted = axis_of_pair_.empty() ? tokens : 4 * tokens;
+    void check_positions(const Tensor& t, index_t tokens, const char* name = "position_ids") const {
+        detail::checked_axes<std::int32_t>(t, name);
+        const index_t wanted = positions_of_token() * tokens;
         if (t.ne[0] != wanted || t.ne[1] != 1 || t.ne[2] != 1 || t.ne[3] != 1) {
-            fail<shape_error>({"ggml: position_ids ", detail::describe_sizes(t), " must be [", wanted, ", 1, 1, 1]"});
+            fail<shape_error>({"ggml: ", name, " ", detail::describe_sizes(t), " must be [", wanted, ", 1, 1, 1]"});
         }
     }
 
-    axis_angles<std::int32_t> exact_axes(const std::int32_t* first, index_t tokens, index_t axis_stride) const {
-        position_view<std::int32_t> ids(first, 1, tokens, 0);
-        ids.axes = 4;
-        ids.axis_stride = axis_stride;
-        return {basis_, axis_of_pair_, ids};
-    }
+    index_t positions_of_token() const noexcept { return axis_of_pair_.empty() ? 1 : 4; }
 
     /// @param axis_stride  from a token's position on one axis to that on the next, where it has several
-    template <class T>
-    void rotate_slice(const heads_view<const T>& x, const heads_view<T>& y, const std::int32_t* ids,
-                      index_t axis_stride) const {
-        const index_t tokens = x.shape.tokens;
-        if (!axis_of_pair_.empty()) {
-            rotate_forward<half_split>(exact_axes(ids, tokens, axis_stride), from_to(x, y));
-            return;
-        }
-        const exact_angles angles(basis_, position_view<std::int32_t>(ids, 1, tokens, 0));
-        is_interleaved_ ? rotate_forward<interleaved>(angles, from_to(x, y))
-                        : rotate_forward<half_split>(angles, from_to(x, y));
+    position_view<std::int32_t> positions(const std::int32_t* first, index_t tokens, index_t axis_stride) const {
+        position_view<std::int32_t> ids(first, 1, tokens, 0);
+        ids.axes = positions_of_token();
+        ids.axis_stride = axis_stride;
+        return ids;
     }
 
-    template <class T>
-    static heads_view<T> slice(heads_view<T> v, index_t begin, index_t end) {
-        v.data += begin * v.token_stride;
-        v.shape.tokens = end - begin;
-        return v;
+    /// f(pairing, angles_of): angles_of(positions) are the angles that they turn by.
+    template <class F>
+    void with_source(const F& f) const {
+        using ids = position_view<std::int32_t>;
+        if (!axis_of_pair_.empty()) {
+            f(half_split{}, [&](const ids& p) { return axis_angles<std::int32_t>(basis_, axis_of_pair_, p); });
+            return;
+        }
+        const auto exact = [&](const ids& p) { return exact_angles<std::int32_t>(basis_, p); };
+        is_interleaved_ ? f(interleaved{}, exact) : f(half_split{}, exact);
     }
 
     template <tensor_struct Tensor, class Body>
     static void for_element_type(const Tensor& t, const Body& body) {
-        const auto is = [&](auto of) { return static_cast<int>(t.type) == detail::type_of<decltype(of)>(); };
-        if (is(float{})) return body(float{});
-        if (is(float16{})) return body(float16{});
-        if (is(bfloat16{})) return body(bfloat16{});
-        if (is(double{})) return body(double{});
-        fail<value_error>(
-            {"ggml: x of type ", detail::describe_type(static_cast<int>(t.type)), " must be F32, F16, BF16 or F64"});
+        detail::for_type<float, float16, bfloat16, double>(t, "x", "F32, F16, BF16 or F64", body);
     }
 
     cordage::basis basis_;

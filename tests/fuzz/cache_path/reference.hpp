@@ -11,7 +11,6 @@
 
 #include "cordage/tensors/hadamard.hpp"
 #include "cordage/tensors/lane_groups.hpp"
-#include "exact_turn.hpp"
 
 namespace fuzz {
 

@@ -3,7 +3,6 @@
 // held against the plain reference.
 #pragma once
 
-#include <optional>
 #include <tuple>
 
 #include "cache_path/operand.hpp"

@@ -13,7 +13,7 @@ bool fuzz::block_cases(input& in) {
                    run_cache_path<sources::exact, operand_case<float, plain, q8_0_block, q8_0, float>>(in);
         case 1:
             return met("q8_0 to q8_0"),
-                   run_cache_path<sources::both, operand_case<q8_0_block, q8_0, q8_0_block, q8_0>>(in);
+                   run_cache_path<sources::moved, operand_case<q8_0_block, q8_0, q8_0_block, q8_0>>(in);
         case 2:
             return met("fp32 to q4_0"),
                    run_cache_path<sources::exact, operand_case<float, plain, q4_0_block, q4_0>>(in);

@@ -24,6 +24,7 @@ inline constexpr double rounding_of_reading<cordage::hadamard<Format>> = 8.0;
 template <class X, class XFormat, class Y, class YFormat, class W = void>
 class operand_case {
  public:
+    static constexpr bool is_one_type = std::is_same_v<X, Y> && std::is_same_v<XFormat, YFormat>;
     static constexpr bool has_norm = !std::is_void_v<W>;
     static constexpr index_t step = std::max(lanes_step<XFormat>, lanes_step<YFormat>);
 
@@ -142,7 +143,6 @@ class operand_case {
     }
 
  private:
-    static constexpr bool is_one_type = std::is_same_v<X, Y> && std::is_same_v<XFormat, YFormat>;
     struct expected_head {
         head_place from, to;
         bool is_kept;  ///< quantised heads of one format then keep their bytes

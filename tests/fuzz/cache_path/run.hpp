@@ -37,7 +37,7 @@ class cache_path_run {
         met(is_broken ? "refused for a wrong number" : loses ? "refused for a lost token" : "done");
         must_refuse_ = is_broken || loses;
         static constexpr verb verbs[] = {verb::forward, verb::forward, verb::inverse, verb::adjoint};
-        what_ = has_norm ? verb::forward : verbs[in_.between(0, Which == sources::all ? 3 : 2)];
+        what_ = has_inverse ? verbs[in_.between(0, Which == sources::all ? 3 : 2)] : verb::forward;
         met(what_ == verb::forward ? "forward" : what_ == verb::inverse ? "inverse" : "adjoint");
         angles.template with<Which>([&](const auto& source) {
             in_.coin() ? call<cordage::half_split>(all, angles, source)
@@ -47,7 +47,8 @@ class cache_path_run {
     }
 
  private:
-    static constexpr bool has_norm = (Operands::has_norm || ...);
+    // Keys of a cache come back raw to where they were, or to another of its type.
+    static constexpr bool has_inverse = (Operands::is_one_type && ...) && !(Operands::has_norm || ...);
 
     template <class F>
     void for_each(const F& f) {
@@ -113,7 +114,7 @@ class cache_path_run {
 
     template <class Pairing, class Backend, class Executor, class Source, class... O>
     void turn(const Executor& how, const Source& source, const O&... o) const {
-        if constexpr (!has_norm) {
+        if constexpr (has_inverse) {
             if (what_ == verb::inverse) return cordage::rotate_inverse<Pairing, Backend>(how, source, o...);
             if constexpr (Which == sources::all) {
                 if (what_ == verb::adjoint) return cordage::rotate_backward<Pairing, Backend>(how, source, o...);

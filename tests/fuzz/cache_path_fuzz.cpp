@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Fuzzes the cache path: any layout, norm, format and move, two operands in a call, by the scalar backend and the
-// fastest one, against a reference that is written out plainly. A million random cases:
+// Fuzzes the cache path: any layout, norm, format and move, several operands in a call, and the backward pass of norm
+// and rotation, by the scalar backend and the fastest one, against a reference that is written out plainly. A million
+// random cases:
 //
 //   build/fuzz/tests/fuzz/cache_path_fuzz -runs=1000000 -len_control=0 -max_len=512 tests/fuzz/corpus/cache_path
 #include "cache_path/cases.hpp"
@@ -10,8 +11,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static fuzz::run_counter counter("reached the kernels");
     fuzz::input in(data, size);
     using run = bool (*)(fuzz::input&);
-    static constexpr run all[] = {fuzz::float_cases, fuzz::bfloat16_cases, fuzz::byte_cases, fuzz::block_cases,
-                                  fuzz::group_cases};
+    static constexpr run all[] = {fuzz::float_cases,      fuzz::bfloat16_cases, fuzz::byte_cases,
+                                  fuzz::byte_cache_cases, fuzz::block_cases,    fuzz::group_cases,
+                                  fuzz::projection_cases, fuzz::gradient_cases, fuzz::gradient_cases_of_16_bits};
     in.one_of(all)(in) ? counter.passed() : counter.refused();
     return 0;
 }

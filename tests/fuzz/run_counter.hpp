@@ -5,8 +5,23 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <string>
 
 namespace fuzz {
+
+/// Notes that a run met something, of which there are a few; the counts are printed when the program ends.
+inline void met(const std::string& what) {
+    struct counts : std::map<std::string, std::uint64_t> {
+        ~counts() {
+            for (const auto& [name, count] : *this) {
+                std::fprintf(stderr, "fuzz: %llu %s\n", static_cast<unsigned long long>(count), name.c_str());
+            }
+        }
+    };
+    static counts all;
+    ++all[what];
+}
 
 /// Counts runs by how they ended and prints the shares when the program ends.
 class run_counter {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What lies in a cache, read by the formats' definitions, and a norm and rotation written out in double.
+// What lies in a cache, read by the formats' definitions, and how far a stored number may be from what was to be
+// stored.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +11,9 @@
 
 #include "cordage/tensors/hadamard.hpp"
 #include "cordage/tensors/lane_groups.hpp"
-#include "exact_turn.hpp"
 
 namespace fuzz {
 
-using cordage::head_place;
 using cordage::index_t;
 
 /// A head of numbers, and how far each may be from what a float kernel makes of it.
@@ -36,23 +35,23 @@ inline double fp8_number(unsigned code, int mantissa_bits, int bias) {
     return (code & 0x80) != 0 ? -size : size;
 }
 
-/// How a format is read, `at` the elements of a head, and how far its nearest number may be from x: widen(head) adds
-/// that to what is allowed.
+/// How a format is read, of the elements of a head side by side and its scales, and how far its nearest number may be
+/// from x: widen adds that to what is allowed.
 template <class Format>
 struct plain_format;
 
 template <class T>
 struct plain_format<cordage::element_traits<T>> {
-    static std::vector<double> read(const cordage::element_traits<T>&, const T* at, const head_place&, index_t count) {
+    static std::vector<double> read(const cordage::element_traits<T>&, const T* at, const float*, index_t count) {
         std::vector<double> all;
         for (index_t i = 0; i < count; ++i) all.push_back(static_cast<double>(cordage::element_traits<T>::load(at[i])));
         return all;
     }
-    static void widen(const cordage::element_traits<T>&, head_numbers& head) {
+    static void widen(const cordage::element_traits<T>&, head_numbers& head, const float*) {
         constexpr bool half = std::is_same_v<T, cordage::float16>, brain = std::is_same_v<T, cordage::bfloat16>;
         for (std::size_t i = 0; i < head.lanes.size(); ++i) {
             const double size = std::fabs(head.lanes[i]) + head.allowed[i];
-            if (half) head.allowed[i] += size * 0x1p-11 + 0x1p-25;
+            if (half) head.allowed[i] += size < 65504.0 ? size * 0x1p-11 + 0x1p-25 : HUGE_VAL;
             if (brain) head.allowed[i] += size * 0x1p-8;
         }
     }
@@ -66,10 +65,8 @@ struct plain_format<cordage::scaled_bytes<Code>> {
     static constexpr double most = is_int8 ? 127.0 : mantissa_bits == 3 ? 448.0 : 57344.0;
 
     static index_t group_of(const format& f, index_t count) { return f.lanes_of_scale == 0 ? count : f.lanes_of_scale; }
-    static std::vector<double> read(const format& f, const Code* at, const head_place& place, index_t count) {
+    static std::vector<double> read(const format& f, const Code* at, const float* scales, index_t count) {
         std::vector<double> all;
-        const float* scales = f.scales.data + place.row * f.scales.row_stride + place.token * f.scales.token_stride +
-                              place.head * f.scales.head_stride;
         for (index_t i = 0; i < count; ++i) {
             const auto code = std::bit_cast<std::uint8_t>(at[i]);
             const double number = is_int8 ? static_cast<double>(static_cast<std::int8_t>(code))
@@ -78,24 +75,26 @@ struct plain_format<cordage::scaled_bytes<Code>> {
         }
         return all;
     }
-    static void widen(const format& f, head_numbers& head) {
+    static void widen(const format& f, head_numbers& head, const float* scales) {
         const auto group = static_cast<std::size_t>(group_of(f, std::ssize(head.lanes)));
         for (std::size_t i = 0; i < head.lanes.size(); ++i) {
             const std::size_t first = i / group * group;
-            const double largest = largest_of(head.lanes, first, group) + largest_of(head.allowed, first, group);
+            const double made = (largest_of(head.lanes, first, group) + largest_of(head.allowed, first, group)) / most;
+            const double scale = f.makes_scales ? made : std::fabs(static_cast<double>(scales[i / group]));
             // Half a step of the codes; of fp8 half a step at the number, or of the smallest ones.
-            const double step =
-                is_int8 ? 0.5 * largest / most
-                        : std::max((std::fabs(head.lanes[i]) + head.allowed[i]) * 0x1p-1 / (1 << mantissa_bits),
-                                   largest / most * (mantissa_bits == 3 ? 0x1p-10 : 0x1p-17));
+            const double step = is_int8 ? 0.5 * scale
+                                        : std::max((std::fabs(head.lanes[i]) + head.allowed[i]) / (2 << mantissa_bits),
+                                                   scale * (mantissa_bits == 3 ? 0x1p-10 : 0x1p-17));
             head.allowed[i] += 1.001 * step + 0x1p-126;
+            // What is beyond the largest code of a scale that is given becomes it.
+            if (!f.makes_scales) head.lanes[i] = std::clamp(head.lanes[i], -most * scale, most * scale);
         }
     }
 };
 
 template <>
 struct plain_format<cordage::q8_0> {
-    static std::vector<double> read(cordage::q8_0, const cordage::q8_0_block* at, const head_place&, index_t count) {
+    static std::vector<double> read(cordage::q8_0, const cordage::q8_0_block* at, const float*, index_t count) {
         std::vector<double> all;
         for (index_t i = 0; i < count; ++i) {
             const cordage::q8_0_block& block = at[i / 32];
@@ -103,7 +102,7 @@ struct plain_format<cordage::q8_0> {
         }
         return all;
     }
-    static void widen(cordage::q8_0, head_numbers& head) {
+    static void widen(cordage::q8_0, head_numbers& head, const float*) {
         for (std::size_t i = 0; i < head.lanes.size(); ++i) {
             const std::size_t first = i / 32 * 32;
             const double largest = largest_of(head.lanes, first, 32) + largest_of(head.allowed, first, 32);
@@ -114,7 +113,7 @@ struct plain_format<cordage::q8_0> {
 };
 template <>
 struct plain_format<cordage::q4_0> {
-    static std::vector<double> read(cordage::q4_0, const cordage::q4_0_block* at, const head_place&, index_t count) {
+    static std::vector<double> read(cordage::q4_0, const cordage::q4_0_block* at, const float*, index_t count) {
         std::vector<double> all;
         for (index_t i = 0; i < count; ++i) {
             const cordage::q4_0_block& block = at[i / 32];
@@ -123,7 +122,7 @@ struct plain_format<cordage::q4_0> {
         }
         return all;
     }
-    static void widen(cordage::q4_0, head_numbers& head) {
+    static void widen(cordage::q4_0, head_numbers& head, const float*) {
         for (std::size_t i = 0; i < head.lanes.size(); ++i) {
             const std::size_t first = i / 32 * 32;
             const double largest = largest_of(head.lanes, first, 32) + largest_of(head.allowed, first, 32);
@@ -136,16 +135,12 @@ struct plain_format<cordage::q4_0> {
 template <class Format>
 struct plain_format<cordage::lane_groups<Format>> {
     template <class T>
-    static std::vector<double> read(const cordage::lane_groups<Format>& f, const T* at, const head_place& place,
+    static std::vector<double> read(const cordage::lane_groups<Format>& f, const T* at, const float* scales,
                                     index_t count) {
-        std::vector<T> head;
-        for (index_t i = 0; i < count / cordage::lanes_of_element<Format>; ++i) {
-            head.push_back(at[i / f.elements_of_group * f.group_stride + i % f.elements_of_group]);
-        }
-        return plain_format<Format>::read(f.inner, head.data(), place, count);
+        return plain_format<Format>::read(f.inner, at, scales, count);
     }
-    static void widen(const cordage::lane_groups<Format>& f, head_numbers& head) {
-        plain_format<Format>::widen(f.inner, head);
+    static void widen(const cordage::lane_groups<Format>& f, head_numbers& head, const float* scales) {
+        plain_format<Format>::widen(f.inner, head, scales);
     }
 };
 
@@ -166,37 +161,29 @@ inline std::vector<double> hadamard_of(const std::vector<double>& x, index_t siz
 template <class Format>
 struct plain_format<cordage::hadamard<Format>> {
     template <class T>
-    static std::vector<double> read(const cordage::hadamard<Format>& f, const T* at, const head_place& place,
+    static std::vector<double> read(const cordage::hadamard<Format>& f, const T* at, const float* scales,
                                     index_t count) {
-        return hadamard_of(plain_format<Format>::read(f.inner, at, place, count), f.size);
+        return hadamard_of(plain_format<Format>::read(f.inner, at, scales, count), f.size);
     }
-    static void widen(const cordage::hadamard<Format>& f, head_numbers& head) {
+    static void widen(const cordage::hadamard<Format>& f, head_numbers& head, const float* scales) {
         head_numbers stored{hadamard_of(head.lanes, f.size), head.allowed};
         const auto each = static_cast<std::size_t>(f.size);
         const auto spread = [&](std::vector<double>& allowed) {  // of a group any lane may have what all may
             for (std::size_t first = 0; first < allowed.size(); first += each) {
-                double squares = 0.0;
-                for (std::size_t i = first; i < first + each; ++i) squares += allowed[i];
+                double sum = 0.0;
+                for (std::size_t i = first; i < first + each; ++i) sum += allowed[i];
                 std::fill_n(allowed.begin() + static_cast<index_t>(first), each,
-                            squares / std::sqrt(static_cast<double>(each)));
+                            sum / std::sqrt(static_cast<double>(each)));
             }
         };
         for (std::size_t i = 0; i < head.lanes.size(); ++i) {
             stored.allowed[i] += 1e-6 * largest_of(head.lanes, i / each * each, each);
         }
         spread(stored.allowed);
-        plain_format<Format>::widen(f.inner, stored);
+        plain_format<Format>::widen(f.inner, stored, scales);
         spread(stored.allowed);
-        head.allowed = stored.allowed;
+        head = {hadamard_of(stored.lanes, f.size), stored.allowed};
     }
-};
-
-/// The norm of a call, as its caller would say it.
-struct norm_numbers {
-    bool is_used = false;
-    std::vector<double> weights;  ///< [head_dim], or [heads, head_dim]
-    double epsilon = 0.0;
-    bool adds_one = false, is_over_all_heads = false, is_after_rotation = false, is_rounded_between = false;
 };
 
 }  // namespace fuzz

@@ -168,3 +168,48 @@ TEST_CASE("rotate/head_formats: what does not fit a format is named before anyth
     }
     CHECK(codes == std::vector<std::int8_t>(240, std::int8_t{7}));
 }
+
+TEST_CASE("rotate/head_formats: scales that are made have places of their own, apart from tensors and other scales") {
+    using int8 = scaled_bytes<std::int8_t>;
+    const heads_shape pair{1, 1, 2, 32};
+    const std::vector<std::int32_t> ids{3};
+    const basis b(frequencies(32));
+    std::vector<float> x(64, 1.0f), scales(4);
+    std::vector<std::int8_t> codes(128), both(72);
+    const auto to = [&](float* made, index_t token, index_t head, bool makes = true) {
+        return from_to(
+            token_major(x.data(), pair),
+            token_major(codes.data(), pair, int8{.scales = {made, token, token, head}, .makes_scales = makes}));
+    };
+    const auto rotate = [&](const auto&... operands) { rotate_forward<half_split>(exact_angles(b, ids), operands...); };
+    CHECK_THROWS_WITH_AS(
+        rotate(to(scales.data(), 0, 0)),
+        "rotate_forward: y's scales [1, 1, 2, 1] with strides [0, 0, 0, 1] must each have a place where "
+        "they are made; a scale of the whole tensor is given, with makes_scales = false",
+        shape_error);
+    CHECK_THROWS_WITH_AS(rotate(to(x.data() + 62, 2, 1)),
+                         "rotate_forward: y's scales [1, 1, 2, 1] must not overlap x [1, 1, 2, 32], as one of them is "
+                         "written",
+                         shape_error);
+    CHECK_THROWS_AS(rotate(to(scales.data(), 2, 1), to(scales.data() + 1, 2, 1)), shape_error);
+    CHECK_THROWS_WITH_AS(
+        rotate(to(scales.data(), 2, 1),
+               from_to(token_major(x.data(), pair),
+                       token_major(codes.data() + 64, pair, int8{.scales = {scales.data() + 1, 2, 2, 1}}))),
+        "rotate_forward: y's scales [1, 1, 2, 1] are made and must not overlap those of another operand, [1, 1, 2, 1]",
+        shape_error);
+    CHECK(codes == std::vector<std::int8_t>(128));
+    scales = {1.0f, 1.0f, 1.0f, 1.0f};
+    CHECK_NOTHROW(rotate(to(scales.data(), 0, 0, false)));
+    CHECK_NOTHROW(rotate(to(scales.data(), 2, 1),
+                         from_to(token_major(x.data(), pair),
+                                 token_major(codes.data() + 64, pair, int8{.scales = {scales.data() + 2, 2, 2, 1}}))));
+    CHECK_NOTHROW(rotate(in_place(token_major(codes.data(), pair, int8{.scales = {scales.data(), 2, 2, 1}}))));
+    // Behind the codes of each head, and 4 bytes too early.
+    const auto behind = [&](index_t bytes) {
+        auto* const made = reinterpret_cast<float*>(both.data() + bytes);
+        return heads_view<std::int8_t, int8>{both.data(), pair, 72, 72, 36, {}, int8{.scales = {made, 18, 18, 9}}};
+    };
+    CHECK_NOTHROW(rotate(from_to(token_major(x.data(), pair), behind(32))));
+    CHECK_THROWS_AS(rotate(from_to(token_major(x.data(), pair), behind(28))), shape_error);
+}

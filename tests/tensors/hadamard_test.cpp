@@ -9,6 +9,7 @@
 
 #include "cordage/rotate/forward.hpp"
 #include "cordage/tensors/lane_groups.hpp"
+#include "pair/lanes.hpp"
 #include "rotate/dense.hpp"
 
 using namespace cordage;
@@ -46,6 +47,13 @@ TEST_CASE("tensors/hadamard: the transform is Sylvester's matrix, and its own in
         for (std::size_t i = 0; i < y.size(); ++i) {
             REQUIRE(std::fabs(static_cast<double>(y[i]) - expected[i]) <= 1e-6 * largest);
         }
+#if defined(CORDAGE_HAS_SIMD)
+        for_each_arch([&]<class Arch>(Arch) {
+            std::vector<float> in_vectors = x;
+            hadamard_transform<xsimd::batch<float, Arch>>(in_vectors.data(), size);
+            REQUIRE(same_bits(in_vectors, y));
+        });
+#endif
         hadamard_transform(y.data(), size);
         for (std::size_t i = 0; i < y.size(); ++i) REQUIRE(std::fabs(y[i] - x[i]) <= 4e-6f);
     }

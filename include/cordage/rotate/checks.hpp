@@ -291,6 +291,85 @@ void check_format(const char* function, const char* name, const View& v) {
     if constexpr (requires { v.format.inner; }) check_format<Memory>(function, name, with_format(v, v.format.inner));
 }
 
+/// The scales beside the codes of a view, as a tensor [batch, tokens, heads, groups] of floats; without data where it
+/// has none.
+struct scales_memory {
+    heads_memory view;
+    bool are_made = false;
+};
+template <class View>
+CORDAGE_ALWAYS_INLINE scales_memory scales_of(const View& v) {
+    if constexpr (requires { v.format.makes_scales; }) {
+        const auto& format = v.format;
+        const index_t groups = format.lanes_of_scale == 0 ? 1 : v.shape.head_dim / format.lanes_of_scale;
+        heads_shape shape = v.shape;
+        shape.head_dim = groups;
+        const scale_table& table = format.scales;
+        return {heads_view<float>{table.data, shape, table.row_stride, table.token_stride, table.head_stride, v.slots},
+                format.makes_scales};
+    } else if constexpr (requires { v.format.inner; }) {
+        return scales_of(with_format(v, v.format.inner));
+    } else {
+        return {};
+    }
+}
+
+/// Those of x and of y; of an operand in place those of y, which is x.
+template <class O>
+CORDAGE_ALWAYS_INLINE std::array<scales_memory, 2> scales_of_operand(const O& o) {
+    if constexpr (operand_type<O>) {
+        scales_memory x = scales_of(o.x);
+        x.are_made = false;
+        return {o.is_in_place() ? scales_memory{} : x, scales_of(o.y)};
+    } else {
+        return {};
+    }
+}
+template <class O>
+inline constexpr bool has_scales = false;
+template <operand_type O>
+requires O::has_head_format inline constexpr bool has_scales<O> = true;
+
+/// The same memory as bytes: scales and codes that alternate are told apart.
+inline heads_memory in_bytes(heads_memory v) {
+    for (index_t* size : {&v.head_size, &v.batch_stride, &v.token_stride, &v.head_stride, &v.group_stride}) {
+        *size *= v.element_size;
+    }
+    v.element_size = 1;
+    return v;
+}
+
+/// Scales that are made have places of their own, and no tensor or other operand's scales are where scales are written,
+/// nor scales where elements are.
+template <std::size_t Each>
+void check_places_of_scales(const char* function, const char* name, const scales_memory& scales, index_t operand,
+                            std::span<std::array<checked_tensor, Each>> operands,
+                            std::span<const std::array<scales_memory, 2>> all) {
+    const heads_memory& view = scales.view;
+    if (view.data == nullptr || tensors_detail::is_empty(view.shape)) return;
+    if (scales.are_made && !has_distinct_elements(view)) {
+        fail<shape_error>({function, ": ", name, "'s scales ", describe(view.shape), " with strides ", strides_of(view),
+                           " must each have a place where they are made; a scale of the whole tensor is given, with "
+                           "makes_scales = false"});
+    }
+    for (const auto& tensors : operands) {
+        for (const checked_tensor& tensor : tensors) {
+            if (tensor.is_repeated || !(scales.are_made || tensor.is_written)) continue;
+            if (overlap_of(in_bytes(view), in_bytes(tensor.view)) == overlap::none) continue;
+            fail<shape_error>({function, ": ", name, "'s scales ", describe(view.shape), " must not overlap ",
+                               tensor.name, " ", describe(tensor.view.shape), ", as one of them is written"});
+        }
+    }
+    for (index_t i = 0; scales.are_made && i < std::ssize(all); ++i) {
+        for (const scales_memory& other : all[static_cast<std::size_t>(i)]) {
+            if (i == operand || other.view.data == nullptr || overlap_of(view, other.view) == overlap::none) continue;
+            fail<shape_error>({function, ": ", name, "'s scales ", describe(view.shape),
+                               " are made and must not overlap those of another operand, ",
+                               describe(other.view.shape)});
+        }
+    }
+}
+
 /// How many tokens a call rotates, whether they have elements (of no heads there is nothing to do), and whether they
 /// must go one after the other.
 struct call_size {
@@ -359,6 +438,14 @@ CORDAGE_ALWAYS_INLINE call_size check_all(const char* function, const Source& an
     };
     number = 0;
     (check_one(operands, all[number++]), ...);
+    if constexpr ((has_scales<Operands> || ...)) {
+        const std::array<scales_memory, 2> scales[]{scales_of_operand(operands)...};
+        for (index_t i = 0; i < index_t{sizeof...(Operands)}; ++i) {
+            const auto& [x, y] = scales[i];
+            check_places_of_scales<each>(function, "x", x, i, all, scales);
+            check_places_of_scales<each>(function, "y", y, i, all, scales);
+        }
+    }
     if constexpr (Memory == memory::host && requires { angles.check(function); }) angles.check(function);
     return size;
 }

@@ -11,21 +11,55 @@
 
 namespace cordage {
 
+namespace tensors_detail {
+
+/// x + y of the lower of lanes i and i ^ Half, x - y of the upper: the stages of the transform below a vector's size.
+template <index_t Half, class Lane>
+CORDAGE_ALWAYS_INLINE Lane sums_within(const Lane& x) noexcept {
+    using memory = lane_memory<Lane>;
+    static constexpr auto signs = [] {
+        std::array<float, static_cast<std::size_t>(memory::size)> of{};
+        for (std::size_t i = 0; i < of.size(); ++i) of[i] = (i & static_cast<std::size_t>(Half)) == 0 ? 1.0f : -1.0f;
+        return of;
+    }();
+    return lane_traits<Lane>::multiply_add(x, memory::load(signs.data()), memory::template swapped<Half>(x));
+}
+template <index_t Half, class Lane>
+CORDAGE_ALWAYS_INLINE Lane all_sums_within(const Lane& x) noexcept {
+    if constexpr (Half < lane_memory<Lane>::size) {
+        return all_sums_within<2 * Half>(sums_within<Half>(x));
+    } else {
+        return x;
+    }
+}
+
+}  // namespace tensors_detail
+
 /// H x in place of `size` lanes, a power of two: H is symmetric and orthogonal, so that H H x = x up to rounding.
 ///
 ///   H = H_size / sqrt(size),   H_1 = 1,   H_2n = [H_n H_n; H_n -H_n]        (Sylvester 1867)
+///
+/// The bits are the same for every Lane, float or a vector.
+template <class Lane = float>
 CORDAGE_ALWAYS_INLINE void hadamard_transform(float* x, index_t size) noexcept {
-    for (index_t half = 1; half < size; half *= 2) {
+    using memory = lane_memory<Lane>;
+    if constexpr (memory::size > 1) {
+        if (size < memory::size) return hadamard_transform<float>(x, size);
+    }
+    for (index_t i = 0; memory::size > 1 && i < size; i += memory::size) {
+        memory::store(tensors_detail::all_sums_within<1>(memory::load(x + i)), x + i);
+    }
+    for (index_t half = memory::size; half < size; half *= 2) {
         for (index_t first = 0; first < size; first += 2 * half) {
-            for (index_t i = first; i < first + half; ++i) {
-                const float a = x[i], b = x[i + half];
-                x[i] = a + b;
-                x[i + half] = a - b;
+            for (index_t i = first; i < first + half; i += memory::size) {
+                const Lane a = memory::load(x + i), b = memory::load(x + i + half);
+                memory::store(a + b, x + i);
+                memory::store(a - b, x + i + half);
             }
         }
     }
-    const float scale = 1.0f / std::sqrt(static_cast<float>(size));
-    for (index_t i = 0; i < size; ++i) x[i] *= scale;
+    const Lane scale(1.0f / std::sqrt(static_cast<float>(size)));
+    for (index_t i = 0; i < size; i += memory::size) memory::store(memory::load(x + i) * scale, x + i);
 }
 
 /// A format of which each group of `size` lanes is transformed before it is stored, and back when it is read: outliers
@@ -50,14 +84,15 @@ struct hadamard {
     requires tensor_format<Format, T> CORDAGE_ALWAYS_INLINE void load_head(const T* from, const head_place& at,
                                                                            float* lanes, index_t count) const noexcept {
         tensors_detail::load_lanes<Lane>(inner, from, at, lanes, count);
-        for (index_t first = 0; first < count; first += size) hadamard_transform(lanes + first, size);
+        for (index_t first = 0; first < count; first += size) hadamard_transform<Lane>(lanes + first, size);
     }
     template <class Lane, class T>
     requires tensor_format<Format, T> CORDAGE_ALWAYS_INLINE void store_head(const float* lanes, index_t count, T* to,
                                                                             const head_place& at) const noexcept {
         alignas(64) std::array<float, most_lanes_of_head> transformed;
         std::copy_n(lanes, count, transformed.data());
-        for (index_t first = 0; first < count; first += size) hadamard_transform(transformed.data() + first, size);
+        for (index_t first = 0; first < count; first += size)
+            hadamard_transform<Lane>(transformed.data() + first, size);
         tensors_detail::store_lanes<Lane>(inner, transformed.data(), count, to, at);
     }
     template <class T>

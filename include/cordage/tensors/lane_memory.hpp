@@ -17,6 +17,7 @@ namespace cordage {
 ///   load(floats), store(lane, floats)                 not aligned
 ///   load_bytes(bytes), store_bytes(word, bytes)       a byte a word, zero-extended; the low bytes
 ///   max, min(a, b), magnitude(lane)                   lane by lane; b where a is a NaN
+///   swapped<Distance>(lane)                           lanes i and i ^ Distance exchanged; of vectors
 ///   largest(lane)                                     of the lanes, none of which is a NaN
 ///   truncated(lane)                                   |lane| <= 2^22 as signed words; of a NaN words whose low byte is
 ///                                                     0

@@ -2,6 +2,7 @@
 // xsimd's vectors of floats in memory, and their words as bytes; serves the SIMD rotation.
 #pragma once
 
+#include <array>
 #include <cstring>
 
 #include "cordage/backend/simd/lane.hpp"
@@ -74,6 +75,31 @@ struct lane_memory<xsimd::batch<float, Arch>> {
     }
     static CORDAGE_ALWAYS_INLINE real magnitude(const real& x) noexcept {
         return lane_traits<real>::from_bits(lane_traits<real>::bits(x) & word(0x7fff'ffffu));
+    }
+    template <index_t Distance>
+    static CORDAGE_ALWAYS_INLINE real swapped(const real& x) noexcept {
+        static constexpr auto from = [] {
+            std::array<std::uint32_t, real::size> lanes{};
+            for (std::uint32_t i = 0; i < real::size; ++i) lanes[i] = i ^ static_cast<std::uint32_t>(Distance);
+            return lanes;
+        }();
+        [[maybe_unused]] const word order = word::load_unaligned(from.data());
+#if XSIMD_WITH_AVX512F
+        if constexpr (backend::simd_detail::is_avx512<Arch>) {
+            return _mm512_permutexvar_ps(order, x);
+        } else
+#endif
+#if XSIMD_WITH_AVX2
+            if constexpr (backend::simd_detail::is_avx2<Arch>) {
+            return _mm256_permutevar8x32_ps(x, order);
+        } else
+#endif
+        {
+            alignas(64) float lanes[real::size], swapped_lanes[real::size];
+            x.store_aligned(lanes);
+            for (std::size_t i = 0; i < real::size; ++i) swapped_lanes[i] = lanes[from[i]];
+            return real::load_aligned(swapped_lanes);
+        }
     }
     static CORDAGE_ALWAYS_INLINE float largest(const real& x) noexcept {
 #if XSIMD_WITH_AVX512F

@@ -149,38 +149,47 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float larger_lane(float so_far, float 
     return lane_memory<float>::magnitude(x) > lane_memory<float>::magnitude(so_far) ? x : so_far;
 }
 
-/// The largest magnitude of `count` lanes; NaNs are passed over.
+/// The largest magnitude of `count` lanes; NaNs are passed over, by bits, as fast-math knows none.
 template <class Lane>
 CORDAGE_ALWAYS_INLINE float largest_magnitude(const float* lanes, index_t count) noexcept {
-    using memory = lane_memory<Lane>;
-    constexpr index_t size = memory::size;
-    Lane largest(0.0f);
-    index_t i = 0;
-    const auto add = [&](Lane& of, index_t at) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        of = memory::max(memory::magnitude(memory::load(lanes + at)), of);
+    // The bits of a magnitude less those after infinity's: what wraps below 0 is in order, NaNs do not and are least.
+    constexpr std::uint32_t past_infinity = 0x7f80'0001u;
+    const auto add = [&]<class L>(auto& so_far, lane_memory<L>, index_t at) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        using word = typename lane_traits<L>::word;
+        const auto magnitude = lane_traits<L>::bits(lane_memory<L>::magnitude(lane_memory<L>::load(lanes + at)));
+        so_far = lane_traits<L>::larger(word(magnitude - word(past_infinity)), so_far);
     };
+    using lane = lane_traits<Lane>;
+    using word = typename lane::word;
+    constexpr index_t size = lane_memory<Lane>::size;
+    word largest(0u - past_infinity);
+    index_t i = 0;
     if (count >= 4 * size) {
-        Lane others[3]{largest, largest, largest};
+        word others[3]{largest, largest, largest};
         for (; i + 4 * size <= count; i += 4 * size) {
-            add(largest, i);
-            for (index_t v = 0; v < 3; ++v) add(others[v], i + (v + 1) * size);
+            add(largest, lane_memory<Lane>{}, i);
+            for (index_t v = 0; v < 3; ++v) add(others[v], lane_memory<Lane>{}, i + (v + 1) * size);
         }
-        largest = memory::max(memory::max(largest, others[0]), memory::max(others[1], others[2]));
+        largest = lane::larger(lane::larger(largest, others[0]), lane::larger(others[1], others[2]));
     }
-    for (; i + size <= count; i += size) add(largest, i);
-    float all = memory::largest(largest);
-    for (; i < count; ++i) all = lane_memory<float>::max(std::fabs(lanes[i]), all);
-    return all;
+    for (; i + size <= count; i += size) add(largest, lane_memory<Lane>{}, i);
+    const float of_vectors = lane_memory<Lane>::largest(lane::from_bits(word(largest + word(past_infinity))));
+    std::uint32_t all = lane_traits<float>::bits(of_vectors) - past_infinity;
+    for (; i < count; ++i) add(all, lane_memory<float>{}, i);
+    return lane_traits<float>::from_bits(all + past_infinity);
 }
 
 /// The lane of largest magnitude with its sign, the first of equals; NaNs are passed over.
 template <class Lane>
 CORDAGE_ALWAYS_INLINE float largest_lane(const float* lanes, index_t count) noexcept {
     using memory = lane_memory<Lane>;
+    using word = typename lane_traits<Lane>::word;
     Lane above(0.0f), below(0.0f);
     index_t i = 0;
     for (; i + memory::size <= count; i += memory::size) {
-        const Lane x = memory::load(lanes + i);
+        const auto bits = lane_traits<Lane>::bits(memory::load(lanes + i));
+        const Lane x = lane_traits<Lane>::from_bits(pair_detail::where_below<Lane>(
+            bits & word(0x7fff'ffffu), 0x7f80'0001u, bits, word(0u)));  // without NaNs, of which fast-math knows none
         above = memory::max(x, above);
         below = memory::max(lane_traits<Lane>::negative(x), below);
     }

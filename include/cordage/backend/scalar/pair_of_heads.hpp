@@ -72,7 +72,7 @@ CORDAGE_ALWAYS_INLINE void add_factor_of_plain(const Source& angles, const Opera
                                                index_t row, index_t token) noexcept {
     if (grads.attention_factor == nullptr) return;
     double dot = 0.0;
-    for_each_operand(operands, [&]<class O>(const O& o) {
+    for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
         if constexpr (O::is_plain) dot += dot_of_token(o, row, token, 2 * angles.pairs());
     });
     grads.add_factor(angles, row, token, dot);

@@ -48,9 +48,29 @@ CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> alternating_signs() noexcept {
 
 namespace simd_detail {
 
+/// Pairs as two lanes, vectors or numbers.
+template <class Lane>
+struct pairs_of_lanes {
+    using vector = Lane;
+    using values = lane_pair<Lane>;
+
+    static CORDAGE_ALWAYS_INLINE values partner(const values& x) noexcept { return {x.second, x.first}; }
+    static CORDAGE_ALWAYS_INLINE values with_signs(const values& s) noexcept {
+        return {s.first, lane_traits<vector>::negative(s.second)};
+    }
+    template <class F, class... More>
+    static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
+        return {f(x.first, more.first...), f(x.second, more.second...)};
+    }
+    template <class F, class... More>
+    static CORDAGE_ALWAYS_INLINE values map_with_partner(const F& f, const values& x, const More&... more) noexcept {
+        return {f(x.first, x.second, more.first...), f(x.second, x.first, more.second...)};
+    }
+};
+
 /// Pairs as two vectors, of their first and of their second numbers; the formulas are those of pair/rotate.hpp.
 template <class Arch, class Real>
-struct pair_vectors {
+struct pair_vectors : pairs_of_lanes<xsimd::batch<Real, Arch>> {
     using vector = xsimd::batch<Real, Arch>;
     using values = lane_pair<vector>;
     using angles = cos_sin<vector>;
@@ -65,18 +85,6 @@ struct pair_vectors {
     static CORDAGE_ALWAYS_INLINE values rotate(const angles& at, const values& x) noexcept { return rotated(at, x); }
     static CORDAGE_ALWAYS_INLINE values from_rows(const Real* first, const Real* second) noexcept {
         return {vector::load_unaligned(first), vector::load_unaligned(second)};
-    }
-    static CORDAGE_ALWAYS_INLINE values partner(const values& x) noexcept { return {x.second, x.first}; }
-    static CORDAGE_ALWAYS_INLINE values with_signs(const values& s) noexcept {
-        return {s.first, lane_traits<vector>::negative(s.second)};
-    }
-    template <class F, class... More>
-    static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
-        return {f(x.first, more.first...), f(x.second, more.second...)};
-    }
-    template <class F, class... More>
-    static CORDAGE_ALWAYS_INLINE values map_with_partner(const F& f, const values& x, const More&... more) noexcept {
-        return {f(x.first, x.second, more.first...), f(x.second, x.first, more.second...)};
     }
     static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return vector(Real(0)); }
     static CORDAGE_ALWAYS_INLINE sum_type add(const sum_type& sum, const values& g, const values& y) noexcept {

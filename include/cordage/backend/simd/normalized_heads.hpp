@@ -171,8 +171,7 @@ CORDAGE_ALWAYS_INLINE void write_factors_of_pairs(const Norm& norm, index_t head
 
 /// As pair_layout, of one pair.
 template <pairing Pairing, class Real>
-struct one_pair {
-    using vector = Real;
+struct one_pair : pairs_of_lanes<Real> {
     using values = lane_pair<Real>;
     static constexpr index_t pairs_each = 1;
 
@@ -187,16 +186,6 @@ struct one_pair {
     }
     static CORDAGE_ALWAYS_INLINE values from_rows(const Real* first, const Real* second) noexcept {
         return {*first, *second};
-    }
-    static CORDAGE_ALWAYS_INLINE values partner(const values& x) noexcept { return {x.second, x.first}; }
-    static CORDAGE_ALWAYS_INLINE values with_signs(const values& s) noexcept { return {s.first, -s.second}; }
-    template <class F, class... More>
-    static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
-        return {f(x.first, more.first...), f(x.second, more.second...)};
-    }
-    template <class F, class... More>
-    static CORDAGE_ALWAYS_INLINE values map_with_partner(const F& f, const values& x, const More&... more) noexcept {
-        return {f(x.first, x.second, more.first...), f(x.second, x.first, more.second...)};
     }
 };
 

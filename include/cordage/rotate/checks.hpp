@@ -296,17 +296,24 @@ void check_format(const char* function, const char* name, const View& v) {
 struct scales_memory {
     heads_memory view;
     bool are_made = false;
+    std::intptr_t begin = 0, end = 0;  ///< its bytes
+
+    bool may_meet(std::intptr_t other_begin, std::intptr_t other_end) const {
+        return begin < other_end && other_begin < end;
+    }
 };
 template <class View>
 CORDAGE_ALWAYS_INLINE scales_memory scales_of(const View& v) {
     if constexpr (requires { v.format.makes_scales; }) {
         const auto& format = v.format;
-        const index_t groups = format.lanes_of_scale == 0 ? 1 : v.shape.head_dim / format.lanes_of_scale;
         heads_shape shape = v.shape;
-        shape.head_dim = groups;
+        shape.head_dim = format.lanes_of_scale == 0 ? 1 : v.shape.head_dim / format.lanes_of_scale;
         const scale_table& table = format.scales;
-        return {heads_view<float>{table.data, shape, table.row_stride, table.token_stride, table.head_stride, v.slots},
-                format.makes_scales};
+        const heads_memory view =
+            heads_view<float>{table.data, shape, table.row_stride, table.token_stride, table.head_stride, v.slots};
+        const auto begin = reinterpret_cast<std::intptr_t>(table.data);
+        return {view, format.makes_scales, begin,
+                begin + tensors_detail::bytes_of(view, tensors_detail::reach_of(view))};
     } else if constexpr (requires { v.format.inner; }) {
         return scales_of(with_format(v, v.format.inner));
     } else {
@@ -355,6 +362,7 @@ void check_places_of_scales(const char* function, const char* name, const scales
     for (const auto& tensors : operands) {
         for (const checked_tensor& tensor : tensors) {
             if (tensor.is_repeated || !(scales.are_made || tensor.is_written)) continue;
+            if (!scales.may_meet(tensor.begin, tensor.end)) continue;
             if (overlap_of(in_bytes(view), in_bytes(tensor.view)) == overlap::none) continue;
             fail<shape_error>({function, ": ", name, "'s scales ", describe(view.shape), " must not overlap ",
                                tensor.name, " ", describe(tensor.view.shape), ", as one of them is written"});
@@ -362,7 +370,8 @@ void check_places_of_scales(const char* function, const char* name, const scales
     }
     for (index_t i = 0; scales.are_made && i < std::ssize(all); ++i) {
         for (const scales_memory& other : all[static_cast<std::size_t>(i)]) {
-            if (i == operand || other.view.data == nullptr || overlap_of(view, other.view) == overlap::none) continue;
+            if (i == operand || !scales.may_meet(other.begin, other.end)) continue;
+            if (overlap_of(view, other.view) == overlap::none) continue;
             fail<shape_error>({function, ": ", name, "'s scales ", describe(view.shape),
                                " are made and must not overlap those of another operand, ",
                                describe(other.view.shape)});

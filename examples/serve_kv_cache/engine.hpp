@@ -37,11 +37,11 @@ class engine {
     /// Reads a prompt, or the next turn of a conversation, at the exact t of the length it makes.
     /// Returns the attention's output [tokens, heads, head_dim].
     std::vector<float> prefill(token_rows rows) {
-        return extend(exact_.at_length(static_cast<double>(sequence_.length() + rows.tokens)), std::move(rows));
+        return extend(exact_.at_length(static_cast<double>(sequence_.length() + rows.tokens)), rows);
     }
     /// Takes one generated token, at the smallest cached t that covers the length it makes.
     std::vector<float> decode(token_rows row) {
-        return extend(cached_.at_length(static_cast<double>(sequence_.length() + row.tokens)), std::move(row));
+        return extend(cached_.at_length(static_cast<double>(sequence_.length() + row.tokens)), row);
     }
     // [/when_the_basis_changes]
     /// Takes tokens that were read before once more at the end, from the cache instead of their projections.
@@ -55,7 +55,7 @@ class engine {
     index_t changes() const noexcept { return changes_; }  ///< of the basis, so far
 
  private:
-    std::vector<float> extend(const cordage::basis& basis, token_rows rows) {
+    std::vector<float> extend(const cordage::basis& basis, token_rows& rows) {
         changes_ += sequence_.turn_to(basis) ? 1 : 0;
         const index_t before = sequence_.length(), head_dim = cache_.shape().head_dim;
         std::vector<std::int32_t> position_ids(static_cast<std::size_t>(rows.tokens));

@@ -184,8 +184,8 @@ TEST_CASE("rotate/head_formats: scales that are made have places of their own, a
     const auto rotate = [&](const auto&... operands) { rotate_forward<half_split>(exact_angles(b, ids), operands...); };
     CHECK_THROWS_WITH_AS(
         rotate(to(scales.data(), 0, 0)),
-        "rotate_forward: y's scales [1, 1, 2, 1] with strides [0, 0, 0, 1] must each have a place where "
-        "they are made; a scale of the whole tensor is given, with makes_scales = false",
+        "rotate_forward: y's scales [1, 1, 2, 1] with strides [0, 0, 0, 1] must each have a place, or be one that is "
+        "given: makes_scales = false",
         shape_error);
     CHECK_THROWS_WITH_AS(rotate(to(x.data() + 62, 2, 1)),
                          "rotate_forward: y's scales [1, 1, 2, 1] must not overlap x [1, 1, 2, 32], as one of them is "

@@ -356,8 +356,7 @@ void check_places_of_scales(const char* function, const char* name, const scales
     if (view.data == nullptr || tensors_detail::is_empty(view.shape)) return;
     if (scales.are_made && !has_distinct_elements(view)) {
         fail<shape_error>({function, ": ", name, "'s scales ", describe(view.shape), " with strides ", strides_of(view),
-                           " must each have a place where they are made; a scale of the whole tensor is given, with "
-                           "makes_scales = false"});
+                           " must each have a place, or be one that is given: makes_scales = false"});
     }
     for (const auto& tensors : operands) {
         for (const checked_tensor& tensor : tensors) {

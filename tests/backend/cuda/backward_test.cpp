@@ -110,6 +110,7 @@ void check_many_tokens(index_t bases, index_t tokens, index_t head_dim, index_t 
         CHECK(again.factor == found.factor);
     };
     std::vector<const basis*> chosen;
+    chosen.reserve(all.size());
     for (const basis& b : all) chosen.push_back(&b);
     const basis_list list(chosen);
     if (axes == 1) {

@@ -161,7 +161,7 @@ TEST_CASE("backend/cuda/normalized_backward: gradients to positions of several a
     const std::vector<basis> all = bases_of(1);
     draw d(8);
     const many_tokens tensors{.batch = 1, .tokens = 45};
-    std::vector<std::int32_t> ids(3 * 45);
+    std::vector<std::int32_t> ids(135);
     for (std::int32_t& id : ids) id = static_cast<std::int32_t>(d.between(0, 2000));
     const auto axes = random_axes(d, 16, 3);
     check_many<half_split>(tensors, axis_angles(all[0], axes, axis_major(ids.data(), 3, 1, 45)), 6);

@@ -209,7 +209,7 @@ TEST_CASE("host/ggml/key_shift: bytes of cells without a key stay, whatever they
 
 TEST_CASE(
     "host/ggml/key_shift: what does not fit gets one error that names it, in every slice, and nothing is written") {
-    std::vector<q8_0_block> cache = drawn_cache<q8_0_block>(3 * 2 * 2);
+    std::vector<q8_0_block> cache = drawn_cache<q8_0_block>(12);
     const std::vector<q8_0_block> before = cache;
     std::vector<std::int32_t> shifts{1, 2, 3};
     const fake_tensor t = dense(cache, 64, 2, 3), k_shift = dense(shifts, 3);

@@ -88,18 +88,29 @@ std::vector<at::Tensor> in_double(const std::vector<at::Tensor>& all) {
     return out;
 }
 
+/// One to three tensors of a few heads each, and gradients to them.
+struct tensors_and_gradients {
+    std::vector<at::Tensor> x, grad_y;
+};
+tensors_and_gradients drawn_tensors(input& in, std::int64_t batch, std::int64_t tokens, std::int64_t head_dim,
+                                    at::ScalarType type) {
+    tensors_and_gradients all;
+    const auto tensors = in.between(1, 3);
+    for (std::int64_t i = 0; i < tensors; ++i) {
+        const std::vector<std::int64_t> sizes{batch, tokens, in.between(1, 3), head_dim};
+        all.x.push_back(maybe_hostile(in, drawn(in, sizes, type)));
+        all.grad_y.push_back(maybe_hostile(in, drawn(in, sizes, type)));
+    }
+    return all;
+}
+
 template <pairing Pairing>
 bool run(input& in) {
     const at::ScalarType type = in.one_of(types);
     const std::int64_t batch = in.between(1, 2), tokens = in.between(1, 6), head_dim = in.between(2, 12),
                        pairs = in.between(1, head_dim / 2);
-    const auto tensors = in.between(1, 3);
-    std::vector<at::Tensor> x, grad_y;
-    for (std::int64_t i = 0; i < tensors; ++i) {
-        const std::vector<std::int64_t> sizes{batch, tokens, in.between(1, 3), head_dim};
-        x.push_back(maybe_hostile(in, drawn(in, sizes, type)));
-        grad_y.push_back(maybe_hostile(in, drawn(in, sizes, type)));
-    }
+    const tensors_and_gradients drawn_ones = drawn_tensors(in, batch, tokens, head_dim, type);
+    const std::vector<at::Tensor>&x = drawn_ones.x, &grad_y = drawn_ones.grad_y;
     constexpr at::ScalarType position_types[] = {at::kInt, at::kLong, at::kFloat, at::kDouble};
     const std::vector<std::int64_t> shared{tokens}, by_row{batch, tokens};
     at::Tensor ids = drawn(in, in.coin() ? shared : by_row, at::kDouble).mul(1e4).to(in.one_of(position_types));
@@ -180,13 +191,8 @@ template <pairing Pairing>
 bool run_norm(input& in) {
     const at::ScalarType type = in.one_of(types);
     const std::int64_t batch = in.between(1, 2), tokens = in.between(1, 6), head_dim = in.between(2, 12);
-    const auto tensors = in.between(1, 3);
-    std::vector<at::Tensor> x, grad_y;
-    for (std::int64_t i = 0; i < tensors; ++i) {
-        const std::vector<std::int64_t> sizes{batch, tokens, in.between(1, 3), head_dim};
-        x.push_back(maybe_hostile(in, drawn(in, sizes, type)));
-        grad_y.push_back(maybe_hostile(in, drawn(in, sizes, type)));
-    }
+    const tensors_and_gradients drawn_ones = drawn_tensors(in, batch, tokens, head_dim, type);
+    const std::vector<at::Tensor>&x = drawn_ones.x, &grad_y = drawn_ones.grad_y;
     const aten::norm_tensors norm = drawn_norm(in, x);
     const aten::angle_tensors by{maybe_hostile(in, drawn(in, {tokens}, at::kDouble).mul(1e3)),
                                  maybe_hostile(in, drawn(in, {in.between(1, head_dim / 2)}, at::kDouble)),

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cordage/host/ggml/key_shift.hpp"
+#include "host/ggml/tensor_struct.hpp"
 #include "input.hpp"
 #include "run_counter.hpp"
 
@@ -19,15 +20,6 @@ using fuzz::expect;
 using fuzz::input;
 
 constexpr index_t room = 4096;  // bytes behind a tensor
-
-/// What the adapter reads of a ggml_tensor.
-struct fake_tensor {
-    int type = 0;
-    std::int64_t ne[4] = {1, 1, 1, 1};
-    std::size_t nb[4] = {};
-    fake_tensor* src[10] = {};
-    void* data = nullptr;
-};
 
 /// Whether a tensor's elements, of so many lanes each, are there, in `room` bytes; the adapter cannot know.
 bool is_true(const fake_tensor& t, std::size_t element_size, index_t lanes = 1) {

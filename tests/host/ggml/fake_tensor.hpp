@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A tensor of ggml's without ggml, and what the tests of host/ggml do with it.
+// What the tests of host/ggml do with a tensor.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -9,15 +9,7 @@
 #include <vector>
 
 #include "cordage/host/ggml/rotation.hpp"
-
-/// What the adapter reads of a ggml_tensor.
-struct fake_tensor {
-    int type = 0;
-    std::int64_t ne[4] = {1, 1, 1, 1};
-    std::size_t nb[4] = {};
-    fake_tensor* src[10] = {};
-    void* data = nullptr;
-};
+#include "host/ggml/tensor_struct.hpp"
 
 /// T: an element, or a block of ggml's; ne0 counts lanes.
 template <class T>

@@ -19,8 +19,8 @@ concept activation = requires(double x, double& out) {
 
 namespace clex_detail {
 
-/// y = sigma(x), and its slope, of `size` numbers, whole packets of them, aligned; y may be x. (No expressions of
-/// Eigen, whose types take a compiler much longer.)
+/// y = sigma(x), and its slope, of `size` numbers, whole packets of them, aligned; y or slope may be x. (No expressions
+/// of Eigen, whose types take a compiler much longer.)
 template <activation A, class Scalar>
 void activate(const Scalar* x, std::size_t size, Scalar* y) {
     using packet = typename panel<Scalar>::packet;
@@ -72,11 +72,28 @@ struct tanh_activation {
     template <class Packet>
     static Packet value(const Packet& x) {
         using namespace Eigen::internal;
-        if constexpr (sizeof(typename unpacket_traits<Packet>::type) == sizeof(float)) return ptanh(x);
-        // Eigen 3.4 has no vectors of tanh in double, but of exp; beyond 20 the result is 1.
-        const Packet one = pset1<Packet>(1), two = pset1<Packet>(2);
-        const Packet at = pmin(pmax(x, pset1<Packet>(-20)), pset1<Packet>(20));
-        return one - two / (one + pexp(Packet(two * at)));
+        if constexpr (sizeof(typename unpacket_traits<Packet>::type) == sizeof(float)) {
+            return ptanh(x);
+        } else {
+            // Eigen 3.4 has no vectors of tanh in double. exp(2x) = 2^n (q + p) / (q - p), |2x - n ln 2| <= ln 2 / 2,
+            // with the fraction of Cephes' exp; so tanh x = (exp(2x) - 1) / (exp(2x) + 1) takes one division. Beyond 20
+            // it is 1.
+            const auto number = [](double c) { return pset1<Packet>(c); };
+            const Packet twice = number(2) * pmin(pmax(x, number(-20)), number(20));
+            const Packet n = pfloor(pmadd(twice, number(1.4426950408889634), number(0.5)));
+            const Packet g = pmadd(n, number(-1.42860682030941723212e-6), pmadd(n, number(-0.693145751953125), twice));
+            const Packet w = g * g;
+            const Packet p =
+                g * pmadd(w, pmadd(w, number(1.26177193074810590878e-4), number(3.02994407707441961300e-2)),
+                          number(9.99999999999999999910e-1));
+            const Packet q =
+                pmadd(w,
+                      pmadd(w, pmadd(w, number(3.00198505138664455042e-6), number(2.52448340349684104192e-3)),
+                            number(2.27265548208155028766e-1)),
+                      number(2));
+            const Packet above = pldexp(Packet(q + p), n), below = q - p;
+            return (above - below) / (above + below);
+        }
     }
     template <class Packet>
     static void value_and_slope(const Packet& x, Packet& y, Packet& slope) {

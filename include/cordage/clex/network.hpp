@@ -27,9 +27,7 @@ class clex_network {
           backward_(down(weights).transposed(), up(weights).transposed(), 0, unit_rows),
           wide_(forward_.ends_padded()),
           high_(forward_.hidden_padded()),
-          input_(numbers::Zero(size(wide_))),
-          grad_up_(numbers::Zero(size(wide_ * high_))),
-          grad_down_(grad_up_) {}
+          input_(numbers::Zero(size(wide_))) {}
 
     index_t pairs() const noexcept { return static_cast<index_t>(pairs_); }
     index_t parameter_count() const noexcept { return static_cast<index_t>(2 * pairs_ * hidden_); }
@@ -44,39 +42,36 @@ class clex_network {
         for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<To>(y[i]);
     }
 
-    /// Looks at `count` states, z [count, pairs], which the calls of pull_back until the next record are about.
+    /// Looks at `count` states, z [count, pairs], which the calls of pull_back until the next record are about. Keeps
+    /// 2 (pairs + hidden) numbers a state, padded to whole panels.
     template <class State>
     void record(std::size_t count, std::span<const State> z) {
         count_ = count;
-        inputs_.setZero(size(count_ * wide_));
+        for (numbers* column : {&inputs_, &grad_outputs_}) zero_grown(*column, count_ * wide_);
+        for (numbers* column : {&outputs_, &slopes_}) zero_grown(*column, count_ * high_);
         for (std::size_t i = 0; i < count_; ++i) copy(z.subspan(i * pairs_, pairs_), inputs_.data() + i * wide_);
-        for (numbers* column : {&sums_, &outputs_, &slopes_, &grad_sums_}) column->resize(size(count_ * high_));
-        forward_.first_products(inputs_.data(), count_, sums_.data());
-        clex_detail::activate<Activation>(sums_.data(), count_ * high_, outputs_.data(), slopes_.data());
-        grad_outputs_.setZero(size(count_ * wide_));
+        forward_.first_products(inputs_.data(), count_, slopes_.data());
+        clex_detail::activate<Activation>(slopes_.data(), count_ * high_, outputs_.data(), slopes_.data());
     }
 
-    /// grad_z += J^T grad_out at recorded state i, once each. Allocates nothing.
-    template <class From, class To>
-    void pull_back(index_t i, std::span<const From> grad_out, std::span<To> grad_z) {
+    /// J^T grad_out at recorded state i, once each; [pairs], valid until the next call. Allocates nothing.
+    template <class From>
+    const Scalar* pull_back(index_t i, std::span<const From> grad_out) {
         const auto at = static_cast<std::size_t>(i);
         Scalar* const grad_output = grad_outputs_.data() + at * wide_;
         copy(grad_out, grad_output);
-        const Scalar* y = backward_(grad_output, [this, at](std::size_t first, Scalar* column) {
-            const std::size_t begin = at * high_ + first;
-            clex_detail::multiply(column, slopes_.data() + begin, grad_sums_.data() + begin);
+        return backward_(grad_output, [this, at](std::size_t first, Scalar* column) {
+            clex_detail::multiply(column,
+                                  slopes_.data() + at * high_ + first);  // from here on the gradient of the sums
         });
-        for (std::size_t k = 0; k < grad_z.size(); ++k) grad_z[k] += static_cast<To>(y[k]);
     }
 
     /// grad_parameters += what the calls of pull_back owe to them, up then down.
     template <class State>
     void collect(std::span<State> grad_parameters) {
-        using clex_detail::add_outer_products;
-        add_outer_products(inputs_.data(), wide_, grad_sums_.data(), high_, count_, grad_up_.data());
-        add_outer_products(outputs_.data(), high_, grad_outputs_.data(), wide_, count_, grad_down_.data());
-        move(grad_up_, hidden_, pairs_, wide_, grad_parameters.first(hidden_ * pairs_));
-        move(grad_down_, pairs_, hidden_, high_, grad_parameters.last(hidden_ * pairs_));
+        const auto half = hidden_ * pairs_;
+        add_products(inputs_, wide_, pairs_, slopes_, high_, hidden_, grad_parameters.first(half));
+        add_products(outputs_, high_, hidden_, grad_outputs_, wide_, pairs_, grad_parameters.last(half));
     }
 
  private:
@@ -93,25 +88,36 @@ class clex_network {
     static void copy(std::span<const State> from, Scalar* to) {
         for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<Scalar>(from[i]);
     }
-    /// to [rows, columns] += from [rows, stride], which is zero afterwards.
+    /// At least `count` numbers; those past the first `pairs_` or `hidden_` of a row are never written and so stay 0.
+    static void zero_grown(numbers& column, std::size_t count) {
+        if (column.size() < size(count)) column.setZero(size(count));
+    }
+    /// to [rows, columns] += the sum over recorded states of b a^T, a [count, a_size] and b [count, b_size].
     template <class State>
-    static void move(numbers& from, std::size_t rows, std::size_t columns, std::size_t stride, std::span<State> to) {
+    void add_products(const numbers& a, std::size_t a_size, std::size_t columns, const numbers& b, std::size_t b_size,
+                      std::size_t rows, std::span<State> to) {
+        if constexpr (std::is_same_v<State, Scalar>) {
+            if (a_size == columns && b_size == rows) {
+                return clex_detail::add_outer_products(a.data(), a_size, b.data(), b_size, count_, to.data());
+            }
+        }
+        grad_.setZero(size(a_size * b_size));
+        clex_detail::add_outer_products(a.data(), a_size, b.data(), b_size, count_, grad_.data());
         for (std::size_t row = 0; row < rows; ++row) {
-            const Scalar* const source = from.data() + row * stride;
+            const Scalar* const source = grad_.data() + row * a_size;
             State* const target = to.data() + row * columns;
             for (std::size_t i = 0; i < columns; ++i) target[i] += static_cast<State>(source[i]);
         }
-        from.setZero();
     }
 
     std::size_t pairs_, hidden_;
     clex_detail::panel_pair<Scalar> forward_, backward_;  // up and down; their transposes
     std::size_t wide_, high_;                             // pairs and hidden, padded to whole panels
     numbers input_;                                       // workspace [wide]
-    numbers grad_up_, grad_down_;                         // workspace [high, wide], [wide, high]
+    numbers grad_;                                        // workspace [high, wide] or [wide, high]
     std::size_t count_ = 0;                               // recorded
     numbers inputs_, grad_outputs_;                       // recorded [count, wide]
-    numbers sums_, outputs_, slopes_, grad_sums_;         // recorded [count, high]
+    numbers outputs_, slopes_;                            // recorded [count, high]
 };
 
 namespace clex_detail {

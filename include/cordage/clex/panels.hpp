@@ -32,65 +32,107 @@ struct panel {
 /// x rounded up to a multiple of `unit`.
 constexpr std::size_t padded(std::size_t x, std::size_t unit) { return (x + unit - 1) / unit * unit; }
 
-/// y = M x for one panel, whose columns lie one after the other; y [panel rows], x [columns], columns even. All aligned
-/// to packets. Two sums a row hide the latency of a product.
-template <class Scalar>
+/// y = M x for one panel, whose columns lie one after the other, or for two panels, of which the second lies behind the
+/// first; y [Panels * panel rows], x [columns], columns even. All aligned to packets. Eight packets of sums hide the
+/// latency of a product: those of two panels, or of the even and the odd columns of one.
+template <std::size_t Panels, class Scalar>
 void product(const Scalar* m, const Scalar* x, std::size_t columns, Scalar* y) noexcept {
     using namespace Eigen::internal;
     using packet = typename panel<Scalar>::packet;
-    constexpr std::size_t lanes = panel<Scalar>::lanes, packets = panel<Scalar>::packets;
-    packet even[packets], odd[packets];
-    unroll<packets>([&](auto p) { even[p] = odd[p] = pset1<packet>(Scalar{0}); });
-    for (std::size_t c = 0; c < columns; c += 2, m += 2 * packets * lanes) {
-        const packet x_even = pset1<packet>(x[c]), x_odd = pset1<packet>(x[c + 1]);
-        unroll<packets>([&](auto p) {
-            even[p] = pmadd(pload<packet>(m + p * lanes), x_even, even[p]);
-            odd[p] = pmadd(pload<packet>(m + (packets + p) * lanes), x_odd, odd[p]);
+    constexpr std::size_t lanes = panel<Scalar>::lanes, packets = panel<Scalar>::packets, rows = packets * lanes;
+    constexpr bool is_one = Panels == 1;
+    const Scalar* const from[2] = {m, m + (is_one ? rows : columns * rows)};
+    packet sum[2][packets];
+    unroll<2>([&](auto half) { unroll<packets>([&](auto p) { sum[half][p] = pset1<packet>(Scalar{0}); }); });
+    for (std::size_t c = 0; c < columns; c += is_one ? 2 : 1) {
+        unroll<2>([&](auto half) {
+            const packet factor = pset1<packet>(x[is_one ? c + half : c]);
+            unroll<packets>([&](auto p) {
+                sum[half][p] = pmadd(pload<packet>(from[half] + c * rows + p * lanes), factor, sum[half][p]);
+            });
         });
     }
-    unroll<packets>([&](auto p) { pstore(y + p * lanes, padd(even[p], odd[p])); });
+    unroll<packets>([&](auto p) {
+        pstore(y + p * lanes, is_one ? padd(sum[0][p], sum[1][p]) : sum[0][p]);
+        if constexpr (!is_one) pstore(y + rows + p * lanes, sum[1][p]);
+    });
 }
 
-/// x *= factors, and the same into copy, for one panel's rows.
+/// y = M x of one panel for Count states at once, x [Count, x_stride] and y [Count, y_stride]: a column of m is read
+/// once for all of them. Sums of Count times two packets.
+template <std::size_t Count, class Scalar>
+void products(const Scalar* m, const Scalar* x, std::size_t x_stride, std::size_t columns, Scalar* y,
+              std::size_t y_stride) noexcept {
+    using namespace Eigen::internal;
+    using packet = typename panel<Scalar>::packet;
+    constexpr std::size_t lanes = panel<Scalar>::lanes, packets = 2;
+    for (std::size_t first = 0; first < panel<Scalar>::rows; first += packets * lanes) {
+        const Scalar* column = m + first;
+        packet sum[Count][packets];
+        unroll<Count>([&](auto n) { unroll<packets>([&](auto p) { sum[n][p] = pset1<packet>(Scalar{0}); }); });
+        for (std::size_t c = 0; c < columns; ++c, column += panel<Scalar>::rows) {
+            packet part[packets];
+            unroll<packets>([&](auto p) { part[p] = pload<packet>(column + p * lanes); });
+            unroll<Count>([&](auto n) {
+                const packet factor = pset1<packet>(x[n * x_stride + c]);
+                unroll<packets>([&](auto p) { sum[n][p] = pmadd(part[p], factor, sum[n][p]); });
+            });
+        }
+        unroll<Count>(
+            [&](auto n) { unroll<packets>([&](auto p) { pstore(y + n * y_stride + first + p * lanes, sum[n][p]); }); });
+    }
+}
+
+/// x *= y, and y becomes the same, for one panel's rows.
 template <class Scalar>
-void multiply(Scalar* x, const Scalar* factors, Scalar* copy) noexcept {
+void multiply(Scalar* x, Scalar* y) noexcept {
     using namespace Eigen::internal;
     using packet = typename panel<Scalar>::packet;
     for (std::size_t i = 0; i < panel<Scalar>::rows; i += panel<Scalar>::lanes) {
-        const packet product = pmul(pload<packet>(x + i), pload<packet>(factors + i));
+        const packet product = pmul(pload<packet>(x + i), pload<packet>(y + i));
         pstore(x + i, product);
-        pstore(copy + i, product);
+        pstore(y + i, product);
     }
 }
 
+/// A tile of add_outer_products: sums [High rows of a_size, two packets] += sum_n b[n] a[n]^T.
+template <std::size_t High, class Scalar>
+void add_outer_tile(const Scalar* a, std::size_t a_size, const Scalar* b, std::size_t b_size, std::size_t count,
+                    Scalar* sums) noexcept {
+    using namespace Eigen::internal;
+    using packet = typename panel<Scalar>::packet;
+    constexpr std::size_t lanes = panel<Scalar>::lanes, wide = 2;
+    packet sum[High][wide];
+    unroll<High>(
+        [&](auto r) { unroll<wide>([&](auto p) { sum[r][p] = ploadu<packet>(sums + r * a_size + p * lanes); }); });
+    for (std::size_t n = 0; n < count; ++n, a += a_size, b += b_size) {
+        packet row[wide];
+        unroll<wide>([&](auto p) { row[p] = pload<packet>(a + p * lanes); });
+        unroll<High>([&](auto r) {
+            const packet factor = pset1<packet>(b[r]);
+            unroll<wide>([&](auto p) { sum[r][p] = pmadd(row[p], factor, sum[r][p]); });
+        });
+    }
+    unroll<High>([&](auto r) { unroll<wide>([&](auto p) { pstoreu(sums + r * a_size + p * lanes, sum[r][p]); }); });
+}
+
 /// sums [b_size, a_size] += sum_n b[n] a[n]^T for a [count, a_size] and b [count, b_size], both sizes multiples of a
-/// panel's rows. So many n at a time as leave a and b in the nearest cache.
+/// panel's rows; sums need not be aligned. Twelve sums in registers hide the latency of a product; so many n at a time
+/// as leave a and b in the nearest cache.
 template <class Scalar>
 void add_outer_products(const Scalar* a, std::size_t a_size, const Scalar* b, std::size_t b_size, std::size_t count,
                         Scalar* sums) noexcept {
-    using namespace Eigen::internal;
-    using packet = typename panel<Scalar>::packet;
-    constexpr std::size_t lanes = panel<Scalar>::lanes, wide = 2, high = 4, at_once = 64;
+    constexpr std::size_t wide = 2 * panel<Scalar>::lanes, high = 6, rest = 2, at_once = 32;
     for (std::size_t begin = 0; begin < count; begin += at_once) {
-        const std::size_t end = std::min(begin + at_once, count);
-        for (std::size_t j = 0; j < b_size; j += high) {
-            for (std::size_t i = 0; i < a_size; i += wide * lanes) {
-                packet sum[high][wide];
-                Scalar* const to = sums + j * a_size + i;
-                unroll<high>([&](auto r) {
-                    unroll<wide>([&](auto p) { sum[r][p] = pload<packet>(to + r * a_size + p * lanes); });
-                });
-                for (std::size_t n = begin; n < end; ++n) {
-                    packet row[wide];
-                    unroll<wide>([&](auto p) { row[p] = pload<packet>(a + n * a_size + i + p * lanes); });
-                    unroll<high>([&](auto r) {
-                        const packet factor = pset1<packet>(b[n * b_size + j + r]);
-                        unroll<wide>([&](auto p) { sum[r][p] = pmadd(row[p], factor, sum[r][p]); });
-                    });
-                }
-                unroll<high>(
-                    [&](auto r) { unroll<wide>([&](auto p) { pstore(to + r * a_size + p * lanes, sum[r][p]); }); });
-            }
+        const std::size_t some = std::min(at_once, count - begin);
+        for (std::size_t i = 0; i < a_size; i += wide) {
+            const auto add = [&, i](auto rows, std::size_t j) {
+                add_outer_tile<rows>(a + begin * a_size + i, a_size, b + begin * b_size + j, b_size, some,
+                                     sums + j * a_size + i);
+            };
+            std::size_t j = 0;
+            for (; j + high <= b_size; j += high) add(std::integral_constant<std::size_t, high>{}, j);
+            for (; j < b_size; j += rest) add(std::integral_constant<std::size_t, rest>{}, j);
         }
     }
 }
@@ -124,7 +166,8 @@ class panel_pair {
           first_units_(static_cast<std::size_t>(first_units) / rows),
           second_units_(static_cast<std::size_t>(second_units) / rows),
           hidden_(column::Zero(size(rows))),
-          sums_(column::Zero(size(panels_ * ends_padded_))) {
+          sums_(column::Zero(size(panels_ * ends_padded_))),
+          total_(sums_.head(size(ends_padded_))) {
         memory_.resize(size(panels_ * (padded(ends_, 2) + ends_padded_) * rows));
         Scalar* to = memory_.data();
         for (std::size_t p = 0; p < panels_; ++p) {
@@ -150,28 +193,38 @@ class panel_pair {
             between(p * rows, hidden_.data());
             Scalar* const sums = sums_.data() + p * ends_padded_;
             if (p < second_units_) {
-                std::fill_n(sums, ends_padded_, Scalar{0});
-                std::copy_n(hidden_.data(), rows, sums + p * rows);
+                std::copy_n(hidden_.data(), rows, sums + p * rows);  // the others stay 0
                 continue;
             }
-            for (std::size_t end = 0; end < ends_padded_; end += rows, m += rows * rows) {
-                product(m, hidden_.data(), rows, sums + end);
+            std::size_t end = 0;
+            for (; end + 2 * rows <= ends_padded_; end += 2 * rows, m += 2 * rows * rows) {
+                product<2>(m, hidden_.data(), rows, sums + end);
             }
+            if (end < ends_padded_) product<1>(m, hidden_.data(), rows, sums + end);
         }
-        Scalar* const total = sums_.data();
-        for (std::size_t p = 1; p < panels_; ++p) {
-            const Scalar* const part = total + p * ends_padded_;
-            for (std::size_t end = 0; end < ends_padded_; ++end) total[end] += part[end];
+        Scalar* const total = total_.data();
+        for (std::size_t end = 0; end < ends_padded_; end += panel<Scalar>::lanes) {
+            auto sum = Eigen::internal::pload<typename panel<Scalar>::packet>(sums_.data() + end);
+            for (std::size_t p = 1; p < panels_; ++p) {
+                sum = Eigen::internal::padd(
+                    sum, Eigen::internal::pload<decltype(sum)>(sums_.data() + p * ends_padded_ + end));
+            }
+            Eigen::internal::pstore(total + end, sum);
         }
         return total;
     }
 
     /// first * x for many x [count, ends_padded] into out [count, hidden_padded], one panel after the other.
     void first_products(const Scalar* x, std::size_t count, Scalar* out) const {
+        constexpr std::size_t at_once = 6;
         for (std::size_t p = 0; p < panels_; ++p) {
-            for (std::size_t n = 0; n < count; ++n) {
-                multiply_first(p, x + n * ends_padded_, out + n * hidden_padded() + p * rows);
+            const Scalar* const m = memory_.data() + starts_[p];
+            const auto to = [&](std::size_t n) { return out + n * hidden_padded() + p * rows; };
+            std::size_t n = 0;
+            for (; p >= first_units_ && n + at_once <= count; n += at_once) {
+                products<at_once>(m, x + n * ends_padded_, ends_padded_, ends_, to(n), hidden_padded());
             }
+            for (; n < count; ++n) multiply_first(p, x + n * ends_padded_, to(n));
         }
     }
 
@@ -183,7 +236,7 @@ class panel_pair {
             std::copy_n(x + p * rows, rows, out);
             return m;
         }
-        product(m, x, padded(ends_, 2), out);
+        product<1>(m, x, padded(ends_, 2), out);
         return m + padded(ends_, 2) * rows;
     }
 
@@ -205,7 +258,7 @@ class panel_pair {
     std::size_t ends_, ends_padded_, panels_, first_units_, second_units_;
     column memory_;
     std::vector<std::ptrdiff_t> starts_;  // of the panels, in memory_
-    column hidden_, sums_;                // workspace [panel rows], [panels, ends_padded]
+    column hidden_, sums_, total_;        // workspace [panel rows], [panels, ends_padded], [ends_padded]
     bool descending_ = false;
 };
 

@@ -65,7 +65,8 @@ class prior_field : public field_of_network<prior_field<Prior, Activation, Scala
             grad_time += double{grad_dz[k]} * bend;
             grad_net_[k] = share_[k] * double{grad_dz[k]};
         }
-        network_.pull_back(i, std::span<const double>(grad_net_), grad_z);
+        const Scalar* const grad = network_.pull_back(i, std::span<const double>(grad_net_));
+        for (std::size_t k = 0; k < grad_z.size(); ++k) grad_z[k] += static_cast<State>(grad[k]);
         return static_cast<State>(grad_time);
     }
 

@@ -48,8 +48,7 @@ class released_field : public clex_detail::field_of_network<released_field<Activ
     released_field(const rope_config& config, const clex_weights& weights, const clex_coordinates& coordinates)
         : base(coordinates.weights(weights), coordinates.unit_rows()),
           coordinates_(coordinates),
-          seen_(static_cast<std::size_t>(config.pairs())),
-          grad_seen_(seen_.size()) {
+          seen_(static_cast<std::size_t>(config.pairs())) {
         rope_config base_10000 = config;
         base_10000.theta_base = 10000.0;
         std::vector<double> exponents, log_theta;
@@ -85,15 +84,14 @@ class released_field : public clex_detail::field_of_network<released_field<Activ
     }
     template <class State>
     State pull_back(index_t i, std::span<const State> grad_dz, std::span<State> grad_z) {
-        std::ranges::fill(grad_seen_, 0.0);
-        network_.pull_back(i, grad_dz, std::span<double>(grad_seen_));
-        for (std::size_t k = 0; k < grad_z.size(); ++k) grad_z[k] += static_cast<State>(grad_seen_[k]);
+        const Scalar* const grad_seen = network_.pull_back(i, grad_dz);
+        for (std::size_t k = 0; k < grad_z.size(); ++k) grad_z[k] += static_cast<State>(grad_seen[k]);
         // t moves what the network sees by xi = -exponent scale, and xi itself by 2 exponent scale / a = exponent
         // scale^2.
         const double scale = 2.0 / factor(times_[static_cast<std::size_t>(i)]);
         const std::span<const double> exponents(exponents_);
         using ode_detail::dot;
-        return static_cast<State>(scale * (scale * dot(exponents, grad_dz.data()) - dot(exponents, grad_seen_.data())));
+        return static_cast<State>(scale * (scale * dot(exponents, grad_dz.data()) - dot(exponents, grad_seen)));
     }
 
  private:
@@ -112,7 +110,6 @@ class released_field : public clex_detail::field_of_network<released_field<Activ
     clex_coordinates coordinates_;
     std::vector<double> exponents_, log_theta_;  // T of 2i/(d-2), and of log theta_i of base 10000 + o_i [pairs]
     std::vector<Scalar> seen_;                   // workspace [pairs]
-    std::vector<double> grad_seen_;              // workspace [pairs]
     std::vector<Scalar> all_seen_;               // recorded [count, pairs]
 };
 

@@ -106,7 +106,7 @@ class reverse_sweep {
 
     /// From node n+1 to node n; `inside` are the seeds between the two.
     void step_back(std::size_t n, std::span<const placed_gradient<Scalar>> inside) {
-        if (n < recorded_) record_steps_up_to(n);
+        if (n < recorded_) record_steps_before(n + 1);
         const Scalar h = path_.step_size(n);
         const auto k = path_.slopes(n);
         // This step's last slope is the first of the step after, where its gradient so far has gathered.
@@ -131,10 +131,8 @@ class reverse_sweep {
 
     /// At node 0, whose slope is the field at (begin, z0); then the parameters get what they are owed.
     void finish() {
-        if (!times_.empty()) field_.collect(grad_parameters_);
-        times_.assign(1, path_.times()[0]);
-        field_.record(std::span<const Scalar>(times_), path_.state(0));
-        pull_back(0, grad_slopes_[0]);
+        if (recorded_ > 0) record_steps_before(0);
+        pull_back(times_.size() - 1, grad_slopes_[0]);
         field_.collect(grad_parameters_);
     }
 
@@ -142,14 +140,15 @@ class reverse_sweep {
     /// Enough for the products of matrices to be quick, and little enough to stay in the cache.
     static constexpr std::size_t steps_at_once = 256 / form::last;
 
-    /// Records the stages of the steps before n+1, as far back as fit.
-    void record_steps_up_to(std::size_t n) {
+    /// Records the stages of the steps before `end`, as far back as fit, and node 0 with those of the first.
+    void record_steps_before(std::size_t end) {
         if (!times_.empty()) field_.collect(grad_parameters_);
-        recorded_ = n + 1 - std::min(n + 1, steps_at_once);
-        const std::size_t size = path_.size(), count = (n + 1 - recorded_) * form::last;
-        times_.resize(count);
-        states_.resize(count * size);
-        for (std::size_t step = recorded_, place = 0; step <= n; ++step) {
+        recorded_ = end - std::min(end, steps_at_once);
+        const std::size_t size = path_.size(), count = (end - recorded_) * form::last;
+        const bool is_first = recorded_ == 0;
+        times_.resize(count + (is_first ? 1 : 0));
+        states_.resize(times_.size() * size);
+        for (std::size_t step = recorded_, place = 0; step < end; ++step) {
             const Scalar t = path_.times()[step], h = path_.step_size(step);
             const auto z = path_.state(step);
             const auto k = path_.slopes(step);
@@ -157,6 +156,10 @@ class reverse_sweep {
                 times_[place] = t + static_cast<Scalar>(form::c(stage)) * h;
                 stage_state<Tableau, Scalar>(stage, h, z, k, std::span(states_).subspan(size * place, size));
             }
+        }
+        if (is_first) {
+            times_[count] = path_.times()[0];
+            std::ranges::copy(path_.state(0), states_.end() - static_cast<std::ptrdiff_t>(size));
         }
         field_.record(std::span<const Scalar>(times_), std::span<const Scalar>(states_));
     }

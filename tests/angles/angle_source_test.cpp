@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "cordage/basis/basis_list.hpp"
+#include "cordage/core/threads.hpp"
 #include "cordage/rotate/backward.hpp"
 #include "cordage/rotate/cos_sin_table.hpp"
 #include "rotate/naive_rotation.hpp"
@@ -32,6 +34,23 @@ struct shifted_angles {
         return static_cast<double>(ids[static_cast<std::size_t>(token)] + shift);
     }
     const double* inv_freq(index_t) const { return b.inv_freq().data(); }
+};
+
+// Fractional positions, by phases.
+struct halves {
+    const basis& b;
+    std::span<const double> ids;
+
+    index_t batch() const { return 1; }
+    index_t tokens() const { return std::ssize(ids); }
+    index_t pairs() const { return b.pairs(); }
+    double attention_factor(index_t, index_t) const { return b.attention_factor(); }
+    std::uint64_t phase(index_t, index_t token, index_t pair) const { return b.phase(pair, at(token)); }
+    double at(index_t token) const { return ids[static_cast<std::size_t>(token)] + 0.5; }
+};
+// The same, a token at a time.
+struct halves_of_tokens : halves {
+    auto of_token(index_t, index_t token) const { return b.phases(at(token)); }
 };
 
 // An angle in radians, as float32 frameworks compute it, or in double, with a term of its own for each pair.
@@ -110,6 +129,60 @@ TEST_CASE("angles/angle_source: a source of phases has the bits of exact_angles,
         };
         CHECK(same_bits(backward(own), backward(shipped)));
         CHECK(same_bits(backward(mine::shifted_angles{b, ids, 1001}), backward(own)) == false);
+    });
+}
+
+TEST_CASE("angles/angle_source: fractional positions of one's own, pair by pair or token by token") {
+    for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
+        const std::vector<double> own_ids{0.25, -3.0, 1e6, -7.75}, whole{0.0, 1.0, 2.0, 3.0};
+        std::vector<double> moved = own_ids;
+        for (double& id : moved) id += 0.5;
+        const auto check = [&]<class T>(T) {
+            const auto shipped = rotated_by<Pairing, Backend, T>(exact_angles(b, moved));
+            CHECK(same_bits(rotated_by<Pairing, Backend, T>(mine::halves{b, own_ids}), shipped));
+            CHECK(same_bits(rotated_by<Pairing, Backend, T>(mine::halves_of_tokens{{b, own_ids}}), shipped));
+            CHECK_FALSE(same_bits(rotated_by<Pairing, Backend, T>(mine::halves{b, whole}), shipped));
+        };
+        check(float{}), check(double{});
+    });
+}
+
+// A backend may make the rows of some tokens at once: none of another row, and none past the last.
+TEST_CASE("angles/angle_source: tokens have their own angles and factor wherever a slice begins and a row ends") {
+    constexpr index_t rows = 3, tokens = 7, few = 20;
+    const basis near(frequencies(2 * few), 1.25), far(frequencies(2 * few), 0.5);
+    const basis_list list({&near, &far});
+    std::vector<double> padded;  // a number between the rows is nobody's position
+    std::vector<std::int32_t> of;
+    for (int i = 0; i < rows * (tokens + 1); ++i) padded.push_back(17.25 * i - 40.0);
+    for (int i = 0; i < rows * tokens; ++i) of.push_back(i % 3 == 1);
+    const exact_angles angles(list.of(of, rows), position_view<double>(padded.data(), rows, tokens, tokens + 1));
+    for_each_kernel([&]<class Pairing, class Backend>(Pairing, Backend) {
+        const heads_shape batch{rows, tokens, 2, 2 * few}, single{1, 1, 2, 2 * few};
+        const auto x = random_elements<float>(batch, 4);
+        const auto size = static_cast<std::size_t>(2 * 2 * few);
+        std::vector<float> expected = x;
+        for (std::size_t i = 0; i < of.size(); ++i) {
+            const auto place = std::span<const double>(padded).subspan(i + i / tokens, 1);
+            const exact_angles one(of[i] == 0 ? near : far, place);
+            rotate_forward<Pairing, Backend>(one, in_place(token_major(expected.data() + i * size, single)));
+        }
+        for (const index_t slices : {1, 2, 5}) {
+            auto y = x;
+            rotate_forward<Pairing, Backend>(threads{slices}, angles, in_place(token_major(y.data(), batch)));
+            CHECK(same_bits(y, expected));
+        }
+        const index_t count = rows * tokens;
+        for (index_t begin = 0; begin < count; begin += 4) {  // slices of any size, by the backend itself
+            std::vector<float> cos(static_cast<std::size_t>(count * few), 9.0f), sin = cos;
+            const index_t end = std::min(begin + 6, count);
+            fill_range(Backend{}, angles, cos.data(), sin.data(), begin, end);
+            const cos_sin_table<float> whole(angles, serial{}, Backend{});
+            for (index_t i = 0; i < count * few; ++i) {
+                const bool is_inside = i >= begin * few && i < end * few;
+                CHECK(cos[static_cast<std::size_t>(i)] == (is_inside ? whole.view().cos_data[i] : 9.0f));
+            }
+        }
     });
 }
 

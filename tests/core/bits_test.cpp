@@ -36,6 +36,7 @@ TEST_CASE("core/bits: multiply_wide agrees with the compiler's 128-bit product")
         CHECK(found.low == static_cast<std::uint64_t>(expected));
         CHECK(found.high == static_cast<std::uint64_t>(expected >> 64));
         CHECK(multiply_high(a, b) == found.high);
+        CHECK(multiply_high_alone(a, b) == found.high);
     };
     for (const std::uint64_t a : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{0xffff'ffff}, largest}) {
         for (const std::uint64_t b : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 32, largest}) check(a, b);

@@ -143,7 +143,39 @@ void check_phase32(double allowed) {
     CHECK(worst < allowed);
 }
 
+// The same of doubles and 64-bit phases: against long double, and small sines with all digits.
+template <class Lane>
+void check_phase64() {
+    using word = typename lane_traits<Lane>::word;
+    constexpr std::size_t size = lane_of<Lane>::size;
+    std::vector<std::uint64_t> all;
+    for (const std::uint32_t phase : phases()) all.push_back((std::uint64_t{phase} << 32) | (phase * 0x9e37'79b9u));
+    for (const std::uint32_t phase : phases()) all.push_back(std::uint64_t{phase} << 32);
+    for (int bit = 0; bit < 61; ++bit) all.push_back(1ull << bit), all.push_back(~0ull << bit);
+    while (all.size() % size != 0) all.push_back(1);
+    for (std::size_t first = 0; first + size <= all.size(); first += size) {
+        const cos_sin<Lane> at = cos_sin_of_phase<Lane>(lane_of<word>::load(all.data() + first));
+        double c[size], s[size];
+        lane_of<Lane>::store(at.cos, c);
+        lane_of<Lane>::store(at.sin, s);
+        for (std::size_t i = 0; i < size; ++i) {
+            const auto phase = static_cast<std::int64_t>(all[first + i]);
+            const long double angle = static_cast<long double>(phase) * 0x1p-63L * std::numbers::pi_v<long double>;
+            const auto cosine = static_cast<double>(std::cos(angle)), sine = static_cast<double>(std::sin(angle));
+            CAPTURE(phase);
+            REQUIRE(std::fabs(c[i] - cosine) < cos_sin_double);
+            REQUIRE(std::fabs(s[i] - sine) < cos_sin_double);
+            if (std::fabs(sine) < 0.5 && cosine > 0.0)
+                REQUIRE(std::fabs(s[i] - sine) <= cos_sin_double * std::fabs(sine));
+        }
+    }
+}
+
 }  // namespace
+
+TEST_CASE("pair/cos_sin: doubles of a 64-bit phase are right over the whole circle, one by one and in every vector") {
+    for_each_lane_type<double>([]<class Lane>() { check_phase64<Lane>(); });
+}
 
 TEST_CASE("pair/cos_sin: floats of a 32-bit phase are right over the whole circle, one by one and in every vector") {
     check_phase32<float>(cos_sin_float);

@@ -77,6 +77,45 @@ void check_bits() {
     }
 }
 
+// Words of 64 bits as lanes of doubles take them: of every size and sign, beside what rounds to 53 bits, and both
+// halves.
+template <class Lane>
+void check_wide_bits(bool is_rounded_once) {
+    using lane = lane_traits<Lane>;
+    using word = typename lane::word;
+    constexpr std::size_t size = lane_of<Lane>::size;
+    std::vector<std::uint64_t> all{0, 1, ~0ull, 0xffff'ffffull, 0x1'0000'0000ull, 0x8000'0000ull, ~0x8000'0000ull};
+    for (int bit = 0; bit < 64; ++bit) {
+        for (const std::uint64_t beside : {0ull, 1ull, ~0ull, 0x201ull}) {
+            all.push_back((1ull << bit) + beside), all.push_back(~all.back() + 1);
+        }
+    }
+    std::mt19937_64 random(10);
+    for (int i = 0; i < 4000; ++i) all.push_back(random() >> (i % 64)), all.push_back(~all.back() + 1);
+    for (std::size_t first = 0; first + size <= all.size(); first += size) {
+        const word in = lane_of<word>::load(all.data() + first);
+        std::uint64_t same[size], chosen[size], highest[size];
+        double number[size];
+        lane_of<word>::store(lane::bits(lane::from_bits(in)), same);
+        lane_of<word>::store(lane::where_bit(in, 40, in + word(std::uint64_t{1}), in), chosen);
+        lane_of<word>::store(lane::where_bit(in, 63, in, word(std::uint64_t{5})), highest);
+        lane_of<Lane>::store(lane::from_signed(in), number);
+        for (std::size_t i = 0; i < size; ++i) {
+            const std::uint64_t w = all[first + i];
+            CAPTURE(w);
+            REQUIRE(same[i] == w);
+            REQUIRE(chosen[i] == w + ((w >> 40) & 1u));
+            REQUIRE(highest[i] == ((w >> 63) != 0 ? w : 5));
+            const auto expected = static_cast<double>(static_cast<std::int64_t>(w));
+            if (is_rounded_once) {
+                REQUIRE(number[i] == expected);
+            } else {  // fast-math takes the halves together in another order
+                REQUIRE(std::fabs(number[i] - expected) <= 1.0 + 0x1p-52 * std::fabs(expected));
+            }
+        }
+    }
+}
+
 // a b + c and its kin against one rounding, or two where products and sums are not fused.
 template <class Lane>
 void check_products(bool is_fused) {
@@ -108,6 +147,12 @@ void check_products(bool is_fused) {
 
 TEST_CASE("pair/lane: bits, choices and roundings are those of one number, in vectors of every instruction set") {
     for_each_lane_type<float>([]<class Lane>() { check_bits<Lane>(); });
+    check_wide_bits<double>(true);
+#if defined(CORDAGE_HAS_SIMD)
+    for_each_arch([]<class Arch>(Arch) {
+        check_wide_bits<xsimd::batch<double, Arch>>(backend::simd_detail::has_fused_multiply_add<Arch>);
+    });
+#endif
 }
 
 TEST_CASE("pair/lane: products and sums, rounded once where the instruction set fuses them") {

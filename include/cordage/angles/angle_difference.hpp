@@ -51,8 +51,8 @@ class angle_difference {
         }
     };
     static constexpr bool has_exact_phases = requires(const To& a, const From& b, index_t i) {
-        { a.of_token(i, i) } -> std::same_as<angle_detail::token_phases>;
-        { b.of_token(i, i) } -> std::same_as<angle_detail::token_phases>;
+        { a.of_token(i, i) } -> std::same_as<position_phases>;
+        { b.of_token(i, i) } -> std::same_as<position_phases>;
     };
     CORDAGE_ALWAYS_INLINE auto of_token(index_t row, index_t token) const noexcept requires
         requires(const To& a, const From& b, index_t i) {

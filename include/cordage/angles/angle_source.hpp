@@ -53,6 +53,12 @@ concept has_cos_sin = requires(const S& s, index_t i) {
 ///       }
 ///   };
 ///
+/// With `of_token(row, token)`, an object whose `phase(pair)` is phase(row, token, pair), loops over the pairs of a
+/// token ask that one: what such a loop need not do again, as to split a fractional position, is done once a token. A
+/// source of one basis takes it from the basis:
+///
+///       auto of_token(index_t, index_t token) const { return b.phases(ids[static_cast<std::size_t>(token)] + shift); }
+///
 /// With `void check(const char* function) const` it throws for values that are not valid, before anything is written.
 template <class S>
 concept angle_source = angles_of_tokens<S> && requires(const S& s, index_t i) {

@@ -56,17 +56,19 @@ class axis_angles : public angle_detail::positions_and_bases<P> {
                                    this->basis_index(row, token), pair);
     }
 
-    /// The phases of one token, whose steps along each axis are read once.
+    /// The phases of one token, whose positions along each axis are split once.
     struct token_phases {
-        std::uint64_t steps[256];  // of every axis that a byte can name, where all are whole
-        bool is_whole;
-        const axis_angles* source;
-        index_t row, token;
+        std::uint64_t steps[256], rest[256];  // of every axis that a byte can name
+        bool is_negative[256];
+        bool is_whole;  // along all axes
         const std::uint64_t* fractions;
+        const std::uint64_t* whole_turns;
         const std::uint8_t* axis_of_pair;
 
         CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t pair) const noexcept {
-            return is_whole ? steps[axis_of_pair[pair]] * fractions[pair] : source->phase(row, token, pair);
+            const std::uint8_t a = axis_of_pair[pair];
+            if (is_whole) return steps[a] * fractions[pair];
+            return phase_of({steps[a], rest[a], is_negative[a]}, fractions[pair], whole_turns + pair);
         }
     };
     CORDAGE_ALWAYS_INLINE token_phases of_token(index_t row, index_t token) const noexcept {
@@ -74,13 +76,12 @@ class axis_angles : public angle_detail::positions_and_bases<P> {
         of.is_whole = true;
         for (index_t a = 0; a < this->axes(); ++a) {
             const split_position p = position_traits<P>::split(this->position_id(row, token, a));
-            of.steps[a] = p.steps;
-            of.is_whole = of.is_whole && p.rest == 0 && !p.is_negative;
+            of.steps[a] = p.steps, of.rest[a] = p.rest, of.is_negative[a] = p.is_negative;
+            of.is_whole = of.is_whole && p.is_whole();
         }
-        of.source = this;
-        of.row = row;
-        of.token = token;
-        of.fractions = this->bases_.fractions + this->basis_index(row, token) * this->pairs();
+        const index_t first = this->basis_index(row, token) * this->pairs();
+        of.fractions = this->bases_.fractions + first;
+        of.whole_turns = this->bases_.whole_turns + first;
         of.axis_of_pair = axis_of_pair_.data();
         return of;
     }

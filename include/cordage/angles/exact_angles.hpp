@@ -8,21 +8,6 @@
 
 namespace cordage {
 
-namespace angle_detail {
-
-/// The phases of one token whose position and basis are at hand.
-struct token_phases {
-    split_position position;
-    const std::uint64_t* fractions;    // [pairs]
-    const std::uint64_t* whole_turns;  // [pairs]
-
-    CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t pair) const noexcept {
-        return phase_of(position, fractions[pair], whole_turns + pair);
-    }
-};
-
-}  // namespace angle_detail
-
 /// angle = position * inv_freq, reduced without rounding the product: the phase is within 2 pi |position| 2^-65 rad
 /// (3.7e-10 at 2^31, 4.8e-8 at 2^38), so float cos and sin are right to rounding up to about 2^38; beyond, and for
 /// double, that bound is the error. A view: holds no numbers, allocates nothing, and the bases and positions must
@@ -43,7 +28,7 @@ class exact_angles : public angle_detail::positions_and_bases<P> {
                                    this->basis_index(row, token), pair);
     }
     /// The same of one token, for loops over its pairs.
-    CORDAGE_ALWAYS_INLINE angle_detail::token_phases of_token(index_t row, index_t token) const noexcept {
+    CORDAGE_ALWAYS_INLINE position_phases of_token(index_t row, index_t token) const noexcept {
         const index_t first = this->basis_index(row, token) * this->pairs();
         return {position_traits<P>::split(this->position_id(row, token)), this->bases_.fractions + first,
                 this->bases_.whole_turns + first};

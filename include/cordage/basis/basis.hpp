@@ -57,6 +57,11 @@ class basis {
     CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t pair, P position) const noexcept {
         return phase_of(position_traits<P>::split(position), turns_.data()[pair], turns_.data() + pairs() + pair);
     }
+    /// The phases of all pairs at a position, for loops over pairs. The basis must outlive them.
+    template <position_type P>
+    CORDAGE_ALWAYS_INLINE position_phases phases(P position) const noexcept {
+        return {position_traits<P>::split(position), turns_.data(), turns_.data() + pairs()};
+    }
     /// The numbers for angles. The basis must outlive them.
     CORDAGE_ALWAYS_INLINE operator basis_view() const& noexcept {
         return {.fractions = turns_.data(),

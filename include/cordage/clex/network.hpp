@@ -61,8 +61,8 @@ class clex_network {
         Scalar* const grad_output = grad_outputs_.data() + at * wide_;
         copy(grad_out, grad_output);
         return backward_(grad_output, [this, at](std::size_t first, Scalar* column) {
-            clex_detail::multiply(column,
-                                  slopes_.data() + at * high_ + first);  // from here on the gradient of the sums
+            Scalar* const slopes = slopes_.data() + at * high_ + first;  // afterwards the gradient to the sums
+            clex_detail::multiply(column, slopes);
         });
     }
 

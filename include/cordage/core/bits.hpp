@@ -38,6 +38,16 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr std::uint64_t multiply_high(
                                                                                 std::uint64_t b) noexcept {
     return multiply_wide(a, b).high;
 }
+/// The same by the processor's own product, for loops that compilers make no vectors of.
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr std::uint64_t multiply_high_alone(std::uint64_t a,
+                                                                                      std::uint64_t b) noexcept {
+#if defined(__SIZEOF_INT128__) && !defined(__CUDA_ARCH__)
+    __extension__ using wide = unsigned __int128;
+    return static_cast<std::uint64_t>((wide{a} * b) >> 64);
+#else
+    return multiply_high(a, b);
+#endif
+}
 
 /// sign * mantissa * 2^exponent with an integer mantissa below 2^53.
 struct binary64_parts {

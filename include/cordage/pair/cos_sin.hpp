@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "cordage/pair/lane.hpp"
 #include "cordage/pair/phase.hpp"
@@ -18,58 +19,68 @@ struct cos_sin {
 
 namespace pair_detail {
 
-/// cos and sin of quarter * pi/2 + x, |x| <= pi/4, within 2.2e-16: Taylor series to x^17 and x^16, whose next terms are
-/// below 3e-18. Without a branch, so that a loop over pairs becomes vectors.
-CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr cos_sin<double> cos_sin_in_quarter(std::uint64_t quarter,
-                                                                                       double x) noexcept {
-    const double z = x * x;
-    // 1/n! of alternating sign: (-1)^k / (2k+1)! and (-1)^k / (2k)!
-    const double s =
-        x + x * z *
-                (-1.0 / 6 +
-                 z * (1.0 / 120 +
-                      z * (-1.0 / 5040 +
-                           z * (1.0 / 362880 +
-                                z * (-1.0 / 39916800 + z * (1.0 / 6227020800 + z * (-1.0 / 1307674368000 +
-                                                                                    z * (1.0 / 355687428096000))))))));
-    const double c =
-        1.0 +
-        z * (-1.0 / 2 +
-             z * (1.0 / 24 + z * (-1.0 / 720 +
-                                  z * (1.0 / 40320 + z * (-1.0 / 3628800 +
-                                                          z * (1.0 / 479001600 + z * (-1.0 / 87178291200 +
-                                                                                      z * (1.0 / 20922789888000))))))));
-    const bool is_odd = (quarter & 1u) != 0;
-    const double cos = is_odd ? s : c, sin = is_odd ? c : s;
-    return {((quarter + 1u) & 2u) != 0 ? -cos : cos, (quarter & 2u) != 0 ? -sin : sin};
+/// cos and sin of an angle, turned on by the quarters that the two upper bits of t say, of which Top is the upper one:
+/// quarters swap cos and sin and flip their signs by bits.
+template <int Top, class Lane>
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr cos_sin<Lane> turned_by_quarters(
+    const typename lane_traits<Lane>::word& t, const cos_sin<Lane>& at) noexcept {
+    using lane = lane_traits<Lane>;
+    using word = typename lane::word;
+    using number = std::conditional_t<Top == 31, std::uint32_t, std::uint64_t>;
+    const word c = lane::bits(at.cos), s = lane::bits(at.sin), top(number{1} << Top), quarter(number{1} << (Top - 1));
+    return {lane::from_bits(lane::where_bit(t, Top - 1, s, c) ^ ((t + quarter) & top)),
+            lane::from_bits(lane::where_bit(t, Top - 1, c, s) ^ (t & top))};
 }
 
-/// A phase as quarters of a turn and the rest in radians, at most pi/4.
+/// cos and sin of x, |x| <= pi/4, within 2.2e-16: Taylor series to x^17 and x^16, whose next terms are below 3e-18.
+/// Lanes of doubles.
+template <class Lane>
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr cos_sin<Lane> cos_sin_of_small(const Lane& x) noexcept {
+    const Lane z = x * x;
+    const auto sum = [&z](double c0, const Lane& rest)  // c0 + z rest
+        CORDAGE_ALWAYS_INLINE_LAMBDA { return lane_traits<Lane>::multiply_add(z, rest, Lane(c0)); };
+    // 1/n! of alternating sign: (-1)^k / (2k+1)! and (-1)^k / (2k)!
+    const Lane s5 = sum(-1.0 / 39916800, sum(1.0 / 6227020800, sum(-1.0 / 1307674368000, Lane(1.0 / 355687428096000))));
+    const Lane s1 = sum(-1.0 / 6, sum(1.0 / 120, sum(-1.0 / 5040, sum(1.0 / 362880, s5))));
+    const Lane c5 = sum(-1.0 / 3628800, sum(1.0 / 479001600, sum(-1.0 / 87178291200, Lane(1.0 / 20922789888000))));
+    const Lane c1 = sum(-1.0 / 2, sum(1.0 / 24, sum(-1.0 / 720, sum(1.0 / 40320, c5))));
+    return {sum(1.0, c1), lane_traits<Lane>::multiply_add(x * z, s1, x)};
+}
+
+/// The quarters of the turn nearest to a phase, in the two upper bits, and the rest in radians, at most pi/4.
+template <class Lane>
 struct reduced_angle {
-    std::uint64_t quarter;
-    double rest;
+    typename lane_traits<Lane>::word quarters;
+    Lane rest;
 };
-CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr reduced_angle reduced(std::uint64_t phase) noexcept {
-    const std::uint64_t quarter = (phase + 0x2000'0000'0000'0000u) >> 62;
-    const auto rest = static_cast<std::int64_t>(phase - (quarter << 62));
-    return {quarter, static_cast<double>(rest) * (0x1.921fb54442d18p+2 * 0x1p-64)};  // 2 pi / 2^64
+template <class Lane>
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr reduced_angle<Lane> reduced(
+    const typename lane_traits<Lane>::word& phase) noexcept {
+    using word = typename lane_traits<Lane>::word;
+    const word t = phase + word(std::uint64_t{1} << 61);
+    const word rest = phase - (t & word(std::uint64_t{3} << 62));
+    return {t, lane_traits<Lane>::from_signed(rest) * Lane(0x1.921fb54442d18p+2 * 0x1p-64)};  // 2 pi / 2^64
 }
 
 }  // namespace pair_detail
 
-/// cos and sin of phase * 2^-64 turn, within 2.2e-16. The nearest quarter turn is taken off in integers.
-CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr cos_sin<double> cos_sin_of_phase(std::uint64_t phase) noexcept {
-    const auto at = pair_detail::reduced(phase);
-    return pair_detail::cos_sin_in_quarter(at.quarter, at.rest);
+/// cos and sin of phase * 2^-64 turn, within 2.2e-16: of one phase, or of a vector of them. The nearest quarter turn is
+/// taken off in integers.
+template <class Lane = double>
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr cos_sin<Lane> cos_sin_of_phase(
+    const typename lane_traits<Lane>::word& phase) noexcept {
+    const auto at = pair_detail::reduced<Lane>(phase);
+    return pair_detail::turned_by_quarters<63>(at.quarters, pair_detail::cos_sin_of_small(at.rest));
 }
 
 /// cos and sin of an angle in radians, float or double, any |angle| <= 2^62: reduced as exactly as a basis is, and near
 /// 0 with all digits of the sine.
 template <class Real>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr cos_sin<double> cos_sin_of(Real angle) noexcept {
-    const auto at = pair_detail::reduced(phase_of_angle(angle));
-    const bool is_small = angle < Real(0.75) && angle > Real(-0.75);
-    return pair_detail::cos_sin_in_quarter(at.quarter, is_small ? double{angle} : at.rest);  // quarter 0 if small
+    const auto at = pair_detail::reduced<double>(phase_of_angle(angle));
+    const bool is_small = angle < Real(0.75) && angle > Real(-0.75);  // no quarter then
+    return pair_detail::turned_by_quarters<63>(at.quarters,
+                                               pair_detail::cos_sin_of_small(is_small ? double{angle} : at.rest));
 }
 
 /// cos and sin of y turns, |y| <= 1/8, within 8e-8. With w = y^2 and minimax coefficients in turns
@@ -94,7 +105,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE cos_sin<Lane> cos_sin_of_turns(const L
 /// cos and sin of phase * 2^-32 turn in floats, within 8e-8; calls no sinf.
 ///
 /// The nearest quarter turn comes off in integers: t = phase + 1/8 turn, its two upper bits are the quarter, and y =
-/// phase - quarter is at most an eighth of a turn. Quarters swap cos and sin of y and flip their signs by bits.
+/// phase - quarter is at most an eighth of a turn.
 template <class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE cos_sin<Lane> cos_sin_of_phase32(
     const typename lane_traits<Lane>::word& phase) noexcept {
@@ -103,9 +114,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE cos_sin<Lane> cos_sin_of_phase32(
     const word t = phase + word(0x2000'0000u);
     const word quarter = t & word(0xc000'0000u);
     const cos_sin<Lane> at = cos_sin_of_turns(Lane(lane::from_signed(phase - quarter) * Lane(0x1p-32f)));
-    const word c = lane::bits(at.cos), s = lane::bits(at.sin), top(0x8000'0000u);
-    return {lane::from_bits(lane::where_bit(t, 30, s, c) ^ ((t + word(0x4000'0000u)) & top)),
-            lane::from_bits(lane::where_bit(t, 30, c, s) ^ (t & top))};
+    return pair_detail::turned_by_quarters<31>(t, at);
 }
 
 }  // namespace cordage

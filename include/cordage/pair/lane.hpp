@@ -14,30 +14,47 @@ namespace cordage {
 ///
 ///   multiply_add(a, b, c)       a b + c, rounded once or twice
 ///   negative(x)                 -x, which compilers fold into the sums and products around it
-/// and for floats
-///   word                        unsigned integers of 32 bits, as many as the lane has floats
-///   fused(a, b, c)              a b + c, rounded once
+///   word                        unsigned integers of as many bits as the numbers have, as many as the lane has numbers
 ///   bits(x), from_bits(w)       the same bits as the other type
-///   from_signed(w)              the number that w is as a signed integer
+///   from_signed(w)              the number that w is as a signed integer, rounded once
 ///   where_bit(w, n, a, b)       a where bit n of w is set, else b; words
+/// and for floats
+///   fused(a, b, c)              a b + c, rounded once
 ///   smaller(v, w), larger(v, w)  of unsigned words
 ///   plain_nan(x)                x, but one quiet NaN for every NaN
 ///   rounded_upper_half(w)       w + 0x7fff + (bit 16 of w), whose upper half is w's, rounded to nearest, ties to even
 template <class Lane>
 struct lane_traits;
 
+namespace pair_detail {
+
+/// What one float and one double have alike.
+template <class Real, class Word, class Signed>
+struct one_number {
+    using word = Word;
+
+    CORDAGE_HOST_DEVICE static constexpr Real negative(Real x) noexcept { return -x; }
+    CORDAGE_HOST_DEVICE static constexpr word bits(Real x) noexcept { return __builtin_bit_cast(word, x); }
+    CORDAGE_HOST_DEVICE static constexpr Real from_bits(word w) noexcept { return __builtin_bit_cast(Real, w); }
+    CORDAGE_HOST_DEVICE static constexpr Real from_signed(word w) noexcept {
+        return static_cast<Real>(static_cast<Signed>(w));
+    }
+    CORDAGE_HOST_DEVICE static constexpr word where_bit(word w, int n, word a, word b) noexcept {
+        return ((w >> n) & 1u) != 0 ? a : b;
+    }
+};
+
+}  // namespace pair_detail
+
 template <>
-struct lane_traits<double> {
+struct lane_traits<double> : pair_detail::one_number<double, std::uint64_t, std::int64_t> {
     CORDAGE_HOST_DEVICE static constexpr double multiply_add(double a, double b, double c) noexcept {
         return a * b + c;
     }
-    CORDAGE_HOST_DEVICE static constexpr double negative(double x) noexcept { return -x; }
 };
 
 template <>
-struct lane_traits<float> {
-    using word = std::uint32_t;
-
+struct lane_traits<float> : pair_detail::one_number<float, std::uint32_t, std::int32_t> {
     CORDAGE_HOST_DEVICE static float fused(float a, float b, float c) noexcept {
 #if defined(__CUDA_ARCH__)
         return __fmaf_rn(a, b, c);
@@ -50,16 +67,6 @@ struct lane_traits<float> {
 #else
     CORDAGE_HOST_DEVICE static constexpr float multiply_add(float a, float b, float c) noexcept { return a * b + c; }
 #endif
-    CORDAGE_HOST_DEVICE static constexpr float negative(float x) noexcept { return -x; }
-
-    CORDAGE_HOST_DEVICE static constexpr word bits(float x) noexcept { return __builtin_bit_cast(word, x); }
-    CORDAGE_HOST_DEVICE static constexpr float from_bits(word w) noexcept { return __builtin_bit_cast(float, w); }
-    CORDAGE_HOST_DEVICE static constexpr float from_signed(word w) noexcept {
-        return static_cast<float>(static_cast<std::int32_t>(w));
-    }
-    CORDAGE_HOST_DEVICE static constexpr word where_bit(word w, int n, word a, word b) noexcept {
-        return ((w >> n) & 1u) != 0 ? a : b;
-    }
     CORDAGE_HOST_DEVICE static constexpr word smaller(word v, word w) noexcept { return v < w ? v : w; }
     CORDAGE_HOST_DEVICE static constexpr word larger(word v, word w) noexcept { return v > w ? v : w; }
     CORDAGE_HOST_DEVICE static constexpr float plain_nan(float x) noexcept {

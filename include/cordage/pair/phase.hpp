@@ -109,11 +109,13 @@ static_assert(position_type<std::int32_t> && position_type<std::int64_t> && posi
 /// of an integer product for whole positions; of a fractional one, what lies below 2^-64 of a position is cut off.
 ///
 /// @param whole  points to the whole turns, which whole positions do not read
+/// High is the product's upper half: multiply_high in loops that compilers make vectors of.
+template <auto High = multiply_high_alone>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr std::uint64_t phase_of(const split_position& p,
                                                                            std::uint64_t fraction,
                                                                            const std::uint64_t* whole) noexcept {
     std::uint64_t phase = p.steps * fraction;
-    if (p.rest != 0) phase += multiply_high(p.rest, fraction) + p.rest * *whole;
+    if (p.rest != 0) phase += High(p.rest, fraction) + p.rest * *whole;
     return p.is_negative ? ~phase + 1u : phase;
 }
 /// The same of one frequency and a position of any type.
@@ -122,6 +124,17 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr std::uint64_t phase_of(const
     const auto whole = static_cast<std::uint64_t>(rate.whole);
     return phase_of(position_traits<P>::split(position), rate.fraction, &whole);
 }
+
+/// The phases of one position at every frequency of a basis, of which it holds pointers.
+struct position_phases {
+    split_position position;
+    const std::uint64_t* fractions;    ///< [pairs]
+    const std::uint64_t* whole_turns;  ///< [pairs]
+
+    CORDAGE_ALWAYS_INLINE std::uint64_t phase(std::int64_t pair) const noexcept {
+        return phase_of<multiply_high>(position, fractions[pair], whole_turns + pair);
+    }
+};
 
 /// Phase of an angle in radians, |angle| <= 2^62, within 2^-65 turn.
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr std::uint64_t phase_of_angle(double angle) noexcept {

@@ -2,6 +2,7 @@
 // One token's cos and sin as dense rows, from whatever source; serves the SIMD tables and rotation.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
@@ -10,8 +11,8 @@
 
 namespace cordage::backend {
 
-/// Pairs whose cos and sin are made at a time; their rows live on the stack.
-inline constexpr index_t row_block = 64;
+/// Pairs whose cos and sin are made at a time, and tokens; their rows live on the stack.
+inline constexpr index_t row_block = 64, rows_at_once = 4;
 
 /// Dense cos and sin of up to row_block pairs, times the attention factor.
 template <class Real>
@@ -20,17 +21,9 @@ struct angle_row {
     const Real* sin;
 };
 
-/// Space for a row that is computed rather than read.
-template <class Real>
-struct row_buffer {
-    alignas(64) Real cos[row_block];
-    alignas(64) Real sin[row_block];
-};
-
-/// Whether rows of a source are made in vectors of Arch: floats, from phases.
-template <class Arch, class Source, class Real>
-inline constexpr bool has_vector_rows =
-    std::is_same_v<Real, float>&& has_phase<Source>&& simd_detail::has_fused_multiply_add<Arch>;
+/// Whether rows of a source are made in vectors of Arch: from phases.
+template <class Arch, class Source>
+inline constexpr bool has_vector_rows = has_phase<Source>&& simd_detail::has_fused_multiply_add<Arch>;
 
 /// f(i, the phase of pair first + i) of one token, for i below count. Plain loops, which a compiler makes vectors of.
 template <class Source, class F>
@@ -44,23 +37,40 @@ CORDAGE_ALWAYS_INLINE void for_each_phase(const Source& angles, index_t row, ind
     }
 }
 
-/// cos and sin of pairs [first, first + count), count <= row_block, times m, to rows of a whole number of vectors that
-/// `count` fits in.
-template <class Arch, class Source>
-CORDAGE_ALWAYS_INLINE void write_vector_row(const Source& angles, index_t row, index_t token, index_t first,
-                                            index_t count, float* cos, float* sin) noexcept {
-    using real = xsimd::batch<float, Arch>;
+/// cos and sin of pairs [first, first + count), count <= row_block, times m, of up to rows_at_once tokens: to rows that
+/// are `stride` apart, of a whole number of vectors that `count` fits in. Floats are made of the upper halves of the
+/// phases, 1.5e-9 rad.
+template <class Arch, class Source, class Real>
+CORDAGE_ALWAYS_INLINE void write_vector_rows(const Source& angles, index_t row, index_t token, index_t tokens,
+                                             index_t first, index_t count, Real* cos, Real* sin,
+                                             index_t stride) noexcept {
+    using real = xsimd::batch<Real, Arch>;
     using word = typename lane_traits<real>::word;
-    // The upper halves of the phases, 1.5e-9 rad. Nobody else can point here, so that positions are read once.
-    alignas(64) std::uint32_t phases[row_block] = {};
-    for_each_phase(angles, row, token, first, count, [&](index_t i, std::uint64_t phase) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        phases[i] = static_cast<std::uint32_t>(phase >> 32);
-    });
-    const real factor(static_cast<float>(angles.attention_factor(row, token)));
-    for (index_t i = 0; i < count; i += static_cast<index_t>(word::size)) {
-        const auto at = cos_sin_of_phase32<real>(word::load_aligned(phases + i));
-        (at.cos * factor).store_unaligned(cos + i);
-        (at.sin * factor).store_unaligned(sin + i);
+    using bits = typename word::value_type;
+    constexpr auto width = static_cast<index_t>(word::size);
+    alignas(64) bits phases[rows_at_once * row_block];  // nobody else can point here, so that positions are read once
+    for (index_t t = 0; t < tokens; ++t) {
+        bits* const to = phases + t * row_block;
+        for_each_phase(angles, row, token + t, first, count,
+                       [to](index_t i, std::uint64_t phase) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                           to[i] = static_cast<bits>(phase >> (64 - 8 * sizeof(bits)));
+                       });
+        for (index_t i = count; i % width != 0; ++i) to[i] = 0;
+    }
+    for (index_t t = 0; t < tokens; ++t) {
+        const real factor(static_cast<Real>(angles.attention_factor(row, token + t)));
+        for (index_t i = 0; i < count; i += width) {
+            const word phase = word::load_aligned(phases + t * row_block + i);
+            const auto at = [&]() CORDAGE_ALWAYS_INLINE_LAMBDA {
+                if constexpr (sizeof(Real) == sizeof(float)) {
+                    return cos_sin_of_phase32<real>(phase);
+                } else {
+                    return cos_sin_of_phase<real>(phase);
+                }
+            }();
+            (at.cos * factor).store_unaligned(cos + t * stride + i);
+            (at.sin * factor).store_unaligned(sin + t * stride + i);
+        }
     }
 }
 
@@ -83,36 +93,77 @@ CORDAGE_ONE_BODY void write_double_row(const Source& angles, index_t row, index_
     }
 }
 
-/// Whether a token has the angles of the one before it in its row, as a source may know.
+/// Whether a source knows that a token has the angles of the one before it in its row.
 template <class Source>
-CORDAGE_ALWAYS_INLINE bool repeats_last(const Source& angles, index_t row, index_t token) noexcept {
-    if constexpr (requires { angles.repeats_last(row, token); }) {
-        return token > 0 && angles.repeats_last(row, token);
-    } else {
-        return false;
-    }
-}
+inline constexpr bool knows_repeats = requires(const Source& angles, index_t i) {
+    angles.repeats_last(i, i);
+};
 
-/// The row of pairs [first, first + count), count <= row_block, of one token. A table of the right type is read where
-/// it lies; phases become vectors of floats; all else goes through double.
+/// The rows of one token after the other. A table of the right type is read where it lies; phases are made in vectors,
+/// for some tokens ahead, so that constants and calls are shared; all else goes through double.
 template <class Arch, class Source, class Real>
-angle_row<Real> make_angle_row(const Source& angles, index_t row, index_t token, index_t first, index_t count,
-                               row_buffer<Real>& buffer) noexcept {
-    if constexpr (std::is_same_v<Source, cos_sin_view<Real>>) {
-        const index_t offset = angles.entry(row, token) * angles.pair_count + first;
-        return {angles.cos_data + offset, angles.sin_data + offset};
-    } else if constexpr (has_vector_rows<Arch, Source, Real>) {
-        write_vector_row<Arch>(angles, row, token, first, count, buffer.cos, buffer.sin);
-    } else if constexpr (has_cos_sin<Source>) {
-        for (index_t i = 0; i < count; ++i) {
-            const cos_sin<Real> at = angles.template at<Real>(row, token, first + i);
-            buffer.cos[i] = at.cos;
-            buffer.sin[i] = at.sin;
+class angle_rows {
+    static constexpr bool is_table = std::is_same_v<Source, cos_sin_view<Real>>;
+    static constexpr index_t most = has_vector_rows<Arch, Source> && !knows_repeats<Source> ? rows_at_once : 1;
+
+ public:
+    /// @param end  of the tokens that are asked for, counted over the rows of the batch
+    CORDAGE_ALWAYS_INLINE angle_rows(const Source& angles, index_t end) noexcept
+        : angles_(angles), tokens_(angles.tokens()), pairs_(angles.pairs()), end_(end) {}
+
+    /// The row of pairs [first, first + count), count <= row_block. Valid until the next call with another token or
+    /// first pair.
+    CORDAGE_ALWAYS_INLINE angle_row<Real> operator()(index_t row, index_t token, index_t first,
+                                                     index_t count) noexcept {
+        if constexpr (is_table) {
+            const index_t offset = angles_.entry(row, token) * pairs_ + first;
+            return {angles_.cos_data + offset, angles_.sin_data + offset};
+        } else {
+            const index_t place = row * tokens_ + token;
+            if (first != first_ || place < made_ || place >= made_end_) {
+                if (!has_last(row, token, first, place)) make(row, token, first, count);
+            }
+            const index_t skip = most == 1 ? 0 : (place - made_) * row_block;
+            return {cos_ + skip, sin_ + skip};
         }
-    } else {
-        write_double_row<Arch>(angles, row, token, first, count, buffer.cos, buffer.sin);
     }
-    return {buffer.cos, buffer.sin};
-}
+
+ private:
+    /// Whether the row at hand is that of the token before, and this token's.
+    CORDAGE_ALWAYS_INLINE bool has_last(index_t row, index_t token, index_t first, index_t place) noexcept {
+        if constexpr (knows_repeats<Source>) {
+            if (first != first_ || token == 0 || place != made_end_ || !angles_.repeats_last(row, token)) return false;
+            ++made_end_;
+            return true;
+        } else {
+            return false;
+        }
+    }
+    CORDAGE_ONE_BODY void make(index_t row, index_t token, index_t first, index_t count) noexcept {
+        first_ = first;
+        made_ = row * tokens_ + token;
+        const bool is_whole = pairs_ <= row_block;
+        const index_t rest = std::min(tokens_ - token, end_ - made_);
+        const index_t tokens = is_whole ? std::min(rest, most) : 1;
+        made_end_ = made_ + tokens;
+        if constexpr (has_vector_rows<Arch, Source>) {
+            write_vector_rows<Arch>(angles_, row, token, tokens, first, count, cos_, sin_, row_block);
+        } else if constexpr (has_cos_sin<Source>) {
+            for (index_t i = 0; i < count; ++i) {
+                const cos_sin<Real> at = angles_.template at<Real>(row, token, first + i);
+                cos_[i] = at.cos;
+                sin_[i] = at.sin;
+            }
+        } else {
+            write_double_row<Arch>(angles_, row, token, first, count, cos_, sin_);
+        }
+    }
+
+    const Source& angles_;
+    index_t tokens_, pairs_, end_;
+    index_t first_ = -1, made_ = 0, made_end_ = 0;  // the rows at hand: from which pair, of which tokens
+    alignas(64) Real cos_[is_table ? 1 : most * row_block];
+    alignas(64) Real sin_[is_table ? 1 : most * row_block];
+};
 
 }  // namespace cordage::backend

@@ -74,14 +74,11 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
     using real = compute_type<Operands>;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
     const bool is_long = bytes_of_walk(operands, end - begin) > long_walk;
-    row_buffer<real> buffer;
+    angle_rows<Arch, Source, real> rows(angles, end);
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        index_t row_at = -1;  // the row at hand
         angle_row<real> at{};
-        const auto row_of = [&](index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            if (first != row_at) at = make_angle_row<Arch>(angles, row, token, row_at = first, count, buffer);
-            return at;
-        };
+        const auto row_of = [&](index_t first, index_t count)
+                                CORDAGE_ALWAYS_INLINE_LAMBDA { return at = rows(row, token, first, count); };
         if constexpr (any_plain<Operands>) {
             add_factor_of_plain(angles, operands, grads, row, token);
             for (index_t first = 0; first < pairs; first += row_block) {

@@ -61,8 +61,7 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
     const index_t bytes = bytes_of_walk(operands, end - begin);
     const bool is_long = bytes > long_walk, are_slots_fetched = bytes > longest_walk;
-    row_buffer<real> buffer;
-    index_t row_at = -1;  // the row of angles at hand
+    angle_rows<Arch, Source, real> rows(angles, end);
     angle_row<real> at{};
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
         const auto extra = static_cast<real>(Direction::extra_factor(angles.attention_factor(row, token)));
@@ -71,11 +70,8 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
             for_each_operand(operands,
                              [&](const auto& o) CORDAGE_ALWAYS_INLINE_LAMBDA { prefetch_slots(o, row, token); });
         }
-        if (!repeats_last(angles, row, token)) row_at = -1;
-        const auto row_of = [&](index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            if (first != row_at) at = make_angle_row<Arch>(angles, row, token, row_at = first, count, buffer);
-            return at;
-        };
+        const auto row_of = [&](index_t first, index_t count)
+                                CORDAGE_ALWAYS_INLINE_LAMBDA { return at = rows(row, token, first, count); };
         const auto rotate_block = [&]<class O>(const O& o, index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
             const auto lanes = o.lanes_of(row, token);
             if (lanes.x == nullptr || !o.is_rotated()) return;

@@ -57,14 +57,18 @@ CORDAGE_ALWAYS_INLINE To bits_as(const xsimd::batch<From, Arch>& x) noexcept {
     return std::bit_cast<typename To::register_type>(static_cast<typename xsimd::batch<From, Arch>::register_type>(x));
 }
 
-/// Products and sums, fused where the architecture can. (xsimd 8.1 multiplies and adds on AVX-512.)
+/// What lanes of floats and of doubles have alike. Products and sums are fused where the architecture can. (xsimd 8.1
+/// multiplies and adds on AVX-512.)
 template <class Real, class Arch>
-struct arithmetic {
+struct lanes_of_numbers {
     using real = xsimd::batch<Real, Arch>;
+    using number = xsimd::as_unsigned_integer_t<Real>;
+    using word = xsimd::batch<number, Arch>;
+    static constexpr bool is_float = std::is_same_v<Real, float>;
 
     static CORDAGE_ALWAYS_INLINE real multiply_add(const real& a, const real& b, const real& c) noexcept {
 #if XSIMD_WITH_AVX512F
-        if constexpr (is_avx512<Arch> && std::is_same_v<Real, float>)
+        if constexpr (is_avx512<Arch> && is_float)
             return _mm512_fmadd_ps(a, b, c);
         else if constexpr (is_avx512<Arch>)
             return _mm512_fmadd_pd(a, b, c);
@@ -76,39 +80,61 @@ struct arithmetic {
     static CORDAGE_ALWAYS_INLINE real negative(const real& x) noexcept {
         return real(-static_cast<typename real::register_type>(x));
     }
+    static CORDAGE_ALWAYS_INLINE word bits(const real& x) noexcept { return bits_as<word>(x); }
+    static CORDAGE_ALWAYS_INLINE real from_bits(const word& w) noexcept { return bits_as<real>(w); }
+    static CORDAGE_ALWAYS_INLINE word where_bit(const word& w, int n, const word& a, const word& b) noexcept {
+#if XSIMD_WITH_AVX512F
+        if constexpr (is_avx512<Arch> && is_float) {
+            return word(_mm512_mask_mov_epi32(b, _mm512_test_epi32_mask(w, word(number{1} << n)), a));
+        } else if constexpr (is_avx512<Arch>) {
+            return word(_mm512_mask_mov_epi64(b, _mm512_test_epi64_mask(w, word(number{1} << n)), a));
+        } else
+#endif
+#if XSIMD_WITH_AVX2
+            if constexpr (is_avx2<Arch> && is_float) {  // a blend looks at the highest bits alone
+            return bits(_mm256_blendv_ps(from_bits(b), from_bits(a), from_bits(w << (31 - n))));
+        } else if constexpr (is_avx2<Arch>) {
+            return bits(_mm256_blendv_pd(from_bits(b), from_bits(a), from_bits(w << (63 - n))));
+        } else
+#endif
+        {
+            const word all = word(number{0}) - ((w >> n) & word(number{1}));
+            return (a & all) | (b & ~all);
+        }
+    }
 };
 
 }  // namespace backend::simd_detail
 
 template <class Arch>
-struct lane_traits<xsimd::batch<double, Arch>> : backend::simd_detail::arithmetic<double, Arch> {};
+struct lane_traits<xsimd::batch<double, Arch>> : backend::simd_detail::lanes_of_numbers<double, Arch> {
+    using real = xsimd::batch<double, Arch>;
+    using word = xsimd::batch<std::uint64_t, Arch>;
+
+    /// Half a word in the last bits of 2^52 is a double but for 2^52, exactly; the sum of the halves is what rounds.
+    /// (Not once under fast-math where products and sums are not fused.)
+    static CORDAGE_ALWAYS_INLINE real from_signed(const word& w) noexcept {
+        const word power(std::uint64_t{0x433} << 52);
+        const real low = lane_traits::from_bits((w & word(std::uint64_t{0xffff'ffff})) | power) - real(0x1p52);
+        const real high =
+            lane_traits::from_bits(((w >> 32) ^ word(std::uint64_t{1} << 31)) | power) - real(0x1p52 + 0x1p31);
+        return lane_traits::multiply_add(high, real(0x1p32), low);
+    }
+};
 
 /// `fused` rounds once where has_fused_multiply_add<Arch>.
 template <class Arch>
-struct lane_traits<xsimd::batch<float, Arch>> : backend::simd_detail::arithmetic<float, Arch> {
+struct lane_traits<xsimd::batch<float, Arch>> : backend::simd_detail::lanes_of_numbers<float, Arch> {
     using real = xsimd::batch<float, Arch>;
     using word = xsimd::batch<std::uint32_t, Arch>;
+    using lane = backend::simd_detail::lanes_of_numbers<float, Arch>;
+    using lane::bits, lane::from_bits, lane::where_bit;
 
     static CORDAGE_ALWAYS_INLINE real fused(const real& a, const real& b, const real& c) noexcept {
         return lane_traits::multiply_add(a, b, c);
     }
-    static CORDAGE_ALWAYS_INLINE word bits(const real& x) noexcept { return backend::simd_detail::bits_as<word>(x); }
-    static CORDAGE_ALWAYS_INLINE real from_bits(const word& w) noexcept {
-        return backend::simd_detail::bits_as<real>(w);
-    }
     static CORDAGE_ALWAYS_INLINE real from_signed(const word& w) noexcept {
         return xsimd::to_float(backend::simd_detail::bits_as<xsimd::batch<std::int32_t, Arch>>(w));
-    }
-    static CORDAGE_ALWAYS_INLINE word where_bit(const word& w, int n, const word& a, const word& b) noexcept {
-#if XSIMD_WITH_AVX512F
-        if constexpr (backend::simd_detail::is_avx512<Arch>) {
-            return word(_mm512_mask_mov_epi32(b, _mm512_test_epi32_mask(w, word(std::uint32_t{1} << n)), a));
-        } else
-#endif
-        {
-            const word all = word(0u) - ((w >> n) & word(1u));
-            return (a & all) | (b & ~all);
-        }
     }
     static CORDAGE_ALWAYS_INLINE word smaller(const word& v, const word& w) noexcept { return xsimd::min(v, w); }
     static CORDAGE_ALWAYS_INLINE word larger(const word& v, const word& w) noexcept { return xsimd::max(v, w); }

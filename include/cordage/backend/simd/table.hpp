@@ -6,6 +6,7 @@
 
 #include "cordage/backend/simd/angle_row.hpp"
 #include "cordage/backend/tags.hpp"
+#include "cordage/core/token_chunks.hpp"
 
 namespace cordage::backend {
 
@@ -14,22 +15,23 @@ template <class Arch, class Source, class Real>
 CORDAGE_ONE_BODY void fill_range(simd<Arch>, const Source& angles, Real* cos, Real* sin, index_t begin,
                                  index_t end) noexcept {
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
-    constexpr auto width = static_cast<index_t>(xsimd::batch<float, Arch>::size);
-    row_buffer<Real> buffer;
-    for (index_t i = begin; i < end; ++i) {
+    constexpr auto width = static_cast<index_t>(xsimd::batch<Real, Arch>::size);
+    angle_rows<Arch, Source, Real> rows(angles, end);
+    for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        const index_t entry = (row * tokens + token) * pairs;
         for (index_t first = 0; first < pairs; first += row_block) {
-            const index_t count = std::min(row_block, pairs - first), at = i * pairs + first;
-            if constexpr (has_vector_rows<Arch, Source, Real>) {
+            const index_t count = std::min(row_block, pairs - first), at = entry + first;
+            if constexpr (has_vector_rows<Arch, Source>) {
                 if (count % width == 0) {
-                    write_vector_row<Arch>(angles, i / tokens, i % tokens, first, count, cos + at, sin + at);
+                    write_vector_rows<Arch>(angles, row, token, 1, first, count, cos + at, sin + at, pairs);
                     continue;
                 }
             }
-            const angle_row<Real> row = make_angle_row<Arch>(angles, i / tokens, i % tokens, first, count, buffer);
-            std::copy_n(row.cos, count, cos + at);
-            std::copy_n(row.sin, count, sin + at);
+            const angle_row<Real> made = rows(row, token, first, count);
+            std::copy_n(made.cos, count, cos + at);
+            std::copy_n(made.sin, count, sin + at);
         }
-    }
+    });
 }
 
 }  // namespace cordage::backend

@@ -14,6 +14,8 @@
 #include "cordage/angles/axis_angles.hpp"       // axis_angles: M-RoPE, axial RoPE
 #include "cordage/angles/cos_sin_view.hpp"      // cos_sin_view: a table from elsewhere
 #include "cordage/angles/exact_angles.hpp"      // exact_angles, float32_angles
+#include "cordage/angles/free_angles.hpp"       // a + b, angles of a network
+#include "cordage/angles/summed_axes.hpp"       // axes that turn all pairs
 #include "cordage/basis/basis.hpp"              // basis
 #include "cordage/basis/basis_list.hpp"         // basis_list: a basis a row, or one a token
 #include "cordage/core/executor.hpp"            // serial, loop_executor

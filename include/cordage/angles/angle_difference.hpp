@@ -12,6 +12,20 @@ namespace cordage {
 template <class S>
 concept phase_source = angle_source<S> && !has_cos_sin<S>;
 
+namespace angle_detail {
+
+/// Throws shape_error unless a source is for the tokens and pairs of another, and for its rows or one.
+template <class S, class Other>
+void check_same_tokens(const char* name, const S& s, const char* name_of_other, const Other& other) {
+    const bool rows_fit = s.batch() == other.batch() || s.batch() == 1 || other.batch() == 1;
+    if (rows_fit && s.tokens() == other.tokens() && s.pairs() == other.pairs()) return;
+    fail<shape_error>({name, " [", s.batch(), ", ", s.tokens(), ", ", s.pairs(),
+                       "] must be for the rows, tokens and pairs of ", name_of_other, " [", other.batch(), ", ",
+                       other.tokens(), ", ", other.pairs(), "]"});
+}
+
+}  // namespace angle_detail
+
 /// angle = to - from, modulo one turn, and m = m_to / m_from: rotating by it what was rotated by `from` gives what `to`
 /// would have made of it. Phases are integers, so the differences of many changes add up to that of the one change from
 /// the first source to the last, exactly. Holds both sources, which are views.
@@ -22,12 +36,7 @@ class angle_difference {
  public:
     /// @throws shape_error  unless both are for the same tokens and pairs
     angle_difference(const To& to, const From& from) : to_(to), from_(from) {
-        const bool rows_fit = to.batch() == from.batch() || to.batch() == 1 || from.batch() == 1;
-        if (!rows_fit || to.tokens() != from.tokens() || to.pairs() != from.pairs()) {
-            fail<shape_error>({"angle_difference: from [", from.batch(), ", ", from.tokens(), ", ", from.pairs(),
-                               "] must be for the rows, tokens and pairs of to [", to.batch(), ", ", to.tokens(), ", ",
-                               to.pairs(), "]"});
-        }
+        angle_detail::check_same_tokens("angle_difference: from", from, "to", to);
     }
 
     index_t batch() const noexcept { return to_.batch() > from_.batch() ? to_.batch() : from_.batch(); }

@@ -77,7 +77,20 @@ concept differentiable_angle_source = angles_of_tokens<S> && requires(const S& s
     { s.inv_freq(i) } -> std::convertible_to<const double*>;  // of a basis, [pairs]
 };
 
+/// A source whose angles are numbers of their own, such as a network's output: gradients flow to the angles alone.
+template <class S>
+concept has_free_angles = angle_source<S> && requires {
+    requires S::are_free;
+};
+
 namespace angle_detail {
+
+/// Whether every pair is turned by all axes, each with a basis of its own: basis_index + axis.
+template <class S>
+inline constexpr bool sums_axes = false;
+template <class S>
+requires requires { requires S::sums_axes; }
+inline constexpr bool sums_axes<S> = true;
 
 template <class S>
 CORDAGE_HOST_DEVICE constexpr index_t axes_of(const S& source) noexcept {

@@ -26,8 +26,10 @@ class positions_and_bases {
  public:
     /// @throws shape_error
     CORDAGE_ALWAYS_INLINE positions_and_bases(const char* function, const basis_view& bases,
-                                              const position_view<P>& ids, index_t most_axes)
-        : bases_(bases), ids_(ids) {  // inlined, so that neither view is copied through memory at each call
+                                              const position_view<P>& ids, index_t most_axes, index_t bases_of_row = 1)
+        : bases_(bases),
+          ids_(ids),
+          bases_of_row_(bases_of_row) {  // inlined, so that neither view is copied through memory at each call
         check_sizes(function, most_axes);
     }
     void check_sizes(const char* function, index_t most_axes) const {
@@ -55,9 +57,10 @@ class positions_and_bases {
         if (ids.data == nullptr && ids.tokens > 0) {
             fail<shape_error>({function, ": position_ids.data nullptr must point to the positions"});
         }
-        if (bases.of_token == nullptr && bases.count > 1 && ids.batch > 1 && ids.batch != bases.count) {
-            fail<shape_error>({function, ": ", bases.count, " bases must be one, or one for each of ", ids.batch,
-                               " rows of position_ids"});
+        if (const index_t rows = rows_of_bases();
+            bases.of_token == nullptr && rows > 1 && ids.batch > 1 && ids.batch != rows) {
+            fail<shape_error>(
+                {function, ": ", rows, " bases must be one, or one for each of ", ids.batch, " rows of position_ids"});
         }
         if (bases.of_token != nullptr &&
             (bases.tokens != ids.tokens || (bases.rows > 1 && ids.batch > 1 && bases.rows != ids.batch))) {
@@ -67,7 +70,7 @@ class positions_and_bases {
     }
 
     index_t batch() const noexcept {
-        const index_t rows = bases_.of_token == nullptr ? bases_.count : bases_.rows;
+        const index_t rows = bases_.of_token == nullptr ? rows_of_bases() : bases_.rows;
         return rows > ids_.batch ? rows : ids_.batch;
     }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t tokens() const noexcept { return ids_.tokens; }
@@ -78,7 +81,8 @@ class positions_and_bases {
 
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t bases() const noexcept { return bases_.count; }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t basis_index(index_t row, index_t token) const noexcept {
-        return bases_.index(row, token);
+        if (bases_of_row_ == 1) return bases_.index(row, token);
+        return rows_of_bases() == 1 ? 0 : row * bases_of_row_;
     }
     /// Whether the tokens of a row may have several bases.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool has_basis_of_token() const noexcept {
@@ -118,6 +122,9 @@ class positions_and_bases {
     }
 
  protected:
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t rows_of_bases() const noexcept {
+        return bases_of_row_ == 1 ? bases_.count : bases_.count / bases_of_row_;
+    }
     template <class F>
     void for_each_position(const F& f) const {
         const index_t rows = ids_.batch_stride == 0 ? 1 : ids_.batch;
@@ -138,6 +145,7 @@ class positions_and_bases {
 
     basis_view bases_;
     position_view<P> ids_;
+    index_t bases_of_row_ = 1;  // one after the other; the first is basis_index
 };
 
 /// The position type of a row of positions, a view of them, or a pointer to them.

@@ -14,6 +14,7 @@ struct rotation_gradients {
     std::span<double> inv_freq = {};          ///< dL/dinv_freq, [bases, rotary_dim/2] dense, added to
     std::span<double> position_ids = {};      ///< dL/dposition, [axes, batch, tokens] dense, added to
     std::span<double> attention_factor = {};  ///< dL/dm, [bases], added to
+    std::span<double> angles = {};            ///< dL/dangle, [batch, tokens, rotary_dim/2] dense, added to; on the host
     std::span<double> workspace = {};         ///< on a device only: backward_workspace_size doubles, of any content
 };
 
@@ -42,6 +43,14 @@ void check_gradients(const rotation_gradients& grads, const Source& angles, inde
     check_size("inv_freq", grads.inv_freq, bases == 1 ? "rotary_dim/2" : "bases*rotary_dim/2", bases * angles.pairs());
     check_size("position_ids", grads.position_ids, axes == 1 ? "batch*tokens" : "axes*batch*tokens", axes * tokens);
     check_size("attention_factor", grads.attention_factor, "bases", bases);
+    check_size("angles", grads.angles, "batch*tokens*rotary_dim/2", tokens * angles.pairs());
+    if constexpr (!differentiable_angle_source<Source>) {
+        if (!grads.inv_freq.empty() || !grads.position_ids.empty()) {
+            fail<value_error>(
+                {"rotate_backward: grads.inv_freq and position_ids must be empty with these angles, which "
+                 "have neither; grads.angles is theirs"});
+        }
+    }
 }
 
 // The sums of a norm's weights, empty where there are none.
@@ -87,6 +96,7 @@ void backward_through(const Executor& where, const Source& angles, const rotatio
                 if (!partial_inv_freq.empty()) mine.inv_freq = partial_inv_freq.data() + c * bases_of_chunk * pairs;
                 if (!partial_factor.empty()) mine.attention_factor = partial_factor.data() + c * bases_of_chunk;
                 if (!grads.position_ids.empty()) mine.position = grads.position_ids.data();
+                if (!grads.angles.empty()) mine.angle = grads.angles.data();
                 mine.weights = partial_weights.data() + static_cast<std::size_t>(c) * weights;
                 backward_range<Pairing>(Backend{}, angles, operands, mine, chunks.begin(c), chunks.end(c));
             }
@@ -123,7 +133,7 @@ void backward_at(const Executor& where, const Source& angles, const rotation_gra
                  const Operands&... given) {
     static_assert(sizeof...(Operands) > 0 && (backward_operand_type<Operands> && ...),
                   "cordage::rotate_backward: after the gradients come grad_through(grad_y, y, grad_x)");
-    static_assert(differentiable_angle_source<Source>,
+    static_assert(differentiable_angle_source<Source> || has_free_angles<Source>,
                   "cordage::rotate_backward: gradients behind the angles need 'double position(index_t row, index_t "
                   "token, index_t axis) const' and 'const double* inv_freq(index_t basis) const'; docs/extending.md");
     backward_through<Pairing, Backend>(where, angles, grads, given...);
@@ -138,6 +148,7 @@ void backward_at(const Executor& where, const Source& angles, const rotation_gra
 ///   dL/dinv_freq_i += sum over tokens and heads of position * dL/da_i
 ///   dL/dposition   += sum over pairs and heads of inv_freq_i * dL/da_i, for each axis over the pairs it turns
 ///   dL/dm          += sum of grad_y . y / m over the rotated lanes
+///   dL/da          itself, summed over heads, where rotation_gradients::angles is given
 ///
 ///   rotate_backward<half_split>(angles, in_place(grad_q), in_place(grad_k));                     // grad_x alone
 ///   rotate_backward<half_split>(angles, rotation_gradients{.inv_freq = grad}, grad_through(grad_q, q, grad_q), ...);

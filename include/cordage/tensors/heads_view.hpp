@@ -99,6 +99,23 @@ struct heads_view {
     }
 };
 
+/// [1, tokens, heads, head_dim] as [heads, tokens, 1, head_dim]: each head is a row, and may have a basis of its own
+/// (bases.of_rows()), as frequencies that are learned for each head have it.
+///
+/// @throws shape_error  unless the view is of one row of tokens in order; of a batch view its rows one by one
+template <class T, class Format>
+heads_view<T, Format> heads_as_rows(const heads_view<T, Format>& v) {
+    if (v.shape.batch != 1 || v.slots.entries != nullptr) {
+        fail<shape_error>({"heads_as_rows: the view of batch ", v.shape.batch,
+                           v.slots.entries != nullptr ? " in slots" : "", " must be of one row of tokens in order"});
+    }
+    heads_view<T, Format> rows = v;
+    rows.shape.batch = v.shape.heads;
+    rows.shape.heads = 1;
+    rows.batch_stride = v.head_stride;
+    return rows;
+}
+
 /// Where the elements of a view lie, whatever their type and format. Every view converts to it.
 struct heads_memory {
     const void* data = nullptr;

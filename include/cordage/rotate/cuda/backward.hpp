@@ -34,6 +34,7 @@ void backward_on_device(const char* function, const Launcher& where, const Sourc
     static_assert(is_device_source<Source>, "cordage::rotate_backward: these angles are not for a device");
     const call_size size = check_all<memory::device>(function, angles, given...);
     check_gradients(grads, angles, size.tokens);
+    if (!grads.angles.empty()) fail<value_error>({function, ": grads.angles must be empty on a device"});
     backend::device_gradients to;
     const auto data = [](std::span<double> numbers) { return numbers.empty() ? nullptr : numbers.data(); };
     if constexpr (requires { angles.basis_numbers().attention_factors; }) {

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// Angles that are numbers of their own, and sums of sources: rotations that depend on the input; stage angles.
+#pragma once
+
+#include <concepts>
+
+#include "cordage/angles/angle_difference.hpp"
+
+namespace cordage {
+
+/// View of angles in radians, [batch, tokens, rotary_dim/2] dense, as a network makes them: Selective RoPE, CARoPE.
+/// Finite, at most 2^62 in magnitude.
+///
+///   const auto angles = exact_angles(b, ids) + free_angles(phi, batch, tokens, pairs);
+///   rotate_backward<half_split>(angles, rotation_gradients{.angles = grad_phi}, grad_through(grad_q, q, grad_q));
+template <std::floating_point T>
+class free_angles {
+ public:
+    static constexpr bool are_free = true;
+
+    /// @param data  [batch, tokens, pairs]; batch 1 serves every row
+    /// @throws shape_error
+    free_angles(const T* data, index_t batch, index_t tokens, index_t pairs)
+        : data_(data), batch_(batch), tokens_(tokens), pairs_(pairs) {
+        if (batch < 1 || tokens < 0 || pairs < 1 ||
+            !is_addressable(view_axis{batch, saturated_product(tokens, pairs)}, view_axis{tokens, pairs},
+                            view_axis{pairs, 1})) {
+            fail<shape_error>({"free_angles: angles [", batch, ", ", tokens, ", ", pairs,
+                               "] must have batch >= 1, tokens >= 0, pairs >= 1 and span at most 2^58 entries"});
+        }
+        if (data == nullptr && tokens > 0) fail<shape_error>({"free_angles: data nullptr must point to the angles"});
+    }
+
+    index_t batch() const noexcept { return batch_; }
+    index_t tokens() const noexcept { return tokens_; }
+    index_t pairs() const noexcept { return pairs_; }
+    double attention_factor(index_t, index_t) const noexcept { return 1.0; }
+    CORDAGE_ALWAYS_INLINE T angle(index_t row, index_t token, index_t pair) const noexcept {
+        return data_[((batch_ == 1 ? 0 : row) * tokens_ + token) * pairs_ + pair];
+    }
+    /// @throws value_error  naming the first angle that is not finite, or too large
+    void check(const char* function) const {
+        for (index_t i = 0; i < batch_ * tokens_ * pairs_; ++i) {
+            const double angle = data_[i];
+            if (is_finite(angle) && angle <= 0x1p62 && angle >= -0x1p62) continue;
+            fail<value_error>({function, ": angle [", i / (tokens_ * pairs_), ", ", i / pairs_ % tokens_, ", ",
+                               i % pairs_, "] ", angle, " must be finite and at most 2^62 in magnitude"});
+        }
+    }
+
+ private:
+    const T* data_;
+    index_t batch_, tokens_, pairs_;
+};
+static_assert(has_free_angles<free_angles<float>>);
+
+/// angle = a + b, modulo one turn, and m = m_a m_b: both rotations, one after the other. Gradients to positions,
+/// frequencies and the attention factor are those of a. Holds both sources, which are views.
+template <phase_source A, phase_source B>
+class angle_sum {
+ public:
+    static constexpr bool are_free = true;
+    static constexpr bool sums_axes = angle_detail::sums_axes<A>;
+
+    /// @throws shape_error  unless both are for the same tokens and pairs
+    angle_sum(const A& a, const B& b) : a_(a), b_(b) {
+        angle_detail::check_same_tokens("angle_sum: second", b, "first", a);
+    }
+
+    index_t batch() const noexcept { return a_.batch() > b_.batch() ? a_.batch() : b_.batch(); }
+    CORDAGE_ALWAYS_INLINE index_t tokens() const noexcept { return a_.tokens(); }
+    CORDAGE_ALWAYS_INLINE index_t pairs() const noexcept { return a_.pairs(); }
+    CORDAGE_ALWAYS_INLINE double attention_factor(index_t row, index_t token) const noexcept {
+        return a_.attention_factor(row, token) * b_.attention_factor(row, token);
+    }
+    CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token, index_t pair) const noexcept {
+        return angle_detail::phase_at(a_, row, token, pair) + angle_detail::phase_at(b_, row, token, pair);
+    }
+
+    index_t axes() const noexcept { return angle_detail::axes_of(a_); }
+    index_t axis(index_t pair) const noexcept { return angle_detail::axis_of(a_, pair); }
+    index_t bases() const noexcept { return angle_detail::bases_of(a_); }
+    CORDAGE_ALWAYS_INLINE index_t basis_index(index_t row, index_t token) const noexcept {
+        return angle_detail::basis_of(a_, row, token);
+    }
+    bool has_basis_of_token() const noexcept {
+        if constexpr (requires { a_.has_basis_of_token(); }) return a_.has_basis_of_token();
+        return false;
+    }
+    double position(index_t row, index_t token, index_t axis) const noexcept requires differentiable_angle_source<A> {
+        return a_.position(row, token, axis);
+    }
+    const double* inv_freq(index_t basis) const noexcept requires differentiable_angle_source<A> {
+        return a_.inv_freq(basis);
+    }
+
+    void check(const char* function) const {
+        if constexpr (requires { a_.check(function); }) a_.check(function);
+        if constexpr (requires { b_.check(function); }) b_.check(function);
+    }
+
+ private:
+    A a_;
+    B b_;
+};
+
+/// The angles of both.
+template <phase_source A, phase_source B>
+angle_sum<A, B> operator+(const A& a, const B& b) {
+    return {a, b};
+}
+
+}  // namespace cordage

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// Exact angles of positions with several axes that turn every pair together; stage angles.
+#pragma once
+
+#include "cordage/angles/positions_and_bases.hpp"
+
+namespace cordage {
+
+/// angle(token, pair) = sum over axes of position_ids[axis][token] * inv_freq[axis][pair], as exact as exact_angles:
+/// the mixed frequencies of rope-ViT (Heo et al. 2024, arXiv:2403.13298), Mochi's learned ones. A view, as
+/// exact_angles.
+///
+///   const basis_list axes({&of_rows, &of_columns});    // a basis for each axis
+///   rotate_forward<half_split>(summed_axes(axes.of_rows(), axis_minor(patches, 2, 1, tokens)), in_place(q));
+///
+/// Gradients: dL/dinv_freq [axes, rotary_dim/2], or [rows, axes, rotary_dim/2], and dL/dposition [axes, batch, tokens].
+/// Heads with frequencies of their own are rows: heads_as_rows.
+template <position_type P>
+class summed_axes : public angle_detail::positions_and_bases<P> {
+ public:
+    static constexpr bool sums_axes = true;
+    static constexpr index_t most_axes = 4;
+
+    /// @param bases         [axes] or [rows, axes], one after the other, of one attention factor a row
+    /// @param position_ids  [axes, batch, tokens], at most 4 axes; any position type, any sign; |position| < 2^63
+    /// @throws shape_error, value_error
+    summed_axes(const basis_view& bases, const position_view<P>& position_ids)
+        : angle_detail::positions_and_bases<P>("summed_axes", bases, position_ids, most_axes, position_ids.axes) {
+        const index_t axes = position_ids.axes;
+        if (bases.of_token != nullptr || bases.count % axes != 0) {
+            fail<shape_error>({"summed_axes: ", bases.count, " bases must be one for each of ", axes,
+                               " axes, or for each row and axis"});
+        }
+        for (index_t i = 0; i < bases.count; ++i) {
+            const double m = bases.attention_factors[i], first = bases.attention_factors[i - i % axes];
+            if (m == first) continue;
+            fail<value_error>(
+                {"summed_axes: attention factor ", m, " of axis ", i % axes, " must be that of axis 0, ", first});
+        }
+    }
+
+    CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token, index_t pair) const noexcept {
+        return of_token(row, token).phase(pair);
+    }
+    /// The gradients of a token go to the bases of all axes.
+    CORDAGE_ALWAYS_INLINE bool has_basis_of_token() const noexcept { return true; }
+
+    /// The phases of one token, whose positions are split once. Axes that are not there are at position 0, so that
+    /// loops over pairs have as many terms as compilers know.
+    struct token_phases {
+        split_position position[most_axes];
+        const std::uint64_t* fractions[most_axes];    // [pairs]
+        const std::uint64_t* whole_turns[most_axes];  // [pairs]
+        bool is_whole;
+
+        CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t pair) const noexcept {
+            std::uint64_t sum = 0;
+            for (index_t a = 0; a < most_axes; ++a) {
+                sum += is_whole ? position[a].steps * fractions[a][pair]
+                                : phase_of<multiply_high>(position[a], fractions[a][pair], whole_turns[a] + pair);
+            }
+            return sum;
+        }
+    };
+    CORDAGE_ALWAYS_INLINE token_phases of_token(index_t row, index_t token) const noexcept {
+        const index_t first = this->basis_index(row, token);
+        token_phases of{};
+        of.is_whole = true;
+        for (index_t a = 0; a < most_axes; ++a) {
+            const index_t skip = (first + (a < this->axes() ? a : 0)) * this->pairs();
+            of.fractions[a] = this->bases_.fractions + skip;
+            of.whole_turns[a] = this->bases_.whole_turns + skip;
+            if (a < this->axes()) of.position[a] = position_traits<P>::split(this->position_id(row, token, a));
+            of.is_whole = of.is_whole && of.position[a].is_whole();
+        }
+        return of;
+    }
+};
+template <class Bases, position_type P>
+summed_axes(Bases&&, const position_view<P>&) -> summed_axes<P>;
+
+static_assert(angle_source<summed_axes<std::int32_t>> && differentiable_angle_source<summed_axes<double>>);
+
+}  // namespace cordage

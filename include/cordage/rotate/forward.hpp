@@ -14,9 +14,6 @@ namespace rotate_detail {
 /// Makes this namespace one where a device's calls are found (rotate/cuda/).
 struct on_device {};
 
-// A slice of fewer tokens than this is not worth another thread.
-inline constexpr index_t smallest_slice = 64;
-
 template <class Source>
 constexpr void require_source() {
     static_assert(angles_of_tokens<Source>,
@@ -58,11 +55,11 @@ CORDAGE_ALWAYS_INLINE void rotate_at(const char* function, const Executor& where
     const call_size size = check_all<memory::host>(function, angles, given...);
     if (size.is_empty) return;
     const auto run = [&](const auto& operands) {
-        using backend::rotate_range;  // or the one that stands beside a Backend of the caller's
-        for_each_range(where, size.tokens, size.is_in_order ? size.tokens : smallest_slice,
-                       [&](index_t begin, index_t end) noexcept {
-                           rotate_range<Pairing, Direction>(Backend{}, angles, operands, begin, end);
-                       });
+        using backend::rotate_range;           // or the one that stands beside a Backend of the caller's
+        const bool is_one = size.is_in_order;  // as if all tokens were one
+        for_each_range(where, is_one ? 1 : size.tokens, size.bytes_of_token, [&](index_t begin, index_t end) noexcept {
+            rotate_range<Pairing, Direction>(Backend{}, angles, operands, begin, is_one ? size.tokens : end);
+        });
     };
     with_operands(run, given...);
 }

@@ -26,7 +26,8 @@ template <class Arch>
 CORDAGE_ALWAYS_INLINE bool is_past_caches(index_t bytes) noexcept {
 #if defined(__x86_64__)
     if (bytes <= index_t{1} << 25) return false;
-    for (const unsigned leaf : {0x8000'001du, 4u}) {  // AMD's, Intel's
+    constexpr unsigned leaves[]{0x8000'001du, 4u};  // AMD's, Intel's
+    for (const unsigned leaf : leaves) {
         unsigned a = 0, b = 0, c = 0, d = 0;
         if (__get_cpuid_count(leaf, 3, &a, &b, &c, &d) == 0 || (a & 31) == 0) continue;
         return bytes > index_t{(b >> 22) + 1} * ((b >> 12 & 1023) + 1) * ((b & 4095) + 1) * (index_t{c} + 1);

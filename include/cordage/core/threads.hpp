@@ -20,11 +20,11 @@ namespace cordage {
 ///   const threads pool{4};
 ///   for (layer& l : layers) rotate_forward<half_split>(pool, angles, in_place(l.q), in_place(l.k));
 ///
-/// A call's slices are taken one by one by whoever is free, the calling thread too, so that a thread that wakes late
-/// costs nothing but its help. Between calls the others look for work for 50 us, then sleep. Several threads may call
-/// at a time, and a slice may call again: whoever finds the pool at work does its own slices alone. Slices must not
-/// throw. Where the system gives fewer threads, and in the child of a fork, fewer or the caller alone do the work; such
-/// a child must not destroy the pool, whose threads it would wait for.
+/// A call's slices are taken one by one by whoever is free, the calling thread too, so that nobody waits for a thread
+/// that wakes late. Between calls the others look for work for 50 us, then sleep. Several threads may call at a time,
+/// and a slice may call again: whoever finds the pool at work does its own slices alone. Slices must not throw. Where
+/// the system gives fewer threads, those do the work. In the child of a fork the caller does it alone; the child must
+/// not destroy the pool, since it would wait for threads that it does not have.
 class threads {
  public:
     explicit threads(index_t count, index_t smallest_slice = usual_smallest_slice) noexcept
@@ -37,7 +37,7 @@ class threads {
         for (std::thread& other : others_) other.join();
     }
 
-    /// Slices that are worth making: some for each thread, for what one of them is late.
+    /// Slices that are worth making: four for each thread, so that one that is late leaves them to others.
     index_t concurrency() const noexcept { return count_ > 1 ? std::min(count_, most) * slices_each : count_; }
 
     index_t smallest_slice() const noexcept { return smallest_slice_; }

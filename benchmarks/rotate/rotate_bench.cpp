@@ -4,21 +4,26 @@
 //
 //   directions  forward (in place), forward_to (elsewhere), forward_to_bf16 (fp32 in, beside passes over 3/4 of its
 //               bytes, which move as many), forward_to_slots (one slot of a paged cache for each token), backward
-//               (grad_x and dL/dinv_freq), rebase, rebase_paged
+//               (grad_x and dL/dinv_freq), backward_to (grad_x elsewhere; of_in_place beside backward alone), rebase,
+//               rebase_paged
 //   angles      exact, table and float32 as they are called; mrope, exact ones of three axes in interleaved sections;
 //               rows, exact ones of a batch of 4 with a t for each row; tokens, the same 4 bases by an index for each
 //               token; own_phase and own_angle, a user's struct that says a phase, or a float angle
 //   heads:32+8  q and k in one call. One token of them is a decode step, whose passes are over the bytes of fp32
 //               whatever the type, from buffers aligned to 64 bytes or, offset:16, as operator new leaves them
+//   threads:2   a pool of two threads beside one: of_one_thread call after call, of_one_thread_asleep where each call
+//               comes a millisecond after the last, so that the pool's thread sleeps
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <numeric>
 
 #include "../bounds.hpp"
 #include "../names.hpp"
 #include "../variants.hpp"
+#include "cordage/core/threads.hpp"
 #include "cordage/kernels.hpp"
 #include "cordage/positions/sections.hpp"
 
@@ -303,6 +308,84 @@ void add_outputs(const benchmarks::variant& variant, size s) {
     });
 }
 
+// A call beside another one of the same bytes.
+template <class Kernel, class Other>
+void run_beside(benchmark::State& state, const char* counter, std::size_t bytes, const Kernel& kernel,
+                const Other& other) {
+    const std::size_t repeats = std::max<std::size_t>(4, (std::size_t{1} << 20) / bytes);
+    benchmarks::rounds times;
+    while (times.want_more()) {
+        times.add("kernel", benchmarks::seconds_of(repeats, kernel));
+        times.add("other", benchmarks::seconds_of(repeats, other));
+    }
+    for (auto _ : state) state.SetIterationTime(times.median("kernel"));
+    state.counters[counter] = times.ratio("other", "kernel");
+    state.counters["spread"] = times.spread("other", "kernel");
+}
+
+// Seconds of a call that comes a millisecond after the last.
+template <class Body>
+double seconds_after_pause(const Body& body) {
+    const auto end_of_last = std::chrono::steady_clock::now();
+    while (benchmarks::seconds_since(end_of_last) < 1e-3) {
+    }
+    const auto start = std::chrono::steady_clock::now();
+    body();
+    return benchmarks::seconds_since(start);
+}
+
+// Two threads beside one, forward and backward in place.
+template <class T, class Pairing>
+void add_threads(const benchmarks::variant& variant, size s) {
+    const named<T, Pairing, backend::fastest> name{variant, s};
+    using plain = fixture<T>;
+    const auto beside_one = [&](const char* direction, auto call) {
+        enter<plain>(name(direction, "exact") + "/threads:2", variant.policy, s,
+                     [call](benchmark::State& state, plain& f) {
+                         const threads two(2);
+                         const auto by_two = [&] { call(two, f); };
+                         const auto by_one = [&] { call(serial{}, f); };
+                         run_beside(state, "of_one_thread", f.bytes, by_two, by_one);
+                         benchmarks::rounds times;
+                         while (times.want_more()) {
+                             times.add("one", seconds_after_pause(by_one));
+                             times.add("two", seconds_after_pause(by_two));
+                         }
+                         state.counters["of_one_thread_asleep"] = times.ratio("one", "two");
+                     });
+    };
+    beside_one("forward", [](const auto& where, plain& f) {
+        const auto q = in_place(f.q_of(f.x));
+        if (f.shape_of_call.kv_heads > 0) {
+            rotate_forward<Pairing>(where, f.exact(), q, in_place(f.k_of(f.x)));
+        } else {
+            rotate_forward<Pairing>(where, f.exact(), q);
+        }
+    });
+    beside_one("backward", [](const auto& where, plain& f) {
+        std::vector<double> grad(static_cast<std::size_t>(f.frequencies.pairs()));
+        rotate_backward<Pairing>(where, f.exact(), rotation_gradients{.inv_freq = grad},
+                                 grad_through(f.q_of(f.x), f.q_of(f.other), f.q_of(f.x)));
+    });
+}
+
+// grad_x elsewhere, as an autograd makes it, beside grad_x in the place of grad_y.
+template <class T, class Pairing>
+void add_backward_to(const benchmarks::variant& variant, size s) {
+    const named<T, Pairing, backend::fastest> name{variant, s};
+    using plain = fixture<T>;
+    enter<plain>(name("backward_to", "exact"), variant.policy, s, [](benchmark::State& state, plain& f) {
+        benchmarks::aligned_bytes elsewhere(f.bytes, 0);
+        std::vector<double> grad(static_cast<std::size_t>(f.frequencies.pairs()));
+        const auto to = [&](benchmarks::aligned_bytes& grad_x) {
+            rotate_backward<Pairing>(f.exact(), rotation_gradients{.inv_freq = grad},
+                                     grad_through(f.q_of(f.x), f.q_of(f.other), f.q_of(grad_x)));
+        };
+        run_beside(
+            state, "of_in_place", f.bytes, [&] { to(elsewhere); }, [&] { to(f.x); });
+    });
+}
+
 template <class T>
 void add_own_sources(const benchmarks::variant& variant, size s) {
     add_source<T, half_split, fixture<T>>("exact", variant, s);
@@ -328,8 +411,19 @@ const int registered = [] {
     }
     const size past_any_cache{32768, 32};
     add<float, half_split, backend::fastest>(one, past_any_cache);
+    add<float, interleaved, backend::fastest>(one, past_any_cache);
     add<float16, half_split, backend::fastest>(one, past_any_cache);
+    add<float16, interleaved, backend::fastest>(one, past_any_cache);
     add<bfloat16, half_split, backend::fastest>(one, past_any_cache);
+    add<bfloat16, interleaved, backend::fastest>(one, past_any_cache);
+    for (const size s : {size{512, 32}, size{4096, 32}, past_any_cache}) {
+        add_backward_to<float, half_split>(one, s);
+        add_backward_to<bfloat16, half_split>(one, s);
+    }
+    for (const size s : {size{1, 32, 8}, size{32, 32}, size{512, 32}, size{4096, 32}}) {
+        add_threads<float, half_split>(one, s);
+        add_threads<bfloat16, half_split>(one, s);
+    }
     add<double, half_split, backend::fastest>(one, {512, 32});
     for (const size s : {size{128, 8}, size{4096, 32}}) {
         add_source<float, half_split, image_fixture<float>>("mrope", one, s);

@@ -6,7 +6,7 @@
 //   cordage::rotate_forward<cordage::half_split>(angles, cordage::in_place(q), cordage::in_place(k));
 //
 // The formulas alone, on values in registers, are in cordage/pair/, for kernels of one's own (docs/kernels.md).
-// `threads`, for hosts without a pool of their own, is in "cordage/core/threads.hpp", and included by itself.
+// `threads`, a pool for hosts without one of their own, is in "cordage/core/threads.hpp", and included by itself.
 // Works without exceptions and RTTI (-fno-exceptions -fno-rtti): an error then prints its message and aborts.
 #pragma once
 

@@ -109,7 +109,7 @@ TEST_CASE("backend/own_backend: one of the library's pieces turns operands of se
     auto q = random_elements<float>(shape, 2), k = random_elements<float>(shape, 3);
     std::vector<bfloat16> keys(k.size()), expected_keys(k.size());
     auto expected = q;
-    rotate_forward<interleaved, mine::by_pairs>(threads{2}, angles, in_place(view(q)), from_to(view(k), view(keys)));
+    rotate_forward<interleaved, mine::by_pairs>(threads{2, 1}, angles, in_place(view(q)), from_to(view(k), view(keys)));
     rotate_forward<interleaved, backend::scalar>(angles, in_place(view(expected)),
                                                  from_to(view(k), view(expected_keys)));
     CHECK(nearly_same(q, expected));

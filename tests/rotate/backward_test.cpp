@@ -76,11 +76,11 @@ TEST_CASE("rotate/backward: the same bits for every number of threads, and on ev
                 return all;
             };
             const auto alone = with(serial{});
-            for (const index_t n : {1, 2, 3, 7}) REQUIRE(same_bits(with(threads{n}), alone));
+            for (const index_t n : {1, 2, 3, 7}) REQUIRE(same_bits(with(threads{n, 1}), alone));
             const auto backwards = [](index_t n, const auto& body) {
                 while (n-- > 0) body(n);
             };
-            REQUIRE(same_bits(with(loop_executor{backwards, 5}), alone));
+            REQUIRE(same_bits(with(loop_executor{backwards, 5, 1}), alone));
         };
         with_type(float{});
         with_type(bfloat16{});

@@ -98,7 +98,7 @@ TEST_CASE("rotate/cos_sin_table: the same bits whoever fills it, and from either
     const auto positions = count_up(1000);
     const exact_angles exact(b, positions);
     const float32_angles rounded(b, positions);
-    check_equal<float>(cos_sin_table<float>(exact, threads{3}).view(), cos_sin_table<float>(exact).view());
+    check_equal<float>(cos_sin_table<float>(exact, threads{3, 1}).view(), cos_sin_table<float>(exact).view());
     check_equal<float>(cos_sin_table<float>(rounded).view(), rounded);
 }
 

@@ -102,11 +102,11 @@ TEST_CASE("rotate/layout: the same bits whoever runs the slices") {
             return y;
         };
         const auto alone = with(serial{});
-        for (const index_t n : {1, 2, 3, 7}) CHECK(same_bits(with(threads{n}), alone));
+        for (const index_t n : {1, 2, 3, 7}) CHECK(same_bits(with(threads{n, 1}), alone));
         const auto backwards = [](index_t n, const auto& body) {
             while (n-- > 0) body(n);
         };
-        CHECK(same_bits(with(loop_executor{backwards, 5}), alone));
+        CHECK(same_bits(with(loop_executor{backwards, 5, 1}), alone));
     });
 }
 

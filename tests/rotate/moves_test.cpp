@@ -147,7 +147,7 @@ void check_format(unsigned seed) {
             };
             if (m.loses_none()) {
                 move_keys(serial{}, before, expected);
-                move_keys(threads{3}, moved, moved);
+                move_keys(threads{3, 1}, moved, moved);
                 REQUIRE(moved.bytes() == expected.bytes());
             } else {
                 REQUIRE_THROWS_AS(move_keys(serial{}, moved, moved), value_error);
@@ -202,7 +202,7 @@ TEST_CASE("rotate/moves: a cache is compacted by its blocks, keys and values in 
     const auto backwards = [](index_t n, const auto& body) {
         while (n-- > 0) body(n);
     };
-    move_all(loop_executor{backwards, 4}, keys, keys, values, values);
+    move_all(loop_executor{backwards, 4, 1}, keys, keys, values, values);
     CHECK(keys.bytes() == expected_keys.bytes());
     CHECK(values.bytes() == expected_values.bytes());
     CHECK(std::equal(values.elements.begin(), values.elements.begin() + block_size * heads * head_dim,
@@ -230,7 +230,7 @@ TEST_CASE("rotate/moves: many tokens that must go one after the other do, whatev
         slices = std::max(slices, n);
         while (n-- > 0) body(n);
     };
-    move_keys(loop_executor{backwards, 4}, moved, moved);
+    move_keys(loop_executor{backwards, 4, 1}, moved, moved);
     CHECK(same_bits(moved, expected));
     CHECK(slices == 0);
     // So do others beside them, whatever these need themselves.
@@ -241,7 +241,7 @@ TEST_CASE("rotate/moves: many tokens that must go one after the other do, whatev
         return in_slots(token_major(x.data(), shape), table.data(), 1, count);
     };
     moved = before;
-    rebase<half_split>(loop_executor{backwards, 4}, change, from_to(in(moved, from), in(moved, to)),
+    rebase<half_split>(loop_executor{backwards, 4, 1}, change, from_to(in(moved, from), in(moved, to)),
                        from_to(in(apart, from), in(apart, same)).unrotated());
     CHECK(same_bits(moved, expected));
     CHECK(slices == 0);
@@ -251,12 +251,12 @@ TEST_CASE("rotate/moves: many tokens that must go one after the other do, whatev
     std::vector<float> turned = before;
     expected = before;
     rebase<half_split>(change, in_place(in(expected, from)));
-    rebase<half_split>(loop_executor{backwards, 4}, change, from_to(in(turned, from), in(turned, same)));
+    rebase<half_split>(loop_executor{backwards, 4, 1}, change, from_to(in(turned, from), in(turned, same)));
     CHECK(same_bits(turned, expected));
     CHECK(slices == 4);
     slices = 0, turned = before;
     from[0] = from.back(), same[0] = 0;
-    rebase<half_split>(loop_executor{backwards, 4}, change, from_to(in(turned, from), in(turned, same)));
+    rebase<half_split>(loop_executor{backwards, 4, 1}, change, from_to(in(turned, from), in(turned, same)));
     expected = before;
     rebase<half_split>(change, from_to(in(apart = before, from), in(expected, same)));
     CHECK(same_bits(turned, expected));

@@ -139,7 +139,7 @@ TEST_CASE("rotate/normalized_backward: the same bits for every number of threads
             return all;
         };
         const auto alone = with(serial{});
-        for (const index_t n : {1, 2, 3, 7}) REQUIRE(same_bits(with(threads{n}), alone));
+        for (const index_t n : {1, 2, 3, 7}) REQUIRE(same_bits(with(threads{n, 1}), alone));
     });
 }
 

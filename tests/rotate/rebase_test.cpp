@@ -62,7 +62,7 @@ void check_type() {
             }
         };
         each([&](T& x) { x = keys[next++]; });
-        rebase<Pairing, Backend>(threads{2}, change(new_basis, old_basis, ids), in_place(strided));
+        rebase<Pairing, Backend>(threads{2, 1}, change(new_basis, old_basis, ids), in_place(strided));
         std::vector<T> gathered;
         each([&](T& x) { gathered.push_back(std::exchange(x, stored<T>(9.0))); });
         REQUIRE(same_bits(gathered, dense));
@@ -114,7 +114,7 @@ void check_paged() {
         REQUIRE(std::equal(a.end() - 2 * 24, a.end(), first.end() - 2 * 24,  // the slot that holds nothing
                            [](const T& x, const T& y) { return value(x) == value(y); }));
         std::vector<T> alone = second;
-        rebase<Pairing, Backend>(threads{3}, angles, in_place(paged(token_major(alone.data(), all))));
+        rebase<Pairing, Backend>(threads{3, 1}, angles, in_place(paged(token_major(alone.data(), all))));
         REQUIRE(same_bits(alone, b));
 
         // Into a cache with room between its blocks.
@@ -217,7 +217,7 @@ TEST_CASE("rotate/rebase: a thread's share of a paged cache may begin and end wi
     const auto angles = change(new_basis, old_basis, ids);
     std::vector<float> alone = random_elements<float>(shape, 65), shared = alone;
     rebase<half_split>(angles, there(alone));
-    rebase<half_split>(threads{4}, angles, there(shared));
+    rebase<half_split>(threads{4, 1}, angles, there(shared));
     CHECK(same_bits(shared, alone));
 }
 

@@ -186,7 +186,7 @@ TEST_CASE("rotate/rows: the same bits for every number of threads, with few rows
             return all;
         };
         const auto alone = with(serial{});
-        for (const index_t n : {1, 2, 3, 7}) REQUIRE(same_bits(with(threads{n}), alone));
+        for (const index_t n : {1, 2, 3, 7}) REQUIRE(same_bits(with(threads{n, 1}), alone));
     };
     with_batch(3, 333);
     with_batch(100, 3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who runs the slices of a kernel: this thread, or the host's own pool (threads.hpp: some threads); serves angles and
+// Who runs the slices of a kernel: this thread, or the host's own pool (threads.hpp has one); serves angles and
 // rotation.
 #pragma once
 
@@ -10,6 +10,10 @@
 #include "cordage/core/index.hpp"
 
 namespace cordage {
+
+/// Bytes of the smallest slice, where an executor names none: a core moves twice as many in about the time in which a
+/// sleeping thread wakes (rotate/forward/.../threads:2).
+inline constexpr index_t usual_smallest_slice = index_t{1} << 20;
 
 /// Runs everything on the calling thread. The default.
 struct serial {
@@ -28,8 +32,10 @@ template <class Loop>
 struct loop_executor {
     Loop loop;
     index_t count;
+    index_t bytes_of_slice = usual_smallest_slice;
 
     index_t concurrency() const noexcept { return count; }
+    index_t smallest_slice() const noexcept { return bytes_of_slice; }
     template <class Slice>
     void run(index_t slices, const Slice& slice) const {
         loop(slices, slice);
@@ -37,7 +43,11 @@ struct loop_executor {
 };
 template <class Loop>
 loop_executor(Loop, index_t) -> loop_executor<Loop>;
+template <class Loop>
+loop_executor(Loop, index_t, index_t) -> loop_executor<Loop>;
 
+/// An executor says how many slices of one job are worth making, and runs slice(0) ... slice(n - 1), which do not
+/// throw. It may say by smallest_slice() of how many bytes a slice must be.
 template <class E>
 concept executor = requires(const E& e, index_t n, void (*slice)(index_t)) {
     { e.concurrency() } -> std::convertible_to<index_t>;
@@ -45,12 +55,18 @@ concept executor = requires(const E& e, index_t n, void (*slice)(index_t)) {
 };
 static_assert(executor<serial>);
 
-/// Cuts [0, items) into as many equal parts as the executor has hands, none smaller than `grain`, and runs
-/// body(begin, end) on each. Work of up to one grain stays on the calling thread. body must not throw.
+/// Cuts [0, items) into as many equal parts as the executor wants, none of fewer bytes than its smallest slice, and
+/// runs body(begin, end) on each. Work of less than two such slices stays on the calling thread. body must not throw.
 template <executor Executor, class Body>
-void for_each_range(const Executor& how, index_t items, index_t grain, const Body& body) {
+void for_each_range(const Executor& how, index_t items, index_t bytes_of_item, const Body& body) {
     if (how.concurrency() < 1) fail<value_error>({"executor: concurrency ", how.concurrency(), " must be >= 1"});
-    const index_t slices = std::min<index_t>(how.concurrency(), items / std::max<index_t>(grain, 1));
+    index_t slices = 1;
+    if (items > 1) {  // a decode step does not pay for divisions
+        index_t smallest = usual_smallest_slice;
+        if constexpr (requires { how.smallest_slice(); }) smallest = how.smallest_slice();
+        const index_t grain = (std::max<index_t>(smallest, 1) - 1) / std::max<index_t>(bytes_of_item, 1) + 1;
+        slices = std::min<index_t>(how.concurrency(), items / grain);
+    }
     if (slices <= 1) {
         body(index_t{0}, items);
         return;

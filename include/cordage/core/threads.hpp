@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// An executor for hosts without a pool of their own. Included by itself: <thread> costs a compiler as much as all
+// A pool of threads for hosts without one of their own. Included by itself: <thread> costs a compiler as much as all
 // kernels do (docs/performance.md).
 #pragma once
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <exception>
 #include <thread>
 #include <vector>
@@ -11,30 +14,114 @@
 
 namespace cordage {
 
-/// Starts up to count-1 threads beside the calling one and joins them before it returns.
-struct threads {
-    index_t count = 1;
+/// The calling thread and `count - 1` others, which are started by the first call that needs them and live as long as
+/// this object.
+///
+///   const threads pool{4};
+///   for (layer& l : layers) rotate_forward<half_split>(pool, angles, in_place(l.q), in_place(l.k));
+///
+/// A call's slices are taken one by one by whoever is free, the calling thread too, so that nobody waits for a thread
+/// that wakes late. Between calls the others look for work for 50 us, then sleep. Several threads may call at a time,
+/// and a slice may call again: whoever finds the pool at work does its own slices alone. Slices must not throw. Where
+/// the system gives fewer threads, those do the work. In the child of a fork the caller does it alone; the child must
+/// not destroy the pool, since it would wait for threads that it does not have.
+class threads {
+ public:
+    explicit threads(index_t count, index_t smallest_slice = usual_smallest_slice) noexcept
+        : count_(count), smallest_slice_(smallest_slice) {}
+    threads(const threads&) = delete;
+    threads& operator=(const threads&) = delete;
+    ~threads() {
+        unclaimed_.store(closed);
+        unclaimed_.notify_all();
+        for (std::thread& other : others_) other.join();
+    }
 
-    index_t concurrency() const noexcept { return count; }
+    /// Slices that are worth making: four for each thread, so that one that is late leaves them to others.
+    index_t concurrency() const noexcept { return count_ > 1 ? std::min(count_, most) * slices_each : count_; }
+
+    index_t smallest_slice() const noexcept { return smallest_slice_; }
+
     template <class Slice>
     void run(index_t slices, const Slice& slice) const {
-        std::vector<std::jthread> others;
-        others.reserve(static_cast<std::size_t>(slices - 1));
-        index_t started = 1;
+        if (slices < 2 || slices > most_slices || count_ < 2 || is_busy_.exchange(true, std::memory_order_acquire)) {
+            serial{}.run(slices, slice);
+            return;
+        }
+        start(std::min(slices, std::min(count_, most)) - 1);
+        job_ = {[](const void* of, index_t ith) noexcept { (*static_cast<const Slice*>(of))(ith); }, &slice, slices};
+        unfinished_.store(static_cast<int>(slices), std::memory_order_relaxed);
+        unclaimed_.store(static_cast<int>(slices));
+        if (slices > std::ssize(others_)) {
+            unclaimed_.notify_all();
+        } else {
+            for (index_t i = 1; i < slices; ++i) unclaimed_.notify_one();
+        }
+        take_slices();
+        look_until([&] { return unfinished_.load(std::memory_order_acquire) == 0; });
+        for (int left; (left = unfinished_.load(std::memory_order_acquire)) != 0;) unfinished_.wait(left);
+        is_busy_.store(false, std::memory_order_release);
+    }
+
+ private:
+    static constexpr index_t most = 1024, slices_each = 4, most_slices = index_t{1} << 30;
+    static constexpr int closed = -1;  // unclaimed_ of a pool that ends
+
+    struct job {
+        void (*run)(const void* slice, index_t ith) noexcept;
+        const void* slice;
+        index_t slices;
+    };
+
+    void start(index_t wanted) const {
         const auto start_others = [&] {
-            for (; started < slices; ++started) others.emplace_back([&slice, ith = started] { slice(ith); });
+            others_.reserve(static_cast<std::size_t>(wanted));
+            while (std::ssize(others_) < wanted) others_.emplace_back([this] { serve(); });
         };
 #if defined(__cpp_exceptions) || defined(_CPPUNWIND)
         try {
             start_others();
-        } catch (const std::exception&) {  // no more threads to be had, or no memory for one: this one takes the rest
+        } catch (const std::exception&) {  // no more threads to be had, or no memory for one
         }
 #else
         start_others();
 #endif
-        slice(0);
-        for (index_t ith = started; ith < slices; ++ith) slice(ith);
     }
+
+    // The life of one of the others.
+    void serve() const noexcept {
+        for (;;) {
+            take_slices();
+            look_until([&] { return unclaimed_.load(std::memory_order_relaxed) != 0; });
+            unclaimed_.wait(0);
+            if (unclaimed_.load(std::memory_order_relaxed) == closed) return;
+        }
+    }
+
+    // Who takes a slice finds the job that it belongs to, which stays until its last slice has returned.
+    void take_slices() const noexcept {
+        for (int left = unclaimed_.load(std::memory_order_acquire); left > 0;) {
+            if (!unclaimed_.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel)) continue;
+            job_.run(job_.slice, job_.slices - left);
+            if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
+            left = unclaimed_.load(std::memory_order_acquire);
+        }
+    }
+
+    template <class Condition>
+    static void look_until(const Condition& is_met) noexcept {
+        using clock = std::chrono::steady_clock;
+        for (const auto end = clock::now() + std::chrono::microseconds(50); !is_met() && clock::now() < end;) {
+            std::this_thread::yield();
+        }
+    }
+
+    index_t count_, smallest_slice_;
+    mutable std::vector<std::thread> others_;  // this and job_ belong to whom is_busy_ is true for
+    mutable job job_ = {};
+    mutable std::atomic<bool> is_busy_ = false;
+    mutable std::atomic<int> unclaimed_ = 0;   // slices of the job that nobody has taken, or closed
+    mutable std::atomic<int> unfinished_ = 0;  // slices that have not returned
 };
 static_assert(executor<threads>);
 

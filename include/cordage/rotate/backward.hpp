@@ -90,7 +90,8 @@ void backward_through(const Executor& where, const Source& angles, const rotatio
         const std::size_t weights = (std::size_t{0} + ... + grad_weight_of(given).size());
         std::vector<double> partial_weights(static_cast<std::size_t>(chunks.count) * weights);
         using backend::backward_range;
-        for_each_range(where, chunks.count, 2, [&](index_t begin, index_t end) noexcept {
+        const index_t bytes_of_chunk = saturated_product(size.bytes_of_token, chunks.length);
+        for_each_range(where, chunks.count, bytes_of_chunk, [&](index_t begin, index_t end) noexcept {
             for (index_t c = begin; c < end; ++c) {
                 backend::angle_gradients mine{.first_basis = by_token ? 0 : chunks.basis(c), .axis_stride = tokens};
                 if (!partial_inv_freq.empty()) mine.inv_freq = partial_inv_freq.data() + c * bases_of_chunk * pairs;

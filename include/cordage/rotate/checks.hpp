@@ -378,12 +378,13 @@ void check_places_of_scales(const char* function, const char* name, const scales
     }
 }
 
-/// How many tokens a call rotates, whether they have elements (of no heads there is nothing to do), and whether they
-/// must go one after the other.
+/// How many tokens a call rotates, whether they have elements (of no heads there is nothing to do), whether they must
+/// go one after the other, and how many bytes each has in all tensors.
 struct call_size {
     index_t tokens;
     bool is_empty;
     bool is_in_order = false;
+    index_t bytes_of_token = 0;
 };
 
 template <memory Memory, std::size_t Each>
@@ -411,6 +412,9 @@ call_size check_tensors(const char* function, const angle_sizes& angles,
             tensor.end = tensor.begin + tensors_detail::bytes_of(tensor.view, tensors_detail::reach_of(tensor.view));
             check_against_earlier(tensor);
             size.is_empty = size.is_empty && tensors_detail::is_empty(tensor.view.shape);
+            const heads_memory& v = tensor.view;
+            const index_t elements = v.shape.heads * v.groups * v.head_size;  // at most 2^58
+            size.bytes_of_token += std::min(saturated_product(elements, v.element_size), index_t{1} << 40);
         }
         check_angles(function, angles, of_operand[0]);
     }

@@ -38,7 +38,8 @@ class cos_sin_table {
             attention_factors_.push_back(angles.attention_factor(i / tokens_, i % tokens_));
         }
         using backend::fill_range;
-        for_each_range(how, rows_ * tokens_, 64, [&](index_t begin, index_t end) noexcept {
+        const index_t bytes_of_token = 2 * pairs_ * static_cast<index_t>(sizeof(T));
+        for_each_range(how, rows_ * tokens_, bytes_of_token, [&](index_t begin, index_t end) noexcept {
             fill_range(Backend{}, angles, cos_.data(), sin_.data(), begin, end);
         });
     }

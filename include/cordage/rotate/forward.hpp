@@ -14,9 +14,6 @@ namespace rotate_detail {
 /// Makes this namespace one where a device's calls are found (rotate/cuda/).
 struct on_device {};
 
-// A slice of fewer tokens than this is not worth another thread.
-inline constexpr index_t smallest_slice = 64;
-
 template <class Source>
 constexpr void require_source() {
     static_assert(angles_of_tokens<Source>,
@@ -58,11 +55,11 @@ CORDAGE_ALWAYS_INLINE void rotate_at(const char* function, const Executor& where
     const call_size size = check_all<memory::host>(function, angles, given...);
     if (size.is_empty) return;
     const auto run = [&](const auto& operands) {
-        using backend::rotate_range;  // or the one that stands beside a Backend of the caller's
-        for_each_range(where, size.tokens, size.is_in_order ? size.tokens : smallest_slice,
-                       [&](index_t begin, index_t end) noexcept {
-                           rotate_range<Pairing, Direction>(Backend{}, angles, operands, begin, end);
-                       });
+        using backend::rotate_range;           // or the one that stands beside a Backend of the caller's
+        const bool is_one = size.is_in_order;  // as if all tokens were one
+        for_each_range(where, is_one ? 1 : size.tokens, size.bytes_of_token, [&](index_t begin, index_t end) noexcept {
+            rotate_range<Pairing, Direction>(Backend{}, angles, operands, begin, is_one ? size.tokens : end);
+        });
     };
     with_operands(run, given...);
 }
@@ -88,7 +85,7 @@ CORDAGE_ALWAYS_INLINE void rotate(const char* function, const First& first, cons
 /// Rotates rotary_dim lanes of every head of every operand:
 ///
 ///   rotate_forward<half_split>(angles, in_place(q), in_place(k));
-///   rotate_forward<half_split>(threads{4}, angles, from_to(q, rotated_q), from_to(k, in_slots(cache, slots, 1, n)));
+///   rotate_forward<half_split>(pool, angles, from_to(q, rotated_q), from_to(k, in_slots(cache, slots, 1, n)));
 ///   rotate_forward<half_split>(on(stream), angles, in_place(q), in_place(k));                   // cordage/cuda.cuh
 ///
 ///   y[2i]   = m (x[2i] cos a_i - x[2i+1] sin a_i)        a_i = position * inv_freq[i]
@@ -99,7 +96,8 @@ CORDAGE_ALWAYS_INLINE void rotate(const char* function, const First& first, cons
 /// @tparam Pairing  half_split or interleaved, as the model was trained
 /// @tparam Backend  of the host; the fastest that the translation unit was compiled for
 /// Arguments, in this order:
-///   where     (optional) an executor, or a device's stream; without it the calling thread
+///   where     (optional) an executor (docs/backends.md), such as a pool of `threads`, or a device's stream; without it
+///             the calling thread
 ///   angles    a source (angles/angle_source.hpp): exact_angles, axis_angles, a table, one of the caller's
 ///   operands  one or more: in_place(view), from_to(x, y); views [batch, tokens, heads, head_dim] with last stride 1,
 ///   in

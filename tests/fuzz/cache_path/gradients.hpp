@@ -246,7 +246,7 @@ class gradient_run {
             const cordage::loop_executor how{[](index_t n, const auto& body) {
                                                  while (n-- > 0) body(n);
                                              },
-                                             hands};
+                                             hands, 1};
             const cordage::rotation_gradients wanted{.inv_freq = sums_.inv_freq.span(),
                                                      .position_ids = sums_.position.span(),
                                                      .attention_factor = sums_.factor.span()};

@@ -92,7 +92,7 @@ class cache_path_run {
         const cordage::loop_executor how{[](index_t n, const auto& body) {
                                              while (n-- > 0) body(n);
                                          },
-                                         in_.between(1, 3)};
+                                         in_.between(1, 3), 1};
         const auto by = [&]<class Backend>(Backend) {
             all.restore();
             bool is_refused = false;

@@ -31,6 +31,7 @@ struct any_executor {
     index_t count = 1;
 
     index_t concurrency() const noexcept { return count; }
+    index_t smallest_slice() const noexcept { return 1; }
     template <class Slice>
     void run(index_t slices, const Slice& slice) const {
         const auto backwards = [](index_t n, const auto& body) {

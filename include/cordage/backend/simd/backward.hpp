@@ -13,14 +13,14 @@ namespace simd_detail {
 /// grad_x of one vector of pairs of a head, and their dL/dangle added to `sum`.
 template <class Layout, class GFormat, class YFormat, class XFormat, class T>
 CORDAGE_ALWAYS_INLINE void backward_vectors(const typename Layout::angles& at, const GFormat& g_format, const T* g,
-                                            const YFormat& y_format, const T* y, const XFormat& x_format, T* gx,
-                                            index_t pairs, typename Layout::sum_type& sum) noexcept {
-    if constexpr (requires { Layout::backward(at, g, y, gx, pairs, sum); }) {
-        Layout::backward(at, g, y, gx, pairs, sum);
+                                            const YFormat& y_format, const T* y, index_t pairs, const XFormat& x_format,
+                                            T* gx, index_t pairs_of_gx, typename Layout::sum_type& sum) noexcept {
+    if constexpr (requires { Layout::backward(at, g, y, pairs, gx, pairs_of_gx, sum); }) {
+        Layout::backward(at, g, y, pairs, gx, pairs_of_gx, sum);
     } else {
         const auto grad = Layout::load(g_format, g, pairs);
         const auto out = Layout::load(y_format, y, pairs);
-        Layout::store(x_format, Layout::rotate(at, grad), gx, pairs);
+        Layout::store(x_format, Layout::rotate(at, grad), gx, pairs_of_gx);
         sum = Layout::add(sum, grad, out);
     }
 }
@@ -31,7 +31,7 @@ CORDAGE_ALWAYS_INLINE void backward_vectors(const typename Layout::angles& at, c
 /// @param g, y, gx  the pairs' first lane of the token's first head
 template <class Layout, std::size_t Count, pairing Pairing, class Operand, class T, class Real>
 CORDAGE_ALWAYS_INLINE void backward_heads(const Operand& o, const T* g, const T* y, T* gx, const angle_row<Real>& at,
-                                          index_t pairs, bool is_prefetched, Real* grad_angle) noexcept {
+                                          index_t pairs, const head_walk& walk, Real* grad_angle) noexcept {
     typename Layout::angles angles[Count];
     typename Layout::sum_type sums[Count];
     unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -42,26 +42,43 @@ CORDAGE_ALWAYS_INLINE void backward_heads(const Operand& o, const T* g, const T*
     const auto g_format = o.grad_y.format;
     const auto y_format = o.y.format;
     const auto x_format = o.grad_x.format;
-    const index_t heads = o.y.shape.heads, g_stride = o.grad_y.head_stride, y_stride = o.y.head_stride;
+    const index_t heads = walk.heads, g_stride = o.grad_y.head_stride, y_stride = o.y.head_stride;
     const index_t x_stride = o.grad_x.head_stride;
-    const auto rotate_all = [&](auto prefetch_g, auto prefetch_y) CORDAGE_ALWAYS_INLINE_LAMBDA {
+    const auto rotate_one = [&](T* to, index_t pairs_of_gx) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            constexpr index_t skip = Pairing::first(v * Layout::pairs_each, 0);
+            backward_vectors<Layout>(angles[v], g_format, g + skip, y_format, y + skip, pairs, x_format, to + skip,
+                                     pairs_of_gx, sums[v]);
+        });
+    };
+    const auto rotate_all = [&](auto prefetch_g, auto prefetch_y, const auto& rotate) CORDAGE_ALWAYS_INLINE_LAMBDA {
         for (index_t h = 0; h < heads; ++h, g += g_stride, y += y_stride, gx += x_stride) {
             prefetch_g(g);
             prefetch_y(y);
-            unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                constexpr index_t skip = Pairing::first(v * Layout::pairs_each, 0);
-                backward_vectors<Layout>(angles[v], g_format, g + skip, y_format, y + skip, x_format, gx + skip, pairs,
-                                         sums[v]);
-            });
+            rotate();
         }
+        unrolled<Count>(
+            [&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA { Layout::add_to(grad_angle + v * Layout::pairs_each, sums[v]); });
     };
-    if (is_prefetched) {
-        rotate_all(ahead(g, g_stride, 2 * pairs), ahead(y, y_stride, 2 * pairs));
-    } else {
-        rotate_all(not_ahead{}, not_ahead{});
+    const auto to_gx = [&]() CORDAGE_ALWAYS_INLINE_LAMBDA { rotate_one(gx, pairs); };
+    const index_t lanes_ahead = walk.is_prefetched ? 2 * pairs : 0;
+    using staged = staged_pairs<Layout, Count, Pairing, T>;
+    if constexpr (staged::are_lines) {
+        if (walk.is_past_caches && gx != g && gx != y && staged::begin_at_lines(gx, x_stride, pairs)) {
+            staged stage;
+            rotate_all(ahead(g, g_stride, lanes_ahead), ahead(y, y_stride, lanes_ahead),
+                       [&]() CORDAGE_ALWAYS_INLINE_LAMBDA {
+                           rotate_one(stage.lanes, staged::count);
+                           stage.store_past_caches(gx, pairs);
+                       });
+            return;
+        }
     }
-    unrolled<Count>([&](auto v)
-                        CORDAGE_ALWAYS_INLINE_LAMBDA { Layout::add_to(grad_angle + v * Layout::pairs_each, sums[v]); });
+    if (walk.is_prefetched) {
+        rotate_all(ahead(g, g_stride, lanes_ahead), ahead(y, y_stride, lanes_ahead), to_gx);
+    } else {
+        rotate_all(not_ahead{}, not_ahead{}, to_gx);
+    }
 }
 
 }  // namespace simd_detail
@@ -74,6 +91,7 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
     using real = compute_type<Operands>;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
     const bool is_long = bytes_of_walk(operands, end - begin) > long_walk;
+    const bool is_past = is_past_caches<Arch>(3 * bytes_of_walk(operands, angles.batch() * tokens));
     angle_rows<Arch, Source, real> rows(angles, end);
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
         angle_row<real> at{};
@@ -90,13 +108,17 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
                         const auto lanes = o.lanes_of(row, token);
                         if (lanes.grad_x == nullptr) return;
                         const index_t done = in_vectors<Arch, Pairing, O>(
-                            count, [&]<class A, std::size_t Count>(vectors<A, Count>,
-                                                                   index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                                const index_t lane = Pairing::first(first + skip, pairs);
-                                simd_detail::backward_heads<layout_of<A, Pairing, O>, Count, Pairing>(
-                                    o, lanes.grad_y + lane, lanes.y + lane, lanes.grad_x + lane,
-                                    {at.cos + skip, at.sin + skip}, pairs, is_long && lane == 0, grad_angle + skip);
-                            });
+                            count, [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip)
+                                       CORDAGE_ALWAYS_INLINE_LAMBDA {
+                                           const index_t lane = Pairing::first(first + skip, pairs);
+                                           simd_detail::backward_heads<layout_of<A, Pairing, O>, Count, Pairing>(
+                                               o, lanes.grad_y + lane, lanes.y + lane, lanes.grad_x + lane,
+                                               {at.cos + skip, at.sin + skip}, pairs,
+                                               {.heads = o.shape().heads,
+                                                .is_prefetched = is_long && lane == 0,
+                                                .is_past_caches = is_past},
+                                               grad_angle + skip);
+                                       });
                         for (index_t pair = done; pair < count; ++pair) {
                             const cos_sin<real> one{at.cos[pair], -at.sin[pair]};
                             grad_angle[pair] =
@@ -122,6 +144,7 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
             if (pairs <= row_block) grads.add(angles, row, token, 0, pairs, to_angles);
         }
     });
+    if (is_past) end_stores_past_caches();
 }
 
 }  // namespace cordage::backend

@@ -165,8 +165,8 @@ struct pair_layout<Arch, interleaved, float, true> : simd_detail::pair_vectors<A
     /// grad_x of pairs_each pairs, and their dL/dangle added to sum. (GCC 12 keeps copies of values as a whole, g and
     /// y, on the stack.)
     template <class T>
-    static CORDAGE_ALWAYS_INLINE void backward(const typename each::angles& at, const T* g, const T* y, T* gx, index_t,
-                                               typename each::sum_type& sum) noexcept {
+    static CORDAGE_ALWAYS_INLINE void backward(const typename each::angles& at, const T* g, const T* y, index_t, T* gx,
+                                               index_t, typename each::sum_type& sum) noexcept {
         const auto grad = load_even_odd<Arch>(g), out = load_even_odd<Arch>(y);
         const values back = rotated(at, values{grad.even, grad.odd});
         store_even_odd<Arch>({back.first, back.second}, gx);
@@ -225,14 +225,14 @@ struct pair_layout<Arch, half_split, float, true> {
     static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return {each::zero(), each::zero()}; }
     /// As interleaved's.
     template <class T>
-    static CORDAGE_ALWAYS_INLINE void backward(const angles& at, const T* g, const T* y, T* gx, index_t pairs,
-                                               sum_type& sum) noexcept {
+    static CORDAGE_ALWAYS_INLINE void backward(const angles& at, const T* g, const T* y, index_t pairs, T* gx,
+                                               index_t pairs_of_gx, sum_type& sum) noexcept {
         const auto g0 = load_even_odd<Arch>(g), g1 = load_even_odd<Arch>(g + pairs);
         const auto y0 = load_even_odd<Arch>(y), y1 = load_even_odd<Arch>(y + pairs);
         const typename each::values even = rotated(at.even, lane_pair<vector>{g0.even, g1.even});
         const typename each::values odd = rotated(at.odd, lane_pair<vector>{g0.odd, g1.odd});
         store_even_odd<Arch>({even.first, odd.first}, gx);
-        store_even_odd<Arch>({even.second, odd.second}, gx + pairs);
+        store_even_odd<Arch>({even.second, odd.second}, gx + pairs_of_gx);
         sum.even = each::add(sum.even, {g0.even, g1.even}, {y0.even, y1.even});
         sum.odd = each::add(sum.odd, {g0.odd, g1.odd}, {y0.odd, y1.odd});
     }

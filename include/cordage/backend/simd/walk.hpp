@@ -55,6 +55,13 @@ CORDAGE_ALWAYS_INLINE index_t bytes_of_walk(const Operands& operands, index_t to
     return bytes * tokens;
 }
 
+/// How the heads of a token go by.
+struct head_walk {
+    index_t heads;
+    bool is_prefetched;
+    bool is_past_caches;  ///< whether what is written somewhere else may pass them
+};
+
 /// f(0), ..., f(Count - 1) of constants.
 template <std::size_t Count, class F>
 CORDAGE_ALWAYS_INLINE void unrolled(const F& f) noexcept {

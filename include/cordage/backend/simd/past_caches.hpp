@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// Stores that pass the caches, for tensors that none of them would keep; serves the SIMD rotation.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "cordage/backend/simd/walk.hpp"
+
+namespace cordage::backend {
+
+/// Whether there are such stores.
+#if defined(__x86_64__)
+inline constexpr bool has_stores_past_caches = true;
+#else
+inline constexpr bool has_stores_past_caches = false;
+#endif
+
+/// Whether tensors of so many bytes together are more than the last cache holds. More than 32 MB, the least of servers,
+/// are compared with what the processor says; a virtual machine takes some 15 us to let it.
+template <class Arch>
+CORDAGE_ALWAYS_INLINE bool is_past_caches(index_t bytes) noexcept {
+#if defined(__x86_64__)
+    if (bytes <= index_t{1} << 25) return false;
+    constexpr unsigned leaves[]{0x8000'001du, 4u};  // AMD's, Intel's
+    for (const unsigned leaf : leaves) {
+        unsigned a = 0, b = 0, c = 0, d = 0;
+        if (__get_cpuid_count(leaf, 3, &a, &b, &c, &d) == 0 || (a & 31) == 0) continue;
+        return bytes > index_t{(b >> 22) + 1} * ((b >> 12 & 1023) + 1) * ((b & 4095) + 1) * (index_t{c} + 1);
+    }
+    return true;
+#else
+    return false;
+#endif
+}
+
+/// Heads of a token whose pairs are all turned before those of others: several passes over a whole token would write
+/// its lines apart from their neighbours.
+inline constexpr index_t heads_past_caches = 4;
+
+/// Ends the stores of a slice: who sees what is written later sees them.
+CORDAGE_ALWAYS_INLINE void end_stores_past_caches() noexcept {
+#if defined(__x86_64__)
+    _mm_sfence();
+#endif
+}
+
+namespace simd_detail {
+
+/// Copies whole lines of 64 bytes, by vectors of `Width` bytes: those that were just written, which a wider load would
+/// wait for.
+template <index_t Width, index_t Bytes, class T>
+CORDAGE_ALWAYS_INLINE void store_lines(const T* from, T* to) noexcept {
+    static_assert(Bytes % 64 == 0);
+#if defined(__x86_64__)
+    unrolled<Bytes / Width>([&](auto i) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        const auto* const source = reinterpret_cast<const char*>(from) + i * Width;
+        auto* const target = reinterpret_cast<char*>(to) + i * Width;
+#if XSIMD_WITH_AVX512F
+        if constexpr (Width == 64) {
+            _mm512_stream_si512(reinterpret_cast<__m512i*>(target), _mm512_load_si512(source));
+        } else
+#endif
+#if XSIMD_WITH_AVX
+            if constexpr (Width == 32) {
+            _mm256_stream_si256(reinterpret_cast<__m256i*>(target),
+                                _mm256_load_si256(reinterpret_cast<const __m256i*>(source)));
+        } else
+#endif
+        {
+            static_assert(Width == 16);
+            _mm_stream_si128(reinterpret_cast<__m128i*>(target),
+                             _mm_load_si128(reinterpret_cast<const __m128i*>(source)));
+        }
+    });
+#endif
+}
+
+/// Count vectors of pairs of a head, on their way from registers to lines of memory. In half_split these are two pieces
+/// of lanes, the second one `pairs` lanes after the first, else one.
+template <class Layout, std::size_t Count, pairing Pairing, class T>
+struct staged_pairs {
+    static constexpr index_t count = static_cast<index_t>(Count) * Layout::pairs_each;
+    static constexpr bool is_split = std::same_as<Pairing, half_split>;
+    static constexpr index_t piece = is_split ? count : 2 * count, bytes = piece * static_cast<index_t>(sizeof(T));
+    /// Whether pieces are whole lines. Single vectors are not staged: each loop that stages is more code.
+    static constexpr bool are_lines = has_stores_past_caches && Count == Layout::most_in_registers && bytes % 64 == 0;
+
+    /// Whether the pieces of every head begin at a line.
+    static CORDAGE_ALWAYS_INLINE bool begin_at_lines(const T* y, index_t head_stride, index_t pairs) noexcept {
+        const index_t strides = (head_stride | (is_split ? pairs : 0)) * static_cast<index_t>(sizeof(T));
+        return ((reinterpret_cast<std::uintptr_t>(y) | static_cast<std::uintptr_t>(strides)) & 63) == 0;
+    }
+    CORDAGE_ALWAYS_INLINE void store_past_caches(T* y, index_t pairs) const noexcept {
+        constexpr index_t width = bytes / static_cast<index_t>(Count);
+        store_lines<width, bytes>(lanes, y);
+        if constexpr (is_split) store_lines<width, bytes>(lanes + piece, y + pairs);
+    }
+
+    alignas(64) T lanes[2 * count];
+};
+
+}  // namespace simd_detail
+}  // namespace cordage::backend

@@ -225,6 +225,24 @@ TEST_CASE("config/family: axes that only the model's code states") {
     CHECK(with("hunyuan_vl_text", "").empty());
 }
 
+// All layers were read as turning.
+TEST_CASE("config/family: layers that see everything rest in Exaone 4 and its kin, unless there is no window") {
+    const auto rules = [](const std::string& model_type, const std::string& fields) {
+        return hf::read_config(config_of(model_type, sizes + fields)).ropes;
+    };
+    for (const char* type : {"exaone4", "exaone_moe", "kolibri1", "afmoe", "flint", "cohere2_moe"}) {
+        CAPTURE(type);
+        const auto both = rules(type, R"(, "sliding_window": 4096)");
+        REQUIRE(both.size() == 2);
+        CHECK(both[0].layer_type == "sliding_attention");
+        CHECK(both[0].rope_type == "default");
+        CHECK(both[1].rope_type == "none");
+    }
+    CHECK(rules("exaone4", R"(, "sliding_window": null)").size() == 1);
+    CHECK(rules("exaone4", "").size() == 2);
+    CHECK(rules("flint", R"(, "sliding_window": null)").size() == 2);
+}
+
 // It was read as if it turned like all others.
 TEST_CASE("config/family: NanoChat turns by the negative angle") {
     const auto model = hf::read_config(config_of("nanochat", sizes));

@@ -195,3 +195,30 @@ def turned(rotary, config, layer_type, position_ids, lanes):
     else:
         out = apply(one_hot, one_hot, *made)[0]
     return out[0].permute(1, 2, 0).double().numpy()
+
+
+def attention_that_may_rest():
+    """Attention classes that turn q only if something of their own that tells layers apart says so: (class, condition)."""
+    found = []
+
+    def visit(node, module, owner, conditions):
+        if isinstance(node, ast.ClassDef):
+            owner = node.name
+        if isinstance(node, ast.If):
+            for child in node.body:
+                visit(child, module, owner, [*conditions, ast.unparse(node.test)])
+            return
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("apply_rot"):
+            if conditions and re.search(r"self\.\w*(sliding|local)", conditions[0]):
+                found.append((getattr(module, owner), conditions[0]))
+        for child in ast.iter_child_nodes(node):
+            visit(child, module, owner, conditions)
+
+    for _, module in modules("modeling_"):
+        visit(ast.parse(inspect.getsource(module)), module, "", [])
+    return found
+
+
+def config_of(attention):
+    """The class of configs that an attention class is annotated with."""
+    return inspect.signature(attention.__init__).parameters["config"].annotation

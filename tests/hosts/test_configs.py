@@ -394,3 +394,26 @@ def test_every_key_of_every_config(read):
     print(compared, "configs compared")
     assert compared > 5000
     assert not wrong, f"{len(wrong)} of {compared}\n" + "\n".join(wrong)
+
+
+def test_layers_that_rest_by_their_attention(read):
+    """Some attention classes turn by a condition on their layer; their rule must say so for each layer type."""
+    compared = 0
+    for attention, condition in classes.attention_that_may_rest():
+        config_class = classes.config_of(attention)
+        # Without a window no layer of Cohere 2 turns; none ships so.
+        for settings in ({}, {"sliding_window": None}) if "is None" in condition else ({},):
+            try:
+                config = config_class(**settings)
+                with torch.device("meta"):
+                    layers = [attention(config, layer_idx=i) for i in range(min(config.num_hidden_layers, 8))]
+            except Exception:
+                continue
+            answer, = read([config.to_json_string()])
+            for index, layer in enumerate(layers):
+                turns = bool(eval(condition, {"self": layer}))
+                named = {rope["layer_type"]: rope["rope_type"] for rope in answer["ropes"]}
+                ours = named.get(config.layer_types[index], named.get(""))
+                assert turns == (ours != "none"), f"{attention.__name__}, layer {index}, {settings}: {named}"
+                compared += 1
+    assert compared > 50

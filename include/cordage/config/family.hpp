@@ -78,6 +78,7 @@ struct family {
     std::string_view turns_by = {};           ///< a key without which nothing turns
     std::string_view default_rope_type = {};  ///< of its code where no dictionary is given, by numbers of its own
     std::span<const layer_kind> layers = {};  ///< where the dictionary is not by layer type; else their defaults
+    std::string_view layers_differ_by = {};   ///< a key that makes all layers alike if it is null
     axis_order order = axis_order::as_the_config_says;
     std::array<index_t, 3> sections = {};  ///< where mrope_section is not given; zeros: one axis, or equal shares
 
@@ -98,8 +99,8 @@ inline constexpr const char* by_layer_type = "default, by layer type";
 /// each with its class.
 // clang-format off
 inline constexpr family families[] = {
-    {" arcee aria chameleon dbrx deepseek_ocr2_encoder diffllama doge dots1 esmc eurobert exaone4 "
-     "exaone_moe falcon falcon_h1 granite granite4_vision granite_docling granite_swa granitemoe granitemoe_swa "
+    {" arcee aria chameleon dbrx deepseek_ocr2_encoder diffllama doge dots1 esmc eurobert "
+     "falcon falcon_h1 granite granite4_vision granite_docling granite_swa granitemoe granitemoe_swa "
      "granitemoeshared hunyuan_v1_dense hunyuan_v1_moe hyperclovax idefics internlm3 iquestcoder jais2 "
      "kyutai_speech_to_text lasr_encoder llama mimi mimi_decoder mimi_encoder ministral mistral mistral3 "
      "moshi olmo olmo2 olmo_hybrid olmoe pocket_tts_audio_tokenizer pocket_tts_audio_tokenizer_decoder "
@@ -116,7 +117,7 @@ inline constexpr family families[] = {
     {" gradium_phonon_tts neucodec pocket_tts qwen2_5_omni_dit voxtral_realtime_encoder xcodec2 ", half_split, 1e4, 1.0,
      64},
     {" timesfm2_5 ", half_split, 1e4, 1.0, 80},
-    {" afmoe dia_decoder dia_encoder flint hrm_text jetmoe kolibri1 molmo2 muse_glimmer qwen3 "
+    {" dia_decoder dia_encoder hrm_text jetmoe molmo2 muse_glimmer qwen3 "
      "qwen3_omni_moe_talker_code_predictor seed_oss ", half_split, 1e4, 1.0, 128},
     {" gemma gemma2 t5_gemma_module vaultgemma ", half_split, 1e4, 1.0, 256},
     {" muse_spark ", half_split, 5e5, 1.0, 64},
@@ -127,7 +128,6 @@ inline constexpr family families[] = {
     {" blt_global_transformer blt_local_decoder blt_local_encoder cohere ernie4_5_moe ", interleaved, 5e5},
     {" chatglm ", interleaved, 1e4, 0.5},
     {" glm glm4 ", interleaved, 1e4, 0.5, 128},
-    {" cohere2_moe ", interleaved, 1e4, 1.0, 128},
     {" pe_audio_encoder pe_audio_video_encoder pe_video_encoder ", interleaved, 2e4, 1.0, 128},
     {" helium ", interleaved, 1e5, 1.0, 128},
     {" ernie4_5 ", interleaved, 5e5, 1.0, 128},
@@ -152,6 +152,12 @@ inline constexpr family families[] = {
     {.model_types = " seamless_m4t ", .layout = half_split, .heads_key = "speech_encoder_attention_heads",
      .turns_by = "position_embeddings_type"},
     {.model_types = " cohere2 ", .layout = interleaved, .layers = cohere2_layers},
+    {.model_types = " cohere2_moe ", .layout = interleaved, .head_dim = 128, .layers = cohere2_layers},
+    {.model_types = " afmoe flint ", .layout = half_split, .head_dim = 128, .layers = cohere2_layers},
+    {.model_types = " exaone4 exaone_moe ", .layout = half_split, .layers = cohere2_layers,
+     .layers_differ_by = "sliding_window"},
+    {.model_types = " kolibri1 ", .layout = half_split, .head_dim = 128, .layers = cohere2_layers,
+     .layers_differ_by = "sliding_window"},
     {.model_types = " deepseek_v32 ", .layout = interleaved, .turns_own_part = true, .layers = deepseek_v32_layers},
     {.model_types = " deepseek_v4 ", .layout = interleaved, .reads_share = true},
     {.model_types = " gemma3 gemma3n t5gemma2 t5gemma2_decoder ", .layout = half_split, .theta_base = 1e6,

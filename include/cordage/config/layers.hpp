@@ -99,7 +99,8 @@ struct layer_reader {
         const auto has_one_of = [&](const char* keys) {
             return std::ranges::any_of(words(keys), [&](const auto& key) { return whole.has(key); });
         };
-        if (!known.layers.empty()) return all_of(known.layers);
+        const bool alike = whole.json().contains(known.layers_differ_by) && !whole.has(known.layers_differ_by);
+        if (!known.layers.empty() && !alike) return all_of(known.layers);
         if (has_one_of(local_theta_keys)) return all_of(gemma3_layers);
         if (has_one_of("compress_rope_theta")) return all_of(compressed_layers);
         if (const auto scaled = whole.numbers("rope_scaling_layers")) {  // Molmo 2

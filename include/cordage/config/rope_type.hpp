@@ -57,6 +57,10 @@ struct rule_source {
         if (max_length == 0.0) config.refuse({"max_position_embeddings must be given for ", by()});
         return max_length;
     }
+    /// original_length is max_position_embeddings where it is not given.
+    void need_original_length() const {
+        if (!has_original_length) longest();
+    }
 
     /// "factor", or the ratio of the two lengths where it is not given.
     double factor_or_ratio() const {
@@ -121,7 +125,7 @@ inline yarn yarn_settings(const json_object& dict) {
 
 inline void yarn_rule(const rule_source& from) {
     layer_rope& rope = from.rope;
-    if (!from.has_original_length) from.longest();
+    from.need_original_length();
     const yarn policy = yarn_settings(from.dict);
     validate(policy, rope.config);
     rope.policy = policy;
@@ -166,7 +170,7 @@ inline void longrope_rule(const rule_source& from) {
     const double original = from.rope.config.original_length;
     const auto said = dict.number("factor");
     const double factor = dict.positive("factor", said ? *said : from.longest() / original);
-    if (!from.has_original_length) from.longest();
+    from.need_original_length();
     const auto short_mscale = dict.number("short_mscale"), long_mscale = dict.number("long_mscale");
     if (short_mscale != long_mscale) {
         dict.doubt({"short_mscale must equal long_mscale; one factor serves both regimes"});

@@ -99,15 +99,185 @@ TEST_CASE("config/family: sizes that only the model's code states") {
           rope_config{256, 256, 1e6, 1024});
 }
 
+// The rules of transformers 5.23's classes, which tests/hosts/test_configs.py compares one by one.
+TEST_CASE("config/family: towers and models that turn otherwise are refused, and how they turn is said") {
+    CHECK(error_of("qwen2_vl_vision", R"("rope_theta": 1e4, "head_dim": 64)", true) ==
+          "config: model_type 'qwen2_vl_vision' turns by rows and columns of a grid, which is not read here");
+    CHECK(error_of("clvp_encoder", sizes + R"(, "use_rotary_embedding": true)").find("turns its values, too") !=
+          std::string::npos);
+    CHECK(error_of("musicflamingo", R"("head_dim": 1280, "rope_parameters": {"rope_theta": 1200.0})")
+              .find("turns by the seconds of its audio") != std::string::npos);
+    CHECK(error_of("musicflamingo", R"("text_config": {"model_type": "qwen2", "head_dim": 64})").empty());
+    CHECK(error_of("blt", R"("decoder_config": {"model_type": "blt_local_decoder", "head_dim": 64})")
+              .find("turns by the rules of its parts") != std::string::npos);
+    CHECK(error_of("dinov3_vit", sizes + R"(, "rope_theta": 100.0)").find("a grid") != std::string::npos);
+}
+
+TEST_CASE("config/family: a model that names no longest input is read where its rule needs none") {
+    const auto read_bare = [](const std::string& fields) {
+        return hf::read_config(R"({"model_type": "recurrent_gemma", "head_dim": 256)" + fields + "}");
+    };
+    const auto model = read_bare("");
+    CHECK(model.max_length == 0.0);
+    CHECK(model.of("").config == rope_config{256, 128, 1e4, 0x1p53});
+    CHECK(ratio_at(continuous{}, model.of("").config, 1e9) == 1.0);
+    CHECK(hf::describe(model).find("model type recurrent_gemma, of any length\n") != std::string::npos);
+    CHECK(read_bare(R"(, "model_max_length": 4096)").max_length == 4096.0);
+    const auto yarn = R"(, "rope_scaling": {"type": "yarn", "factor": 2.0, "original_max_position_embeddings": 64})";
+    CHECK(read_bare(yarn).of("").config.original_length == 64.0);
+    for (const char* scaling : {R"({"type": "dynamic", "factor": 2.0})", R"({"type": "yarn", "factor": 2.0})",
+                                R"({"type": "yarn", "original_max_position_embeddings": 64})", R"({"type": "clex"})"}) {
+        CAPTURE(scaling);
+        CHECK_THROWS_WITH_AS(read_bare(std::string(R"(, "rope_scaling": )") + scaling),
+                             doctest::Contains("max_position_embeddings must be given for rope type"), value_error);
+    }
+}
+
+TEST_CASE("config/family: sizes of heads by names and rules of a family's own") {
+    CHECK(read("glm4_moe", R"("hidden_size": 4096, "num_attention_heads": 96)").head_dim == 42);  // rounded down
+    CHECK(read("moonshine", R"("hidden_size": 288, "decoder_num_attention_heads": 8)") ==
+          rope_config{36, 32, 1e4, 1024});
+    CHECK(error_of("moonshine", sizes) ==
+          "config: head_dim, or hidden_size and decoder_num_attention_heads, must be given");
+    const std::string conformer = R"("hidden_size": 1024, "speech_encoder_attention_heads": 16, )";
+    CHECK(read("seamless_m4t", conformer + R"("position_embeddings_type": "rotary", "rotary_embedding_base": 500)") ==
+          rope_config{64, 64, 500.0, 1024});
+    CHECK(error_of("wav2vec2-conformer", sizes).find("only where position_embeddings_type says so") !=
+          std::string::npos);
+    CHECK(read("wav2vec2-conformer", sizes + R"(, "position_embeddings_type": "rotary", "rotary_embedding_base": 500)")
+              .theta_base == 500.0);
+    // Zamba 2's kv_channels, half as wide, were taken where attention_head_dim is left out.
+    CHECK(read("zamba2", R"("use_mem_rope": true, "hidden_size": 2560, "num_attention_heads": 32, "kv_channels": 80)")
+              .head_dim == 160);
+    CHECK(read("deepseek_ocr2_text", sizes) == rope_config{64, 64, 1e4, 1024});
+    CHECK(error_of("deepseek_ocr2_text", sizes + R"(, "head_dim": 128)") ==
+          "config: head_dim 128 must be left out or hidden_size / num_attention_heads = 64");
+    // MiniMax M3's code does not read rotary_dim.
+    CHECK(read("minimax_m3_vl_text", R"("rotary_dim": 64)").rotary_dim == 128);
+    CHECK(read("minimax_m3_vl_text", R"("rotary_dim": 64, "rope_parameters": {"partial_rotary_factor": 0.5})")
+              .rotary_dim == 64);
+    CHECK(error_of("minimax_m3_vl_text", R"("rotary_dim": 64, "rope_parameters": {"partial_rotary_factor": 0.25})")
+              .find("rotary_dim 64 must be partial_rotary_factor 0.25 of head_dim 128") != std::string::npos);
+}
+
+TEST_CASE("config/family: a share that the family's code does not read is doubtful") {
+    const std::string share = R"("head_dim": 64, "rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5)";
+    CHECK(error_of("llama", share + "}") ==
+          "rope_parameters: partial_rotary_factor must be left out: the code of this model_type does not read it");
+    CHECK(error_of("llama", share + R"(, "rope_type": "linear", "factor": 2.0})").empty());
+    CHECK(error_of("phi3", share + "}").empty());
+    CHECK(error_of("persimmon", R"("head_dim": 64, "rope_parameters": {"partial_rotary_factor": 0.25})").empty());
+    CHECK(error_of("somebody_s", share + "}").empty());
+}
+
+TEST_CASE("config/family: the part of a head that turns, where it is a part of its own") {
+    const std::string parts = R"("qk_rope_head_dim": 64, "qk_nope_head_dim": 128)";
+    CHECK(read("deepseek_v3", parts) == rope_config{64, 64, 1e4, 1024});
+    CHECK(error_of("deepseek_v3", parts + R"(, "head_dim": 64)").empty());
+    CHECK(error_of("deepseek_v3", parts + R"(, "head_dim": 192)").find("for rope type 'default'") !=
+          std::string::npos);  // its code turns head_dim
+    CHECK(error_of("deepseek_v3", parts + R"(, "head_dim": 128)") ==
+          "config: head_dim 128 must be qk_rope_head_dim 64, or that and qk_nope_head_dim");
+    CHECK(error_of("deepseek_v3", R"("head_dim": 64)").find("qk_rope_head_dim must be given") != std::string::npos);
+    CHECK(read("bailing_hybrid", parts + R"(, "head_dim": 64)").theta_base == 6e6);
+    const std::string mistral = R"("head_dim": 192, "rope_parameters": {"rope_type": "yarn", "factor": 2.0,
+        "rope_theta": 1e4, "original_max_position_embeddings": 512, "partial_rotary_factor": )";
+    CHECK(error_of("mistral4", parts + ", " + mistral + "0.3334}").empty());
+    CHECK(error_of("mistral4", parts + ", " + mistral + "1.0}") ==
+          "config: partial_rotary_factor 1 must leave qk_rope_head_dim 64 lanes");
+    CHECK(error_of("deepseek_v3", parts + R"(, "rope_parameters": {"rope_type": "proportional"})") ==
+          "rope_parameters: rope type 'proportional' turns the pairs of a whole head, and qk_rope_head_dim must be "
+          "left out");
+}
+
+TEST_CASE("config/family: axes that only the model's code states") {
+    const auto axes = [](const std::string& model_type, const std::string& fields) {
+        return hf::read_config(config_of(model_type, fields)).of("").axis_of_pair;
+    };
+    const std::string head = R"("head_dim": 128)";
+    CHECK(axes("qwen2_vl_text", head) == contiguous_axes({16, 24, 24}));
+    CHECK(axes("qwen3_vl_text", head) == interleaved_axes({24, 20, 20}));
+    CHECK(axes("qwen3_5_text", "") == interleaved_axes({11, 11, 10}));
+    CHECK(axes("qwen2", head).empty());
+    // Time has what the others leave, where the sections are those of the code.
+    CHECK(axes("qwen4_exp_text", "") == interleaved_axes({107, 11, 10}));
+    CHECK(axes("qwen3_omni_moe_talker_text", R"("head_dim": 64)") == interleaved_axes({11, 11, 10}));
+    const auto neomme =
+        hf::read_config(config_of("neomme", R"("head_dim": 64, "rope_parameters": {"rope_theta": 1e4})"));
+    CHECK(neomme.of("full_attention").config.rotary_dim == 16);  // a quarter
+    CHECK(neomme.of("full_attention").axis_of_pair == interleaved_axes({4, 4}));
+    CHECK(neomme.of("sliding_attention").axis_of_pair == interleaved_axes({16, 16}));
+    const auto ernie = axes("ernie4_5_vl_moe_text", head);
+    REQUIRE(ernie.size() == 64);
+    for (std::size_t i = 0; i < 64; ++i) CHECK(ernie[i] == (i >= 44 ? 0 : i % 2 == 0 ? 1 : 2));
+    const auto with = [&](const std::string& model_type, const std::string& keys) {
+        return error_of(model_type, head + R"(, "rope_parameters": {)" + keys + "}");
+    };
+    CHECK(with("ernie4_5_vl_moe_text", R"("mrope_section": [20, 24, 20])") ==
+          "rope_parameters: mrope_section must have 3 entries, the first two equal");
+    CHECK(with("qwen3_vl_text", R"("mrope_interleaved": false)") ==
+          "rope_parameters: mrope_interleaved false must be true or left out: the code of this model_type does not "
+          "read it");
+    CHECK(with("qwen2_5_vl_text", R"("mrope_interleaved": true)").find("true must be false") != std::string::npos);
+    CHECK(with("glm4v_text", "") == "rope_parameters: mrope_section sums to 32 and must sum to rotary_dim/2 = 64");
+    CHECK(with("hunyuan_vl_text", R"("mrope_section": [16, 16, 16, 16])") ==
+          "rope_parameters: mrope_section must be left out: the two lanes of a pair would turn by different axes");
+    CHECK(with("hunyuan_vl_text", "").empty());
+}
+
+// All layers were read as turning.
+TEST_CASE("config/family: layers that see everything rest in Exaone 4 and its kin, unless there is no window") {
+    const auto rules = [](const std::string& model_type, const std::string& fields) {
+        return hf::read_config(config_of(model_type, sizes + fields)).ropes;
+    };
+    for (const char* type : {"exaone4", "exaone_moe", "kolibri1", "afmoe", "flint", "cohere2_moe"}) {
+        CAPTURE(type);
+        const auto both = rules(type, R"(, "sliding_window": 4096)");
+        REQUIRE(both.size() == 2);
+        CHECK(both[0].layer_type == "sliding_attention");
+        CHECK(both[0].rope_type == "default");
+        CHECK(both[1].rope_type == "none");
+    }
+    CHECK(rules("exaone4", R"(, "sliding_window": null)").size() == 1);
+    CHECK(rules("exaone4", "").size() == 2);
+    CHECK(rules("flint", R"(, "sliding_window": null)").size() == 2);
+}
+
+// It was read as if it turned like all others.
+TEST_CASE("config/family: NanoChat turns by the negative angle") {
+    const auto model = hf::read_config(config_of("nanochat", sizes));
+    CHECK(model.of("").turns_back);
+    CHECK(hf::describe(model).find("by the negative angle (rotate_inverse)") != std::string::npos);
+    CHECK_FALSE(hf::read_config(config_of("llama", sizes)).of("").turns_back);
+}
+
+TEST_CASE("config/family: of an encoder and a decoder the decoder is read") {
+    CHECK(read("t5gemma", R"("encoder": {"model_type": "t5_gemma_module", "head_dim": 32},
+                             "decoder": {"model_type": "t5_gemma_module", "head_dim": 64, "rope_theta": 500.0})") ==
+          rope_config{64, 64, 500.0, 0x1p53});
+    CHECK(read("dia", R"("decoder_config": {"model_type": "dia_decoder"})").head_dim == 128);
+    CHECK(read("colpali", R"("vlm_config": {"text_config": {"model_type": "gemma"}})").head_dim == 256);
+}
+
+TEST_CASE("config/family: telechat3-yarn is YaRN") {
+    CHECK(hf::read_config(config_of("telechat3", sizes + R"(, "rope_scaling": {"type": "telechat3-yarn", "factor": 4.0,
+        "original_max_position_embeddings": 256, "beta_fast": 32, "beta_slow": 1})"))
+              .of("")
+              .rope_type == "yarn");
+}
+
 TEST_CASE("config/family: a model whose code scales by numbers of its own needs its dictionary") {
     CHECK(
         error_of("gpt_oss", sizes) ==
         "config: rope_parameters must be given for model_type 'gpt_oss': its code has numbers of its own for rope type "
         "'yarn'");
     CHECK(error_of("gpt_oss", sizes + R"(, "rope_parameters": {"rope_theta": 150000.0})").empty());
+    CHECK(error_of("gpt_oss", sizes + R"(, "rope_parameters": {"rope_type": "default"})") ==
+          "rope_parameters: rope_theta must be given: the code of this model_type has one of its own");
+    CHECK(error_of("laguna", "").find("for rope type 'default, by layer type'") != std::string::npos);
 }
 
-TEST_CASE("config/family: every model type is there once, and in one of the two tables") {
+TEST_CASE("config/family: every model type is there once, and in one of the tables") {
     using namespace hf::config_detail;
     std::vector<std::string> seen;
     const auto check_names = [&](std::string_view names) {
@@ -121,5 +291,6 @@ TEST_CASE("config/family: every model type is there once, and in one of the two 
     };
     for (const family& each : families) check_names(each.model_types);
     for (const other_positions& group : unrotated) check_names(group.model_types);
-    CHECK(seen.size() > 100);
+    for (const other_positions& group : turned_otherwise) check_names(group.model_types);
+    CHECK(seen.size() > 300);
 }

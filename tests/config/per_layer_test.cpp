@@ -185,8 +185,12 @@ TEST_CASE("config/per_layer: Molmo 2 scales some layers, DBRX keeps its base in 
 
 TEST_CASE("config/per_layer: what is no scaling of a flat dictionary holds for the layers that it does not scale") {
     const auto olmo = read(R"("model_type": "olmo3", "head_dim": 128, "rope_parameters": {"rope_theta": 3e5,
-        "rope_type": "linear", "factor": 8.0, "partial_rotary_factor": 0.5})");
-    CHECK(olmo.of("sliding_attention").config == rope_config{128, 64, 3e5, 4096});
+        "rope_type": "linear", "factor": 8.0})");
+    CHECK(olmo.of("sliding_attention").config == rope_config{128, 128, 3e5, 4096});
     CHECK(olmo.of("sliding_attention").rope_type == "default");
-    CHECK(olmo.of("full_attention").config == rope_config{128, 64, 3e5, 4096});
+    CHECK(olmo.of("full_attention").config == rope_config{128, 128, 3e5, 4096});
+    const auto partial = read(R"("rope_local_base_freq": 500.0, "head_dim": 128, "rope_parameters": {"rope_theta": 3e5,
+        "rope_type": "linear", "factor": 8.0, "partial_rotary_factor": 0.5})");
+    CHECK(partial.of("sliding_attention").config == rope_config{128, 64, 500.0, 4096});
+    CHECK(partial.of("full_attention").config == rope_config{128, 64, 3e5, 4096});
 }

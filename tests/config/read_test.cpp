@@ -96,8 +96,6 @@ TEST_CASE("config/read: the size of a head, by whatever name") {
         "config: hidden_size 100 must be a multiple of num_attention_heads 3, or head_dim be given", value_error);
     CHECK_THROWS_WITH_AS(hf::read_config(R"({"model_type": "llama", "max_position_embeddings": 8})"),
                          "config: head_dim, or hidden_size and num_attention_heads, must be given", value_error);
-    CHECK_THROWS_WITH_AS(hf::read_config(R"({"model_type": "llama", "head_dim": 8})"),
-                         "config: max_position_embeddings must be given", value_error);
     CHECK_THROWS_WITH_AS(
         hf::read_config(R"({"model_type": "llama", "head_dim": 1000000000, "max_position_embeddings": 8})"),
         "rope_config: head_dim 1000000000 must be >= 2 and <= 1048576", value_error);
@@ -287,6 +285,9 @@ TEST_CASE("config/read: Olmo 3 scales only the layers that see everything") {
 }
 
 TEST_CASE("config/read: partial rotary has exponents over the rotated width, and is applied once") {
+    const std::string phi3 = R"("model_type": "phi3", )";
+    const auto only = [&](const std::string& fields) { return ::only(phi3 + fields); };
+    const auto error_of = [&](const std::string& fields) { return ::error_of(phi3 + fields); };
     const auto rope = only(R"("partial_rotary_factor": 0.5)");
     CHECK(rope.config.head_dim == 128);
     CHECK(rope.config.rotary_dim == 64);
@@ -302,7 +303,14 @@ TEST_CASE("config/read: partial rotary has exponents over the rotated width, and
     CHECK(error_of(R"("partial_rotary_factor": -0.5)") == "config: partial_rotary_factor -0.5 must be in (0, 1]");
     CHECK(error_of(R"("partial_rotary_factor": 1.0078125)") ==  // 129 of 128 lanes
           "config: partial_rotary_factor 1.0078125 must be in (0, 1]");
-    CHECK(error_of(R"("partial_rotary_factor": 0.2578125)") ==
+    CHECK(error_of(R"("partial_rotary_factor": 0.0078125)") == "");
+    CHECK(error_of(R"("partial_rotary_factor": 0.00390625)") ==
+          "config: partial_rotary_factor 0.00390625 of head_dim 128 is 0 lanes, must be an even number >= 2");
+    // transformers rounds an odd number of lanes up, with exponents over the odd number.
+    const auto odd = only(R"("partial_rotary_factor": 0.2578125)");
+    CHECK(odd.config.rotary_dim == 34);
+    CHECK(at(odd, 1).inv_freq()[16] == doctest::Approx(std::pow(1e4, -32.0 / 33.0)).epsilon(1e-14));
+    CHECK(error_of(R"("partial_rotary_factor": 0.2578125, "rope_scaling": {"type": "dynamic", "factor": 2.0})") ==
           "config: partial_rotary_factor 0.2578125 of head_dim 128 is 33 lanes, must be an even number >= 2");
     CHECK_THROWS_WITH_AS(hf::read_config(R"({"model_type": "llama", "head_dim": 63, "max_position_embeddings": 8})"),
                          "config: head_dim 63 is 63 lanes, must be an even number >= 2", value_error);
@@ -375,7 +383,7 @@ TEST_CASE("config/read: DeepSeek V4 turns the tail of its heads, and scales the 
     CHECK(model.of("compress").config == rope_config{64, 64, 160000.0, 65536});
     CHECK(ratio(model.of("compress"), 1) == 16.0);
     CHECK(at(model.of("compress"), 1).attention_factor() == 1.0);
-    // 1 is a share of the part that turns, any other one of the whole head.
+    // Where a head has parts, 1 is a share of the part that turns, any other one of the whole head.
     CHECK(error_of(R"("qk_rope_head_dim": 64, "qk_nope_head_dim": 448, "partial_rotary_factor": 1.0)").empty());
     CHECK(error_of(R"("qk_rope_head_dim": 64, "qk_nope_head_dim": 448, "partial_rotary_factor": 0.25)") ==
           "config: partial_rotary_factor 0.25 must leave qk_rope_head_dim 64 lanes");
@@ -385,11 +393,10 @@ TEST_CASE("config/read: M-RoPE's sections, in blocks and interleaved, under both
     const auto blocks = only(R"("model_type": "qwen2_vl", "rope_scaling": {"type": "mrope", "rope_type": "default",
                                 "mrope_section": [16, 24, 24]})");
     CHECK(blocks.rope_type == "default");
-    CHECK(blocks.axis_sections == std::vector<index_t>{16, 24, 24});
-    CHECK(!blocks.axes_interleaved);
+    CHECK(blocks.axis_of_pair == contiguous_axes({16, 24, 24}));
     const auto around = only(R"("rope_parameters": {"rope_type": "default", "rope_theta": 5e6,
                                 "mrope_interleaved": true, "mrope_section": [24, 20, 20]})");
-    CHECK(around.axes_interleaved);
+    CHECK(around.axis_of_pair == interleaved_axes({24, 20, 20}));
     // Qwen 3.5: sections count the pairs of a partial rotation, beside YaRN.
     const auto partial = hf::read_config(R"({"model_type": "qwen3_5_text", "head_dim": 256,
         "max_position_embeddings": 262144, "rope_parameters": {"rope_type": "yarn", "factor": 4.0,
@@ -397,7 +404,7 @@ TEST_CASE("config/read: M-RoPE's sections, in blocks and interleaved, under both
         "mrope_section": [11, 11, 10], "mrope_interleaved": true}})")
                              .of("");
     CHECK(partial.config.rotary_dim == 64);
-    CHECK(partial.axis_sections.size() == 3);
+    CHECK(partial.axis_of_pair == interleaved_axes({11, 11, 10}));
     CHECK(error_of(R"("rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 23]})") ==
           "rope_scaling: mrope_section sums to 63 and must sum to rotary_dim/2 = 64");
     CHECK(error_of(R"("rope_scaling": {"type": "mrope"})") ==

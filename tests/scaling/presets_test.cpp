@@ -11,6 +11,7 @@
 
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/config/read.hpp"
+#include "cordage/positions/sections.hpp"
 #include "tolerances.hpp"
 
 using namespace cordage;
@@ -46,11 +47,12 @@ bool is_published(const model_preset<Policy>& preset, const std::string& config,
     const basis theirs =
         cordage::rope_scaling(read.config, read.policy, read.schedule).at_length(read.config.original_length + 1);
     const basis ours = make_basis(preset.config, preset.policy, preset.t);
-    const bool same_axes = read.axis_sections.empty() ? preset.axis_sections == std::array<index_t, 3>{}
-                                                      : std::ranges::equal(read.axis_sections, preset.axis_sections);
+    const std::vector<index_t> sections(preset.axis_sections.begin(), preset.axis_sections.end());
+    const auto axes = sections[0] == 0          ? std::vector<std::uint8_t>{}
+                      : preset.axes_interleaved ? interleaved_axes(sections)
+                                                : contiguous_axes(sections);
     return read.config == preset.config && std::ranges::equal(theirs.inv_freq(), ours.inv_freq()) &&
-           theirs.attention_factor() == ours.attention_factor() && same_axes &&
-           read.axes_interleaved == preset.axes_interleaved;
+           theirs.attention_factor() == ours.attention_factor() && read.axis_of_pair == axes;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <span>
 #include <string>
@@ -14,10 +15,11 @@ namespace cordage::hf::config_detail {
 
 /// One kind of layer, of a family whose layers differ, or as a config tells them apart.
 struct layer_kind {
-    std::string_view layer_type;       ///< empty where all layers are alike
-    bool turns = true;                 ///< false: no rotary embedding in these layers
-    bool is_scaled = true;             ///< by a dictionary that is not by layer type
-    double theta_base = 0.0;           ///< where no key gives one; 0: that of the other layers
+    std::string_view layer_type;         ///< empty where all layers are alike
+    bool turns = true;                   ///< false: no rotary embedding in these layers
+    bool is_scaled = true;               ///< by a dictionary that is not by layer type
+    double theta_base = 0.0;             ///< where no key gives one; 0: that of the other layers
+    double partial_rotary_factor = 0.0;  ///< the same; 0: that of the family
     index_t head_dim = 0;              ///< whatever head_dim says, unless global_head_dim or per_layer_config is there
     double yarn_attention_factor = 0;  ///< where the dictionary gives none; 0: YaRN's own
     std::string_view head_dim_key = {};  ///< of an indexer (sparse attention): it turns its first lanes, half_split
@@ -36,6 +38,9 @@ inline constexpr layer_kind cohere2_layers[] = {
     {.layer_type = "sliding_attention"}, {.layer_type = "full_attention", .turns = false}};
 inline constexpr layer_kind deepseek_v32_layers[] = {
     {.layer_type = "attention"}, {.layer_type = "indexer", .head_dim_key = "index_head_dim"}};
+inline constexpr layer_kind neomme_layers[] = {
+    {.layer_type = "full_attention", .theta_base = 1e6, .partial_rotary_factor = 0.25},
+    {.layer_type = "sliding_attention", .theta_base = 1e4}};
 /// Of any config that has compress_rope_theta, rope_scaling_layers, or sizes of its own for a layer type.
 inline constexpr layer_kind compressed_layers[] = {
     {.layer_type = "main", .is_scaled = false}, {.layer_type = "compress", .yarn_attention_factor = 1.0}};
@@ -44,6 +49,15 @@ inline constexpr layer_kind partly_scaled_layers[] = {
 inline constexpr layer_kind full_and_sliding_layers[] = {
     {.layer_type = "full_attention"}, {.layer_type = "sliding_attention"}};
 // clang-format on
+
+/// How the axes of a position (time, row, column) share the pairs, where there are several; serves set_axes.
+enum class axis_order {
+    as_the_config_says,  ///< mrope_section, in blocks or by mrope_interleaved
+    blocks,              ///< contiguous_axes
+    interleaved,         ///< interleaved_axes
+    rows_columns_time,   ///< rows and columns in turn, then time (Ernie 4.5 VL), whose sections come in that order
+    lanes,               ///< of the two lanes of a pair each has an axis of its own, which is no rotation
+};
 
 /// What the code of some model types knows.
 struct family {
@@ -54,10 +68,19 @@ struct family {
     index_t head_dim = 0;                     ///< where no key gives one; 0: head_width * hidden_size / heads
     index_t rotary_dim = 0;                   ///< the same; 0: by partial_rotary_factor
     double head_width = 1.0;                  ///< Zamba 2's heads see two hidden states side by side
+    std::string_view heads_key = {};          ///< the key of the number of heads, where it is another one
+    bool head_is_derived = false;             ///< from hidden_size and heads, whatever head_dim says
+    bool turns_own_part = false;              ///< qk_rope_head_dim, which must be given
+    bool reads_rotary_dim = true;             ///< false: a key without effect on its code
+    bool reads_share = false;                 ///< partial_rotary_factor, where 1 is its default
     bool some_layers_rest = false;            ///< every n-th does not turn, unless no_rope_layers says otherwise
+    bool turns_back = false;                  ///< by the negative angle
     std::string_view turns_by = {};           ///< a key without which nothing turns
-    std::string_view default_rope_type = {};  ///< that of its code where no dictionary is given, if it scales
+    std::string_view default_rope_type = {};  ///< of its code where no dictionary is given, by numbers of its own
     std::span<const layer_kind> layers = {};  ///< where the dictionary is not by layer type; else their defaults
+    std::string_view layers_differ_by = {};   ///< a key that makes all layers alike if it is null
+    axis_order order = axis_order::as_the_config_says;
+    std::array<index_t, 3> sections = {};  ///< where mrope_section is not given; zeros: one axis, or equal shares
 
     /// The kind of this name, or one without defaults.
     layer_kind kind(std::string_view layer_type) const {
@@ -66,47 +89,150 @@ struct family {
     }
 };
 
-using enum pair_layout;
+inline constexpr family unknown_family{.model_types = "", .reads_share = true};
 
-/// As in transformers 5.23 (layouts: of the weights that its model code expects).
+using enum pair_layout;
+/// Of families whose code has a dictionary by layer type.
+inline constexpr const char* by_layer_type = "default, by layer type";
+
+/// As in transformers 5.23 (layouts: of the weights that its model code expects); tests/hosts/test_configs.py compares
+/// each with its class.
 // clang-format off
 inline constexpr family families[] = {
-    {" falcon granite hunyuan_v1_dense hunyuan_v1_moe internlm2 llama minicpm minicpm3 mistral mistral3 olmo olmo2 phi3 "
-     "qwen qwen2 qwen2_moe qwen3_moe starcoder2 ", half_split},
-    {" minimax mixtral phimoe qwen2_5_vl qwen2_vl ", half_split, 1e6},
-    {" qwen3_vl_moe ", half_split, 5e5},
-    {" glm4_moe nemotron persimmon phi ", half_split, 1e4, 0.5},
+    {" arcee aria chameleon dbrx deepseek_ocr2_encoder diffllama doge dots1 esmc eurobert "
+     "falcon falcon_h1 granite granite4_vision granite_docling granite_swa granitemoe granitemoe_swa "
+     "granitemoeshared hunyuan_v1_dense hunyuan_v1_moe hyperclovax idefics internlm3 iquestcoder jais2 "
+     "kyutai_speech_to_text lasr_encoder llama mimi mimi_decoder mimi_encoder ministral mistral mistral3 "
+     "moshi olmo olmo2 olmo_hybrid olmoe pocket_tts_audio_tokenizer pocket_tts_audio_tokenizer_decoder "
+     "pocket_tts_audio_tokenizer_encoder qwen2 qwen2_moe qwen3_moe starcoder2 "
+     "voxtral_realtime ", half_split},
+    {" bitnet csm csm_depth_decoder_model evolla flex_olmo mllama_text_model ", half_split, 5e5},
+    {" emu3_text_model lfm2 lfm2_moe minimax mixtral phimoe ", half_split, 1e6},
+    {" nomic_bert ", half_split, 1e3},
+    {" jina_embeddings_v3 ", half_split, 2e4},
+    {" gte ", half_split, 1.6e5},
+    {" bamba glm4_moe glmasr_encoder nemotron "
+     "persimmon phi recurrent_gemma ", half_split, 1e4, 0.5},
     {" gpt_neox stablelm ", half_split, 1e4, 0.25},
-    {" qwen3 ", half_split, 1e4, 1.0, 128},
-    {" gemma gemma2 ", half_split, 1e4, 1.0, 256},
-    {" qwen3_vl ", half_split, 5e5, 1.0, 128},
-    {" minimax_m2 ", half_split, 5e6, 1.0, 128},
-    {" qwen3_5 qwen3_5_moe qwen3_next ", half_split, 1e4, 0.25, 256},
-    {" deepseek_v2 deepseek_v3 deepseek_v4 ", interleaved},
-    {" cohere ernie4_5_moe ", interleaved, 5e5},
+    {" gradium_phonon_tts neucodec pocket_tts qwen2_5_omni_dit voxtral_realtime_encoder xcodec2 ", half_split, 1e4, 1.0,
+     64},
+    {" timesfm2_5 ", half_split, 1e4, 1.0, 80},
+    {" dia_decoder dia_encoder hrm_text jetmoe molmo2 muse_glimmer qwen3 "
+     "qwen3_omni_moe_talker_code_predictor seed_oss ", half_split, 1e4, 1.0, 128},
+    {" gemma gemma2 t5_gemma_module vaultgemma ", half_split, 1e4, 1.0, 256},
+    {" muse_spark ", half_split, 5e5, 1.0, 64},
+    {" muse_glimmer_assistant ", half_split, 5e5, 1.0, 128},
+    {" hy_v3 ", half_split, 11158840.0, 1.0, 128},
+    {" qwen3_next ", half_split, 1e4, 0.25, 256},
+    {" blt_patcher roformer ", interleaved},
+    {" blt_global_transformer blt_local_decoder blt_local_encoder cohere ernie4_5_moe ", interleaved, 5e5},
     {" chatglm ", interleaved, 1e4, 0.5},
     {" glm glm4 ", interleaved, 1e4, 0.5, 128},
+    {" pe_audio_encoder pe_audio_video_encoder pe_video_encoder ", interleaved, 2e4, 1.0, 128},
     {" helium ", interleaved, 1e5, 1.0, 128},
     {" ernie4_5 ", interleaved, 5e5, 1.0, 128},
     {.model_types = " codegen gptj ", .layout = interleaved, .rotary_dim = 64},
+    {.model_types = " gpt_neox_japanese internlm2 minicpm nemotron3_diarization_audio phi3 phi4_multimodal qwen ",
+     .layout = half_split, .reads_share = true},
+    {.model_types = " deepseek_ocr2 unlimited_ocr ", .layout = half_split, .head_is_derived = true},
+    {.model_types = " dots3_note_audio_encoder ", .layout = interleaved, .partial_rotary_factor = 0.5,
+     .head_is_derived = true},
+    {.model_types = " moonshine_streaming ", .layout = interleaved, .reads_share = true,
+     .default_rope_type = "default"},
+    {.model_types = " nemotron3_5_transcribe_asr_audio nemotron3_5_transcribe_word_timestamp ", .layout = half_split,
+     .reads_share = true, .default_rope_type = "default"},
+    {.model_types = " hy_v4 minicpm3 ", .layout = half_split, .turns_own_part = true},
+    {.model_types = " axk1 axk2 deepseek_v2 deepseek_v3 glm4_moe_lite glm_moe_dsa youtu ", .layout = interleaved,
+     .turns_own_part = true},
+    {.model_types = " bailing_hybrid ", .layout = interleaved, .theta_base = 6e6, .turns_own_part = true},
+    {.model_types = " longcat_flash ", .layout = interleaved, .theta_base = 1e7, .turns_own_part = true},
+    {.model_types = " moonshine ", .layout = interleaved, .partial_rotary_factor = 0.9,
+     .heads_key = "decoder_num_attention_heads"},
+    {.model_types = " wav2vec2-bert wav2vec2-conformer ", .layout = half_split, .turns_by = "position_embeddings_type"},
+    {.model_types = " seamless_m4t ", .layout = half_split, .heads_key = "speech_encoder_attention_heads",
+     .turns_by = "position_embeddings_type"},
     {.model_types = " cohere2 ", .layout = interleaved, .layers = cohere2_layers},
-    {.model_types = " deepseek_v32 ", .layout = interleaved, .layers = deepseek_v32_layers},
-    {.model_types = " gemma3 ", .layout = half_split, .theta_base = 1e6, .head_dim = 256, .layers = gemma3_layers},
-    {.model_types = " modernbert ", .layout = half_split, .theta_base = 1.6e5, .layers = modernbert_layers},
+    {.model_types = " cohere2_moe ", .layout = interleaved, .head_dim = 128, .layers = cohere2_layers},
+    {.model_types = " afmoe flint ", .layout = half_split, .head_dim = 128, .layers = cohere2_layers},
+    {.model_types = " exaone4 exaone_moe ", .layout = half_split, .layers = cohere2_layers,
+     .layers_differ_by = "sliding_window"},
+    {.model_types = " kolibri1 ", .layout = half_split, .head_dim = 128, .layers = cohere2_layers,
+     .layers_differ_by = "sliding_window"},
+    {.model_types = " deepseek_v32 ", .layout = interleaved, .turns_own_part = true, .layers = deepseek_v32_layers},
+    {.model_types = " deepseek_v4 ", .layout = interleaved, .reads_share = true},
+    {.model_types = " gemma3 gemma3n t5gemma2 t5gemma2_decoder ", .layout = half_split, .theta_base = 1e6,
+     .head_dim = 256, .layers = gemma3_layers},
+    {.model_types = " modernbert modernbert-decoder ", .layout = half_split, .theta_base = 1.6e5,
+     .layers = modernbert_layers},
     {.model_types = " olmo3 ", .layout = half_split, .theta_base = 5e5, .layers = olmo3_layers},
     {.model_types = " llama4 ", .layout = interleaved, .theta_base = 5e5, .head_dim = 128, .some_layers_rest = true},
     {.model_types = " smollm3 ", .layout = half_split, .theta_base = 2e6, .some_layers_rest = true},
+    {.model_types = " minimax_m3_vl ", .layout = half_split, .theta_base = 5e6, .head_dim = 128,
+     .reads_rotary_dim = false, .reads_share = true},
+    {.model_types = " minimax_m2 ", .layout = half_split, .theta_base = 5e6, .head_dim = 128, .reads_share = true},
+    {.model_types = " solar_open ", .layout = half_split, .theta_base = 1e6, .head_dim = 128, .reads_share = true},
+    {.model_types = " nanochat ", .layout = half_split, .turns_back = true},
     {.model_types = " esm granitemoehybrid ", .layout = half_split, .turns_by = "position_embedding_type"},
     {.model_types = " zamba2 ", .layout = half_split, .head_width = 2.0, .turns_by = "use_mem_rope"},
     {.model_types = " apertus ", .layout = half_split, .theta_base = 12e6, .default_rope_type = "llama3"},
+    {.model_types = " cwm ", .layout = half_split, .theta_base = 1e6, .head_dim = 128, .default_rope_type = "llama3"},
+    {.model_types = " higgs_audio_v2 ", .layout = half_split, .head_dim = 128, .default_rope_type = "llama3"},
     {.model_types = " gpt_oss ", .layout = half_split, .theta_base = 1.5e5, .head_dim = 64,
+     .default_rope_type = "yarn"},
+    {.model_types = " openai_privacy_filter ", .layout = interleaved, .theta_base = 1.5e5, .head_dim = 64,
      .default_rope_type = "yarn"},
     {.model_types = " ministral3 ", .layout = half_split, .theta_base = 1e6, .head_dim = 128,
      .default_rope_type = "yarn"},
-    {.model_types = " gemma4 ", .layout = half_split, .head_dim = 256, .default_rope_type = "proportional",
-     .layers = gemma4_layers}};
+    {.model_types = " mistral4 mistral_large4 ", .layout = interleaved, .turns_own_part = true, .default_rope_type = "yarn"},
+    {.model_types = " gemma4 gemma4_unified ", .layout = half_split, .head_dim = 256,
+     .default_rope_type = "proportional", .layers = gemma4_layers},
+    {.model_types = " diffusion_gemma ", .layout = half_split, .head_dim = 256, .reads_share = true,
+     .default_rope_type = "proportional", .layers = gemma4_layers},
+    {.model_types = " beam cohere_compass lfm3 ultrabert ", .layout = half_split, .head_dim = 128,
+     .default_rope_type = by_layer_type},
+    {.model_types = " laguna mellum ", .layout = half_split, .head_dim = 128, .reads_share = true,
+     .default_rope_type = by_layer_type},
+    {.model_types = " embedding_gemma2 ", .layout = half_split, .head_dim = 256, .default_rope_type = by_layer_type,
+     .layers = gemma4_layers},
+    {.model_types = " mimo_v2_flash ", .layout = half_split, .partial_rotary_factor = 0.334, .head_dim = 192,
+     .default_rope_type = by_layer_type},
+    {.model_types = " step3p5 zaya ", .layout = half_split, .head_dim = 128, .reads_share = true,
+     .default_rope_type = by_layer_type},
+    {.model_types = " dots3_note ", .layout = interleaved, .reads_share = true, .default_rope_type = by_layer_type},
+    // positions of several axes
+    {.model_types = " qwen2_vl qwen2_5_vl qwen2_5_omni ", .layout = half_split, .theta_base = 1e6,
+     .order = axis_order::blocks, .sections = {16, 24, 24}},
+    {.model_types = " qwen2_5_omni_talker ", .layout = half_split, .theta_base = 1e6, .head_dim = 128,
+     .order = axis_order::blocks, .sections = {16, 24, 24}},
+    {.model_types = " paddleocr_vl ", .layout = half_split, .theta_base = 5e5, .head_dim = 128,
+     .order = axis_order::blocks, .sections = {16, 24, 24}},
+    {.model_types = " glm4v glm_ocr ", .layout = interleaved, .reads_share = true, .order = axis_order::blocks,
+     .sections = {8, 12, 12}},
+    {.model_types = " glm_image ", .layout = half_split, .reads_share = true, .order = axis_order::blocks,
+     .sections = {8, 12, 12}},
+    {.model_types = " glm4v_moe ", .layout = half_split, .partial_rotary_factor = 0.5, .order = axis_order::blocks,
+     .sections = {8, 12, 12}},
+    {.model_types = " qwen3_vl ", .layout = half_split, .theta_base = 5e5, .head_dim = 128,
+     .order = axis_order::interleaved, .sections = {24, 20, 20}},
+    {.model_types = " qwen3_vl_moe ", .layout = half_split, .theta_base = 5e5, .order = axis_order::interleaved,
+     .sections = {24, 20, 20}},
+    {.model_types = " qwen3_omni_moe ", .layout = half_split, .theta_base = 1e6, .order = axis_order::interleaved,
+     .sections = {24, 20, 20}},
+    {.model_types = " qwen3_omni_moe_talker ", .layout = half_split, .order = axis_order::interleaved,
+     .sections = {24, 20, 20}},
+    {.model_types = " cosmos3_edge ", .layout = half_split, .theta_base = 1e8, .head_dim = 128,
+     .order = axis_order::interleaved, .sections = {24, 20, 20}},
+    {.model_types = " qwen3_5 qwen3_5_moe ", .layout = half_split, .partial_rotary_factor = 0.25, .head_dim = 256,
+     .order = axis_order::interleaved, .sections = {11, 11, 10}},
+    {.model_types = " qwen4_exp ", .layout = half_split, .head_dim = 256, .reads_share = true,
+     .order = axis_order::interleaved, .sections = {11, 11, 10}},
+    {.model_types = " neomme ", .layout = half_split, .reads_share = true, .default_rope_type = by_layer_type,
+     .layers = neomme_layers, .order = axis_order::interleaved},
+    {.model_types = " ernie4_5_vl_moe ", .layout = interleaved, .theta_base = 5e5,
+     .order = axis_order::rows_columns_time, .sections = {22, 22, 20}},
+    {.model_types = " hunyuan_vl ", .layout = half_split, .order = axis_order::lanes}};
 
-/// Model types without a rotary embedding, and what they have instead; as in transformers 5.23.
+/// Model types without the rotary embedding that is read here, and what they have instead; as in transformers 5.23.
 struct other_positions {
     std::string_view what;
     std::string_view model_types;  ///< as family's
@@ -124,24 +250,41 @@ inline constexpr other_positions unrotated[] = {
     {"relative positions",
      " cpmant deberta deberta-v2 funnel inkling longt5 mpnet mt5 pop2piano switch_transformers t5 udop umt5 xlnet "},
     {"no positions", " falcon_mamba jamba kimi_linear mamba mamba2 nemotron_h rwkv xlstm zamba "}};
+/// The same for those that turn by something else than positions in a text.
+inline constexpr other_positions turned_otherwise[] = {
+    {"by rows and columns of a grid",
+     " chmv2 cohere_compass_vision deepseek_ocr2_vision_encoder dinov3_vit dots3_note_vision_encoder edgetam_video "
+     "efficientloftr eomt_dinov3 ernie4_5_vl_moe_vision exaone4_5_vision gemma4_vision glm4v_moe_vision glm4v_vision "
+     "glm5_next_vision glm_ocr_vision inkling2_vision kimi_k25_vision lfm3_vl_vision lightglue llama4_vision_model "
+     "minimax_m3_vl_vision mlcd_vision_model muse_glimmer_vision muse_spark_vision paddleocr_vl_vision pixtral "
+     "qwen2_5_omni_vision_encoder qwen2_5_vl_vision qwen2_vl_vision qwen3_5_moe_vision qwen3_5_vision "
+     "qwen3_omni_moe_vision_encoder qwen3_vl_moe_vision qwen3_vl_vision qwen4_exp_vision sam2_video "
+     "sam3_tracker_video sam3_vit_model sapiens2 step3p5_vision video_llama_3_vision vjepa2 "},
+    {"by the seconds of its audio", " musicflamingo "},
+    {"its values, too", " clvp_encoder "},
+    {"by the rules of its parts, each a config of its own", " blt "}};
 // clang-format on
 
-/// The entry of a model_type, "_text" at its end aside; nullptr where there is none.
+/// The entry of a model_type, or of what stands before its "_text"; nullptr where there is none.
 inline const auto* entry_of(const auto& table, std::string_view model_type) {
-    if (model_type.ends_with("_text")) model_type.remove_suffix(5);
-    const std::string word = " " + std::string(model_type) + " ";
-    const auto* const found = std::ranges::find_if(table, [&](const auto& entry) {
-        return model_type.find(' ') == model_type.npos && entry.model_types.find(word) != word.npos;
-    });
-    return found == std::end(table) ? nullptr : found;
+    const auto entry_of_word = [&](std::string_view type) {
+        const std::string word = " " + std::string(type) + " ";
+        const auto* const found = std::ranges::find_if(table, [&](const auto& entry) {
+            return type.find(' ') == type.npos && entry.model_types.find(word) != word.npos;
+        });
+        return found == std::end(table) ? nullptr : found;
+    };
+    const auto* const found = entry_of_word(model_type);
+    if (found != nullptr || !model_type.ends_with("_text")) return found;
+    return entry_of_word(model_type.substr(0, model_type.size() - 5));
 }
 
 /// The family of a model_type; nullptr for an unknown one.
 inline const family* find_family(std::string_view model_type) { return entry_of(families, model_type); }
 
-/// What a model_type has instead of a rotary embedding; nothing for one that has it, or is unknown.
-inline std::string_view instead_of_rotation(std::string_view model_type) {
-    const other_positions* const found = entry_of(unrotated, model_type);
+/// What a model_type has instead, by one of the tables above; nothing for one that is not there.
+inline std::string_view what_of(const auto& table, std::string_view model_type) {
+    const other_positions* const found = entry_of(table, model_type);
     return found == nullptr ? "" : found->what;
 }
 

@@ -3,10 +3,14 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "cordage/config/family.hpp"
 #include "cordage/config/json.hpp"
+#include "cordage/positions/sections.hpp"
 
 namespace cordage::hf::config_detail {
 
@@ -20,28 +24,44 @@ inline std::optional<index_t> size_of(const json_object& config, std::string_vie
     return config.overrides(key) ? agreed<&json_object::count>({{config, key + " " + own_key}}) : config.count(own_key);
 }
 
-inline index_t head_dim_of(const json_object& config, const family& known, const layer_kind& kind) {
-    if (kind.head_dim > 0 && !config.has("global_head_dim") && !config.has("per_layer_config")) return kind.head_dim;
-    const auto own = size_of(config, kind.layer_type, "head_dim");
-    const auto hybrid = own && own != config.count("head_dim") ? std::nullopt : config.count("attention_head_dim");
-    const char* const other_key = hybrid ? "attention_head_dim" : "kv_channels";  // Zamba 2's channels are another size
-    const auto other = config.count(other_key);
-    if (own && other && *own != *other) config.doubt({other_key, " ", *other, " must equal head_dim ", *own});
-    if (own || other) return own ? *own : *other;
-    if (known.head_dim > 0) return known.head_dim;
+/// Size of a head by the sizes of the model, rounded down as its code does.
+inline index_t share_of_hidden_size(const json_object& config, const family& known) {
+    const std::string heads_keys(known.heads_key.empty() ? "num_attention_heads n_head n_heads" : known.heads_key);
     const auto hidden = agreed<&json_object::count>({{config, "hidden_size n_embd d_model"}});
-    const auto heads = agreed<&json_object::count>({{config, "num_attention_heads n_head n_heads"}});
-    if (!hidden || !heads) config.refuse({"head_dim, or hidden_size and num_attention_heads, must be given"});
-    if (*hidden % *heads != 0) {
+    const auto heads = agreed<&json_object::count>({{config, heads_keys}});
+    if (!hidden || !heads) {
+        config.refuse({"head_dim, or hidden_size and ", words(heads_keys).front(), ", must be given"});
+    }
+    if (*hidden % *heads != 0 && known.layout == pair_layout::unknown) {
         config.refuse(
             {"hidden_size ", *hidden, " must be a multiple of num_attention_heads ", *heads, ", or head_dim be given"});
     }
     return static_cast<index_t>(known.head_width * static_cast<double>(*hidden / *heads));
 }
 
+inline index_t head_dim_of(const json_object& config, const family& known, const layer_kind& kind) {
+    if (kind.head_dim > 0 && !config.has("global_head_dim") && !config.has("per_layer_config")) return kind.head_dim;
+    const auto own = size_of(config, kind.layer_type, "head_dim");
+    const auto hybrid = own && own != config.count("head_dim") ? std::nullopt : config.count("attention_head_dim");
+    const bool has_channels = !hybrid && known.head_width == 1.0;  // Zamba 2's are another size
+    const auto other = has_channels ? config.count("kv_channels") : hybrid;
+    if (own && other && *own != *other) {
+        config.doubt({has_channels ? "kv_channels " : "attention_head_dim ", *other, " must equal head_dim ", *own});
+    }
+    if (known.head_is_derived) {
+        const index_t derived = share_of_hidden_size(config, known);
+        if (own && *own != derived) {
+            config.doubt({"head_dim ", *own, " must be left out or hidden_size / num_attention_heads = ", derived});
+        }
+        return derived;
+    }
+    if (own || other) return own ? *own : *other;
+    return known.head_dim > 0 ? known.head_dim : share_of_hidden_size(config, known);
+}
+
 /// DeepSeek: a part of the head turns, as a whole.
-inline void set_part_of_head(const json_object& config, const layer_kind& kind, std::optional<double> share,
-                             index_t turning, layer_rope& rope) {
+inline void set_part_of_head(const json_object& config, const family& known, const layer_kind& kind,
+                             std::optional<double> share, index_t turning, layer_rope& rope) {
     rope.config.head_dim = rope.config.rotary_dim = turning;
     const auto rest = size_of(config, kind.layer_type, "qk_nope_head_dim");
     const auto whole = size_of(config, kind.layer_type, "head_dim");
@@ -49,8 +69,17 @@ inline void set_part_of_head(const json_object& config, const layer_kind& kind, 
     const auto is_share_of = [&](index_t head) {
         return std::fabs(*share * static_cast<double>(head) - static_cast<double>(turning)) < 1.0;
     };
-    if (share && *share != 1.0 && !is_share_of(rope.first_lane + turning) && !(whole && is_share_of(*whole))) {
+    const bool is_of_part = share == 1.0 && !known.turns_own_part;  // a share of what turns
+    if (share && !is_of_part && !is_share_of(whole.value_or(*share == 1.0 ? turning : rope.first_lane + turning))) {
         config.doubt({"partial_rotary_factor ", *share, " must leave qk_rope_head_dim ", turning, " lanes"});
+    }
+    // head_dim is the part that turns, or both parts together.
+    if (!share && whole && known.turns_own_part && *whole != turning && *whole != rest.value_or(0) + turning) {
+        config.doubt({"head_dim ", *whole, " must be qk_rope_head_dim ", turning, ", or that and qk_nope_head_dim"});
+    }
+    if (whole && *whole != turning && rope.rope_type == "default" && known.turns_own_part && !known.reads_share) {
+        config.doubt({"head_dim ", *whole, " must be qk_rope_head_dim ", turning,
+                      " for rope type 'default', which turns all of it in the code of this model_type"});
     }
 }
 
@@ -62,20 +91,36 @@ inline double set_lanes(const json_object& config, const json_object& dict, cons
         agreed({{dict, "partial_rotary_factor"},
                 {config, "partial_rotary_factor rotary_pct rope_pct rotary_percentage rotary_emb_fraction"}});
     const bool is_proportional = rope.rope_type == "proportional";  // turns some pairs of the whole head
-    const double share = given_share.value_or(is_proportional ? 1.0 : known.partial_rotary_factor);
+    const double own_share =
+        kind.partial_rotary_factor > 0.0 ? kind.partial_rotary_factor : known.partial_rotary_factor;
+    const double share = given_share.value_or(is_proportional ? 1.0 : own_share);
     if (!(share > 0.0 && share <= 1.0)) config.refuse({"partial_rotary_factor ", share, " must be in (0, 1]"});
     if (const auto turning = size_of(config, kind.layer_type, "qk_rope_head_dim")) {
-        set_part_of_head(config, kind, given_share, *turning, rope);
+        if (is_proportional) {
+            dict.refuse(
+                {"rope type 'proportional' turns the pairs of a whole head, and qk_rope_head_dim must be left out"});
+        }
+        set_part_of_head(config, known, kind, given_share, *turning, rope);
         return share;
+    }
+    if (known.turns_own_part) config.doubt({"qk_rope_head_dim must be given: these lanes alone turn"});
+    if (share != own_share && rope.rope_type == "default" && !known.reads_share && known.partial_rotary_factor == 1.0) {
+        dict.doubt({"partial_rotary_factor must be left out: the code of this model_type does not read it"});
     }
     const index_t head_dim = rope.config.head_dim = head_dim_of(config, known, kind);
     const double lanes_of_share = share * static_cast<double>(head_dim);
-    auto given = config.count("rotary_dim");
+    auto given = known.reads_rotary_dim || given_share ? config.count("rotary_dim") : std::nullopt;
     if (given && given_share && std::floor(lanes_of_share) != static_cast<double>(*given)) {
         config.doubt({"rotary_dim ", *given, " must be partial_rotary_factor ", share, " of head_dim ", head_dim});
     }
     if (!given && !given_share && known.rotary_dim > 0) given = known.rotary_dim;
-    const index_t lanes = given ? *given : is_proportional ? head_dim : static_cast<index_t>(lanes_of_share);
+    index_t lanes = given ? *given : is_proportional ? head_dim : static_cast<index_t>(lanes_of_share);
+    if (lanes % 2 != 0 && lanes < head_dim && rope.rope_type != "dynamic" && rope.rope_type != "ntk") {
+        // One lane more turns, with exponents over the odd number.
+        rope.config.theta_base =
+            std::pow(rope.config.theta_base, static_cast<double>(lanes + 1) / static_cast<double>(lanes));
+        ++lanes;
+    }
     rope.config.rotary_dim = lanes;
     if (!given && (lanes < 2 || lanes % 2 != 0)) {
         config.refuse({share == 1.0 ? "" : message("partial_rotary_factor ", share, " of "), "head_dim ", head_dim,
@@ -84,24 +129,65 @@ inline double set_lanes(const json_object& config, const json_object& dict, cons
     return share;
 }
 
-/// M-RoPE: which pairs turn by which position.
-inline void set_axes(const json_object& dict, layer_rope& rope) {
-    rope.axes_interleaved = dict.flag("mrope_interleaved").value_or(false);
-    const auto sections = dict.numbers("mrope_section");
-    if (!sections && (dict.text("type") == "mrope" || dict.text("rope_type") == "mrope")) {
+/// The pairs of each axis, by the config or the family; empty where there is one axis.
+inline std::vector<index_t> sections_of(const json_object& dict, const family& known, index_t pairs) {
+    std::vector<index_t> sections;
+    const auto given = dict.numbers("mrope_section");
+    for (const double entry : given.value_or(std::vector<double>{})) {
+        if (!(entry >= 0.0 && entry <= 0x1p20) || entry != std::floor(entry)) {
+            dict.refuse({"mrope_section entry ", entry, " must be a whole number of 0 ... 2^20"});
+        }
+        sections.push_back(static_cast<index_t>(entry));
+    }
+    if (given) return sections;
+    if (dict.text("type") == "mrope" || dict.text("rope_type") == "mrope") {
         dict.refuse({"mrope_section must be given for rope type 'mrope'"});
     }
-    if (!sections) return;
-    double sum = 0.0;
-    for (const double pairs : *sections) {
-        if (!(pairs >= 0.0 && pairs <= 0x1p31) || pairs != std::floor(pairs)) {
-            dict.refuse({"mrope_section entry ", pairs, " must be a whole number >= 0"});
+    if (known.sections[0] > 0) sections.assign(known.sections.begin(), known.sections.end());
+    if (known.order == axis_order::interleaved) {  // in its code time has what the others leave
+        if (sections.empty()) sections = {0, pairs};
+        const auto axes = static_cast<index_t>(sections.size());
+        sections[0] = pairs;
+        for (index_t axis = 1; axis < axes; ++axis) {
+            index_t& own = sections[static_cast<std::size_t>(axis)];
+            own = std::min(own, (pairs - axis + axes - 1) / axes);
+            sections[0] -= own;
         }
-        rope.axis_sections.push_back(static_cast<index_t>(pairs));
-        sum += pairs;
     }
-    if (sum != static_cast<double>(rope.config.pairs())) {
+    return sections;
+}
+
+/// M-RoPE: which pairs turn by which position.
+inline void set_axes(const json_object& dict, const family& known, layer_rope& rope) {
+    const auto around = dict.flag("mrope_interleaved");
+    axis_order order = known.order;
+    if (order == axis_order::as_the_config_says) {
+        order = around.value_or(false) ? axis_order::interleaved : axis_order::blocks;
+    } else if (around && *around != (order == axis_order::interleaved)) {
+        dict.doubt({"mrope_interleaved ", *around ? "true must be false" : "false must be true",
+                    " or left out: the code of this model_type does not read it"});
+    }
+    const std::vector<index_t> sections = sections_of(dict, known, rope.config.pairs());
+    if (sections.empty()) return;
+    if (order == axis_order::lanes) {
+        dict.doubt({"mrope_section must be left out: the two lanes of a pair would turn by different axes"});
+        return;
+    }
+    const index_t sum = std::accumulate(sections.begin(), sections.end(), index_t{0});
+    if (sum != rope.config.pairs()) {
         dict.doubt({"mrope_section sums to ", sum, " and must sum to rotary_dim/2 = ", rope.config.pairs()});
+        return;
+    }
+    if (order == axis_order::rows_columns_time) {
+        if (sections.size() != 3 || sections[0] != sections[1]) {
+            dict.refuse({"mrope_section must have 3 entries, the first two equal"});
+        }
+        rope.axis_of_pair.assign(static_cast<std::size_t>(sum), 0);
+        for (index_t i = 0; i < 2 * sections[0]; ++i) {
+            rope.axis_of_pair[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(1 + i % 2);
+        }
+    } else {
+        rope.axis_of_pair = order == axis_order::interleaved ? interleaved_axes(sections) : contiguous_axes(sections);
     }
 }
 

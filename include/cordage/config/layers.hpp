@@ -17,12 +17,15 @@ namespace cordage::hf::config_detail {
 /// Keys of the base of layers that see a window.
 inline constexpr const char* local_theta_keys = "rope_local_base_freq local_rope_theta swa_rope_theta";
 
+/// original_length of a model that names no longest input: t stays 1 at every length.
+inline constexpr double no_longest_length = 0x1p53;
+
 /// What the rules of one config share, and how each is made.
 struct layer_reader {
     json_object whole;
     per_layer layers;
     family known;
-    double max_length;
+    double max_length;  ///< 0 where it is not given
 
     /// The rule of one kind of layer.
     /// @param dict         its dictionary, or the one of all kinds
@@ -46,10 +49,12 @@ struct layer_reader {
         const auto original = agreed({{config, "original_max_position_embeddings"},
                                       {dict, "original_max_position_embeddings"},
                                       {config, "initial_context_length"}});
-        out.config.original_length = dict.at_least(1.0, "original_max_position_embeddings", original.value_or(longest));
+        out.config.original_length = dict.at_least(1.0, "original_max_position_embeddings",
+                                                   original.value_or(longest > 0.0 ? longest : no_longest_length));
         validate(out.config);
         apply_rule({dict, config, share, longest, original.has_value(), out});
-        set_axes(dict, out);
+        set_axes(dict, known, out);
+        out.turns_back = known.turns_back;
         out.llama4_beta = dict.number("llama_4_scaling_beta");
         if (!kind.head_dim_key.empty()) {
             out.layout = half_split;
@@ -78,10 +83,13 @@ struct layer_reader {
                            : dict_is_own                          ? beside("global_rope_theta")
                                                                   : std::nullopt;
         if (found || kind.theta_base > 0.0) return ratio * found.value_or(kind.theta_base);
+        const bool is_its_own = !known.default_rope_type.empty() && !dict.json().empty();
         const auto of_all = agreed({{shared, "rope_theta"},
                                     {config, "rope_theta global_rope_theta rotary_emb_base rotary_embedding_base"},
                                     {config, "rope_base rotary_base"},
                                     {config.part("attn_config"), "rope_theta"}});  // DBRX
+        if (!of_all && is_its_own)
+            dict.doubt({"rope_theta must be given: the code of this model_type has one of its own"});
         return ratio * of_all.value_or(known.theta_base);
     }
 
@@ -91,7 +99,8 @@ struct layer_reader {
         const auto has_one_of = [&](const char* keys) {
             return std::ranges::any_of(words(keys), [&](const auto& key) { return whole.has(key); });
         };
-        if (!known.layers.empty()) return all_of(known.layers);
+        const bool alike = whole.json().contains(known.layers_differ_by) && !whole.has(known.layers_differ_by);
+        if (!known.layers.empty() && !alike) return all_of(known.layers);
         if (has_one_of(local_theta_keys)) return all_of(gemma3_layers);
         if (has_one_of("compress_rope_theta")) return all_of(compressed_layers);
         if (const auto scaled = whole.numbers("rope_scaling_layers")) {  // Molmo 2

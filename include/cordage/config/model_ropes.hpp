@@ -2,6 +2,8 @@
 // What a model's config.json says of its rotation, as plain values, and in words; serves config/read.hpp.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,11 +55,12 @@ struct layer_rope {
     any_policy policy = unscaled{};
     any_schedule schedule = fixed{};  ///< sequence length -> t; a "factor" is fixed{factor}
     pair_layout layout = pair_layout::unknown;
-    index_t first_lane = 0;              ///< where the rotated lanes begin in a head of the model
-    std::vector<index_t> axis_sections;  ///< M-RoPE: pairs of each axis; empty where there is one axis
-    bool axes_interleaved = false;       ///< M-RoPE: pairs go around the axes instead of in blocks
-    std::optional<double> llama4_beta;   ///< query temperature 1 + beta ln(1 + floor(p / original_length))
-    std::optional<clex_settings> clex;   ///< of rope type "clex", whose `policy` is its drift until hf::with_weights
+    index_t first_lane = 0;                  ///< where the rotated lanes begin in a head of the model
+    std::vector<std::uint8_t> axis_of_pair;  ///< M-RoPE: the axis (time, row, column) that turns each pair, as
+                                             ///< axis_angles takes it; empty where there is one axis
+    bool turns_back = false;                 ///< by the negative angle: rotate_inverse where others take rotate_forward
+    std::optional<double> llama4_beta;       ///< query temperature 1 + beta ln(1 + floor(p / original_length))
+    std::optional<clex_settings> clex;  ///< of rope type "clex", whose `policy` is its drift until hf::with_weights
     std::string policy_words, schedule_words, attention_words;
     std::string override_words;  ///< what its layers say of themselves in place of the config; empty where nothing
 };
@@ -65,7 +68,7 @@ struct layer_rope {
 /// A whole config.
 struct model_ropes {
     std::string model_type;         ///< empty if not given
-    double max_length = 0.0;        ///< max_position_embeddings
+    double max_length = 0.0;        ///< max_position_embeddings; 0 where it is not given
     std::vector<layer_rope> ropes;  ///< at least one
     std::vector<std::string> warnings;
 
@@ -86,18 +89,21 @@ struct model_ropes {
 inline std::string describe(const layer_rope& rope) {
     const rope_config& c = rope.config;
     std::string axes;
-    for (const index_t pairs : rope.axis_sections) axes += message(axes.empty() ? "" : ", ", pairs);
+    for (std::uint8_t axis = 0; std::ranges::find(rope.axis_of_pair, axis) != rope.axis_of_pair.end(); ++axis) {
+        axes += message(axes.empty() ? "" : ", ", std::ranges::count(rope.axis_of_pair, axis));
+    }
     std::string text =
         message(rope.layer_type.empty() ? "all layers" : "layers: " + printable(rope.layer_type), " (", rope.rope_type,
                 ")\n  rotation: ", c.rotary_dim, " of ", c.head_dim, " lanes turn, ", c.pairs(), " pairs, ",
                 name_of(rope.layout), ", theta_base ", c.theta_base, ", original length ", c.original_length);
+    if (rope.turns_back) text += "; by the negative angle (rotate_inverse)";
     if (rope.first_lane > 0) text += message("; they begin at lane ", rope.first_lane, " of the model's head");
     if (!rope.override_words.empty()) text += "\n  overridden: " + rope.override_words;
     text += "\n  policy: " + rope.policy_words + "\n  schedule: " + rope.schedule_words +
             "\n  attention factor: " + rope.attention_words;
     if (!axes.empty()) {
-        text +=
-            message("\n  axes: sections of ", axes, " pairs, ", rope.axes_interleaved ? "interleaved" : "in blocks");
+        text += message("\n  axes: ", axes, " pairs each, ",
+                        std::ranges::is_sorted(rope.axis_of_pair) ? "in blocks" : "interleaved");
     }
     if (rope.llama4_beta) {
         text += message("\n  query temperature: 1 + ", *rope.llama4_beta, " ln(1 + floor(position / ",
@@ -108,8 +114,8 @@ inline std::string describe(const layer_rope& rope) {
 
 /// What a model's config says of its rotation, in words: each layer type in turn.
 inline std::string describe(const model_ropes& model) {
-    std::string text = message("model type ", model.model_type.empty() ? "not given" : printable(model.model_type),
-                               ", up to ", model.max_length, " positions\n");
+    std::string text = message("model type ", model.model_type.empty() ? "not given" : printable(model.model_type));
+    text += model.max_length > 0.0 ? message(", up to ", model.max_length, " positions\n") : ", of any length\n";
     for (const layer_rope& rope : model.ropes) text += describe(rope);
     for (const std::string& warning : model.warnings) text += "warning: " + warning + "\n";
     return text;

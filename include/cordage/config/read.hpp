@@ -52,9 +52,13 @@ inline json_object language_part(const json_object& whole) {
     const auto has_rotation = [](const json_object& part) {
         return part.has("rope_scaling") || part.has("rope_parameters") || part.has("rope_theta");
     };
-    for (const char* key : {"text_config", "language_config", "llm_config", "thinker_config"}) {
+    for (const char* key : {"text_config", "language_config", "llm_config", "thinker_config", "vlm_config",
+                            "decoder_config", "decoder"}) {
         const auto* found = whole.find(key);
         if (found == nullptr || !found->is_object()) continue;
+        const bool is_one_of_many = std::string_view(key).starts_with("decoder") &&
+                                    !what_of(turned_otherwise, whole.text("model_type").value_or("")).empty();
+        if (is_one_of_many) continue;  // BLT
         const json_object inner = language_part(whole.other(*found, whole.where() + "." + key));
         return has_rotation(inner) || !has_rotation(whole) ? inner : whole;
     }
@@ -67,8 +71,11 @@ inline void check_that_it_turns(const json_object& config, const std::string& mo
         config.refuse({joined(what), "; only models that rotate q and k can be read"});
     };
     const std::string quoted = "model_type " + in_quotes(model_type);
-    if (const auto instead = instead_of_rotation(model_type); !instead.empty()) {
+    if (const auto instead = what_of(unrotated, model_type); !instead.empty()) {
         refuse({quoted, " has no rotary embedding, it has ", instead});
+    }
+    if (const auto how = what_of(turned_otherwise, model_type); !how.empty()) {
+        config.refuse({quoted, " turns ", how, ", which is not read here"});
     }
     const json_object inner = config.part("attn_config");
     if (config.flag("alibi").value_or(false) || inner.flag("alibi").value_or(false)) {
@@ -128,12 +135,12 @@ inline model_ropes read_parsed_config(const nlohmann::json& root, const read_opt
     check_that_it_turns(config, out.model_type, known);
 
     std::optional<index_t> positions;  // the first; the others mean something else in some families (Qwen's seq_length)
-    for (const char* key : {"max_position_embeddings", "n_positions", "seq_length", "max_seq_len"}) {
+    for (const char* key :
+         {"max_position_embeddings", "n_positions", "seq_length", "max_seq_len", "model_max_length"}) {
         if (!positions) positions = config.count(key);
     }
-    if (!positions) config.refuse({"max_position_embeddings must be given"});
-    out.max_length = static_cast<double>(*positions);
-    const layer_reader reader{config, per_layer(config), known == nullptr ? family{} : *known, out.max_length};
+    out.max_length = static_cast<double>(positions.value_or(0));
+    const layer_reader reader{config, per_layer(config), known == nullptr ? unknown_family : *known, out.max_length};
     add_ropes(reader, rope_dictionary(config, out.model_type, reader.known), out);
     return out;
 }

@@ -41,7 +41,7 @@ struct rule_source {
     const json_object& dict;
     const json_object& config;  ///< the model's, where some of CLEX's keys stand
     double share;               ///< partial_rotary_factor, for the type that reads it as a share of pairs
-    double max_length;          ///< max_position_embeddings
+    double max_length;          ///< max_position_embeddings; 0 where it is not given
     bool has_original_length;   ///< given by a key of its own, not taken from max_position_embeddings
     layer_rope& rope;
 
@@ -53,12 +53,20 @@ struct rule_source {
     std::string by() const { return "rope type '" + rope.rope_type + "'"; }
     double required(std::string_view key) const { return dict.required(key, by()); }
     double factor() const { return dict.at_least(1.0, "factor", required("factor")); }
+    double longest() const {
+        if (max_length == 0.0) config.refuse({"max_position_embeddings must be given for ", by()});
+        return max_length;
+    }
+    /// original_length is max_position_embeddings where it is not given.
+    void need_original_length() const {
+        if (!has_original_length) longest();
+    }
 
     /// "factor", or the ratio of the two lengths where it is not given.
     double factor_or_ratio() const {
         if (dict.has("factor")) return factor();
         const double original = rope.config.original_length;
-        if (max_length < original) {
+        if (longest() < original) {
             dict.refuse({"max_position_embeddings ", max_length, " must be >= original_max_position_embeddings ",
                          original, ", or factor be given"});
         }
@@ -86,7 +94,7 @@ inline void codellama_rule(const rule_source& from) {
 /// Hugging Face's formula.
 inline void dynamic_rule(const rule_source& from) {
     const double factor = from.factor();
-    from.rope.config.original_length = from.max_length;
+    from.rope.config.original_length = from.longest();
     from.set(ntk_aware{}, dynamic{factor}, "NTK-aware, alpha_i = t^(-2i/(d-2))");
     from.rope.schedule_words = message("dynamic: t = ", factor, " max(1, L / ", from.max_length, ") - ", factor - 1.0);
 }
@@ -117,6 +125,7 @@ inline yarn yarn_settings(const json_object& dict) {
 
 inline void yarn_rule(const rule_source& from) {
     layer_rope& rope = from.rope;
+    from.need_original_length();
     const yarn policy = yarn_settings(from.dict);
     validate(policy, rope.config);
     rope.policy = policy;
@@ -159,7 +168,9 @@ inline void longrope_rule(const rule_source& from) {
         dict.refuse({short_factor ? "long_factor" : "short_factor", " must be given for ", from.by()});
     }
     const double original = from.rope.config.original_length;
-    const double factor = dict.positive("factor", dict.number("factor").value_or(from.max_length / original));
+    const auto said = dict.number("factor");
+    const double factor = dict.positive("factor", said ? *said : from.longest() / original);
+    from.need_original_length();
     const auto short_mscale = dict.number("short_mscale"), long_mscale = dict.number("long_mscale");
     if (short_mscale != long_mscale) {
         dict.doubt({"short_mscale must equal long_mscale; one factor serves both regimes"});
@@ -201,7 +212,7 @@ inline void clex_rule(const rule_source& from) {
     if (settings.act != "tanh" && settings.act != "silu") {
         dict.refuse({"act ", in_quotes(settings.act), " must be 'tanh' or 'silu'"});
     }
-    rope.config.original_length = from.max_length;
+    rope.config.original_length = from.longest();
     from.set(clex_drift{}, rounded_up{settings.max_factor},
              message("CLEX as released, hidden width ", settings.param_factor, " d, ", settings.act, ", steps of ",
                      settings.time_dt, "; without its weights NTK-aware scaling by 2t - 1"));
@@ -245,7 +256,7 @@ inline std::string canonical_type(const std::string& type) {
     if (type.empty() || type == "none" || type == "mrope") return "default";
     if (type == "su") return "longrope";
     if (type == "dynamic_yarn") return "dynamic-yarn";
-    return type == "deepseek_yarn" ? "yarn" : type;
+    return type == "deepseek_yarn" || type == "telechat3-yarn" ? "yarn" : type;
 }
 
 /// The rope type of a dictionary, by its one name.

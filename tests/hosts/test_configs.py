@@ -1,0 +1,419 @@
+# SPDX-License-Identifier: MIT
+"""config/read.hpp against every rotary class of the installed transformers.
+
+A class is given a config; the config's JSON, as the library saves it, is read by cordage; inv_freq, attention factor,
+pairs, axes and direction must be those of the class, or the config be refused for a reason that is listed here.
+"""
+import copy
+import importlib
+import json
+import logging
+import math
+import subprocess
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+import rotary_classes as classes  # noqa: E402
+
+transformers.logging.set_verbosity(logging.CRITICAL)
+
+LENGTHS = [1, 1 << 20]
+AGREEMENT = 4e-6  # relative, of what transformers computes in float32
+TURNED = 1e-4  # absolute, of cos and sin of its float32 angles
+POSITION_IDS = [[1, 5, 11], [2, 3, 7], [4, 1, 13], [6, 9, 2]]  # [axes, tokens]
+
+# What is refused, by what the error says: rotary classes, and none of a text model unless its class fails as well.
+REFUSED = {
+    "turns by rows and columns of a grid": """
+        CohereCompassVisionRotaryEmbedding DINOv3ViTRopePositionEmbedding Dots3NoteVisionRotaryEmbedding
+        EdgeTamVideoRoPECrossAttention EdgeTamVideoRoPESelfAttention EdgeTamVideoVisionRotaryEmbedding
+        EfficientLoFTRRotaryEmbedding EomtDinov3RotaryEmbedding Ernie4_5_VLMoeVisionRotaryEmbedding
+        Exaone4_5_VisionRotaryEmbedding Gemma4VisionRotaryEmbedding Glm4vMoeVisionRotaryEmbedding
+        Glm4vVisionRotaryEmbedding Glm5NextVisionRotaryEmbedding GlmOcrVisionRotaryEmbedding
+        Inkling2VisionRotaryEmbedding Kimi_K25VisionRotaryEmbedding Lfm3VlVisionRotaryEmbedding
+        Llama4VisionRotaryEmbedding MLCDRotaryEmbedding MiniMaxM3VLVisionRotaryEmbedding
+        MuseGlimmerVisionRotaryEmbedding MuseSparkVisionRotaryEmbedding PaddleOCRVisionRotaryEmbedding
+        PixtralVisionRotaryEmbedding Qwen2VLVisionRotaryEmbedding Qwen2_5OmniVisionRotaryEmbedding
+        Qwen2_5_VLVisionRotaryEmbedding Qwen3OmniMoeVisionRotaryEmbedding Qwen3VLMoeVisionRotaryEmbedding
+        Qwen3VLVisionRotaryEmbedding Qwen3_5MoeVisionRotaryEmbedding Qwen3_5VisionRotaryEmbedding
+        Qwen4ExpVisionRotaryEmbedding Sam2VideoRoPEAttention Sam2VideoVisionRotaryEmbedding
+        Sam3TrackerVideoRoPEAttention Sam3TrackerVideoVisionRotaryEmbedding Sam3ViTRoPEAttention
+        Sam3ViTRotaryEmbedding Sapiens2RopePositionEmbedding Step3p7VisionRotaryEmbedding
+        VJEPA2RopeAttention VideoLlama3VisionRotaryEmbedding""",
+    "turns its values, too": "ClvpRotaryPositionalEmbedding",
+    "nothing says that its q and k are rotated": "EsmFold2RotaryEmbedding",  # atoms in space, no model type
+}
+
+# Further configs: of those that turn nothing by default one that does, and one that scales some layers.
+FURTHER = {
+    "Molmo2TextConfig": {"rope_scaling_layers": [0, 1]},
+    "EsmConfig": {"position_embedding_type": "rotary"},
+    "GraniteMoeHybridConfig": {"position_embedding_type": "rope"},
+    "SeamlessM4TConfig": {"position_embeddings_type": "rotary"},
+    "Wav2Vec2BertConfig": {"position_embeddings_type": "rotary"},
+    "Wav2Vec2ConformerConfig": {"position_embeddings_type": "rotary"},
+    "Zamba2Config": {"use_mem_rope": True},
+}
+NOTHING_TURNS = "only models that rotate q and k can be read"
+
+# Rotary classes of a whole model that has a language model inside, whose rule is read.
+OF_ANOTHER_PART = ["MusicFlamingoRotaryEmbedding"]
+
+
+@pytest.fixture(scope="session")
+def read(built):
+    program = built("config_bases.cpp")
+
+    def answers(texts, lengths=(1,)):
+        """What cordage reads in each text: {"error": ...} or {"ropes": [...]}."""
+        asked = "\n".join(json.dumps({"text": text, "lengths": lengths}) for text in texts)
+        finished = subprocess.run([str(program)], input=asked, stdout=subprocess.PIPE, text=True, check=True)
+        return [json.loads(line) for line in finished.stdout.splitlines()]
+
+    return answers
+
+
+def rotating():
+    """Every config that a rotary class is for: (path, config, rotary class)."""
+    for path, config in classes.default_configs():
+        for rotary_class in classes.rotary_classes_of(type(config)):
+            if rotary_class.__name__ in OF_ANOTHER_PART:
+                continue
+            yield path, config, rotary_class
+            settings = FURTHER.get(type(config).__name__)
+            if settings and path == type(config).__name__:
+                yield f"{path} {settings}", type(config)(**settings), rotary_class
+
+
+def turns_nothing(path, config, answer):
+    """Whether a config is of those that turn nothing by default, and is refused so."""
+    return path.split(",")[0] in FURTHER and NOTHING_TURNS in answer["error"]
+
+
+def apart(inv_freq, other):
+    return len(inv_freq) != len(other) or any(a != b and abs(a - b) > AGREEMENT * abs(b)
+                                              for a, b in zip(inv_freq, other))
+
+
+def rope_of(layer_type, suffix, inv_freq, ropes):
+    """Our rule for a layer type of the class: of this name, or of all layers; Granite's by its base."""
+    turning = [rope for rope in ropes if rope["rope_type"] != "none"]
+    if suffix.startswith("theta"):
+        return min(turning, key=lambda rope: abs(rope["bases"][0]["inv_freq"][1] - inv_freq[1]))
+    named = [rope for rope in turning if rope["layer_type"] == (layer_type or suffix)]
+    if named:
+        return named[0]
+    is_of_all = len(turning) == 1 and not turning[0]["layer_type"]
+    return turning[0] if is_of_all or not (layer_type or suffix) else None
+
+
+def rotation_complaint(rope, inv_freq, factor, matrices):
+    """What differs between a rule and what the class does to each lane, [tokens, lanes out, lanes in]."""
+    pairs = len(inv_freq)
+    axes = rope["axis_of_pair"] or [0] * pairs
+    direction = -1.0 if rope["turns_back"] else 1.0
+    first = {"half_split": lambda i: (i, i + pairs), "interleaved": lambda i: (2 * i, 2 * i + 1)}
+    if rope["layout"] not in first:
+        return "layout is not known"
+    for i in range(pairs):
+        a, b = first[rope["layout"]](i)
+        for token, matrix in enumerate(matrices):
+            angle = direction * POSITION_IDS[axes[i]][token] * inv_freq[i]
+            cos, sin = factor * math.cos(angle), factor * math.sin(angle)
+            lanes = np.flatnonzero(np.abs(matrix[:, [a, b]]).max(axis=1) > 1e-12)  # some put them elsewhere, in order
+            expected = np.array([[cos, -sin], [sin, cos]])
+            if len(lanes) > 2 or np.abs(matrix[lanes][:, [a, b]] - expected[:len(lanes), :]).max() > TURNED:
+                return f"pair {i}, lanes {a} and {b}, turns otherwise; axes {sorted(set(axes))}"
+    return None
+
+
+def complaints(config, rotary_class, answer, lengths=(1,), turn=True, missing_is_wrong=True):
+    """What differs between an answer and the class; nothing where they agree."""
+    found = []
+    for suffix, rotary in classes.made(rotary_class, config).items():
+        for index, length in enumerate(lengths):
+            for layer_type, (inv_freq, factor) in classes.bases(rotary, length).items():
+                name = f"{layer_type or suffix} at {length}"
+                if rotary_class.__name__ == "Ernie4_5_VLMoeTextRotaryEmbedding":
+                    inv_freq = sorted(inv_freq, reverse=True)  # kept in another order; `turned` shows the true one
+                rope = rope_of(layer_type, suffix, inv_freq, answer["ropes"])
+                if rope is None and missing_is_wrong:
+                    found.append(f"{name}: not among {[r['layer_type'] for r in answer['ropes']]}")
+                if rope is None:
+                    continue
+                ours = rope["bases"][index]
+                if apart(ours["inv_freq"], inv_freq):
+                    found.append(f"{name}: inv_freq {ours['inv_freq'][:3]} of {len(ours['inv_freq'])} must be "
+                                 f"{inv_freq[:3]} of {len(inv_freq)}")
+                elif abs(ours["attention_factor"] - factor) > 1e-6 * factor:
+                    found.append(f"{name}: attention factor {ours['attention_factor']} must be {factor}")
+                elif turn and index == 0 and can_turn(rotary):
+                    axes = classes.axes_of(rotary)
+                    matrices = classes.turned(rotary, config, layer_type, POSITION_IDS[:axes], 2 * len(inv_freq))
+                    why = rotation_complaint(rope, ours["inv_freq"], ours["attention_factor"], matrices)
+                    if why and not (why == "layout is not known" and not config.model_type):
+                        found.append(f"{name}: {why}")
+    return found
+
+
+def can_turn(rotary):
+    """Not without the sections of HunYuan VL, and not where the class makes cos and sin of hidden states."""
+    if hasattr(rotary, "mrope_section") and rotary.mrope_section is None:
+        return False
+    return "position_ids" in classes.forward_parameters(rotary)
+
+
+def class_fails(config, rotary_class):
+    """Why the class cannot turn anything by its own default config, if it cannot."""
+    try:
+        for rotary in classes.made(rotary_class, config).values():
+            for layer_type, (inv_freq, _) in classes.bases(rotary, 1).items():
+                axes = classes.axes_of(rotary)
+                classes.turned(rotary, config, layer_type, POSITION_IDS[:axes], 2 * len(inv_freq))
+                if len(inv_freq) * 2 > (getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads):
+                    return "more lanes turn than a head has"
+    except Exception as why:
+        return repr(why)
+    return None
+
+
+def test_every_default_config_agrees_or_is_refused_by_name(read):
+    cases = list(rotating())
+    assert len(cases) > 250
+    wrong, refused = [], set()
+    for (path, config, rotary_class), answer in zip(cases, read([config.to_json_string() for _, config, _ in cases])):
+        name = f"{path} ({config.model_type}), {rotary_class.__name__}"
+        if "error" in answer:
+            why = [reason for reason, names in REFUSED.items() if rotary_class.__name__ in names.split()]
+            refused.add(rotary_class.__name__)
+            if not turns_nothing(path, config, answer) and not (why and why[0] in answer["error"]) and not class_fails(config, rotary_class):
+                wrong.append(f"{name}: {answer['error']}")
+        else:
+            try:
+                wrong += [f"{name}: {why}" for why in complaints(config, rotary_class, answer)]
+            except KeyError as why:  # Cohere Compass has no dictionary by default, and its class needs one
+                if rotary_class.__name__ != "CohereCompassRotaryEmbedding":
+                    wrong.append(f"{name}: {why!r}")
+    listed = {name for names in REFUSED.values() for name in names.split()}
+    assert not wrong, "\n".join(wrong)
+    assert listed <= refused, f"read, and listed as refused: {listed - refused}"
+
+
+# Models that turn by functions of their own: the numbers of their tables, and how they apply them.
+def gptj_turned(module, config, inv_freq):
+    table = module.create_sinusoidal_positions(12, 2 * len(inv_freq))[torch.tensor(POSITION_IDS[0])]
+    sin, cos = table.chunk(2, dim=-1)
+    lanes = 2 * len(inv_freq)
+    one_hot = torch.eye(lanes)[None, :, :].expand(3, lanes, lanes)[None]  # [1, tokens, heads, lanes]: lane h is head h
+    return module.apply_rotary_pos_emb(one_hot, sin[None], cos[None])[0].transpose(1, 2).double().numpy()
+
+
+def roformer_turned(module, config, inv_freq):
+    lanes = 2 * len(inv_freq)
+    table = module.RoFormerSinusoidalPositionalEmbedding(12, lanes).create_weight()[torch.tensor(POSITION_IDS[0])]
+    one_hot = torch.eye(lanes)[:, None, :].expand(lanes, 3, lanes)[None]  # [1, heads, tokens, lanes]
+    apply = module.RoFormerSelfAttention.apply_rotary_position_embeddings
+    return apply(table[None, None], one_hot, one_hot)[0][0].permute(1, 2, 0).double().numpy()
+
+
+FUNCTIONS = {"CodeGenConfig": ("codegen", gptj_turned), "GPTJConfig": ("gptj", gptj_turned),
+             "RoFormerConfig": ("roformer", roformer_turned)}
+
+
+def test_models_that_turn_by_functions(read):
+    for name, (package, turned) in FUNCTIONS.items():
+        config = getattr(transformers, name)()
+        rope, = read([config.to_json_string()])[0]["ropes"]
+        module = importlib.import_module(f"transformers.models.{package}.modeling_{package}")
+        inv_freq = rope["bases"][0]["inv_freq"]
+        assert rotation_complaint(rope, inv_freq, 1.0, turned(module, config, inv_freq)) is None, name
+
+
+def test_what_has_no_rotary_class_is_refused_or_has_a_part_that_is_read(read):
+    others = [(path, config) for path, config in classes.default_configs()
+              if not classes.rotary_classes_of(type(config)) and type(config).__name__ not in FUNCTIONS]
+    assert len(others) > 500
+    wrong = []
+    for (path, config), answer in zip(others, read([config.to_json_string() for _, config in others])):
+        parts = [part for _, part in classes.parts_of(config, "") if part is not config]
+        of_parts = read([part.to_json_string() for part in parts])
+        if "ropes" in answer:
+            if not any(of_part.get("ropes") == answer["ropes"] for of_part in of_parts):
+                wrong.append(f"{path} ({config.model_type}) is read, and has no rotary class")
+            continue
+        text = config.get_text_config(decoder=True)
+        if text is not config and "ropes" in read([text.to_json_string()])[0]:
+            wrong.append(f"{path} ({config.model_type}): {answer['error']}, though its text part is read")
+    assert not wrong, "\n".join(wrong)
+
+
+def scaled(rope_type, parameters, pairs, longest):
+    """The dictionary of a rope type, upon the base and shares that are there."""
+    kept = {key: value for key, value in parameters.items()
+            if key in ("rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved")}
+    tables = {"short_factor": [1.0 + 0.01 * i for i in range(pairs)],
+              "long_factor": [1.0 + 0.5 * i for i in range(pairs)]}
+    original = {"original_max_position_embeddings": max(longest // 4, 16)}
+    more = {"default": {}, "linear": {"factor": 4.0}, "dynamic": {"factor": 2.0}, "proportional": {},
+            "yarn": {"factor": 4.0, "beta_fast": 24.0, **original},
+            "longrope": {"factor": 4.0, **tables, **original},
+            "llama3": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, **original}}
+    return {"rope_type": rope_type, **kept, **more[rope_type]}
+
+
+def with_rope_type(config, rotary_class, rope_type):
+    """This config with a rope type; None where its class does not take it."""
+    try:
+        pairs = {layer_type: len(inv_freq) for rotary in classes.made(rotary_class, config).values()
+                 for layer_type, (inv_freq, _) in classes.bases(rotary, 1).items()}
+        settings = copy.deepcopy(config.to_dict())
+        parameters = settings.get("rope_parameters")
+        if not parameters:
+            return None
+        longest = int(settings.get("max_position_embeddings") or 0)
+        if any(isinstance(value, dict) for value in parameters.values()):
+            new = {layer_type: scaled(rope_type, value, pairs[layer_type], longest) if layer_type in pairs else value
+                   for layer_type, value in parameters.items()}
+        else:
+            new = scaled(rope_type, parameters, pairs.get("", 1), longest)
+        made = type(config).from_dict({**settings, "rope_parameters": new})
+        for rotary in classes.made(rotary_class, made).values():
+            classes.bases(rotary, 1)
+        return made
+    except Exception:
+        return None
+
+
+# Differences that are meant: rotary class, rope type, and why.
+DIFFER = {
+    ("PhimoeRotaryEmbedding", "longrope"): "its class never takes the long factors",
+}
+# Refused: rope type, and what the error says.
+REFUSED_TYPES = [
+    ("dynamic", "is 21 lanes, must be an even number"),  # GLM-4 MoE's default config, which is none of a model
+    ("proportional", "turns the pairs of a whole head, and qk_rope_head_dim must be left out"),
+    ("default", "partial_rotary_factor must be left out"),  # Gemma 4 and its kin, whose class ignores it then
+    ("default", "must be qk_rope_head_dim 64 for rope type 'default'"),  # Mistral 4, the same
+]
+
+
+def test_every_rope_type_that_a_config_admits(read):
+    cases = []
+    for path, config, rotary_class in rotating():
+        if rotary_class.__name__ in " ".join(REFUSED.values()).split() or class_fails(config, rotary_class):
+            continue
+        for rope_type in ("default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional"):
+            made = with_rope_type(config, rotary_class, rope_type)
+            if made is not None:
+                cases.append((f"{path}, {rope_type}", made, rotary_class, rope_type))
+    assert len(cases) > 1000
+    wrong = []
+    texts = [config.to_json_string() for _, config, _, _ in cases]
+    for (name, config, rotary_class, rope_type), answer in zip(cases, read(texts, LENGTHS)):
+        if (rotary_class.__name__, rope_type) in DIFFER:
+            continue
+        if "error" in answer:
+            is_listed = any(name == rope_type and why in answer["error"] for name, why in REFUSED_TYPES)
+            if not is_listed and not turns_nothing(name, config, answer):
+                wrong.append(f"{name}, {rotary_class.__name__}: {answer['error']}")
+        else:
+            wrong += [f"{name}, {rotary_class.__name__}: {why}"
+                      for why in complaints(config, rotary_class, answer, LENGTHS, turn=False)]
+    assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong)
+
+
+# A key that counts here and not in the class, and why.
+DIFFERENT_KEYS = {
+    ("DeepseekV4RotaryEmbedding", "rope_parameters.compress.rope_theta left out"): "compress_rope_theta says it",
+}
+
+
+def other_values(key, value, seen):
+    """Legal values that a key may have instead of this one, as far as can be told from it."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int):
+        return [2 * value, value // 2]
+    if isinstance(value, float):
+        return [2.0 * value, 0.5 * value]
+    if isinstance(value, list) and value and all(isinstance(entry, str) for entry in value):
+        return [value[::-1], [value[0]] * len(value)]
+    if isinstance(value, list) and value and all(isinstance(entry, (int, float)) for entry in value):
+        return [value[::-1], [2 * entry for entry in value], value[:-1]]
+    return [other for other in seen.get(key, []) if other != value][:4]  # of texts, nulls and what is empty
+
+
+def flipped(saved, seen):
+    """{what is changed: a saved config with one key changed, left out or, in a rope dictionary, added}"""
+    def of(part, place):
+        for key, value in part.items():
+            if isinstance(value, dict) and key not in ("id2label", "label2id", "quantization_config"):
+                for name, changed in of(value, f"{place}{key}."):
+                    yield name, {**part, key: changed}
+            for other in other_values(key, value, seen) if key != "model_type" else []:
+                yield f"{place}{key} {value} -> {other}"[:120], {**part, key: other}
+            if key != "model_type":
+                yield f"{place}{key} left out", {k: v for k, v in part.items() if k != key}
+        if "rope_type" in part and "partial_rotary_factor" not in part and saved.get("model_type"):
+            yield f"{place}partial_rotary_factor added", {**part, "partial_rotary_factor": 0.5}
+    yield from of(saved, "")
+
+
+def test_every_key_of_every_config(read):
+    """No key changes a class and not what is read of it, in silence."""
+    everything = [(path, config, rotary_class, json.loads(config.to_json_string()))
+                  for path, config, rotary_class in rotating()
+                  if rotary_class.__name__ not in " ".join(REFUSED.values()).split() and "." not in path]
+    seen = {}
+    for _, _, _, saved in everything:
+        for key, value in saved.items():
+            if not isinstance(value, (dict, list)) and value not in seen.setdefault(key, []):
+                seen[key].append(value)
+    wrong, compared = [], 0
+    for path, config, rotary_class, saved in everything:
+        cases = []
+        for name, changed in flipped(saved, seen):
+            try:
+                made = type(config).from_dict(copy.deepcopy(changed))
+                for rotary in classes.made(rotary_class, made).values():
+                    classes.bases(rotary, 1)
+                cases.append((name, made, json.dumps(changed)))
+            except Exception:
+                continue
+        for (name, made, _), answer in zip(cases, read([text for _, _, text in cases])):
+            if "error" in answer:
+                continue  # not in silence
+            compared += 1
+            if (rotary_class.__name__, name) in DIFFERENT_KEYS:
+                continue
+            wrong += [f"{path}, {rotary_class.__name__}, {name}: {why}"
+                      for why in complaints(made, rotary_class, answer, turn="rope" in name, missing_is_wrong=False)]
+    print(compared, "configs compared")
+    assert compared > 5000
+    assert not wrong, f"{len(wrong)} of {compared}\n" + "\n".join(wrong)
+
+
+def test_layers_that_rest_by_their_attention(read):
+    """Some attention classes turn by a condition on their layer; their rule must say so for each layer type."""
+    compared = 0
+    for attention, condition in classes.attention_that_may_rest():
+        config_class = classes.config_of(attention)
+        # Without a window no layer of Cohere 2 turns; none ships so.
+        for settings in ({}, {"sliding_window": None}) if "is None" in condition else ({},):
+            try:
+                config = config_class(**settings)
+                with torch.device("meta"):
+                    layers = [attention(config, layer_idx=i) for i in range(min(config.num_hidden_layers, 8))]
+            except Exception:
+                continue
+            answer, = read([config.to_json_string()])
+            for index, layer in enumerate(layers):
+                turns = bool(eval(condition, {"self": layer}))
+                named = {rope["layer_type"]: rope["rope_type"] for rope in answer["ropes"]}
+                ours = named.get(config.layer_types[index], named.get(""))
+                assert turns == (ours != "none"), f"{attention.__name__}, layer {index}, {settings}: {named}"
+                compared += 1
+    assert compared > 50

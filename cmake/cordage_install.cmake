@@ -31,3 +31,10 @@ cordage_install_pc(cordage "Rotary position embeddings with continuous length sc
   "cordage-kernels = ${PROJECT_VERSION}, eigen3 >= 3.4")
 cordage_install_pc(cordage-json "cordage and its readers of config.json and safetensors (cordage/host/)"
   "cordage = ${PROJECT_VERSION}, nlohmann_json")
+
+if(CORDAGE_BUILD_C)
+  install(TARGETS cordage_c EXPORT cordage_c_targets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(EXPORT cordage_c_targets NAMESPACE cordage:: DESTINATION "${cordage_package_dir}")
+  configure_file("${CMAKE_CURRENT_LIST_DIR}/c/cordage-c.pc.in" "${PROJECT_BINARY_DIR}/cordage-c.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/cordage-c.pc" DESTINATION "${cordage_pkgconfig_dir}")
+endif()

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: MIT
-// The shared library's entry points, and the kernels that any processor runs.
+// The shared library's entry points.
 #define CORDAGE_C_IMPLEMENTATION
 #include <cordage/c/cordage.h>

@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "checkpoint/written_files.hpp"
 #include "cordage/c/cordage.h"
 #include "cordage/config/read.hpp"
 #include "cordage/kernels.hpp"
@@ -18,11 +22,11 @@ namespace {
 
 using namespace cordage;
 
-#define REQUIRE_OK(call)                     \
-    do {                                     \
-        const cordage_status status = call;  \
-        INFO(cordage_last_error());          \
-        REQUIRE(status == CORDAGE_OK);       \
+#define REQUIRE_OK(call)                    \
+    do {                                    \
+        const cordage_status status = call; \
+        INFO(cordage_last_error());         \
+        REQUIRE(status == CORDAGE_OK);      \
     } while (false)
 
 constexpr index_t tokens = 9, heads = 3, head_dim = 64, pairs = 24, first_lane = 8, count = tokens * heads * head_dim;
@@ -164,7 +168,8 @@ void check_norm(bool over_all_heads) {
         exact_angles(b, h.ids), in_place(token_major(wanted.data(), shape), first_lane)
                                     .normalized(rms_norm<W>{weight.data(), 1e-5, true, over_all_heads}));
     cordage_norm norm{};
-    norm.weight = {weight.data(), dtype_of<W>, over_all_heads ? 2 : 1, {over_all_heads ? heads : head_dim, head_dim}, {}, 0};
+    norm.weight = {
+        weight.data(), dtype_of<W>, over_all_heads ? 2 : 1, {over_all_heads ? heads : head_dim, head_dim}, {}, 0};
     norm.epsilon = 1e-5;
     norm.adds_one = 1;
     norm.is_over_all_heads = over_all_heads ? 1 : 0;
@@ -240,14 +245,17 @@ void check_cache(std::int32_t dtype, double step, const MakeView& view_of, corda
     std::vector<std::int32_t> new_slots(slots);
     std::sort(new_slots.begin(), new_slots.end());
 
-    const auto in_cache = [&](std::vector<E>& of, std::vector<float>& its_scales) { return view_of(of.data(), its_scales.data()); };
+    const auto in_cache = [&](std::vector<E>& of, std::vector<float>& its_scales) {
+        return view_of(of.data(), its_scales.data());
+    };
     rotate_forward<half_split, backend::scalar>(
-        exact_angles(b, h.ids),
-        from_to(token_major(k.data(), shape), in_slots(in_cache(wanted, wanted_scales), slots.data(), 1, tokens), first_lane)
-            .normalized(norm));
+        exact_angles(b, h.ids), from_to(token_major(k.data(), shape),
+                                        in_slots(in_cache(wanted, wanted_scales), slots.data(), 1, tokens), first_lane)
+                                    .normalized(norm));
     const std::vector<float> stored = floats_of(in_cache(wanted, wanted_scales));
-    rebase<half_split, backend::scalar>(exact_angles(b, h.new_ids) - exact_angles(b, h.ids),
-                                        in_place(in_slots(in_cache(wanted, wanted_scales), slots.data(), 1, tokens), first_lane));
+    rebase<half_split, backend::scalar>(
+        exact_angles(b, h.new_ids) - exact_angles(b, h.ids),
+        in_place(in_slots(in_cache(wanted, wanted_scales), slots.data(), 1, tokens), first_lane));
     const std::vector<float> moved = floats_of(in_cache(wanted, wanted_scales));
 
     const cordage_tensor slot_tensor{slots.data(), CORDAGE_INT32, 1, {tokens}, {}, 0};
@@ -283,23 +291,37 @@ TEST_CASE("c/cache: what is stored and moved is what the C++ calls store and mov
     cordage_heads dense{};
     dense.tensor = cordage_dense(nullptr, 0, blocks, block_size, heads, head_dim);
     constexpr index_t all = blocks * block_size * heads * head_dim;
-    check_cache<float>(CORDAGE_FLOAT32, 4e-6, [](float* p, float*) { return token_major(p, cache_shape); }, dense, all);
-    check_cache<float16>(CORDAGE_FLOAT16, 0x1p-9, [](float16* p, float*) { return token_major(p, cache_shape); }, dense, all);
-    check_cache<bfloat16>(CORDAGE_BFLOAT16, 0x1p-6, [](bfloat16* p, float*) { return token_major(p, cache_shape); }, dense, all);
+    check_cache<float>(
+        CORDAGE_FLOAT32, 4e-6, [](float* p, float*) { return token_major(p, cache_shape); }, dense, all);
+    check_cache<float16>(
+        CORDAGE_FLOAT16, 0x1p-9, [](float16* p, float*) { return token_major(p, cache_shape); }, dense, all);
+    check_cache<bfloat16>(
+        CORDAGE_BFLOAT16, 0x1p-6, [](bfloat16* p, float*) { return token_major(p, cache_shape); }, dense, all);
     const auto coded = []<class Code>(Code* p, float* scales) {
         return token_major(p, cache_shape, scaled_bytes<Code>{.scales = {scales, block_size * heads, heads, 1}});
     };
     check_cache<std::int8_t>(CORDAGE_INT8, 4.0 / 127.0, coded, dense, all);
     check_cache<fp8_e4m3>(CORDAGE_FLOAT8_E4M3, 0.5, coded, dense, all);
     check_cache<fp8_e5m2>(CORDAGE_FLOAT8_E5M2, 1.0, coded, dense, all);
-    check_cache<q8_0_block>(CORDAGE_Q8_0, 4.0 / 127.0, [](q8_0_block* p, float*) { return token_major(p, cache_shape, q8_0{}); }, dense, all / 32);
-    check_cache<q4_0_block>(CORDAGE_Q4_0, 0.8, [](q4_0_block* p, float*) { return token_major(p, cache_shape, q4_0{}); }, dense, all / 32);
+    check_cache<q8_0_block>(
+        CORDAGE_Q8_0, 4.0 / 127.0, [](q8_0_block* p, float*) { return token_major(p, cache_shape, q8_0{}); }, dense,
+        all / 32);
+    check_cache<q4_0_block>(
+        CORDAGE_Q4_0, 0.8, [](q4_0_block* p, float*) { return token_major(p, cache_shape, q4_0{}); }, dense, all / 32);
     cordage_heads transformed = dense;
     transformed.hadamard_size = 64;
-    check_cache<q8_0_block>(CORDAGE_Q8_0, 8.0 / 127.0, [](q8_0_block* p, float*) { return token_major(p, cache_shape, hadamard<q8_0>{64}); }, transformed, all / 32);
+    check_cache<q8_0_block>(
+        CORDAGE_Q8_0, 8.0 / 127.0,
+        [](q8_0_block* p, float*) { return token_major(p, cache_shape, hadamard<q8_0>{64}); }, transformed, all / 32);
     cordage_heads grouped{};  // vLLM's [blocks, heads, head_dim / 8, block_size, 8]
-    grouped.tensor = {nullptr, 0, 5, {blocks, block_size, heads, head_dim / 8, 8}, {block_size * heads * head_dim, 8, head_dim * block_size, 8 * block_size, 1}, 0};
-    check_cache<bfloat16>(CORDAGE_BFLOAT16, 0x1p-6, [](bfloat16* p, float*) { return group_major(p, cache_shape, 8); }, grouped, all);
+    grouped.tensor = {nullptr,
+                      0,
+                      5,
+                      {blocks, block_size, heads, head_dim / 8, 8},
+                      {block_size * heads * head_dim, 8, head_dim * block_size, 8 * block_size, 1},
+                      0};
+    check_cache<bfloat16>(
+        CORDAGE_BFLOAT16, 0x1p-6, [](bfloat16* p, float*) { return group_major(p, cache_shape, 8); }, grouped, all);
 }
 
 template <class T, class P>
@@ -315,8 +337,9 @@ void check_backward() {
     std::vector<T> gx_of_norm(x.size());
     rotate_backward<P, backend::scalar>(exact_angles(b, h.ids), rotation_gradients{inv_freq, position, factor},
                                         grad_through(view(g), view(y), view(gx), first_lane));
-    rotate_backward<P, backend::scalar>(exact_angles(b, h.ids), rotation_gradients{inv_freq, position, factor},
-                                        grad_through(view(g), view(x), view(gx_of_norm), first_lane).normalized(norm, of_weight));
+    rotate_backward<P, backend::scalar>(
+        exact_angles(b, h.ids), rotation_gradients{inv_freq, position, factor},
+        grad_through(view(g), view(x), view(gx_of_norm), first_lane).normalized(norm, of_weight));
     cordage_norm c_norm{};
     c_norm.weight = {weight.data(), dtype_of<T>, 1, {head_dim}, {}, 0};
     c_norm.epsilon = 1e-6;
@@ -438,12 +461,50 @@ TEST_CASE("c/rule: frequencies, pairing and axes are those of the config reader"
     REQUIRE_OK(cordage_rotate_forward(nullptr, angles, CORDAGE_HALF_SPLIT, &o, 1));
     const basis second(rates, 0.5);
     const basis_list list({&expected, &second});
-    rotate_forward<half_split, backend::scalar>(axis_angles(list.of(basis_of_token), axes, axis_major(ids.data(), 3, 1, 2)),
-                                                in_place(token_major(x.data(), {1, 2, 1, 128})));
+    rotate_forward<half_split, backend::scalar>(
+        axis_angles(list.of(basis_of_token), axes, axis_major(ids.data(), 3, 1, 2)),
+        in_place(token_major(x.data(), {1, 2, 1, 128})));
     CHECK(largest_difference(x, y) <= tolerance<float>);
     for (cordage_basis* each : {b, other}) REQUIRE_OK(cordage_basis_destroy(each));
     REQUIRE_OK(cordage_rule_destroy(rule));
     REQUIRE_OK(cordage_angles_destroy(angles));
+}
+
+TEST_CASE("c/rule: a released CLEX of a config and a checkpoint has the recorded frequencies") {
+    std::ifstream in(CORDAGE_GOLDEN_DIR "/clex_released.json");
+    const auto file = nlohmann::json::parse(in);
+    const auto is_wanted = [](const auto& c) {
+        return c["name"] == "dim 64 factor 1 silu dt 0.1 base 10000 down 0.003";
+    };
+    const auto golden = std::find_if(file["cases"].begin(), file["cases"].end(), is_wanted);
+    REQUIRE(golden != file["cases"].end());
+    const auto weights = [&](const char* name) {
+        return (*golden)["weights"][name]["data"].get<std::vector<double>>();
+    };
+    const cordage_test::temporary_folder folder;
+    const std::string checkpoint = folder.write(
+        "model.safetensors",
+        cordage_test::safetensors_bytes({{"m.proj_func.ode_up_proj", "F32", "[32, 64]", weights("up")},
+                                         {"m.proj_func.ode_down_proj", "F32", "[64, 32]", weights("down")}}));
+    const std::string config = folder.write("config.json", R"({"model_type": "llama", "head_dim": 64,
+        "max_position_embeddings": 4096, "log_scale": false, "rope_scaling": {"type": "clex", "max_factor": 16,
+        "param_factor": 1, "time_dt": 0.1, "act": "silu"}})");
+    cordage_rule* rule = nullptr;
+    CHECK(cordage_rule_from_file(CORDAGE_ABI, config.c_str(), nullptr, nullptr, &rule) == CORDAGE_VALUE_ERROR);
+    REQUIRE_OK(cordage_rule_from_file(CORDAGE_ABI, config.c_str(), checkpoint.c_str(), nullptr, &rule));
+    const auto t = (*golden)["integer_grid"]["t"].get<std::vector<double>>();
+    const auto z = (*golden)["integer_grid"]["z_float64"]["data"].get<std::vector<double>>();
+    std::size_t compared = 0;
+    for (std::size_t k = 0; k < t.size() && t[k] <= 16.0; ++k, ++compared) {
+        cordage_basis* b = nullptr;
+        std::vector<double> inv_freq(32);
+        REQUIRE_OK(cordage_basis_at_ratio(rule, t[k], &b));
+        REQUIRE_OK(cordage_basis_get_inv_freq(b, inv_freq.data(), 32));
+        for (std::size_t i = 0; i < 32; ++i) CHECK(std::fabs(std::log(inv_freq[i]) - z[32 * k + i]) < 1e-12);
+        REQUIRE_OK(cordage_basis_destroy(b));
+    }
+    CHECK(compared > 3);
+    REQUIRE_OK(cordage_rule_destroy(rule));
 }
 
 TEST_CASE("c/errors: each thread has a message of its own, and handles may be destroyed while another call uses them") {

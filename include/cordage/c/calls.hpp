@@ -39,17 +39,36 @@ class any_executor {
     cordage_executor executor_;
 };
 
-/// One operand of a call and what checks read of it; Each tensors.
+/// The most operands of a call.
+inline constexpr std::int64_t most_operands = 64;
+
+/// The tensors of an operand, and "operands[1].y", their names, made once.
+enum class tensor_field : std::uint8_t { x, y, grad_y, grad_x };
+inline const char* name_of_tensor(tensor_field field, index_t operand) {
+    struct names {
+        std::array<std::vector<std::string>, 4> of;
+        names() {
+            std::size_t at = 0;
+            for (const char* each : {".x", ".y", ".grad_y", ".grad_x"}) {
+                for (index_t i = 0; i < most_operands; ++i) of[at].push_back(message("operands[", i, "]", each));
+                ++at;
+            }
+        }
+    };
+    static const names& all = *new names;
+    return all.of[static_cast<std::size_t>(field)][static_cast<std::size_t>(operand)].c_str();
+}
+
+/// The operands of a call and what checks read of them; Each tensors.
 template <class Variant, std::size_t Each>
 struct call_operands {
     std::vector<Variant> operands;
     std::vector<std::array<rotate_detail::checked_tensor, Each>> tensors;
-    std::vector<std::array<std::string, Each>> names;  // of the tensors, which point here
     held_weights weights;
 
     explicit call_operands(std::int64_t count) {
         const auto size = static_cast<std::size_t>(count);
-        operands.reserve(size), tensors.reserve(size), names.reserve(size);
+        operands.reserve(size), tensors.reserve(size);
     }
 };
 
@@ -58,9 +77,10 @@ inline bool is_interleaved(const char* function, std::int32_t pairing) {
     fail<value_error>({function, ": pairing ", pairing, " must be CORDAGE_HALF_SPLIT (1) or CORDAGE_INTERLEAVED (2)"});
 }
 inline void expect_operands(const char* function, const void* operands, std::int64_t count) {
-    constexpr std::int64_t most = 64;
     expect_pointer(function, "operands", operands);
-    if (count < 1 || count > most) fail<value_error>({function, ": count ", count, " of operands must be 1 to ", most});
+    if (count < 1 || count > most_operands) {
+        fail<value_error>({function, ": count ", count, " of operands must be 1 to ", most_operands});
+    }
 }
 inline bool is_left_out(const cordage_tensor& t) { return t.data == nullptr && t.dtype == 0; }
 
@@ -68,7 +88,7 @@ inline bool is_left_out(const cordage_tensor& t) { return t.data == nullptr && t
 inline void add_operand(const char* function, const cordage_operand& given, index_t tokens, bool may_have_norm,
                         call_operands<forward_operand, 2>& call) {
     const auto number = static_cast<index_t>(call.operands.size());
-    const argument a{function, message("operands[", number, "]")};
+    const argument a{function, "operands", number};
     const bool has_y = !is_left_out(given.y.tensor);
     if (given.is_unrotated != 0 && given.is_unrotated != 1) {
         a.refuse<value_error>({".is_unrotated ", given.is_unrotated, " must be 0 or 1"});
@@ -111,11 +131,11 @@ inline void add_operand(const char* function, const cordage_operand& given, inde
         made(any_operand<no_norm>(x.as_bytes(), y.as_bytes(), given.first_lane),
              [&] { return norm_from<float>(a.of(".norm"), *given.norm, x.memory.shape, call.weights); });
     }
-    const auto& names = call.names.emplace_back(std::array<std::string, 2>{a.name + ".x", a.name + ".y"});
     const index_t lane = rotates ? given.first_lane : 0;
-    call.tensors.push_back({{{names[0].c_str(), x.memory, is_in_place, false, number, lane, rotates},
-                             {names[1].c_str(), is_in_place ? heads_memory() : y.memory, true, is_in_place, number,
-                              lane, rotates, is_one_type && x.format == y.format}}});
+    call.tensors.push_back(
+        {{{name_of_tensor(tensor_field::x, number), x.memory, is_in_place, false, number, lane, rotates},
+          {name_of_tensor(tensor_field::y, number), is_in_place ? heads_memory() : y.memory, true, is_in_place, number,
+           lane, rotates, is_one_type && x.format == y.format}}});
 }
 
 /// All checks of a call, as rotate_detail::check_all makes them of operands whose types are known when it is compiled.
@@ -126,7 +146,7 @@ rotate_detail::call_size check_call(const char* function, const angles_object& a
     const std::span<std::array<checked_tensor, Each>> all(call.tensors);
     const call_size size =
         check_tensors<memory::host, Each>(function, {angles.batch(), angles.tokens(), angles.pairs()}, all);
-    std::vector<std::array<scales_memory, 2>> scales;
+    bool any_has_scales = false;
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
         const auto& tensors = all[i];
         std::visit(
@@ -136,12 +156,17 @@ rotate_detail::call_size check_call(const char* function, const angles_object& a
                 if constexpr (operand_type<O>) {
                     check_format<memory::host>(function, tensors.front().name, o.x);
                     check_format<memory::host>(function, last.name, o.y);
-                    scales.push_back(scales_of_operand(o));
+                    any_has_scales = any_has_scales || has_scales<O>;
                 } else if constexpr (O::is_normalized) {
                     check_grad_weight<O, Each>(function, o, all);
                 }
             },
             call.operands[i]);
+    }
+    if (!any_has_scales) return size;
+    std::vector<std::array<scales_memory, 2>> scales;
+    for (const Variant& operand : call.operands) {
+        scales.push_back(std::visit([](const auto& o) { return scales_of_operand(o); }, operand));
     }
     for (std::size_t i = 0; i < scales.size(); ++i) {
         for (std::size_t side = 0; side < 2; ++side) {
@@ -215,7 +240,7 @@ using any_backward_operand =
 inline void add_backward_operand(const char* function, const cordage_backward_operand& given, bool has_gradients,
                                  call_operands<any_backward_operand, 3>& call) {
     const auto number = static_cast<index_t>(call.operands.size());
-    const argument a{function, message("operands[", number, "]")};
+    const argument a{function, "operands", number};
     const described_heads grad_y = heads_in_order(
         a.of(".grad_y"), given.grad_y, false, {CORDAGE_FLOAT32, CORDAGE_FLOAT64, CORDAGE_FLOAT16, CORDAGE_BFLOAT16});
     const std::int32_t dtype = grad_y.tensor.type->dtype;
@@ -250,13 +275,12 @@ inline void add_backward_operand(const char* function, const cordage_backward_op
             of.normalized(norm, {given.grad_weight, static_cast<std::size_t>(given.grad_weight_count)});
         call.operands.emplace_back(given.is_unrotated == 1 ? normalized.unrotated() : normalized);
     });
-    const auto& names =
-        call.names.emplace_back(std::array<std::string, 3>{a.name + ".grad_y", a.name + ".y", a.name + ".grad_x"});
     const index_t lane = given.is_unrotated == 1 ? 0 : given.first_lane;
     const bool rotates = given.is_unrotated == 0;
-    call.tensors.push_back({{{names[0].c_str(), grad_y.memory, false, false, number, lane, rotates},
-                             {names[1].c_str(), y.memory, false, !has_y, number, lane, rotates},
-                             {names[2].c_str(), grad_x.memory, true, false, number, lane, rotates}}});
+    call.tensors.push_back(
+        {{{name_of_tensor(tensor_field::grad_y, number), grad_y.memory, false, false, number, lane, rotates},
+          {name_of_tensor(tensor_field::y, number), y.memory, false, !has_y, number, lane, rotates},
+          {name_of_tensor(tensor_field::grad_x, number), grad_x.memory, true, false, number, lane, rotates}}});
 }
 
 /// A span of the caller's gradients.

@@ -17,22 +17,18 @@ struct usable_kernels {
     bool is_usable;
 };
 
-/// Those of the unit that holds the implementation, which every processor of its flags runs (functions.hpp).
-extern const kernels own_kernels;
-
 /// Best first.
 #if defined(CORDAGE_C_DISPATCH)
 inline std::array<usable_kernels, 3> all_kernels() noexcept {
     const auto has = [](auto... answers) { return (... && (answers != 0)); };
-    const bool has_avx2 =
-        has(__builtin_cpu_supports("avx2"), __builtin_cpu_supports("fma"), __builtin_cpu_supports("f16c"));
+    const bool has_avx2 = has(__builtin_cpu_supports("avx2"), __builtin_cpu_supports("fma"));  // F16C comes along
     const bool has_avx512 = has_avx2 && has(__builtin_cpu_supports("avx512f"), __builtin_cpu_supports("avx512cd"),
                                             __builtin_cpu_supports("avx512dq"), __builtin_cpu_supports("avx512bw"),
                                             __builtin_cpu_supports("avx512vl"));
-    return {{{&avx512_kernels, has_avx512}, {&avx2_kernels, has_avx2}, {&own_kernels, true}}};
+    return {{{&avx512_kernels, has_avx512}, {&avx2_kernels, has_avx2}, {&baseline_kernels, true}}};
 }
 #else
-inline std::array<usable_kernels, 1> all_kernels() noexcept { return {{{&own_kernels, true}}}; }
+inline std::array<usable_kernels, 1> all_kernels() noexcept { return {{{&native_kernels, true}}}; }
 #endif
 
 /// Those that a name asks for; "best": the first that the processor runs.

@@ -172,11 +172,8 @@ inline std::shared_ptr<const angles_object::origin> origin_of(const char* functi
 
 #ifdef CORDAGE_C_IMPLEMENTATION
 
-#if defined(CORDAGE_C_DISPATCH)
-constinit const cordage::c::kernels cordage::c::own_kernels =
-    cordage::c::kernels_of<cordage::backend::fastest>::table("baseline");
-#else
-constinit const cordage::c::kernels cordage::c::own_kernels =
+#if !defined(CORDAGE_C_DISPATCH)
+constinit const cordage::c::kernels cordage::c::native_kernels =
     cordage::c::kernels_of<cordage::backend::fastest>::table("native");
 #endif
 

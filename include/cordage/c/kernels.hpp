@@ -198,7 +198,8 @@ struct kernels_of {
     }
 };
 
-/// Of the units that a library links beside its implementation (CORDAGE_C_KERNELS).
-extern const kernels avx512_kernels, avx2_kernels;
+/// Of the units that a library links beside its implementation, which then defines CORDAGE_C_DISPATCH; and of the
+/// implementation's own unit, where it does not.
+extern const kernels avx512_kernels, avx2_kernels, baseline_kernels, native_kernels;
 
 }  // namespace cordage::c

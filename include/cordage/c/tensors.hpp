@@ -36,15 +36,22 @@ inline constexpr element_type element_types[] = {
     {CORDAGE_INT64, "int64", 8, 1, false},
 };
 
-/// An argument's place, for messages: "operands[1].x".
+/// An argument's place, for messages: "operands[1].x". Made a text where there is one to write.
 struct argument {
     const char* function;
-    std::string name;
+    const char* text;
+    index_t number = -1;
+    const argument* outer = nullptr;
 
-    argument of(const char* field) const { return {function, name + field}; }
+    /// A field of it, which must not outlive it.
+    argument of(const char* field) const { return {function, field, -1, this}; }
+    std::string name() const {
+        const std::string own = number < 0 ? std::string(text) : message(text, "[", number, "]");
+        return outer == nullptr ? own : outer->name() + own;
+    }
     template <class Error>
     [[noreturn]] void refuse(std::initializer_list<message_part> why) const {
-        fail<Error>({function, ": ", name, joined(why)});
+        fail<Error>({function, ": ", name(), joined(why)});
     }
 };
 

@@ -31,3 +31,13 @@ cordage_install_pc(cordage "Rotary position embeddings with continuous length sc
   "cordage-kernels = ${PROJECT_VERSION}, eigen3 >= 3.4")
 cordage_install_pc(cordage-json "cordage and its readers of config.json and safetensors (cordage/host/)"
   "cordage = ${PROJECT_VERSION}, nlohmann_json")
+
+# The shared library: with all else where it is built with all else, otherwise by --component cordage_c.
+set(of_c COMPONENT cordage_c)
+if(NOT CORDAGE_BUILD_C)
+  list(APPEND of_c EXCLUDE_FROM_ALL)
+endif()
+install(TARGETS cordage_c EXPORT cordage_c_targets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" ${of_c})
+install(EXPORT cordage_c_targets NAMESPACE cordage:: DESTINATION "${cordage_package_dir}" ${of_c})
+configure_file("${CMAKE_CURRENT_LIST_DIR}/c/cordage-c.pc.in" "${PROJECT_BINARY_DIR}/cordage-c.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/cordage-c.pc" DESTINATION "${cordage_pkgconfig_dir}" ${of_c})

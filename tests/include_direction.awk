@@ -2,7 +2,7 @@
 # Reads every header (paths from the folder include/) and complains about includes that point the wrong way: a stage
 # includes core/ and stages to its left, and a dependency lives in one place only.
 BEGIN {
-    stages = split("core pair scaling schedule ode clex positions basis angles tensors backend rotate attention config checkpoint host",
+    stages = split("core pair scaling schedule ode clex positions basis angles tensors backend rotate attention config checkpoint host c",
                    stage, " ")
     for (i = 1; i <= stages; ++i) rank[stage[i]] = i
     home["cuda_runtime.h"] = "^cordage/backend/cuda/"
@@ -42,7 +42,7 @@ match($0, /^ *# *include "[^"]+"/) {
     } else if (!(to in rank)) complain("'" to "' is no stage: add it to include_direction.awk")
     else if (from == "door") next
     else if (!(from in rank)) complain("'" from "' is no stage: add it to include_direction.awk")
-    else if (to == "backend" && from !~ /^(backend|rotate)$/) complain("only rotate/ may include backend/")
+    else if (to == "backend" && from !~ /^(backend|rotate|c)$/) complain("only rotate/ and c/ may include backend/")
     else if (rank[to] > rank[from]) complain(from "/ must not include " to "/, which comes after it")
 }
 
@@ -62,14 +62,14 @@ function reach(door, seen, todo, names, count, i) {
 
 END {
     reach("cordage/kernels.hpp", by_kernels)
-    for (name in by_kernels) if (name ~ /^cordage\/(clex|config|checkpoint|host)\//) {
+    for (name in by_kernels) if (name ~ /^cordage\/(clex|config|checkpoint|host|c)\//) {
         print "cordage/kernels.hpp reaches " name ", but engines must do without it"
         wrong = 1
     }
     if ("cordage/cordage.hpp" in exists) {
         reach("cordage/cordage.hpp", by_cordage)
         for (name in exists) {
-            if (name ~ /^cordage\/(config|checkpoint|host)\/|\/cuda\/|\.cuh$/) continue
+            if (name ~ /^cordage\/(config|checkpoint|host|c)\/|\/cuda\/|\.cuh$/) continue
             if ((name in by_cordage) != (name !~ by_itself)) {
                 print "cordage/cordage.hpp must " (name in by_cordage ? "not " : "") "reach " name
                 wrong = 1

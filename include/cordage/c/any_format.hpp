@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// A format of heads that is known at run time, so that one kernel serves all caches; serves the C interface.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#include "cordage/backend/backend.hpp"
+#include "cordage/tensors/hadamard.hpp"
+#include "cordage/tensors/head_formats.hpp"
+
+namespace cordage::c {
+
+/// What the elements of a cache are.
+enum class element_code : std::uint8_t { float32, float16, bfloat16, int8, fp8_e4m3, fp8_e5m2, q8_0, q4_0 };
+
+/// The backend that works with a lane.
+template <class Lane>
+struct backend_of_lane {
+    using type = backend::scalar;
+};
+#if defined(CORDAGE_HAS_SIMD)
+template <class Arch>
+struct backend_of_lane<xsimd::batch<float, Arch>> {
+    using type = backend::simd<Arch>;
+};
+#endif
+
+/// Heads of any elements as bytes: the views of it count bytes, and check what they say as views of elements.
+struct any_format {
+    using compute = float;
+    static constexpr index_t lanes_of_element = 1;
+
+    element_code element = element_code::float32;
+    index_t hadamard_size = 0;   ///< lanes; 0: none
+    index_t bytes_of_group = 0;  ///< of a head in groups (tensors/lane_groups.hpp); 0: it lies in one piece
+    index_t group_stride = 0;    ///< bytes
+    scale_table scales = {};     ///< in floats; of int8 and fp8
+    index_t lanes_of_scale = 0;
+    bool makes_scales = true;
+
+    template <class Lane>
+    void load_head(const std::uint8_t* from, const head_place& at, float* lanes, index_t count) const noexcept {
+        with_elements([&]<class T, class Format>(const T*, const Format& format) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            bytes_of_head together;
+            const T* const elements = reinterpret_cast<const T*>(in_one_piece<T, Format>(from, count, together));
+            if constexpr (head_format<Format, T>) {
+                format.template load_head<Lane>(elements, at, lanes, count);
+            } else {
+                using how = typename backend_of_lane<Lane>::type;
+                backend::convert_lanes(how{}, format, elements, element_traits<float>{}, lanes, count);
+            }
+        });
+        transform<Lane>(lanes, count);
+    }
+    template <class Lane>
+    void store_head(const float* lanes, index_t count, std::uint8_t* to, const head_place& at) const noexcept {
+        alignas(64) std::array<float, most_lanes_of_head> transformed;
+        if (hadamard_size != 0) {
+            std::copy_n(lanes, count, transformed.data());
+            transform<Lane>(transformed.data(), count);
+            lanes = transformed.data();
+        }
+        with_elements([&]<class T, class Format>(const T*, const Format& format) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            bytes_of_head together;
+            std::uint8_t* const bytes = bytes_of_group == 0 ? to : together.data();
+            T* const elements = reinterpret_cast<T*>(bytes);
+            if constexpr (head_format<Format, T>) {
+                format.template store_head<Lane>(lanes, count, elements, at);
+            } else {
+                using how = typename backend_of_lane<Lane>::type;
+                backend::convert_lanes(how{}, element_traits<float>{}, lanes, format, elements, count);
+            }
+            to_groups<T, Format>(bytes, to, count);
+        });
+    }
+    /// Bytes and scales; false where the two formats differ.
+    CORDAGE_ALWAYS_INLINE bool copy_head(const any_format& source, const std::uint8_t* from, const head_place& from_at,
+                                         std::uint8_t* to, const head_place& to_at, index_t count) const noexcept {
+        if (source.element != element || source.hadamard_size != hadamard_size) return false;
+        bool is_copied = true;
+        with_elements([&]<class T, class Format>(const T*, const Format& format) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            bytes_of_head x, y;
+            const std::uint8_t* const elements = source.in_one_piece<T, Format>(from, count, x);
+            std::uint8_t* const bytes = bytes_of_group == 0 ? to : y.data();
+            if constexpr (requires { format.scales; }) {
+                is_copied = format.copy_head({source.scales, source.lanes_of_scale, source.makes_scales},
+                                             reinterpret_cast<const T*>(elements), from_at, reinterpret_cast<T*>(bytes),
+                                             to_at, count);
+            } else {
+                std::memmove(bytes, elements, bytes_of<T, Format>(count));
+            }
+            if (is_copied) to_groups<T, Format>(bytes, to, count);
+        });
+        return is_copied;
+    }
+
+    friend bool operator==(const any_format&, const any_format&) noexcept = default;
+    /// @throws shape_error, naming the field
+    void check(const char* function, const char* name, index_t head_dim) const {
+        if ((element == element_code::q8_0 || element == element_code::q4_0) && head_dim % 32 != 0) {
+            fail<shape_error>(
+                {function, ": ", name, "'s head_dim ", head_dim, " must be a multiple of 32 in q8_0 and q4_0"});
+        }
+        if (hadamard_size != 0) hadamard<element_traits<float>>{hadamard_size}.check(function, name, head_dim);
+        if (has_scales()) scaled_bytes<std::int8_t>{scales, lanes_of_scale}.check(function, name, head_dim);
+    }
+    bool has_scales() const noexcept {
+        return element == element_code::int8 || element == element_code::fp8_e4m3 || element == element_code::fp8_e5m2;
+    }
+
+ private:
+    using bytes_of_head = std::array<std::uint8_t, most_lanes_of_head * sizeof(float)>;
+
+    /// f(null of the element's type, its format).
+    template <class F>
+    CORDAGE_ALWAYS_INLINE void with_elements(const F& f) const noexcept {
+        const auto coded = [&]<class Code>(const Code* null) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            f(null, scaled_bytes<Code>{scales, lanes_of_scale, makes_scales});
+        };
+        const auto plain = [&]<class T>(const T* null) CORDAGE_ALWAYS_INLINE_LAMBDA { f(null, element_traits<T>{}); };
+        switch (element) {
+            case element_code::float32:
+                return plain(static_cast<const float*>(nullptr));
+            case element_code::float16:
+                return plain(static_cast<const float16*>(nullptr));
+            case element_code::bfloat16:
+                return plain(static_cast<const bfloat16*>(nullptr));
+            case element_code::int8:
+                return coded(static_cast<const std::int8_t*>(nullptr));
+            case element_code::fp8_e4m3:
+                return coded(static_cast<const fp8_e4m3*>(nullptr));
+            case element_code::fp8_e5m2:
+                return coded(static_cast<const fp8_e5m2*>(nullptr));
+            case element_code::q8_0:
+                return f(static_cast<const q8_0_block*>(nullptr), q8_0{});
+            case element_code::q4_0:
+                return f(static_cast<const q4_0_block*>(nullptr), q4_0{});
+        }
+    }
+    template <class T, class Format>
+    static CORDAGE_ALWAYS_INLINE std::size_t bytes_of(index_t lanes) noexcept {
+        return sizeof(T) * static_cast<std::size_t>(lanes / cordage::lanes_of_element<Format>);
+    }
+    template <class T, class Format>
+    CORDAGE_ALWAYS_INLINE const std::uint8_t* in_one_piece(const std::uint8_t* from, index_t count,
+                                                           bytes_of_head& together) const noexcept {
+        if (bytes_of_group == 0) return from;
+        const auto bytes = static_cast<index_t>(bytes_of<T, Format>(count));
+        for (index_t done = 0; done < bytes; done += bytes_of_group, from += group_stride) {
+            std::memcpy(together.data() + done, from, static_cast<std::size_t>(bytes_of_group));
+        }
+        return together.data();
+    }
+    template <class T, class Format>
+    CORDAGE_ALWAYS_INLINE void to_groups(const std::uint8_t* together, std::uint8_t* to, index_t count) const noexcept {
+        if (bytes_of_group == 0) return;
+        const auto bytes = static_cast<index_t>(bytes_of<T, Format>(count));
+        for (index_t done = 0; done < bytes; done += bytes_of_group, to += group_stride) {
+            std::memcpy(to, together + done, static_cast<std::size_t>(bytes_of_group));
+        }
+    }
+    template <class Lane>
+    CORDAGE_ALWAYS_INLINE void transform(float* lanes, index_t count) const noexcept {
+        for (index_t first = 0; hadamard_size != 0 && first < count; first += hadamard_size) {
+            hadamard_transform<Lane>(lanes + first, hadamard_size);
+        }
+    }
+};
+static_assert(head_format<any_format, std::uint8_t>);
+
+}  // namespace cordage::c

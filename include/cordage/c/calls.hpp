@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+// Operands of the C interface: checked together, then rotated one after the other; serves the C interface.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cordage/c/handles.hpp"
+#include "cordage/c/tensors.hpp"
+#include "cordage/core/threads.hpp"
+#include "cordage/rotate/backward.hpp"
+
+namespace cordage::c {
+
+/// The caller's executor.
+class any_executor {
+ public:
+    /// @throws value_error
+    any_executor(const char* function, const cordage_executor* given)
+        : executor_(given == nullptr ? cordage_executor{nullptr, nullptr, 1} : *given) {
+        if (executor_.concurrency < 1) {
+            fail<value_error>({function, ": where.concurrency ", executor_.concurrency, " must be >= 1"});
+        }
+    }
+    index_t concurrency() const noexcept { return executor_.concurrency; }
+    template <class Slice>
+    void run(index_t slices, const Slice& slice) const {
+        if (executor_.run == nullptr) return threads{executor_.concurrency}.run(slices, slice);
+        executor_.run(
+            executor_.pool, slices, [](void* body, std::int64_t i) { (*static_cast<const Slice*>(body))(i); },
+            const_cast<void*>(static_cast<const void*>(&slice)));
+    }
+
+ private:
+    cordage_executor executor_;
+};
+
+/// The most operands of a call.
+inline constexpr std::int64_t most_operands = 64;
+
+/// The tensors of an operand, and "operands[1].y", their names, made once.
+enum class tensor_field : std::uint8_t { x, y, grad_y, grad_x };
+inline const char* name_of_tensor(tensor_field field, index_t operand) {
+    struct names {
+        std::array<std::vector<std::string>, 4> of;
+        names() {
+            std::size_t at = 0;
+            for (const char* each : {".x", ".y", ".grad_y", ".grad_x"}) {
+                for (index_t i = 0; i < most_operands; ++i) of[at].push_back(message("operands[", i, "]", each));
+                ++at;
+            }
+        }
+    };
+    static const names& all = *new names;
+    return all.of[static_cast<std::size_t>(field)][static_cast<std::size_t>(operand)].c_str();
+}
+
+/// The operands of a call and what checks read of them; Each tensors.
+template <class Variant, std::size_t Each>
+struct call_operands {
+    std::vector<Variant> operands;
+    std::vector<std::array<rotate_detail::checked_tensor, Each>> tensors;
+    held_weights weights;
+
+    explicit call_operands(std::int64_t count) {
+        const auto size = static_cast<std::size_t>(count);
+        operands.reserve(size), tensors.reserve(size);
+    }
+};
+
+inline bool is_interleaved(const char* function, std::int32_t pairing) {
+    if (pairing == CORDAGE_INTERLEAVED || pairing == CORDAGE_HALF_SPLIT) return pairing == CORDAGE_INTERLEAVED;
+    fail<value_error>({function, ": pairing ", pairing, " must be CORDAGE_HALF_SPLIT (1) or CORDAGE_INTERLEAVED (2)"});
+}
+inline void expect_operands(const char* function, const void* operands, std::int64_t count) {
+    expect_pointer(function, "operands", operands);
+    if (count < 1 || count > most_operands) {
+        fail<value_error>({function, ": count ", count, " of operands must be 1 to ", most_operands});
+    }
+}
+inline bool is_left_out(const cordage_tensor& t) { return t.data == nullptr && t.dtype == 0; }
+
+/// Adds an operand of rotate_forward, rotate_inverse or rebase.
+inline void add_operand(const char* function, const cordage_operand& given, index_t tokens, bool may_have_norm,
+                        call_operands<forward_operand, 2>& call) {
+    const auto number = static_cast<index_t>(call.operands.size());
+    const argument a{function, "operands", number};
+    const bool has_y = !is_left_out(given.y.tensor);
+    if (given.is_unrotated != 0 && given.is_unrotated != 1) {
+        a.refuse<value_error>({".is_unrotated ", given.is_unrotated, " must be 0 or 1"});
+    }
+    if (given.norm != nullptr && !may_have_norm) {
+        a.refuse<value_error>({".norm must be NULL: heads are normalized by cordage_rotate_forward alone"});
+    }
+    const described_heads x = describe_heads(a.of(".x"), given.x, tokens, !has_y);
+    const described_heads y = has_y ? describe_heads(a.of(".y"), given.y, tokens, true) : x;
+    const element_type &x_type = *x.tensor.type, &y_type = *y.tensor.type;
+    const bool is_one_type = x_type.dtype == y_type.dtype, is_plain = is_one_type && x.is_plain && y.is_plain;
+    if (!is_plain && (x_type.dtype == CORDAGE_FLOAT64 || y_type.dtype == CORDAGE_FLOAT64)) {
+        a.refuse<value_error>({" goes from ", x_type.name, " to ", y_type.name,
+                               ", must go from float64 to float64 in one piece, without a transform"});
+    }
+    if (!is_plain && given.norm != nullptr && given.norm->is_rounded_between == 1 && x_type.dtype != CORDAGE_FLOAT32) {
+        a.refuse<value_error>({".norm.is_rounded_between 1 must be 0 where ", x_type.name,
+                               " goes to another format: normalize and rotate in a call before"});
+    }
+    const bool rotates = given.is_unrotated == 0;
+    bool is_in_place = false;
+    const auto add = [&](const auto& of) {
+        is_in_place = of.is_in_place();
+        call.operands.emplace_back(of);
+    };
+    const auto made = [&](const auto& plain, auto norm) {
+        const auto rotated = rotates ? plain : plain.unrotated();
+        if (given.norm == nullptr) {
+            add(rotated);
+        } else {
+            add(rotated.normalized(norm()));
+        }
+    };
+    if (is_plain) {
+        for_plain_type(x_type, [&]<class T>(T) {
+            made(operand<T>(x.as<const T>(), y.as<T>(), given.first_lane),
+                 [&] { return norm_from<compute_of<T>>(a.of(".norm"), *given.norm, x.memory.shape, call.weights); });
+        });
+    } else {
+        made(any_operand<no_norm>(x.as_bytes(), y.as_bytes(), given.first_lane),
+             [&] { return norm_from<float>(a.of(".norm"), *given.norm, x.memory.shape, call.weights); });
+    }
+    const index_t lane = rotates ? given.first_lane : 0;
+    call.tensors.push_back(
+        {{{name_of_tensor(tensor_field::x, number), x.memory, is_in_place, false, number, lane, rotates},
+          {name_of_tensor(tensor_field::y, number), is_in_place ? heads_memory() : y.memory, true, is_in_place, number,
+           lane, rotates, is_one_type && x.format == y.format}}});
+}
+
+/// All checks of a call, as rotate_detail::check_all makes them of operands whose types are known when it is compiled.
+template <class Variant, std::size_t Each>
+rotate_detail::call_size check_call(const char* function, const angles_object& angles,
+                                    call_operands<Variant, Each>& call) {
+    using namespace rotate_detail;
+    const std::span<std::array<checked_tensor, Each>> all(call.tensors);
+    const call_size size =
+        check_tensors<memory::host, Each>(function, {angles.batch(), angles.tokens(), angles.pairs()}, all);
+    bool any_has_scales = false;
+    for (std::size_t i = 0; i < call.operands.size(); ++i) {
+        const auto& tensors = all[i];
+        std::visit(
+            [&]<class O>(const O& o) {
+                const checked_tensor& last = tensors.back();
+                if constexpr (O::is_normalized) check_norm(function, o, last.is_repeated ? tensors.front() : last);
+                if constexpr (operand_type<O>) {
+                    check_format<memory::host>(function, tensors.front().name, o.x);
+                    check_format<memory::host>(function, last.name, o.y);
+                    any_has_scales = any_has_scales || has_scales<O>;
+                } else if constexpr (O::is_normalized) {
+                    check_grad_weight<O, Each>(function, o, all);
+                }
+            },
+            call.operands[i]);
+    }
+    if (!any_has_scales) return size;
+    std::vector<std::array<scales_memory, 2>> scales;
+    for (const Variant& operand : call.operands) {
+        scales.push_back(std::visit([](const auto& o) { return scales_of_operand(o); }, operand));
+    }
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+        for (std::size_t side = 0; side < 2; ++side) {
+            const char* const name = (side == 0 ? all[i].front() : all[i].back()).name;
+            check_places_of_scales<Each>(function, name, scales[i][side], static_cast<index_t>(i), all, scales);
+        }
+    }
+    return size;
+}
+
+/// Runs one operand over a range of tokens. Quantised keys that nothing turns keep their bytes.
+inline void rotate_range_of(bool pairs_are_interleaved, direction d, const cos_sin_tables& tables,
+                            const angles_object& angles, const forward_operand& operand, index_t begin,
+                            index_t end) noexcept {
+    const kernels& k = *chosen_kernels().load();
+    const auto run = [&](const forward_operand& o, index_t first, index_t last) {
+        std::visit([&](const auto& of) { k.rotate(pairs_are_interleaved, d, tables, o.index(), &of, first, last); }, o);
+    };
+    const auto* const stored = std::get_if<any_operand<no_norm>>(&operand);
+    if (stored == nullptr || !stored->is_rotated() || !angles.is_difference()) return run(operand, begin, end);
+    const forward_operand copied = stored->unrotated();
+    const index_t tokens = angles.tokens();
+    while (begin < end) {
+        const auto is_still = [&](index_t i) { return angles.is_identity(i / tokens, i % tokens); };
+        const bool stays = is_still(begin);
+        index_t next = begin + 1;
+        while (next < end && is_still(next) == stays) ++next;
+        run(stays ? copied : operand, begin, next);
+        begin = next;
+    }
+}
+
+/// rotate_forward, rotate_inverse and rebase.
+inline void rotate_call(const char* function, const cordage_executor* where, const cordage_angles* handle,
+                        std::int32_t pairing, const cordage_operand* operands, std::int64_t count, direction d,
+                        bool is_rebase) {
+    const bool pairs_are_interleaved = is_interleaved(function, pairing);
+    const any_executor executor(function, where);
+    expect_operands(function, operands, count);
+    const auto angles =
+        handle_table::of_program().find<angles_object>(function, is_rebase ? "difference" : "angles", handle);
+    if (is_rebase && !angles->is_difference()) {
+        fail<value_error>({function, ": difference must be made by cordage_angles_difference"});
+    }
+    call_operands<forward_operand, 2> call(count);
+    bool has_doubles = false;
+    for (std::int64_t i = 0; i < count; ++i) {
+        add_operand(function, operands[i], angles->tokens(), d == direction::forward && !is_rebase, call);
+        has_doubles = has_doubles || operands[i].x.tensor.dtype == CORDAGE_FLOAT64;
+    }
+    const rotate_detail::call_size size = check_call(function, *angles, call);
+    if (size.is_empty) return;
+    const cos_sin_tables tables = angles->tables(has_doubles);
+    for (const forward_operand& operand : call.operands) {
+        for_each_range(executor, size.tokens, size.is_in_order ? size.tokens : rotate_detail::smallest_slice,
+                       [&](index_t begin, index_t end) noexcept {
+                           rotate_range_of(pairs_are_interleaved, d, tables, *angles, operand, begin, end);
+                       });
+    }
+}
+
+/// An operand of the backward pass: with gradients behind it, or, without y, grad_x alone.
+using any_backward_operand =
+    std::variant<backward_operand<float>, backward_operand<float16>, backward_operand<bfloat16>,
+                 backward_operand<double>, normalized_backward_operand<float, element_traits<float>, float>,
+                 normalized_backward_operand<float16, element_traits<float16>, float>,
+                 normalized_backward_operand<bfloat16, element_traits<bfloat16>, float>,
+                 normalized_backward_operand<double, element_traits<double>, double>, operand<float>, operand<float16>,
+                 operand<bfloat16>, operand<double>>;
+
+inline void add_backward_operand(const char* function, const cordage_backward_operand& given, bool has_gradients,
+                                 call_operands<any_backward_operand, 3>& call) {
+    const auto number = static_cast<index_t>(call.operands.size());
+    const argument a{function, "operands", number};
+    const described_heads grad_y = heads_in_order(
+        a.of(".grad_y"), given.grad_y, false, {CORDAGE_FLOAT32, CORDAGE_FLOAT64, CORDAGE_FLOAT16, CORDAGE_BFLOAT16});
+    const std::int32_t dtype = grad_y.tensor.type->dtype;
+    const bool has_y = !is_left_out(given.y);
+    const described_heads y = has_y ? heads_in_order(a.of(".y"), given.y, false, {dtype}) : grad_y;
+    const described_heads grad_x = heads_in_order(a.of(".grad_x"), given.grad_x, true, {dtype});
+    if (!has_y && (has_gradients || given.norm != nullptr)) {
+        a.refuse<value_error>({".y must be given where gradients are wanted or heads were normalized"});
+    }
+    if (given.is_unrotated != 0 && (given.is_unrotated != 1 || given.norm == nullptr)) {
+        a.refuse<value_error>({".is_unrotated ", given.is_unrotated, " must be 0, or 1 beside a norm"});
+    }
+    if (given.grad_weight_count < 0 || (given.grad_weight == nullptr) != (given.grad_weight_count == 0)) {
+        a.refuse<value_error>(
+            {".grad_weight_count ", given.grad_weight_count, " must be what grad_weight points to, 0 of NULL"});
+    }
+    if (given.grad_weight != nullptr && given.norm == nullptr) {
+        a.refuse<value_error>({".grad_weight must be NULL without a norm"});
+    }
+    for_plain_type(*grad_y.tensor.type, [&]<class T>(T) {
+        if (!has_y) {
+            call.operands.emplace_back(operand<T>(grad_y.as<const T>(), grad_x.as<T>(), given.first_lane));
+            return;
+        }
+        const auto of = grad_through(grad_y.as<const T>(), y.as<const T>(), grad_x.as<T>(), given.first_lane);
+        if (given.norm == nullptr) {
+            call.operands.emplace_back(of);
+            return;
+        }
+        const auto norm = norm_from<compute_of<T>>(a.of(".norm"), *given.norm, grad_y.memory.shape, call.weights);
+        const auto normalized =
+            of.normalized(norm, {given.grad_weight, static_cast<std::size_t>(given.grad_weight_count)});
+        call.operands.emplace_back(given.is_unrotated == 1 ? normalized.unrotated() : normalized);
+    });
+    const index_t lane = given.is_unrotated == 1 ? 0 : given.first_lane;
+    const bool rotates = given.is_unrotated == 0;
+    call.tensors.push_back(
+        {{{name_of_tensor(tensor_field::grad_y, number), grad_y.memory, false, false, number, lane, rotates},
+          {name_of_tensor(tensor_field::y, number), y.memory, false, !has_y, number, lane, rotates},
+          {name_of_tensor(tensor_field::grad_x, number), grad_x.memory, true, false, number, lane, rotates}}});
+}
+
+/// A span of the caller's gradients.
+inline std::span<double> gradients_of(const char* function, const char* name, double* data, std::int64_t count) {
+    if (count < 0 || (data == nullptr) != (count == 0)) {
+        fail<value_error>(
+            {function, ": gradients.", name, "_count ", count, " must be what ", name, " points to, 0 of NULL"});
+    }
+    return {data, static_cast<std::size_t>(count)};
+}
+
+inline void backward_call(const char* function, const cordage_executor* where, const cordage_angles* handle,
+                          std::int32_t pairing, const cordage_gradients* gradients,
+                          const cordage_backward_operand* operands, std::int64_t count) {
+    const bool pairs_are_interleaved = is_interleaved(function, pairing);
+    const any_executor executor(function, where);
+    expect_operands(function, operands, count);
+    const auto angles = handle_table::of_program().find<angles_object>(function, "angles", handle);
+    const cordage_gradients none{};
+    const cordage_gradients& g = gradients == nullptr ? none : *gradients;
+    const rotation_gradients grads{
+        .inv_freq = gradients_of(function, "inv_freq", g.inv_freq, g.inv_freq_count),
+        .position_ids = gradients_of(function, "position_ids", g.position_ids, g.position_ids_count),
+        .attention_factor = gradients_of(function, "attention_factor", g.attention_factor, g.attention_factor_count)};
+    const bool has_gradients =
+        !grads.inv_freq.empty() || !grads.position_ids.empty() || !grads.attention_factor.empty();
+    if (has_gradients && angles->is_difference()) {
+        fail<value_error>({function, ": gradients must be NULL for a difference of angles"});
+    }
+    call_operands<any_backward_operand, 3> call(count);
+    bool has_doubles = false;
+    for (std::int64_t i = 0; i < count; ++i) {
+        add_backward_operand(function, operands[i], has_gradients, call);
+        has_doubles = has_doubles || operands[i].grad_y.dtype == CORDAGE_FLOAT64;
+    }
+    const rotate_detail::call_size size = check_call(function, *angles, call);
+    const cos_sin_tables tables = angles->tables(has_doubles);
+    const angles_object::origin& origin = *angles->to();
+    const auto source = [&]<class Real>(Real) {
+        const cos_sin_view<Real>& table = tables.of<Real>();
+        return gradient_source<Real>{table,       origin.position_ids.data(), origin.rows,
+                                     origin.axes, origin.axis_of_pair.data(), origin.view_of_bases()};
+    };
+    rotate_detail::check_gradients(grads, source(float{}), size.tokens);
+    if (size.is_empty) return;
+    for (const any_backward_operand& operand : call.operands) {
+        std::visit(
+            [&]<class O>(const O& o) {
+                if constexpr (operand_type<O>) {
+                    const forward_operand alone = o;
+                    for_each_range(executor, size.tokens, rotate_detail::smallest_slice,
+                                   [&](index_t begin, index_t end) noexcept {
+                                       rotate_range_of(pairs_are_interleaved, direction::adjoint, tables, *angles,
+                                                       alone, begin, end);
+                                   });
+                } else if (pairs_are_interleaved) {
+                    rotate_backward<interleaved, dispatched>(executor, source(typename O::compute{}), grads, o);
+                } else {
+                    rotate_backward<half_split, dispatched>(executor, source(typename O::compute{}), grads, o);
+                }
+            },
+            operand);
+    }
+}
+
+}  // namespace cordage::c

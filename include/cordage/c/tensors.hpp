@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+// Tensors of the C interface, checked and as views; serves the C interface.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "cordage/c/cordage.h"
+#include "cordage/c/kernels.hpp"
+#include "cordage/host/dlpack/view.hpp"
+#include "cordage/rotate/checks.hpp"
+
+namespace cordage::c {
+
+/// Bytes and lanes of an element of a dtype, and its name; of what heads may be, its code.
+struct element_type {
+    std::int32_t dtype;
+    const char* name;
+    index_t bytes;
+    index_t lanes = 1;
+    bool is_of_heads = true;
+    element_code code = element_code::float32;
+};
+inline constexpr element_type element_types[] = {
+    {CORDAGE_FLOAT32, "float32", 4},
+    {CORDAGE_FLOAT64, "float64", 8},
+    {CORDAGE_FLOAT16, "float16", 2, 1, true, element_code::float16},
+    {CORDAGE_BFLOAT16, "bfloat16", 2, 1, true, element_code::bfloat16},
+    {CORDAGE_INT8, "int8", 1, 1, true, element_code::int8},
+    {CORDAGE_FLOAT8_E4M3, "float8_e4m3", 1, 1, true, element_code::fp8_e4m3},
+    {CORDAGE_FLOAT8_E5M2, "float8_e5m2", 1, 1, true, element_code::fp8_e5m2},
+    {CORDAGE_Q8_0, "q8_0", sizeof(q8_0_block), 32, true, element_code::q8_0},
+    {CORDAGE_Q4_0, "q4_0", sizeof(q4_0_block), 32, true, element_code::q4_0},
+    {CORDAGE_INT32, "int32", 4, 1, false},
+    {CORDAGE_INT64, "int64", 8, 1, false},
+};
+
+/// An argument's place, for messages: "operands[1].x". Made a text where there is one to write.
+struct argument {
+    const char* function;
+    const char* text;
+    index_t number = -1;
+    const argument* outer = nullptr;
+
+    /// A field of it, which must not outlive it.
+    argument of(const char* field) const { return {function, field, -1, this}; }
+    std::string name() const {
+        const std::string own = number < 0 ? std::string(text) : message(text, "[", number, "]");
+        return outer == nullptr ? own : outer->name() + own;
+    }
+    template <class Error>
+    [[noreturn]] void refuse(std::initializer_list<message_part> why) const {
+        fail<Error>({function, ": ", name(), joined(why)});
+    }
+};
+
+/// @throws value_error  naming the types that may be
+inline const element_type& type_of(const argument& a, std::int32_t dtype, std::initializer_list<std::int32_t> wanted) {
+    std::string names;
+    for (const element_type& type : element_types) {
+        const bool is_wanted = std::find(wanted.begin(), wanted.end(), type.dtype) != wanted.end() ||
+                               (wanted.size() == 0 && type.is_of_heads);
+        if (is_wanted && type.dtype == dtype) return type;
+        if (is_wanted)
+            names += (names.empty() ? "" : ", ") + message("CORDAGE dtype ", type.dtype, " (", type.name, ")");
+    }
+    a.refuse<value_error>({".dtype ", dtype, " must be one of ", names});
+}
+
+/// A tensor of the caller's with its strides resolved. An axis of one step has stride 0.
+struct strided {
+    void* data;
+    const element_type* type;
+    int axes;
+    index_t shape[5];
+    index_t strides[5];
+
+    /// The axis that is so many before the last.
+    index_t size_from_end(int i) const { return shape[axes - 1 - i]; }
+    index_t stride_from_end(int i) const { return strides[axes - 1 - i]; }
+};
+
+/// @throws value_error, shape_error  naming the field
+inline strided strided_of(const argument& a, const cordage_tensor& t, int fewest, int most,
+                          std::initializer_list<std::int32_t> wanted, bool is_written = false) {
+    const element_type& type = type_of(a, t.dtype, wanted);
+    if (t.ndim < fewest || t.ndim > most) {
+        a.refuse<shape_error>({".ndim ", t.ndim, " must be ", fewest, " to ", most});
+    }
+    if (is_written && t.is_read_only != 0) a.refuse<value_error>({" is read-only, and would be written"});
+    strided s{t.data, &type, t.ndim, {}, {}};
+    bool is_dense = true, is_empty = false;
+    for (int i = 0; i < t.ndim; ++i) {
+        if (t.shape[i] < 0) a.refuse<shape_error>({".shape[", i, "] ", t.shape[i], " must not be negative"});
+        if (t.strides[i] < 0) a.refuse<shape_error>({".strides[", i, "] ", t.strides[i], " must not be negative"});
+        is_dense = is_dense && t.strides[i] == 0;
+        is_empty = is_empty || t.shape[i] == 0;
+    }
+    index_t stride = 1;
+    for (int i = t.ndim - 1; i >= 0; --i) {
+        s.shape[i] = t.shape[i];
+        s.strides[i] = t.shape[i] <= 1 ? 0 : is_dense ? stride : t.strides[i];
+        stride = saturated_product(stride, i == t.ndim - 1 ? rounded_up_quotient(t.shape[i], type.lanes) : t.shape[i]);
+    }
+    if (!is_empty && t.data == nullptr) a.refuse<shape_error>({".data nullptr must point to the elements"});
+    const index_t alignment = type.bytes == 34 || type.bytes == 18 ? 2 : type.bytes;
+    if (reinterpret_cast<std::uintptr_t>(t.data) % static_cast<std::uintptr_t>(alignment) != 0) {
+        a.refuse<value_error>({".data ", static_cast<const void*>(t.data), " must be a multiple of ", alignment,
+                               ", the size of an element"});
+    }
+    return s;
+}
+
+inline void expect_dense(const argument& a, const strided& s, int first_axis) {
+    index_t stride = 1;
+    for (int i = s.axes - 1; i >= first_axis; --i) {
+        if (s.shape[i] > 1 && s.strides[i] != stride) {
+            a.refuse<shape_error>(
+                {".strides[", i, "] ", s.strides[i], " must be ", stride, ", as the entries must be dense"});
+        }
+        stride = saturated_product(stride, s.shape[i]);
+    }
+}
+
+/// Heads as they lie in memory, and by what format.
+struct described_heads {
+    strided tensor;
+    heads_memory memory;  ///< in elements
+    any_format format;
+    bool is_plain;  ///< elements of float32, float64, float16 or bfloat16 in one piece
+
+    template <class T>
+    heads_view<T> as() const {
+        return {static_cast<T*>(tensor.data), memory.shape,       memory.batch_stride,
+                memory.token_stride,          memory.head_stride, memory.slots};
+    }
+    heads_view<std::uint8_t, any_format> as_bytes() const {
+        const index_t bytes = tensor.type->bytes;
+        return {static_cast<std::uint8_t*>(tensor.data),
+                memory.shape,
+                saturated_product(memory.batch_stride, bytes),
+                saturated_product(memory.token_stride, bytes),
+                saturated_product(memory.head_stride, bytes),
+                memory.slots,
+                format};
+    }
+};
+
+/// A heads tensor that lies in order.
+inline described_heads heads_in_order(const argument& a, const cordage_tensor& t, bool is_written,
+                                      std::initializer_list<std::int32_t> wanted = {}) {
+    described_heads h{strided_of(a, t, 3, wanted.size() == 0 ? 5 : 4, wanted, is_written), {}, {}, false};
+    const strided& s = h.tensor;
+    const int inner = s.axes == 5 ? 1 : 0;  // groups of a head
+    const bool has_batch = s.axes > 3;
+    heads_memory& m = h.memory;
+    if (s.stride_from_end(0) > 1) {
+        a.refuse<shape_error>({".strides[", s.axes - 1, "] ", s.stride_from_end(0), " must be 1"});
+    }
+    m.data = s.data;
+    m.element_size = s.type->bytes;
+    const index_t lanes = inner == 0 ? s.size_from_end(0) : saturated_product(s.size_from_end(0), s.size_from_end(1));
+    m.shape = {has_batch ? s.shape[0] : 1, s.size_from_end(inner + 2), s.size_from_end(inner + 1), lanes};
+    m.batch_stride = has_batch ? s.strides[0] : 0;
+    m.token_stride = s.stride_from_end(inner + 2);
+    m.head_stride = s.stride_from_end(inner + 1);
+    m.head_size = rounded_up_quotient(s.size_from_end(0), s.type->lanes);
+    h.format.element = s.type->code;
+    if (inner == 1 && s.shape[3] > 1) {
+        if (s.shape[4] % s.type->lanes != 0) {
+            a.refuse<shape_error>(
+                {".shape[4] ", s.shape[4], " must be a multiple of ", s.type->lanes, ", the lanes of a block"});
+        }
+        m.groups = s.shape[3];
+        m.group_stride = s.strides[3];
+        h.format.bytes_of_group = m.head_size * m.element_size;
+        h.format.group_stride = saturated_product(m.group_stride, m.element_size);
+    }
+    h.is_plain = m.groups == 1 && s.type->lanes == 1 && !h.format.has_scales();
+    return h;
+}
+
+/// Slots of a cache, whose tensor was described. Of a block table the tokens are those of the angles.
+inline void set_slots(const argument& a, const cordage_heads& heads, index_t tokens, heads_memory& m) {
+    if (heads.slot_mapping != nullptr && heads.block_table != nullptr) {
+        a.refuse<value_error>({" has a slot_mapping and a block_table, must have one of them"});
+    }
+    const bool is_by_block = heads.block_table != nullptr;
+    const cordage_tensor* const given = is_by_block ? heads.block_table : heads.slot_mapping;
+    if (given == nullptr) return;
+    const argument entries = a.of(is_by_block ? ".block_table" : ".slot_mapping");
+    const strided s = strided_of(entries, *given, 1, 2, {CORDAGE_INT32, CORDAGE_INT64});
+    expect_dense(entries, s, s.axes - 1);
+    static constexpr std::int64_t no_entries = 0;
+    m.slots = {s.data == nullptr ? &no_entries : s.data, s.type->bytes == 8, s.axes == 2 ? s.strides[0] : 0,
+               is_by_block ? m.shape.tokens : 1,         m.shape.tokens,     m.shape.batch};
+    const index_t held = s.size_from_end(0);
+    if (is_by_block && (m.shape.tokens < 1 || held < rounded_up_quotient(tokens, m.shape.tokens))) {
+        entries.refuse<shape_error>({".shape[", s.axes - 1, "] ", held, " must be at least the blocks of ", tokens,
+                                     " tokens, ", m.shape.tokens, " in each"});
+    }
+    m.shape.batch = s.axes == 2 ? s.shape[0] : 1;
+    m.shape.tokens = is_by_block ? tokens : held;
+}
+
+/// Scales of a cache or of a tensor in order.
+inline void set_scales(const argument& a, const cordage_heads& heads, bool is_written, described_heads& h) {
+    any_format& format = h.format;
+    if (heads.scales == nullptr) {
+        if (format.has_scales()) a.refuse<value_error>({".scales nullptr must be given for ", h.tensor.type->name});
+        return;
+    }
+    const argument scales = a.of(".scales");
+    if (!format.has_scales()) {
+        scales.refuse<value_error>({" must be left out for ", h.tensor.type->name, ", which has none"});
+    }
+    if (heads.scales_are_given != 0 && heads.scales_are_given != 1) {
+        a.refuse<value_error>({".scales_are_given ", heads.scales_are_given, " must be 0 or 1"});
+    }
+    format.makes_scales = heads.scales_are_given == 0;
+    const strided s = strided_of(scales, *heads.scales, 1, 4, {CORDAGE_FLOAT32}, is_written && format.makes_scales);
+    format.scales.data = static_cast<float*>(s.data);
+    if (s.axes == 1 && s.shape[0] == 1) return;  // one for all
+    const heads_shape& all = h.memory.shape;     // before slots
+    if (s.axes < 3 || s.shape[0] != all.batch || s.shape[1] != all.tokens || s.shape[2] != all.heads) {
+        scales.refuse<shape_error>({" must be one number, or [", all.batch, ", ", all.tokens, ", ", all.heads,
+                                    "] or a size more, as the tensor"});
+    }
+    format.scales.row_stride = s.strides[0];
+    format.scales.token_stride = s.strides[1];
+    format.scales.head_stride = s.strides[2];
+    if (s.axes == 4) {
+        if (s.shape[3] < 1 || all.head_dim % s.shape[3] != 0 || s.stride_from_end(0) > 1) {
+            scales.refuse<shape_error>(
+                {".shape[3] ", s.shape[3], " must divide head_dim ", all.head_dim, " and have stride 1"});
+        }
+        format.lanes_of_scale = all.head_dim / s.shape[3];
+    }
+}
+
+/// Heads with all that is said of them.
+inline described_heads describe_heads(const argument& a, const cordage_heads& heads, index_t tokens, bool is_written) {
+    described_heads h = heads_in_order(a.of(".tensor"), heads.tensor, is_written);
+    set_scales(a, heads, is_written, h);
+    set_slots(a, heads, tokens, h.memory);
+    if (heads.hadamard_size != 0) {
+        if (heads.hadamard_size < 1) a.refuse<shape_error>({".hadamard_size ", heads.hadamard_size, " must be >= 0"});
+        h.format.hadamard_size = heads.hadamard_size;
+        h.is_plain = false;
+    }
+    return h;
+}
+
+/// The weights of norms in the type of the arithmetic, for the time of a call.
+struct held_weights {
+    std::vector<std::vector<float>> floats;
+    std::vector<std::vector<double>> doubles;
+};
+
+/// A norm whose weights are floats, or of float64 heads doubles.
+template <class Real>
+rms_norm<Real> norm_from(const argument& a, const cordage_norm& norm, const heads_shape& shape, held_weights& held) {
+    for (const auto& [name, flag] : {std::pair{".adds_one ", norm.adds_one},
+                                     {".is_over_all_heads ", norm.is_over_all_heads},
+                                     {".is_after_rotation ", norm.is_after_rotation},
+                                     {".is_rounded_between ", norm.is_rounded_between}}) {
+        if (flag != 0 && flag != 1) a.refuse<value_error>({name, flag, " must be 0 or 1"});
+    }
+    rms_norm<Real> made{nullptr,
+                        norm.epsilon,
+                        norm.adds_one == 1,
+                        norm.is_over_all_heads == 1,
+                        norm.is_after_rotation == 1,
+                        norm.is_rounded_between == 1};
+    if (norm.weight.data == nullptr) return made;
+    const argument weight = a.of(".weight");
+    constexpr bool is_double = std::same_as<Real, double>;
+    const strided s = is_double
+                          ? strided_of(weight, norm.weight, 1, 2,
+                                       {CORDAGE_FLOAT32, CORDAGE_FLOAT64, CORDAGE_FLOAT16, CORDAGE_BFLOAT16})
+                          : strided_of(weight, norm.weight, 1, 2, {CORDAGE_FLOAT32, CORDAGE_FLOAT16, CORDAGE_BFLOAT16});
+    expect_dense(weight, s, 0);
+    const index_t rows = made.rows(shape.heads), count = saturated_product(rows, shape.head_dim);
+    const index_t given = s.axes == 1 ? s.shape[0] : saturated_product(s.shape[0], s.shape[1]);
+    if (given != count || s.size_from_end(0) != shape.head_dim) {
+        weight.refuse<shape_error>({" has ", given, " entries, must have ",
+                                    made.is_over_all_heads ? "[heads, head_dim] = [" : "[head_dim] = [",
+                                    made.is_over_all_heads ? message(rows, ", ") : "", shape.head_dim, "]"});
+    }
+    const auto convert = [&]<class T>(const T* from) {
+        auto& all = [&]() -> auto& {
+            if constexpr (is_double)
+                return held.doubles.emplace_back();
+            else
+                return held.floats.emplace_back();
+        }
+        ();
+        for (index_t i = 0; i < count; ++i) all.push_back(static_cast<Real>(element_traits<T>::load(from[i])));
+        made.weight = all.data();
+    };
+    if (s.type->dtype == (is_double ? CORDAGE_FLOAT64 : CORDAGE_FLOAT32)) {
+        made.weight = static_cast<const Real*>(s.data);
+    } else if (s.type->dtype == CORDAGE_FLOAT32) {
+        convert(static_cast<const float*>(s.data));
+    } else if (s.type->dtype == CORDAGE_FLOAT16) {
+        convert(static_cast<const float16*>(s.data));
+    } else {
+        convert(static_cast<const bfloat16*>(s.data));
+    }
+    return made;
+}
+
+/// Calls body with a value of the C++ type of a plain dtype.
+template <class Body>
+void for_plain_type(const element_type& type, const Body& body) {
+    switch (type.dtype) {
+        case CORDAGE_FLOAT32:
+            return body(float{});
+        case CORDAGE_FLOAT64:
+            return body(double{});
+        case CORDAGE_FLOAT16:
+            return body(float16{});
+        default:
+            return body(bfloat16{});
+    }
+}
+
+/// The tensor of a DLTensor of the host.
+/// @throws value_error, shape_error
+inline cordage_tensor tensor_from_dlpack(const char* function, const dlpack::tensor& t, bool is_read_only) {
+    const argument a{function, "dl_tensor"};
+    const std::int32_t device = t.device.device_type;
+    if (device != dlpack::cpu && device != dlpack::cuda_host && device != dlpack::rocm_host) {
+        a.refuse<value_error>({".device.device_type ", dlpack::detail::describe_device(device), " must be ",
+                               dlpack::detail::describe_device(dlpack::cpu)});
+    }
+    const auto dtype = [&]() -> std::int32_t {
+        struct known {
+            int code, bits;
+            std::int32_t dtype;
+        };
+        for (const auto& [code, bits, found] :
+             {known{0, 8, CORDAGE_INT8}, known{0, 32, CORDAGE_INT32}, known{0, 64, CORDAGE_INT64},
+              known{2, 16, CORDAGE_FLOAT16}, known{2, 32, CORDAGE_FLOAT32}, known{2, 64, CORDAGE_FLOAT64},
+              known{4, 16, CORDAGE_BFLOAT16}, known{10, 8, CORDAGE_FLOAT8_E4M3}, known{12, 8, CORDAGE_FLOAT8_E5M2}}) {
+            if (t.dtype.lanes == 1 && t.dtype.code == code && t.dtype.bits == bits) return found;
+        }
+        a.refuse<value_error>(
+            {" of type ", dlpack::detail::describe_type(t.dtype),
+             " must be float16, bfloat16, float32, float64, int8, int32, int64, float8_e4m3fn or float8_e5m2"});
+    }();
+    if (t.ndim < 1 || t.ndim > 5) a.refuse<shape_error>({".ndim ", t.ndim, " must be 1 to 5"});
+    if (t.shape == nullptr) a.refuse<shape_error>({".shape nullptr must point to ", t.ndim, " sizes"});
+    cordage_tensor out{t.data == nullptr ? nullptr : static_cast<char*>(t.data) + t.byte_offset,
+                       dtype,
+                       t.ndim,
+                       {},
+                       {},
+                       is_read_only ? 1 : 0};
+    bool is_repeated = t.strides != nullptr, is_one = true;
+    for (int i = 0; i < t.ndim; ++i) {
+        out.shape[i] = t.shape[i];
+        out.strides[i] = t.strides == nullptr || t.shape[i] <= 1 ? 0 : t.strides[i];
+        is_repeated = is_repeated && out.strides[i] == 0;
+        is_one = is_one && t.shape[i] <= 1;
+    }
+    if (is_repeated && !is_one) a.refuse<shape_error>({".strides are all 0, must be those of more than one element"});
+    return out;
+}
+
+}  // namespace cordage::c

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <span>
 #include <string>
 #include <variant>
@@ -16,20 +18,32 @@
 
 namespace cordage::c {
 
+/// The library's pool of so many threads, made when first asked for; never destroyed, as threads may outlive main.
+inline const threads& pool_of(index_t count) {
+    static std::mutex mutex;
+    static auto& pools = *new std::map<index_t, threads>;
+    const std::lock_guard lock(mutex);
+    return pools.try_emplace(count, count).first->second;
+}
+
 /// The caller's executor.
 class any_executor {
  public:
     /// @throws value_error
     any_executor(const char* function, const cordage_executor* given)
         : executor_(given == nullptr ? cordage_executor{nullptr, nullptr, 1} : *given) {
-        if (executor_.concurrency < 1) {
-            fail<value_error>({function, ": where.concurrency ", executor_.concurrency, " must be >= 1"});
+        constexpr std::int64_t most = 1024;
+        if (executor_.concurrency < 1 || (executor_.run == nullptr && executor_.concurrency > most)) {
+            fail<value_error>({function, ": where.concurrency ", executor_.concurrency, " must be >= 1",
+                               executor_.run == nullptr ? ", and at most 1024 threads of the library" : ""});
         }
+        if (executor_.run == nullptr && executor_.concurrency > 1) pool_ = &pool_of(executor_.concurrency);
     }
-    index_t concurrency() const noexcept { return executor_.concurrency; }
+    index_t concurrency() const noexcept { return pool_ == nullptr ? executor_.concurrency : pool_->concurrency(); }
     template <class Slice>
     void run(index_t slices, const Slice& slice) const {
-        if (executor_.run == nullptr) return threads{executor_.concurrency}.run(slices, slice);
+        if (pool_ != nullptr) return pool_->run(slices, slice);
+        if (executor_.run == nullptr) return serial{}.run(slices, slice);
         executor_.run(
             executor_.pool, slices, [](void* body, std::int64_t i) { (*static_cast<const Slice*>(body))(i); },
             const_cast<void*>(static_cast<const void*>(&slice)));
@@ -37,6 +51,7 @@ class any_executor {
 
  private:
     cordage_executor executor_;
+    const threads* pool_ = nullptr;
 };
 
 /// The most operands of a call.
@@ -221,10 +236,11 @@ inline void rotate_call(const char* function, const cordage_executor* where, con
     if (size.is_empty) return;
     const cos_sin_tables tables = angles->tables(has_doubles);
     for (const forward_operand& operand : call.operands) {
-        for_each_range(executor, size.tokens, size.is_in_order ? size.tokens : rotate_detail::smallest_slice,
-                       [&](index_t begin, index_t end) noexcept {
-                           rotate_range_of(pairs_are_interleaved, d, tables, *angles, operand, begin, end);
-                       });
+        const bool is_one = size.is_in_order;  // as if all tokens were one
+        for_each_range(
+            executor, is_one ? 1 : size.tokens, size.bytes_of_token, [&](index_t begin, index_t end) noexcept {
+                rotate_range_of(pairs_are_interleaved, d, tables, *angles, operand, begin, is_one ? size.tokens : end);
+            });
     }
 }
 
@@ -331,7 +347,7 @@ inline void backward_call(const char* function, const cordage_executor* where, c
             [&]<class O>(const O& o) {
                 if constexpr (operand_type<O>) {
                     const forward_operand alone = o;
-                    for_each_range(executor, size.tokens, rotate_detail::smallest_slice,
+                    for_each_range(executor, size.tokens, size.bytes_of_token,
                                    [&](index_t begin, index_t end) noexcept {
                                        rotate_range_of(pairs_are_interleaved, direction::adjoint, tables, *angles,
                                                        alone, begin, end);

@@ -149,16 +149,17 @@ CORDAGE_C_API cordage_status cordage_rule_from_numbers(int32_t abi, const cordag
                                                        cordage_rule** rule);
 
 /* What a rule says beside its frequencies. A caller that ignores query_beta, axes or first_lane of a model that has
- * them rotates it wrongly. */
+ * them rotates it wrongly, and so does one that ignores turns_back. */
 typedef struct cordage_rule_info {
     int64_t head_dim;
     int64_t rotary_dim;
     int64_t first_lane; /* where the rotated lanes begin in a head */
     double theta_base;
     double original_length;
-    int32_t pairing;   /* 0: not known of this family */
-    int32_t axes;      /* of positions; 1, but for M-RoPE */
-    double query_beta; /* query temperature 1 + beta ln(1 + floor(position / original_length)); 0: none */
+    int32_t pairing;    /* 0: not known of this family */
+    int32_t axes;       /* of positions; 1, but for M-RoPE */
+    int32_t turns_back; /* 1: by the negative angle: cordage_rotate_inverse where others take cordage_rotate_forward */
+    double query_beta;  /* query temperature 1 + beta ln(1 + floor(position / original_length)); 0: none */
 } cordage_rule_info;
 CORDAGE_C_API cordage_status cordage_rule_get_info(const cordage_rule* rule, cordage_rule_info* info);
 /* The axis of each pair, [rotary_dim/2]; `pairs` is how many fit. */
@@ -241,8 +242,8 @@ typedef struct cordage_operand {
 } cordage_operand;
 
 /* Who runs a call's slices: a pool of the caller's, whose run calls body(data, 0) ... body(data, count - 1), from any
- * threads, and returns when all have returned; or, where run is NULL, `concurrency` threads that are started for the
- * call. A NULL executor is the calling thread. */
+ * threads, and returns when all have returned; or, where run is NULL, the calling thread and `concurrency` - 1 others
+ * of the library's, which live on. A NULL executor is the calling thread. */
 typedef struct cordage_executor {
     void (*run)(void* pool, int64_t count, void (*body)(void* data, int64_t i), void* data);
     void* pool;

@@ -7,7 +7,6 @@
 #include "cordage/c/calls.hpp"
 #include "cordage/checkpoint/with_weights.hpp"
 #include "cordage/config/read.hpp"
-#include "cordage/positions/sections.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "cordage/version.hpp"
 
@@ -19,12 +18,7 @@ inline void make_rule(const char* function, hf::layer_rope rope, cordage_rule** 
         fail<value_error>(
             {function, ": rope type 'clex' must come with its weights: cordage_rule_from_file(..., checkpoint, ...)"});
     }
-    auto object = std::make_shared<rule_object>(rule_object{std::move(rope), {}});
-    const auto& sections = object->rope.axis_sections;
-    if (!sections.empty()) {
-        object->axis_of_pair = object->rope.axes_interleaved ? interleaved_axes(sections) : contiguous_axes(sections);
-    }
-    handle_table::of_program().add<rule_object>(std::move(object), rule);
+    handle_table::of_program().add<rule_object>(std::make_shared<rule_object>(rule_object{std::move(rope)}), rule);
 }
 
 inline void make_basis_handle(basis numbers, cordage_basis** handle) {
@@ -253,6 +247,7 @@ cordage_status cordage_rule_get_info(const cordage_rule* rule, cordage_rule_info
         cordage::c::expect_pointer(function, "info", info);
         const auto found = cordage::c::handle_table::of_program().find<cordage::c::rule_object>(function, "rule", rule);
         const cordage::hf::layer_rope& rope = found->rope;
+        const auto& axes = rope.axis_of_pair;
         using layout = cordage::hf::pair_layout;
         const int32_t pairing = rope.layout == layout::half_split    ? CORDAGE_HALF_SPLIT
                                 : rope.layout == layout::interleaved ? CORDAGE_INTERLEAVED
@@ -263,7 +258,8 @@ cordage_status cordage_rule_get_info(const cordage_rule* rule, cordage_rule_info
                  rope.config.theta_base,
                  rope.config.original_length,
                  pairing,
-                 rope.axis_sections.empty() ? 1 : static_cast<int32_t>(rope.axis_sections.size()),
+                 axes.empty() ? 1 : 1 + static_cast<int32_t>(*std::max_element(axes.begin(), axes.end())),
+                 rope.turns_back ? 1 : 0,
                  rope.llama4_beta.value_or(0.0)};
     });
 }
@@ -272,7 +268,7 @@ cordage_status cordage_rule_get_axes(const cordage_rule* rule, uint8_t* axis_of_
         cordage::c::expect_pointer(function, "axis_of_pair", axis_of_pair);
         const auto found = cordage::c::handle_table::of_program().find<cordage::c::rule_object>(function, "rule", rule);
         cordage::c::check_pairs(function, pairs, found->rope.config.pairs());
-        const auto& axes = found->axis_of_pair;
+        const auto& axes = found->rope.axis_of_pair;
         if (axes.empty()) std::fill_n(axis_of_pair, pairs, std::uint8_t{0});
         std::copy(axes.begin(), axes.end(), axis_of_pair);
     });

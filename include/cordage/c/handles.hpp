@@ -25,7 +25,6 @@ namespace cordage::c {
 struct rule_object {
     static constexpr const char* kind = "rule";
     hf::layer_rope rope;
-    std::vector<std::uint8_t> axis_of_pair;  ///< empty where positions have one axis
 };
 
 /// What a cordage_basis names.

@@ -384,7 +384,7 @@ TEST_CASE("c/backward: all gradients are those of the C++ calls") {
     check_backward<double, interleaved>();
 }
 
-TEST_CASE("c/executor: the caller's pool and threads of the call's own give the bits of one thread") {
+TEST_CASE("c/executor: the caller's pool and threads of the library give the bits of one thread") {
     std::vector<std::int64_t> ids(1000);
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int64_t>(i * 977);
     const std::vector<double> inv_freq(32, 0.37);
@@ -403,12 +403,12 @@ TEST_CASE("c/executor: the caller's pool and threads of the call's own give the 
         }
     } counted;
     const cordage_executor own{pool::run, &counted, 3}, started{nullptr, nullptr, 4};
-    const std::vector<float> x = random_numbers<float>(1000 * 64, 9);
+    const std::vector<float> x = random_numbers<float>(1000 * 16 * 64, 9);
     std::vector<float> expected = x;
     for (const cordage_executor* where : {static_cast<const cordage_executor*>(nullptr), &own, &started}) {
         std::vector<float> y = x;
         cordage_operand o{};
-        o.x.tensor = cordage_dense(y.data(), CORDAGE_FLOAT32, 1, 1000, 1, 64);
+        o.x.tensor = cordage_dense(y.data(), CORDAGE_FLOAT32, 1, 1000, 16, 64);
         REQUIRE_OK(cordage_rotate_forward(where, angles, CORDAGE_INTERLEAVED, &o, 1));
         if (where == nullptr) expected = y;
         CHECK(y == expected);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "cordage/clex/initial_weights.hpp"
@@ -51,6 +52,42 @@ void check_vjp(Field field, double t) {
     CHECK(std::inner_product(v.begin(), v.end(), grad_z.begin(), 0.0) == doctest::Approx(along_v).epsilon(1e-8));
     const double along_t = (pulled(t + step, 0, above) - pulled(t - step, 0, below)) / (2 * step);
     CHECK(grad_t == doctest::Approx(along_t).epsilon(1e-8));
+}
+
+/// Many states recorded at once give what vjp gives of each, whichever of them the field was evaluated at before, with
+/// others in between.
+template <class Field>
+void check_recorded(const Field& fresh) {
+    const auto size = static_cast<std::size_t>(fresh.size());
+    constexpr std::size_t count = 150;
+    std::vector<double> times(count), states(count * size), dz(size), w(size);
+    for (std::size_t i = 0; i < count; ++i) {
+        times[i] = 1.0 + 0.05 * static_cast<double>(i);
+        for (std::size_t k = 0; k < size; ++k) states[i * size + k] = std::sin(0.1 * static_cast<double>(i * k + 1));
+    }
+    const auto state = [&](std::size_t i) { return std::span<const double>(states).subspan(i * size, size); };
+    for (std::size_t k = 0; k < size; ++k) w[k] = std::cos(static_cast<double>(k));
+    for (const std::size_t evaluated_from : {std::size_t{0}, std::size_t{60}, std::size_t{141}, count}) {
+        Field field = fresh, one = fresh;
+        for (std::size_t i = evaluated_from; i < count; ++i) {
+            field(times[i], state(i), dz);
+            if (i % 9 == 0) field(times[i], state(3), dz);
+        }
+        std::vector<double> parameters(static_cast<std::size_t>(fresh.parameter_count())), expected = parameters;
+        field.record(std::span<const double>(times), std::span<const double>(states));
+        for (std::size_t i = 0; i < count; ++i) {
+            std::vector<double> grad(size), expected_grad(size);
+            field.pull_back(static_cast<cordage::index_t>(i), std::span<const double>(w), std::span<double>(grad));
+            one.vjp(times[i], state(i), w, expected_grad, expected);
+            for (std::size_t k = 0; k < size; ++k) {
+                REQUIRE(std::fabs(grad[k] - expected_grad[k]) <= 1e-13 * (1.0 + std::fabs(expected_grad[k])));
+            }
+        }
+        field.collect(std::span<double>(parameters));
+        for (std::size_t k = 0; k < parameters.size(); ++k) {
+            REQUIRE(std::fabs(parameters[k] - expected[k]) <= 1e-12 * (1.0 + std::fabs(expected[k])));
+        }
+    }
 }
 
 /// One field in double and in float, with weights of 5 pairs: the same to float's precision.

@@ -55,6 +55,12 @@ TEST_CASE_TEMPLATE("clex/paper_field: its vjp is the Jacobian transposed, and th
     check_vjp(paper_field<Prior, tanh_activation>(config, dense_weights_for(config)), 2.3);
 }
 
+TEST_CASE("clex/paper_field: states recorded together have the gradients of each") {
+    const rope_config config{12, 10, 10000.0, 64.0};
+    check_recorded(paper_field<>(config, dense_weights_for(config)));
+    check_recorded(paper_field<ntk_aware, tanh_activation>(config, dense_weights_for(config)));
+}
+
 TEST_CASE("clex/paper_field: in float it is the same field to float's precision") {
     const rope_config config{12, 10, 10000.0, 64.0};
     const clex_weights weights = dense_weights_for(config);

@@ -18,6 +18,11 @@ TEST_CASE("clex/released_field: its vjp is the Jacobian transposed, and the deri
     check_vjp(released_field<silu>(config, dense_weights_for(config)), 7.9);
 }
 
+TEST_CASE("clex/released_field: states recorded together have the gradients of each") {
+    const rope_config config{12, 10, 500000.0, 64.0};
+    check_recorded(released_field<>(config, dense_weights_for(config)));
+}
+
 TEST_CASE("clex/released_field: with W_down = 0 the drift is that of NTK-aware scaling by 2t - 1") {
     const rope_config config{12, 10, 10000.0, 64.0};
     released_field<> field(config, clex_initial_weights(config, 1, 3));

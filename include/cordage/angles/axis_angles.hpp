@@ -76,7 +76,8 @@ class axis_angles : public angle_detail::positions_and_bases<P> {
         of.is_whole = true;
         for (index_t a = 0; a < this->axes(); ++a) {
             const split_position p = position_traits<P>::split(this->position_id(row, token, a));
-            of.steps[a] = p.steps, of.rest[a] = p.rest, of.is_negative[a] = p.is_negative;
+            of.steps[a] = p.steps, of.rest[a] = p.rest;
+            of.is_negative[a] = p.is_negative;
             of.is_whole = of.is_whole && p.is_whole();
         }
         const index_t first = this->basis_index(row, token) * this->pairs();

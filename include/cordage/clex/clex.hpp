@@ -122,7 +122,8 @@ concept clex_field = differentiable_field<F, double> && std::copy_constructible<
 /// With float the network is that good (about 1e-6 in log inv_freq over the whole way) and twice as quick; states,
 /// steps and sums stay in double. Tableau is any rule; one without error weights needs clex_options::fixed_steps or
 /// step_size (of the solver's variable: t, or ln t in log time). The gradient is that of the computed numbers
-/// (ode/adjoint.hpp) unless clex_options::continuous_adjoint asks for the flow's (ode/continuous_adjoint.hpp).
+/// (ode/adjoint.hpp) unless clex_options::continuous_adjoint asks for the flow's (ode/continuous_adjoint.hpp). For it
+/// the solve keeps the path and, of its first 128 evaluations, what the network made of W_up (clex/network.hpp).
 template <class Field = paper_field<>, butcher_tableau Tableau = tsit5>
 class clex {
     static_assert(clex_field<Field>,

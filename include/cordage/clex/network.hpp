@@ -14,8 +14,9 @@
 
 namespace cordage {
 
-/// net(z) = W_down sigma(W_up z), with the workspace for one call at a time. States may be of another type than Scalar,
-/// in which the network computes.
+/// net(z) = W_down sigma(W_up z), with the workspace for one call at a time. Keeps W_up z of its first 128 evaluations
+/// for a gradient, which it need not make again: (pairs + hidden) numbers each, padded to whole panels, 96 KB in float
+/// for 64 pairs and 128 hidden units. States may be of another type than Scalar, in which the network computes.
 template <class Scalar, activation Activation>
 class clex_network {
  public:
@@ -27,7 +28,8 @@ class clex_network {
           backward_(down(weights).transposed(), up(weights).transposed(), 0, unit_rows),
           wide_(forward_.ends_padded()),
           high_(forward_.hidden_padded()),
-          input_(numbers::Zero(size(wide_))) {}
+          kept_inputs_(numbers::Zero(size((most_kept + 1) * wide_))),
+          kept_sums_(size((most_kept + 1) * high_)) {}
 
     index_t pairs() const noexcept { return static_cast<index_t>(pairs_); }
     index_t parameter_count() const noexcept { return static_cast<index_t>(2 * pairs_ * hidden_); }
@@ -35,9 +37,15 @@ class clex_network {
     /// out = net(z); both [pairs]. Allocates nothing.
     template <class From, class To>
     void operator()(std::span<const From> z, std::span<To> out) {
-        copy(z, input_.data());
-        const Scalar* y = forward_(input_.data(), [](std::size_t, Scalar* column) {
-            clex_detail::activate<Activation>(column, clex_detail::panel<Scalar>::rows, column);
+        if (is_recorded_) kept_ = 0, is_recorded_ = false;
+        const std::size_t slot = kept_;  // the one after the kept ones is where the others are evaluated
+        if (kept_ < most_kept) ++kept_;
+        Scalar* const input = kept_inputs_.data() + slot * wide_;
+        copy(z, input);
+        const Scalar* y = forward_(input, [sums = kept_sums_.data() + slot * high_](std::size_t first, Scalar* column) {
+            constexpr std::size_t rows = clex_detail::panel<Scalar>::rows;
+            std::copy_n(column, rows, sums + first);
+            clex_detail::activate<Activation>(column, rows, column);
         });
         for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<To>(y[i]);
     }
@@ -50,7 +58,7 @@ class clex_network {
         for (numbers* column : {&inputs_, &grad_outputs_}) zero_grown(*column, count_ * wide_);
         for (numbers* column : {&outputs_, &slopes_}) zero_grown(*column, count_ * high_);
         for (std::size_t i = 0; i < count_; ++i) copy(z.subspan(i * pairs_, pairs_), inputs_.data() + i * wide_);
-        forward_.first_products(inputs_.data(), count_, slopes_.data());
+        forward_.first_products(inputs_.data(), take_kept(), slopes_.data());
         clex_detail::activate<Activation>(slopes_.data(), count_ * high_, outputs_.data(), slopes_.data());
     }
 
@@ -75,6 +83,22 @@ class clex_network {
     }
 
  private:
+    /// Evaluations whose input and W_up z are kept: the first ones since a record.
+    static constexpr std::size_t most_kept = 128;
+
+    /// Copies W_up z of the last recorded states that were kept, found by equal inputs in the same order. Returns how
+    /// many states are left.
+    std::size_t take_kept() {
+        std::size_t left = count_;
+        for (std::size_t slot = kept_; left > 0 && slot-- > 0;) {  // rejected steps lie between
+            const Scalar* const input = inputs_.data() + (left - 1) * wide_;
+            if (!std::equal(input, input + pairs_, kept_inputs_.data() + slot * wide_)) continue;
+            std::copy_n(kept_sums_.data() + slot * high_, high_, slopes_.data() + --left * high_);
+        }
+        is_recorded_ = true;
+        return left;
+    }
+
     using numbers = typename clex_detail::panel_pair<Scalar>::column;
 
     static Eigen::Index size(std::size_t count) { return static_cast<Eigen::Index>(count); }
@@ -113,11 +137,13 @@ class clex_network {
     std::size_t pairs_, hidden_;
     clex_detail::panel_pair<Scalar> forward_, backward_;  // up and down; their transposes
     std::size_t wide_, high_;                             // pairs and hidden, padded to whole panels
-    numbers input_;                                       // workspace [wide]
-    numbers grad_;                                        // workspace [high, wide] or [wide, high]
-    std::size_t count_ = 0;                               // recorded
-    numbers inputs_, grad_outputs_;                       // recorded [count, wide]
-    numbers outputs_, slopes_;                            // recorded [count, high]
+    numbers kept_inputs_, kept_sums_;                     // [most_kept + 1, wide], [most_kept + 1, high]
+    std::size_t kept_ = 0;
+    bool is_recorded_ = false;       // since the last evaluation
+    numbers grad_;                   // workspace [high, wide] or [wide, high]
+    std::size_t count_ = 0;          // recorded
+    numbers inputs_, grad_outputs_;  // recorded [count, wide]
+    numbers outputs_, slopes_;       // recorded [count, high]
 };
 
 namespace clex_detail {

@@ -117,7 +117,7 @@ class reverse_sweep {
         for (std::size_t stage = form::last; stage > 0; --stage) {
             // From here grad_z_ is the gradient to this stage's state. The last stage's state is the step's result.
             if (stage != form::last) std::ranges::fill(grad_z_, Scalar{0});
-            pull_back((n - recorded_) * form::last + stage - 1, grad_slopes_[stage]);
+            pull_back(first_stage() + (n - recorded_) * form::last + stage - 1, grad_slopes_[stage]);
             for (std::size_t j = 0; j < stage; ++j) {
                 const Scalar weight = stage_weights<Tableau, Scalar>[stage][j];
                 if (weight != 0) add_scaled<Scalar>(h * weight, grad_z_, grad_slopes_[j]);
@@ -132,7 +132,7 @@ class reverse_sweep {
     /// At node 0, whose slope is the field at (begin, z0); then the parameters get what they are owed.
     void finish() {
         if (recorded_ > 0) record_steps_before(0);
-        pull_back(times_.size() - 1, grad_slopes_[0]);
+        pull_back(0, grad_slopes_[0]);
         field_.collect(grad_parameters_);
     }
 
@@ -140,15 +140,22 @@ class reverse_sweep {
     /// Enough for the products of matrices to be quick, and little enough to stay in the cache.
     static constexpr std::size_t steps_at_once = 256 / form::last;
 
-    /// Records the stages of the steps before `end`, as far back as fit, and node 0 with those of the first.
+    /// Where the stages begin in what is recorded: after node 0, if it is among them.
+    std::size_t first_stage() const noexcept { return recorded_ == 0 ? 1 : 0; }
+
+    /// Records the stages of the steps before `end`, as far back as fit, and node 0 before those of the first, all in
+    /// the order in which the solve came by them.
     void record_steps_before(std::size_t end) {
         if (!times_.empty()) field_.collect(grad_parameters_);
         recorded_ = end - std::min(end, steps_at_once);
         const std::size_t size = path_.size(), count = (end - recorded_) * form::last;
-        const bool is_first = recorded_ == 0;
-        times_.resize(count + (is_first ? 1 : 0));
+        times_.resize(first_stage() + count);
         states_.resize(times_.size() * size);
-        for (std::size_t step = recorded_, place = 0; step < end; ++step) {
+        if (recorded_ == 0) {
+            times_[0] = path_.times()[0];
+            std::ranges::copy(path_.state(0), states_.begin());
+        }
+        for (std::size_t step = recorded_, place = first_stage(); step < end; ++step) {
             const Scalar t = path_.times()[step], h = path_.step_size(step);
             const auto z = path_.state(step);
             const auto k = path_.slopes(step);
@@ -156,10 +163,6 @@ class reverse_sweep {
                 times_[place] = t + static_cast<Scalar>(form::c(stage)) * h;
                 stage_state<Tableau, Scalar>(stage, h, z, k, std::span(states_).subspan(size * place, size));
             }
-        }
-        if (is_first) {
-            times_[count] = path_.times()[0];
-            std::ranges::copy(path_.state(0), states_.end() - static_cast<std::ptrdiff_t>(size));
         }
         field_.record(std::span<const Scalar>(times_), std::span<const Scalar>(states_));
     }

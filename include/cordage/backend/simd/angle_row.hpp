@@ -100,11 +100,16 @@ inline constexpr bool knows_repeats = requires(const Source& angles, index_t i) 
 };
 
 /// The rows of one token after the other. A table of the right type is read where it lies; phases are made in vectors,
-/// for some tokens ahead, so that constants and calls are shared; all else goes through double.
+/// some of them for a few tokens ahead, which share constants and a call; all else goes through double.
 template <class Arch, class Source, class Real>
 class angle_rows {
     static constexpr bool is_table = std::is_same_v<Source, cos_sin_view<Real>>;
-    static constexpr index_t most = has_vector_rows<Arch, Source> && !knows_repeats<Source> ? rows_at_once : 1;
+    // Ahead where it pays: doubles, and positions of several axes, take longer than what tokens share.
+    static constexpr bool is_made_ahead = has_vector_rows<Arch, Source> && std::is_same_v<Real, float> &&
+                                          !knows_repeats<Source> && !requires(const Source& angles, index_t pair) {
+        angles.axis(pair);
+    };
+    static constexpr index_t most = is_made_ahead ? rows_at_once : 1;
 
  public:
     /// @param end  of the tokens that are asked for, counted over the rows of the batch

@@ -27,15 +27,18 @@ void run(const settings& chosen) {
         model.ropes = cordage::hf::with_weights(model.ropes.front(), std::filesystem::path(chosen.weights));
     }
     const auto ropes = chosen.layer_type.empty() ? model.ropes : std::vector{model.of(chosen.layer_type)};
-    const double length = chosen.length.value_or(model.max_length);
+    const double length = chosen.length.value_or(model.max_length > 0.0 ? model.max_length : 1.0);
     std::vector<inspect::inspection> all;
     all.reserve(ropes.size());
     for (const auto& rope : ropes) all.push_back(inspect::inspect(rope, length, chosen.t));
     if (chosen.as_json) {
         std::fputs(inspect::as_json(model.model_type, length, all).c_str(), stdout);
     } else {
-        std::printf("model type %s, up to %.17g positions\n",
-                    model.model_type.empty() ? "not given" : model.model_type.c_str(), model.max_length);
+        std::printf("model type %s, ", model.model_type.empty() ? "not given" : model.model_type.c_str());
+        if (model.max_length > 0.0)
+            std::printf("up to %.17g positions\n", model.max_length);
+        else
+            std::puts("of any length");
         for (const auto& seen : all) std::fputs(inspect::in_words(seen).c_str(), stdout);
     }
     for (const auto& warning : model.warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());

@@ -88,14 +88,15 @@ def users():
         by_name.setdefault(c.__name__, c)
     found = {}
     for _, module in modules("modeling_"):
-        for definition in ast.parse(inspect.getsource(module)).body:
+        source = inspect.getsource(module)
+        for definition in ast.parse(source).body if is_rotary(source) else []:
             for function in definition.body if isinstance(definition, ast.ClassDef) else []:
                 if not isinstance(function, ast.FunctionDef):
                     continue
-                annotations = {a.arg: ast.unparse(a.annotation) for a in function.args.args if a.annotation}
                 for call in ast.walk(function):
                     name = call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
                     if name in rotary_classes():
+                        annotations = {a.arg: ast.unparse(a.annotation) for a in function.args.args if a.annotation}
                         configs = CONFIGS_OF.get(name, [annotations.get("config", "")])
                         for config in configs:
                             found[(rotary_classes()[name], by_name.get(config.split(" ")[0], config))] = None

@@ -9,6 +9,8 @@ import importlib
 import json
 import logging
 import math
+import os
+import pathlib
 import subprocess
 
 import numpy as np
@@ -47,8 +49,14 @@ REFUSED = {
     "nothing says that its q and k are rotated": "EsmFold2RotaryEmbedding",  # atoms in space, no model type
 }
 
-# Further configs: of those that turn nothing by default one that does, and one that scales some layers.
+# Further configs: where nothing turns by default or the class fails by it, one that turns; and one that scales some layers.
+BASE = {"rope_type": "default", "rope_theta": 20000.0}
 FURTHER = {
+    "CohereCompassTextConfig": {"rope_parameters": {"full_attention": BASE, "sliding_attention": BASE}},
+    "Glm4vMoeTextConfig": {"head_dim": 128},
+    "Glm4vTextConfig": {"rope_parameters": {**BASE, "mrope_section": [16, 24, 24]}},
+    "GlmImageTextConfig": {"head_dim": 64},
+    "Qwen3OmniMoeTextConfig": {"head_dim": 128},
     "Molmo2TextConfig": {"rope_scaling_layers": [0, 1]},
     "EsmConfig": {"position_embedding_type": "rotary"},
     "GraniteMoeHybridConfig": {"position_embedding_type": "rope"},
@@ -83,14 +91,15 @@ def rotating():
             if rotary_class.__name__ in OF_ANOTHER_PART:
                 continue
             yield path, config, rotary_class
-            settings = FURTHER.get(type(config).__name__)
-            if settings and path == type(config).__name__:
-                yield f"{path} {settings}", type(config)(**settings), rotary_class
+    for config_class in classes.config_classes():
+        settings = FURTHER.get(config_class.__name__)
+        for rotary_class in classes.rotary_classes_of(config_class) if settings else []:
+            yield f"{config_class.__name__} {settings}", config_class(**copy.deepcopy(settings)), rotary_class
 
 
 def turns_nothing(path, config, answer):
     """Whether a config is of those that turn nothing by default, and is refused so."""
-    return path.split(",")[0] in FURTHER and NOTHING_TURNS in answer["error"]
+    return type(config).__name__ in FURTHER and "{" not in path and NOTHING_TURNS in answer["error"]
 
 
 def apart(inv_freq, other):
@@ -417,3 +426,53 @@ def test_layers_that_rest_by_their_attention(read):
                 assert turns == (ours != "none"), f"{attention.__name__}, layer {index}, {settings}: {named}"
                 compared += 1
     assert compared > 50
+
+
+HEADER = """# Families
+
+Every model type of transformers {version} with a rotary class, as its default config is read. `tests/hosts/test_configs.py`
+compares each with that class (inv_freq, attention factor, pairs, axes and direction of every layer type) and writes this
+page: `CORDAGE_WRITE_FAMILIES=1 ./run test --hosts`. Keys: [config_keys.md](config_keys.md).
+
+Rules: rope type of each layer type. Lanes: those that turn, of a head. Axes: how many a position has, and how they share
+the pairs.
+
+| model type | rules | lanes | axes | pairs | compared with |
+|---|---|---|---|---|---|
+"""
+PAGE = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "families.md"
+
+
+def row(config, answer, rotary_class):
+    """One line of the page."""
+    cells = [f"`{config.model_type}`"]
+    if "error" in answer:
+        cells += ["refused: " + answer["error"].split(": ", 1)[1].removeprefix(f"model_type '{config.model_type}' "),
+                  "", "", ""]
+    else:
+        ropes = answer["ropes"]
+        rules = [f"{rope['layer_type']} {rope['rope_type']}".strip() for rope in ropes]
+        lanes = [f"{rope['rotary_dim']} of {rope['head_dim']}" for rope in ropes if rope["rope_type"] != "none"]
+        axes = ropes[0]["axis_of_pair"]
+        shared = "" if not axes else f"{max(axes) + 1}, " + ("in blocks" if axes == sorted(axes) else "interleaved")
+        pairs = ropes[0]["layout"] + (", backwards" if ropes[0]["turns_back"] else "")
+        cells += [", ".join(rules), ", ".join(dict.fromkeys(lanes)), shared, pairs]
+    return "| " + " | ".join([*cells, rotary_class.__name__]) + " |"
+
+
+def test_page_of_families_is_what_is_read(read):
+    cases = {}
+    for path, config, rotary_class in rotating():
+        if config.model_type:
+            further = type(config).__name__ in FURTHER and "{" in path  # what turns, of those that need a key for it
+            if further or (config.model_type, rotary_class) not in cases:
+                cases[(config.model_type, rotary_class)] = config
+    answers = read([config.to_json_string() for config in cases.values()])
+    rows = sorted(row(config, answer, rotary_class)
+                  for ((_, rotary_class), config), answer in zip(cases.items(), answers))
+    page = HEADER.format(version=transformers.__version__) + "\n".join(rows) + "\n"
+    if os.environ.get("CORDAGE_WRITE_FAMILIES"):
+        PAGE.write_text(page)
+    if f"transformers {transformers.__version__} " not in PAGE.read_text():
+        pytest.skip(f"{PAGE.name} is of another version of transformers")
+    assert PAGE.read_text() == page, "CORDAGE_WRITE_FAMILIES=1 writes it anew"

@@ -36,7 +36,7 @@ int main(int count, char**) {
     const auto view = token_major(x.data(), {.tokens = 5, .heads = heads, .head_dim = 24});
     const auto grad_view = token_major(grad.data(), view.shape);
 #if defined(CORDAGE_HAS_THREADS)
-    constexpr threads how{2};
+    const threads how(2, 1);
 #else
     constexpr serial how;
 #endif

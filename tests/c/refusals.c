@@ -328,7 +328,7 @@ static void refuses_gradients(void) {
     g.inv_freq = NULL;
     g.inv_freq_count = 0;
     o.y.dtype = CORDAGE_BFLOAT16;
-    REFUSES_VALUE(BACKWARD(), "operands[0].y.dtype 4 must be one of CORDAGE dtype 1 (float32)");
+    REFUSES_VALUE(BACKWARD(), "operands[0].y.dtype 4 must be one of 1 (float32)");
     o.y.dtype = CORDAGE_FLOAT32;
     o.grad_weight = sums;
     o.grad_weight_count = 32;

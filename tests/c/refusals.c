@@ -146,6 +146,9 @@ static void refuses_angles(void) {
     REFUSES_SHAPE(cordage_angles_create(one, 1, &t, NULL, &a), "position_ids.strides[0] -8 must not be negative");
     t = positions();
     t.shape[0] = INT64_MAX;
+    REFUSES_SHAPE(cordage_angles_create(one, 1, &t, NULL, &a), "position_ids.shape[0] 9223372036854775807 must");
+    t.shape[0] = INT64_MAX >> 6;
+    t.strides[0] = INT64_MAX;
     REFUSES_SHAPE(cordage_angles_create(one, 1, &t, NULL, &a), "must span at most 2^58");
     t = positions();
     t.data = NULL;

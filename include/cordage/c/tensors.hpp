@@ -97,7 +97,9 @@ inline strided strided_of(const argument& a, const cordage_tensor& t, int fewest
     strided s{t.data, &type, t.ndim, {}, {}};
     bool is_dense = true, is_empty = false;
     for (int i = 0; i < t.ndim; ++i) {
-        if (t.shape[i] < 0) a.refuse<shape_error>({".shape[", i, "] ", t.shape[i], " must not be negative"});
+        if (t.shape[i] < 0 || t.shape[i] > most_elements) {
+            a.refuse<shape_error>({".shape[", i, "] ", t.shape[i], " must not be negative, and at most 2^58"});
+        }
         if (t.strides[i] < 0) a.refuse<shape_error>({".strides[", i, "] ", t.strides[i], " must not be negative"});
         is_dense = is_dense && t.strides[i] == 0;
         is_empty = is_empty || t.shape[i] == 0;

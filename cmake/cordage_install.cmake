@@ -33,6 +33,9 @@ cordage_install_pc(cordage-json "cordage and its readers of config.json and safe
   "cordage = ${PROJECT_VERSION}, nlohmann_json")
 
 # The shared library: with all else where it is built with all else, otherwise by --component cordage_c.
+if(NOT TARGET cordage_c)
+  return()
+endif()
 set(of_c COMPONENT cordage_c)
 if(NOT CORDAGE_BUILD_C)
   list(APPEND of_c EXCLUDE_FROM_ALL)

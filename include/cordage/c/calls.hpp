@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "cordage/c/angles.hpp"
 #include "cordage/c/handles.hpp"
 #include "cordage/c/tensors.hpp"
 #include "cordage/core/threads.hpp"
@@ -193,12 +194,16 @@ rotate_detail::call_size check_call(const char* function, const angles_object& a
 }
 
 /// Runs one operand over a range of tokens. Quantised keys that nothing turns keep their bytes.
-inline void rotate_range_of(bool pairs_are_interleaved, direction d, const cos_sin_tables& tables,
-                            const angles_object& angles, const forward_operand& operand, index_t begin,
-                            index_t end) noexcept {
-    const kernels& k = *chosen_kernels().load();
+inline void rotate_range_of(bool pairs_are_interleaved, const cos_sin_tables& tables, const angles_object& angles,
+                            const forward_operand& operand, index_t begin, index_t end) noexcept {
     const auto run = [&](const forward_operand& o, index_t first, index_t last) {
-        std::visit([&](const auto& of) { k.rotate(pairs_are_interleaved, d, tables, o.index(), &of, first, last); }, o);
+        std::visit(
+            [&]<class O>(const O& of) {
+                const bool is_double = std::same_as<typename O::compute, double>;
+                const kernels& k = is_double ? kernels_for_double() : *chosen_kernels().load();
+                k.rotate(pairs_are_interleaved, tables, o.index(), &of, first, last);
+            },
+            o);
     };
     const auto* const stored = std::get_if<any_operand<no_norm>>(&operand);
     if (stored == nullptr || !stored->is_rotated() || !angles.is_difference()) return run(operand, begin, end);
@@ -234,23 +239,25 @@ inline void rotate_call(const char* function, const cordage_executor* where, con
     }
     const rotate_detail::call_size size = check_call(function, *angles, call);
     if (size.is_empty) return;
-    const cos_sin_tables tables = angles->tables(has_doubles);
+    const cos_sin_tables tables = angles->tables(d, has_doubles);
     for (const forward_operand& operand : call.operands) {
         const bool is_one = size.is_in_order;  // as if all tokens were one
         for_each_range(
             executor, is_one ? 1 : size.tokens, size.bytes_of_token, [&](index_t begin, index_t end) noexcept {
                 rotate_range_of(pairs_are_interleaved, d, tables, *angles, operand, begin, is_one ? size.tokens : end);
             });
+        for_each_range(executor, size.tokens, size.is_in_order ? size.tokens : rotate_detail::smallest_slice,
+                       [&](index_t begin, index_t end) noexcept {
+                           rotate_range_of(pairs_are_interleaved, tables, *angles, operand, begin, end);
+                       });
     }
 }
 
 /// An operand of the backward pass: with gradients behind it, or, without y, grad_x alone.
 using any_backward_operand =
     std::variant<backward_operand<float>, backward_operand<float16>, backward_operand<bfloat16>,
-                 backward_operand<double>, normalized_backward_operand<float, element_traits<float>, float>,
-                 normalized_backward_operand<float16, element_traits<float16>, float>,
-                 normalized_backward_operand<bfloat16, element_traits<bfloat16>, float>,
-                 normalized_backward_operand<double, element_traits<double>, double>, operand<float>, operand<float16>,
+                 backward_operand<double>, normalized_gradient<float>, normalized_gradient<float16>,
+                 normalized_gradient<bfloat16>, normalized_gradient<double>, operand<float>, operand<float16>,
                  operand<bfloat16>, operand<double>>;
 
 inline void add_backward_operand(const char* function, const cordage_backward_operand& given, bool has_gradients,
@@ -333,7 +340,7 @@ inline void backward_call(const char* function, const cordage_executor* where, c
         has_doubles = has_doubles || operands[i].grad_y.dtype == CORDAGE_FLOAT64;
     }
     const rotate_detail::call_size size = check_call(function, *angles, call);
-    const cos_sin_tables tables = angles->tables(has_doubles);
+    const cos_sin_tables tables = angles->tables(direction::forward, has_doubles);
     const angles_object::origin& origin = *angles->to();
     const auto source = [&]<class Real>(Real) {
         const cos_sin_view<Real>& table = tables.of<Real>();
@@ -348,9 +355,11 @@ inline void backward_call(const char* function, const cordage_executor* where, c
                 if constexpr (operand_type<O>) {
                     const forward_operand alone = o;
                     for_each_range(executor, size.tokens, size.bytes_of_token,
+                    const cos_sin_tables back =
+                        angles->tables(direction::adjoint, std::same_as<typename O::compute, double>);
+                    for_each_range(executor, size.tokens, rotate_detail::smallest_slice,
                                    [&](index_t begin, index_t end) noexcept {
-                                       rotate_range_of(pairs_are_interleaved, direction::adjoint, tables, *angles,
-                                                       alone, begin, end);
+                                       rotate_range_of(pairs_are_interleaved, back, *angles, alone, begin, end);
                                    });
                 } else if (pairs_are_interleaved) {
                     rotate_backward<interleaved, dispatched>(executor, source(typename O::compute{}), grads, o);

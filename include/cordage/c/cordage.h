@@ -37,6 +37,7 @@
 #define CORDAGE_C_API __attribute__((visibility("default")))
 #endif
 
+/* NOLINTBEGIN(modernize-use-using): this is C */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -297,6 +298,7 @@ CORDAGE_C_API cordage_status cordage_rotate_backward(const cordage_executor* whe
 #ifdef __cplusplus
 }
 #endif
+/* NOLINTEND(modernize-use-using) */
 
 #ifdef CORDAGE_C_IMPLEMENTATION
 #include "cordage/c/functions.hpp"

@@ -49,6 +49,9 @@ inline std::atomic<const kernels*>& chosen_kernels() {
     return chosen;
 }
 
+/// Those for heads that compute in double: of any processor, as such heads are rare.
+inline const kernels& kernels_for_double() noexcept { return *all_kernels().back().table; }
+
 /// The backend whose functions look up the kernels that were chosen.
 struct dispatched {};
 
@@ -58,7 +61,7 @@ void fill_range(dispatched, const Source& source, float* cos, float* sin, index_
 }
 template <class Source>
 void fill_range(dispatched, const Source& source, double* cos, double* sin, index_t begin, index_t end) noexcept {
-    chosen_kernels().load()->fill_double(source_code<Source>, &source, cos, sin, begin, end);
+    kernels_for_double().fill_double(source_code<Source>, &source, cos, sin, begin, end);
 }
 
 template <class T, class List>
@@ -75,8 +78,9 @@ struct index_in<T, std::variant<All...>> {
 template <pairing P, class Source, class O>
 void backward_range(dispatched, const Source& source, std::span<const O* const> operands,
                     const backend::angle_gradients& grads, index_t begin, index_t end) noexcept {
-    chosen_kernels().load()->backward(std::same_as<P, interleaved>, &source, index_in<O, gradient_operand>::value,
-                                      operands[0], grads, begin, end);
+    const kernels& k = std::same_as<typename O::compute, double> ? kernels_for_double() : *chosen_kernels().load();
+    k.backward(std::same_as<P, interleaved>, &source, index_in<O, gradient_operand>::value, operands[0], grads, begin,
+               end);
 }
 
 }  // namespace cordage::c

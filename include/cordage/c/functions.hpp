@@ -168,7 +168,7 @@ inline std::shared_ptr<const angles_object::origin> origin_of(const char* functi
 
 #if !defined(CORDAGE_C_DISPATCH)
 constinit const cordage::c::kernels cordage::c::native_kernels =
-    cordage::c::kernels_of<cordage::backend::fastest>::table("native");
+    cordage::c::kernels_of<cordage::backend::fastest, true>::table("native");
 #endif
 
 #define CORDAGE_C_TEXT_OF(x) #x

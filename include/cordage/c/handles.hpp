@@ -2,22 +2,20 @@
 // What the handles of the C interface name, and how its errors become a status and a message.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <new>
-#include <optional>
 #include <shared_mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "cordage/basis/basis.hpp"
 #include "cordage/c/cordage.h"
-#include "cordage/c/dispatch.hpp"
 #include "cordage/config/model_ropes.hpp"
-#include "cordage/rotate/cos_sin_table.hpp"
 
 namespace cordage::c {
 
@@ -31,85 +29,6 @@ struct rule_object {
 struct basis_object {
     static constexpr const char* kind = "basis";
     basis numbers;
-};
-
-/// What a cordage_angles names: positions and bases, and the tables of their angles. The table of doubles is made when
-/// it is first asked for.
-class angles_object {
- public:
-    static constexpr const char* kind = "angles";
-
-    /// Positions and bases, which sources of angles view.
-    struct origin {
-        explicit origin(basis_list of) : bases(std::move(of)) {}
-
-        basis_list bases;
-        std::vector<std::int32_t> basis_of_token;
-        index_t rows_of_basis = 1;
-        std::vector<held_position> position_ids;  ///< [axes, rows, tokens]
-        index_t axes = 1, rows = 1, tokens = 0;
-        std::vector<std::uint8_t> axis_of_pair;
-        bool rounds_to_float32 = false;
-        bool has_basis_of_token = false;
-
-        basis_view view_of_bases() const {
-            return has_basis_of_token ? bases.of(basis_of_token, rows_of_basis) : bases.of_rows();
-        }
-        position_view<held_position> positions() const { return axis_major(position_ids.data(), axes, rows, tokens); }
-        exact_source exact() const { return {view_of_bases(), axis_of_pair, positions()}; }
-        float32_source float32() const { return {view_of_bases(), positions()}; }
-    };
-
-    /// @throws value_error, shape_error
-    explicit angles_object(std::shared_ptr<const origin> to, std::shared_ptr<const origin> from = nullptr)
-        : to_(std::move(to)), from_(std::move(from)) {
-        with_source([&](const auto& source) {
-            of_float_.emplace(source, serial{}, dispatched{});
-            rows_ = source.batch();
-            for (index_t i = 0; is_difference() && i < rows_ * source.tokens(); ++i) {
-                is_identity_.push_back(angle_detail::is_identity(source, i / source.tokens(), i % source.tokens()));
-            }
-        });
-    }
-
-    const std::shared_ptr<const origin>& to() const { return to_; }
-    bool is_difference() const { return from_ != nullptr; }
-    /// Whether a token's rotation changes nothing, of a difference.
-    bool is_identity(index_t row, index_t token) const {
-        return is_difference() && is_identity_[static_cast<std::size_t>((rows_ == 1 ? 0 : row) * to_->tokens + token)];
-    }
-    index_t batch() const noexcept { return rows_; }
-    index_t tokens() const noexcept { return to_->tokens; }
-    index_t pairs() const noexcept { return to_->bases.pairs(); }
-
-    cos_sin_tables tables(bool with_doubles) const {
-        if (with_doubles) {
-            std::call_once(made_double_, [&] {
-                with_source([&](const auto& source) { of_double_.emplace(source, serial{}, dispatched{}); });
-            });
-        }
-        return {of_float_->view(), with_doubles ? of_double_->view() : cos_sin_view<double>{}};
-    }
-
- private:
-    template <class F>
-    void with_source(const F& f) const {
-        if (is_difference()) {
-            const difference_source difference = to_->exact() - from_->exact();
-            f(difference);
-        } else if (to_->rounds_to_float32) {
-            f(to_->float32());
-        } else {
-            f(to_->exact());
-        }
-    }
-
-    std::shared_ptr<const origin> to_, from_;
-    index_t rows_ = 1;
-    std::vector<bool> is_identity_;  // [rows, tokens]
-    std::optional<cos_sin_table<float>> of_float_;
-    mutable std::optional<cos_sin_table<double>> of_double_;
-    mutable std::once_flag made_double_;
 };
 
 /// All objects that handles name. A handle is a number that is given once, so that no call reads memory by it.

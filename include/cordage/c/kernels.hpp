@@ -42,17 +42,17 @@ using normalized_operand = operand<T, T, element_traits<T>, element_traits<T>, n
 template <class Norm>
 using any_operand = operand<std::uint8_t, std::uint8_t, any_format, any_format, Norm>;
 
-/// The operands that there are kernels for.
+/// The operands that there are kernels for; the last two of each list compute in double.
 using forward_operand =
-    std::variant<operand<float>, operand<float16>, operand<bfloat16>, operand<double>, any_operand<no_norm>,
-                 normalized_operand<float>, normalized_operand<float16>, normalized_operand<bfloat16>,
-                 normalized_operand<double>, any_operand<rms_norm<float>>>;
+    std::variant<operand<float>, operand<float16>, operand<bfloat16>, any_operand<no_norm>, normalized_operand<float>,
+                 normalized_operand<float16>, normalized_operand<bfloat16>, any_operand<rms_norm<float>>,
+                 operand<double>, normalized_operand<double>>;
+template <class T>
+using normalized_gradient = normalized_backward_operand<T, element_traits<T>, compute_of<T>>;
 using gradient_operand =
     std::variant<backward_operand<float>, backward_operand<float16>, backward_operand<bfloat16>,
-                 backward_operand<double>, normalized_backward_operand<float, element_traits<float>, float>,
-                 normalized_backward_operand<float16, element_traits<float16>, float>,
-                 normalized_backward_operand<bfloat16, element_traits<bfloat16>, float>,
-                 normalized_backward_operand<double, element_traits<double>, double>>;
+                 normalized_gradient<float>, normalized_gradient<float16>, normalized_gradient<bfloat16>,
+                 backward_operand<double>, normalized_gradient<double>>;
 
 /// The angles of a call by their cos and sin, in float and, once asked for, in double.
 struct cos_sin_tables {
@@ -112,77 +112,55 @@ inline constexpr int source_code = std::same_as<Source, exact_source>        ? 0
                                    : std::same_as<Source, difference_source> ? 1
                                                                              : 2;
 
-enum class direction : std::uint8_t { forward, inverse, adjoint };
-
 /// The kernels of one instruction set. Operands and sources go by address, with the number of their type.
 struct kernels {
     const char* name;
-    void (*rotate)(bool is_interleaved, direction, const cos_sin_tables&, std::size_t type, const void* operand,
-                   index_t begin, index_t end) noexcept;
+    void (*rotate)(bool is_interleaved, const cos_sin_tables&, std::size_t type, const void* operand, index_t begin,
+                   index_t end) noexcept;
     void (*backward)(bool is_interleaved, const void* source, std::size_t type, const void* operand,
                      const backend::angle_gradients&, index_t begin, index_t end) noexcept;
     void (*fill_float)(int source_code, const void* source, float* cos, float* sin, index_t begin,
                        index_t end) noexcept;
     void (*fill_double)(int source_code, const void* source, double* cos, double* sin, index_t begin,
-                        index_t end) noexcept;
+                        index_t end) noexcept;  ///< null where there are none for double
 };
 
-/// What the table of a backend points to.
-template <class Backend>
+/// What the table of a backend points to. There is no rotation back: its table has -sin.
+///
+/// @tparam WithDoubles  whether there are kernels for double; of all tables of a library one has them
+template <class Backend, bool WithDoubles>
 struct kernels_of {
-    template <class P, class D, class O>
-    static CORDAGE_ALWAYS_INLINE void rotate_one(const cos_sin_tables& tables, const void* address, index_t begin,
-                                                 index_t end) noexcept {
-        const O* const one[]{static_cast<const O*>(address)};
-        backend::rotate_range<P, D>(Backend{}, tables.of<typename O::compute>(), operand_list<O>(one), begin, end);
-    }
-    template <class P, class O>
-    static CORDAGE_ALWAYS_INLINE void rotate_in(direction d, const cos_sin_tables& tables, const void* address,
-                                                index_t begin, index_t end) noexcept {
-        if constexpr (O::is_plain) {
-            if (d == direction::adjoint) return rotate_one<P, backend::adjoint, O>(tables, address, begin, end);
-        }
-        if constexpr (!O::is_normalized) {
-            if (d == direction::inverse) return rotate_one<P, backend::inverse, O>(tables, address, begin, end);
-        }
-        rotate_one<P, backend::forward, O>(tables, address, begin, end);
-    }
-    static void rotate(bool is_interleaved, direction d, const cos_sin_tables& tables, std::size_t type,
-                       const void* address, index_t begin, index_t end) noexcept {
+    /// f(null of the type's address) of the one of a list's types that has this number.
+    template <class List, class F>
+    static CORDAGE_ALWAYS_INLINE void with_type(std::size_t type, const F& f) noexcept {
         [&]<std::size_t... I>(std::index_sequence<I...>) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            const auto rotate_as = [&]<class O>(const O*) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                is_interleaved ? rotate_in<interleaved, O>(d, tables, address, begin, end)
-                               : rotate_in<half_split, O>(d, tables, address, begin, end);
-            };
-            ((type == I ? rotate_as(static_cast<const std::variant_alternative_t<I, forward_operand>*>(nullptr))
-                        : void()),
-             ...);
+            ((type == I ? f(static_cast<const std::variant_alternative_t<I, List>*>(nullptr)) : void()), ...);
         }
-        (std::make_index_sequence<std::variant_size_v<forward_operand>>{});
+        (std::make_index_sequence<std::variant_size_v<List> - (WithDoubles ? 0 : 2)>{});
     }
 
-    template <class P, class O>
-    static CORDAGE_ALWAYS_INLINE void backward_one(const void* source, const void* address,
-                                                   const backend::angle_gradients& grads, index_t begin,
-                                                   index_t end) noexcept {
-        const O* const one[]{static_cast<const O*>(address)};
-        backend::backward_range<P>(Backend{}, *static_cast<const gradient_source<typename O::compute>*>(source),
-                                   operand_list<O>(one), grads, begin, end);
+    static void rotate(bool is_interleaved, const cos_sin_tables& tables, std::size_t type, const void* address,
+                       index_t begin, index_t end) noexcept {
+        with_type<forward_operand>(type, [&]<class O>(const O*) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            const O* const one[]{static_cast<const O*>(address)};
+            const auto rotate_by = [&]<class P>(P) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                backend::rotate_range<P, backend::forward>(Backend{}, tables.of<typename O::compute>(),
+                                                           operand_list<O>(one), begin, end);
+            };
+            is_interleaved ? rotate_by(interleaved{}) : rotate_by(half_split{});
+        });
     }
     static void backward(bool is_interleaved, const void* source, std::size_t type, const void* address,
                          const backend::angle_gradients& grads, index_t begin, index_t end) noexcept {
-        [&]<std::size_t... I>(std::index_sequence<I...>) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            const auto backward_as = [&]<class O>(const O*) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                is_interleaved ? backward_one<interleaved, O>(source, address, grads, begin, end)
-                               : backward_one<half_split, O>(source, address, grads, begin, end);
+        with_type<gradient_operand>(type, [&]<class O>(const O*) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            const O* const one[]{static_cast<const O*>(address)};
+            const auto& angles = *static_cast<const gradient_source<typename O::compute>*>(source);
+            const auto back_by = [&]<class P>(P) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                backend::backward_range<P>(Backend{}, angles, operand_list<O>(one), grads, begin, end);
             };
-            ((type == I ? backward_as(static_cast<const std::variant_alternative_t<I, gradient_operand>*>(nullptr))
-                        : void()),
-             ...);
-        }
-        (std::make_index_sequence<std::variant_size_v<gradient_operand>>{});
+            is_interleaved ? back_by(interleaved{}) : back_by(half_split{});
+        });
     }
-
     template <class Real>
     static void fill(int code, const void* source, Real* cos, Real* sin, index_t begin, index_t end) noexcept {
         const auto fill_as = [&]<class S>(const S* of) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -194,7 +172,11 @@ struct kernels_of {
     }
 
     static constexpr kernels table(const char* name) noexcept {
-        return {name, rotate, backward, fill<float>, fill<double>};
+        if constexpr (WithDoubles) {
+            return {name, rotate, backward, fill<float>, fill<double>};
+        } else {
+            return {name, rotate, backward, fill<float>, nullptr};
+        }
     }
 };
 

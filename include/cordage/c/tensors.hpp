@@ -2,6 +2,7 @@
 // Tensors of the C interface, checked and as views; serves the C interface.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <vector>
@@ -55,15 +56,19 @@ struct argument {
     }
 };
 
-/// @throws value_error  naming the types that may be
+/// @param wanted  the dtypes that may be; empty: those of heads
+/// @throws value_error  naming them
 inline const element_type& type_of(const argument& a, std::int32_t dtype, std::initializer_list<std::int32_t> wanted) {
+    const auto is_wanted = [&](const element_type& type) {
+        return wanted.size() == 0 ? type.is_of_heads
+                                  : std::find(wanted.begin(), wanted.end(), type.dtype) != wanted.end();
+    };
+    for (const element_type& type : element_types) {
+        if (type.dtype == dtype && is_wanted(type)) return type;
+    }
     std::string names;
     for (const element_type& type : element_types) {
-        const bool is_wanted = std::find(wanted.begin(), wanted.end(), type.dtype) != wanted.end() ||
-                               (wanted.size() == 0 && type.is_of_heads);
-        if (is_wanted && type.dtype == dtype) return type;
-        if (is_wanted)
-            names += (names.empty() ? "" : ", ") + message("CORDAGE dtype ", type.dtype, " (", type.name, ")");
+        if (is_wanted(type)) names += message(names.empty() ? "" : ", ", type.dtype, " (", type.name, ")");
     }
     a.refuse<value_error>({".dtype ", dtype, " must be one of ", names});
 }
@@ -92,7 +97,9 @@ inline strided strided_of(const argument& a, const cordage_tensor& t, int fewest
     strided s{t.data, &type, t.ndim, {}, {}};
     bool is_dense = true, is_empty = false;
     for (int i = 0; i < t.ndim; ++i) {
-        if (t.shape[i] < 0) a.refuse<shape_error>({".shape[", i, "] ", t.shape[i], " must not be negative"});
+        if (t.shape[i] < 0 || t.shape[i] > most_elements) {
+            a.refuse<shape_error>({".shape[", i, "] ", t.shape[i], " must not be negative, and at most 2^58"});
+        }
         if (t.strides[i] < 0) a.refuse<shape_error>({".strides[", i, "] ", t.strides[i], " must not be negative"});
         is_dense = is_dense && t.strides[i] == 0;
         is_empty = is_empty || t.shape[i] == 0;

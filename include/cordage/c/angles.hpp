@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// What a cordage_angles names: positions and bases, and the tables of their angles; serves the C interface.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cordage/basis/basis_list.hpp"
+#include "cordage/c/dispatch.hpp"
+#include "cordage/rotate/cos_sin_table.hpp"
+
+namespace cordage::c {
+
+enum class direction : std::uint8_t { forward, inverse, adjoint };
+
+/// Tables of the same angles in Real, each made when it is first asked for.
+template <class Real>
+class tables_on_demand {
+ public:
+    /// Valid while this lives.
+    /// @param with_source  with_source(f) calls f with the source of the angles
+    template <class WithSource>
+    cos_sin_view<Real> view(direction d, const WithSource& with_source) {
+        std::call_once(is_made_, [&] {
+            with_source([&](const auto& source) { forward_.emplace(source, serial{}, dispatched{}); });
+        });
+        cos_sin_view<Real> table = forward_->view();
+        if (d == direction::forward) return table;
+        turned_back& back = d == direction::inverse ? inverse_ : adjoint_;
+        std::call_once(back.is_made, [&] { back.make(table, d); });
+        table.cos_data = back.cos.data();
+        table.sin_data = back.sin.data();
+        return table;
+    }
+
+ private:
+    /// cos and -sin, and of the inverse both by m^2: cos and sin carry m already.
+    struct turned_back {
+        std::once_flag is_made;
+        std::vector<Real> cos, sin;
+
+        void make(const cos_sin_view<Real>& table, direction d) {
+            const index_t pairs = table.pair_count, count = table.rows * table.token_count * pairs;
+            std::vector<Real> of_cos(static_cast<std::size_t>(count)), of_sin(of_cos);
+            for (index_t i = 0; i < count; ++i) {
+                const double m = table.token_attention_factors[i / pairs];
+                const auto extra = static_cast<Real>(d == direction::inverse ? backend::inverse::extra_factor(m)
+                                                                             : backend::adjoint::extra_factor(m));
+                of_cos[static_cast<std::size_t>(i)] = table.cos_data[i] * extra;
+                of_sin[static_cast<std::size_t>(i)] = table.sin_data[i] * -extra;
+            }
+            cos = std::move(of_cos), sin = std::move(of_sin);
+        }
+    };
+
+    std::once_flag is_made_;
+    std::optional<cos_sin_table<Real>> forward_;
+    turned_back inverse_, adjoint_;
+};
+
+/// Angles and their tables: in float from the start, all others when they are first asked for.
+class angles_object {
+ public:
+    static constexpr const char* kind = "angles";
+
+    /// Positions and bases, which sources of angles view.
+    struct origin {
+        explicit origin(basis_list of) : bases(std::move(of)) {}
+
+        basis_list bases;
+        std::vector<std::int32_t> basis_of_token;
+        index_t rows_of_basis = 1;
+        std::vector<held_position> position_ids;  ///< [axes, rows, tokens]
+        index_t axes = 1, rows = 1, tokens = 0;
+        std::vector<std::uint8_t> axis_of_pair;
+        bool rounds_to_float32 = false;
+        bool has_basis_of_token = false;
+
+        basis_view view_of_bases() const {
+            return has_basis_of_token ? bases.of(basis_of_token, rows_of_basis) : bases.of_rows();
+        }
+        position_view<held_position> positions() const { return axis_major(position_ids.data(), axes, rows, tokens); }
+        exact_source exact() const { return {view_of_bases(), axis_of_pair, positions()}; }
+        float32_source float32() const { return {view_of_bases(), positions()}; }
+    };
+
+    /// @throws value_error, shape_error
+    explicit angles_object(std::shared_ptr<const origin> to, std::shared_ptr<const origin> from = nullptr)
+        : to_(std::move(to)), from_(std::move(from)) {
+        with_source([&](const auto& source) {
+            rows_ = source.batch();
+            for (index_t i = 0; is_difference() && i < rows_ * source.tokens(); ++i) {
+                is_identity_.push_back(angle_detail::is_identity(source, i / source.tokens(), i % source.tokens()));
+            }
+        });
+        tables(direction::forward, false);
+    }
+
+    const std::shared_ptr<const origin>& to() const { return to_; }
+    bool is_difference() const { return from_ != nullptr; }
+    /// Whether a token's rotation changes nothing, of a difference.
+    bool is_identity(index_t row, index_t token) const {
+        return is_difference() && is_identity_[static_cast<std::size_t>((rows_ == 1 ? 0 : row) * to_->tokens + token)];
+    }
+    index_t batch() const noexcept { return rows_; }
+    index_t tokens() const noexcept { return to_->tokens; }
+    index_t pairs() const noexcept { return to_->bases.pairs(); }
+
+    cos_sin_tables tables(direction d, bool with_doubles) const {
+        const auto source = [this](const auto& f) { with_source(f); };
+        return {of_float_.view(d, source), with_doubles ? of_double_.view(d, source) : cos_sin_view<double>{}};
+    }
+
+ private:
+    template <class F>
+    void with_source(const F& f) const {
+        if (is_difference()) {
+            const difference_source difference = to_->exact() - from_->exact();
+            f(difference);
+        } else if (to_->rounds_to_float32) {
+            f(to_->float32());
+        } else {
+            f(to_->exact());
+        }
+    }
+
+    std::shared_ptr<const origin> to_, from_;
+    index_t rows_ = 1;
+    std::vector<bool> is_identity_;  // [rows, tokens]
+    mutable tables_on_demand<float> of_float_;
+    mutable tables_on_demand<double> of_double_;
+};
+
+}  // namespace cordage::c

@@ -17,6 +17,7 @@
 // scaling: t -> log alpha
 #include "cordage/scaling/any_policy.hpp"
 #include "cordage/scaling/by_parts.hpp"
+#include "cordage/scaling/dype.hpp"
 #include "cordage/scaling/learned_table.hpp"
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/masked.hpp"
@@ -36,6 +37,7 @@
 #include "cordage/ode/order_conditions.hpp"
 
 // positions: positions of several axes; which positions a training sequence has
+#include "cordage/positions/multimodal.hpp"
 #include "cordage/positions/position_view.hpp"
 #include "cordage/positions/sampler.hpp"
 #include "cordage/positions/sections.hpp"

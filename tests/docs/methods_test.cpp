@@ -13,6 +13,7 @@
 #include "cordage/basis/gradient.hpp"
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/scaling/by_parts.hpp"
+#include "cordage/scaling/dype.hpp"
 #include "cordage/scaling/learned_table.hpp"
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/masked.hpp"
@@ -101,6 +102,29 @@ TEST_CASE("docs/methods: YaRN, by parts, resonance") {
             const double wavelength = 2.0 * std::numbers::pi / theta;
             CHECK(agrees(wavelength, std::round(wavelength)));
         }
+    }
+}
+
+TEST_CASE("docs/methods: DyPE and DroPE") {
+    {
+        // [dype]
+        const cordage::rope_config axis{
+            .head_dim = 56, .rotary_dim = 56, .theta_base = 10000, .original_length = 64};  // FLUX
+        const double t = 160.0 / 64.0;  // patches over those of training
+        const cordage::basis noisy = cordage::make_basis(axis, cordage::dype{.step = 1.0}, t);
+        const cordage::basis nearly_clean = cordage::make_basis(axis, cordage::dype{.step = 0.1}, t);
+        const cordage::rope_scaling by_ntk(axis, cordage::ntk_aware{}, cordage::denoising{.step = 0.5});
+        // [/dype]
+        CHECK(agrees(noisy.inv_freq()[27] * 2.5, axis.inv_freq(27)));
+        CHECK(nearly_clean.inv_freq()[10] == axis.inv_freq(10));
+        CHECK(by_ntk.at_length(160).inv_freq()[27] > noisy.inv_freq()[27]);
+    }
+    {
+        // [drope]
+        const cordage::rope_scaling dropped(model, cordage::proportional{0.0}, cordage::fixed{});
+        const cordage::basis at_rest = dropped.at_length(100000);  // rotates nothing, at any length
+        // [/drope]
+        for (const double inv_freq : at_rest.inv_freq()) CHECK(inv_freq == 0.0);
     }
 }
 

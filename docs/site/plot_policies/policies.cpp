@@ -2,6 +2,7 @@
 // The closed forms, as docs/methods shows them.
 #include <cmath>
 #include <cordage/scaling/by_parts.hpp>
+#include <cordage/scaling/dype.hpp>
 #include <cordage/scaling/longrope.hpp>
 #include <cordage/scaling/masked.hpp>
 #include <cordage/scaling/power_laws.hpp>
@@ -72,6 +73,9 @@ std::vector<picture> pictures_of_policies() {
             {"masked",
              {alpha_over_t("proportional{0.75}: α over t", proportional{0.75}),
               alpha_over_pairs("masked yarn: over the pairs", masked<yarn>{yarn{}, turns})}},
+            {"dype",
+             {alpha_over_pairs("dype{1.0}: over the pairs", dype{1.0}),
+              alpha_over_pairs("dype{0.3}: over the pairs", dype{0.3})}},
             alpha_of("resonance", resonance<linear>{}, {.lowest = 1.0 / 16, .steps_of_t = 256}),
             alpha_of("tabulated", three_knots())};
 }

@@ -16,16 +16,32 @@ namespace cordage {
 struct yarn_ramp {
     double low;
     double high;
+
+    /// 0 up to low, 1 from high on, linear in the pair between; where clamping has left low > high it falls instead.
+    double at(index_t pair) const { return std::clamp((static_cast<double>(pair) - low) / (high - low), 0.0, 1.0); }
 };
 
-/// YaRN (Peng et al. 2023) as in the authors' code and transformers' "yarn": pairs up to `low` keep their frequency,
-/// pairs from `high` on are interpolated, linear in the pair index between. low and high are the pairs that turn
-/// beta_fast and beta_slow times over original_length:
+/// The ramp between the pairs that turn `beta_fast` and `beta_slow` times over original_length:
 ///
 ///   pair(beta) = d ln(original_length / (2 pi beta)) / (2 ln theta_base)
 ///
-/// rounded outwards if `truncate`, then clamped to [0, d-1] (not d/2-1: as the reference has it); where they are equal
-/// after that, high is 0.001 more. Where original_length is far below 2 pi beta_slow, or so long that every pair turns
+/// rounded outwards if `truncate`, then clamped to [0, last]; where they are equal after that, high is 0.001 more.
+inline yarn_ramp ramp_of_turns(const rope_config& c, double beta_fast, double beta_slow, bool truncate, double last) {
+    const auto pair_turning = [&](double beta) {
+        return static_cast<double>(c.rotary_dim) * std::log(c.original_length / (beta * 2.0 * std::numbers::pi)) /
+               (2.0 * std::log(c.theta_base));
+    };
+    double low = pair_turning(beta_fast), high = pair_turning(beta_slow);
+    if (truncate) low = std::floor(low), high = std::ceil(high);
+    low = std::max(low, 0.0);
+    high = std::min(high, last);
+    if (low == high) high += 0.001;  // as the reference: a step instead of a division by zero
+    return {low, high};
+}
+
+/// YaRN (Peng et al. 2023) as in the authors' code and transformers' "yarn": pairs up to `low` keep their frequency,
+/// pairs from `high` on are interpolated, linear in the pair index between: ramp_of_turns, clamped to [0, d-1] (not
+/// d/2-1: as the reference has it). Where original_length is far below 2 pi beta_slow, or so long that every pair turns
 /// more than beta_fast times, clamping may leave low > high; then no pair, or every one, is interpolated, as there.
 ///
 /// The factor on cos and sin, m(t), is the first of these that applies:
@@ -49,19 +65,11 @@ struct yarn {
     }
 
     yarn_ramp ramp(const rope_config& c) const {
-        double low = pair_turning(c, beta_fast), high = pair_turning(c, beta_slow);
-        if (truncate) low = std::floor(low), high = std::ceil(high);
-        low = std::max(low, 0.0);
-        high = std::min(high, static_cast<double>(c.rotary_dim - 1));
-        if (low == high) high += 0.001;  // as the reference: a step instead of a division by zero
-        return {low, high};
+        return ramp_of_turns(c, beta_fast, beta_slow, truncate, static_cast<double>(c.rotary_dim - 1));
     }
 
     /// 1 where the pair is fully interpolated, 0 where it is left alone.
-    interpolated_share share(const rope_config& c, index_t pair) const {
-        const yarn_ramp r = ramp(c);
-        return {std::clamp((static_cast<double>(pair) - r.low) / (r.high - r.low), 0.0, 1.0)};
-    }
+    interpolated_share share(const rope_config& c, index_t pair) const { return {ramp(c).at(pair)}; }
 
     double attention_factor(const rope_config&, double t) const {
         if (given_attention_factor) return *given_attention_factor;
@@ -85,11 +93,6 @@ struct yarn {
  private:
     bool has_ratio() const { return mscale != 0.0 && mscale_all_dim != 0.0; }
     static double temperature(double scale, double t) { return 0.1 * scale * std::log(t) + 1.0; }
-
-    static double pair_turning(const rope_config& c, double beta) {
-        return static_cast<double>(c.rotary_dim) * std::log(c.original_length / (beta * 2.0 * std::numbers::pi)) /
-               (2.0 * std::log(c.theta_base));
-    }
 };
 static_assert(scaling_policy<yarn> && prior_policy<yarn> && has_attention_factor<yarn>);
 

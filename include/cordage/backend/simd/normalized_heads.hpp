@@ -94,6 +94,16 @@ CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> sums_of_rows(const xsimd::batch<R
         return quarters(quarters(four[0], four[1]), quarters(four[2], four[3]));
     } else
 #endif
+#if XSIMD_WITH_AVX2
+        if constexpr (is_avx2<Arch> && std::is_same_v<Real, float>) {
+        const auto four =
+            [&](std::size_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {  // rows i to i + 3, summed over each half of a vector
+                return _mm256_hadd_ps(_mm256_hadd_ps(rows[i], rows[i + 1]), _mm256_hadd_ps(rows[i + 2], rows[i + 3]));
+            };
+        const __m256 low = four(0), high = four(4);
+        return _mm256_add_ps(_mm256_permute2f128_ps(low, high, 0x20), _mm256_permute2f128_ps(low, high, 0x31));
+    } else
+#endif
     {
         alignas(64) Real sums[vector::size], lanes[vector::size];
         for (std::size_t row = 0; row < vector::size; ++row) {
@@ -123,11 +133,10 @@ CORDAGE_ONE_BODY void add_squares(const Format& format, const T* x, index_t stri
                 .store_aligned(sums + head);
         }
     };
-    constexpr index_t each = 4 * lanes_of_squares<Arch, Format>;
-    if (lanes == each) {  // trip counts that the compiler knows
-        add(std::integral_constant<index_t, each>{});
-    } else if (lanes == 2 * each) {
-        add(std::integral_constant<index_t, 2 * each>{});
+    if (lanes == 64) {  // trip counts that the compiler knows
+        add(std::integral_constant<index_t, 64>{});
+    } else if (lanes == 128) {
+        add(std::integral_constant<index_t, 128>{});
     } else {
         add(lanes);
     }

@@ -226,15 +226,17 @@ void for_stored_type(const char* function, const char* name, const at::Tensor& x
 /// q and k normalized, if asked for, and rotated, and k and v stored into the slots of a paged cache, quantised if it
 /// is: one pass over the tokens.
 ///
-/// @param q, k, v  [batch, tokens, heads, head_dim] of one type, float32, float16 or bfloat16, on the CPU; any strides
-///                 (copied once unless the last is 1). v is not rotated
-/// @param cache    float32 tensors may go into float16 and bfloat16, others into their own type, all into the quantised
-/// @param slots    [tokens] of a batch of one, or [batch, tokens]; int32 or int64; -1 leaves a token out, whose q is
-///                 rotated all the same
-/// @param by       whole positions are at most 2^53 in magnitude
-/// @param norm     of q and k
-/// @returns        the rotated q, new
-/// @throws cordage::error  naming the argument, before anything is written
+/// @param q_in, k_in, v_in  [batch, tokens, heads, head_dim] of one type, float32, float16 or bfloat16, on the CPU; any
+///                          strides (copied once unless the last is 1). v is not rotated
+/// @param cache             float32 tensors may go into float16 and bfloat16, others into their own type, all into the
+///                          quantised
+/// @param slots_in          [tokens] of a batch of one, or [batch, tokens]; int32 or int64; -1 leaves a token out,
+/// whose
+///                          q is rotated all the same
+/// @param by                whole positions are at most 2^53 in magnitude
+/// @param norm              of q and k
+/// @returns                 the rotated q, new
+/// @throws cordage::error   naming the argument, before anything is written
 template <pairing Pairing>
 at::Tensor rotate_and_store(const at::Tensor& q_in, const at::Tensor& k_in, const at::Tensor& v_in,
                             const cache_tensors& cache, const at::Tensor& slots_in, const angle_tensors& by,

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""Bases that follow the length ratio t: CLEX's neural ODE, and a table."""
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._ffi import call
+
+
+class ClexSettings(NamedTuple):
+    """Everything of a CLEX but its weights. Hashable, so that it may be a static argument.
+
+        theta_base: the 10000 of RoPE
+        original_length: tokens that the base model was trained on; t = length / original_length
+        t_max: the longest t that can be asked for
+        field: "paper" (eq. 12-14), "log_time" (in ln t, fast pairs held) or "released" (the authors' code)
+        activation: "silu" or "tanh"; the released code has "tanh"
+        prior, prior_numbers: what W_down = 0 gives: "ntk_aware", "linear", "yarn" (beta_fast, beta_slow) or "by_parts"
+            (rotations_low, rotations_high)
+        tolerance: of the adaptive solver, in log inv_freq
+        step_size: if > 0 the solver takes steps of this size instead; the released code has 0.01
+    """
+    original_length: float
+    theta_base: float = 10000.0
+    t_max: float = 16.0
+    field: str = "paper"
+    activation: str = "silu"
+    prior: str = "ntk_aware"
+    prior_numbers: tuple[float, ...] = ()
+    tolerance: float = 1e-10
+    step_size: float = 0.0
+
+    def attributes(self):
+        numbers = {name: np.float64(getattr(self, name)) for name in
+                   ("theta_base", "original_length", "t_max", "tolerance", "step_size")}
+        return numbers | {"field": self.field, "activation": self.activation, "prior": self.prior,
+                          "prior_numbers": np.array(self.prior_numbers, np.float64)}
+
+
+def clex(W_up: jax.Array, W_down: jax.Array, t: jax.Array | float,
+         settings: ClexSettings) -> tuple[jax.Array, jax.Array]:
+    """log_alpha at each t, for rotate(..., inv_freq=inv_freq(2*pairs, settings.theta_base), log_alpha=...), and the
+    prior's attention factor there (without gradient).
+
+    The ODE and its gradient are solved in C++ in double precision, whatever the type of the weights.
+
+    Args:
+        W_up, W_down: [hidden, pairs] and [pairs, hidden], float32 or float64
+        t: [] or [ts], 1 to settings.t_max; gets no gradient
+
+    Returns log_alpha [pairs] or [ts, pairs], and the factors [] or [ts], of the type of the weights.
+    """
+    if W_up.ndim != 2 or W_down.shape != W_up.shape[::-1] or W_up.dtype != W_down.dtype:
+        raise ValueError(f"clex: W_up {W_up.dtype} {W_up.shape} and W_down {W_down.dtype} {W_down.shape} must be "
+                         "[hidden, pairs] and [pairs, hidden], of one type")
+    ts = jnp.asarray(t, W_up.dtype)
+    if ts.ndim > 1:
+        raise ValueError(f"clex: t {ts.shape} must be a number or [ts]")
+    log_alpha, factors = _clex(W_up, W_down, ts.reshape(-1), settings)
+    return (log_alpha, factors) if ts.ndim else (log_alpha[0], factors[0])
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(3,))
+def _clex(up, down, ts, settings):
+    results = jax.ShapeDtypeStruct((ts.shape[0], up.shape[1]), up.dtype), jax.ShapeDtypeStruct(ts.shape, up.dtype)
+    return tuple(call("clex", results, up, down, ts, vmap_method="sequential", **settings.attributes()))
+
+
+def _clex_forward(up, down, ts, settings):
+    return _clex(up, down, ts, settings), (up, down, ts)
+
+
+def _clex_backward(settings, kept, grads):
+    up, down, ts = kept
+    results = jax.ShapeDtypeStruct(up.shape, up.dtype), jax.ShapeDtypeStruct(down.shape, down.dtype)
+    grad_up, grad_down = call("clex_gradients", results, up, down, ts, grads[0], vmap_method="sequential",
+                              **settings.attributes())
+    return grad_up, grad_down, jnp.zeros_like(ts)
+
+
+_clex.defvjp(_clex_forward, _clex_backward)
+
+
+def learned_table(offsets: jax.Array, knots: tuple[float, ...], t: jax.Array | float) -> jax.Array:
+    """log alpha at t as plain numbers, to be added to a prior's: 0 at t = 1, offsets[k] at knots[k], linear in ln t
+    between knots and constant beyond the last (cordage/scaling/learned_table.hpp).
+
+    Args:
+        offsets: [knots, pairs]
+        knots: increasing ratios > 1
+        t: a number >= 1, or []
+
+    Returns [pairs].
+    """
+    if len(knots) != offsets.shape[0] or not all(a < b for a, b in zip((1.0, *knots), knots)):
+        raise ValueError(f"learned_table: knots {knots} must be {offsets.shape[0]} increasing ratios > 1, one for each row "
+                         "of offsets")
+    log_knots = np.log(np.array([1.0, *knots]))
+    rows = jnp.concatenate([jnp.zeros_like(offsets[:1]), offsets])
+    log_t = jnp.log(jnp.asarray(t, offsets.dtype))
+    return jax.vmap(lambda column: jnp.interp(log_t, log_knots.astype(offsets.dtype), column), 1)(rows)

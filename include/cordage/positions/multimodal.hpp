@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: MIT
+// Positions of a sequence of text, images, videos and audio, as vision-language models count them; stage positions.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cordage/core/error.hpp"
+#include "cordage/core/index.hpp"
+#include "cordage/positions/position_view.hpp"
+
+namespace cordage {
+
+/// The patches of an image or a video before any are merged: one row of image_grid_thw or video_grid_thw.
+struct patch_grid {
+    index_t frames = 1;
+    index_t rows = 0;
+    index_t columns = 0;
+};
+
+/// Where counting goes on after a grid, from the position that it began at.
+enum class after_grid : std::uint8_t {
+    longest_side,      ///< past its longer side, in merged patches: transformers 5.23 of Qwen-VL, GLM-V, Ernie VL
+    largest_position,  ///< past its largest position, of time too: the Qwen-Omni models; Qwen2-VL's own code and vLLM
+    token_count,       ///< each token counts one, and a grid has rows and columns from 0: HunYuan-VL
+};
+
+/// How a family of models counts positions. read_multimodal_rule (config/multimodal.hpp) makes it of a config.
+///
+///   Qwen2-VL      {.spatial_merge_size = 2}
+///   Qwen2.5-VL    {.spatial_merge_size = 2, .positions_per_second = 2, .rounds_frame_step = true}
+struct multimodal_rule {
+    index_t axes = 3;                 ///< time, row, column; HunYuan-VL: text alone, column, row, image
+    index_t spatial_merge_size = 1;   ///< rows and columns of patches that make a token
+    index_t temporal_merge_size = 1;  ///< frames of a video that make a token (Ernie 4.5 VL)
+    double positions_per_second = 0;  ///< of a video's time; 0: a position a frame
+    bool rounds_frame_step = false;   ///< float(i) float(seconds positions_per_second), else the product from the left
+    bool frames_are_images = false;   ///< text stands between the frames of a video (Qwen3-VL, GLM-4V)
+    double seconds_per_chunk = 0;     ///< of audio within video (Qwen2.5-Omni); 0: token by token (Qwen3-Omni)
+    bool repeats_marks = false;       ///< the two marks around audio within video share a position (Qwen2.5-Omni)
+    after_grid next = after_grid::longest_side;
+};
+
+/// What a token of a prompt is: mm_token_type_ids of transformers' processors.
+enum class token_type : std::uint8_t { text, image, video };
+
+/// The positions of one sequence, appended piece by piece: get_rope_index of transformers 5.23.
+///
+///   multimodal_positions<std::int32_t> positions({.spatial_merge_size = 2});
+///   positions.text(15);
+///   positions.image({.rows = 36, .columns = 24});
+///   positions.text(9);
+///   positions.decoded(1);    // a token that the model made
+///   rotate_forward<half_split>(axis_angles(b, axis_of_pair, positions.view(first, count)), in_place(q));
+///
+/// What is appended does not move what is there: a prompt in chunks has the positions of the whole. Audio counts as
+/// text. A call that throws appends nothing.
+///
+/// @tparam P  an integer: fractions of time are cut off; or a floating type: they are kept (Qwen3-Omni, in float)
+template <class P = std::int32_t>
+requires std::integral<P> || std::floating_point<P>
+class multimodal_positions {
+ public:
+    /// @throws value_error  naming the field
+    explicit multimodal_positions(const multimodal_rule& rule) : rule_(rule) {
+        const auto check = [](const char* field, auto value, bool is_valid, const char* expected) {
+            if (!is_valid) fail<value_error>({"multimodal_positions: ", field, " ", value, " must be ", expected});
+        };
+        check("axes", rule.axes, rule.axes >= 3 && rule.axes <= most_axes, "3 to 256");
+        check("spatial_merge_size", rule.spatial_merge_size, rule.spatial_merge_size >= 1, ">= 1");
+        check("temporal_merge_size", rule.temporal_merge_size, rule.temporal_merge_size >= 1, ">= 1");
+        check("positions_per_second", rule.positions_per_second, is_up_to_a_million(rule.positions_per_second),
+              "0 to 1e6");
+        check("seconds_per_chunk", rule.seconds_per_chunk, is_up_to_a_million(rule.seconds_per_chunk), "0 to 1e6");
+    }
+
+    index_t tokens() const noexcept { return static_cast<index_t>(ids_.size()) / rule_.axes; }
+    /// What the position of a decoded token is above its index: mrope_position_deltas.
+    P delta() const noexcept { return static_cast<P>(past_largest_ - static_cast<P>(tokens())); }
+    /// [axes, 1, count], the tokens from `first` on: a chunk of a prompt. Of a named object, which it views.
+    /// @throws value_error
+    position_view<P> view(index_t first, index_t count) const& {
+        if (first < 0 || count < 0 || first > tokens() - count) {
+            fail<value_error>({"multimodal_positions::view: first ", first, " and count ", count,
+                               " must lie within the ", tokens(), " tokens that are there"});
+        }
+        return axis_minor(ids_.data() + first * rule_.axes, rule_.axes, 1, count);
+    }
+    /// [axes, 1, tokens]
+    position_view<P> view() const& { return view(0, tokens()); }
+    void view(index_t, index_t) const&& = delete;
+    void view() const&& = delete;
+
+    /// Text, audio and marks: each token one further, on all axes.
+    /// @throws value_error  for a negative count, or positions that P cannot hold exactly
+    void text(index_t count) { append_steps("text", count, start()); }
+    /// Tokens that the model made after its prompt: their index + delta. That is where text goes on too, but after a
+    /// video that lasts longer than its sides are long (after_grid::longest_side).
+    void decoded(index_t count) { append_steps("decoded", count, past_largest_); }
+    /// @throws value_error  naming the grid, unless it has one frame and spatial_merge_size divides it
+    void image(const patch_grid& grid) {
+        if (grid.frames != 1) fail_grid("image", grid, "one frame; video takes more");
+        append_grid("image", merged("image", grid, 1), 1.0);
+    }
+    /// @param seconds_per_frame  of the grid's frames, video_second_per_grid; read where rule.positions_per_second > 0
+    /// @throws value_error       also where rule.frames_are_images and there is more than one frame
+    void video(const patch_grid& grid, double seconds_per_frame = 1.0) {
+        if (rule_.frames_are_images && grid.frames != 1) {
+            fail_grid("video", grid, "one frame for each call: this model has text between frames");
+        }
+        append_grid("video", merged("video", grid, rule_.temporal_merge_size), checked_seconds(seconds_per_frame));
+    }
+    /// A video and its sound interleaved by time, with the two marks before and the two after.
+    ///
+    /// @param audio_tokens  how many tokens the sound has
+    void video_with_audio(const patch_grid& grid, double seconds_per_frame, index_t audio_tokens) {
+        const video_clip clip{merged("video_with_audio", grid, rule_.temporal_merge_size),
+                              checked_seconds(seconds_per_frame),
+                              rule_.repeats_marks ? start() + P(1) : start() + P(2)};
+        const index_t count = tokens_of(clip.grid) + audio_tokens + 4;
+        check_room("video_with_audio", clip.begin, std::min(audio_tokens, count),
+                   std::max(last_of(clip), static_cast<double>(audio_tokens)) + 2.0);
+        ids_.reserve(ids_.size() + static_cast<std::size_t>(count * rule_.axes));
+        append_marks();
+        next_ = static_cast<P>(interleave(clip, audio_tokens) + 1);
+        append_marks();
+    }
+
+    /// A whole prompt by the types of its tokens. A run of image or video tokens takes the next grid, or grids.
+    ///
+    /// @param token_types        [tokens]
+    /// @param images, videos     grids in the order of the prompt; where rule.frames_are_images each frame of a video
+    /// is
+    ///                           a run
+    /// @param seconds_per_frame  [videos], or empty: 1 each
+    /// @throws value_error       naming the run and the grid that do not agree, or what is left over
+    void prompt(std::span<const token_type> token_types, std::span<const patch_grid> images,
+                std::span<const patch_grid> videos = {}, std::span<const double> seconds_per_frame = {}) {
+        if (!seconds_per_frame.empty() && seconds_per_frame.size() != videos.size()) {
+            fail<value_error>({"multimodal_positions::prompt: seconds_per_frame has ", seconds_per_frame.size(),
+                               " entries, must have one for each of ", videos.size(), " videos, or none"});
+        }
+        multimodal_positions all = *this;
+        std::size_t image_at = 0, video_at = 0;
+        index_t frame = 0;  // of the video at hand
+        for (std::size_t at = 0, end = 0; at < token_types.size(); at = end) {
+            const token_type type = token_types[at];
+            while (end < token_types.size() && token_types[end] == type) ++end;
+            auto left = static_cast<index_t>(end - at);
+            if (type == token_type::text) {
+                all.text(left);
+                continue;
+            }
+            if (type != token_type::image && type != token_type::video) {
+                fail<value_error>({"multimodal_positions::prompt: token_types[", at, "] ", static_cast<int>(type),
+                                   " must be 0 (text), 1 (image) or 2 (video)"});
+            }
+            const bool is_image = type == token_type::image;
+            const char* const name = is_image ? "image" : "video";
+            const auto grids = is_image ? images : videos;
+            std::size_t& grid_at = is_image ? image_at : video_at;
+            while (left > 0) {
+                if (grid_at == grids.size()) {
+                    fail<value_error>({"multimodal_positions::prompt: ", left, " ", name, " tokens before token ", end,
+                                       " have no grid: there are ", grids.size()});
+                }
+                patch_grid grid = grids[grid_at];
+                const index_t frames = grid.frames;
+                const bool is_frame = !is_image && rule_.frames_are_images;
+                if (is_frame) grid.frames = 1;
+                const patch_grid in_tokens = merged(name, grid, is_image ? 1 : rule_.temporal_merge_size);
+                const index_t count = tokens_of(in_tokens);
+                // HunYuan-VL's marks around an image may be typed as image too
+                const index_t marks = rule_.next == after_grid::token_count && left == count + 2 ? 1 : 0;
+                if (left < count + 2 * marks) {
+                    fail<value_error>({"multimodal_positions::prompt: ", left, " ", name, " tokens before token ", end,
+                                       " must be at least the ", count, " of grid ", grid_at, ", ", text_of(grid)});
+                }
+                all.text(marks);
+                if (is_image) {
+                    all.image(grid);
+                } else {
+                    all.video(grid, seconds_per_frame.empty() ? 1.0 : seconds_per_frame[grid_at]);
+                }
+                all.text(marks);
+                left -= count + 2 * marks;
+                if (is_frame && ++frame < frames) continue;
+                frame = 0;
+                ++grid_at;
+            }
+        }
+        if (image_at != images.size() || video_at != videos.size()) {
+            fail<value_error>({"multimodal_positions::prompt: token_types has tokens of ", image_at, " images and ",
+                               video_at, " videos, must have those of ", images.size(), " and ", videos.size()});
+        }
+        *this = std::move(all);
+    }
+
+ private:
+    // A video in tokens, and the position that it begins at.
+    struct video_clip {
+        patch_grid grid;
+        double seconds_per_frame;
+        P begin;
+    };
+
+    static bool is_up_to_a_million(double number) { return number >= 0 && number <= 1e6; }
+    static double checked_seconds(double seconds) {
+        if (!(is_up_to_a_million(seconds) && seconds > 0)) {
+            fail<value_error>(
+                {"multimodal_positions: seconds_per_frame ", seconds, " must be above 0 and at most 1e6"});
+        }
+        return seconds;
+    }
+    static std::string text_of(const patch_grid& grid) {
+        return message("{", grid.frames, ", ", grid.rows, ", ", grid.columns, "}");
+    }
+    [[noreturn]] static void fail_grid(const char* piece, const patch_grid& grid, std::string_view expected) {
+        fail<value_error>({"multimodal_positions::", piece, ": grid ", text_of(grid), " must have ", expected});
+    }
+    // Room for so many tokens, the last of which is at begin + distance.
+    void check_room(const char* piece, P begin, index_t count, double distance) const {
+        constexpr index_t most_tokens = index_t{1} << 31;
+        if (count < 0 || count > most_tokens) {
+            fail<value_error>({"multimodal_positions::", piece, ": count ", count, " must be 0 to 2^31"});
+        }
+        constexpr int digits = std::numeric_limits<P>::digits;
+        if (static_cast<double>(begin) + distance >= std::ldexp(1.0, digits)) {
+            fail<value_error>({"multimodal_positions::", piece, ": position ", static_cast<double>(begin) + distance,
+                               " must be below 2^", digits, ", the most that its type holds"});
+        }
+    }
+
+    // The grid in tokens.
+    patch_grid merged(const char* piece, const patch_grid& grid, index_t frames_each) const {
+        const index_t side = rule_.spatial_merge_size;
+        constexpr index_t most = index_t{1} << 31;
+        if (grid.frames < 1 || grid.rows < 1 || grid.columns < 1 ||
+            saturated_product(saturated_product(grid.frames, grid.rows), grid.columns) > most) {
+            fail_grid(piece, grid, "1 to 2^31 patches");
+        }
+        if (grid.rows % side != 0 || grid.columns % side != 0 || grid.frames % frames_each != 0) {
+            fail_grid(piece, grid,
+                      message("whole blocks of ", frames_each, " x ", side, " x ", side, ", which are merged"));
+        }
+        return {grid.frames / frames_each, grid.rows / side, grid.columns / side};
+    }
+    index_t tokens_of(const patch_grid& grid) const {
+        const index_t ends_of_rows = rule_.next == after_grid::token_count ? 1 : 0;
+        return grid.frames * grid.rows * (grid.columns + ends_of_rows);
+    }
+
+    P start() const noexcept { return rule_.next == after_grid::token_count ? static_cast<P>(tokens()) : next_; }
+    // How far a frame is from the first, as torch multiplies in float32.
+    P time(index_t frame, double seconds_per_frame) const noexcept {
+        if (rule_.positions_per_second == 0.0) return static_cast<P>(frame);
+        const auto product = [](float a, float b) {
+            return static_cast<float>(static_cast<double>(a) * static_cast<double>(b));
+        };
+        const auto seconds = static_cast<float>(seconds_per_frame),
+                   rate = static_cast<float>(rule_.positions_per_second);
+        const auto i = static_cast<float>(frame);
+        return static_cast<P>(rule_.rounds_frame_step ? product(i, product(rate, seconds))
+                                                      : product(product(i, seconds), rate));
+    }
+    double last_of(const video_clip& clip) const noexcept {
+        const double side = static_cast<double>(std::max(clip.grid.rows, clip.grid.columns));
+        const double frames = static_cast<double>(clip.grid.frames);
+        const double rate =
+            rule_.positions_per_second == 0.0 ? 1.0 : clip.seconds_per_frame * rule_.positions_per_second;
+        return std::max(side, frames * rate);
+    }
+
+    void append_token(P position) {
+        ids_.insert(ids_.end(), static_cast<std::size_t>(rule_.axes), position);
+        past_largest_ = std::max(past_largest_, static_cast<P>(position + 1));
+    }
+    void append_steps(const char* piece, index_t count, P begin) {
+        check_room(piece, begin, count, static_cast<double>(count));
+        ids_.reserve(ids_.size() + static_cast<std::size_t>(count * rule_.axes));
+        for (index_t i = 0; i < count; ++i) append_token(static_cast<P>(begin + static_cast<P>(i)));
+        next_ = static_cast<P>(begin + static_cast<P>(count));
+    }
+    void append_marks() {
+        const P begin = start();
+        append_token(begin);
+        append_token(rule_.repeats_marks ? begin : static_cast<P>(begin + 1));
+        next_ = static_cast<P>(begin + (rule_.repeats_marks ? 1 : 2));
+    }
+    // A token of a video: time, row, column. Returns the largest of them.
+    P append_patch(const video_clip& clip, index_t token) {
+        const index_t in_frame = clip.grid.rows * clip.grid.columns;
+        const auto at = [&](P distance) { return static_cast<P>(clip.begin + distance); };
+        const P id[]{at(time(token / in_frame, clip.seconds_per_frame)),
+                     at(static_cast<P>(token % in_frame / clip.grid.columns)),
+                     at(static_cast<P>(token % clip.grid.columns))};
+        for (index_t axis = 0; axis < rule_.axes; ++axis) ids_.push_back(id[std::min<index_t>(axis, 2)]);
+        const P largest = std::max(id[0], std::max(id[1], id[2]));
+        past_largest_ = std::max(past_largest_, static_cast<P>(largest + 1));
+        return largest;
+    }
+    void append_grid(const char* piece, const patch_grid& grid, double seconds_per_frame) {
+        const video_clip clip{grid, seconds_per_frame, start()};
+        const index_t count = tokens_of(grid);
+        check_room(piece, clip.begin, count, std::max(last_of(clip), static_cast<double>(count)));
+        ids_.reserve(ids_.size() + static_cast<std::size_t>(count * rule_.axes));
+        if (rule_.next == after_grid::token_count) {
+            append_image_of_rows(grid);
+            return;
+        }
+        P largest = clip.begin;
+        for (index_t token = 0; token < count; ++token) largest = std::max(largest, append_patch(clip, token));
+        next_ = rule_.next == after_grid::longest_side
+                    ? static_cast<P>(clip.begin + static_cast<P>(std::max(grid.rows, grid.columns)))
+                    : static_cast<P>(largest + 1);
+    }
+    // HunYuan-VL: the last three axes have column, row and image; each row ends with a token of its own.
+    void append_image_of_rows(const patch_grid& grid) {
+        const index_t columns = grid.columns + 1, text_axes = rule_.axes - 3;
+        for (index_t token = 0; token < grid.rows * columns; ++token) {
+            const auto index = static_cast<P>(tokens());
+            const P id[]{static_cast<P>(token % columns), static_cast<P>(token / columns), images_};
+            for (index_t axis = 0; axis < rule_.axes; ++axis) {
+                const P position = axis < text_axes ? index : id[axis - text_axes];
+                ids_.push_back(position);
+                past_largest_ = std::max(past_largest_, static_cast<P>(position + 1));
+            }
+        }
+        images_ = static_cast<P>(images_ + 1);
+    }
+
+    // Video and sound by chunks of time, or token by token, the earlier first. Returns the largest position of the last
+    // piece.
+    P interleave(const video_clip& clip, index_t audio_tokens) {
+        const index_t in_frame = clip.grid.rows * clip.grid.columns, video_tokens = clip.grid.frames * in_frame;
+        const auto video_time = [&](index_t token) { return time(token / in_frame, clip.seconds_per_frame); };
+        index_t v = 0, a = 0;
+        P last = clip.begin;
+        const auto append_video = [&](index_t end) {
+            last = clip.begin;
+            for (; v < end; ++v) last = std::max(last, append_patch(clip, v));
+        };
+        const auto append_audio = [&](index_t end) {
+            for (; a < end; ++a) append_token(last = static_cast<P>(clip.begin + static_cast<P>(a)));
+        };
+        const double chunk = std::floor(rule_.positions_per_second * rule_.seconds_per_chunk);
+        for (double past = chunk; chunk > 0 && (v < video_tokens || a < audio_tokens); past += chunk) {
+            const auto end_of_chunk = [&](index_t first, index_t end, const auto& time_of) {
+                if (first == end) return end;
+                do ++first;  // at least one token of each, as their code has it
+                while (first < end && static_cast<double>(time_of(first)) < past);
+                return first;
+            };
+            if (v < video_tokens) append_video(end_of_chunk(v, video_tokens, video_time));
+            if (a < audio_tokens) append_audio(end_of_chunk(a, audio_tokens, [](index_t i) { return i; }));
+        }
+        while (v < video_tokens && a < audio_tokens) {
+            if (static_cast<P>(clip.begin + video_time(v)) <= static_cast<P>(clip.begin + static_cast<P>(a))) {
+                append_video(v + 1);
+            } else {
+                append_audio(a + 1);
+            }
+        }
+        if (v < video_tokens) append_video(video_tokens);
+        if (a < audio_tokens) append_audio(audio_tokens);
+        return last;
+    }
+
+    multimodal_rule rule_;
+    std::vector<P> ids_;  // [tokens, axes]
+    P next_ = P(0);       // of text
+    P past_largest_ = P(0);
+    P images_ = P(0);
+};
+
+}  // namespace cordage

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// DyPE: scaling of image positions that fades while a diffusion model denoises; a policy of the stage t -> log alpha.
+#pragma once
+
+#include <cmath>
+
+#include "cordage/scaling/policy.hpp"
+#include "cordage/scaling/power_laws.hpp"
+#include "cordage/scaling/yarn.hpp"
+
+namespace cordage {
+
+/// Dy-YaRN (Issachar et al. 2025, arXiv:2510.20766, as in the authors' code for FLUX): one axis of an image of t times
+/// the trained side, at one step of denoising. Three rules follow each other over the pairs, fast to slow: unscaled,
+/// NTK-aware, interpolated,
+///
+///   alpha(t) = g + (1 - g) (b t^(-2i/(d-2)) + (1 - b) / t)        m(t) = 0.1 ln t + 1
+///
+/// where 1 - g and 1 - b are ramps between pairs by their turns over original_length (ramp_of_turns): from
+/// kappa 16 to kappa 2 turns, and from kappa 1.25 to kappa 0.75. kappa = step^2, so that both ramps move to slower
+/// pairs while the image becomes clean, and ever fewer pairs are scaled. (Dy-NTK is `ntk_aware` on the schedule
+/// `denoising`.)
+///
+///   const basis rows = make_basis(axis, dype{.step = 0.8}, 2.0);    // axis.original_length: 64 patches for FLUX
+struct dype {
+    double step = 1.0;  ///< 1: pure noise, towards 0: a clean image
+
+    double log_alpha(const rope_config& c, index_t pair, double t) const { return std::log(terms(c, pair, t).alpha); }
+    double log_alpha_rate(const rope_config& c, index_t pair, double t) const {
+        const values v = terms(c, pair, t);
+        return v.rate / v.alpha;
+    }
+    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const {
+        const values v = terms(c, pair, t);
+        return v.curvature / v.alpha - v.rate / v.alpha * (v.rate / v.alpha);
+    }
+    double attention_factor(const rope_config&, double t) const { return 0.1 * std::log(t) + 1.0; }
+    double attention_factor_rate(const rope_config&, double t) const { return 0.1 / t; }
+
+    void validate(const rope_config& c) const {
+        validate_number({"dype: step"}, step, step > 0.0 && step <= 1.0, {"above 0, up to 1"});
+        cordage::validate(ntk_aware{}, c);
+    }
+
+ private:
+    // alpha and its derivatives in t.
+    struct values {
+        double alpha, rate, curvature;
+    };
+    values terms(const rope_config& c, index_t pair, double t) const {
+        const double kappa = step * step, last = static_cast<double>(c.rotary_dim) / 2.0;
+        const double unscaled = 1.0 - ramp_of_turns(c, 16.0 * kappa, 2.0 * kappa, true, last).at(pair);
+        const double by_ntk =
+            (1.0 - unscaled) * (1.0 - ramp_of_turns(c, 1.25 * kappa, 0.75 * kappa, true, last).at(pair));
+        const double by_pi = 1.0 - unscaled - by_ntk;
+        const double ntk = by_ntk * std::exp(ntk_aware{}.log_alpha(c, pair, t));
+        const double ntk_rate = ntk_aware{}.log_alpha_rate(c, pair, t);
+        const double curvature = ntk_aware{}.log_alpha_curvature(c, pair, t) + ntk_rate * ntk_rate;
+        return {unscaled + ntk + by_pi / t, ntk * ntk_rate - by_pi / (t * t),
+                ntk * curvature + 2.0 * by_pi / (t * t * t)};
+    }
+};
+static_assert(scaling_policy<dype> && prior_policy<dype> && has_attention_factor<dype>);
+
+}  // namespace cordage

@@ -110,6 +110,11 @@ TEST_CASE("config/family: towers and models that turn otherwise are refused, and
     CHECK(error_of("musicflamingo", R"("text_config": {"model_type": "qwen2", "head_dim": 64})").empty());
     CHECK(error_of("blt", R"("decoder_config": {"model_type": "blt_local_decoder", "head_dim": 64})")
               .find("turns by the rules of its parts") != std::string::npos);
+    const std::string patches = sizes + R"(, "patch_size": 14, "rope_theta": 100.0)";
+    CHECK(error_of("somebody_s_vit", patches) ==
+          "config: model_type 'somebody_s_vit' must be a known one: patch_size "
+          "says that it may turn by rows and columns of a grid");
+    CHECK(error_of("somebody_s", patches + R"(, "vocab_size": 100)").empty());
     CHECK(error_of("dinov3_vit", sizes + R"(, "rope_theta": 100.0)").find("a grid") != std::string::npos);
 }
 

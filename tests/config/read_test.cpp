@@ -300,6 +300,7 @@ TEST_CASE("config/read: partial rotary has exponents over the rotated width, and
     CHECK(error_of(R"("partial_rotary_factor": 0.5, "rotary_pct": 0.25)") ==
           "config: rotary_pct 0.25 must equal partial_rotary_factor 0.5");
     CHECK(error_of(R"("rotary_dim": 64, "partial_rotary_factor": 0.25)").find("rotary_dim 64") != std::string::npos);
+    CHECK(error_of(R"("rotary_dim": 33)").find("rotary_dim 33 must be even") != std::string::npos);
     CHECK(error_of(R"("partial_rotary_factor": -0.5)") == "config: partial_rotary_factor -0.5 must be in (0, 1]");
     CHECK(error_of(R"("partial_rotary_factor": 1.0078125)") ==  // 129 of 128 lanes
           "config: partial_rotary_factor 1.0078125 must be in (0, 1]");
@@ -407,6 +408,8 @@ TEST_CASE("config/read: M-RoPE's sections, in blocks and interleaved, under both
     CHECK(partial.axis_of_pair == interleaved_axes({11, 11, 10}));
     CHECK(error_of(R"("rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 23]})") ==
           "rope_scaling: mrope_section sums to 63 and must sum to rotary_dim/2 = 64");
+    CHECK(error_of(R"("rope_parameters": {"mrope_interleaved": true, "mrope_section": [0, 32, 32]})")
+              .find("rope_parameters: mrope_section: interleaved_axes: sections[1] 32 must be at most 21") == 0);
     CHECK(error_of(R"("rope_scaling": {"type": "mrope"})") ==
           "rope_scaling: mrope_section must be given for rope type 'mrope'");
     CHECK(error_of(R"("rope_scaling": {"type": "mrope", "mrope_section": [-16, 40, 40]})").find("-16") !=

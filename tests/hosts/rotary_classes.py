@@ -126,7 +126,8 @@ def made(rotary_class, config):
     if getattr(config, "layer_rope_theta", None):  # Granite: one base a layer, as its model makes them
         out = {}
         for theta in sorted({theta for theta in config.layer_rope_theta if theta}):
-            own = type(config)(**{**config.to_dict(), "rope_parameters": {**config.rope_parameters, "rope_theta": theta}})
+            parameters = {**config.rope_parameters, "rope_theta": theta}
+            own = type(config)(**{**config.to_dict(), "rope_parameters": parameters})
             out[f"theta {theta}"] = rotary_class(own)
         return out
     return {"": rotary_class(config)}
@@ -199,7 +200,7 @@ def turned(rotary, config, layer_type, position_ids, lanes):
 
 
 def attention_that_may_rest():
-    """Attention classes that turn q only if something of their own that tells layers apart says so: (class, condition)."""
+    """Attention classes that turn q only if something that tells their layers apart says so: (class, condition)."""
     found = []
 
     def visit(node, module, owner, conditions):

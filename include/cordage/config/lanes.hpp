@@ -115,7 +115,7 @@ inline double set_lanes(const json_object& config, const json_object& dict, cons
     }
     if (!given && !given_share && known.rotary_dim > 0) given = known.rotary_dim;
     index_t lanes = given ? *given : is_proportional ? head_dim : static_cast<index_t>(lanes_of_share);
-    if (lanes % 2 != 0 && lanes < head_dim && rope.rope_type != "dynamic" && rope.rope_type != "ntk") {
+    if (!given && lanes % 2 != 0 && lanes < head_dim && rope.rope_type != "dynamic" && rope.rope_type != "ntk") {
         // One lane more turns, with exponents over the odd number.
         rope.config.theta_base =
             std::pow(rope.config.theta_base, static_cast<double>(lanes + 1) / static_cast<double>(lanes));
@@ -186,8 +186,12 @@ inline void set_axes(const json_object& dict, const family& known, layer_rope& r
         for (index_t i = 0; i < 2 * sections[0]; ++i) {
             rope.axis_of_pair[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(1 + i % 2);
         }
-    } else {
+        return;
+    }
+    try {
         rope.axis_of_pair = order == axis_order::interleaved ? interleaved_axes(sections) : contiguous_axes(sections);
+    } catch (const value_error& why) {
+        dict.refuse({"mrope_section: ", why.what()});
     }
 }
 

@@ -98,6 +98,9 @@ inline void check_that_it_turns(const json_object& config, const std::string& mo
     if (known != nullptr && !known->turns_by.empty() && !config.has(known->turns_by)) {
         refuse({quoted, " has a rotary embedding only where ", known->turns_by, " says so"});
     }
+    if (known == nullptr && config.has("patch_size") && !config.has("vocab_size")) {
+        config.doubt({quoted, " must be a known one: patch_size says that it may turn ", turned_otherwise[0].what});
+    }
     for (const std::string_view key : rope_keys) says_so = says_so || config.json().contains(key);  // null: known to it
     if (known == nullptr && !says_so) {
         config.doubt({quoted, " must be a known one, or rope_theta or rope_parameters be given: nothing says that its ",

@@ -244,12 +244,8 @@ inline void rotate_call(const char* function, const cordage_executor* where, con
         const bool is_one = size.is_in_order;  // as if all tokens were one
         for_each_range(
             executor, is_one ? 1 : size.tokens, size.bytes_of_token, [&](index_t begin, index_t end) noexcept {
-                rotate_range_of(pairs_are_interleaved, d, tables, *angles, operand, begin, is_one ? size.tokens : end);
+                rotate_range_of(pairs_are_interleaved, tables, *angles, operand, begin, is_one ? size.tokens : end);
             });
-        for_each_range(executor, size.tokens, size.is_in_order ? size.tokens : rotate_detail::smallest_slice,
-                       [&](index_t begin, index_t end) noexcept {
-                           rotate_range_of(pairs_are_interleaved, tables, *angles, operand, begin, end);
-                       });
     }
 }
 
@@ -354,10 +350,9 @@ inline void backward_call(const char* function, const cordage_executor* where, c
             [&]<class O>(const O& o) {
                 if constexpr (operand_type<O>) {
                     const forward_operand alone = o;
-                    for_each_range(executor, size.tokens, size.bytes_of_token,
                     const cos_sin_tables back =
                         angles->tables(direction::adjoint, std::same_as<typename O::compute, double>);
-                    for_each_range(executor, size.tokens, rotate_detail::smallest_slice,
+                    for_each_range(executor, size.tokens, size.bytes_of_token,
                                    [&](index_t begin, index_t end) noexcept {
                                        rotate_range_of(pairs_are_interleaved, back, *angles, alone, begin, end);
                                    });

@@ -31,7 +31,7 @@ CORDAGE_ALWAYS_INLINE void backward_vectors(const typename Layout::angles& at, c
 /// @param g, y, gx  the pairs' first lane of the token's first head
 template <class Layout, std::size_t Count, pairing Pairing, class Operand, class T, class Real>
 CORDAGE_ALWAYS_INLINE void backward_heads(const Operand& o, const T* g, const T* y, T* gx, const angle_row<Real>& at,
-                                          index_t pairs, const head_walk& walk, Real* grad_angle) noexcept {
+                                          index_t pairs, const pass_over_heads& walk, Real* grad_angle) noexcept {
     typename Layout::angles angles[Count];
     typename Layout::sum_type sums[Count];
     unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {

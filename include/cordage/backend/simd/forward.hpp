@@ -23,7 +23,8 @@ namespace simd_detail {
 /// @param x, y  the pairs' first lane of the first of these heads
 template <class Layout, std::size_t Count, pairing Pairing, class Operand, class X, class Y, class Real>
 CORDAGE_ALWAYS_INLINE void rotate_heads(const Operand& o, const X* x, Y* y, const angle_row<Real>& at,
-                                        const cos_sin<Real>& factor, index_t pairs, const head_walk& walk) noexcept {
+                                        const cos_sin<Real>& factor, index_t pairs,
+                                        const pass_over_heads& walk) noexcept {
     typename Layout::angles angles[Count];
     unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
         constexpr index_t skip = v * Layout::pairs_each;

@@ -56,7 +56,7 @@ CORDAGE_ALWAYS_INLINE index_t bytes_of_walk(const Operands& operands, index_t to
 }
 
 /// How the heads of a token go by.
-struct head_walk {
+struct pass_over_heads {
     index_t heads;
     bool is_prefetched;
     bool is_past_caches;  ///< whether what is written somewhere else may pass them

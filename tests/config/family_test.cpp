@@ -179,6 +179,7 @@ TEST_CASE("config/family: the part of a head that turns, where it is a part of i
     const std::string parts = R"("qk_rope_head_dim": 64, "qk_nope_head_dim": 128)";
     CHECK(read("deepseek_v3", parts) == rope_config{64, 64, 1e4, 1024});
     CHECK(error_of("deepseek_v3", parts + R"(, "head_dim": 64)").empty());
+    CHECK(error_of("deepseek_v3", parts + R"(, "partial_rotary_factor": 1.0)").empty());  // of what turns
     CHECK(error_of("deepseek_v3", parts + R"(, "head_dim": 192)").find("for rope type 'default'") !=
           std::string::npos);  // its code turns head_dim
     CHECK(error_of("deepseek_v3", parts + R"(, "head_dim": 128)") ==
@@ -246,6 +247,13 @@ TEST_CASE("config/family: layers that see everything rest in Exaone 4 and its ki
     CHECK(rules("exaone4", R"(, "sliding_window": null)").size() == 1);
     CHECK(rules("exaone4", "").size() == 2);
     CHECK(rules("flint", R"(, "sliding_window": null)").size() == 2);
+    // Dense layers of Cohere 2 MoE turn though they see everything.
+    for (const char* dense : {R"(, "first_k_dense_replace": 1)", R"(, "mlp_layer_types": ["dense", "sparse"])"}) {
+        CHECK(error_of("cohere2_moe", sizes + dense).find("prefix_dense_sliding_window_pattern 1 must be another") !=
+              std::string::npos);
+        CHECK(error_of("cohere2_moe", sizes + dense + R"(, "prefix_dense_sliding_window_pattern": 4)").empty());
+        CHECK(error_of("deepseek_v3", R"("qk_rope_head_dim": 64)" + std::string(dense)).empty());
+    }
 }
 
 // It was read as if it turned like all others.

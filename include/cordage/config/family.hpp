@@ -78,6 +78,7 @@ struct family {
     std::string_view turns_by = {};           ///< a key without which nothing turns
     std::string_view default_rope_type = {};  ///< of its code where no dictionary is given, by numbers of its own
     std::span<const layer_kind> layers = {};  ///< where the dictionary is not by layer type; else their defaults
+    bool dense_layers_turn = false;           ///< those before the experts, though they see everything
     std::string_view layers_differ_by = {};   ///< a key that makes all layers alike if it is null
     axis_order order = axis_order::as_the_config_says;
     std::array<index_t, 3> sections = {};  ///< where mrope_section is not given; zeros: one axis, or equal shares
@@ -152,7 +153,8 @@ inline constexpr family families[] = {
     {.model_types = " seamless_m4t ", .layout = half_split, .heads_key = "speech_encoder_attention_heads",
      .turns_by = "position_embeddings_type"},
     {.model_types = " cohere2 ", .layout = interleaved, .layers = cohere2_layers},
-    {.model_types = " cohere2_moe ", .layout = interleaved, .head_dim = 128, .layers = cohere2_layers},
+    {.model_types = " cohere2_moe ", .layout = interleaved, .head_dim = 128, .layers = cohere2_layers,
+     .dense_layers_turn = true},
     {.model_types = " afmoe flint ", .layout = half_split, .head_dim = 128, .layers = cohere2_layers},
     {.model_types = " exaone4 exaone_moe ", .layout = half_split, .layers = cohere2_layers,
      .layers_differ_by = "sliding_window"},

@@ -46,6 +46,19 @@ inline void check_top_keys(const json_object& config) {
     }
 }
 
+/// Doubts layers of one type of which some turn and some do not (Cohere 2 MoE).
+inline void check_dense_layers(const json_object& config, const family& known) {
+    const auto* types = config.find("mlp_layer_types");
+    const bool has_dense = config.number("first_k_dense_replace").value_or(0.0) > 0.0 ||
+                           (types != nullptr && types->is_array() && is_in(*types, "dense"));
+    if (known.dense_layers_turn && has_dense &&
+        config.number("prefix_dense_sliding_window_pattern").value_or(1.0) == 1.0) {
+        config.doubt(
+            {"prefix_dense_sliding_window_pattern 1 must be another one beside dense layers, which turn though ",
+             "other layers of type full_attention do not"});
+    }
+}
+
 /// The part of a config that describes the language model: its "text_config", unless only the top level speaks of a
 /// rotation; where both do, that of the top level may be another part's.
 inline json_object language_part(const json_object& whole) {
@@ -144,6 +157,7 @@ inline model_ropes read_parsed_config(const nlohmann::json& root, const read_opt
     }
     out.max_length = static_cast<double>(positions.value_or(0));
     const layer_reader reader{config, per_layer(config), known == nullptr ? unknown_family : *known, out.max_length};
+    check_dense_layers(config, reader.known);
     add_ropes(reader, rope_dictionary(config, out.model_type, reader.known), out);
     return out;
 }

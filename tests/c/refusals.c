@@ -411,6 +411,7 @@ int main(void) {
     WORKS(cordage_angles_destroy(angles));
     WORKS(cordage_basis_destroy(basis));
     WORKS(cordage_rule_destroy(rule));
-    printf("%d calls were refused, %d of them or of what must work otherwise than expected\n", refused, failures);
+    printf("kernels %s: %d calls were refused, %d of them or of what must work otherwise than expected\n",
+           cordage_kernels(), refused, failures);
     return failures == 0 ? 0 : 1;
 }

@@ -212,9 +212,9 @@ typedef struct cordage_heads {
      * Strides in any order, the last 1. Five sizes, [.., heads, groups, lanes of a group], are a head in groups, as in
      * vLLM's packed keys. */
     cordage_tensor tensor;
-    const cordage_tensor*
-        slot_mapping; /* int32 or int64 [tokens] or [batch, tokens]: slots of the cache; -1: left out */
-    const cordage_tensor* block_table; /* int32 or int64 [batch, entries]: blocks of the cache; -1: left out */
+    /* Where tokens are in slots of a cache, one of these, int32 or int64; -1 leaves out. */
+    const cordage_tensor* slot_mapping; /* [tokens] or [batch, tokens]: the slot of each token */
+    const cordage_tensor* block_table;  /* [batch, entries]: the blocks of each row */
     /* Of int8 and float8: float32 [batch, tokens, heads] or [blocks, block_size, heads], or a size more, the groups of
      * lanes that share a scale; where they are given, one number alone too. */
     const cordage_tensor* scales;

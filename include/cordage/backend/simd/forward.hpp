@@ -92,9 +92,9 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
         const auto rotate_block = [&]<class O>(const O& o, index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
             const auto lanes = o.lanes_of(row, token);
             if (lanes.x == nullptr || !o.is_rotated()) return;
-            const index_t heads = o.shape().heads, at_once = is_past ? heads_past_caches : heads;
+            const index_t all = o.shape().heads, at_once = is_past ? heads_past_caches : all;
             index_t done = 0;
-            for (index_t head = 0; head < heads; head += at_once) {
+            for (index_t head = 0; head < all; head += at_once) {
                 done = in_vectors<Arch, Pairing, O>(
                     count,
                     [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -102,7 +102,7 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
                         simd_detail::rotate_heads<layout_of<A, Pairing, O>, Count, Pairing>(
                             o, lanes.x + head * o.x.head_stride + lane, lanes.y + head * o.y.head_stride + lane,
                             {at.cos + skip, at.sin + skip}, factor, pairs,
-                            {.heads = std::min(at_once, heads - head),
+                            {.heads = std::min(at_once, all - head),
                              .is_prefetched = is_long && lane == 0 && o.x.slots.entries == nullptr,
                              .is_past_caches = is_past});
                     });

@@ -113,8 +113,8 @@ class angle_rows {
 
  public:
     /// @param end  of the tokens that are asked for, counted over the rows of the batch
-    CORDAGE_ALWAYS_INLINE angle_rows(const Source& angles, index_t end) noexcept
-        : angles_(angles), tokens_(angles.tokens()), pairs_(angles.pairs()), end_(end) {}
+    CORDAGE_ALWAYS_INLINE angle_rows(const Source& source, index_t end) noexcept
+        : angles_(source), tokens_(source.tokens()), pairs_(source.pairs()), end_(end) {}
 
     /// The row of pairs [first, first + count), count <= row_block. Valid until the next call with another token or
     /// first pair.

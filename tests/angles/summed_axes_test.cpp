@@ -206,7 +206,7 @@ TEST_CASE("angles/summed_axes: a sum has both angles and both factors, and one r
     const std::vector<float> phi{0.5f, -1.0f, 2.0f, 0.25f};
     const auto angles =
         exact_angles(b, position_view<std::int32_t>(ids.data(), 2, 2, 2)) + free_angles(phi.data(), 1, 2, 2);
-    numbers x = draw(2 * 2 * 4, 9), y = x;
+    numbers x = draw(16, 9), y = x;
     rotate_forward<half_split>(angles, in_place(token_major(y.data(), {2, 2, 1, 4})));
     for (index_t row = 0; row < 2; ++row) {
         for (index_t t = 0; t < 2; ++t) {
@@ -225,15 +225,15 @@ TEST_CASE("angles/summed_axes: a sum has both angles and both factors, and one r
 TEST_CASE("angles/summed_axes: as the page on positions has it") {
     const basis of_rows = basis(draw(32, 1)), of_columns = basis(draw(32, 2));
     const std::vector<std::int32_t> patches(18, 3);
-    const std::vector<float> phi(9 * 32, 0.5f);
-    std::vector<float> of_q(9 * 8 * 64, 1.0f), of_grad = of_q;
+    const std::vector<float> phi(288, 0.5f);
+    std::vector<float> of_q(4608, 1.0f), of_grad = of_q;
     const auto q = token_major(of_q.data(), {1, 9, 8, 64}), grad_q = token_major(of_grad.data(), {1, 9, 8, 64});
     // [summed_axes]
     const cordage::basis_list axes({&of_rows, &of_columns});
     const auto angles = cordage::summed_axes(axes.of_rows(), cordage::axis_minor(patches.data(), 2, 1, 9)) +
                         cordage::free_angles(phi.data(), 1, 9, 32);
     cordage::rotate_forward<cordage::half_split>(angles, cordage::in_place(q));
-    std::vector<double> grad_inv_freq(2 * 32), grad_phi(9 * 32);  // [axes, pairs], [tokens, pairs]
+    std::vector<double> grad_inv_freq(64), grad_phi(288);  // [axes, pairs], [tokens, pairs]
     const cordage::rotation_gradients grads{.inv_freq = grad_inv_freq, .angles = grad_phi};
     cordage::rotate_backward<cordage::half_split>(angles, grads, cordage::grad_through(grad_q, q, grad_q));
     // [/summed_axes]

@@ -299,9 +299,9 @@ class multimodal_positions {
     P append_patch(const video_clip& clip, index_t token) {
         const index_t in_frame = clip.grid.rows * clip.grid.columns;
         const auto at = [&](P distance) { return static_cast<P>(clip.begin + distance); };
-        const P id[]{at(time(token / in_frame, clip.seconds_per_frame)),
-                     at(static_cast<P>(token % in_frame / clip.grid.columns)),
-                     at(static_cast<P>(token % clip.grid.columns))};
+        const index_t row = token % in_frame / clip.grid.columns, column = token % clip.grid.columns;
+        const P id[]{at(time(token / in_frame, clip.seconds_per_frame)), at(static_cast<P>(row)),
+                     at(static_cast<P>(column))};
         for (index_t axis = 0; axis < rule_.axes; ++axis) ids_.push_back(id[std::min<index_t>(axis, 2)]);
         const P largest = std::max(id[0], std::max(id[1], id[2]));
         past_largest_ = std::max(past_largest_, static_cast<P>(largest + 1));
@@ -327,7 +327,8 @@ class multimodal_positions {
         const index_t columns = grid.columns + 1, text_axes = rule_.axes - 3;
         for (index_t token = 0; token < grid.rows * columns; ++token) {
             const auto index = static_cast<P>(tokens());
-            const P id[]{static_cast<P>(token % columns), static_cast<P>(token / columns), images_};
+            const index_t row = token / columns, column = token % columns;
+            const P id[]{static_cast<P>(column), static_cast<P>(row), images_};
             for (index_t axis = 0; axis < rule_.axes; ++axis) {
                 const P position = axis < text_axes ? index : id[axis - text_axes];
                 ids_.push_back(position);
@@ -352,7 +353,9 @@ class multimodal_positions {
             for (; a < end; ++a) append_token(last = static_cast<P>(clip.begin + static_cast<P>(a)));
         };
         const double chunk = std::floor(rule_.positions_per_second * rule_.seconds_per_chunk);
-        for (double past = chunk; chunk > 0 && (v < video_tokens || a < audio_tokens); past += chunk) {
+        double past = 0;
+        while (chunk > 0 && (v < video_tokens || a < audio_tokens)) {
+            past += chunk;
             const auto end_of_chunk = [&](index_t first, index_t end, const auto& time_of) {
                 if (first == end) return end;
                 do ++first;  // at least one token of each, as their code has it

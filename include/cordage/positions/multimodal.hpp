@@ -279,9 +279,13 @@ class multimodal_positions {
         return std::max(side, frames * rate);
     }
 
-    void append_token(P position) {
-        ids_.insert(ids_.end(), static_cast<std::size_t>(rule_.axes), position);
+    // The position of the next axis.
+    void append_id(P position) {
+        ids_.push_back(position);
         past_largest_ = std::max(past_largest_, static_cast<P>(position + 1));
+    }
+    void append_token(P position) {
+        for (index_t axis = 0; axis < rule_.axes; ++axis) append_id(position);
     }
     void append_steps(const char* piece, index_t count, P begin) {
         check_room(piece, begin, count, static_cast<double>(count));
@@ -302,10 +306,8 @@ class multimodal_positions {
         const index_t row = token % in_frame / clip.grid.columns, column = token % clip.grid.columns;
         const P id[]{at(time(token / in_frame, clip.seconds_per_frame)), at(static_cast<P>(row)),
                      at(static_cast<P>(column))};
-        for (index_t axis = 0; axis < rule_.axes; ++axis) ids_.push_back(id[std::min<index_t>(axis, 2)]);
-        const P largest = std::max(id[0], std::max(id[1], id[2]));
-        past_largest_ = std::max(past_largest_, static_cast<P>(largest + 1));
-        return largest;
+        for (index_t axis = 0; axis < rule_.axes; ++axis) append_id(id[std::min<index_t>(axis, 2)]);
+        return std::max(id[0], std::max(id[1], id[2]));
     }
     void append_grid(const char* piece, const patch_grid& grid, double seconds_per_frame) {
         const video_clip clip{grid, seconds_per_frame, start()};
@@ -330,9 +332,7 @@ class multimodal_positions {
             const index_t row = token / columns, column = token % columns;
             const P id[]{static_cast<P>(column), static_cast<P>(row), images_};
             for (index_t axis = 0; axis < rule_.axes; ++axis) {
-                const P position = axis < text_axes ? index : id[axis - text_axes];
-                ids_.push_back(position);
-                past_largest_ = std::max(past_largest_, static_cast<P>(position + 1));
+                append_id(axis < text_axes ? index : id[axis - text_axes]);
             }
         }
         images_ = static_cast<P>(images_ + 1);

@@ -241,11 +241,9 @@ inline void rotate_call(const char* function, const cordage_executor* where, con
     if (size.is_empty) return;
     const cos_sin_tables tables = angles->tables(d, has_doubles);
     for (const forward_operand& operand : call.operands) {
-        const bool is_one = size.is_in_order;  // as if all tokens were one
-        for_each_range(
-            executor, is_one ? 1 : size.tokens, size.bytes_of_token, [&](index_t begin, index_t end) noexcept {
-                rotate_range_of(pairs_are_interleaved, tables, *angles, operand, begin, is_one ? size.tokens : end);
-            });
+        rotate_detail::for_each_slice(executor, size, [&](index_t begin, index_t end) noexcept {
+            rotate_range_of(pairs_are_interleaved, tables, *angles, operand, begin, end);
+        });
     }
 }
 
@@ -352,10 +350,9 @@ inline void backward_call(const char* function, const cordage_executor* where, c
                     const forward_operand alone = o;
                     const cos_sin_tables back =
                         angles->tables(direction::adjoint, std::same_as<typename O::compute, double>);
-                    for_each_range(executor, size.tokens, size.bytes_of_token,
-                                   [&](index_t begin, index_t end) noexcept {
-                                       rotate_range_of(pairs_are_interleaved, back, *angles, alone, begin, end);
-                                   });
+                    rotate_detail::for_each_slice(executor, size, [&](index_t begin, index_t end) noexcept {
+                        rotate_range_of(pairs_are_interleaved, back, *angles, alone, begin, end);
+                    });
                 } else if (pairs_are_interleaved) {
                     rotate_backward<interleaved, dispatched>(executor, source(typename O::compute{}), grads, o);
                 } else {

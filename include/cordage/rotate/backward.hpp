@@ -44,13 +44,6 @@ void check_gradients(const rotation_gradients& grads, const Source& angles, inde
     check_size("position_ids", grads.position_ids, axes == 1 ? "batch*tokens" : "axes*batch*tokens", axes * tokens);
     check_size("attention_factor", grads.attention_factor, "bases", bases);
     check_size("angles", grads.angles, "batch*tokens*rotary_dim/2", tokens * angles.pairs());
-    if constexpr (!differentiable_angle_source<Source>) {
-        if (!grads.inv_freq.empty() || !grads.position_ids.empty()) {
-            fail<value_error>(
-                {"rotate_backward: grads.inv_freq and position_ids must be empty with these angles, which "
-                 "have neither; grads.angles is theirs"});
-        }
-    }
 }
 
 // The sums of a norm's weights, empty where there are none.
@@ -75,6 +68,13 @@ void backward_through(const Executor& where, const Source& angles, const rotatio
     backend::require_backward_range<Backend>();
     const call_size size = check_all<memory::host>("rotate_backward", angles, given...);
     check_gradients(grads, angles, size.tokens);
+    if constexpr (!differentiable_angle_source<Source>) {
+        if (!grads.inv_freq.empty() || !grads.position_ids.empty()) {
+            fail<value_error>(
+                {"rotate_backward: grads.inv_freq and position_ids must be empty with these angles, which "
+                 "have neither; grads.angles is theirs"});
+        }
+    }
     if (size.is_empty) return;
     const auto run = [&](const auto& operands) {
         // Of rows a chunk has one basis; where each token names its own, a chunk has sums for all, and there are fewer.

@@ -42,6 +42,15 @@ constexpr void require_operands() {
     }
 }
 
+// Runs rotate_tokens(begin, end) over all tokens of a call, in slices on the executor; in one where they must go one
+// after the other.
+template <executor Executor, class RotateTokens>
+void for_each_slice(const Executor& where, const call_size& size, const RotateTokens& rotate_tokens) {
+    const bool is_one = size.is_in_order;  // as if all tokens were one
+    for_each_range(where, is_one ? 1 : size.tokens, size.bytes_of_token,
+                   [&](index_t begin, index_t end) noexcept { rotate_tokens(begin, is_one ? size.tokens : end); });
+}
+
 // The host's path: checks, then slices of tokens on the executor.
 template <pairing Pairing, class Backend, class Direction, executor Executor, class Source, class... Operands>
 CORDAGE_ALWAYS_INLINE void rotate_at(const char* function, const Executor& where, const Source& angles,
@@ -55,10 +64,9 @@ CORDAGE_ALWAYS_INLINE void rotate_at(const char* function, const Executor& where
     const call_size size = check_all<memory::host>(function, angles, given...);
     if (size.is_empty) return;
     const auto run = [&](const auto& operands) {
-        using backend::rotate_range;           // or the one that stands beside a Backend of the caller's
-        const bool is_one = size.is_in_order;  // as if all tokens were one
-        for_each_range(where, is_one ? 1 : size.tokens, size.bytes_of_token, [&](index_t begin, index_t end) noexcept {
-            rotate_range<Pairing, Direction>(Backend{}, angles, operands, begin, is_one ? size.tokens : end);
+        using backend::rotate_range;  // or the one that stands beside a Backend of the caller's
+        for_each_slice(where, size, [&](index_t begin, index_t end) noexcept {
+            rotate_range<Pairing, Direction>(Backend{}, angles, operands, begin, end);
         });
     };
     with_operands(run, given...);

@@ -90,8 +90,9 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
                                      const angle_gradients& grads, index_t begin, index_t end) noexcept {
     using real = compute_type<Operands>;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
-    const bool is_long = bytes_of_walk(operands, end - begin) > long_walk;
-    const bool is_past = is_past_caches<Arch>(3 * bytes_of_walk(operands, angles.batch() * tokens));
+    const index_t bytes_each = bytes_of_token(operands);
+    const bool is_long = bytes_each * (end - begin) > long_walk;
+    const bool is_past = is_past_caches<Arch>(3 * bytes_each * angles.batch() * tokens);
     angle_rows<Arch, Source, real> rows(angles, end);
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
         angle_row<real> at{};

@@ -75,9 +75,9 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
                                    index_t end) noexcept {
     using real = compute_type<Operands>;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
-    const index_t bytes = bytes_of_walk(operands, end - begin);
+    const index_t bytes_each = bytes_of_token(operands), bytes = bytes_each * (end - begin);
     const bool is_long = bytes > long_walk, are_slots_fetched = bytes > longest_walk;
-    const bool is_past = is_past_caches<Arch>(2 * bytes_of_walk(operands, angles.batch() * tokens));
+    const bool is_past = is_past_caches<Arch>(2 * bytes_each * angles.batch() * tokens);
     angle_rows<Arch, Source, real> rows(angles, end);
     angle_row<real> at{};
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {

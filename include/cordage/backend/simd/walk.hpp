@@ -44,15 +44,15 @@ CORDAGE_ALWAYS_INLINE index_t in_vectors(index_t count, const Step& step) noexce
 /// second-level one.
 inline constexpr index_t long_walk = index_t{1} << 16, longest_walk = index_t{1} << 22;
 
-/// The bytes of x, or of grad_y, of so many tokens.
+/// The bytes of x, or of grad_y, of one token.
 template <class Operands>
-CORDAGE_ALWAYS_INLINE index_t bytes_of_walk(const Operands& operands, index_t tokens) noexcept {
+CORDAGE_ALWAYS_INLINE index_t bytes_of_token(const Operands& operands) noexcept {
     index_t bytes = 0;
     for_each_operand(operands, [&](const auto& o) {
         using traits = simd_detail::operand_traits<std::remove_cvref_t<decltype(o)>>;
         bytes += o.shape().heads * o.shape().head_dim * traits::element_size;
     });
-    return bytes * tokens;
+    return bytes;
 }
 
 /// How the heads of a token go by.

@@ -33,6 +33,8 @@ void backward_on_device(const char* function, const Launcher& where, const Sourc
                         const rotation_gradients& grads, const Operands&... given) {
     static_assert(is_device_source<Source>, "cordage::rotate_backward: these angles are not for a device");
     const call_size size = check_all<memory::device>(function, angles, given...);
+    check_gradients(grads, angles, size.tokens);
+    if (!grads.angles.empty()) fail<value_error>({function, ": grads.angles must be empty on a device"});
     backend::device_gradients to;
     const auto data = [](std::span<double> numbers) { return numbers.empty() ? nullptr : numbers.data(); };
     if constexpr (requires { angles.basis_numbers().attention_factors; }) {
@@ -46,8 +48,6 @@ void backward_on_device(const char* function, const Launcher& where, const Sourc
                                "on a device they are for device_angles and device_axis_angles"});
         }
     }
-    check_gradients(grads, angles, size.tokens);
-    if (!grads.angles.empty()) fail<value_error>({function, ": grads.angles must be empty on a device"});
     const index_t weights = std::max({index_t{0}, std::ssize(grad_weight_of(given))...});
     const auto run = [&](const auto& operands) {
         check_device_operands(function, operands);

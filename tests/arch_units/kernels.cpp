@@ -17,7 +17,6 @@ template <class Source, class T, class Pairing>
 struct kernels {
     [[gnu::used]] static void turn(const Source& a, std::span<const operand<T>* const> o) noexcept {
         backend::rotate_range<Pairing, backend::forward>(best{}, a, o, 0, a.tokens());
-        backend::rotate_range<Pairing, backend::inverse>(best{}, a, o, 0, a.tokens());
     }
     // Operands of several types: keys that become bfloat16 on their way to a cache.
     [[gnu::used]] static void turn_all([[maybe_unused]] const Source& a, [[maybe_unused]] const operand<T>& q,
@@ -39,22 +38,14 @@ struct kernels {
     }
 };
 
+// Each source, element and pairing once or twice: what a function is named after does not depend on the rest.
 template struct kernels<exact_angles<std::int32_t>, float, half_split>;
-template struct kernels<exact_angles<std::int32_t>, float, interleaved>;
-template struct kernels<exact_angles<std::int32_t>, double, half_split>;
-template struct kernels<exact_angles<std::int32_t>, double, interleaved>;
-template struct kernels<exact_angles<std::int32_t>, float16, interleaved>;
-template struct kernels<exact_angles<std::int32_t>, bfloat16, half_split>;
-template struct kernels<exact_angles<std::int64_t>, bfloat16, interleaved>;
-template struct kernels<exact_angles<float>, float16, half_split>;
-template struct kernels<exact_angles<double>, float, half_split>;
-template struct kernels<float32_angles<std::int32_t>, float, interleaved>;
-template struct kernels<axis_angles<std::int32_t>, float, half_split>;
-template struct kernels<axis_angles<double>, bfloat16, half_split>;
+template struct kernels<exact_angles<std::int64_t>, double, interleaved>;
+template struct kernels<exact_angles<double>, float16, interleaved>;
+template struct kernels<float32_angles<std::int32_t>, bfloat16, interleaved>;
+template struct kernels<axis_angles<std::int32_t>, bfloat16, half_split>;
 template struct kernels<angle_difference<exact_angles<std::int32_t>, exact_angles<double>>, float, interleaved>;
-template struct kernels<cos_sin_view<float>, float, half_split>;
-template struct kernels<cos_sin_view<float>, float16, interleaved>;
-template struct kernels<cos_sin_view<double>, float, half_split>;
-template struct kernels<cos_sin_view<double>, double, interleaved>;
+template struct kernels<cos_sin_view<float>, float16, half_split>;
+template struct kernels<cos_sin_view<double>, double, half_split>;
 
 }  // namespace

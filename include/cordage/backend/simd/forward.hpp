@@ -17,51 +17,81 @@ namespace cordage::backend {
 
 namespace simd_detail {
 
-/// Rotates Count vectors of pairs of some heads of one token: their cos and sin stay in registers while the heads go
-/// by.
-///
-/// @param x, y  the pairs' first lane of the first of these heads
-template <class Layout, std::size_t Count, pairing Pairing, class Operand, class X, class Y, class Real>
-CORDAGE_ALWAYS_INLINE void rotate_heads(const Operand& o, const X* x, Y* y, const angle_row<Real>& at,
-                                        const cos_sin<Real>& factor, index_t pairs,
-                                        const pass_over_heads& walk) noexcept {
-    typename Layout::angles angles[Count];
-    unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        constexpr index_t skip = v * Layout::pairs_each;
-        angles[v] = Layout::load_angles(at.cos + skip, at.sin + skip, factor.cos, factor.sin);
-    });
-    const auto x_format = o.x.format;
-    const auto y_format = o.y.format;
-    const index_t heads = walk.heads, x_stride = o.x.head_stride, y_stride = o.y.head_stride;
-    const auto rotate_one = [&](Y* to, index_t pairs_of_y) CORDAGE_ALWAYS_INLINE_LAMBDA {
+/// cos and sin of Count vectors of pairs, times the factor.
+template <class Layout, std::size_t Count, class Real>
+struct angles_in_registers {
+    typename Layout::angles of[Count];
+
+    CORDAGE_ALWAYS_INLINE angles_in_registers(const angle_row<Real>& at, const cos_sin<Real>& factor) noexcept {
+        unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            constexpr index_t skip = v * Layout::pairs_each;
+            of[v] = Layout::load_angles(at.cos + skip, at.sin + skip, factor.cos, factor.sin);
+        });
+    }
+    /// y = R x of these pairs of one head. x, y: their first lanes; pairs: from a pair's first lane to its second.
+    template <pairing Pairing, class XFormat, class X, class YFormat, class Y>
+    CORDAGE_ALWAYS_INLINE void rotate(const XFormat& x_format, const X* x, index_t pairs_of_x, const YFormat& y_format,
+                                      Y* y, index_t pairs_of_y) const noexcept {
         unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
             constexpr index_t skip = Pairing::first(v * Layout::pairs_each, 0);
-            const auto rotated = Layout::rotate(angles[v], Layout::load(x_format, x + skip, pairs));
-            Layout::store(y_format, rotated, to + skip, pairs_of_y);
+            const auto rotated = Layout::rotate(of[v], Layout::load(x_format, x + skip, pairs_of_x));
+            Layout::store(y_format, rotated, y + skip, pairs_of_y);
         });
-    };
+    }
+};
+
+/// Rotates Count vectors of pairs of every head of one token: their cos and sin stay in registers while the heads go
+/// by.
+///
+/// @param x, y  the pairs' first lane of the token's first head
+template <class Layout, std::size_t Count, pairing Pairing, class Operand, class X, class Y, class Real>
+CORDAGE_ALWAYS_INLINE void rotate_heads(const Operand& o, const X* x, Y* y, const angle_row<Real>& at,
+                                        const cos_sin<Real>& factor, index_t pairs, bool is_prefetched) noexcept {
+    const angles_in_registers<Layout, Count, Real> angles(at, factor);
+    const auto x_format = o.x.format;
+    const auto y_format = o.y.format;
+    const index_t heads = o.shape().heads, x_stride = o.x.head_stride, y_stride = o.y.head_stride;
     const auto rotate_all = [&](auto prefetch) CORDAGE_ALWAYS_INLINE_LAMBDA {
         for (index_t h = 0; h < heads; ++h, x += x_stride, y += y_stride) {
             prefetch(x);
-            rotate_one(y, pairs);
+            angles.template rotate<Pairing>(x_format, x, pairs, y_format, y, pairs);
         }
     };
-    using staged = staged_pairs<Layout, Count, Pairing, Y>;
-    if constexpr (staged::are_lines) {
-        if (walk.is_past_caches && static_cast<const void*>(x) != y && staged::begin_at_lines(y, y_stride, pairs)) {
-            staged stage;
-            for (index_t h = 0; h < heads; ++h, x += x_stride, y += y_stride) {
-                rotate_one(stage.lanes, staged::count);
-                stage.store_past_caches(y, pairs);
-            }
-            return;
-        }
-    }
-    if (walk.is_prefetched) {
+    if (is_prefetched) {
         rotate_all(ahead(x, x_stride, 2 * pairs));
     } else {
         rotate_all(not_ahead{});
     }
+}
+
+/// The same of `count` pairs, a few heads at a time, by stores that pass the caches; false, and nothing is done, where
+/// y is x or its pairs are no whole lines. A function of its own, so that loops which run in the caches have their
+/// registers.
+template <class Layout, pairing Pairing, class Operand, class X, class Y, class Real>
+CORDAGE_ONE_BODY bool rotate_past_caches(const Operand& o, const X* x, Y* y, const angle_row<Real>& at,
+                                         const cos_sin<Real>& factor, index_t count, index_t pairs) noexcept {
+    constexpr std::size_t vectors_each = Layout::most_in_registers;
+    using staged = staged_pairs<Layout, vectors_each, Pairing, Y>;
+    if constexpr (staged::are_lines) {
+        const index_t heads = o.shape().heads, x_stride = o.x.head_stride, y_stride = o.y.head_stride;
+        if (static_cast<const void*>(x) == y || count % staged::count != 0) return false;
+        if (!staged::begin_at_lines(y, y_stride, pairs)) return false;
+        staged stage;
+        for (index_t head = 0; head < heads; head += heads_past_caches) {
+            const index_t last = std::min(head + heads_past_caches, heads);
+            for (index_t pair = 0; pair < count; pair += staged::count) {
+                const angles_in_registers<Layout, vectors_each, Real> angles({at.cos + pair, at.sin + pair}, factor);
+                const index_t lane = Pairing::first(pair, pairs);
+                for (index_t h = head; h < last; ++h) {
+                    angles.template rotate<Pairing>(o.x.format, x + h * x_stride + lane, pairs, o.y.format, stage.lanes,
+                                                    staged::count);
+                    stage.store_past_caches(y + h * y_stride + lane, pairs);
+                }
+            }
+        }
+        return true;
+    }
+    return false;
 }
 
 }  // namespace simd_detail
@@ -92,21 +122,20 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
         const auto rotate_block = [&]<class O>(const O& o, index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
             const auto lanes = o.lanes_of(row, token);
             if (lanes.x == nullptr || !o.is_rotated()) return;
-            const index_t all = o.shape().heads, at_once = is_past ? heads_past_caches : all;
-            index_t done = 0;
-            for (index_t head = 0; head < all; head += at_once) {
-                done = in_vectors<Arch, Pairing, O>(
-                    count,
-                    [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                        const index_t lane = Pairing::first(first + skip, pairs);
-                        simd_detail::rotate_heads<layout_of<A, Pairing, O>, Count, Pairing>(
-                            o, lanes.x + head * o.x.head_stride + lane, lanes.y + head * o.y.head_stride + lane,
-                            {at.cos + skip, at.sin + skip}, factor, pairs,
-                            {.heads = std::min(at_once, all - head),
-                             .is_prefetched = is_long && lane == 0 && o.x.slots.entries == nullptr,
-                             .is_past_caches = is_past});
-                    });
+            if (is_past) {
+                const index_t lane = Pairing::first(first, pairs);
+                if (simd_detail::rotate_past_caches<layout_of<Arch, Pairing, O>, Pairing>(
+                        o, lanes.x + lane, lanes.y + lane, at, factor, count, pairs)) {
+                    return;
+                }
             }
+            const index_t done = in_vectors<Arch, Pairing, O>(
+                count, [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    const index_t lane = Pairing::first(first + skip, pairs);
+                    simd_detail::rotate_heads<layout_of<A, Pairing, O>, Count, Pairing>(
+                        o, lanes.x + lane, lanes.y + lane, {at.cos + skip, at.sin + skip}, factor, pairs,
+                        is_long && lane == 0 && o.x.slots.entries == nullptr);
+                });
             for (index_t pair = done; pair < count; ++pair) {
                 const cos_sin<real> one{at.cos[pair] * factor.cos, at.sin[pair] * factor.sin};
                 rotate_pair<Pairing>(o, row, token, first + pair, pairs, one);

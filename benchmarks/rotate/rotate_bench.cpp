@@ -5,7 +5,8 @@
 //   directions  forward (in place), forward_to (elsewhere), forward_to_bf16 (fp32 in, beside passes over 3/4 of its
 //               bytes, which move as many), forward_to_slots (one slot of a paged cache for each token), backward
 //               (grad_x and dL/dinv_freq), backward_to (grad_x elsewhere; of_in_place beside backward alone), rebase,
-//               rebase_paged
+//               rebase_paged; in_cache (by a table: times_probe, of a loop without strides, shapes and checks;
+//               exact_of_table, the time without a table)
 //   angles      exact, table and float32 as they are called; mrope, exact ones of three axes in interleaved sections;
 //               rows, exact ones of a batch of 4 with a t for each row; tokens, the same 4 bases by an index for each
 //               token; own_phase and own_angle, a user's struct that says a phase, or a float angle
@@ -386,6 +387,58 @@ void add_backward_to(const benchmarks::variant& variant, size s) {
     });
 }
 
+// What a rotation by a table takes at least: whole tokens of heads of 128 lanes one after the other, in the layout of
+// the kernels, no checks.
+template <class T, class Pairing>
+void probe(T* x, const cos_sin_view<float>& table, index_t heads) {
+    using layout = backend::layout_of<xsimd::default_arch, Pairing, operand<T>>;
+    constexpr index_t lanes = 128, pairs = lanes / 2;
+    constexpr std::size_t vectors = layout::most_in_registers;
+    constexpr index_t pairs_each = static_cast<index_t>(vectors) * layout::pairs_each;
+    static_assert(pairs % pairs_each == 0);
+    for (index_t token = 0; token < table.token_count; ++token, x += heads * lanes) {
+        for (index_t pair = 0; pair < pairs; pair += pairs_each) {
+            const index_t entry = token * pairs + pair;
+            const backend::simd_detail::angles_in_registers<layout, vectors, float> angles(
+                {table.cos_data + entry, table.sin_data + entry}, {1.0f, 1.0f});
+            T* head = x + Pairing::first(pair, pairs);
+            for (index_t h = 0; h < heads; ++h, head += lanes) {
+                angles.template rotate<Pairing>(element_traits<T>{}, head, pairs, element_traits<T>{}, head, pairs);
+            }
+        }
+    }
+}
+
+// In place by a table, beside the probe and beside exact angles.
+template <class T, class Pairing>
+void add_in_cache(const benchmarks::variant& variant, size s) {
+    const named<T, Pairing, backend::fastest> name{variant, s};
+    enter<fixture<T>>(name("in_cache", "table"), variant.policy, s, [](benchmark::State& state, fixture<T>& f) {
+        const cos_sin_table<float> table(f.exact());
+        const std::size_t repeats = std::max<std::size_t>(4, (std::size_t{1} << 20) / f.bytes);
+        const auto rotate_by = [&](const auto& angles) {
+            if (f.shape_of_call.kv_heads > 0) {
+                rotate_forward<Pairing>(angles, in_place(f.q_of(f.x)), in_place(f.k_of(f.x)));
+            } else {
+                rotate_forward<Pairing>(angles, in_place(f.q_of(f.x)));
+            }
+        };
+        benchmarks::rounds times;
+        const auto add = [&](const char* what, const auto& body) {
+            times.add(what, benchmarks::seconds_of(repeats, body));
+        };
+        while (times.want_more()) {
+            add("table", [&] { rotate_by(table.view()); });
+            add("exact", [&] { rotate_by(f.exact()); });
+            add("probe", [&] { probe<T, Pairing>(f.elements(f.x), table.view(), f.shape_of_call.all_heads()); });
+        }
+        for (auto _ : state) state.SetIterationTime(times.median("table"));
+        state.counters["times_probe"] = times.ratio("table", "probe");
+        state.counters["exact_of_table"] = times.ratio("exact", "table");
+        state.counters["spread"] = times.spread("table", "probe");
+    });
+}
+
 template <class T>
 void add_own_sources(const benchmarks::variant& variant, size s) {
     add_source<T, half_split, fixture<T>>("exact", variant, s);
@@ -423,6 +476,14 @@ const int registered = [] {
     for (const size s : {size{1, 32, 8}, size{32, 32}, size{512, 32}, size{4096, 32}}) {
         add_threads<float, half_split>(one, s);
         add_threads<bfloat16, half_split>(one, s);
+    }
+    for (const size s : {size{1, 32, 8}, size{128, 8}, size{512, 32}}) {
+        add_in_cache<float, half_split>(one, s);
+        add_in_cache<float, interleaved>(one, s);
+        add_in_cache<float16, half_split>(one, s);
+        add_in_cache<float16, interleaved>(one, s);
+        add_in_cache<bfloat16, half_split>(one, s);
+        add_in_cache<bfloat16, interleaved>(one, s);
     }
     add<double, half_split, backend::fastest>(one, {512, 32});
     for (const size s : {size{128, 8}, size{4096, 32}}) {

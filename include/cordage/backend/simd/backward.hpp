@@ -5,6 +5,8 @@
 #include "cordage/backend/gradients.hpp"
 #include "cordage/backend/simd/forward.hpp"
 #include "cordage/backend/simd/normalized_backward.hpp"
+#include "cordage/backend/simd/past_caches.hpp"
+#include "cordage/backend/simd/processor.hpp"
 
 namespace cordage::backend {
 
@@ -93,6 +95,7 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
     const index_t bytes_each = bytes_of_token(operands);
     const bool is_long = bytes_each * (end - begin) > long_walk;
     const bool is_past = is_past_caches<Arch>(3 * bytes_each * angles.batch() * tokens);
+    const bool are_heads_fetched = is_long && (is_past || !this_processor<Arch>().has_better_prefetch);
     angle_rows<Arch, Source, real> rows(angles, end);
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
         angle_row<real> at{};
@@ -116,7 +119,7 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
                                                o, lanes.grad_y + lane, lanes.y + lane, lanes.grad_x + lane,
                                                {at.cos + skip, at.sin + skip}, pairs,
                                                {.heads = o.shape().heads,
-                                                .is_prefetched = is_long && lane == 0,
+                                                .is_prefetched = are_heads_fetched && lane == 0,
                                                 .is_past_caches = is_past},
                                                grad_angle + skip);
                                        });

@@ -9,6 +9,7 @@
 #include "cordage/backend/simd/lane_memory.hpp"
 #include "cordage/backend/simd/normalized_heads.hpp"
 #include "cordage/backend/simd/past_caches.hpp"
+#include "cordage/backend/simd/processor.hpp"
 #include "cordage/backend/simd/walk.hpp"
 #include "cordage/backend/tags.hpp"
 #include "cordage/core/token_chunks.hpp"
@@ -107,6 +108,7 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
     const index_t bytes_each = bytes_of_token(operands), bytes = bytes_each * (end - begin);
     const bool is_long = bytes > long_walk, are_slots_fetched = bytes > longest_walk;
+    const bool are_heads_fetched = is_long && !this_processor<Arch>().has_better_prefetch;
     const bool is_past = is_past_caches<Arch>(2 * bytes_each * angles.batch() * tokens);
     angle_rows<Arch, Source, real> rows(angles, end);
     angle_row<real> at{};
@@ -134,7 +136,7 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
                     const index_t lane = Pairing::first(first + skip, pairs);
                     simd_detail::rotate_heads<layout_of<A, Pairing, O>, Count, Pairing>(
                         o, lanes.x + lane, lanes.y + lane, {at.cos + skip, at.sin + skip}, factor, pairs,
-                        is_long && lane == 0 && o.x.slots.entries == nullptr);
+                        are_heads_fetched && lane == 0 && o.x.slots.entries == nullptr);
                 });
             for (index_t pair = done; pair < count; ++pair) {
                 const cos_sin<real> one{at.cos[pair] * factor.cos, at.sin[pair] * factor.sin};

@@ -5,10 +5,7 @@
 #include <concepts>
 #include <cstdint>
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
+#include "cordage/backend/simd/processor.hpp"
 #include "cordage/backend/simd/walk.hpp"
 
 namespace cordage::backend {
@@ -20,22 +17,11 @@ inline constexpr bool has_stores_past_caches = true;
 inline constexpr bool has_stores_past_caches = false;
 #endif
 
-/// Whether tensors of so many bytes together are more than the last cache holds. More than 32 MB, the least of servers,
-/// are compared with what the processor says; a virtual machine takes some 15 us to let it.
+/// Whether tensors of so many bytes together are more than the last cache holds: more than 32 MB, the least of servers,
+/// and than the processor says.
 template <class Arch>
 CORDAGE_ALWAYS_INLINE bool is_past_caches(index_t bytes) noexcept {
-#if defined(__x86_64__)
-    if (bytes <= index_t{1} << 25) return false;
-    constexpr unsigned leaves[]{0x8000'001du, 4u};  // AMD's, Intel's
-    for (const unsigned leaf : leaves) {
-        unsigned a = 0, b = 0, c = 0, d = 0;
-        if (__get_cpuid_count(leaf, 3, &a, &b, &c, &d) == 0 || (a & 31) == 0) continue;
-        return bytes > index_t{(b >> 22) + 1} * ((b >> 12 & 1023) + 1) * ((b & 4095) + 1) * (index_t{c} + 1);
-    }
-    return true;
-#else
-    return false;
-#endif
+    return has_stores_past_caches && bytes > index_t{1} << 25 && bytes > this_processor<Arch>().last_cache;
 }
 
 /// Heads of a token whose pairs are all turned before those of others: several passes over a whole token would write

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// What the processor says of itself, beside what the system says of it.
+#include "cordage/backend/simd/processor.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+
+using namespace cordage;
+
+namespace {
+struct any_arch {};
+
+// The first line of a file of the system, or of its lines the first that begins with `start`; empty where there is
+// none.
+std::string line_of(const char* path, const std::string& start = "") {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+        if (line.starts_with(start)) return line;
+    }
+    return "";
+}
+}  // namespace
+
+TEST_CASE("backend/simd/processor: AMD's fetch heads in a row by themselves") {
+    const std::string vendor = line_of("/proc/cpuinfo", "vendor_id");
+    const bool is_amd = vendor.find("AuthenticAMD") != std::string::npos;
+    CHECK(backend::this_processor<any_arch>().has_better_prefetch == is_amd);
+}
+
+TEST_CASE("backend/simd/processor: the last cache is as large as the system says") {
+    std::string size = line_of("/sys/devices/system/cpu/cpu0/cache/index3/size");  // 32768K
+    const index_t found = backend::this_processor<any_arch>().last_cache;
+    CHECK(found >= 0);
+    if (!size.empty() && size.back() == 'K' && found > 0) CHECK(found == std::stol(size) * 1024);
+}

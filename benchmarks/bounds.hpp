@@ -53,13 +53,24 @@ inline void as_medians(benchmark::internal::Benchmark* b) {
     b->UseManualTime()->Iterations(1)->Unit(benchmark::kMicrosecond);
 }
 
+/// The first cache that holds so many bytes, "L2", or "memory"; as Google Benchmark reads the machine.
+inline std::string where_they_lie(std::size_t bytes) {
+    for (const auto& cache : benchmark::CPUInfo::Get().caches) {
+        if (cache.type != "Instruction" && bytes <= static_cast<std::size_t>(cache.size)) {
+            return "L" + std::to_string(cache.level);
+        }
+    }
+    return "memory";
+}
+
 /// Runs a kernel and the passes over its own bytes turn by turn, and reports what share of each pass's speed it has:
 ///
 ///   of_bound        a loop of one vector (naive)
 ///   of_tight_bound  the fastest of 8 vectors at a time with 0, 2 and 4 KB of prefetch
 ///   of_memcpy       where it writes elsewhere
 ///
-/// To be registered with `as_medians`. Returns the kernel's seconds.
+/// The label is the cache that holds all of its tensors. To be registered with `as_medians`. Returns the kernel's
+/// seconds.
 ///
 /// @param x, y        what the kernel touches, as `Traffic` says; y may be empty for in_place
 /// @param pass_bytes  of one pass; the kernel's own bytes of x, or another size to compare with
@@ -85,6 +96,7 @@ double run_beside_bounds(benchmark::State& state, std::byte* x, std::byte* y, st
     for (auto _ : state) state.SetIterationTime(kernel_seconds);
     const auto tight = std::ranges::min(std::array{"ahead 0", "ahead 2", "ahead 4"}, {},
                                         [&](const char* name) { return times.median(name); });
+    state.SetLabel(where_they_lie(Traffic == traffic::in_place ? bytes : 2 * bytes));
     constexpr double streams = Traffic == traffic::two_to_one ? 3.0 : 2.0;
     state.counters["bytes/s"] = streams * static_cast<double>(bytes) / kernel_seconds;
     state.counters["of_bound"] = times.ratio("naive", "kernel");

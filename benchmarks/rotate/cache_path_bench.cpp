@@ -104,6 +104,7 @@ void run(benchmark::State& state, index_t tokens) {
             [&] { benchmarks::pass<benchmarks::traffic::in_place, 8, 4096>(memory.data(), memory.data(), bytes); });
     }
     state.SetIterationTime(times.median("one"));
+    state.SetLabel(benchmarks::where_they_lie(bytes));
     state.counters["bytes/s"] = static_cast<double>(path.moved_bytes()) / times.median("one");
     state.counters["of_tight_bound"] = times.ratio("pass", "one");
     state.counters["of_three_calls"] = times.ratio("one", "three");

@@ -57,7 +57,7 @@ inline void as_medians(benchmark::internal::Benchmark* b) {
 inline std::string where_they_lie(std::size_t bytes) {
     for (const auto& cache : benchmark::CPUInfo::Get().caches) {
         if (cache.type != "Instruction" && bytes <= static_cast<std::size_t>(cache.size)) {
-            return "L" + std::to_string(cache.level);
+            return std::string(1, 'L').append(std::to_string(cache.level));
         }
     }
     return "memory";

@@ -28,7 +28,7 @@ OTHERS = {
         get_1d_sincos_pos_embed_from_grid get_fourier_embeds_from_boundingbox get_rfd4_time_embedding
         get_timestep_embedding""",
     "apply what a class of ENTRIES makes": "ErnieImageSingleStreamAttnProcessor _apply_rotary_partial",
-    "a part of a class of ENTRIES": "rope",
+    "a part of a class of ENTRIES": "models.transformers.transformer_hidream_image:rope",
     "cameras and filters": """
         UpSample1d _rot_x _rot_y compute_fx_from_fov_xi compute_up_lat_map create_pan_cameras""",
 }

@@ -200,6 +200,40 @@ TEST_CASE("angles/summed_axes: heads with frequencies of their own are rows, and
     }
 }
 
+TEST_CASE("angles/summed_axes: gradients of rows that are cut into chunks go to the bases of their row") {
+    constexpr index_t rows = 2, axes = 2, many = 90;  // chunks have 32 tokens at least
+    const numbers inv_freq = draw(rows * axes * pairs, 5), ids = draw(axes * many, 6, 3.0);
+    std::vector<basis> bases;
+    for (index_t i = 0; i < rows * axes; ++i) {
+        bases.emplace_back(numbers(inv_freq.begin() + i * pairs, inv_freq.begin() + (i + 1) * pairs));
+    }
+    const basis_list list({&bases[0], &bases[1], &bases[2], &bases[3]});
+    const summed_axes angles(list.of_rows(), axis_major(ids.data(), axes, 1, many));
+    CHECK_FALSE(angles.has_basis_of_token());  // those of a row have the bases of the row
+    numbers y = draw(rows * many * 2 * pairs, 3), g = draw(rows * many * 2 * pairs, 8), gx(y.size());
+    const auto view = [](numbers& x) { return token_major(x.data(), {rows, many, 1, 2 * pairs}); };
+    numbers to_inv_freq(inv_freq.size()), to_factor(rows * axes);
+    rotate_backward<half_split>(angles, rotation_gradients{.inv_freq = to_inv_freq, .attention_factor = to_factor},
+                                grad_through(view(g), view(y), view(gx)));
+    for (index_t row = 0; row < rows; ++row) {
+        double dot = 0.0;
+        for (index_t i = 0; i < pairs; ++i) {
+            double of_axis[axes] = {};
+            for (index_t t = 0; t < many; ++t) {
+                const index_t at0 = (row * many + t) * 2 * pairs + i, at1 = at0 + pairs;
+                const double to_angle = at(g, at1) * at(y, at0) - at(g, at0) * at(y, at1);
+                for (index_t a = 0; a < axes; ++a) of_axis[a] += at(ids, a * many + t) * to_angle;
+                dot += at(g, at0) * at(y, at0) + at(g, at1) * at(y, at1);
+            }
+            for (index_t a = 0; a < axes; ++a) {
+                CHECK(at(to_inv_freq, (row * axes + a) * pairs + i) == doctest::Approx(of_axis[a]).epsilon(1e-12));
+            }
+        }
+        CHECK(at(to_factor, row * axes) == doctest::Approx(dot).epsilon(1e-12));  // one factor, that of its first basis
+        CHECK(at(to_factor, row * axes + 1) == 0.0);
+    }
+}
+
 TEST_CASE("angles/summed_axes: a sum has both angles and both factors, and one row of angles serves all") {
     const basis b({0.5, 0.25}, 1.5);
     const std::vector<std::int32_t> ids{3, 1, 2, 5};

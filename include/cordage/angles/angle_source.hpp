@@ -107,6 +107,11 @@ CORDAGE_HOST_DEVICE constexpr index_t bases_of(const S& source) noexcept {
     if constexpr (requires { source.bases(); }) return source.bases();
     return 1;
 }
+/// How many bases turn a token, one after the other from basis_of on.
+template <class S>
+CORDAGE_HOST_DEVICE constexpr index_t bases_of_token(const S& source) noexcept {
+    return sums_axes<S> ? axes_of(source) : 1;
+}
 template <class S>
 CORDAGE_HOST_DEVICE constexpr index_t basis_of(const S& source, index_t row, index_t token) noexcept {
     if constexpr (requires { source.basis_index(row, token); }) return source.basis_index(row, token);

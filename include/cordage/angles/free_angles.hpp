@@ -4,7 +4,7 @@
 
 #include <concepts>
 
-#include "cordage/angles/angle_difference.hpp"
+#include "cordage/angles/two_sources.hpp"
 
 namespace cordage {
 
@@ -57,51 +57,30 @@ static_assert(has_free_angles<free_angles<float>>);
 /// angle = a + b, modulo one turn, and m = m_a m_b: both rotations, one after the other. Gradients to positions,
 /// frequencies and the attention factor are those of a. Holds both sources, which are views.
 template <phase_source A, phase_source B>
-class angle_sum {
+class angle_sum : public angle_detail::two_sources<angle_detail::sum_rule, A, B> {
+    using shared = angle_detail::two_sources<angle_detail::sum_rule, A, B>;
+
  public:
     static constexpr bool are_free = true;
     static constexpr bool sums_axes = angle_detail::sums_axes<A>;
+    using shared::shared;
 
-    /// @throws shape_error  unless both are for the same tokens and pairs
-    angle_sum(const A& a, const B& b) : a_(a), b_(b) {
-        angle_detail::check_same_tokens("angle_sum: second", b, "first", a);
-    }
-
-    index_t batch() const noexcept { return a_.batch() > b_.batch() ? a_.batch() : b_.batch(); }
-    CORDAGE_ALWAYS_INLINE index_t tokens() const noexcept { return a_.tokens(); }
-    CORDAGE_ALWAYS_INLINE index_t pairs() const noexcept { return a_.pairs(); }
-    CORDAGE_ALWAYS_INLINE double attention_factor(index_t row, index_t token) const noexcept {
-        return a_.attention_factor(row, token) * b_.attention_factor(row, token);
-    }
-    CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token, index_t pair) const noexcept {
-        return angle_detail::phase_at(a_, row, token, pair) + angle_detail::phase_at(b_, row, token, pair);
-    }
-
-    index_t axes() const noexcept { return angle_detail::axes_of(a_); }
-    index_t axis(index_t pair) const noexcept { return angle_detail::axis_of(a_, pair); }
-    index_t bases() const noexcept { return angle_detail::bases_of(a_); }
+    index_t axes() const noexcept { return angle_detail::axes_of(this->first_); }
+    index_t axis(index_t pair) const noexcept { return angle_detail::axis_of(this->first_, pair); }
+    index_t bases() const noexcept { return angle_detail::bases_of(this->first_); }
     CORDAGE_ALWAYS_INLINE index_t basis_index(index_t row, index_t token) const noexcept {
-        return angle_detail::basis_of(a_, row, token);
+        return angle_detail::basis_of(this->first_, row, token);
     }
     bool has_basis_of_token() const noexcept {
-        if constexpr (requires { a_.has_basis_of_token(); }) return a_.has_basis_of_token();
+        if constexpr (requires { this->first_.has_basis_of_token(); }) return this->first_.has_basis_of_token();
         return false;
     }
     double position(index_t row, index_t token, index_t axis) const noexcept requires differentiable_angle_source<A> {
-        return a_.position(row, token, axis);
+        return this->first_.position(row, token, axis);
     }
     const double* inv_freq(index_t basis) const noexcept requires differentiable_angle_source<A> {
-        return a_.inv_freq(basis);
+        return this->first_.inv_freq(basis);
     }
-
-    void check(const char* function) const {
-        if constexpr (requires { a_.check(function); }) a_.check(function);
-        if constexpr (requires { b_.check(function); }) b_.check(function);
-    }
-
- private:
-    A a_;
-    B b_;
 };
 
 /// The angles of both.

@@ -42,8 +42,6 @@ class summed_axes : public angle_detail::positions_and_bases<P> {
     CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token, index_t pair) const noexcept {
         return of_token(row, token).phase(pair);
     }
-    /// The gradients of a token go to the bases of all axes.
-    CORDAGE_ALWAYS_INLINE bool has_basis_of_token() const noexcept { return true; }
 
     /// The phases of one token, whose positions are split once. Axes that are not there are at position 0, so that
     /// loops over pairs have as many terms as compilers know.

@@ -2,9 +2,36 @@
 // A basis that starts anew for every axis of a position, as vision encoders have it; stage policy at t -> basis.
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "cordage/basis/basis.hpp"
+#include "cordage/positions/sections.hpp"
 
 namespace cordage {
+
+/// The frequencies of several axes, one after the other, for contiguous_axes: axes with a policy and t of their own.
+///
+///   const basis of_time = make_basis(model_of_time, ntk_aware{}, 2.0), of_side = ...;
+///   const basis all = axial_basis({&of_time, &of_side, &of_side});
+///
+/// @param per_axis  bases of one attention factor, not empty
+/// @returns [sum of their pairs]
+/// @throws value_error
+inline basis axial_basis(const std::vector<const basis*>& per_axis) {
+    if (per_axis.empty()) fail<value_error>({"axial_basis: bases [] must have at least one entry"});
+    const double m = per_axis[0]->attention_factor();
+    std::vector<double> inv_freq;
+    for (std::size_t axis = 0; axis < per_axis.size(); ++axis) {
+        const basis& b = *per_axis[axis];
+        if (b.attention_factor() != m) {
+            fail<value_error>({"axial_basis: attention factor ", b.attention_factor(), " of axis ", axis,
+                               " must be that of axis 0, ", m});
+        }
+        inv_freq.insert(inv_freq.end(), b.inv_freq().begin(), b.inv_freq().end());
+    }
+    return basis(std::move(inv_freq), m);
+}
 
 /// The frequencies of one axis once for each axis, one after the other, with the same attention factor. 2-D axial RoPE
 /// of head_dim d (Qwen2-VL's vision encoder) has frequencies theta_base^(-2i/(d/2)), i < d/4, for rows, and again for
@@ -21,12 +48,25 @@ namespace cordage {
 /// @throws value_error
 inline basis axial_basis(const basis& per_axis, index_t axes) {
     if (axes < 1 || axes > most_axes) fail<value_error>({"axial_basis: axes ", axes, " must be 1 to ", most_axes});
+    return axial_basis(std::vector<const basis*>(static_cast<std::size_t>(axes), &per_axis));
+}
+
+/// The unscaled frequencies of axes of unequal width, theta_base^(-2i/width) of each, for contiguous_axes(sections):
+///
+///   const std::vector<index_t> sections{8, 28, 28};       // widths of 16, 56 and 56 lanes: Flux, Z-Image,
+///   Hunyuan-Video const basis all = axial_basis(sections, 256.0);
+///
+/// @param sections  pairs of each axis
+/// @throws value_error
+inline basis axial_basis(const std::vector<index_t>& sections, double theta_base) {
+    positions_detail::pairs_of_sections("axial_basis", sections);
+    validate_number({"axial_basis: theta_base"}, theta_base, theta_base > 1.0, {"> 1"});
     std::vector<double> inv_freq;
-    inv_freq.reserve(static_cast<std::size_t>(axes * per_axis.pairs()));
-    for (index_t axis = 0; axis < axes; ++axis) {
-        inv_freq.insert(inv_freq.end(), per_axis.inv_freq().begin(), per_axis.inv_freq().end());
+    for (const index_t pairs : sections) {
+        const rope_config of_an_axis{.rotary_dim = 2 * pairs, .theta_base = theta_base};
+        for (index_t pair = 0; pair < pairs; ++pair) inv_freq.push_back(of_an_axis.inv_freq(pair));
     }
-    return basis(std::move(inv_freq), per_axis.attention_factor());
+    return basis(std::move(inv_freq));
 }
 
 }  // namespace cordage

@@ -77,12 +77,13 @@ void backward_through(const Executor& where, const Source& angles, const rotatio
     }
     if (size.is_empty) return;
     const auto run = [&](const auto& operands) {
-        // Of rows a chunk has one basis; where each token names its own, a chunk has sums for all, and there are fewer.
+        // Of rows a chunk has one basis, or one for each of the axes that turn together; where each token names its
+        // own, a chunk has sums for all, and there are fewer.
         const index_t tokens = size.tokens, pairs = angles.pairs(), bases = angle_detail::bases_of(angles);
         const bool by_token = has_basis_of_token(angles) && bases > 1;
-        const index_t bases_of_chunk = by_token ? bases : 1;
+        const index_t bases_of_chunk = by_token ? bases : angle_detail::bases_of_token(angles);
         const token_chunks chunks =
-            token_chunks::of(tokens, by_token ? 1 : bases,
+            token_chunks::of(tokens, bases / bases_of_chunk,
                              by_token ? std::max<index_t>(most_chunks * 64 / bases, 1) : most_chunks, smallest_chunk);
         const auto sums = static_cast<std::size_t>(chunks.count * bases_of_chunk);
         std::vector<double> partial_inv_freq(grads.inv_freq.empty() ? 0 : sums * static_cast<std::size_t>(pairs));
@@ -93,7 +94,7 @@ void backward_through(const Executor& where, const Source& angles, const rotatio
         const index_t bytes_of_chunk = saturated_product(size.bytes_of_token, chunks.length);
         for_each_range(where, chunks.count, bytes_of_chunk, [&](index_t begin, index_t end) noexcept {
             for (index_t c = begin; c < end; ++c) {
-                backend::angle_gradients mine{.first_basis = by_token ? 0 : chunks.basis(c), .axis_stride = tokens};
+                backend::angle_gradients mine{.first_basis = chunks.basis(c) * bases_of_chunk, .axis_stride = tokens};
                 if (!partial_inv_freq.empty()) mine.inv_freq = partial_inv_freq.data() + c * bases_of_chunk * pairs;
                 if (!partial_factor.empty()) mine.attention_factor = partial_factor.data() + c * bases_of_chunk;
                 if (!grads.position_ids.empty()) mine.position = grads.position_ids.data();
@@ -104,7 +105,7 @@ void backward_through(const Executor& where, const Source& angles, const rotatio
         });
         const auto add_up = [&](const std::vector<double>& partial, std::span<double> to, index_t numbers) {
             for (index_t c = 0; !partial.empty() && c < chunks.count; ++c) {
-                const index_t first = by_token ? 0 : chunks.basis(c) * numbers, count = bases_of_chunk * numbers;
+                const index_t count = bases_of_chunk * numbers, first = chunks.basis(c) * count;
                 for (index_t i = 0; i < count; ++i) {
                     to[static_cast<std::size_t>(first + i)] += partial[static_cast<std::size_t>(c * count + i)];
                 }

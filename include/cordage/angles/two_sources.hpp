@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// What the sum and the difference of two sources share: sizes, factors, checks, phases of a token; stage angles.
+#pragma once
+
+#include "cordage/angles/positions_and_bases.hpp"
+#include "cordage/basis/basis.hpp"
+#include "cordage/core/error.hpp"
+
+namespace cordage {
+
+/// Sources whose angles have phases, so that sums and differences are exact.
+template <class S>
+concept phase_source = angle_source<S> && !has_cos_sin<S>;
+
+namespace angle_detail {
+
+/// a + b of angles, m_a m_b of factors.
+struct sum_rule {
+    static constexpr const char *name = "angle_sum: second", *name_of_first = "first", *between_factors = " * ";
+    CORDAGE_HOST_DEVICE static constexpr std::uint64_t phase(std::uint64_t a, std::uint64_t b) { return a + b; }
+    CORDAGE_HOST_DEVICE static constexpr double factor(double a, double b) { return a * b; }
+};
+/// a - b of angles, m_a / m_b of factors.
+struct difference_rule {
+    static constexpr const char *name = "angle_difference: from", *name_of_first = "to", *between_factors = " / ";
+    CORDAGE_HOST_DEVICE static constexpr std::uint64_t phase(std::uint64_t a, std::uint64_t b) { return a - b; }
+    CORDAGE_HOST_DEVICE static constexpr double factor(double a, double b) { return a / b; }
+};
+
+/// The rotation of one source after that of another or its inverse: phases modulo one turn. Holds both, which are
+/// views.
+template <class Rule, phase_source First, phase_source Second>
+class two_sources {
+ public:
+    /// @throws shape_error  unless both are for the same tokens and pairs, and for as many rows or one
+    two_sources(const First& first, const Second& second) : first_(first), second_(second) {
+        const bool rows_fit = first.batch() == second.batch() || first.batch() == 1 || second.batch() == 1;
+        if (rows_fit && first.tokens() == second.tokens() && first.pairs() == second.pairs()) return;
+        fail<shape_error>({Rule::name, " [", second.batch(), ", ", second.tokens(), ", ", second.pairs(),
+                           "] must be for the rows, tokens and pairs of ", Rule::name_of_first, " [", first.batch(),
+                           ", ", first.tokens(), ", ", first.pairs(), "]"});
+    }
+
+    index_t batch() const noexcept { return first_.batch() > second_.batch() ? first_.batch() : second_.batch(); }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t tokens() const noexcept { return first_.tokens(); }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t pairs() const noexcept { return first_.pairs(); }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE double attention_factor(index_t row, index_t token) const noexcept {
+        return Rule::factor(first_.attention_factor(row, token), second_.attention_factor(row, token));
+    }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token,
+                                                                  index_t pair) const noexcept {
+        return Rule::phase(phase_at(first_, row, token, pair), phase_at(second_, row, token, pair));
+    }
+
+    /// The phases of one token, where both sources have such.
+    template <class A, class B>
+    struct token_phases {
+        A first;
+        B second;
+        CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t pair) const noexcept {
+            return Rule::phase(first.phase(pair), second.phase(pair));
+        }
+    };
+    CORDAGE_ALWAYS_INLINE auto of_token(index_t row, index_t token) const noexcept requires
+        requires(const First& a, const Second& b, index_t i) {
+        a.of_token(i, i), b.of_token(i, i);
+    }
+    {
+        using phases = token_phases<decltype(first_.of_token(row, token)), decltype(second_.of_token(row, token))>;
+        return phases{first_.of_token(row, token), second_.of_token(row, token)};
+    }
+
+    /// Whether all tokens have one attention factor, as those of one basis.
+    bool has_one_factor() const noexcept {
+        const auto has_one = [](const auto& source) {
+            if constexpr (requires { source.has_one_factor(); }) return source.has_one_factor();
+            return has_one_basis(source);
+        };
+        return has_one(first_) && has_one(second_);
+    }
+    /// As both sources check theirs, and that both factors make an attention factor.
+    void check(const char* function) const {
+        if constexpr (requires { first_.check(function); }) first_.check(function);
+        if constexpr (requires { second_.check(function); }) second_.check(function);
+        const bool has_one = has_one_factor();
+        const index_t rows = has_one ? 1 : batch(), columns = has_one && tokens() > 0 ? 1 : tokens();
+        for (index_t row = 0; row < rows; ++row) {
+            for (index_t token = 0; token < columns; ++token) {
+                if (is_attention_factor(attention_factor(row, token))) continue;
+                fail<value_error>({function, ": attention factors ", first_.attention_factor(row, token),
+                                   Rule::between_factors, second_.attention_factor(row, token),
+                                   " must be 2^-60 to 2^60 in magnitude"});
+            }
+        }
+    }
+
+ protected:
+    First first_;
+    Second second_;
+};
+
+}  // namespace angle_detail
+
+}  // namespace cordage

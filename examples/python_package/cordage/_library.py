@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes as c
+import operator
 import weakref
 from pathlib import Path
 
@@ -119,6 +120,22 @@ class Handle:
         weakref.finalize(self, getattr(_library, f"cordage_{kind}_destroy"), self.value)
 
 
+def text(name: str, value: str | bytes) -> bytes:
+    """A text as C reads it, which ends at a NUL."""
+    encoded = value if isinstance(value, bytes) else value.encode()
+    if b"\0" in encoded:
+        raise ValueError(f"{name} {value[:40]!r} must have no NUL")
+    return encoded
+
+
+def whole(name: str, value: int) -> int:
+    """A whole number of 64 bits; ctypes would wrap a larger one."""
+    number = operator.index(value)
+    if not -2**63 <= number < 2**63:
+        raise ValueError(f"{name} {number} must fit into 64 bits")
+    return number
+
+
 def named(function: str, argument: str, value: str, known: dict[str, int]) -> int:
     """The number of a name."""
     if value not in known:
@@ -140,4 +157,4 @@ def select_kernels(name: str) -> None:
 
     Raises ValueError where this processor or the library lacks them.
     """
-    call("select_kernels", name.encode())
+    call("select_kernels", text("select_kernels: name", name))

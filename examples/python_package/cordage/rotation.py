@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._library import (PAIRINGS, AngleOptions, BackwardStruct, Executor, GradientsStruct, Handle, HeadsStruct, NormStruct,
-                       OperandStruct, ShapeError, call, named)
+                       OperandStruct, ShapeError, call, named, whole)
 from .rules import Basis
 from .tensors import Kept
 
@@ -32,14 +32,18 @@ class Angles:
     def __init__(self, bases: Basis | Sequence[Basis], position_ids: Any, *, basis_of_token: Any = None,
                  axis_of_pair: Any = None, rounds_to_float32: bool = False):
         all_bases = [bases] if isinstance(bases, Basis) else list(bases)
+        for i, one in enumerate(all_bases):
+            if not isinstance(one, Basis):
+                raise TypeError(f"Angles: bases[{i}] of type {type(one).__name__} must be a cordage.Basis")
         kept = Kept("Angles")
         ids = kept.indices("position_ids", position_ids)
         options = AngleOptions(None, None, int(rounds_to_float32))
         if basis_of_token is not None:
-            options.basis_of_token = kept.indices("basis_of_token", np.ascontiguousarray(basis_of_token, np.int32))
+            options.basis_of_token = kept.indices("basis_of_token",
+                                                  kept.exactly("basis_of_token", basis_of_token, np.int32))
         self.bases, self.pairs = len(all_bases), all_bases[0].inv_freq.size if all_bases else 0
         if axis_of_pair is not None:
-            axes = kept.keep(np.ascontiguousarray(axis_of_pair, np.uint8))
+            axes = kept.exactly("axis_of_pair", axis_of_pair, np.uint8)
             if axes.shape != (self.pairs,):
                 raise ShapeError(f"Angles: axis_of_pair {axes.shape} must be [pairs], pairs {self.pairs}")
             options.axis_of_pair = axes.ctypes.data
@@ -48,6 +52,7 @@ class Angles:
         self._handle = Handle("angles", "angles_create", handles, len(all_bases), ids, c.byref(options))
 
     def __sub__(self, old: Angles) -> Angles:
+        _check_angles("Angles", old)
         difference = Angles.__new__(Angles)
         difference.bases, difference.pairs, difference.has_axes, difference.shape = (self.bases, self.pairs, self.has_axes,
                                                                                      self.shape)
@@ -156,6 +161,7 @@ def rotate_backward(*grad_y: Any, angles: Angles, pairing: str, y: Any = None, f
         y: what rotate gave, one for each; None: the gradients of x alone
     """
     function = "rotate_backward"
+    _check_angles(function, angles)
     kept = Kept(function)
     results = None if y is None else _one_for_each(function, "y", y, grad_y)
     grad_x = tuple(_new_like(function, f"grad_y[{i}]", one) for i, one in enumerate(grad_y))
@@ -165,7 +171,7 @@ def rotate_backward(*grad_y: Any, angles: Angles, pairing: str, y: Any = None, f
         operand.grad_x = kept.tensor(f"grad_x[{i}]", grad_x[i])
         if results is not None:
             operand.y = kept.tensor(f"y[{i}]", results[i])
-        operand.first_lane = first_lane
+        operand.first_lane = whole(f"{function}: first_lane", first_lane)
     pointers = None
     if results is not None:
         inv_freq, factor = np.zeros((angles.bases, angles.pairs)), np.zeros(angles.bases)
@@ -173,8 +179,8 @@ def rotate_backward(*grad_y: Any, angles: Angles, pairing: str, y: Any = None, f
         batch = grad_x[0].shape[0] if grad_x and grad_x[0].ndim == 4 else 1
         positions = np.zeros((axes, batch, tokens))
         pointers = c.byref(GradientsStruct(*(n for s in (inv_freq, positions, factor) for n in (s.ctypes.data, s.size))))
-    call(function, _executor(threads), angles._handle.value, named(function, "pairing", pairing, PAIRINGS), pointers,
-         operands, len(operands))
+    call(function, _executor(function, threads), angles._handle.value, named(function, "pairing", pairing, PAIRINGS),
+         pointers, operands, len(operands))
     if results is None:
         return Gradients(grad_x, None, None, None)
     if rows in ([], [1]):  # of all rows
@@ -183,6 +189,7 @@ def rotate_backward(*grad_y: Any, angles: Angles, pairing: str, y: Any = None, f
 
 
 def _rotate(name, function, x, angles, pairing, out, first_lane, threads):
+    _check_angles(function, angles)
     kept = Kept(function)
     outs = (None,) * len(x) if out is None else _one_for_each(function, "out", out, x)
     operands, written = (OperandStruct * len(x))(), []
@@ -198,9 +205,10 @@ def _rotate(name, function, x, angles, pairing, out, first_lane, threads):
         struct.x = kept.heads(f"x[{i}]", one.x)
         struct.y = HeadsStruct() if to is one.x else kept.heads(f"out[{i}]", to)
         struct.norm = _norm(kept, f"x[{i}].norm", one.norm)
-        struct.first_lane = first_lane if one.first_lane is None else one.first_lane
+        struct.first_lane = whole(f"{function}: first_lane", first_lane if one.first_lane is None else one.first_lane)
         struct.is_unrotated = int(one.is_unrotated)
-    call(name, _executor(threads), angles._handle.value, named(function, "pairing", pairing, PAIRINGS), operands, len(x))
+    call(name, _executor(function, threads), angles._handle.value, named(function, "pairing", pairing, PAIRINGS), operands,
+         len(x))
     return tuple(written)
 
 
@@ -228,5 +236,10 @@ def _norm(kept, name, norm):
     return c.pointer(kept.keep(struct))
 
 
-def _executor(threads):
-    return None if threads == 1 else c.byref(Executor(None, None, threads))
+def _executor(function, threads):
+    return None if threads == 1 else c.byref(Executor(None, None, whole(f"{function}: threads", threads)))
+
+
+def _check_angles(function, angles):
+    if not isinstance(angles, Angles):
+        raise TypeError(f"{function}: angles of type {type(angles).__name__} must be cordage.Angles")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._library import ABI, PAIRINGS, POLICIES, SCHEDULES, BasisInfo, Handle, RuleInfo, RuleNumbers, call, named
+from ._library import ABI, PAIRINGS, POLICIES, SCHEDULES, BasisInfo, Handle, RuleInfo, RuleNumbers, call, named, text, whole
 
 
 class Basis:
@@ -83,14 +83,16 @@ class Rule:
                 own, are layer_type "layer 0" and so on
             layer_type: of which layers, as the config names them; None where all are alike
         """
-        return cls(Handle("rule", "rule_from_file", ABI, os.fsencode(path),
-                          None if checkpoint is None else os.fsencode(checkpoint), layer_type and layer_type.encode()))
+        return cls(Handle("rule", "rule_from_file", ABI, text("Rule.from_file: path", os.fsencode(path)),
+                          None if checkpoint is None else text("Rule.from_file: checkpoint", os.fsencode(checkpoint)),
+                          None if layer_type is None else text("Rule.from_file: layer_type", layer_type)))
 
     @classmethod
     def from_config(cls, config: dict | str, *, layer_type: str | None = None) -> Rule:
         """The same of a config as a dict or as the text of a file."""
-        text = config if isinstance(config, str) else json.dumps(config)
-        return cls(Handle("rule", "rule_from_config", ABI, text.encode(), layer_type and layer_type.encode()))
+        words = config if isinstance(config, str) else json.dumps(config)
+        return cls(Handle("rule", "rule_from_config", ABI, text("Rule.from_config: config", words),
+                          None if layer_type is None else text("Rule.from_config: layer_type", layer_type)))
 
     @classmethod
     def from_numbers(cls, *, head_dim: int, rotary_dim: int | None = None, theta_base: float = 10000.0,
@@ -105,7 +107,9 @@ class Rule:
             schedule: "fixed": t is factor; "continuous": t is length / original_length, at least factor; "dynamic":
                 transformers' dynamic NTK of that factor
         """
-        numbers = RuleNumbers(head_dim, head_dim if rotary_dim is None else rotary_dim, theta_base, original_length,
+        rotary_dim = head_dim if rotary_dim is None else rotary_dim
+        numbers = RuleNumbers(whole("Rule.from_numbers: head_dim", head_dim),
+                              whole("Rule.from_numbers: rotary_dim", rotary_dim), theta_base, original_length,
                               named("Rule.from_numbers", "policy", policy, POLICIES),
                               named("Rule.from_numbers", "schedule", schedule, SCHEDULES), factor)
         return cls(Handle("rule", "rule_from_numbers", ABI, c.byref(numbers)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._library import DTYPES, HeadsStruct, ShapeError, Tensor, call
+from ._library import DTYPES, HeadsStruct, ShapeError, Tensor, call, whole
 
 _block_bytes = {"q8_0": 34, "q4_0": 18}  # of 32 lanes
 _capsule_pointer = c.pythonapi.PyCapsule_GetPointer
@@ -72,12 +72,21 @@ class Kept:
             array = array.copy()  # strides that are all 0 mean dense
         return c.pointer(self.keep(self.tensor(name, array)))
 
+    def exactly(self, name: str, values, dtype) -> np.ndarray:
+        """A dense copy of whole numbers in a smaller type, none of them changed."""
+        given = np.asarray(values)
+        copied = np.ascontiguousarray(given.astype(dtype)) if given.dtype.kind in "iu" else given
+        if copied.dtype != dtype or not np.array_equal(copied, given):
+            raise ValueError(f"{self.function}: {name} {given.dtype} must be whole numbers that fit into {np.dtype(dtype)}")
+        return self.keep(copied)
+
     def heads(self, name: str, x) -> HeadsStruct:
         if not isinstance(x, Heads):
             return HeadsStruct(self.tensor(name, x))
+        scales = None if x.scales is None else c.pointer(self.keep(self.tensor(name + ".scales", x.scales)))
         return HeadsStruct(self.tensor(name, x.array, x.dtype), self.indices(name + ".slot_mapping", x.slot_mapping),
-                           self.indices(name + ".block_table", x.block_table), self.indices(name + ".scales", x.scales),
-                           int(x.scales_are_given), x.hadamard_size)
+                           self.indices(name + ".block_table", x.block_table), scales, int(x.scales_are_given),
+                           whole(name + ".hadamard_size", x.hadamard_size))
 
     def _of_numpy(self, name, array, dtype):
         shape, size = list(array.shape), array.itemsize

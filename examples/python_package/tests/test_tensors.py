@@ -85,5 +85,28 @@ def test_what_is_refused_of_bases_and_positions():
         cordage.Angles([], [1])
     with pytest.raises(cordage.ShapeError, match=r"axis_of_pair \(3,\) must be \[pairs\], pairs 4"):
         cordage.Angles(BASIS, [[1], [2]], axis_of_pair=[0, 1, 0])
-    with pytest.raises(ValueError, match="must be of kind|must be one of|'fast'"):
+    with pytest.raises(TypeError, match=r"bases\[1\] of type list must be a cordage.Basis"):
+        cordage.Angles([BASIS, [1.0]], [1])
+    with pytest.raises(TypeError, match="angles of type Basis must be cordage.Angles"):
+        cordage.rotate(np.ones((3, 2, 8), "f4"), angles=BASIS, pairing="half_split")
+    with pytest.raises(ValueError, match="name 'fast'"):
         cordage.select_kernels("fast")
+
+
+def test_what_would_wrap_or_end_early_on_its_way_to_c_is_refused():
+    x = np.ones((3, 2, 8), np.float32)
+    with pytest.raises(ValueError, match="basis_of_token int64 must be whole numbers that fit into int32"):
+        cordage.Angles([BASIS, BASIS], [0, 1, 2], basis_of_token=[0, 2**32, 1])
+    with pytest.raises(ValueError, match="axis_of_pair int64 must be whole numbers that fit into uint8"):
+        cordage.Angles(BASIS, [[1], [2]], axis_of_pair=[0, 1, 256, 0])
+    with pytest.raises(ValueError, match="axis_of_pair float64 must be whole"):
+        cordage.Angles(BASIS, [[1], [2]], axis_of_pair=[0, 1, 0.5, 0])
+    with pytest.raises(ValueError, match="first_lane .* must fit into 64 bits"):
+        cordage.rotate(x, angles=ANGLES, pairing="half_split", first_lane=2**64)
+    with pytest.raises(ValueError, match="head_dim .* must fit into 64 bits"):
+        cordage.Rule.from_numbers(head_dim=2**64 + 64, original_length=4096)
+    with pytest.raises(ValueError, match="config .* must have no NUL"):
+        cordage.Rule.from_config("{}\0")
+    with pytest.raises(TypeError, match="scales of type list must be an array"):
+        cordage.rotate(x, angles=ANGLES, pairing="half_split",
+                       out=cordage.Heads(np.zeros((3, 2, 8), np.int8), scales=[[1.0, 1.0]] * 3))

@@ -193,7 +193,7 @@ def _rotate(name, function, x, angles, pairing, out, first_lane, threads):
     kept = Kept(function)
     outs = (None,) * len(x) if out is None else _one_for_each(function, "out", out, x)
     operands, written = (OperandStruct * len(x))(), []
-    for i, (struct, one, to) in enumerate(zip(operands, x, outs)):
+    for i, (struct, one, to) in enumerate(zip(operands, x, outs, strict=True)):
         if not isinstance(one, Operand):
             one = Operand(one)
         if to is not None and one.out is not None:

@@ -47,7 +47,8 @@ class Kept:
     """Tensors of one call, and what they point to."""
 
     def __init__(self, function: str):
-        self.function, self._owners = function, []
+        self.function = function
+        self._owners: list[Any] = []
 
     def keep(self, owner):
         self._owners.append(owner)

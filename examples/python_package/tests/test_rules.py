@@ -64,7 +64,7 @@ def write_clex(folder, *layers):
     """A checkpoint of released CLEX layers, matrices up [pairs, hidden] and down [hidden, pairs] of each."""
     header, data = {}, b""
     for i, matrices in enumerate(layers):
-        for name, matrix in zip(("up", "down"), matrices):
+        for name, matrix in zip(("up", "down"), matrices, strict=True):
             header[f"model.layers.{i}.self_attn.rotary_emb.proj_func.ode_{name}_proj"] = {
                 "dtype": "F32", "shape": matrix.shape, "data_offsets": [len(data), len(data) + matrix.nbytes]}
             data += matrix.astype("<f4").tobytes()

@@ -41,6 +41,12 @@ class with_library(build_py):
         for built in "libcordage_c.so", "examples/inspect/cordage_inspect":
             file = Path(shutil.copy(Path(folder, built), output))
             subprocess.run(["strip", "--strip-unneeded", str(file)], check=True)
+        # Of what is compiled into them too, as Debian's packages tell it.
+        shutil.copy(REPOSITORY / "LICENSE", output / "LICENSE")
+        for package in "libxsimd-dev", "libeigen3-dev", "nlohmann-json3-dev", "libcli11-dev":
+            told = Path("/usr/share/doc", package, "copyright")
+            if told.exists():
+                shutil.copy(told, output / f"LICENSE.{package}")
 
 
 class for_any_python(bdist_wheel):

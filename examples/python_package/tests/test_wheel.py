@@ -48,7 +48,7 @@ def test_page_runs_with_matplotlib(tmp_path):
 def test_wheel_is_for_every_python_and_needs_the_c_library_alone(tmp_path):
     assert re.search(r"-py3-none-manylinux_2_\d+_\w+\.whl$", WHEEL), WHEEL
     zipfile.ZipFile(WHEEL).extractall(tmp_path)
-    assert (tmp_path / "cordage/py.typed").exists()
+    assert (tmp_path / "cordage/py.typed").exists() and "MIT" in (tmp_path / "cordage/_lib/LICENSE").read_text()
     newest = tuple(int(n) for n in re.search(r"manylinux_(\d+)_(\d+)", WHEEL).groups())
     for file in "libcordage_c.so", "cordage_inspect":
         told = subprocess.run(["readelf", "-dV", tmp_path / "cordage/_lib" / file], capture_output=True, text=True,

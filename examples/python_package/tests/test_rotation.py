@@ -124,6 +124,15 @@ def test_moved_keys_are_those_rotated_there():
     wanted, = cordage.rotate(k, angles=new, pairing="interleaved")
     cordage.move(keys, angles=new - ANGLES, pairing="interleaved", out=keys)
     assert np.abs(keys - wanted).max() < 2e-6
+    with pytest.raises(ValueError, match="difference"):
+        cordage.move(keys, angles=new, pairing="interleaved", out=keys)
+
+
+def test_quantised_keys_that_nothing_turns_keep_their_bytes():
+    codes, scales = np.full((1, 5, 2, 48), 50, np.int8), np.full((1, 5, 2), 0.01, np.float32)
+    keys = cordage.Heads(codes, scales=scales)
+    cordage.move(keys, angles=ANGLES - ANGLES, pairing="half_split", out=keys)
+    assert (codes == 50).all() and (scales == np.float32(0.01)).all()
 
 
 def test_norm_rotation_and_a_quantised_cache_in_one_pass():

@@ -10,6 +10,7 @@ import os
 import re
 import site
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -24,13 +25,8 @@ except ImportError as missing:
     raise SystemExit("cordage-torch is built against the torch that is installed: install torch first") from missing
 
 HERE = Path(__file__).resolve().parent
-INCLUDE = HERE.parent.parent / "include"
-
-
-def version() -> str:
-    """The library's own, of include/cordage/version.hpp."""
-    numbers = re.findall(r"CORDAGE_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", (INCLUDE / "cordage/version.hpp").read_text())
-    return ".".join(numbers)
+sys.path.insert(0, str(HERE.parent))
+from python_build import INCLUDE, eigen_include, version  # noqa: E402
 
 
 def nvcc_version() -> str | None:
@@ -52,9 +48,6 @@ def with_cuda() -> bool:
 
 def extension():
     cuda = with_cuda()
-    eigen = os.environ.get("EIGEN_INCLUDE", "/usr/include/eigen3")
-    if not Path(eigen, "Eigen/Core").exists():
-        raise SystemExit(f"EIGEN_INCLUDE {eigen} must be the folder with Eigen/Core (Debian: libeigen3-dev)")
     sources = ["operators.cpp", "cache_path.cpp", "clex_model.cpp", "config_rule.cpp"] + ["rotate_cuda.cu"] * cuda
     # -ffp-contract=off: a product that is rounded before it is added, as torch's are; fused ones are asked for by name.
     plain = ["-std=c++20", "-O2", "-g0", "-DNDEBUG", "-ffp-contract=off", "-fvisibility=hidden",
@@ -64,7 +57,7 @@ def extension():
         os.environ.setdefault("TORCH_CUDA_ARCH_LIST", "8.0+PTX")
     kind = cpp_extension.CUDAExtension if cuda else cpp_extension.CppExtension
     return kind("cordage_torch._C", [f"csrc/{name}" for name in sources],
-                include_dirs=[str(INCLUDE), str(HERE / "csrc"), eigen],
+                include_dirs=[str(INCLUDE), str(HERE / "csrc"), eigen_include()],
                 extra_compile_args={"cxx": plain, "nvcc": device})
 
 

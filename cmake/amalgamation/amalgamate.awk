@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# Prints headers with every header of the library that they include in its place, once each, and `vectors` in the place
+# of xsimd; other includes stay. With -v bare=1 without comments and blank lines.
+#   awk -v root=include -v version=0.1.0 -v license=LICENSE -v vectors=amalgamation/vectors.hpp \
+#       -f amalgamate.awk cordage/kernels.hpp ...
+BEGIN {
+    print "// cordage " version ", generated from its headers:"
+    for (i = 1; i < ARGC; ++i) print "//   " ARGV[i]
+    if (bare) {
+        print "// MIT license, https://opensource.org/license/mit"
+    } else {
+        print "//"
+        while ((getline line < license) > 0) print line == "" ? "//" : "// " line
+    }
+    print "#pragma once"
+    for (i = 1; i < ARGC; ++i) inline(ARGV[i], root "/" ARGV[i])
+    exit missing
+}
+
+function inline(name, path, line, status, quoted) {
+    if (name in done) return
+    done[name] = 1
+    if (!bare) print "\n// " name
+    while ((status = (getline line < path)) > 0) {
+        sub(/ && __has_include\(<xsimd\/xsimd\.hpp>\)/, "", line)
+        if (line ~ /^#include "cordage\//) {
+            split(line, quoted, "\"")
+            inline(quoted[2], root "/" quoted[2])
+        } else if (line == "#include <xsimd/xsimd.hpp>") {
+            inline("vectors", vectors)
+        } else if (line != "#pragma once" && line !~ /SPDX-License-Identifier/) {
+            if (bare) sub(/^ *\/\/.*|  \/\/ .*/, "", line)
+            if (!bare || line != "") print line
+        }
+    }
+    close(path)
+    if (status < 0) {
+        print "amalgamate: cannot read " path > "/dev/stderr"
+        missing = 1
+    }
+}

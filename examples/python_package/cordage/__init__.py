@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+"""cordage's rotary position embeddings for numpy, and for whatever speaks DLPack on the CPU.
+
+    Rule                a model's rotation, as its config.json says it, or in numbers; a CLEX with its checkpoint
+    Basis               its frequencies at a length or at a length ratio t
+    Angles              those of a batch's positions; made once for all layers; `new - old` moves cached keys
+    rotate, rotate_inverse, rotate_backward, move
+                        of q, k and as many arrays as one likes, by the same angles
+    Heads, RMSNorm, Operand
+                        caches in slots or blocks, quantised ones too; norm, rotation and store in one pass
+    inspect             what a config.json makes a model do at a length, in words or in numbers
+    plots               wavelengths and factors (matplotlib)
+    kernels, select_kernels
+                        the instruction set that runs: the best of the processor, chosen at run time
+
+A call that fails has written nothing and raises ValueError, ShapeError (a ValueError), MemoryError or RuntimeError with the
+library's message.
+"""
+from ._library import ShapeError, kernels, library_version, select_kernels
+from .inspection import inspect
+from .rotation import Angles, Gradients, Operand, RMSNorm, move, rotate, rotate_backward, rotate_inverse
+from .rules import Basis, Rule
+from .tensors import Heads
+
+__version__ = library_version()
+__all__ = ["Angles", "Basis", "Gradients", "Heads", "Operand", "RMSNorm", "Rule", "ShapeError", "inspect", "kernels", "move",
+           "rotate", "rotate_backward", "rotate_inverse", "select_kernels"]

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""What a model's config.json makes its rotation do: the program cordage_inspect, which is in the package."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+from ._library import FOLDER
+
+_program = str(FOLDER / "cordage_inspect")
+
+
+def inspect(path: str | os.PathLike, *, length: float | None = None, t: float | None = None,
+            layer_type: str | None = None, checkpoint: str | os.PathLike | None = None,
+            as_numbers: bool = False) -> str | dict[str, Any]:
+    """What a config.json makes a model do at a length, in words.
+
+    Args:
+        length: tokens; None: the config's own maximum
+        t: length ratio, in place of what the schedule says
+        layer_type: only this one
+        checkpoint: of a CLEX
+        as_numbers: a dict in place of words: model_type, length, and of each layer type of `ropes` layer_type, rope_type,
+            head_dim, rotary_dim, theta_base, original_length, t, attention_factor, inv_freq
+
+    Raises ValueError with the message of the reader.
+    """
+    options = {"--length": length, "--t": t, "--layer-type": layer_type, "--weights": checkpoint}
+    arguments = [f"{name}={os.fspath(value) if isinstance(value, os.PathLike) else value}"
+                 for name, value in options.items() if value is not None]
+    done = subprocess.run([_program, *arguments, *(["--json"] if as_numbers else []), "--", os.fspath(path)],
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ValueError(done.stderr.strip() or done.stdout.strip())
+    return json.loads(done.stdout) if as_numbers else done.stdout
+
+
+def main() -> None:
+    """The command cordage_inspect."""
+    os.execv(_program, [_program, *sys.argv[1:]])

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""What a model's rotation is, and its frequencies at a length."""
+from __future__ import annotations
+
+import ctypes as c
+import json
+import os
+from typing import Any
+
+import numpy as np
+
+from ._library import ABI, PAIRINGS, POLICIES, SCHEDULES, BasisInfo, Handle, RuleInfo, RuleNumbers, call, named, text, whole
+
+
+class Basis:
+    """Frequencies at one length ratio.
+
+        Basis(1e6 ** -(np.arange(64) / 64))
+
+    Args:
+        inv_freq: [pairs] radians a position; pairs is rotary_dim/2
+        attention_factor: multiplies cos and sin
+    """
+
+    def __init__(self, inv_freq: Any, attention_factor: float = 1.0):
+        numbers = np.ascontiguousarray(inv_freq, np.float64)
+        if numbers.ndim != 1:
+            raise ValueError(f"Basis: inv_freq {numbers.shape} must be [rotary_dim/2]")
+        self._read(Handle("basis", "basis_from_numbers", ABI, numbers.ctypes.data, numbers.size, attention_factor))
+
+    @classmethod
+    def _of(cls, name: str, rule: Rule, where: float) -> Basis:
+        basis = cls.__new__(cls)
+        basis._read(Handle("basis", name, rule._handle.value, where))
+        return basis
+
+    def _read(self, handle: Handle) -> None:
+        info = BasisInfo()
+        call("basis_get_info", handle.value, c.byref(info))
+        inv_freq = np.empty(info.pairs)
+        call("basis_get_inv_freq", handle.value, inv_freq.ctypes.data, info.pairs)
+        inv_freq.flags.writeable = False
+        self._handle, self._inv_freq, self._info = handle, inv_freq, info
+
+    @property
+    def inv_freq(self) -> np.ndarray:
+        """[pairs] float64, radians a position; read-only."""
+        return self._inv_freq
+
+    @property
+    def attention_factor(self) -> float:
+        return self._info.attention_factor
+
+    @property
+    def fingerprint(self) -> int:
+        """64 bits of all its numbers, the same on every machine: tag the blocks of a cache by it."""
+        return self._info.fingerprint
+
+    def __repr__(self) -> str:
+        return f"<cordage.Basis of {self._info.pairs} pairs, attention factor {self.attention_factor:.6g}>"
+
+
+class Rule:
+    """A model's rotation: its policy and schedule. Made by from_file, from_config or from_numbers.
+
+    A caller that ignores first_lane, axis_of_pair, turns_back or query_beta of a model that has them rotates it wrongly.
+    """
+
+    def __init__(self, handle: Handle):
+        info = RuleInfo()
+        call("rule_get_info", handle.value, c.byref(info))
+        axes = np.empty(info.rotary_dim // 2, np.uint8)
+        call("rule_get_axes", handle.value, axes.ctypes.data, axes.size)
+        self._handle, self._info, self._axes = handle, info, axes
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike, *, checkpoint: str | os.PathLike | None = None,
+                  layer_type: str | None = None) -> Rule:
+        """What a config.json says of the rotation, in any spelling of docs/config_keys.md; an unknown key is an error.
+
+        Args:
+            checkpoint: the weights of a CLEX, a .safetensors file, an index or a folder; its layers, where each has its
+                own, are layer_type "layer 0" and so on
+            layer_type: of which layers, as the config names them; None where all are alike
+        """
+        return cls(Handle("rule", "rule_from_file", ABI, text("Rule.from_file: path", os.fsencode(path)),
+                          None if checkpoint is None else text("Rule.from_file: checkpoint", os.fsencode(checkpoint)),
+                          None if layer_type is None else text("Rule.from_file: layer_type", layer_type)))
+
+    @classmethod
+    def from_config(cls, config: dict | str, *, layer_type: str | None = None) -> Rule:
+        """The same of a config as a dict or as the text of a file."""
+        words = config if isinstance(config, str) else json.dumps(config)
+        return cls(Handle("rule", "rule_from_config", ABI, text("Rule.from_config: config", words),
+                          None if layer_type is None else text("Rule.from_config: layer_type", layer_type)))
+
+    @classmethod
+    def from_numbers(cls, *, head_dim: int, rotary_dim: int | None = None, theta_base: float = 10000.0,
+                     original_length: float, policy: str = "unscaled", schedule: str = "continuous",
+                     factor: float = 1.0) -> Rule:
+        """A rule of a policy by its defaults. (Policies with other settings, and LongRoPE's tables, are those of a config.)
+
+        Args:
+            rotary_dim: lanes that turn, the first of a head; None: all
+            original_length: tokens of the base model
+            policy: "unscaled", "linear", "ntk_aware", "yarn" or "llama3"
+            schedule: "fixed": t is factor; "continuous": t is length / original_length, at least factor; "dynamic":
+                transformers' dynamic NTK of that factor
+        """
+        rotary_dim = head_dim if rotary_dim is None else rotary_dim
+        numbers = RuleNumbers(whole("Rule.from_numbers: head_dim", head_dim),
+                              whole("Rule.from_numbers: rotary_dim", rotary_dim), theta_base, original_length,
+                              named("Rule.from_numbers", "policy", policy, POLICIES),
+                              named("Rule.from_numbers", "schedule", schedule, SCHEDULES), factor)
+        return cls(Handle("rule", "rule_from_numbers", ABI, c.byref(numbers)))
+
+    def at_length(self, length: float) -> Basis:
+        """The frequencies for a sequence of that many tokens."""
+        return Basis._of("basis_at_length", self, length)
+
+    def at_ratio(self, t: float) -> Basis:
+        """Those at a length ratio t >= 1, whatever the schedule says."""
+        return Basis._of("basis_at_ratio", self, t)
+
+    @property
+    def head_dim(self) -> int:
+        return self._info.head_dim
+
+    @property
+    def rotary_dim(self) -> int:
+        """How many lanes of a head turn."""
+        return self._info.rotary_dim
+
+    @property
+    def first_lane(self) -> int:
+        """Where they begin: the first_lane of rotate."""
+        return self._info.first_lane
+
+    @property
+    def theta_base(self) -> float:
+        return self._info.theta_base
+
+    @property
+    def original_length(self) -> float:
+        return self._info.original_length
+
+    @property
+    def pairing(self) -> str | None:
+        """"half_split" or "interleaved"; None: not known of this family."""
+        return {number: name for name, number in PAIRINGS.items()}.get(self._info.pairing)
+
+    @property
+    def axis_of_pair(self) -> np.ndarray | None:
+        """M-RoPE: the axis of each pair, [rotary_dim/2] uint8, as Angles takes it; None: positions have one axis."""
+        return self._axes.copy() if self._info.axes > 1 else None
+
+    @property
+    def turns_back(self) -> bool:
+        """By the negative angle: rotate_inverse where others take rotate."""
+        return bool(self._info.turns_back)
+
+    @property
+    def query_beta(self) -> float:
+        """Query temperature 1 + beta ln(1 + floor(position / original_length)); 0: none."""
+        return self._info.query_beta

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""Arrays as the library takes them: of numpy, or of anything with __dlpack__ on the CPU."""
+from __future__ import annotations
+
+import ctypes as c
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._library import DTYPES, HeadsStruct, ShapeError, Tensor, call, whole
+
+_block_bytes = {"q8_0": 34, "q4_0": 18}  # of 32 lanes
+_capsule_pointer = c.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = c.c_void_p, [c.py_object, c.c_char_p]
+_capsule_is = c.pythonapi.PyCapsule_IsValid
+_capsule_is.argtypes = [c.py_object, c.c_char_p]
+
+
+@dataclass(eq=False)
+class Heads:
+    """q, k, v or a cache, and how it is stored. An array alone is Heads(array).
+
+    Args:
+        array: [tokens, heads, head_dim] or [batch, tokens, heads, head_dim]; a cache [blocks, block_size, heads, head_dim].
+            Any strides whose last is 1. float32, float64, float16, bfloat16 (of ml_dtypes or by DLPack), and a cache also
+            int8, float8_e4m3fn, float8_e5m2 with scales, or ggml's blocks as uint8 with dtype
+        slot_mapping: [tokens] or [batch, tokens] int32 or int64, the slot of each token; -1 leaves out
+        block_table: [batch, entries] int32 or int64, the blocks of each row
+        scales: of int8 and float8: float32 [batch, tokens, heads] or [blocks, block_size, heads], or an axis more, the groups
+            of lanes that share a scale
+        scales_are_given: scales are read; else they are made of what is stored
+        hadamard_size: lanes of a Hadamard transform before the store, a power of two; 0: none
+        dtype: "q8_0" or "q4_0" of a dense uint8 array whose last axis is the bytes of a head; "float8_e4m3fn" or
+            "float8_e5m2" of one of codes
+    """
+    array: Any
+    slot_mapping: Any = None
+    block_table: Any = None
+    scales: Any = None
+    scales_are_given: bool = False
+    hadamard_size: int = 0
+    dtype: str | None = None
+
+
+class Kept:
+    """Tensors of one call, and what they point to."""
+
+    def __init__(self, function: str):
+        self.function = function
+        self._owners: list[Any] = []
+
+    def keep(self, owner):
+        self._owners.append(owner)
+        return owner
+
+    def tensor(self, name: str, array, dtype: str | None = None) -> Tensor:
+        """The tensor of an array; nothing is copied."""
+        if isinstance(array, np.ndarray):
+            return self._of_numpy(name, array, dtype)
+        if dtype is None and hasattr(array, "__dlpack__"):
+            return self._of_dlpack(array)
+        raise TypeError(f"{self.function}: {name} of type {type(array).__name__} must be an array of numpy"
+                        + (f", uint8, as dtype is {dtype}" if dtype else ", or have __dlpack__"))
+
+    def indices(self, name: str, array):
+        """A pointer to the tensor of an array that is read; a list is one too. None is none."""
+        if array is None:
+            return None
+        if not hasattr(array, "__dlpack__"):
+            array = np.asarray(array)
+        if isinstance(array, np.ndarray) and array.size > 1 and not any(array.strides):
+            array = array.copy()  # strides that are all 0 mean dense
+        return c.pointer(self.keep(self.tensor(name, array)))
+
+    def exactly(self, name: str, values, dtype) -> np.ndarray:
+        """A dense copy of whole numbers in a smaller type, none of them changed."""
+        given = np.asarray(values)
+        copied = np.ascontiguousarray(given.astype(dtype)) if given.dtype.kind in "iu" else given
+        if copied.dtype != dtype or not np.array_equal(copied, given):
+            raise ValueError(f"{self.function}: {name} {given.dtype} must be whole numbers that fit into {np.dtype(dtype)}")
+        return self.keep(copied)
+
+    def heads(self, name: str, x) -> HeadsStruct:
+        if not isinstance(x, Heads):
+            return HeadsStruct(self.tensor(name, x))
+        scales = None if x.scales is None else c.pointer(self.keep(self.tensor(name + ".scales", x.scales)))
+        return HeadsStruct(self.tensor(name, x.array, x.dtype), self.indices(name + ".slot_mapping", x.slot_mapping),
+                           self.indices(name + ".block_table", x.block_table), scales, int(x.scales_are_given),
+                           whole(name + ".hadamard_size", x.hadamard_size))
+
+    def _of_numpy(self, name, array, dtype):
+        shape, size = list(array.shape), array.itemsize
+        is_bytes = dtype is not None and array.dtype == np.uint8 and array.ndim > 0 and dtype in DTYPES
+        if is_bytes and dtype in _block_bytes:
+            if not array.flags.c_contiguous or shape[-1] % _block_bytes[dtype]:
+                raise ShapeError(f"{self.function}: {name} {tuple(shape)} must be dense, and its last axis blocks of "
+                                 f"{_block_bytes[dtype]} bytes, as dtype is {dtype}")
+            shape[-1] = shape[-1] // _block_bytes[dtype] * 32
+        elif dtype is not None and not (is_bytes and dtype.startswith("float8")):
+            raise ValueError(f"{self.function}: {name} {array.dtype} must be uint8, and dtype {dtype!r} one of q8_0, q4_0, "
+                             "float8_e4m3fn, float8_e5m2")
+        kind = dtype or array.dtype.name
+        if kind not in DTYPES or not array.dtype.isnative:
+            raise ValueError(f"{self.function}: {name} {array.dtype} must be of {', '.join(DTYPES)}, in this machine's byte "
+                             "order")
+        if not 1 <= array.ndim <= 5:
+            raise ShapeError(f"{self.function}: {name} {tuple(shape)} must have 1 to 5 axes")
+        if not array.flags.c_contiguous and (any(s % size for s in array.strides) or
+                                             (array.size > 1 and not any(array.strides))):
+            raise ShapeError(f"{self.function}: {name} must have strides of whole elements, not all 0, but has "
+                             f"{array.strides} bytes")
+        strides = [] if array.flags.c_contiguous else [s // size for s in array.strides]
+        self.keep(array)
+        pad = [0] * 5
+        return Tensor(array.ctypes.data, DTYPES[kind], array.ndim, tuple((shape + pad)[:5]), tuple((strides + pad)[:5]),
+                      int(not array.flags.writeable))
+
+    def _of_dlpack(self, array):
+        try:
+            capsule = array.__dlpack__(max_version=(1, 1))
+        except TypeError:  # of before DLPack 1.0
+            capsule = array.__dlpack__()
+        self.keep(capsule)
+        tensor = Tensor()
+        if _capsule_is(capsule, b"dltensor_versioned"):
+            call("tensor_from_dlpack_managed", _capsule_pointer(capsule, b"dltensor_versioned"), c.byref(tensor))
+        else:  # does not say whether it may be written to
+            call("tensor_from_dlpack", _capsule_pointer(capsule, b"dltensor"), c.byref(tensor))
+            tensor.is_read_only = 1
+        return tensor

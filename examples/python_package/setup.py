@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""Builds libcordage_c.so and cordage_inspect for any x86-64, by CMake, and puts them into the package.
+
+CORDAGE_BUILD_FOLDER  where they are built, and kept for the next time; default build/wheels/cordage of the repository
+CXX                   the compiler; default g++
+"""
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from python_build import REPOSITORY, version, with_machine_code  # noqa: E402
+
+# The C++ runtime goes inside, so that the system's C library is all that is needed.
+STATIC = "-static-libstdc++ -static-libgcc"
+
+
+class with_library(build_py):
+    """The package, and what is compiled beside its modules."""
+
+    def run(self):
+        super().run()
+        for tool in "cmake", "ninja":
+            if shutil.which(tool) is None:
+                raise SystemExit(f"{tool} must be installed to build cordage (Debian: cmake ninja-build)")
+        folder = os.environ.get("CORDAGE_BUILD_FOLDER", str(REPOSITORY / "build/wheels/cordage"))
+        subprocess.run(["cmake", "-S", str(REPOSITORY), "-B", folder, "-G", "Ninja", "-D", "CMAKE_BUILD_TYPE=Release",
+                        "-D", f"CMAKE_CXX_COMPILER={os.environ.get('CXX', 'g++')}",
+                        "-D", "CORDAGE_BUILD_TESTS=OFF", "-D", "CORDAGE_BUILD_BENCHMARKS=OFF", "-D", "CORDAGE_INSTALL=OFF",
+                        "-D", f"CMAKE_SHARED_LINKER_FLAGS={STATIC}", "-D", f"CMAKE_EXE_LINKER_FLAGS={STATIC}"], check=True)
+        subprocess.run(["cmake", "--build", folder, "--target", "cordage_c", "cordage_inspect"], check=True)
+        output = Path(self.build_lib, "cordage/_lib")
+        output.mkdir(parents=True, exist_ok=True)
+        for built in "libcordage_c.so", "examples/inspect/cordage_inspect":
+            file = Path(shutil.copy(Path(folder, built), output))
+            subprocess.run(["strip", "--strip-unneeded", str(file)], check=True)
+        # Of what is compiled into them too, as Debian's packages tell it.
+        shutil.copy(REPOSITORY / "LICENSE", output / "LICENSE")
+        for package in "libxsimd-dev", "libeigen3-dev", "nlohmann-json3-dev", "libcli11-dev":
+            told = Path("/usr/share/doc", package, "copyright")
+            if told.exists():
+                shutil.copy(told, output / f"LICENSE.{package}")
+
+
+class for_any_python(bdist_wheel):
+    """No module is compiled: a wheel for every Python, and for the systems with this C library or a newer one (PEP 600)."""
+
+    def get_tag(self):
+        glibc = platform.libc_ver()[1].replace(".", "_")
+        return "py3", "none", f"manylinux_{glibc}_{platform.machine()}"
+
+
+setup(version=version(), cmdclass={"build_py": with_library, "bdist_wheel": for_any_python}, distclass=with_machine_code)

@@ -72,6 +72,25 @@ TEST_CASE("attention/head_temperatures: queries and gradients are those of trans
     CHECK(cases == 2);
 }
 
+TEST_CASE("attention/head_temperatures: forward and back in a few lines") {
+    const std::vector<double> scale{0.5, -0.25}, bias{1.0, 0.75}, numbers = ramp(48);
+    const std::vector<int> position_ids{0, 3, 8};
+    std::vector<double> scaled_numbers(48), grad_numbers(48, 1.0), grad_scale(2), grad_bias(2);
+    const auto q = token_major(numbers.data(), shape);
+    const auto scaled = token_major(scaled_numbers.data(), shape), grad_q = token_major(grad_numbers.data(), shape);
+    // [head_temperatures]
+    const cordage::head_temperatures temperatures{scale, bias};  // [heads]
+    cordage::scale_queries(temperatures, position_ids, cordage::from_to(q, scaled));
+    cordage::scale_queries_backward(temperatures, position_ids, {.scale = grad_scale, .bias = grad_bias},
+                                    cordage::grad_through(grad_q, q, grad_q));
+    // [/head_temperatures]
+    double sum = 0.0, of_parameters = 0.0;  // the loss is the sum of scaled, which is linear in scale and bias
+    for (const double each : scaled_numbers) sum += each;
+    for (std::size_t h = 0; h < 2; ++h) of_parameters += scale[h] * grad_scale[h] + bias[h] * grad_bias[h];
+    CHECK(of_parameters == doctest::Approx(sum).epsilon(1e-13));
+    CHECK(grad_numbers[8] == temperatures.at(0, 3.0));
+}
+
 TEST_CASE("attention/head_temperatures: rows with positions of their own, in place, any strides, float and bfloat16") {
     const std::vector<std::int64_t> position_ids{0, 1, 7, 100, 101, 1'000'000};
     const position_view<std::int64_t> rows(position_ids.data(), 2, 3, 3);

@@ -79,6 +79,25 @@ TEST_CASE("checkpoint/lerope: config and checkpoint give the frequencies of tran
     }
 }
 
+TEST_CASE("checkpoint/lerope: a folder with config and checkpoint") {
+    const temporary_folder folder;
+    const auto config = folder.write("config.json", golden_bases()[0]["config"].dump()).string();
+    const auto offsets = golden_bases()[0]["alpha_float32"].get<std::vector<double>>();
+    const std::string temperature = "model.layers.0.self_attn.softmax_scaling.";
+    const auto weights =
+        file_of(folder, {alpha("model.language_model.rotary_emb.alpha", offsets),
+                         alpha(temperature + "scale", {0.5, 0.25}), alpha(temperature + "bias", {1, 2})});
+    const auto checkpoint = folder.path();
+    // [lerope_checkpoint]
+    const auto model = cordage::hf::with_weights(cordage::hf::read_config_file(config), checkpoint);
+    const auto& rule = model.of("rope");
+    const cordage::rope_scaling served(rule.config, rule.policy, rule.schedule);
+    const cordage::head_temperatures of_layer = cordage::load_head_temperatures(weights, 0, 2);  // layer 0, two heads
+    // [/lerope_checkpoint]
+    CHECK(served.at_length(8.0).inv_freq()[0] == doctest::Approx(std::exp(offsets[0])).epsilon(1e-14));
+    CHECK(of_layer.at(1, 0.0) == 2.0);
+}
+
 TEST_CASE("checkpoint/lerope: the tensor is found by both its names") {
     for (const char* name : {"lerope.alpha", "rotary_emb.alpha", "model.language_model.rotary_emb.alpha"}) {
         const temporary_folder folder;

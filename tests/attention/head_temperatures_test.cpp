@@ -155,6 +155,12 @@ TEST_CASE(
     CHECK(again == grad);
 }
 
+TEST_CASE("attention/head_temperatures: no queries, however many rows of them") {
+    const std::vector<int> none;
+    const heads_shape empty{.batch = index_t{1} << 50, .tokens = 0, .heads = 2, .head_dim = 4};
+    CHECK_NOTHROW(scale_queries(example, none, in_place(token_major(static_cast<double*>(nullptr), empty))));
+}
+
 TEST_CASE("attention/head_temperatures: tokens without a slot are left out") {
     std::vector<double> cache(4 * 8, 1.0);
     const std::vector<std::int32_t> slots{2, -1, 0}, position_ids{3, 4, 5};

@@ -61,7 +61,7 @@ struct head_temperature_gradients {
 
 namespace attention_detail {
 
-/// ln(p + 1) of every position, [1 or batch, tokens].
+/// ln(p + 1) of every position, [1 or batch, tokens]; none where there are no queries.
 struct log_positions {
     std::vector<double> numbers;
     index_t rows, tokens;
@@ -79,19 +79,18 @@ log_positions checked_log_positions(const char* function, const head_temperature
     temperatures.validate();
     const basis at_rest({0.0});
     const angle_detail::positions_and_bases<P> positions(function, at_rest, ids, 1);
-    rotate_detail::check_all<rotate_detail::memory::host>(function, positions, q);
+    const auto size = rotate_detail::check_all<rotate_detail::memory::host>(function, positions, q);
     if (q.shape().heads != temperatures.heads()) {
         fail<shape_error>({function, ": temperatures of ", temperatures.heads(), " heads must be of the ",
                            q.shape().heads, " of ", describe(q.shape())});
     }
     log_positions logs{{}, ids.batch, ids.tokens};
-    for (index_t row = 0; row < ids.batch; ++row) {
-        for (index_t token = 0; token < ids.tokens; ++token) {
-            const double p = position_traits<P>::value(ids.at(row, token));
-            validate_number({function, ": position_ids[", row, ", ", token, "]"}, p, p >= 0.0, {">= 0"});
-            logs.numbers.push_back(std::log1p(p));
-        }
-    }
+    if (size.is_empty) return logs;
+    for_each_token(ids.tokens, 0, ids.batch * ids.tokens, [&](index_t row, index_t token) {
+        const double p = position_traits<P>::value(ids.at(row, token));
+        validate_number({function, ": position_ids[", row, ", ", token, "]"}, p, p >= 0.0, {">= 0"});
+        logs.numbers.push_back(std::log1p(p));
+    });
     return logs;
 }
 
@@ -104,11 +103,11 @@ inline constexpr bool is_plain_view = std::same_as<Format, element_traits<std::r
 /// y = (scale_h ln(p + 1) + bias_h) x for the query of every head h at position p, on all lanes: before the rotation or
 /// after it, which commute.
 ///
-///   scale_queries(temperatures, position_ids, in_place(q));     // or from_to(q, y); position_ids as exact_angles
-///   takes
+///   scale_queries(temperatures, position_ids, in_place(q));    // or from_to(q, y)
 ///
-/// The factor is made in double and rounded once to the type of the arithmetic, float, or double for doubles; the
-/// product is rounded once. (transformers makes it in the type of q.) Serial; allocates a number for each position.
+/// Takes positions as exact_angles does. The factor is made in double and rounded once to the type of the arithmetic,
+/// float, or double for doubles; the product is rounded once. (transformers makes it in the type of q.) Serial;
+/// allocates a number for each position.
 /// @throws value_error or shape_error  as a rotation by these positions, and naming a position below 0, a scale or bias
 ///                                     that is not finite, or numbers of heads that differ; before anything is written
 template <class Row, class X, class Y, class XFormat, class YFormat>
@@ -119,6 +118,7 @@ void scale_queries(const head_temperatures& temperatures, Row&& position_ids,
     using compute = typename XFormat::compute;
     const position_view<angle_detail::position_of_row<Row>> ids(std::forward<Row>(position_ids));
     const auto logs = attention_detail::checked_log_positions("scale_queries", temperatures, ids, q);
+    if (logs.numbers.empty()) return;
     const heads_shape& shape = q.shape();
     for_each_token(shape.tokens, 0, shape.batch * shape.tokens, [&](index_t row, index_t token) {
         const auto lanes = q.lanes_of(row, token);
@@ -128,8 +128,7 @@ void scale_queries(const head_temperatures& temperatures, Row&& position_ids,
             const auto factor = static_cast<compute>(temperatures.factor(head, log_position));
             const X* const x = lanes.x + head * q.x.head_stride;
             Y* const y = lanes.y + head * q.y.head_stride;
-            for (index_t lane = 0; lane < shape.head_dim; ++lane)
-                y[lane] = YFormat::store(factor * XFormat::load(x[lane]));
+            for (index_t i = 0; i < shape.head_dim; ++i) y[i] = YFormat::store(factor * XFormat::load(x[i]));
         }
     });
 }
@@ -159,6 +158,7 @@ void scale_queries_backward(const head_temperatures& temperatures, Row&& positio
                 {function, ": gradient of ", name, " size ", of.size(), " must be 0 or heads ", temperatures.heads()});
         }
     }
+    if (logs.numbers.empty()) return;
     const heads_shape& shape = q.shape();
     for_each_token(shape.tokens, 0, shape.batch * shape.tokens, [&](index_t row, index_t token) {
         const auto lanes = q.lanes_of(row, token);
@@ -166,8 +166,8 @@ void scale_queries_backward(const head_temperatures& temperatures, Row&& positio
         const double log_position = logs.at(row, token);
         for (index_t head = 0; head < shape.heads; ++head) {
             const auto factor = static_cast<compute>(temperatures.factor(head, log_position));
-            const T *const grad_y = lanes.grad_y + head * q.grad_y.head_stride, *const x =
-                                                                                    lanes.y + head * q.y.head_stride;
+            const T* const grad_y = lanes.grad_y + head * q.grad_y.head_stride;
+            const T* const x = lanes.y + head * q.y.head_stride;
             T* const grad_x = lanes.grad_x + head * q.grad_x.head_stride;
             double sum = 0.0;
             for (index_t lane = 0; lane < shape.head_dim; ++lane) {

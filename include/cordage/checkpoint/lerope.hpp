@@ -43,9 +43,8 @@ inline std::vector<double> vector_of(const checkpoint& from, const std::string& 
 
 /// The offsets of a checkpoint's LeRoPE.
 /// @param pairs  rotary_dim/2 of the config
-/// @throws value_error or shape_error  as checkpoint, and naming the tensor: none, more than one, of another shape,
-/// with
-///                                     a number that is not finite or beyond lerope<>::largest_offset
+/// @throws value_error or shape_error  as checkpoint, and naming the tensor: none, more than one, of another shape, or
+///                                     with a number that is not finite or beyond lerope<>::largest_offset
 inline std::vector<double> load_lerope(const checkpoint& from, index_t pairs) {
     const std::vector<std::string> names = lerope_tensors(from);
     if (names.size() != 1) {

@@ -63,9 +63,8 @@ inline std::vector<layer_rope> with_weights(const layer_rope& rope, const std::f
 ///   const auto model = hf::with_weights(hf::read_config_file("folder/config.json"), "folder");
 ///
 /// @throws value_error or shape_error  naming the tensor and the remedy: for a learned basis of which the config does
-/// not
-///                                     speak, which would otherwise turn as if nothing had been learned; for one that
-///                                     the config asks for and the checkpoint lacks, or that does not fit it
+///                                     not speak, which would otherwise be ignored; for one that the config asks for
+///                                     and the checkpoint lacks, or that does not fit it
 inline model_ropes with_weights(model_ropes model, const checkpoint& weights) {
     const std::vector<std::string> offsets = lerope_tensors(weights), fields = released_clex_tensors(weights);
     const bool has_clex =

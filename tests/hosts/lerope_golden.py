@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """LeRoPE's frequencies and head temperatures by transformers' own Mistral Large 4: tests/golden/lerope.json.
 
-python tests/hosts/lerope_golden.py writes that file; test_lerope.py compares it with the installed version."""
+python tests/hosts/lerope_golden.py writes that file; test_lerope_golden.py compares it with the installed version."""
 import json
 import pathlib
 

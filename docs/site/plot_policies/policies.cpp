@@ -45,7 +45,7 @@ std::vector<double> long_factors() {
 /// A wave, for what LeRoPE would learn.
 std::vector<double> wave() {
     std::vector<double> offsets;
-    for (int pair = 0; pair < 64; ++pair) offsets.push_back(0.5 * std::sin(pair / 5.0));
+    for (int pair = 0; pair < 64; ++pair) offsets.push_back(0.3 * (std::sin(pair / 5.0) - 1.0));
     return offsets;
 }
 

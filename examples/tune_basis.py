@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Extends a transformers model to longer texts without touching its weights: learns the basis of its rotation alone.
 
-    python tune_basis.py MODEL TEXT LENGTH --out FOLDER [--form clex|table]
+    python tune_basis.py MODEL TEXT LENGTH --out FOLDER [--form clex|table|lerope]
 
 Writes into FOLDER: config.json, the model's with LongRoPE factors, to lie beside its weights; freq_factors.gguf, the same
-for ggml (with PyPI's gguf); perplexity.json and, with matplotlib, perplexity.png; checkpoint.pt, from which the same
-command goes on after an interruption, to the result of an uninterrupted run.
+for ggml (with PyPI's gguf); of a Mistral Large 4 in their place lerope.safetensors, its alpha; perplexity.json and, with
+matplotlib, perplexity.png; checkpoint.pt, from which the same command goes on after an interruption, to the result of an
+uninterrupted run.
 """
 from __future__ import annotations
 
@@ -19,10 +20,10 @@ import time
 from pathlib import Path
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText, AutoTokenizer
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from cordage_torch import CLEX, LearnedTable, apply_to, save_freq_factors, save_longrope
+from cordage_torch import CLEX, LearnedTable, LeRoPE, apply_to, save_freq_factors, save_lerope, save_longrope
 
 WARM_UP = 10  # steps
 LONGEST = 0.3  # share of the steps that see windows of the longest length; the others draw every octave alike
@@ -34,11 +35,12 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("text", type=Path, help="UTF-8 file; its last tenth, or window, is measured and not learned from")
     parser.add_argument("length", type=int, help="tokens to extend to")
     parser.add_argument("--out", type=Path, required=True, help="folder for the results")
-    parser.add_argument("--form", choices=("clex", "table"), default="clex",
-                        help="what learns: an ODE in log time, or log alpha of each pair at t = 2, 4, 8 ... (default: clex)")
+    parser.add_argument("--form", choices=("clex", "table", "lerope"), default="clex",
+                        help="what learns: an ODE in log time, log alpha of each pair at t = 2, 4, 8 ..., or one factor of "
+                        "each pair for all lengths; of a Mistral Large 4 its own alpha, by lerope (default: clex)")
     parser.add_argument("--steps", type=int, default=300, help="default: 300")
     parser.add_argument("--tokens", type=int, help="of a step; default: two windows of LENGTH")
-    parser.add_argument("--rate", type=float, help="of Adam, falling to 0; default: 0.001, for a table 0.01")
+    parser.add_argument("--rate", type=float, help="of Adam, falling to 0; default: 0.01, for clex 0.001")
     parser.add_argument("--parts", type=float, nargs=2, metavar=("LOW", "HIGH"),
                         help="the prior: pairs that turn more than HIGH times in the trained length keep their frequency, "
                         "those below LOW are interpolated; default: 1 32, for a trained length below 1024: 0.5 4")
@@ -56,10 +58,13 @@ def main(argv: list[str] | None = None) -> None:
     config = AutoConfig.from_pretrained(options.model)
     basis = new_basis(config, options)
     learned_from, measured_on, begin = read_text(options)
-    model = AutoModelForCausalLM.from_pretrained(options.model, dtype="auto").to(options.device).eval()
+    auto_model = AutoModelForImageTextToText if has_alpha(config) else AutoModelForCausalLM
+    model = auto_model.from_pretrained(options.model, dtype="auto").to(options.device).eval()
     model.requires_grad_(False)
+    if has_alpha(config):
+        basis.alpha.data.copy_(model.get_submodule("model.language_model").rotary_emb.alpha)
     apply_to(model, basis).undo()  # an error of it comes now, before anything is measured or written
-    trained = round(basis.original_length)
+    trained, longest = round(basis.original_length), options.length / basis.original_length
     lengths = [n for n in (trained * 2**k for k in range(32)) if n < options.length] + [options.length]
 
     run = Run(options, basis)
@@ -67,25 +72,28 @@ def main(argv: list[str] | None = None) -> None:
         run.perplexity["own rotation"] = perplexities(model, measured_on, lengths, begin)
     with apply_to(model, basis) as patch:
         print(patch.rules, end="")
-        if "by parts" not in run.perplexity:
-            run.perplexity["by parts"] = perplexities(model, measured_on, lengths, begin)
-            run.prior = basis(basis.t_max).tolist()
+        if prior_of(config) not in run.perplexity:
+            run.perplexity[prior_of(config)] = perplexities(model, measured_on, lengths, begin)
+            run.prior = basis(longest).tolist()
             run.save()
         learn(run, model, basis, learned_from, begin, options)
         run.perplexity["learned"] = perplexities(model, measured_on, lengths, begin)
-        with basis.held_at(basis.t_max):  # as engines use the long factors at every length beyond the trained one
+        with basis.held_at(longest):  # as engines use the long factors at every length beyond the trained one
             run.perplexity["learned, as exported"] = [
                 run.perplexity["learned"][0], *perplexities(model, measured_on, lengths[1:], begin)]
 
     print_table(lengths, run.perplexity)
     (options.out / "perplexity.json").write_text(json.dumps({"lengths": lengths, "perplexity": run.perplexity}, indent=2))
-    save_longrope(config, basis, options.length, options.out)
+    if has_alpha(config):
+        save_lerope(config, basis, options.length, options.out)
+    else:
+        save_longrope(config, basis, options.length, options.out)
+        try:
+            save_freq_factors(config, basis, options.length, options.out / "freq_factors.gguf")
+        except ImportError:
+            print("gguf is not installed: no freq_factors.gguf")
     try:
-        save_freq_factors(config, basis, options.length, options.out / "freq_factors.gguf")
-    except ImportError:
-        print("gguf is not installed: no freq_factors.gguf")
-    try:
-        plot(lengths, run, basis, options.out / "perplexity.png")
+        plot(lengths, run, basis, prior_of(config), options.out / "perplexity.png")
     except ImportError:
         print("matplotlib is not installed: no perplexity.png")
     print("written to", options.out)
@@ -94,18 +102,30 @@ def main(argv: list[str] | None = None) -> None:
 # What learns, from what ---------------------------------------------------------------------------------------------
 
 
-def new_basis(config, options: argparse.Namespace) -> CLEX | LearnedTable:
+def has_alpha(config) -> bool:
+    return config.model_type == "mistral_large4"
+
+
+def prior_of(config) -> str:
+    """What the basis is before it learns, in words."""
+    return "own alpha" if has_alpha(config) else "by parts"
+
+
+def new_basis(config, options: argparse.Namespace) -> CLEX | LearnedTable | LeRoPE:
     rules = getattr(config.get_text_config(), "rope_parameters", None)
     if not rules:
         raise ValueError(f"MODEL {options.model} of type {config.model_type!r} must have a rotary embedding")
     rule = rules.get("full_attention", rules)
-    if rule["rope_type"] != "default":
+    if has_alpha(config):
+        if options.form != "lerope":
+            raise ValueError(f"--form {options.form} must be lerope for MODEL {options.model}: its weights hold an alpha")
+    elif rule["rope_type"] != "default":
         raise ValueError(f"MODEL {options.model} has rope_type {rule['rope_type']!r}, must have 'default': a basis is "
                          "learned over an unscaled one")
     for name in ("steps", "measured"):
         if getattr(options, name) < 1:
             raise ValueError(f"--{name} {getattr(options, name)} must be >= 1")
-    options.rate = {"clex": 1e-3, "table": 1e-2}[options.form] if options.rate is None else options.rate
+    options.rate = {"clex": 1e-3}.get(options.form, 1e-2) if options.rate is None else options.rate
     if not options.rate > 0:
         raise ValueError(f"--rate {options.rate} must be > 0")
     trained = CLEX.for_config(config, hidden=1).original_length
@@ -116,6 +136,11 @@ def new_basis(config, options: argparse.Namespace) -> CLEX | LearnedTable:
         raise ValueError(f"--tokens {options.tokens} must be >= LENGTH {options.length}, one window")
     options.parts = options.parts or ([1.0, 32.0] if trained >= 1024 else [0.5, 4.0])
     torch.manual_seed(options.seed)
+    if options.form == "lerope":
+        low, high = options.parts
+        by_parts = {"rope_type": "llama3", "factor": options.length / trained, "low_freq_factor": low,
+                    "high_freq_factor": high, "original_max_position_embeddings": round(trained)}
+        return LeRoPE(config, None if has_alpha(config) else by_parts)
     clex = CLEX.for_config(config, field="log_time", prior=("by_parts", *options.parts), t_max=options.length / trained,
                            hidden=1 if options.form == "table" else None)
     return clex if options.form == "clex" else LearnedTable(clex)
@@ -181,7 +206,7 @@ class Run:
         os.replace(self.path.with_suffix(".new"), self.path)  # the old one or the new one, whole
 
 
-def learn(run: Run, model: torch.nn.Module, basis: CLEX | LearnedTable, text: torch.Tensor, begin: int | None,
+def learn(run: Run, model: torch.nn.Module, basis: CLEX | LearnedTable | LeRoPE, text: torch.Tensor, begin: int | None,
           options: argparse.Namespace) -> None:
     """The remaining steps. What a step sees depends on seed and step alone, so that a run can go on anywhere."""
     if options.recompute:
@@ -194,7 +219,8 @@ def learn(run: Run, model: torch.nn.Module, basis: CLEX | LearnedTable, text: to
     while run.step < options.steps:
         draw = torch.Generator().manual_seed(options.seed * 1_000_003 + run.step)
         often, octave = torch.rand(2, generator=draw, dtype=torch.float64).tolist()
-        t = basis.t_max if often < LONGEST else basis.t_max**octave
+        longest = options.length / basis.original_length
+        t = longest if often < LONGEST else longest**octave
         ids = windows(text, round(t * basis.original_length), options.tokens, begin, draw).to(options.device)
         run.optimizer.zero_grad()
         loss = model(ids, labels=ids, use_cache=False).loss
@@ -241,7 +267,7 @@ def print_table(lengths: list[int], rows: dict[str, list[float]]) -> None:
         print(name.ljust(width), *(f"{p:9.3f}" for p in row))
 
 
-def plot(lengths: list[int], run: Run, basis: CLEX | LearnedTable, path: Path) -> None:
+def plot(lengths: list[int], run: Run, basis: CLEX | LearnedTable | LeRoPE, prior: str, path: Path) -> None:
     import matplotlib
     matplotlib.use("Agg")
     from matplotlib import pyplot
@@ -255,10 +281,11 @@ def plot(lengths: list[int], run: Run, basis: CLEX | LearnedTable, path: Path) -
     left.set_xticklabels(lengths)
     left.minorticks_off()
     left.legend()
-    unscaled = basis(1.0).detach()
-    right.plot(torch.tensor(run.prior) / unscaled, marker=".", label="by parts")
-    right.plot(basis(basis.t_max).detach() / unscaled, marker=".", label="learned")
-    right.set(yscale="log", xlabel="pair", ylabel=f"alpha at t = {basis.t_max:g}")
+    unscaled = basis.theta_base**(-torch.arange(0, basis.rotary_dim, 2, dtype=torch.float64) / basis.rotary_dim)
+    longest = lengths[-1] / basis.original_length
+    right.plot(torch.tensor(run.prior) / unscaled, marker=".", label=prior)
+    right.plot(basis(longest).detach() / unscaled, marker=".", label="learned")
+    right.set(yscale="log", xlabel="pair", ylabel=f"alpha at t = {longest:g}")
     right.legend()
     figure.savefig(path, dpi=120)
 

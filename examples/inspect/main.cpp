@@ -6,8 +6,11 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "cordage/checkpoint/lerope.hpp"
+#include "cordage/checkpoint/released_clex.hpp"
 #include "cordage/checkpoint/with_weights.hpp"
 #include "cordage/config/read.hpp"
 #include "inspection.hpp"
@@ -21,10 +24,40 @@ struct settings {
     bool as_json = false, lenient = false;
 };
 
-void run(const settings& chosen) {
+/// Whether the tensors of a checkpoint hold a learned basis, and which.
+std::string learned_in(const cordage::checkpoint& weights) {
+    std::string text;
+    for (const std::string& name : cordage::lerope_tensors(weights)) {
+        text += "weights: a learned basis, LeRoPE's " + cordage::in_quotes(name) + "\n";
+    }
+    const auto fields = cordage::released_clex_tensors(weights);
+    if (!fields.empty()) {
+        text += cordage::message("weights: a learned basis, ", fields.size(), " tensors of CLEX from ",
+                                 cordage::in_quotes(fields[0]), " on\n");
+    }
+    return text.empty() ? cordage::message("weights: no learned basis among ", weights.names().size(), " tensors\n")
+                        : text;
+}
+
+/// Of a folder its config.json, and its checkpoint if it has one and no other is named.
+settings with_files_of_folder(settings chosen) {
+    const std::filesystem::path folder = chosen.config;
+    if (!std::filesystem::is_directory(folder)) return chosen;
+    chosen.config = (folder / "config.json").string();
+    for (const char* file : {"model.safetensors", "model.safetensors.index.json"}) {
+        if (chosen.weights.empty() && std::filesystem::exists(folder / file)) chosen.weights = folder.string();
+    }
+    return chosen;
+}
+
+void run(const settings& given) {
+    const settings chosen = with_files_of_folder(given);
     auto model = cordage::hf::read_config_file(chosen.config, {.lenient = chosen.lenient});
+    std::string learned;
     if (!chosen.weights.empty()) {
-        model.ropes = cordage::hf::with_weights(model.ropes.front(), std::filesystem::path(chosen.weights));
+        const cordage::checkpoint weights{std::filesystem::path(chosen.weights)};
+        model = cordage::hf::with_weights(std::move(model), weights);
+        learned = learned_in(weights);
     }
     const auto ropes = chosen.layer_type.empty() ? model.ropes : std::vector{model.of(chosen.layer_type)};
     const double length = chosen.length.value_or(model.max_length > 0.0 ? model.max_length : 1.0);
@@ -39,6 +72,7 @@ void run(const settings& chosen) {
             std::printf("up to %.17g positions\n", model.max_length);
         else
             std::puts("of any length");
+        std::fputs(learned.c_str(), stdout);
         for (const auto& seen : all) std::fputs(inspect::in_words(seen).c_str(), stdout);
     }
     for (const auto& warning : model.warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
@@ -50,8 +84,10 @@ void run(const settings& chosen) {
 int main(int argc, char** argv) {
     settings chosen;
     CLI::App options("Says what a model's config.json makes its rotary embedding do at a length.");
-    options.add_option("config", chosen.config, "the model's config.json")->required();
-    options.add_option("--weights", chosen.weights, "CLEX: its checkpoint, a .safetensors file, an index or a folder");
+    options.add_option("config", chosen.config, "the model's config.json, or its folder, with its checkpoint")
+        ->required();
+    options.add_option("--weights", chosen.weights,
+                       "its checkpoint, which may hold a learned basis: a .safetensors file, an index or a folder");
     options.add_option("--length", chosen.length, "tokens; the config's own maximum if not given");
     options.add_option("--t", chosen.t, "length ratio, in place of what the schedule says");
     options.add_option("--layer-type", chosen.layer_type, "only this one; the picture is of the first otherwise");

@@ -19,6 +19,7 @@
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/dype.hpp"
 #include "cordage/scaling/learned_table.hpp"
+#include "cordage/scaling/lerope.hpp"
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/policy.hpp"
@@ -56,5 +57,6 @@
 
 // attention: companions of the scores
 #include "cordage/attention/alibi.hpp"
+#include "cordage/attention/head_temperatures.hpp"
 #include "cordage/attention/score_factors.hpp"
 #include "cordage/attention/xpos.hpp"

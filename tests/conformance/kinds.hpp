@@ -20,6 +20,7 @@ std::span<const kind> baselines_kinds();
 std::span<const kind> clex_paper_kinds();
 std::span<const kind> clex_released_kinds();
 std::span<const kind> diffusers_kinds();
+std::span<const kind> lerope_kinds();
 std::span<const kind> multimodal_kinds();
 std::span<const kind> policies_kinds();
 std::span<const kind> rope_apply_kinds();

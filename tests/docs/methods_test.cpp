@@ -15,6 +15,7 @@
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/dype.hpp"
 #include "cordage/scaling/learned_table.hpp"
+#include "cordage/scaling/lerope.hpp"
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/power_laws.hpp"
@@ -154,6 +155,28 @@ TEST_CASE("docs/methods: LongRoPE and masks") {
         CHECK(agrees(alpha(slow_ones_rest.at_length(16384), 47), 0.25));
         CHECK(alpha(slow_ones_rest.at_length(16384), 48) == 0.0);
     }
+}
+
+TEST_CASE("docs/methods: LeRoPE") {
+    const std::vector<double> grad_inv_freq(64, 1.0);
+    // [lerope]
+    const cordage::yarn base{.given_attention_factor = 1.0};
+    cordage::lerope<cordage::yarn> policy{base, std::vector<double>(64)};  // offsets 0: YaRN itself
+    std::vector<double> offsets = policy.parameters(), gradient(offsets.size());
+    cordage::add_grad_parameters(policy, model, 8.0, grad_inv_freq, gradient);
+    for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] -= 0.1 * gradient[i];
+    policy = policy.with_parameters(offsets);
+    // [/lerope]
+    const double theta = cordage::make_basis(model, base, 8.0).inv_freq()[5];
+    CHECK(agrees(gradient[5], theta));
+    CHECK(agrees(cordage::make_basis(model, policy, 8.0).inv_freq()[5], theta * std::exp(-0.1 * theta)));
+    // [lerope_offsets]
+    const cordage::by_parts grown;  // or a CLEX
+    const std::vector<double> alpha = cordage::lerope_offsets(model, grown, 3.0, base, 2048.0);
+    // [/lerope_offsets]
+    const cordage::lerope<cordage::yarn> exported{base, alpha};
+    CHECK(agrees(cordage::make_basis(model, exported, 2048.0).inv_freq()[40],
+                 cordage::make_basis(model, grown, 3.0).inv_freq()[40]));
 }
 
 TEST_CASE("docs/methods: tables, given and learned") {

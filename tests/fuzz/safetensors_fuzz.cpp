@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fuzzes what reads checkpoints: any bytes are a file, the weights of CLEX in it, and an index, or one clear error.
+// Fuzzes what reads checkpoints: any bytes are a file, the weights of CLEX and LeRoPE in it, and an index, or one clear
+// error.
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -7,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "cordage/checkpoint/lerope.hpp"
 #include "cordage/checkpoint/released_clex.hpp"
 
 namespace {
@@ -45,6 +47,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             if (cordage::to_rows(cordage::to_columns(layer.weights)) != layer.weights) std::abort();
         }
     });
+    reads_or_complains([&] {
+        for (const double offset : cordage::load_lerope(cordage::checkpoint(file_of(bytes)), 2)) {
+            if (!(offset >= -40.0 && offset <= 40.0)) std::abort();
+        }
+    });
+    reads_or_complains([&] { cordage::load_head_temperatures(cordage::checkpoint(file_of(bytes)), 0, 2).validate(); });
     reads_or_complains([&] {
         for (const auto& [name, file] : cordage::parse_weight_map("index", bytes)) {
             if (file.find('/') != std::string::npos) std::abort();

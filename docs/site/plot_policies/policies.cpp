@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cordage/scaling/by_parts.hpp>
 #include <cordage/scaling/dype.hpp>
+#include <cordage/scaling/lerope.hpp>
 #include <cordage/scaling/longrope.hpp>
 #include <cordage/scaling/masked.hpp>
 #include <cordage/scaling/power_laws.hpp>
@@ -41,6 +42,13 @@ std::vector<double> long_factors() {
     return factors;
 }
 
+/// A wave, for what LeRoPE would learn.
+std::vector<double> wave() {
+    std::vector<double> offsets;
+    for (int pair = 0; pair < 64; ++pair) offsets.push_back(0.3 * (std::sin(pair / 5.0) - 1.0));
+    return offsets;
+}
+
 /// alpha of by_parts at t = 1, 4, 16.
 cordage::tabulated three_knots() {
     std::vector<double> alpha;
@@ -77,5 +85,6 @@ std::vector<picture> pictures_of_policies() {
              {alpha_over_pairs("dype{1.0}: over the pairs", dype{1.0}),
               alpha_over_pairs("dype{0.3}: over the pairs", dype{0.3})}},
             alpha_of("resonance", resonance<linear>{}, {.lowest = 1.0 / 16, .steps_of_t = 256}),
-            alpha_of("tabulated", three_knots())};
+            alpha_of("tabulated", three_knots()),
+            alpha_of("lerope", lerope<yarn>{yarn{}, wave()}, {.lowest = 1.0 / 32})};
 }

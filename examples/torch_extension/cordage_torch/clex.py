@@ -2,7 +2,6 @@
 """CLEX: a basis that follows a learned ODE over the length ratio t."""
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from .rotation import _ops, _refuse
+from .rules import Rule
 
 _DEFAULT_ACTIVATION = {"paper": "silu", "log_time": "silu", "released": "tanh"}
 
@@ -70,10 +70,11 @@ class CLEX(nn.Module):
             self(1.0)  # solves: names a setting that is wrong now rather than in training
 
     @classmethod
-    def for_config(cls, config, layer_type: str = "full_attention", **settings) -> CLEX:
+    def for_config(cls, config, layer_type: str | None = None, **settings) -> CLEX:
         """One that fits a model: rotary_dim, theta_base and original_length of its transformers config, for the layers of
-        this type where there are several; the other arguments as above."""
-        rule = json.loads(_ops.config_rule(config.get_text_config().to_json_string(use_diff=False), layer_type))
+        this type where there are several ("full_attention", or "rope" of Mistral Large 4, if None); the other arguments as
+        above."""
+        rule = Rule(config.get_text_config(), layer_type)
         own = {name: rule[name] for name in ("rotary_dim", "theta_base", "original_length")}
         return cls(**(own | settings))
 

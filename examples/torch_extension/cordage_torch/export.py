@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""A learned basis as engines without cordage read it: LongRoPE's factors in a config.json, and tensors for ggml."""
+"""A learned basis as engines without cordage read it: LongRoPE's factors in a config.json, LeRoPE's alpha, and tensors for
+ggml."""
 from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from .clex import CLEX
-from .rotation import _ops
+from .lerope import LeRoPE
+from .rules import LEROPE_FAMILIES, Rule
 from .table import LearnedTable
 
 
-def save_longrope(config, basis: CLEX | LearnedTable, length: int, folder: str | Path) -> None:
+def save_longrope(config, basis: CLEX | LearnedTable | LeRoPE, length: int, folder: str | Path) -> None:
     """Writes folder/config.json: the model's, with `longrope` factors that are the basis at `length` tokens.
 
         save_longrope(model.config, clex, 32768, "extended")
@@ -26,7 +30,7 @@ def save_longrope(config, basis: CLEX | LearnedTable, length: int, folder: str |
 
     Args:
         config: the model's transformers config, of rope_type "default"; it is not changed
-        basis: a CLEX or LearnedTable, of its rotary_dim and theta_base
+        basis: a CLEX, LearnedTable or LeRoPE, of its rotary_dim and theta_base
         length: tokens, beyond the trained length; becomes max_position_embeddings
 
     Raises ValueError naming the argument.
@@ -49,7 +53,7 @@ def save_longrope(config, basis: CLEX | LearnedTable, length: int, folder: str |
     _replace(path, lambda new: new.write_text(json.dumps(said, indent=2) + "\n"))
 
 
-def save_freq_factors(config, basis: CLEX | LearnedTable, length: int, path: str | Path) -> None:
+def save_freq_factors(config, basis: CLEX | LearnedTable | LeRoPE, length: int, path: str | Path) -> None:
     """Writes the basis at `length` tokens as float32 tensors [pairs] in a GGUF file: what ggml_rope_ext takes as
     freq_factors (it divides inv_freq by them). Needs PyPI's gguf.
 
@@ -81,19 +85,59 @@ def save_freq_factors(config, basis: CLEX | LearnedTable, length: int, path: str
 
 
 @torch.no_grad()
-def _factors(config, basis: CLEX | LearnedTable, length: int) -> dict:
+def lerope_alpha(config, basis: CLEX | LearnedTable | LeRoPE, length: int) -> Tensor:
+    """The alpha, [pairs] float32, with which a model of LeRoPE turns by the basis at `length` tokens: the logarithm of its
+    inv_freq over that of the config's rule. Raises ValueError naming the argument."""
+    text = config.get_text_config()
+    if text.model_type not in LEROPE_FAMILIES:
+        raise ValueError(f"export: config of model_type {text.model_type!r} has no alpha, must be of {LEROPE_FAMILIES[-1]!r}; "
+                         "save_longrope exports to other models")
+    rule = Rule(text)
+    _check_same_pairs(rule, basis)
+    own, own_factor = rule.basis(torch.tensor(length))
+    learned, factor = basis.basis(_ratio(basis, length))
+    if not math.isclose(factor, own_factor):
+        raise ValueError(f"export: basis has attention factor {factor:g} at length {length}, must have the config's "
+                         f"{own_factor:g}")
+    return (learned / own).log().float()
+
+
+def save_lerope(config, basis: CLEX | LearnedTable | LeRoPE, length: int, folder: str | Path) -> None:
+    """Writes folder/lerope.safetensors, the alpha of the basis at `length` tokens under the name that it has in the model,
+    and folder/config.json, the model's for that many tokens, where it was for fewer.
+
+        save_lerope(model.config, clex, 32768, "extended")
+        model.load_state_dict(safetensors.torch.load_file("extended/lerope.safetensors"), strict=False)
+
+    Args:
+        config: the transformers config of a Mistral Large 4, or of its language model; it is not changed
+        basis: a CLEX, LearnedTable or LeRoPE, of its rotary_dim, theta_base and attention factor
+
+    Raises ValueError naming the argument.
+    """
+    from safetensors.torch import save_file
+
+    alpha = lerope_alpha(config, basis, length)
+    config = copy.deepcopy(config)
+    text = config.get_text_config()
+    text.max_position_embeddings = max(length, text.max_position_embeddings)
+    name = "rotary_emb.alpha" if text is config else "model.language_model.rotary_emb.alpha"
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    _replace(path / "lerope.safetensors", lambda new: save_file({name: alpha}, new, {"format": "pt"}))
+    _replace(path / "config.json", lambda new: new.write_text(json.dumps(config.to_diff_dict(), indent=2) + "\n"))
+
+
+@torch.no_grad()
+def _factors(config, basis: CLEX | LearnedTable | LeRoPE, length: int) -> dict:
     """What LongRoPE's dictionary says of the basis at the trained length and at `length`."""
-    rule = json.loads(_ops.config_rule(config.get_text_config().to_json_string(use_diff=False), "full_attention"))
+    rule = Rule(config.get_text_config())
     if rule["rope_type"] != "default":
         raise ValueError(f"export: config has rope_type {rule['rope_type']!r}, must have 'default'")
-    for name in ("rotary_dim", "theta_base"):
-        if getattr(basis, name) != rule[name]:
-            raise ValueError(f"export: basis has {name} {getattr(basis, name)}, must have the config's {rule[name]}")
+    _check_same_pairs(rule, basis)
     if length <= basis.original_length:
         raise ValueError(f"export: length {length} must be > the trained length {basis.original_length:g}")
-    t = length / basis.original_length
-    if t > basis.t_max:
-        raise ValueError(f"export: length {length} is t = {t:g}, must be <= t_max = {basis.t_max:g} of the basis")
+    t = _ratio(basis, length)
     unscaled = basis.theta_base**(-torch.arange(0, basis.rotary_dim, 2, dtype=torch.float64) / basis.rotary_dim)
     (short, short_factor), (long, long_factor) = basis.basis(1.0), basis.basis(t)
     if short_factor != long_factor:
@@ -102,6 +146,19 @@ def _factors(config, basis: CLEX | LearnedTable, length: int) -> dict:
     factor = float(long_factor)
     return {"short_factor": (unscaled / short).tolist(), "long_factor": (unscaled / long).tolist(),
             "attention_factor": factor, "short_mscale": factor, "long_mscale": factor}
+
+
+def _check_same_pairs(rule: Rule, basis: CLEX | LearnedTable | LeRoPE) -> None:
+    for name in ("rotary_dim", "theta_base"):
+        if getattr(basis, name) != rule[name]:
+            raise ValueError(f"export: basis has {name} {getattr(basis, name)}, must have the config's {rule[name]}")
+
+
+def _ratio(basis: CLEX | LearnedTable | LeRoPE, length: int) -> float:
+    t = length / basis.original_length
+    if t > basis.t_max:
+        raise ValueError(f"export: length {length} is t = {t:g}, must be <= t_max = {basis.t_max:g} of the basis")
+    return max(1.0, t)
 
 
 def _replace(path: Path, write) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import sys
 import warnings
 from collections.abc import Mapping
@@ -13,9 +12,10 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from .rotation import _ops, rotate, rotate_by_table
+from .rotation import rotate, rotate_by_table
+from .rules import LEROPE_FAMILIES, Rule
 
-FAMILIES = ("llama", "qwen2", "qwen3", "mistral", "phi3", "gpt_neox", "gemma3_text")
+FAMILIES = ("llama", "qwen2", "qwen3", "mistral", "phi3", "gpt_neox", "gemma3_text", "mistral_large4_text")
 
 
 @runtime_checkable
@@ -45,6 +45,9 @@ def apply_to(model: nn.Module, scaling: Mapping | LearnedBasis | None = None, *,
             layers of several types, of its "full_attention" ones; or a LearnedBasis, such as a CLEX, for the same layers
         exact: False takes cos and sin from the model's own rotary embedding, so that in float32 the result has the bits of
             transformers' own; only with scaling None
+
+    A model with an alpha of its own (LeRoPE: Mistral Large 4) keeps it under its config's rule and another one; a
+    LearnedBasis comes in its place.
 
     The model's own modules stay as they are but for `rotary_emb`, which is replaced, and the function
     apply_rotary_pos_emb of its modeling module, which still serves models that are not patched.
@@ -105,9 +108,9 @@ class _Turn:
     inv_freq: Tensor
     attention_factor: Tensor
 
-    def apply(self, q: Tensor, k: Tensor, heads_first: bool) -> tuple[Tensor, ...]:
-        return rotate(q, k, position_ids=self.position_ids, inv_freq=self.inv_freq,
-                      attention_factor=self.attention_factor, heads_first=heads_first)
+    def apply(self, *x: Tensor, heads_first: bool, interleaved: bool) -> tuple[Tensor, ...]:
+        return rotate(*x, position_ids=self.position_ids, inv_freq=self.inv_freq,
+                      attention_factor=self.attention_factor, heads_first=heads_first, interleaved=interleaved)
 
 
 @dataclass
@@ -115,9 +118,10 @@ class _TableTurn:
     cos: Tensor
     sin: Tensor
 
-    def apply(self, q: Tensor, k: Tensor, heads_first: bool) -> tuple[Tensor, ...]:
+    def apply(self, *x: Tensor, heads_first: bool, interleaved: bool) -> tuple[Tensor, ...]:
         pairs = self.cos.shape[-1] // 2  # the second half repeats the first
-        return rotate_by_table(q, k, cos=self.cos[..., :pairs], sin=self.sin[..., :pairs], heads_first=heads_first)
+        return rotate_by_table(*x, cos=self.cos[..., :pairs], sin=self.sin[..., :pairs], heads_first=heads_first,
+                               interleaved=interleaved)
 
 
 class CordageRotary(nn.Module):
@@ -127,60 +131,80 @@ class CordageRotary(nn.Module):
         super().__init__()
         self.original, self.exact = original, exact
         self.modeling = sys.modules[type(original).__module__]
-        layer_types = getattr(original, "layer_types", None)
+        is_lerope = original.config.model_type in LEROPE_FAMILIES
+        layer_types = ["rope"] if is_lerope else getattr(original, "layer_types", None)
         of_all = {layer_type: _ConfigBasis(original.config, layer_type, None) for layer_type in layer_types or [""]}
-        scaled = "full_attention" if layer_types else ""
+        scaled = "rope" if is_lerope else "full_attention" if layer_types else ""
         if isinstance(scaling, LearnedBasis):
             of_all[scaled] = _SequenceBasis(scaling, of_all[scaled])
         elif scaling is not None:
-            of_all[scaled] = _ConfigBasis(original.config, scaled, dict(scaling))
+            of_all[scaled] = _ConfigBasis(original.config, scaled, scaling)
+        if is_lerope and not isinstance(scaling, LearnedBasis):
+            of_all[scaled] = _OwnAlpha(of_all[scaled], original)
+        self.all_layers = "rope" if is_lerope else "all"
         self.of_layers = nn.ModuleDict({layer_type or "all": basis for layer_type, basis in of_all.items()})
         self.words = "".join(basis.words for basis in of_all.values())
+        # An alpha is saved and loaded under the name that it has in the model.
+        self.register_state_dict_post_hook(
+            lambda module, state, prefix, _: _rename(state, f"{prefix}original.alpha", f"{prefix}alpha"))
+        self.register_load_state_dict_pre_hook(
+            lambda module, state, prefix, *_: _rename(state, f"{prefix}alpha", f"{prefix}original.alpha"))
 
     def forward(self, x: Tensor, position_ids: Tensor, layer_type: str | None = None):
         if self.exact:
-            turn = _Turn(position_ids, *self.of_layers[layer_type or "all"](position_ids))
+            turn = _Turn(position_ids, *self.of_layers[layer_type or self.all_layers](position_ids))
         else:
             turn = _TableTurn(*self.original(x, position_ids, *([layer_type] if layer_type else [])))
         return turn, turn
 
 
+def _rename(state: dict[str, Tensor], old: str, new: str) -> None:
+    if old in state:
+        state[new] = state.pop(old)
+
+
 class _ConfigBasis(nn.Module):
     """inv_freq and attention factor by a config, for the sequence that position_ids are of."""
 
-    def __init__(self, config, layer_type: str, scaling: dict | None) -> None:
+    def __init__(self, config, layer_type: str, scaling: Mapping | None) -> None:
         super().__init__()
-        settings = json.loads(config.to_json_string(use_diff=False))
-        if scaling is not None:
-            own = settings["rope_parameters"][layer_type] if layer_type else settings["rope_parameters"]
-            kept = {key: own[key] for key in ("rope_theta", "partial_rotary_factor") if key in own}
-            other = {**settings["rope_parameters"], layer_type: kept | scaling} if layer_type else kept | scaling
-            settings["rope_parameters"] = other
-            settings.pop("rope_scaling", None)
-        self.config_json, self.layer_type = json.dumps(settings), layer_type
-        self.rule = json.loads(_ops.config_rule(self.config_json, layer_type))
-        if not self.rule["is_plain"] or self.rule["layout"] == "interleaved":
-            raise ValueError(f"apply_to: the rule must turn half-split pairs by one position each:\n{self.rule['words']}")
+        self.rule, self.layer_type = Rule(config, layer_type, scaling), layer_type
+        # Attention of LeRoPE's families hands over the lanes that turn alone, interleaved.
+        of_part = config.model_type in LEROPE_FAMILIES
+        is_part = self.rule["layout"] == "interleaved" or self.rule["first_lane"] > 0
+        if not self.rule["is_plain"] or of_part != is_part:
+            raise ValueError("apply_to: the rule must turn half-split pairs by one position each:\n" + self.rule["words"])
         for warning in self.rule["warnings"]:
             warnings.warn(f"apply_to: {warning}", stacklevel=4)
         self.words = self.rule["words"]
-        self.trained = settings["max_position_embeddings"]
+        self.trained = self.rule.settings["max_position_embeddings"]
         self.longest = torch.zeros((), dtype=torch.int64)
-        self.at_any_length = None if self.rule["depends_on_length"] else self._basis(self.longest)
+        self.at_any_length = None if self.rule["depends_on_length"] else self.rule.basis(self.longest)
 
     def forward(self, position_ids: Tensor) -> tuple[Tensor, Tensor]:
         if self.at_any_length is not None:
             return self.at_any_length
         length = position_ids.max() + 1
         if self.rule["rope_type"] != "dynamic":
-            return self._basis(length)
+            return self.rule.basis(length)
         # As transformers: the longest length so far counts, until a sequence is shorter than the trained length again.
         longest = torch.maximum(self.longest.to(length.device), length)
         self.longest = torch.where(length < self.trained, torch.zeros_like(longest), longest)
-        return self._basis(torch.maximum(self.longest, length))
+        return self.rule.basis(torch.maximum(self.longest, length))
 
-    def _basis(self, length: Tensor) -> tuple[Tensor, Tensor]:
-        return _ops.config_basis(length, self.config_json, self.layer_type)
+
+class _OwnAlpha(nn.Module):
+    """A config's basis times exp(alpha) of the model's own rotary embedding (LeRoPE)."""
+
+    def __init__(self, of_config: _ConfigBasis, original: nn.Module) -> None:
+        super().__init__()
+        self.of_config = of_config
+        self.originals = (original,)  # no submodule: CordageRotary has it
+        self.words = of_config.words
+
+    def forward(self, position_ids: Tensor) -> tuple[Tensor, Tensor]:
+        inv_freq, factor = self.of_config(position_ids)
+        return inv_freq * self.originals[0].alpha.to("cpu", torch.float64).exp(), factor
 
 
 class _SequenceBasis(nn.Module):
@@ -199,33 +223,44 @@ class _SequenceBasis(nn.Module):
         return self.basis.basis(self.basis.t_of(position_ids.max() + 1))
 
 
-@torch.library.register_fake("cordage::config_basis")
-def _(length, config_json, layer_type):
-    pairs = json.loads(_ops.config_rule(config_json, layer_type))["rotary_dim"] // 2
-    return (torch.empty(pairs, dtype=torch.float64, device="cpu"), torch.empty((), dtype=torch.float64, device="cpu"))
-
-
 # The function of a modeling module that attention calls --------------------------------------------------------------
 
 
-def _serve(modeling) -> None:
-    """From now on the module's apply_rotary_pos_emb takes turns too."""
-    own = modeling.apply_rotary_pos_emb
-    if not hasattr(own, "patches"):
-        @functools.wraps(own)
-        def apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim=1):
-            if isinstance(cos, (_Turn, _TableTurn)):
-                return cos.apply(q, k, unsqueeze_dim == 1)
-            return own(q, k, cos, sin, unsqueeze_dim=unsqueeze_dim)
+def _functions(modeling) -> list[tuple[str, bool]]:
+    """The names of those that a module has, and whether the lanes of a pair lie side by side in what they take."""
+    both = (("apply_rotary_pos_emb", False), ("apply_rotary_pos_emb_interleave", True))
+    return [(name, interleaved) for name, interleaved in both if hasattr(modeling, name)]
 
-        apply_rotary_pos_emb.own, apply_rotary_pos_emb.patches = own, 0
-        modeling.apply_rotary_pos_emb = apply_rotary_pos_emb
-    modeling.apply_rotary_pos_emb.patches += 1
+
+def _serve(modeling) -> None:
+    """From now on the module's functions take turns too."""
+    for name, interleaved in _functions(modeling):
+        served = getattr(modeling, name)
+        if not hasattr(served, "patches"):
+            served = _serving(served, interleaved)
+            setattr(modeling, name, served)
+        served.patches += 1
+
+
+def _serving(own, interleaved: bool):
+    @functools.wraps(own)
+    def apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim=1):
+        if not isinstance(cos, (_Turn, _TableTurn)):
+            return own(q, k, cos, sin, unsqueeze_dim=unsqueeze_dim)
+        given = [one for one in (q, k) if one is not None]  # k is None where keys of another layer are shared
+        turned = cos.apply(*given, heads_first=unsqueeze_dim == 1, interleaved=interleaved)
+        if interleaved:  # its results have the even lanes first, as cached keys then do
+            turned = [one.unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2) for one in turned]
+        return tuple(turned) if k is not None else (*turned, None)
+
+    apply_rotary_pos_emb.own, apply_rotary_pos_emb.patches = own, 0
+    return apply_rotary_pos_emb
 
 
 def _release(modeling) -> None:
     """One patched model less; the last one leaves the module as it was."""
-    served = modeling.apply_rotary_pos_emb
-    served.patches -= 1
-    if served.patches == 0:
-        modeling.apply_rotary_pos_emb = served.own
+    for name, _ in _functions(modeling):
+        served = getattr(modeling, name)
+        served.patches -= 1
+        if served.patches == 0:
+            setattr(modeling, name, served.own)

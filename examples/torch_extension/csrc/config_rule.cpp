@@ -48,8 +48,8 @@ std::string describe_rule(const std::string& config_json, const std::string& lay
         {"original_length", rule.config.original_length},
         {"layout", cordage::hf::name_of(rule.layout)},
         {"depends_on_length", rule.schedule.ratio(rule.config, 1.0) != rule.schedule.ratio(rule.config, endless)},
-        {"is_plain",
-         rule.axis_of_pair.empty() && !rule.turns_back && rule.first_lane == 0 && !rule.llama4_beta && !rule.clex},
+        {"is_plain", rule.axis_of_pair.empty() && !rule.turns_back && !rule.llama4_beta && !rule.clex},
+        {"first_lane", rule.first_lane},
         {"words", cordage::hf::describe(rule)},
         {"warnings", ropes->warnings},
     };

@@ -14,7 +14,7 @@ namespace cordage_torch {
 cordage::basis basis_of_config(const std::string& config_json, const std::string& layer_type, double length);
 
 /// The same rule as a JSON object: rope_type, layer_type, rotary_dim, head_dim, theta_base, original_length, layout,
-/// depends_on_length, is_plain (one axis, lanes from the first on, no query temperature), words, warnings.
+/// depends_on_length, is_plain (one axis, no query temperature of the config), first_lane, words, warnings.
 std::string describe_rule(const std::string& config_json, const std::string& layer_type);
 
 }  // namespace cordage_torch

@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import test_lerope
 import torch
+from safetensors.torch import load_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, \
     PreTrainedTokenizerFast
@@ -65,17 +67,18 @@ def tune(model, text, out, *more, length=TARGET):
     return json.loads((out / "perplexity.json").read_text())
 
 
-@pytest.fixture(scope="module", params=["clex", "table"])
+@pytest.fixture(scope="module", params=["clex", "table", "lerope"])
 def tuned(request, model, text, tmp_path_factory):
     out = tmp_path_factory.mktemp(request.param)
     return request.param, out, tune(model, text, out, "--form", request.param, "--steps", "60", "--measured", "12")
 
 
 def test_it_gains_at_eight_times_the_length(tuned):
-    _, _, result = tuned
+    form, _, result = tuned
     rows = result["perplexity"]
     assert result["lengths"] == LENGTHS
-    assert rows["learned"][0] == pytest.approx(rows["own rotation"][0], rel=1e-5)  # nothing is lost at the trained length
+    if form != "lerope":  # which has one basis for all lengths
+        assert rows["learned"][0] == pytest.approx(rows["own rotation"][0], rel=1e-5)  # nothing is lost at the trained length
     assert rows["learned"][-1] < 0.97 * rows["by parts"][-1]
     assert rows["learned"][-1] < 0.8 * rows["own rotation"][-1]
     assert rows["learned, as exported"][-1] == rows["learned"][-1]
@@ -102,6 +105,22 @@ def test_the_exported_config_is_the_tuned_model(tuned, model, text):
                 assert (own(ids[:, :length]).logits - expected).abs().max() <= AGREEMENT * expected.abs().max()
         plain = own(ids).logits  # the comparison would notice the wrong basis
         assert (plain - exported(ids).logits).abs().max() > 100 * AGREEMENT * plain.abs().max()
+
+
+def test_the_alpha_of_a_mistral_large_4(text, tmp_path):
+    """Its own, on from what it has learned, over its own YaRN."""
+    large4 = test_lerope.large4(vocab_size=256)
+    large4.save_pretrained(tmp_path / "model")
+    save_tokenizer(tmp_path / "model")
+    result = tune(tmp_path / "model", text, tmp_path / "out", "--form", "lerope", "--steps", "2", "--measured", "1", length=64)
+    rows = result["perplexity"]
+    assert result["lengths"] == [32, 64] and rows["own alpha"] == pytest.approx(rows["own rotation"], rel=1e-4)
+    learned = load_file(tmp_path / "out/lerope.safetensors")["model.language_model.rotary_emb.alpha"]
+    own = test_lerope.rotary_of(large4).alpha
+    assert 1e-3 < (learned - own).abs().max() < 0.1  # two steps of Adam at 0.01
+    assert not (tmp_path / "out/freq_factors.gguf").exists()
+    with pytest.raises(ValueError, match="--form table must be lerope for MODEL .*: its weights hold an alpha"):
+        tune(tmp_path / "model", text, tmp_path / "other", "--form", "table", length=64)
 
 
 def test_the_tensors_for_ggml_are_the_long_factors(tuned):

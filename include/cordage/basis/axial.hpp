@@ -53,8 +53,8 @@ inline basis axial_basis(const basis& per_axis, index_t axes) {
 
 /// The unscaled frequencies of axes of unequal width, theta_base^(-2i/width) of each, for contiguous_axes(sections):
 ///
-///   const std::vector<index_t> sections{8, 28, 28};       // widths of 16, 56 and 56 lanes: Flux, Z-Image,
-///   Hunyuan-Video const basis all = axial_basis(sections, 256.0);
+///   const std::vector<index_t> sections{8, 28, 28};     // Flux: 16, 56 and 56 lanes
+///   const basis all = axial_basis(sections, 256.0);     // Z-Image's base
 ///
 /// @param sections  pairs of each axis
 /// @throws value_error

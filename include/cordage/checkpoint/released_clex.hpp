@@ -69,6 +69,18 @@ inline clex_row_weights row_weights(const checkpoint& from, const std::string& p
 
 }  // namespace released_clex_detail
 
+/// The names of all tensors of a checkpoint that are matrices of CLEX.
+inline std::vector<std::string> released_clex_tensors(const checkpoint& from) {
+    using namespace released_clex_detail;
+    std::vector<std::string> found;
+    for (const std::string& name : from.names()) {
+        for (const std::string_view ending : {up_name, down_name}) {
+            if (name.ends_with(std::string(owner) + std::string(ending))) found.push_back(name);
+        }
+    }
+    return found;
+}
+
 /// The CLEX layers of a checkpoint, by number: matrices "...proj_func.ode_up_proj" [rotary_dim/2, hidden] and
 /// "...proj_func.ode_down_proj" [hidden, rotary_dim/2], plain parameters without ".weight", in F32, F16, BF16 or F64.
 ///
@@ -81,14 +93,11 @@ inline clex_row_weights row_weights(const checkpoint& from, const std::string& p
 inline std::vector<named_clex_weights> load_released_clex(const checkpoint& from) {
     using namespace released_clex_detail;
     std::vector<named_clex_weights> layers;
-    for (const std::string& name : from.names()) {
-        for (const std::string_view ending : {up_name, down_name}) {
-            if (!name.ends_with(ending)) continue;
-            const std::string prefix = name.substr(0, name.size() - ending.size());
-            if (!prefix.ends_with(owner)) continue;
-            if (ending == down_name && from.has(prefix + std::string(up_name))) continue;  // found by its up
-            layers.push_back({prefix, layer_in(prefix), row_weights(from, prefix)});
-        }
+    for (const std::string& name : released_clex_tensors(from)) {
+        const bool is_up = name.ends_with(up_name);
+        const std::string prefix = name.substr(0, name.size() - (is_up ? up_name : down_name).size());
+        if (!is_up && from.has(prefix + std::string(up_name))) continue;  // found by its up
+        layers.push_back({prefix, layer_in(prefix), row_weights(from, prefix)});
     }
     if (layers.empty()) {
         fail<value_error>({"released_clex: the checkpoint must have tensors ending in 'proj_func.ode_up_proj'"});

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A CLEX config together with the weights of its checkpoint (nlohmann-json, Eigen).
+// A config together with what its checkpoint has learned of the rotation, CLEX or LeRoPE (nlohmann-json, Eigen).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cordage/checkpoint/lerope.hpp"
 #include "cordage/checkpoint/released_clex.hpp"
 #include "cordage/clex/clex.hpp"
 #include "cordage/config/model_ropes.hpp"
@@ -35,11 +37,11 @@ inline layer_rope with_weights(layer_rope rope, const clex_row_weights& weights)
     return rope;
 }
 
-/// One rule for each CLEX layer of a checkpoint (file, index of shards or folder), named "layer 0" and so on; one with
-/// the rule's own name where all layers share one field.
+/// One rule for each CLEX layer of a checkpoint, named "layer 0" and so on; one with the rule's own name where all
+/// layers share one field.
 /// @throws as load_released_clex and the function above; value_error as clex_settings::check_states
-inline std::vector<layer_rope> with_weights(const layer_rope& rope, const std::filesystem::path& checkpoint_path) {
-    const std::vector<named_clex_weights> layers = load_released_clex(checkpoint_path);
+inline std::vector<layer_rope> with_weights(const layer_rope& rope, const checkpoint& weights) {
+    const std::vector<named_clex_weights> layers = load_released_clex(weights);
     if (rope.clex) {
         rope.clex->check_states("hf::with_weights", rope.config.pairs(), static_cast<index_t>(layers.size()));
     }
@@ -49,6 +51,46 @@ inline std::vector<layer_rope> with_weights(const layer_rope& rope, const std::f
         if (layer.layer) all.back().layer_type = message("layer ", *layer.layer);
     }
     return all;
+}
+/// The same of a .safetensors file, an index of shards or a folder.
+inline std::vector<layer_rope> with_weights(const layer_rope& rope, const std::filesystem::path& checkpoint_path) {
+    return with_weights(rope, checkpoint(checkpoint_path));
+}
+
+/// What a config and its checkpoint say together, of any model: rules as they are where nothing is learned, one for
+/// each CLEX layer, and under LeRoPE the config's policy with the offsets of the weights.
+///
+///   const auto model = hf::with_weights(hf::read_config_file("folder/config.json"), "folder");
+///
+/// @throws value_error or shape_error  naming the tensor and the remedy: for a learned basis of which the config does
+///                                     not speak, which would otherwise be ignored; for one that the config asks for
+///                                     and the checkpoint lacks, or that does not fit it
+inline model_ropes with_weights(model_ropes model, const checkpoint& weights) {
+    const std::vector<std::string> offsets = lerope_tensors(weights), fields = released_clex_tensors(weights);
+    const bool has_clex =
+        std::ranges::any_of(model.ropes, [](const layer_rope& rope) { return rope.clex.has_value(); });
+    if (!std::ranges::any_of(model.ropes, &layer_rope::needs_offsets) && !offsets.empty()) {
+        fail<value_error>(
+            {"hf::with_weights: tensor ", in_quotes(offsets[0]), " must be left out, or model_type ",
+             in_quotes(model.model_type),
+             " be one whose code multiplies inv_freq by its exponential, as that of 'mistral_large4' does"});
+    }
+    if (!has_clex && !fields.empty()) {
+        fail<value_error>({"hf::with_weights: tensor ", in_quotes(fields[0]),
+                           " must be left out, or the config have rope type 'clex': it is a learned basis"});
+    }
+    if (has_clex) model.ropes = with_weights(model.ropes.front(), weights);
+    for (layer_rope& rope : model.ropes) {
+        if (!rope.needs_offsets) continue;
+        rope.policy = lerope<any_policy>{rope.policy, load_lerope(weights, rope.config.pairs())};
+        rope.policy_words += "; times exp(alpha) of the weights (LeRoPE)";
+        rope.needs_offsets = false;
+    }
+    return model;
+}
+/// The same of a .safetensors file, an index of shards or a folder.
+inline model_ropes with_weights(model_ropes model, const std::filesystem::path& checkpoint_path) {
+    return with_weights(std::move(model), checkpoint(checkpoint_path));
 }
 
 }  // namespace cordage::hf

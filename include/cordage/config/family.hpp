@@ -75,6 +75,7 @@ struct family {
     bool reads_share = false;                 ///< partial_rotary_factor, where 1 is its default
     bool some_layers_rest = false;            ///< every n-th does not turn, unless no_rope_layers says otherwise
     bool turns_back = false;                  ///< by the negative angle
+    bool is_lerope = false;                   ///< its weights hold offsets of the basis, and temperatures of heads
     std::string_view turns_by = {};           ///< a key without which nothing turns
     std::string_view default_rope_type = {};  ///< of its code where no dictionary is given, by numbers of its own
     std::span<const layer_kind> layers = {};  ///< where the dictionary is not by layer type; else their defaults
@@ -185,7 +186,9 @@ inline constexpr family families[] = {
      .default_rope_type = "yarn"},
     {.model_types = " ministral3 ", .layout = half_split, .theta_base = 1e6, .head_dim = 128,
      .default_rope_type = "yarn"},
-    {.model_types = " mistral4 mistral_large4 ", .layout = interleaved, .turns_own_part = true, .default_rope_type = "yarn"},
+    {.model_types = " mistral4 ", .layout = interleaved, .turns_own_part = true, .default_rope_type = "yarn"},
+    {.model_types = " mistral_large4 ", .layout = interleaved, .turns_own_part = true, .some_layers_rest = true,
+     .is_lerope = true, .default_rope_type = "yarn"},
     {.model_types = " gemma4 gemma4_unified ", .layout = half_split, .head_dim = 256,
      .default_rope_type = "proportional", .layers = gemma4_layers},
     {.model_types = " diffusion_gemma ", .layout = half_split, .head_dim = 256, .reads_share = true,

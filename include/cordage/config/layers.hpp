@@ -55,6 +55,8 @@ struct layer_reader {
         apply_rule({dict, config, share, longest, original.has_value(), out});
         set_axes(dict, known, out);
         out.turns_back = known.turns_back;
+        out.needs_offsets = known.is_lerope && kind.turns;
+        out.has_head_temperatures = known.is_lerope;
         out.llama4_beta = dict.number("llama_4_scaling_beta");
         if (!kind.head_dim_key.empty()) {
             out.layout = half_split;

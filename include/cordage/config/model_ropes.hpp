@@ -60,7 +60,9 @@ struct layer_rope {
                                              ///< axis_angles takes it; empty where there is one axis
     bool turns_back = false;                 ///< by the negative angle: rotate_inverse where others take rotate_forward
     std::optional<double> llama4_beta;       ///< query temperature 1 + beta ln(1 + floor(p / original_length))
-    std::optional<clex_settings> clex;  ///< of rope type "clex", whose `policy` is its drift until hf::with_weights
+    bool needs_offsets = false;  ///< LeRoPE: `policy` is without the offsets of the weights until hf::with_weights
+    bool has_head_temperatures = false;  ///< on queries (head_temperatures), rotated or not, of the weights
+    std::optional<clex_settings> clex;   ///< of rope type "clex", whose `policy` is its drift until hf::with_weights
     std::string policy_words, schedule_words, attention_words;
     std::string override_words;  ///< what its layers say of themselves in place of the config; empty where nothing
 };
@@ -108,6 +110,11 @@ inline std::string describe(const layer_rope& rope) {
     if (rope.llama4_beta) {
         text += message("\n  query temperature: 1 + ", *rope.llama4_beta, " ln(1 + floor(position / ",
                         c.original_length, "))");
+    }
+    if (rope.needs_offsets)
+        text += "\n  learned: frequencies times exp(alpha), a tensor of the weights, which is not read";
+    if (rope.has_head_temperatures) {
+        text += "\n  query temperature: scale ln(position + 1) + bias by head, of the weights";
     }
     return text + "\n";
 }

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// A learned factor on queries by head and position, and its gradients; stage attention.
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "cordage/angles/exact_angles.hpp"
+#include "cordage/rotate/checks.hpp"
+
+namespace cordage {
+
+/// The factor scale_h ln(p + 1) + bias_h on the query of head h at position p, as Mistral Large 4 has it in every
+/// layer, with rotation or without, on all lanes of a head (transformers 5.23, MistralLarge4TextSoftmaxScaling; after
+/// the scalable softmax of Nakanishi 2025). Both vectors are learned, for each layer; its indexer has two of its own.
+struct head_temperatures {
+    std::vector<double> scale;  ///< [heads]
+    std::vector<double> bias;   ///< [heads]
+
+    index_t heads() const noexcept { return std::ssize(scale); }
+
+    /// The factor on a query of one head at position >= 0.
+    /// @throws value_error, shape_error
+    double at(index_t head, double position) const {
+        validate();
+        if (head < 0 || head >= heads()) {
+            fail<value_error>({"head_temperatures: head ", head, " must be 0 to ", heads() - 1});
+        }
+        validate_number({"head_temperatures: position"}, position, position >= 0.0, {">= 0"});
+        return factor(head, std::log1p(position));
+    }
+
+    /// The factor at a position of which ln(p + 1) is known. Nothing is checked.
+    double factor(index_t head, double log_position) const noexcept {
+        const auto h = static_cast<std::size_t>(head);
+        return scale[h] * log_position + bias[h];
+    }
+
+    /// @throws shape_error  unless there is a bias for each scale; value_error naming one that is not finite
+    void validate() const {
+        if (scale.size() != bias.size()) {
+            fail<shape_error>({"head_temperatures: bias size ", bias.size(), " must be scale size ", scale.size()});
+        }
+        for (std::size_t h = 0; h < scale.size(); ++h) {
+            validate_finite({"head_temperatures: scale[", h, "]"}, scale[h]);
+            validate_finite({"head_temperatures: bias[", h, "]"}, bias[h]);
+        }
+    }
+};
+
+/// Sums that scale_queries_backward adds to, [heads] each; one that is empty is not wanted.
+struct head_temperature_gradients {
+    std::span<double> scale = {};
+    std::span<double> bias = {};
+};
+
+namespace attention_detail {
+
+/// ln(p + 1) of every position, [1 or batch, tokens]; none where there are no queries.
+struct log_positions {
+    std::vector<double> numbers;
+    index_t rows, tokens;
+
+    double at(index_t row, index_t token) const noexcept {
+        return numbers[static_cast<std::size_t>((rows == 1 ? 0 : row) * tokens + token)];
+    }
+};
+
+/// All checks of a call, before anything is written: those of a rotation by these positions of one pair at rest, and of
+/// the temperatures.
+template <class P, class O>
+log_positions checked_log_positions(const char* function, const head_temperatures& temperatures,
+                                    const position_view<P>& ids, const O& q) {
+    temperatures.validate();
+    const basis at_rest({0.0});
+    const angle_detail::positions_and_bases<P> positions(function, at_rest, ids, 1);
+    const auto size = rotate_detail::check_all<rotate_detail::memory::host>(function, positions, q);
+    if (q.shape().heads != temperatures.heads()) {
+        fail<shape_error>({function, ": temperatures of ", temperatures.heads(), " heads must be of the ",
+                           q.shape().heads, " of ", describe(q.shape())});
+    }
+    log_positions logs{{}, ids.batch, ids.tokens};
+    if (size.is_empty) return logs;
+    for_each_token(ids.tokens, 0, ids.batch * ids.tokens, [&](index_t row, index_t token) {
+        const double p = position_traits<P>::value(ids.at(row, token));
+        validate_number({function, ": position_ids[", row, ", ", token, "]"}, p, p >= 0.0, {">= 0"});
+        logs.numbers.push_back(std::log1p(p));
+    });
+    return logs;
+}
+
+/// Formats whose elements are read and stored one by one.
+template <class T, class Format>
+inline constexpr bool is_plain_view = std::same_as<Format, element_traits<std::remove_const_t<T>>>;
+
+}  // namespace attention_detail
+
+/// y = (scale_h ln(p + 1) + bias_h) x for the query of every head h at position p, on all lanes: before the rotation or
+/// after it, which commute.
+///
+///   scale_queries(temperatures, position_ids, in_place(q));    // or from_to(q, y)
+///
+/// Takes positions as exact_angles does. The factor is made in double and rounded once to the type of the arithmetic,
+/// float, or double for doubles; the product is rounded once. (transformers makes it in the type of q.) Serial;
+/// allocates a number for each position.
+/// @throws value_error or shape_error  as a rotation by these positions, and naming a position below 0, a scale or bias
+///                                     that is not finite, or numbers of heads that differ; before anything is written
+template <class Row, class X, class Y, class XFormat, class YFormat>
+void scale_queries(const head_temperatures& temperatures, Row&& position_ids,
+                   const operand<X, Y, XFormat, YFormat>& q) {
+    static_assert(attention_detail::is_plain_view<X, XFormat> && attention_detail::is_plain_view<Y, YFormat>,
+                  "cordage::scale_queries: q must be of elements with element_traits, in their own format");
+    using compute = typename XFormat::compute;
+    const position_view<angle_detail::position_of_row<Row>> ids(std::forward<Row>(position_ids));
+    const auto logs = attention_detail::checked_log_positions("scale_queries", temperatures, ids, q);
+    if (logs.numbers.empty()) return;
+    const heads_shape& shape = q.shape();
+    for_each_token(shape.tokens, 0, shape.batch * shape.tokens, [&](index_t row, index_t token) {
+        const auto lanes = q.lanes_of(row, token);
+        if (lanes.y == nullptr) return;
+        const double log_position = logs.at(row, token);
+        for (index_t head = 0; head < shape.heads; ++head) {
+            const auto factor = static_cast<compute>(temperatures.factor(head, log_position));
+            const X* const x = lanes.x + head * q.x.head_stride;
+            Y* const y = lanes.y + head * q.y.head_stride;
+            for (index_t i = 0; i < shape.head_dim; ++i) y[i] = YFormat::store(factor * XFormat::load(x[i]));
+        }
+    });
+}
+
+/// The gradients of scale_queries: with f = scale_h ln(p + 1) + bias_h and s = sum over lanes of grad_y x,
+///
+///   grad_x = f grad_y,   dL/dscale_h += sum over tokens of ln(p + 1) s,   dL/dbias_h += sum over tokens of s
+///
+///   scale_queries_backward(temperatures, position_ids, {.scale = grad_scale, .bias = grad_bias},
+///                          grad_through(grad_q, q, grad_q));
+///
+/// @param q  grad_y, x and grad_x, as grad_through takes them: x is what scale_queries read (its result would not do,
+///           where f is 0); grad_x may be grad_y or x
+/// Sums are in double and in one order. Throws as scale_queries, and shape_error for sums that are not of [heads].
+template <class Row, class T, class Format>
+void scale_queries_backward(const head_temperatures& temperatures, Row&& position_ids,
+                            const head_temperature_gradients& sums, const backward_operand<T, Format>& q) {
+    static_assert(attention_detail::is_plain_view<T, Format>,
+                  "cordage::scale_queries_backward: q must be of elements with element_traits, in their own format");
+    using compute = typename Format::compute;
+    const position_view<angle_detail::position_of_row<Row>> ids(std::forward<Row>(position_ids));
+    const char* const function = "scale_queries_backward";
+    const auto logs = attention_detail::checked_log_positions(function, temperatures, ids, q);
+    for (const auto& [name, of] : {std::pair{"scale", sums.scale}, std::pair{"bias", sums.bias}}) {
+        if (!of.empty() && std::ssize(of) != temperatures.heads()) {
+            fail<shape_error>(
+                {function, ": gradient of ", name, " size ", of.size(), " must be 0 or heads ", temperatures.heads()});
+        }
+    }
+    if (logs.numbers.empty()) return;
+    const heads_shape& shape = q.shape();
+    for_each_token(shape.tokens, 0, shape.batch * shape.tokens, [&](index_t row, index_t token) {
+        const auto lanes = q.lanes_of(row, token);
+        if (lanes.grad_x == nullptr) return;
+        const double log_position = logs.at(row, token);
+        for (index_t head = 0; head < shape.heads; ++head) {
+            const auto factor = static_cast<compute>(temperatures.factor(head, log_position));
+            const T* const grad_y = lanes.grad_y + head * q.grad_y.head_stride;
+            const T* const x = lanes.y + head * q.y.head_stride;
+            T* const grad_x = lanes.grad_x + head * q.grad_x.head_stride;
+            double sum = 0.0;
+            for (index_t lane = 0; lane < shape.head_dim; ++lane) {
+                const compute grad = Format::load(grad_y[lane]);
+                sum += double{grad} * double{Format::load(x[lane])};
+                grad_x[lane] = Format::store(factor * grad);
+            }
+            const auto h = static_cast<std::size_t>(head);
+            if (!sums.scale.empty()) sums.scale[h] += log_position * sum;
+            if (!sums.bias.empty()) sums.bias[h] += sum;
+        }
+    });
+}
+
+}  // namespace cordage

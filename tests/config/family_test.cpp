@@ -307,5 +307,6 @@ TEST_CASE("config/family: every model type is there once, and in one of the tabl
     for (const family& each : families) check_names(each.model_types);
     for (const other_positions& group : unrotated) check_names(group.model_types);
     for (const other_positions& group : turned_otherwise) check_names(group.model_types);
+    for (const tower_family& each : tower_families) check_names(each.model_types);
     CHECK(seen.size() > 300);
 }

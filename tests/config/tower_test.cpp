@@ -147,6 +147,9 @@ TEST_CASE("config/tower: what a tower does not read, or cannot have, is named") 
           "config: num_register_tokens 1.5 must be a whole number of 1 ... 2^31");
     CHECK(error_of("qwen2_vl_vision", R"("num_heads": 16, "num_attention_heads": 8)") ==
           "config: num_attention_heads 8 must equal num_heads 16");
+    const auto beside =
+        read_tower(config_of("dinov3_vit", R"("rope_parameters": {"rope_theta": 50.0})"), {.lenient = true});
+    CHECK(beside.basis.inv_freq()[1] == tower_of("dinov3_vit").basis.inv_freq()[1]);  // which reads no dictionary
     const auto lenient = read_tower(config_of("qwen2_vl_vision", R"("partial_rotary_factor": 0.5)"), {.lenient = true});
     CHECK(lenient.warnings ==
           std::vector<std::string>{"config: partial_rotary_factor must be left out: this tower does not read it"});

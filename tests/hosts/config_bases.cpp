@@ -42,6 +42,7 @@ json answer_of_config(const std::string& text, const std::vector<double>& length
 
 json answer_of_tower(const std::string& text, const json& asked) {
     auto tower = cordage::hf::read_tower(text);
+    const std::string words = describe(tower);
     if (tower.grid.spatial_merge_size == 0) tower.grid.spatial_merge_size = asked.at("merge").get<cordage::index_t>();
     std::vector<cordage::patch_grid> grids;
     for (const auto& grid : asked.at("grids")) grids.push_back({grid[0], grid[1], grid[2]});
@@ -68,7 +69,7 @@ json answer_of_tower(const std::string& text, const json& asked) {
               {"axis_of_pair", tower.axis_of_pair},
               {"tokens_before", tower.grid.tokens_before},
               {"noise", {shift, jitter, rescale}},
-              {"words", describe(tower)},
+              {"words", words},
               {"cos", cos},
               {"sin", sin}}}};
 }

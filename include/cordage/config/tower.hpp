@@ -23,8 +23,7 @@ namespace cordage::hf {
 /// The rotation of a tower: how its grids are counted, and which axis turns which pair by which frequency.
 struct tower_rope {
     std::string model_type;
-    index_t head_dim = 0;  ///< of what turns as one head: all of hidden_size in EfficientLoFTR and
-                           ///< MusicFlamingo
+    index_t head_dim = 0;  ///< of what turns as one head: hidden_size in EfficientLoFTR and MusicFlamingo
     pair_layout layout = pair_layout::half_split;
     index_t parts = 1;  ///< of a head, side by side; each is turned as a head of its own, by its
                         ///< share of the pairs (Gemma 4: 2, columns and rows)
@@ -74,8 +73,9 @@ inline double tower_theta(const json_object& config, const tower_family& known, 
         if (key == "partial_rotary_factor" && known.share > 0.0) continue;
         dict.doubt({"key ", in_quotes(key), " must be left out: this tower does not read it"});
     }
-    const double base =
-        agreed({{dict, "rope_theta"}, {config, "rope_theta memory_attention_rope_theta"}}).value_or(known.theta_base);
+    const json_object read = known.rope_type.empty() ? dict.none(dict.where()) : dict;
+    const auto given = agreed({{read, "rope_theta"}, {config, "rope_theta memory_attention_rope_theta"}});
+    const double base = given.value_or(known.theta_base);
     if (!(base > 1.0)) dict.refuse({"rope_theta ", base, " must be > 1"});
     return base;
 }
@@ -255,7 +255,9 @@ inline std::string describe(const tower_rope& tower) {
         text += message(", in blocks of ", grid.spatial_merge_size, " x ", grid.spatial_merge_size, " patches");
     }
     for (const auto& [count, where] : {std::pair{grid.tokens_before, "before"}, {grid.tokens_after, "after"}}) {
-        if (count > 0) text += message("; ", count, " tokens ", where, " a grid do not turn");
+        if (count == 0) continue;
+        text += message("; ", count, count == 1 ? " token " : " tokens ", where, " a grid ", count == 1 ? "does" : "do",
+                        " not turn");
     }
     const coordinate_noise& noise = tower.noise;
     if (noise.shift > 0.0 || noise.jitter > 1.0 || noise.rescale > 1.0) {

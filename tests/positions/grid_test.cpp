@@ -25,8 +25,8 @@ TEST_CASE("positions/grid: patches have their row and column, row by row, frame 
     CHECK(positions_of({}, {.frames = 2, .rows = 2, .columns = 3}) == twice);
     CHECK(grid_positions({}, std::array{patch_grid{.rows = 2, .columns = 3}, patch_grid{.rows = 2, .columns = 3}}) ==
           twice);
-    CHECK(positions_of({.axes = 3}, {.frames = 2, .rows = 1, .columns = 2}) ==
-          places{0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 0, 1});
+    CHECK(positions_of({.axes = 3}, {.frames = 2, .rows = 2, .columns = 1}) ==
+          places{0, 0, 0, 0, 1, 0, 1, 0, 0, 1, 1, 0});
     CHECK(grid_positions({}, {}).empty());
 }
 
@@ -45,7 +45,7 @@ TEST_CASE("positions/grid: what a number becomes") {
                        {.rows = 2, .columns = 4}) ==
           places{0, 0, 0, 1.5, 0, 3, 0, 4.5, 1.5, 0, 1.5, 1.5, 1.5, 3, 1.5, 4.5});
     CHECK(positions_of({.coordinate = grid_coordinate::times_seconds, .seconds_per_token = 0.5, .factor = {-1, -2}},
-                       {.rows = 2, .columns = 2}) == places{0, 0, 0, -1, -1, 0, -1.5, -3});
+                       {.rows = 2, .columns = 3}) == places{0, 0, 0, -1, 0, -4, -1.5, 0, -2, -4, -2.5, -10});
     CHECK(positions_of({.shift = {1, 2}, .factor = {10, 100}}, {.rows = 2, .columns = 1}) == places{10, 200, 20, 200});
 }
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <span>
 
 #include "cordage/basis/rope_scaling.hpp"
 
@@ -73,6 +74,12 @@ std::string wavelengths(const inspection& seen) {
 }
 
 std::string number(double x) { return formatted("%.17g", x); }
+std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
+std::string listed(std::span<const double> numbers) {
+    std::string text = "[";
+    for (const double x : numbers) text += (text.size() > 1 ? ", " : "") + number(x);
+    return text + "]";
+}
 
 }  // namespace
 
@@ -111,8 +118,8 @@ std::string in_words(const inspection& seen) {
     return text;
 }
 
-std::string as_json(const std::string& model_type, double length, const std::vector<inspection>& all) {
-    const auto quoted = [](const std::string& text) { return nlohmann::json(text).dump(); };
+std::string as_json(const std::string& model_type, double length, const std::vector<inspection>& all,
+                    const std::optional<cordage::hf::tower_rope>& tower) {
     std::string text =
         "{\n  \"model_type\": " + quoted(model_type) + ",\n  \"length\": " + number(length) + ",\n  \"ropes\": [";
     const char* before = "\n";
@@ -126,16 +133,20 @@ std::string as_json(const std::string& model_type, double length, const std::vec
                 ",\n      \"theta_base\": " + number(config.theta_base) +
                 ",\n      \"original_length\": " + number(config.original_length) +
                 ",\n      \"t\": " + number(seen.t) +
-                ",\n      \"attention_factor\": " + number(seen.basis.attention_factor()) + ",\n      \"inv_freq\": [";
-        const char* comma = "";
-        for (const double theta : seen.basis.inv_freq()) {
-            text += comma + number(theta);
-            comma = ", ";
-        }
-        text += "]\n    }";
+                ",\n      \"attention_factor\": " + number(seen.basis.attention_factor()) +
+                ",\n      \"inv_freq\": " + listed(seen.basis.inv_freq()) + "\n    }";
         before = ",\n";
     }
-    return text + "\n  ]\n}\n";
+    text += "\n  ]";
+    if (tower) {
+        text += ",\n  \"tower\": {\n    \"model_type\": " + quoted(tower->model_type) +
+                ",\n    \"head_dim\": " + number(static_cast<double>(tower->head_dim)) +
+                ",\n    \"layout\": " + quoted(cordage::hf::name_of(tower->layout)) +
+                ",\n    \"spatial_merge_size\": " + number(static_cast<double>(tower->grid.spatial_merge_size)) +
+                ",\n    \"axis_of_pair\": " + nlohmann::json(tower->axis_of_pair).dump() +
+                ",\n    \"inv_freq\": " + listed(tower->basis.inv_freq()) + "\n  }";
+    }
+    return text + "\n}\n";
 }
 
 }  // namespace inspect

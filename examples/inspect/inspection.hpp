@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cordage/basis/basis.hpp"
-#include "cordage/config/model_ropes.hpp"
+#include "cordage/config/tower.hpp"
 
 namespace inspect {
 
@@ -37,7 +37,8 @@ std::optional<float32_failure> first_float32_failure(const cordage::basis& basis
 /// What the model will do, some lines.
 std::string in_words(const inspection& seen);
 
-/// {"model_type": ..., "length": ..., "ropes": [...]}, numbers with 17 digits.
-std::string as_json(const std::string& model_type, double length, const std::vector<inspection>& all);
+/// {"model_type": ..., "length": ..., "ropes": [...]}, and "tower": {...} where there is one; numbers with 17 digits.
+std::string as_json(const std::string& model_type, double length, const std::vector<inspection>& all,
+                    const std::optional<cordage::hf::tower_rope>& tower);
 
 }  // namespace inspect

@@ -13,6 +13,7 @@
 #include "cordage/checkpoint/released_clex.hpp"
 #include "cordage/checkpoint/with_weights.hpp"
 #include "cordage/config/read.hpp"
+#include "cordage/config/tower.hpp"
 #include "inspection.hpp"
 #include "plot.hpp"
 
@@ -52,9 +53,17 @@ settings with_files_of_folder(settings chosen) {
 
 void run(const settings& given) {
     const settings chosen = with_files_of_folder(given);
-    auto model = cordage::hf::read_config_file(chosen.config, {.lenient = chosen.lenient});
+    const auto config = cordage::hf::parse_config_file(chosen.config);
+    std::optional<cordage::hf::tower_rope> tower;
+    if (cordage::hf::has_tower(config)) tower = cordage::hf::read_parsed_tower(config, {.lenient = chosen.lenient});
+    cordage::hf::model_ropes model;
+    if (tower && tower->model_type == config.value("model_type", "") && !config.contains("text_config")) {
+        model.model_type = tower->model_type;  // nothing but a tower
+    } else {
+        model = cordage::hf::read_parsed_config(config, {.lenient = chosen.lenient});
+    }
     std::string learned;
-    if (!chosen.weights.empty()) {
+    if (!chosen.weights.empty() && !model.ropes.empty()) {
         const cordage::checkpoint weights{std::filesystem::path(chosen.weights)};
         model = cordage::hf::with_weights(std::move(model), weights);
         learned = learned_in(weights);
@@ -65,18 +74,21 @@ void run(const settings& given) {
     all.reserve(ropes.size());
     for (const auto& rope : ropes) all.push_back(inspect::inspect(rope, length, chosen.t));
     if (chosen.as_json) {
-        std::fputs(inspect::as_json(model.model_type, length, all).c_str(), stdout);
+        std::fputs(inspect::as_json(model.model_type, length, all, tower).c_str(), stdout);
     } else {
-        std::printf("model type %s, ", model.model_type.empty() ? "not given" : model.model_type.c_str());
-        if (model.max_length > 0.0)
-            std::printf("up to %.17g positions\n", model.max_length);
-        else
-            std::puts("of any length");
+        if (!all.empty()) {
+            std::printf("model type %s, ", model.model_type.empty() ? "not given" : model.model_type.c_str());
+            if (model.max_length > 0.0)
+                std::printf("up to %.17g positions\n", model.max_length);
+            else
+                std::puts("of any length");
+        }
         std::fputs(learned.c_str(), stdout);
         for (const auto& seen : all) std::fputs(inspect::in_words(seen).c_str(), stdout);
+        if (tower) std::fputs(describe(*tower).c_str(), stdout);
     }
     for (const auto& warning : model.warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
-    if (!chosen.picture.empty()) inspect::draw_wavelengths(all.front(), chosen.picture);
+    if (!chosen.picture.empty() && !all.empty()) inspect::draw_wavelengths(all.front(), chosen.picture);
 }
 
 }  // namespace

@@ -38,6 +38,8 @@
 #include "cordage/ode/order_conditions.hpp"
 
 // positions: positions of several axes; which positions a training sequence has
+#include "cordage/positions/coordinate_noise.hpp"
+#include "cordage/positions/grid.hpp"
 #include "cordage/positions/latent_positions.hpp"
 #include "cordage/positions/multimodal.hpp"
 #include "cordage/positions/position_view.hpp"

@@ -100,20 +100,22 @@ TEST_CASE("config/family: sizes that only the model's code states") {
 }
 
 // The rules of transformers 5.23's classes, which tests/hosts/test_configs.py compares one by one.
-TEST_CASE("config/family: towers and models that turn otherwise are refused, and how they turn is said") {
+TEST_CASE("config/family: towers and models that turn otherwise are refused, and what reads them or how they turn is said") {
     CHECK(error_of("qwen2_vl_vision", R"("rope_theta": 1e4, "head_dim": 64)", true) ==
-          "config: model_type 'qwen2_vl_vision' turns by rows and columns of a grid, which is not read here");
+          "config: model_type 'qwen2_vl_vision' turns by the places of a grid, which hf::read_tower reads");
+    CHECK(error_of("vjepa2", sizes + R"(, "rope_theta": 1e4)") ==
+          "config: model_type 'vjepa2' turns the two lanes of a pair by different angles, which is not read here");
     CHECK(error_of("clvp_encoder", sizes + R"(, "use_rotary_embedding": true)").find("turns its values, too") !=
           std::string::npos);
     CHECK(error_of("musicflamingo", R"("head_dim": 1280, "rope_parameters": {"rope_theta": 1200.0})")
-              .find("turns by the seconds of its audio") != std::string::npos);
+              .find("which hf::read_tower reads") != std::string::npos);
     CHECK(error_of("musicflamingo", R"("text_config": {"model_type": "qwen2", "head_dim": 64})").empty());
     CHECK(error_of("blt", R"("decoder_config": {"model_type": "blt_local_decoder", "head_dim": 64})")
               .find("turns by the rules of its parts") != std::string::npos);
     const std::string patches = sizes + R"(, "patch_size": 14, "rope_theta": 100.0)";
     CHECK(error_of("somebody_s_vit", patches) ==
           "config: model_type 'somebody_s_vit' must be a known one: patch_size "
-          "says that it may turn by rows and columns of a grid");
+          "says that it may turn by the places of a grid");
     CHECK(error_of("somebody_s", patches + R"(, "vocab_size": 100)").empty());
     CHECK(error_of("dinov3_vit", sizes + R"(, "rope_theta": 100.0)").find("a grid") != std::string::npos);
 }
@@ -305,5 +307,6 @@ TEST_CASE("config/family: every model type is there once, and in one of the tabl
     for (const family& each : families) check_names(each.model_types);
     for (const other_positions& group : unrotated) check_names(group.model_types);
     for (const other_positions& group : turned_otherwise) check_names(group.model_types);
+    for (const tower_family& each : tower_families) check_names(each.model_types);
     CHECK(seen.size() > 300);
 }

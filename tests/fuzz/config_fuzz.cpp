@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Any bytes as a config.json: they are read, strictly and leniently, or refused with an error of the library's own.
-// What is read has finite bases at every length, and words.
+// What is read has finite bases at every length, and words; a tower has positions of a grid.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -8,6 +8,7 @@
 
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/config/read.hpp"
+#include "cordage/config/tower.hpp"
 
 namespace {
 
@@ -26,6 +27,19 @@ void use(const cordage::hf::model_ropes& model) {
     }
 }
 
+void use(const cordage::hf::tower_rope& tower) {
+    if (2 * tower.basis.pairs() > tower.head_dim || describe(tower).empty()) std::abort();
+    if (tower.axis_of_pair.size() != static_cast<std::size_t>(tower.basis.pairs())) std::abort();
+    if (tower.grid.tokens_before > 1000) return;
+    constexpr cordage::patch_grid grid{.frames = 2, .rows = 4, .columns = 6};
+    try {
+        const auto positions = cordage::grid_positions(tower.grid, {&grid, 1});
+        const cordage::index_t others = tower.grid.tokens_before + tower.grid.tokens_after;
+        if (std::ssize(positions) != (48 + others) * tower.grid.axes) std::abort();
+    } catch (const cordage::value_error&) {  // blocks that are not whole
+    }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -33,6 +47,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const bool lenient : {false, true}) {
         try {
             use(cordage::hf::read_config(text, {.lenient = lenient}));
+        } catch (const cordage::error&) {
+        }
+        try {
+            use(cordage::hf::read_tower(text, {.lenient = lenient}));
         } catch (const cordage::error&) {
         }
     }

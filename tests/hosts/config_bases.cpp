@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT
-// What read_config makes of many configs at once. Each line of stdin is {"text": a config.json, "lengths": [...]}; each
-// line of stdout is {"error": "..."} or {"ropes": [...]}, numbers with 17 digits, a basis for each length.
+// What read_config makes of many configs at once, and read_tower. Each line of stdin is {"text": a config.json} and
+// "lengths": [...], "grids": [[frames, rows, columns], ...] or "counting": true; each line of stdout is {"error":
+// "..."},
+// {"ropes": [...]} with a basis for each length, {"tower": {...}} with cos and sin of each patch and pair, or
+// {"counting": {...}}, numbers with 17 digits.
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "cordage/angles/axis_angles.hpp"
 #include "cordage/basis/rope_scaling.hpp"
+#include "cordage/config/multimodal.hpp"
 #include "cordage/config/read.hpp"
+#include "cordage/config/tower.hpp"
 
 namespace {
 
@@ -28,14 +34,61 @@ json bases_of(const cordage::hf::layer_rope& rope, const std::vector<double>& le
             {"policy", rope.policy_words},       {"bases", bases}};
 }
 
+json answer_of_config(const std::string& text, const std::vector<double>& lengths) {
+    json ropes = json::array();
+    for (const auto& rope : cordage::hf::read_config(text).ropes) ropes.push_back(bases_of(rope, lengths));
+    return {{"ropes", ropes}};
+}
+
+json answer_of_tower(const std::string& text, const json& asked) {
+    auto tower = cordage::hf::read_tower(text);
+    const std::string words = describe(tower);
+    if (tower.grid.spatial_merge_size == 0) tower.grid.spatial_merge_size = asked.at("merge").get<cordage::index_t>();
+    std::vector<cordage::patch_grid> grids;
+    for (const auto& grid : asked.at("grids")) grids.push_back({grid[0], grid[1], grid[2]});
+    const auto positions = grid_positions(tower.grid, grids);
+    const cordage::index_t axes = tower.grid.axes, tokens = std::ssize(positions) / axes;
+    const cordage::axis_angles angles(tower.basis, tower.axis_of_pair,
+                                      cordage::axis_minor(positions.data(), axes, 1, tokens));
+    json cos = json::array(), sin = json::array();
+    for (cordage::index_t token = 0; token < tokens; ++token) {
+        json cos_of_token = json::array(), sin_of_token = json::array();
+        for (cordage::index_t pair = 0; pair < angles.pairs(); ++pair) {
+            const auto at = cordage::cos_sin_at<double>(angles, 0, token, pair);
+            cos_of_token.push_back(at.cos);
+            sin_of_token.push_back(at.sin);
+        }
+        cos.push_back(cos_of_token);
+        sin.push_back(sin_of_token);
+    }
+    const auto& [shift, jitter, rescale] = tower.noise;
+    return {{"tower",
+             {{"head_dim", tower.head_dim},
+              {"layout", cordage::hf::name_of(tower.layout)},
+              {"parts", tower.parts},
+              {"axis_of_pair", tower.axis_of_pair},
+              {"tokens_before", tower.grid.tokens_before},
+              {"noise", {shift, jitter, rescale}},
+              {"words", words},
+              {"cos", cos},
+              {"sin", sin}}}};
+}
+
+json answer_of_counting(const std::string& text) {
+    const auto rule = cordage::hf::read_multimodal_rule(text);
+    return {{"counting",
+             {{"axes", rule.axes},
+              {"positions_per_second", rule.positions_per_second},
+              {"frames_are_images", rule.frames_are_images},
+              {"next", static_cast<int>(rule.next)}}}};
+}
+
 json answer(const json& asked) {
     try {
-        const auto model = cordage::hf::read_config(asked.at("text").get<std::string>());
-        json ropes = json::array();
-        for (const auto& rope : model.ropes) {
-            ropes.push_back(bases_of(rope, asked.at("lengths").get<std::vector<double>>()));
-        }
-        return {{"ropes", ropes}};
+        const auto text = asked.at("text").get<std::string>();
+        if (asked.contains("grids")) return answer_of_tower(text, asked);
+        if (asked.contains("counting")) return answer_of_counting(text);
+        return answer_of_config(text, asked.at("lengths").get<std::vector<double>>());
     } catch (const cordage::error& why) {
         return {{"error", why.what()}};
     }

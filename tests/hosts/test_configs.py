@@ -19,6 +19,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 import rotary_classes as classes  # noqa: E402
+import tower_classes  # noqa: E402
 
 transformers.logging.set_verbosity(logging.CRITICAL)
 
@@ -27,24 +28,12 @@ AGREEMENT = 4e-6  # relative, of what transformers computes in float32
 TURNED = 1e-4  # absolute, of cos and sin of its float32 angles
 POSITION_IDS = [[1, 5, 11], [2, 3, 7], [4, 1, 13], [6, 9, 2]]  # [axes, tokens]
 
+# What read_config says of a tower, which is compared by what read_tower makes of it.
+TOWER = "which hf::read_tower reads"
+
 # What is refused, by what the error says: rotary classes, and none of a text model unless its class fails as well.
 REFUSED = {
-    "turns by rows and columns of a grid": """
-        CohereCompassVisionRotaryEmbedding DINOv3ViTRopePositionEmbedding Dots3NoteVisionRotaryEmbedding
-        EdgeTamVideoRoPECrossAttention EdgeTamVideoRoPESelfAttention EdgeTamVideoVisionRotaryEmbedding
-        EfficientLoFTRRotaryEmbedding EomtDinov3RotaryEmbedding Ernie4_5_VLMoeVisionRotaryEmbedding
-        Exaone4_5_VisionRotaryEmbedding Gemma4VisionRotaryEmbedding Glm4vMoeVisionRotaryEmbedding
-        Glm4vVisionRotaryEmbedding Glm5NextVisionRotaryEmbedding GlmOcrVisionRotaryEmbedding
-        Inkling2VisionRotaryEmbedding Kimi_K25VisionRotaryEmbedding Lfm3VlVisionRotaryEmbedding
-        Llama4VisionRotaryEmbedding MLCDRotaryEmbedding MiniMaxM3VLVisionRotaryEmbedding
-        MuseGlimmerVisionRotaryEmbedding MuseSparkVisionRotaryEmbedding PaddleOCRVisionRotaryEmbedding
-        PixtralVisionRotaryEmbedding Qwen2VLVisionRotaryEmbedding Qwen2_5OmniVisionRotaryEmbedding
-        Qwen2_5_VLVisionRotaryEmbedding Qwen3OmniMoeVisionRotaryEmbedding Qwen3VLMoeVisionRotaryEmbedding
-        Qwen3VLVisionRotaryEmbedding Qwen3_5MoeVisionRotaryEmbedding Qwen3_5VisionRotaryEmbedding
-        Qwen4ExpVisionRotaryEmbedding Sam2VideoRoPEAttention Sam2VideoVisionRotaryEmbedding
-        Sam3TrackerVideoRoPEAttention Sam3TrackerVideoVisionRotaryEmbedding Sam3ViTRoPEAttention
-        Sam3ViTRotaryEmbedding Sapiens2RopePositionEmbedding Step3p7VisionRotaryEmbedding
-        VJEPA2RopeAttention VideoLlama3VisionRotaryEmbedding""",
+    "turns the two lanes of a pair by different angles": "VJEPA2RopeAttention",
     "turns its values, too": "ClvpRotaryPositionalEmbedding",
     "nothing says that its q and k are rotated": "EsmFold2RotaryEmbedding",  # atoms in space, no model type
 }
@@ -75,9 +64,9 @@ OF_ANOTHER_PART = ["MusicFlamingoRotaryEmbedding"]
 def read(built):
     program = built("config_bases.cpp")
 
-    def answers(texts, lengths=(1,)):
-        """What cordage reads in each text: {"error": ...} or {"ropes": [...]}."""
-        asked = "\n".join(json.dumps({"text": text, "lengths": lengths}) for text in texts)
+    def answers(texts, lengths=(1,), **more):
+        """What cordage reads in each text: {"error": ...} or {"ropes": [...]}, {"tower": ...} of grids."""
+        asked = "\n".join(json.dumps({"text": text, "lengths": lengths, **more}) for text in texts)
         finished = subprocess.run([str(program)], input=asked, stdout=subprocess.PIPE, text=True, check=True)
         return [json.loads(line) for line in finished.stdout.splitlines()]
 
@@ -199,7 +188,7 @@ def test_every_default_config_agrees_or_is_refused_by_name(read):
         if "error" in answer:
             why = [reason for reason, names in REFUSED.items() if rotary_class.__name__ in names.split()]
             refused.add(rotary_class.__name__)
-            is_listed = why and why[0] in answer["error"]
+            is_listed = why and why[0] in answer["error"] or TOWER in answer["error"]
             if not is_listed and not turns_nothing(path, config, answer) and not class_fails(config, rotary_class):
                 wrong.append(f"{name}: {answer['error']}")
         else:
@@ -311,10 +300,17 @@ REFUSED_TYPES = [
 ]
 
 
-def test_every_rope_type_that_a_config_admits(read):
+def not_refused(towers):
+    """Those of `rotating` that are neither refused nor towers."""
+    others = {rotary_class for _, _, rotary_class in towers}
+    return [(path, config, rotary_class) for path, config, rotary_class in rotating()
+            if rotary_class not in others and rotary_class.__name__ not in " ".join(REFUSED.values()).split()]
+
+
+def test_every_rope_type_that_a_config_admits(read, towers):
     cases = []
-    for path, config, rotary_class in rotating():
-        if rotary_class.__name__ in " ".join(REFUSED.values()).split() or class_fails(config, rotary_class):
+    for path, config, rotary_class in not_refused(towers):
+        if class_fails(config, rotary_class):
             continue
         for rope_type in ("default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional"):
             made = with_rope_type(config, rotary_class, rope_type)
@@ -334,6 +330,93 @@ def test_every_rope_type_that_a_config_admits(read):
             wrong += [f"{name}, {rotary_class.__name__}: {why}"
                       for why in complaints(config, rotary_class, answer, LENGTHS, turn=False)]
     assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong)
+
+
+# Grids [frames, rows, columns] for towers of packed images; other towers take one image at a time. Sides are multiples of
+# 4, which all merge sizes divide, and lie within a window of those that move patches into windows.
+GRIDS = [[[1, 4, 8]], [[2, 8, 4], [1, 4, 4]]]
+ONE_IMAGE = [[[1, 4, 8]], [[1, 8, 4]], [[1, 5, 3]]]
+SQUARES = [[[1, 3, 3]], [[1, 6, 6]]]  # Llama 4's images
+FURTHER_TOWERS = {
+    "Sam3ViTConfig": {"window_size": 14},
+    "EfficientLoFTRConfig": {"hidden_size": 64, "out_features": [16, 16, 32, 64]},
+    "MusicFlamingoConfig": {"audio_frame_step": 0.02, "rope_parameters": {"rope_type": "default", "rope_theta": 900.0}},
+    "DINOv3ViTConfig": {"num_register_tokens": 4, "rope_theta": 50.0},
+    "Qwen2VLVisionConfig": {"embed_dim": 1024, "spatial_merge_size": 4},
+    "MiniMaxM3VLVisionConfig": {"hidden_size": 1024, "num_attention_heads": 8},
+    "EdgeTamVideoConfig": {"memory_attention_downsample_rate": 2},
+}
+
+
+@pytest.fixture(scope="session")
+def towers(read):
+    """Every config of a tower, once for each rotary class: (path, config, rotary class)."""
+    found = [(path, config, rotary_class) for path, config in classes.default_configs()
+             for rotary_class in classes.rotary_classes_of(type(config))]
+    for config_class in classes.config_classes():
+        settings = FURTHER_TOWERS.get(config_class.__name__)
+        for rotary_class in classes.rotary_classes_of(config_class) if settings else []:
+            config = config_class(**copy.deepcopy(settings))
+            found.append((f"{config_class.__name__} {settings}", config, rotary_class))
+    texts = [json.dumps({"model_type": config.model_type}) for _, config, _ in found]
+    return [case for case, answer in zip(found, read(texts)) if TOWER in answer.get("error", "")]
+
+
+def grids_of(config):
+    if config.model_type == "llama4_vision_model":
+        return SQUARES
+    return GRIDS if hasattr(config, "spatial_merge_size") or config.model_type in (
+        "kimi_k25_vision", "muse_glimmer_vision", "muse_spark_vision", "video_llama_3_vision") else ONE_IMAGE
+
+
+def tower_matrices(tower):
+    """What a rotation does to each lane of each token: [tokens, lanes out, lanes in]."""
+    cos, sin, lanes = np.array(tower["cos"]), np.array(tower["sin"]), tower["head_dim"]
+    pairs = cos.shape[1] // tower["parts"]
+    out = np.tile(np.eye(lanes), (len(cos), 1, 1))
+    for pair in range(cos.shape[1]):
+        part, i = divmod(pair, pairs)
+        a, b = (i, i + pairs) if tower["layout"] == "half_split" else (2 * i, 2 * i + 1)
+        a, b = a + part * lanes // tower["parts"], b + part * lanes // tower["parts"]
+        out[:, a, a] = out[:, b, b] = cos[:, pair]
+        out[:, a, b], out[:, b, a] = -sin[:, pair], sin[:, pair]
+    return out
+
+
+def tower_complaint(tower, rotary_class, config, grids):
+    """What differs between what is read of a tower and what its class does; None where they agree."""
+    prefix = tower["tokens_before"] if hasattr(config, "num_register_tokens") else 0
+    ours, theirs = tower_matrices(tower), tower_classes.turned(rotary_class, config, grids, prefix)
+    if ours.shape != theirs.shape:
+        return f"[tokens, lanes, lanes] {ours.shape} must be {theirs.shape}"
+    apart = np.abs(ours - theirs)
+    if apart.max() > TURNED * (10 if config.model_type == "musicflamingo" else 1):  # angles of 1000 rad in float32
+        token, lane, other = np.unravel_index(apart.argmax(), apart.shape)
+        return f"grids {grids}, token {token}, lanes {lane} and {other}: {apart.max():.2g} apart"
+    return None
+
+
+def tower_noise(config):
+    """Shift, jitter and rescale of training images."""
+    given = [getattr(config, f"pos_embed_{name}", None) for name in ("shift", "jitter", "rescale")]
+    return [none if value is None else value for value, none in zip(given, (0.0, 1.0, 1.0))]
+
+
+def test_every_tower_turns_as_its_class(read, towers):
+    assert len({rotary_class for _, _, rotary_class in towers}) > 40
+    wrong = []
+    for path, config, rotary_class in towers:
+        for grids in grids_of(config):
+            answer, = read([config.to_json_string()], grids=grids, merge=tower_classes.MERGE_OF_PROCESSOR)
+            name = f"{path} ({config.model_type}), {rotary_class.__name__}"
+            if "error" in answer:
+                wrong.append(f"{name}: {answer['error']}")
+                continue
+            why = tower_complaint(answer["tower"], rotary_class, config, grids)
+            wrong += [f"{name}: {why}"] if why else []
+            if answer["tower"]["noise"] != tower_noise(config):
+                wrong.append(f"{name}: noise {answer['tower']['noise']}")
+    assert not wrong, "\n".join(wrong)
 
 
 # A key that counts here and not in the class, and why.
@@ -373,11 +456,10 @@ def flipped(saved, seen):
     yield from of(saved, "")
 
 
-def test_every_key_of_every_config(read):
+def test_every_key_of_every_config(read, towers):
     """No key changes a class and not what is read of it, in silence."""
     everything = [(path, config, rotary_class, json.loads(config.to_json_string()))
-                  for path, config, rotary_class in rotating()
-                  if rotary_class.__name__ not in " ".join(REFUSED.values()).split() and "." not in path]
+                  for path, config, rotary_class in not_refused(towers) if "." not in path]
     seen = {}
     for _, _, _, saved in everything:
         for key, value in saved.items():
@@ -433,24 +515,50 @@ def test_layers_that_rest_by_their_attention(read):
 HEADER = """# Families
 
 Every model type of transformers {version} with a rotary class, as its default config is read. `tests/hosts/test_configs.py`
-compares each with that class (inv_freq, attention factor, pairs, axes and direction of every layer type) and writes this
-page: `CORDAGE_WRITE_FAMILIES=1 ./run test --hosts`. Keys: [config_keys.md](config_keys.md).
+compares each with that class (inv_freq, attention factor, pairs, axes and direction of every layer type; of towers cos and sin
+of every patch and lane of grids) and writes this page: `CORDAGE_WRITE_FAMILIES=1 ./run test --hosts`. Keys:
+[config_keys.md](config_keys.md).
 
-Rules: rope type of each layer type. Lanes: those that turn, of a head. Axes: how many a position has, and how they share
-the pairs.
+Rules: rope type of each layer type, `tower` what `hf::read_tower` reads. Lanes: those that turn, of a head. Axes: how many a
+position has, and how they share the pairs. Positions: of tokens their index, or how grids are counted
+([positions.md](positions.md)).
 
-| model type | rules | lanes | axes | pairs | compared with |
-|---|---|---|---|---|---|
+| model type | rules | lanes | axes | pairs | positions | compared with |
+|---|---|---|---|---|---|---|
 """
 PAGE = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "families.md"
+GOES_ON = ["past the longer side", "past the largest position", "at its index"]  # after_grid
 
 
-def row(config, answer, rotary_class):
+def counting(read, config):
+    """How the model around a language model counts tokens of several axes, in words."""
+    whole = config.model_type.removesuffix("_text")
+    found = [other for _, other in classes.default_configs() if other.model_type == whole and other is not config]
+    answer = read([json.dumps(found[0].to_dict(), default=str)], counting=True)[0] if found else {"error": "no model"}
+    if "error" in answer:
+        return "the caller's"
+    rule = answer["counting"]
+    return f"grids; text goes on {GOES_ON[rule['next']]}" + (", time in seconds" if rule["positions_per_second"] else "")
+
+
+def tower_row(tower):
+    """The cells of a tower but for its names."""
+    words = dict(line.strip().split(": ", 1) for line in tower["words"].splitlines()[1:])
+    lanes = words["rotation"].split(",")[0].removesuffix(" lanes turn")
+    return ["tower", lanes, words["axes"].split(", the fastest")[0],
+            words["rotation"].split("pairs, ")[1], words["positions"]]
+
+
+def row(read, config, answer, rotary_class):
     """One line of the page."""
     cells = [f"`{config.model_type}`"]
-    if "error" in answer:
+    if TOWER in answer.get("error", ""):
+        text = type(config)().to_json_string()  # not as it is within another config
+        tower, = read([text], grids=grids_of(config)[0], merge=tower_classes.MERGE_OF_PROCESSOR)
+        cells += tower_row(tower["tower"])
+    elif "error" in answer:
         cells += ["refused: " + answer["error"].split(": ", 1)[1].removeprefix(f"model_type '{config.model_type}' "),
-                  "", "", ""]
+                  "", "", "", ""]
     else:
         ropes = answer["ropes"]
         rules = [f"{rope['layer_type']} {rope['rope_type']}".strip() for rope in ropes]
@@ -458,11 +566,12 @@ def row(config, answer, rotary_class):
         axes = ropes[0]["axis_of_pair"]
         shared = "" if not axes else f"{max(axes) + 1}, " + ("in blocks" if axes == sorted(axes) else "interleaved")
         pairs = ropes[0]["layout"] + (", backwards" if ropes[0]["turns_back"] else "")
-        cells += [", ".join(rules), ", ".join(dict.fromkeys(lanes)), shared, pairs]
+        cells += [", ".join(rules), ", ".join(dict.fromkeys(lanes)), shared, pairs,
+                  counting(read, config) if axes else "index"]
     return "| " + " | ".join([*cells, rotary_class.__name__]) + " |"
 
 
-def test_page_of_families_is_what_is_read(read):
+def rows_of_page(read, towers):
     cases = {}
     for path, config, rotary_class in rotating():
         if config.model_type:
@@ -470,9 +579,15 @@ def test_page_of_families_is_what_is_read(read):
             if further or (config.model_type, rotary_class) not in cases:
                 cases[(config.model_type, rotary_class)] = config
     answers = read([config.to_json_string() for config in cases.values()])
-    rows = sorted(row(config, answer, rotary_class)
-                  for ((_, rotary_class), config), answer in zip(cases.items(), answers))
-    page = HEADER.format(version=transformers.__version__) + "\n".join(rows) + "\n"
+    rows = [row(read, config, answer, rotary_class)
+            for ((_, rotary_class), config), answer in zip(cases.items(), answers)]
+    rows += {row(read, config, {"error": TOWER}, rotary_class) for path, config, rotary_class in towers
+             if rotary_class.__name__ in OF_ANOTHER_PART and "{" not in path}
+    return sorted(rows)
+
+
+def test_page_of_families_is_what_is_read(read, towers):
+    page = HEADER.format(version=transformers.__version__) + "\n".join(rows_of_page(read, towers)) + "\n"
     if os.environ.get("CORDAGE_WRITE_FAMILIES"):
         PAGE.write_text(page)
     if f"transformers {transformers.__version__} " not in PAGE.read_text():

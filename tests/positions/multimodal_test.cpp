@@ -209,3 +209,11 @@ concept viewed_when_temporary = requires {
     Positions({}).view();
 };
 static_assert(!viewed_when_temporary<multimodal_positions<>>);
+
+TEST_CASE("positions/multimodal: frames that do not fill a token are refused") {
+    multimodal_positions<> positions({.temporal_merge_size = 2});
+    CHECK_THROWS_WITH_AS(
+        positions.video({.frames = 3, .rows = 1, .columns = 1}),
+        "multimodal_positions::video: grid {3, 1, 1} must have whole blocks of 2 x 1 x 1, which are merged",
+        value_error);
+}

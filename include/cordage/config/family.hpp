@@ -259,17 +259,10 @@ inline constexpr other_positions unrotated[] = {
     {"no positions", " falcon_mamba jamba kimi_linear mamba mamba2 nemotron_h rwkv xlstm zamba "}};
 /// The same for those that turn by something else than positions in a text.
 inline constexpr other_positions turned_otherwise[] = {
-    {"by rows and columns of a grid",
-     " chmv2 cohere_compass_vision deepseek_ocr2_vision_encoder dinov3_vit dots3_note_vision_encoder edgetam_video "
-     "efficientloftr eomt_dinov3 ernie4_5_vl_moe_vision exaone4_5_vision gemma4_vision glm4v_moe_vision glm4v_vision "
-     "glm5_next_vision glm_ocr_vision inkling2_vision kimi_k25_vision lfm3_vl_vision lightglue llama4_vision_model "
-     "minimax_m3_vl_vision mlcd_vision_model muse_glimmer_vision muse_spark_vision paddleocr_vl_vision pixtral "
-     "qwen2_5_omni_vision_encoder qwen2_5_vl_vision qwen2_vl_vision qwen3_5_moe_vision qwen3_5_vision "
-     "qwen3_omni_moe_vision_encoder qwen3_vl_moe_vision qwen3_vl_vision qwen4_exp_vision sam2_video "
-     "sam3_tracker_video sam3_vit_model sapiens2 step3p5_vision video_llama_3_vision vjepa2 "},
-    {"by the seconds of its audio", " musicflamingo "},
+    {"the two lanes of a pair by different angles", " vjepa2 "},
+    {"by learned directions of its key points", " lightglue "},
     {"its values, too", " clvp_encoder "},
-    {"by the rules of its parts, each a config of its own", " blt "}};
+    {"by the rules of its parts, each a config of its own", " blt chmv2 deepseek_ocr2_vision_encoder "}};
 // clang-format on
 
 /// The entry of a model_type, or of what stands before its "_text"; nullptr where there is none.

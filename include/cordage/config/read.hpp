@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cordage/config/layers.hpp"
+#include "cordage/config/tower_families.hpp"
 
 namespace cordage::hf {
 
@@ -87,6 +88,9 @@ inline void check_that_it_turns(const json_object& config, const std::string& mo
     if (const auto instead = what_of(unrotated, model_type); !instead.empty()) {
         refuse({quoted, " has no rotary embedding, it has ", instead});
     }
+    if (find_tower(model_type) != nullptr) {
+        config.refuse({quoted, " turns by the places of a grid, which hf::read_tower reads"});
+    }
     if (const auto how = what_of(turned_otherwise, model_type); !how.empty()) {
         config.refuse({quoted, " turns ", how, ", which is not read here"});
     }
@@ -112,7 +116,7 @@ inline void check_that_it_turns(const json_object& config, const std::string& mo
         refuse({quoted, " has a rotary embedding only where ", known->turns_by, " says so"});
     }
     if (known == nullptr && config.has("patch_size") && !config.has("vocab_size")) {
-        config.doubt({quoted, " must be a known one: patch_size says that it may turn ", turned_otherwise[0].what});
+        config.doubt({quoted, " must be a known one: patch_size says that it may turn by the places of a grid"});
     }
     for (const std::string_view key : rope_keys) says_so = says_so || config.json().contains(key);  // null: known to it
     if (known == nullptr && !says_so) {
@@ -183,14 +187,19 @@ inline model_ropes read_config(std::string_view text, const read_options& option
     return read_parsed_config(json_detail::parse_strict_json("hf::read_config", text), options);
 }
 
-/// The same for a file. @throws value_error also if it cannot be read
-inline model_ropes read_config_file(const std::string& path, const read_options& options = {}) {
+/// The JSON of a config.json, for read_parsed_config and its like. @throws value_error also if it cannot be read
+inline nlohmann::json parse_config_file(const std::string& path) {
     constexpr std::uintmax_t largest = std::uintmax_t{64} << 20;
     const auto text = json_detail::text_of_file(path, largest);
     if (!text) {
         fail<value_error>({"hf::read_config_file: ", path, " must be a readable file of at most ", largest, " bytes"});
     }
-    return read_parsed_config(json_detail::parse_strict_json(path, *text), options);
+    return json_detail::parse_strict_json(path, *text);
+}
+
+/// read_config for a file. @throws value_error also if it cannot be read
+inline model_ropes read_config_file(const std::string& path, const read_options& options = {}) {
+    return read_parsed_config(parse_config_file(path), options);
 }
 
 }  // namespace cordage::hf

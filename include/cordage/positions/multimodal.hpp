@@ -15,16 +15,10 @@
 
 #include "cordage/core/error.hpp"
 #include "cordage/core/index.hpp"
+#include "cordage/positions/grid.hpp"
 #include "cordage/positions/position_view.hpp"
 
 namespace cordage {
-
-/// The patches of an image or a video before any are merged: one row of image_grid_thw or video_grid_thw.
-struct patch_grid {
-    index_t frames = 1;
-    index_t rows = 0;
-    index_t columns = 0;
-};
 
 /// Where counting goes on after a grid, from the position that it began at.
 enum class after_grid : std::uint8_t {
@@ -241,17 +235,8 @@ class multimodal_positions {
 
     // The grid in tokens.
     patch_grid merged(const char* piece, const patch_grid& grid, index_t frames_each) const {
-        const index_t side = rule_.spatial_merge_size;
-        constexpr index_t most = index_t{1} << 31;
-        if (grid.frames < 1 || grid.rows < 1 || grid.columns < 1 ||
-            saturated_product(saturated_product(grid.frames, grid.rows), grid.columns) > most) {
-            fail_grid(piece, grid, "1 to 2^31 patches");
-        }
-        if (grid.rows % side != 0 || grid.columns % side != 0 || grid.frames % frames_each != 0) {
-            fail_grid(piece, grid,
-                      message("whole blocks of ", frames_each, " x ", side, " x ", side, ", which are merged"));
-        }
-        return {grid.frames / frames_each, grid.rows / side, grid.columns / side};
+        return positions_detail::in_blocks({"multimodal_positions::", piece, ": grid"}, grid, frames_each,
+                                           rule_.spatial_merge_size);
     }
     index_t tokens_of(const patch_grid& grid) const {
         const index_t ends_of_rows = rule_.next == after_grid::token_count ? 1 : 0;

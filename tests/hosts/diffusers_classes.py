@@ -5,18 +5,17 @@ A case of a definition is (recipe, heads, head_dim, turned): the recipe as tests
 and turned(x), which makes of x [tokens, heads, head_dim] what the class and the function that applies it make of it.
 `python tests/hosts/diffusers_classes.py` writes tests/golden/diffusers.json.
 """
-import json
 import math
-import pathlib
 import random
 import typing
 
 import diffusers
 import torch
 from diffusers.models import embeddings
+import golden_file
 from diffusers_wheel import by_complex, by_table, in_double, module_of, named, nested, x_of
 
-FILE = pathlib.Path(__file__).resolve().parent.parent / "golden" / "diffusers.json"
+FILE = golden_file.FOLDER / "diffusers.json"
 
 # Definitions that are found below and make no angles for q and k, by why.
 OTHERS = {
@@ -927,11 +926,5 @@ def golden():
         "cases": cases}
 
 
-def text_of(data):
-    cases = ",\n".join("  " + json.dumps(c) for c in data["cases"])
-    head = json.dumps({k: v for k, v in data.items() if k != "cases"}, indent=1)
-    return head[:-2] + ',\n "cases": [\n' + cases + "\n ]\n}\n"
-
-
 if __name__ == "__main__":
-    FILE.write_text(text_of(golden()))
+    FILE.write_text(golden_file.text_of(golden()))

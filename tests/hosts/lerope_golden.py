@@ -3,9 +3,10 @@
 
 python tests/hosts/lerope_golden.py writes that file; test_lerope_golden.py compares it with the installed version."""
 import json
-import pathlib
 
-FILE = pathlib.Path(__file__).resolve().parent.parent / "golden" / "lerope.json"
+import golden_file
+
+FILE = golden_file.FOLDER / "lerope.json"
 
 YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "original_max_position_embeddings": 512, "beta_fast": 32.0,
         "beta_slow": 1.0, "attention_factor": 1.0}
@@ -78,11 +79,5 @@ def golden():
                   temperatures(4, 8, 3), temperatures(3, 6, 4)]}
 
 
-def text_of(data):
-    cases = ",\n".join("  " + json.dumps(c) for c in data["cases"])
-    head = json.dumps({k: v for k, v in data.items() if k != "cases"}, indent=1)
-    return head[:-2] + ',\n "cases": [\n' + cases + "\n ]\n}\n"
-
-
 if __name__ == "__main__":
-    FILE.write_text(text_of(golden()))
+    FILE.write_text(golden_file.text_of(golden()))

@@ -3,12 +3,12 @@
 
 python tests/hosts/multimodal_golden.py writes that file; test_multimodal.py compares it with the installed version."""
 import importlib
-import json
-import pathlib
 import random
 import types
 
-FILE = pathlib.Path(__file__).resolve().parent.parent / "golden" / "multimodal.json"
+import golden_file
+
+FILE = golden_file.FOLDER / "multimodal.json"
 
 # family: (module, class with get_rope_index)
 CLASSES = {
@@ -189,11 +189,5 @@ def golden():
         "cases": [c for c in cases if c is not None]}
 
 
-def text_of(data):
-    cases = ",\n".join("  " + json.dumps(c) for c in data["cases"])
-    head = json.dumps({k: v for k, v in data.items() if k != "cases"}, indent=1)
-    return head[:-2] + ',\n "cases": [\n' + cases + "\n ]\n}\n"
-
-
 if __name__ == "__main__":
-    FILE.write_text(text_of(golden()))
+    FILE.write_text(golden_file.text_of(golden()))

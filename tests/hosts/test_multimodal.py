@@ -4,12 +4,13 @@ import json
 
 import pytest
 
+import golden_file
 import multimodal_golden
 
 
 def test_golden_positions_are_those_of_transformers():
     pytest.importorskip("transformers")
-    stored = {c["name"]: c for c in json.loads(multimodal_golden.FILE.read_text())["cases"]}
+    stored = golden_file.stored_cases(multimodal_golden.FILE.name)
     made = {c["name"]: json.loads(json.dumps(c)) for c in multimodal_golden.golden()["cases"]}
     assert sorted(stored) == sorted(made)
     for name, case in made.items():

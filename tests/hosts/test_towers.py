@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 pytest.importorskip("transformers")
+import golden_file  # noqa: E402
 import towers_golden  # noqa: E402
 
 
 def test_golden_rotations_are_those_of_transformers():
-    stored = {c["name"]: c for c in json.loads(towers_golden.FILE.read_text())["cases"]}
+    stored = golden_file.stored_cases(towers_golden.FILE.name)
     assert sorted(stored) == sorted(towers_golden.TOWERS)
     for name, case in stored.items():
         made = towers_golden.case(name)

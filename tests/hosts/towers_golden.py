@@ -4,13 +4,13 @@
 python tests/hosts/towers_golden.py writes that file; test_towers.py compares it with the installed version."""
 import importlib
 import json
-import pathlib
 
 import numpy as np
 
+import golden_file
 import tower_classes
 
-FILE = pathlib.Path(__file__).resolve().parent.parent / "golden" / "towers.json"
+FILE = golden_file.FOLDER / "towers.json"
 
 PACKED = [[1, 4, 4], [2, 2, 4]]
 IMAGE = [[1, 3, 4]]
@@ -83,11 +83,5 @@ def golden():
         "cases": [case(package) for package in TOWERS]}
 
 
-def text_of(data):
-    cases = ",\n".join("  " + json.dumps(c) for c in data["cases"])
-    head = json.dumps({k: v for k, v in data.items() if k != "cases"}, indent=1)
-    return head[:-2] + ',\n "cases": [\n' + cases + "\n ]\n}\n"
-
-
 if __name__ == "__main__":
-    FILE.write_text(text_of(golden()))
+    FILE.write_text(golden_file.text_of(golden()))

@@ -63,7 +63,7 @@ CORDAGE_ALWAYS_INLINE void backward_heads(const Operand& o, const T* g, const T*
             [&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA { Layout::add_to(grad_angle + v * Layout::pairs_each, sums[v]); });
     };
     const auto to_gx = [&]() CORDAGE_ALWAYS_INLINE_LAMBDA { rotate_one(gx, pairs); };
-    const index_t lanes_ahead = walk.is_prefetched ? 2 * pairs : 0;
+    const index_t lanes_ahead = walk.is_long ? 2 * pairs : 0;
     using staged = staged_pairs<Layout, Count, Pairing, T>;
     if constexpr (staged::are_lines) {
         if (walk.is_past_caches && gx != g && gx != y && staged::begin_at_lines(gx, x_stride, pairs)) {
@@ -95,7 +95,7 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
     const index_t bytes_each = bytes_of_token(operands);
     const bool is_long = bytes_each * (end - begin) > long_walk;
     const bool is_past = is_past_caches<Arch>(3 * bytes_each * angles.batch() * tokens);
-    const bool are_heads_fetched = is_long && (is_past || !this_processor<Arch>().has_better_prefetch);
+    const bool are_heads_fetched = is_long && !this_processor<Arch>().has_better_prefetch;
     angle_rows<Arch, Source, real> rows(angles, end);
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
         angle_row<real> at{};
@@ -119,6 +119,7 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
                                                o, lanes.grad_y + lane, lanes.y + lane, lanes.grad_x + lane,
                                                {at.cos + skip, at.sin + skip}, pairs,
                                                {.heads = o.shape().heads,
+                                                .is_long = is_long && lane == 0,
                                                 .is_prefetched = are_heads_fetched && lane == 0,
                                                 .is_past_caches = is_past},
                                                grad_angle + skip);

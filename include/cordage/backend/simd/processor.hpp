@@ -22,7 +22,7 @@ struct processor {
 /// The processor that the program runs on. It is asked once: in a virtual machine that takes some 15 us.
 ///
 /// On AMD's (Zen 4 was measured) a rotation of heads in a row takes 0.67 to 0.97 of its time without prefetches of
-/// ours, its backward pass 0.74 to 0.96; elsewhere these are made.
+/// ours, its backward pass 0.64 to 0.96; elsewhere these are made.
 template <class Arch>
 CORDAGE_ONE_BODY const processor& this_processor() noexcept {
     static const processor found = [] {

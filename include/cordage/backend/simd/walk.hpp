@@ -58,7 +58,8 @@ CORDAGE_ALWAYS_INLINE index_t bytes_of_token(const Operands& operands) noexcept 
 /// How the heads of a token go by.
 struct pass_over_heads {
     index_t heads;
-    bool is_prefetched;
+    bool is_long;         ///< whether it is of many tokens, so that prefetches may pay
+    bool is_prefetched;   ///< whether they do where what is written is read first, too
     bool is_past_caches;  ///< whether what is written somewhere else may pass them
 };
 

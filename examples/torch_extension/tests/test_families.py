@@ -2,7 +2,7 @@
 """apply_to: outputs and gradients against transformers' own, for every family that asks for the kernel rotary_pos_emb."""
 import pytest
 import torch
-from small_families import DOES_NOT_TURN, INTERLEAVES, apart, asking, result, small
+from small_families import DOES_NOT_TURN, INTERLEAVES, LENGTH, apart, asking, result, small
 
 from cordage_torch import apply_to
 
@@ -69,4 +69,26 @@ def test_every_family_at_another_t(family):
         return
     halve_frequencies(model)
     expected, _ = result(model, inputs)
+    assert apart([got], [expected]) <= AGREEMENT
+
+
+@pytest.mark.parametrize("family", ["qwen2_vl", "qwen3_vl"])
+def test_pairs_turn_by_their_axes(family):
+    model, inputs = small(family)
+    token = torch.arange(LENGTH)
+    inputs["position_ids"] = torch.stack((token, token // 3, token % 3))[:, None].expand(3, 2, LENGTH)
+    expected, gradients = result(model, inputs)
+    with apply_to(model):
+        got, grads = result(model, inputs)
+    assert apart([got], [expected]) <= AGREEMENT and apart(grads, gradients) <= OF_GRADIENTS
+
+
+@torch.no_grad()
+def test_cached_keys_are_laid_out_as_the_models_own():
+    model, inputs = small("deepseek_v3", rope_interleave=True)
+    ids = inputs["input_ids"]
+    expected = model(ids, use_cache=False).logits[:, 8:]
+    cache = model(ids[:, :8], use_cache=True).past_key_values
+    with apply_to(model):
+        got = model(ids[:, 8:], past_key_values=cache).logits
     assert apart([got], [expected]) <= AGREEMENT

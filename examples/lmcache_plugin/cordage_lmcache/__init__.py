@@ -16,6 +16,7 @@ import lmcache
 import torch
 from cordage_torch import PagedCache, move, rotate
 from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
 
 __all__ = ["Patch", "serve"]
 
@@ -96,13 +97,16 @@ class _Moving:
 
     def __init__(self, rules: list[_Rule], is_strided: bool) -> None:
         self.rules, self.is_strided = rules, is_strided
+        self.known = WeakTensorKeyDictionary()  # the rules of the tables so far, as reading one on a GPU waits for it
 
     @torch.no_grad()
     def __call__(self, old_positions: Tensor, new_positions: Tensor, key: Tensor, head_size: int, *rest) -> None:
         *head_stride, cos_sin_cache, is_neox = rest
         if self.is_strided:
             key = key[..., :head_size]
-        rule = next((rule for rule in self.rules if rule.has_made(cos_sin_cache)), None)
+        if cos_sin_cache not in self.known:
+            self.known[cos_sin_cache] = next((rule for rule in self.rules if rule.has_made(cos_sin_cache)), None)
+        rule = self.known[cos_sin_cache]
         if rule is None:
             raise ValueError(
                 f"cordage_lmcache: cos_sin_cache {cos_sin_cache.dtype} {list(cos_sin_cache.shape)} must be of a rule of the "

@@ -8,15 +8,16 @@
     CLEX, LearnedTable  modules that give inv_freq at a length ratio t: by an ODE, by plain numbers
     apply_to            gives a transformers model cordage's rotation, under its config's rule, another one, or a
                         learned basis
-    save_longrope, save_freq_factors
-                        a learned basis as other engines read it: in a config.json, as tensors for ggml
+    save_longrope, save_gguf, save_freq_factors
+                        a learned basis as other engines read it: in a config.json, in a model's GGUF file, as tensors for
+                        ggml
 """
 from .rotation import RMSNorm, rotate, rotate_by_table
 from .cache_path import PagedCache, move, rotate_and_store
 from .clex import CLEX
 from .table import LearnedTable
 from .patching import LearnedBasis, Patch, apply_to
-from .export import save_freq_factors, save_longrope
+from .export import check_gguf, save_freq_factors, save_gguf, save_longrope
 
-__all__ = ["CLEX", "LearnedBasis", "LearnedTable", "PagedCache", "Patch", "RMSNorm", "apply_to", "move", "rotate",
-           "rotate_and_store", "rotate_by_table", "save_freq_factors", "save_longrope"]
+__all__ = ["CLEX", "LearnedBasis", "LearnedTable", "PagedCache", "Patch", "RMSNorm", "apply_to", "check_gguf", "move",
+           "rotate", "rotate_and_store", "rotate_by_table", "save_freq_factors", "save_gguf", "save_longrope"]

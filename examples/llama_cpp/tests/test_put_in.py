@@ -12,15 +12,21 @@ PUT_IN = Path(__file__).resolve().parents[1] / "put_in.py"
 FILES = ["CMakeLists.txt", "ggml/src/ggml-cpu/ops.cpp", "src/llama-kv-cache.cpp"]
 
 
-@pytest.fixture
-def sources(tmp_path):
+@pytest.fixture(scope="module")
+def unpacked():
+    """The files as PyPI has them."""
     archive, = FOLDER.glob("llama_cpp_python-*.tar.gz")
     root = f"{archive.name.removesuffix('.tar.gz')}/vendor/llama.cpp"
     with tarfile.open(archive) as packed:
-        for name in FILES:
-            path = tmp_path / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(packed.extractfile(f"{root}/{name}").read())
+        return {name: packed.extractfile(f"{root}/{name}").read() for name in FILES}
+
+
+@pytest.fixture
+def sources(unpacked, tmp_path):
+    for name, text in unpacked.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text)
     return tmp_path
 
 

@@ -72,3 +72,9 @@ def test_it_refuses_a_function_that_is_not_there(sources):
 def test_it_refuses_other_arguments(tmp_path):
     assert "put_in: LLAMA_CPP, the folder of llama.cpp's sources, must be the one argument" in put_in().stdout
     assert "put_in: " in put_in(tmp_path).stdout and "No such file" in put_in(tmp_path).stdout
+
+
+def test_cmake_stops_where_another_backend_would_rotate():
+    done = subprocess.run(["cmake", "-D", "GGML_AVAILABLE_BACKENDS=ggml-cpu;ggml-cuda", "-P", PUT_IN.with_name("cordage.cmake")],
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode and "cordage: backend ggml-cuda would rotate by itself" in " ".join(done.stdout.split()), done.stdout

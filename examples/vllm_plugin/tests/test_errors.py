@@ -20,7 +20,6 @@ WRONG_ENGINES = {
                                                  "high_freq_factor": 1.0, "original_max_position_embeddings": TRAINED}),
                              ["low_freq_factor", "high_freq_factor", WAY_OUT]),
     "several axes": (overridden(PLAIN | {"mrope_section": [4, 6, 6]}), ["mrope_section", WAY_OUT]),
-    "an odd size": ({"hf_overrides": {"head_dim": 33}}, ["head_dim", WAY_OUT]),
     "no such module": ({"additional_config": {"cordage": {"basis": "no_such_module:table"}}},
                        ["['basis'] 'no_such_module:table'", "No module named"]),
     "no basis": ({"additional_config": {"cordage": {"basis": "learned_basis:nothing"}}}, ["returned a NoneType"]),
@@ -77,6 +76,7 @@ with set_current_vllm_config(config):
                  lambda: MRotaryEmbedding(32, 32, 256, 1000.0, True, torch.float32, [4, 6, 6]),
                  lambda: get_rope(32, 256, rope_parameters=plain | {"rope_theta": 10.0}, dtype=torch.float32),
                  lambda: get_rope(32, 256, rope_parameters=plain | {"partial_rotary_factor": 0.5}, dtype=torch.float32),
+                 lambda: get_rope(16, 256, rope_parameters=plain | {"rope_dim": 32}, dtype=torch.float32),
                  lambda: layer(torch.arange(2), torch.zeros(2, 64).to(torch.float8_e4m3fn)),
                  lambda: layer(torch.arange(2), torch.zeros(2, 65))):
         try:
@@ -88,12 +88,13 @@ with set_current_vllm_config(config):
     done = subprocess.run([sys.executable, "-c", program, folder], capture_output=True, text=True,
                           env=os.environ | {"VLLM_PLUGINS": "cordage", "VLLM_LOGGING_LEVEL": "ERROR"})
     assert done.returncode == 0, done.stderr[-3000:]
-    said = done.stdout.splitlines()[-7:]
+    said = done.stdout.splitlines()[-8:]
     assert "vLLM's NTKScalingRotaryEmbedding is of a rope_type that cordage_vllm does not serve" in said[0]
     assert WAY_OUT in said[0]
     assert "vLLM's MRotaryEmbedding" in said[1] and WAY_OUT in said[1]
     assert "rope_theta 10, which must be one rule of rope_parameters" in said[2] and WAY_OUT in said[2]
     assert "rotary_dim 16" in said[3] and WAY_OUT in said[3]
-    assert "Float8" in said[4] and "served" not in said[4]
-    assert "served" not in said[5]
-    assert said[6] == "0"  # no table of vLLM's own
+    assert "head_dim 16 must be >= rotary_dim 32" in said[4] and WAY_OUT in said[4]
+    assert "Float8" in said[5] and "served" not in said[5]
+    assert "served" not in said[6]
+    assert said[7] == "0"  # no table of vLLM's own

@@ -47,6 +47,12 @@ def test_an_engine_is_refused(name, refusals):
     assert "\n" not in said
 
 
+def test_a_model_that_vllm_runs_by_transformers_is_refused(tmp_path, run_vllm):
+    refused, = run_vllm([{"model": save_model(tmp_path / "glm", "glm")}, []])
+    assert refused["error"].startswith("cordage_vllm: model_type 'glm' runs by vLLM's transformers backend")
+    assert WAY_OUT in refused["error"]
+
+
 def test_a_request_is_refused(folder, run_vllm):
     wrong = [True, 0, 1.5, "64", 4 * TRAINED + 1]
     calls = [[{"ids": prompt(20), "tokens": 2, "extra": {"rope_length": length}}] for length in wrong]

@@ -39,7 +39,7 @@ EXTRA = {family: {"rope_interleave": False} for family in INTERLEAVES} | {
     "dbrx": {"attn_config": {"kv_n_heads": 4, "clip_qkv": 8.0, "rope_theta": 10000.0}},
     "deepseek_ocr2": {"mlp_layer_types": ["dense", "sparse"]},
     "esm": {"position_embedding_type": "rotary"},
-    "beam": TURNS_SOME, "flint": TURNS_SOME, "gemma3": TURNS_SOME,
+    "beam": TURNS_SOME, "flint": TURNS_SOME, "gemma3": TURNS_SOME, "lfm3": TURNS_SOME,
     "olmo3": TURNS_SOME, "ultrabert": TURNS_SOME,
     "gradium_phonon_tts": {"flow_head_config": {"condition_dim": 64}},
     "granitemoehybrid": {"mamba_expand": 1, "position_embedding_type": "rope", "layer_types": ["attention", "attention"]},

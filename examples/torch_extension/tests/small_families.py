@@ -69,6 +69,7 @@ DOES_NOT_TURN = {
     "jamba": "no layer calls it", "nemotron_asr_streaming": "relative positions", "nemotron_h": "no layer calls it",
     "parakeet": "relative positions",
 }
+NOT_CALLED = DOES_NOT_TURN | {"exaone4_5": "its language model is EXAONE 4's"}  # the function of the module
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from importlib.metadata import version
 import torch
 from conftest import ROOT  # noqa: F401  the path to the small models
 from kernelized import differences, function_of, kernelized
-from small_families import DOES_NOT_TURN, asking, small
+from small_families import NOT_CALLED, asking, small
 
 
 def times(dtype):
@@ -31,7 +31,7 @@ def times(dtype):
 
 
 def main():
-    families = [family for family in asking() if family not in DOES_NOT_TURN]
+    families = [family for family in asking() if family not in NOT_CALLED]
     found = [differences(family)[1:] for family in families]
     torch.set_num_threads(1)
     (eager, kernel), (eager16, kernel16) = times(torch.float32), times(torch.bfloat16)

@@ -8,7 +8,7 @@ import torch
 from kernelized import ROTARY, differences, function_of, kernelized
 from kernels import Mode
 from page_example import ROOT, example_of
-from small_families import DOES_NOT_TURN, asking, result, small
+from small_families import NOT_CALLED, asking, result, small
 
 AGREEMENT = 1e-6  # of the largest gradient, float32: sums of the backward pass in another order
 
@@ -16,7 +16,7 @@ AGREEMENT = 1e-6  # of the largest gradient, float32: sums of the backward pass 
 @pytest.mark.parametrize("family", asking())
 def test_outputs_are_eagers_bit_for_bit_and_gradients_are_eagers(family):
     calls, output, gradient = differences(family)
-    assert (calls == 0) == (family in DOES_NOT_TURN), DOES_NOT_TURN.get(family)
+    assert (calls == 0) == (family in NOT_CALLED), NOT_CALLED.get(family)
     if calls == 0:
         return
     assert output == 0.0 and gradient <= AGREEMENT

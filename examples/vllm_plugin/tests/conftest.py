@@ -52,7 +52,8 @@ def run_vllm():
         """serve.py with [settings, calls] of each engine."""
         eager = all(settings.get("enforce_eager", True) for settings, _ in engines)
         own = {"TORCH_COMPILE_DISABLE": str(int(eager)),  # else vLLM's sampler is compiled even so
-               "VLLM_PLUGINS": "cordage" if plugin else "", "VLLM_CACHE_ROOT": str(Path(sys.prefix).parent / "cache"), "VLLM_NO_USAGE_STATS": "1",
+               "VLLM_PLUGINS": "cordage" if plugin else "", "VLLM_NO_USAGE_STATS": "1",
+               "VLLM_CACHE_ROOT": str(Path(sys.prefix).parent / "cache"),
                "VLLM_LOGGING_LEVEL": "ERROR", "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(HERE),
                "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
         done = subprocess.run([sys.executable, str(HERE / "serve.py")], input=json.dumps(engines), capture_output=True,

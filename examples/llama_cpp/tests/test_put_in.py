@@ -75,6 +75,7 @@ def test_it_refuses_other_arguments(tmp_path):
 
 
 def test_cmake_stops_where_another_backend_would_rotate():
-    done = subprocess.run(["cmake", "-D", "GGML_AVAILABLE_BACKENDS=ggml-cpu;ggml-cuda", "-P", PUT_IN.with_name("cordage.cmake")],
+    done = subprocess.run(["cmake", "-D", "GGML_AVAILABLE_BACKENDS=ggml-cpu;ggml-cuda", "-P",
+                           PUT_IN.with_name("cordage.cmake")],
                           text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.returncode and "cordage: backend ggml-cuda would rotate by itself" in " ".join(done.stdout.split()), done.stdout

@@ -67,8 +67,8 @@ class ModelRules:
         if not ropes:
             return  # a model without rotary embeddings
         if vllm_config.model_config.using_transformers_backend():
-            raise ValueError(f"cordage_vllm: model_type {config.model_type!r} runs by vLLM's transformers backend, which rotates "
-                             f"by transformers; {WAY_OUT}")
+            raise ValueError(f"cordage_vllm: model_type {config.model_type!r} runs by vLLM's transformers backend, which "
+                             f"rotates by transformers; {WAY_OUT}")
         config_json = config.to_json_string(use_diff=False)
         learned = _learned_basis(vllm_config)
         layer_types = [key for key, value in ropes.items() if isinstance(value, dict)]

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Extends a transformers model to longer texts without touching its weights: learns the basis of its rotation alone.
 
-    python tune_basis.py MODEL TEXT LENGTH --out FOLDER [--form clex|table|lerope]
+    python tune_basis.py MODEL TEXT LENGTH --out FOLDER [--form clex|table|lerope] [--gguf MODEL.gguf]
 
 Writes into FOLDER: config.json, the model's with LongRoPE factors, to lie beside its weights; freq_factors.gguf, the same
-for ggml (with PyPI's gguf); of a Mistral Large 4 in their place lerope.safetensors, its alpha; perplexity.json and, with
-matplotlib, perplexity.png; checkpoint.pt, from which the same command goes on after an interruption, to the result of an
-uninterrupted run.
+for ggml (with PyPI's gguf); with --gguf model.gguf, which llama.cpp runs; of a Mistral Large 4 in their place
+lerope.safetensors, its alpha; perplexity.json and, with matplotlib, perplexity.png; checkpoint.pt, from which the same
+command goes on after an interruption, to the result of an uninterrupted run.
 """
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText, AutoTokenizer
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from cordage_torch import CLEX, LearnedTable, LeRoPE, apply_to, save_freq_factors, save_lerope, save_longrope
+from cordage_torch import (CLEX, LearnedTable, LeRoPE, apply_to, check_gguf, save_freq_factors, save_gguf, save_lerope,
+                           save_longrope)
 
 WARM_UP = 10  # steps
 LONGEST = 0.3  # share of the steps that see windows of the longest length; the others draw every octave alike
@@ -35,6 +36,8 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("text", type=Path, help="UTF-8 file; its last tenth, or window, is measured and not learned from")
     parser.add_argument("length", type=int, help="tokens to extend to")
     parser.add_argument("--out", type=Path, required=True, help="folder for the results")
+    parser.add_argument("--gguf", type=Path, metavar="MODEL.gguf", help="the same model as llama.cpp's converter wrote it, "
+                        "quantised or not: its whole file with the learned basis is written to FOLDER/model.gguf")
     parser.add_argument("--form", choices=("clex", "table", "lerope"), default="clex",
                         help="what learns: an ODE in log time, log alpha of each pair at t = 2, 4, 8 ..., or one factor of "
                         "each pair for all lengths; of a Mistral Large 4 its own alpha, by lerope (default: clex)")
@@ -57,6 +60,11 @@ def main(argv: list[str] | None = None) -> None:
     options = arguments(argv)
     config = AutoConfig.from_pretrained(options.model)
     basis = new_basis(config, options)
+    if options.gguf:
+        try:
+            check_gguf(config, basis, options.gguf, options.out / "model.gguf")
+        except ImportError as missing:
+            raise ValueError("--gguf needs PyPI's gguf: pip install gguf") from missing
     learned_from, measured_on, begin = read_text(options)
     auto_model = AutoModelForImageTextToText if has_alpha(config) else AutoModelForCausalLM
     model = auto_model.from_pretrained(options.model, dtype="auto").to(options.device).eval()
@@ -92,6 +100,8 @@ def main(argv: list[str] | None = None) -> None:
             save_freq_factors(config, basis, options.length, options.out / "freq_factors.gguf")
         except ImportError:
             print("gguf is not installed: no freq_factors.gguf")
+        if options.gguf:
+            save_gguf(config, basis, options.length, options.gguf, options.out / "model.gguf")
     try:
         plot(lengths, run, basis, prior_of(config), options.out / "perplexity.png")
     except ImportError:

@@ -10,8 +10,9 @@
     scale_queries       q times a learned factor by head and position, scale ln(p + 1) + bias
     apply_to            gives a transformers model cordage's rotation, under its config's rule, another one, or a
                         learned basis
-    save_longrope, save_lerope, save_freq_factors
-                        a learned basis as other engines read it: in a config.json, as LeRoPE's alpha, as tensors for ggml
+    save_longrope, save_lerope, save_gguf, save_freq_factors
+                        a learned basis as other engines read it: in a config.json, as LeRoPE's alpha, in a model's GGUF
+                        file, as tensors for ggml
 """
 from .rotation import RMSNorm, rotate, rotate_by_table
 from .cache_path import PagedCache, move, rotate_and_store
@@ -19,8 +20,8 @@ from .clex import CLEX
 from .table import LearnedTable
 from .lerope import LeRoPE, scale_queries
 from .patching import LearnedBasis, Patch, apply_to
-from .export import lerope_alpha, save_freq_factors, save_lerope, save_longrope
+from .export import check_gguf, lerope_alpha, save_freq_factors, save_gguf, save_lerope, save_longrope
 
-__all__ = ["CLEX", "LeRoPE", "LearnedBasis", "LearnedTable", "PagedCache", "Patch", "RMSNorm", "apply_to", "lerope_alpha",
-           "move", "rotate", "rotate_and_store", "rotate_by_table", "save_freq_factors", "save_lerope", "save_longrope",
-           "scale_queries"]
+__all__ = ["CLEX", "LeRoPE", "LearnedBasis", "LearnedTable", "PagedCache", "Patch", "RMSNorm", "apply_to", "check_gguf",
+           "lerope_alpha", "move", "rotate", "rotate_and_store", "rotate_by_table", "save_freq_factors", "save_gguf",
+           "save_lerope", "save_longrope", "scale_queries"]

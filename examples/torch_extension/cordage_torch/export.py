@@ -84,6 +84,121 @@ def save_freq_factors(config, basis: CLEX | LearnedTable | LeRoPE, length: int, 
     _replace(Path(path), write)
 
 
+# Which tensors llama.cpp looks for (its loader in llama-cpp-python 0.3.36), by general.architecture. A file of another
+# family of apply_to with one of them does not load; with the type longrope alone it would run unscaled.
+_GGUF_TENSORS = {
+    "llama": {"rope_freqs": "long_factor"},
+    "mistral3": {"rope_freqs": "long_factor"},
+    "phi3": {"rope_factors_long": "long_factor", "rope_factors_short": "short_factor"},
+}
+_GGUF_ARCHITECTURES = {"llama": ("llama",), "mistral": ("llama", "mistral3"), "phi3": ("phi3",)}  # by model_type
+
+
+def check_gguf(config, basis: CLEX | LearnedTable | LeRoPE, model: str | Path, path: str | Path) -> None:
+    """What save_gguf would refuse of these; raises ValueError naming the argument or the key, and the way out."""
+    _read_gguf(config, basis, model, path)
+
+
+def save_gguf(config, basis: CLEX | LearnedTable | LeRoPE, length: int, model: str | Path, path: str | Path) -> None:
+    """Writes a whole GGUF file that llama.cpp runs: `model`, and in it the basis at `length` tokens. Needs PyPI's gguf.
+
+        save_gguf(model.config, clex, 32768, "model.gguf", "extended.gguf")
+
+    Architectures llama and mistral3 get the tensor rope_freqs.weight, which holds for every length; phi3 gets
+    rope_factors_long.weight, for contexts beyond the trained length, and rope_factors_short.weight, with rope.scaling.type
+    'longrope'. All get rope.scaling.attn_factor, rope.scaling.original_context_length and context_length; everything else is
+    copied.
+
+    Args:
+        config, basis, length: as for save_longrope
+        model: GGUF file, of any quantisation, that llama.cpp's converter made of the same model
+        path: the file to write
+
+    Raises ValueError naming the argument or the key, for an architecture without such tensors too.
+    """
+    import gguf
+
+    factors = _factors(config, basis, length)
+    reader, arch = _read_gguf(config, basis, model, path)
+    said = {"context_length": (length, gguf.GGUFValueType.UINT32),
+            "rope.scaling.original_context_length": (round(basis.original_length), gguf.GGUFValueType.UINT32),
+            "rope.scaling.attn_factor": (factors["attention_factor"], gguf.GGUFValueType.FLOAT32)}
+    if "rope_factors_long" in _GGUF_TENSORS[arch]:
+        said["rope.scaling.type"] = ("longrope", gguf.GGUFValueType.STRING)
+    said = {f"{arch}.{key}": value for key, value in said.items()}
+
+    def write(new: Path) -> None:
+        writer = gguf.GGUFWriter(new, arch, endianess=reader.endianess)
+        for name, field in reader.fields.items():
+            if name == gguf.Keys.General.ALIGNMENT:
+                writer.data_alignment = field.contents()  # where tensors begin
+            if name != gguf.Keys.General.ARCHITECTURE and not name.startswith("GGUF.") and name not in said:
+                kind = field.types[0]
+                element = field.types[-1] if kind == gguf.GGUFValueType.ARRAY else None
+                writer.add_key_value(name, field.contents(), kind, sub_type=element)
+        for name, (value, kind) in said.items():
+            writer.add_key_value(name, value, kind)
+        ours = {f"{name}.weight": torch.tensor(factors[which], dtype=torch.float32).numpy()
+                for name, which in _GGUF_TENSORS[arch].items()}
+        for name, values in ours.items():
+            writer.add_tensor_info(name, values.shape, values.dtype, values.nbytes)
+        for tensor in reader.tensors:
+            writer.add_tensor_info(tensor.name, tensor.data.shape, tensor.data.dtype, tensor.data.nbytes, tensor.tensor_type)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_ti_data_to_file()
+        for values in ours.values():
+            writer.write_tensor_data(values)
+        for tensor in reader.tensors:
+            writer.write_tensor_data(tensor.data, tensor_endianess=reader.endianess)
+        writer.close()
+
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    _replace(Path(path), write)
+
+
+def _read_gguf(config, basis: CLEX | LearnedTable | LeRoPE, model: str | Path, path: str | Path):
+    """The reader of a GGUF file that fits config and basis, and its architecture."""
+    import gguf
+
+    if Path(path).resolve() == Path(model).resolve():
+        raise ValueError(f"export: path {path} must be another file than MODEL.gguf, which is read while it is written")
+    try:
+        reader = gguf.GGUFReader(model)
+    except (OSError, ValueError, IndexError, KeyError) as error:
+        raise ValueError(f"export: MODEL.gguf {model} must be a GGUF file: {error}") from error
+
+    def value(key, default=None):
+        field = reader.get_field(key)
+        return default if field is None else field.contents()
+
+    arch, family = value(gguf.Keys.General.ARCHITECTURE), config.get_text_config().model_type
+    if arch not in _GGUF_TENSORS:
+        raise ValueError(f"export: {model} has general.architecture {arch!r}, must be llama, mistral3 or phi3: llama.cpp takes "
+                         "no frequency factors for others; serve the exported config.json by transformers or vLLM")
+    if arch not in _GGUF_ARCHITECTURES.get(family, ()):
+        raise ValueError(f"export: {model} has general.architecture {arch!r}, must be of MODEL, of type {family!r}")
+    if value("split.count", 0) > 1:
+        raise ValueError(f"export: {model} has split.count {value('split.count')}, must be one file; merge it by "
+                         "llama-gguf-split")
+    theta_base = float(torch.tensor(basis.theta_base, dtype=torch.float32))
+    for key, default, expected, why in (
+            ("rope.dimension_count", None, basis.rotary_dim, "the rotary_dim of MODEL"),
+            ("rope.freq_base", 10000.0, theta_base, "the theta_base of MODEL"),
+            ("context_length", None, round(basis.original_length), "the trained length of MODEL"),
+            ("rope.scaling.type", "none", "none", "as a basis is learned over an unscaled one"),
+            ("rope.scaling.factor", 1.0, 1.0, "as a basis is learned over an unscaled one"),
+            ("rope.scale_linear", 1.0, 1.0, "as a basis is learned over an unscaled one")):
+        found = value(f"{arch}.{key}", default)
+        if found != expected:
+            raise ValueError(f"export: {model} has {arch}.{key} {found!r}, must have {expected!r}, {why}; convert MODEL anew")
+    for tensor in reader.tensors:
+        if tensor.name in ("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"):
+            raise ValueError(f"export: {model} has the tensor {tensor.name}, must have none, as a basis is learned over an "
+                             "unscaled one; convert MODEL anew")
+    return reader, arch
+
+
 @torch.no_grad()
 def lerope_alpha(config, basis: CLEX | LearnedTable | LeRoPE, length: int) -> Tensor:
     """The alpha, [pairs] float32, with which a model of LeRoPE turns by the basis at `length` tokens: the logarithm of its

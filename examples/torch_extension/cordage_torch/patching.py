@@ -2,20 +2,17 @@
 """cordage's rotation inside models of transformers: by their own config, by another rule, or under a learned basis."""
 from __future__ import annotations
 
-import functools
 import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
 from .rotation import rotate, rotate_by_table
 from .rules import LEROPE_FAMILIES, Rule
-
-FAMILIES = ("llama", "qwen2", "qwen3", "mistral", "phi3", "gpt_neox", "gemma3_text", "mistral_large4_text")
 
 
 @runtime_checkable
@@ -40,7 +37,8 @@ def apply_to(model: nn.Module, scaling: Mapping | LearnedBasis | None = None, *,
         apply_to(model, CLEX.for_config(model.config))              # a learned one; its weights become the model's
 
     Args:
-        model: of a family in FAMILIES, or one that contains such a model
+        model: whose rotary embeddings are attributes rotary_emb... or pos_emb, as in transformers, or one that contains such
+            a model. Towers that turn by rows and columns of a grid name theirs otherwise and keep their own rotation
         scaling: None; a rope dictionary as in config.json (docs/config_keys.md), of all layers or, where the model has
             layers of several types, of its "full_attention" ones; or a LearnedBasis, such as a CLEX, for the same layers
         exact: False takes cos and sin from the model's own rotary embedding, so that in float32 the result has the bits of
@@ -49,8 +47,9 @@ def apply_to(model: nn.Module, scaling: Mapping | LearnedBasis | None = None, *,
     A model with an alpha of its own (LeRoPE: Mistral Large 4) keeps it under its config's rule and another one; a
     LearnedBasis comes in its place.
 
-    The model's own modules stay as they are but for `rotary_emb`, which is replaced, and the function
-    apply_rotary_pos_emb of its modeling module, which still serves models that are not patched.
+    The model's own modules stay as they are but for the rotary embeddings, which are replaced, and the functions
+    apply_rotary_pos_emb and apply_rotary_pos_emb_interleave of its modeling module, which still serve models that are not
+    patched. A rule that gives other frequencies than the model's own rotary embedding has is refused.
 
     Raises ValueError or TypeError naming the argument.
     """
@@ -58,37 +57,41 @@ def apply_to(model: nn.Module, scaling: Mapping | LearnedBasis | None = None, *,
         raise TypeError(f"apply_to: scaling {scaling!r} must be None, a rope dictionary or a LearnedBasis")
     if not exact and scaling is not None:
         raise ValueError("apply_to: exact=False takes cos and sin from the model, so that scaling must be None")
-    parents = [module for module in model.modules() if isinstance(getattr(module, "rotary_emb", None), nn.Module)]
-    if any(isinstance(parent.rotary_emb, CordageRotary) for parent in parents):
+    places = [(parent, name, child) for path, parent in model.named_modules() for name, child in parent.named_children()
+              if _is_rotary(f"{path}.{name}", child)]
+    if any(isinstance(child, CordageRotary) for _, _, child in places):
         raise ValueError("apply_to: model is patched already; undo() that patch first")
-    if not parents:
+    if not places:
         raise ValueError(f"apply_to: model {type(model).__name__} must have a rotary embedding")
-    for parent in parents:
-        family = getattr(getattr(parent.rotary_emb, "config", None), "model_type", None)
-        if family not in FAMILIES:
-            raise ValueError(f"apply_to: model of type {family!r} must be one of {', '.join(FAMILIES)}")
-    rotaries = [CordageRotary(parent.rotary_emb, scaling, exact) for parent in parents]  # all errors before any change
-    return Patch(list(zip(parents, rotaries, strict=True)))
+    rotaries = [CordageRotary(child, scaling, exact) for _, _, child in places]  # all errors before any change
+    return Patch([(parent, name, rotary) for (parent, name, _), rotary in zip(places, rotaries, strict=True)])
+
+
+def _is_rotary(path: str, module: nn.Module) -> bool:
+    if isinstance(module, CordageRotary):
+        return True
+    is_named_so = any(part.startswith("rotary_emb") or part == "pos_emb" for part in path.split(".")[-2:])
+    return is_named_so and "Rotary" in type(module).__name__ and ".original" not in path
 
 
 class Patch:
     """A model under cordage's rotation; a context manager that ends with undo()."""
 
-    def __init__(self, replaced: list[tuple[nn.Module, CordageRotary]]) -> None:
+    def __init__(self, replaced: list[tuple[nn.Module, str, CordageRotary]]) -> None:
         self._replaced = replaced
-        for parent, rotary in replaced:
-            parent.rotary_emb = rotary
+        for parent, name, rotary in replaced:
+            parent.add_module(name, rotary)
             _serve(rotary.modeling)
 
     @property
     def rules(self) -> str:
         """What turns the model's layers, in words."""
-        return "".join(rotary.words for _, rotary in self._replaced)
+        return "".join(rotary.words for _, _, rotary in self._replaced)
 
     def undo(self) -> None:
         """Gives the model its own rotation back. A second call does nothing."""
-        for parent, rotary in self._replaced:
-            parent.rotary_emb = rotary.original
+        for parent, name, rotary in self._replaced:
+            parent.add_module(name, rotary.original)
             _release(rotary.modeling)
         self._replaced = []
 
@@ -99,29 +102,107 @@ class Patch:
         self.undo()
 
 
+# How a model's own function turns a head ------------------------------------------------------------------------------
+
+
+class Convention(NamedTuple):
+    """What a function apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim) does."""
+
+    interleaved: bool  # pairs (2i, 2i + 1) instead of (i, i + pairs)
+    turns_back: bool  # by the negative angle
+    is_table_doubled: bool  # cos and sin say each pair's number twice
+    splits: bool  # what it returns has the first lanes of all pairs in front, then the second ones
+
+    def tables(self, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+        """Its cos and sin as [..., pairs] of a turn by the positive angle."""
+        if self.is_table_doubled:  # the second half repeats the first
+            pairs = cos.shape[-1] // 2
+            cos, sin = cos[..., :pairs], sin[..., :pairs]
+        return cos, -sin if self.turns_back else sin
+
+    def laid_out(self, turned: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Rotated heads as the function would return them."""
+        if not self.splits:
+            return turned
+        return tuple(torch.cat((one[..., ::2], one[..., 1::2]), -1) for one in turned)
+
+
+_KNOWN = {  # of 1 2 3 4, by a quarter turn
+    (-3.0, -4.0, 1.0, 2.0): (False, False, False), (3.0, 4.0, -1.0, -2.0): (False, True, False),
+    (-2.0, 1.0, -4.0, 3.0): (True, False, False), (2.0, -1.0, 4.0, -3.0): (True, True, False),
+    (-2.0, -4.0, 1.0, 3.0): (True, False, True)}
+
+
+def convention_of(function) -> Convention | None:
+    """What a model's own function does with a head of four lanes, or None where that is no rotation of pairs."""
+    x = torch.tensor([1.0, 2.0, 3.0, 4.0], device="cpu").reshape(1, 1, 1, 4)
+    for width in (4, 2):
+        zeros, ones = torch.zeros(1, 1, width, device="cpu"), torch.ones(1, 1, width, device="cpu")
+        try:
+            turned = function(x, x, zeros, ones)[0].flatten().tolist()
+        except (RuntimeError, TypeError):
+            continue
+        if tuple(turned) in _KNOWN:
+            interleaved, turns_back, splits = _KNOWN[tuple(turned)]
+            return Convention(interleaved, turns_back, width == 4, splits)
+    return None
+
+
 # What a patched model passes from its rotary embedding to its attention ---------------------------------------------
 
 
+class _Opaque:
+    """Stands where a model expects a tensor, on its way to a function that is served."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        raise ValueError(f"apply_to: this model calls {getattr(function, '__name__', function)} on cos or sin before it "
+                         "turns by them, so that it cannot be patched; the kernel of examples/transformers_kernels can "
+                         "serve it")
+
+    def __getitem__(self, index):
+        self.__torch_function__("an index", ())
+
+
 @dataclass
-class _Turn:
+class _Turn(_Opaque):
     position_ids: Tensor
     inv_freq: Tensor
     attention_factor: Tensor
 
-    def apply(self, *x: Tensor, heads_first: bool, interleaved: bool) -> tuple[Tensor, ...]:
-        return rotate(*x, position_ids=self.position_ids, inv_freq=self.inv_freq,
-                      attention_factor=self.attention_factor, heads_first=heads_first, interleaved=interleaved)
+    def apply(self, *x: Tensor, heads_first: bool, convention: Convention) -> tuple[Tensor, ...]:
+        position_ids = -self.position_ids if convention.turns_back else self.position_ids
+        return rotate(*x, position_ids=position_ids, inv_freq=self.inv_freq, attention_factor=self.attention_factor,
+                      interleaved=convention.interleaved, heads_first=heads_first)
 
 
 @dataclass
-class _TableTurn:
+class _TableTurn(_Opaque):
     cos: Tensor
     sin: Tensor
 
-    def apply(self, *x: Tensor, heads_first: bool, interleaved: bool) -> tuple[Tensor, ...]:
-        pairs = self.cos.shape[-1] // 2  # the second half repeats the first
-        return rotate_by_table(*x, cos=self.cos[..., :pairs], sin=self.sin[..., :pairs], heads_first=heads_first,
-                               interleaved=interleaved)
+    def apply(self, *x: Tensor, heads_first: bool, convention: Convention) -> tuple[Tensor, ...]:
+        cos, sin = convention.tables(self.cos, self.sin)
+        return rotate_by_table(*x, cos=cos, sin=sin, interleaved=convention.interleaved, heads_first=heads_first)
+
+
+@dataclass
+class _AxesTurn(_Opaque):
+    """By positions of several axes, each pair by one of them: exact angles, as a table."""
+
+    position_ids: Tensor  # [axes, batch, tokens]
+    axis_of_pair: Tensor
+    inv_freq: Tensor
+    attention_factor: Tensor
+
+    def apply(self, *x: Tensor, heads_first: bool, convention: Convention) -> tuple[Tensor, ...]:
+        of_pair = self.position_ids[self.axis_of_pair.to(self.position_ids.device)].movedim(0, -1)
+        angle = of_pair * self.inv_freq.to(x[0].device)  # float64: right to 1e-9 at position 10^7
+        dtype = x[0].dtype if x[0].dtype == torch.float64 else torch.float32
+        factor = self.attention_factor.to(x[0].device)
+        cos, sin = (angle.cos() * factor).to(dtype), (angle.sin() * factor).to(dtype)
+        return rotate_by_table(*x, cos=cos, sin=-sin if convention.turns_back else sin,
+                               interleaved=convention.interleaved, heads_first=heads_first)
 
 
 class CordageRotary(nn.Module):
@@ -131,17 +212,23 @@ class CordageRotary(nn.Module):
         super().__init__()
         self.original, self.exact = original, exact
         self.modeling = sys.modules[type(original).__module__]
-        is_lerope = original.config.model_type in LEROPE_FAMILIES
-        layer_types = ["rope"] if is_lerope else getattr(original, "layer_types", None)
-        of_all = {layer_type: _ConfigBasis(original.config, layer_type, None) for layer_type in layer_types or [""]}
-        scaled = "rope" if is_lerope else "full_attention" if layer_types else ""
+        names = _served_names(self.modeling)
+        if not names or not all(_own_convention(self.modeling, name) for name in names):
+            raise ValueError(f"apply_to: {type(original).__name__} must stand in a module with a function "
+                             "apply_rotary_pos_emb(q, k, cos, sin) that turns pairs of lanes, alone or beside others")
+        layer_types = getattr(original, "layer_types", None)
+        of_all = {one: _ConfigBasis.of(original, one) for one in dict.fromkeys(layer_types or [""])
+                  if one == "" or _own_inv_freq(original, one) is not None}
+        scaled = "full_attention" if layer_types else ""
+        if scaling is not None and scaled not in of_all:
+            raise ValueError(f"apply_to: scaling is of layers {scaled!r}, and the model turns {', '.join(of_all)}")
         if isinstance(scaling, LearnedBasis):
             of_all[scaled] = _SequenceBasis(scaling, of_all[scaled])
-        elif scaling is not None:
-            of_all[scaled] = _ConfigBasis(original.config, scaled, scaling)
-        if is_lerope and not isinstance(scaling, LearnedBasis):
-            of_all[scaled] = _OwnAlpha(of_all[scaled], original)
-        self.all_layers = "rope" if is_lerope else "all"
+        else:
+            if scaling is not None:
+                of_all[scaled] = _ConfigBasis(original.config, of_all[scaled].rule.layer_type, scaling)
+            if original.config.model_type in LEROPE_FAMILIES:
+                of_all[scaled] = _OwnAlpha(of_all[scaled], original)
         self.of_layers = nn.ModuleDict({layer_type or "all": basis for layer_type, basis in of_all.items()})
         self.words = "".join(basis.words for basis in of_all.values())
         # An alpha is saved and loaded under the name that it has in the model.
@@ -150,11 +237,18 @@ class CordageRotary(nn.Module):
         self.register_load_state_dict_pre_hook(
             lambda module, state, prefix, *_: _rename(state, f"{prefix}alpha", f"{prefix}original.alpha"))
 
+    def __getattr__(self, name: str):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:  # models look at the config of their rotary embedding, or at its sections
+            return getattr(super().__getattr__("original"), name)
+
     def forward(self, x: Tensor, position_ids: Tensor, layer_type: str | None = None):
-        if self.exact:
-            turn = _Turn(position_ids, *self.of_layers[layer_type or self.all_layers](position_ids))
-        else:
+        if not self.exact:
             turn = _TableTurn(*self.original(x, position_ids, *([layer_type] if layer_type else [])))
+        else:
+            basis = self.of_layers[layer_type or "all"]
+            turn = basis.turn(position_ids, *basis(position_ids))
         return turn, turn
 
 
@@ -163,23 +257,56 @@ def _rename(state: dict[str, Tensor], old: str, new: str) -> None:
         state[new] = state.pop(old)
 
 
+def _own_inv_freq(rotary: nn.Module, layer_type: str) -> Tensor | None:
+    """What a rotary embedding of transformers begins with."""
+    prefix = f"{layer_type}_" if layer_type else ""
+    for name in (f"{prefix}original_inv_freq", f"{prefix}inv_freq"):
+        if isinstance(getattr(rotary, name, None), Tensor):
+            return getattr(rotary, name)
+    return None
+
+
 class _ConfigBasis(nn.Module):
     """inv_freq and attention factor by a config, for the sequence that position_ids are of."""
 
-    def __init__(self, config, layer_type: str, scaling: Mapping | None) -> None:
+    def __init__(self, config, layer_type: str, scaling: Mapping | None = None) -> None:
         super().__init__()
-        self.rule, self.layer_type = Rule(config, layer_type, scaling), layer_type
-        # Attention of LeRoPE's families hands over the lanes that turn alone, interleaved.
-        of_part = config.model_type in LEROPE_FAMILIES
-        is_part = self.rule["layout"] == "interleaved" or self.rule["first_lane"] > 0
-        if not self.rule["is_plain"] or of_part != is_part:
-            raise ValueError("apply_to: the rule must turn half-split pairs by one position each:\n" + self.rule["words"])
-        for warning in self.rule["warnings"]:
-            warnings.warn(f"apply_to: {warning}", stacklevel=4)
+        self.rule = Rule(config, layer_type, scaling)
+        if self.rule["rope_type"] == "clex":
+            raise ValueError("apply_to: rope_type 'clex' has its weights in a checkpoint; give them as scaling, a CLEX")
         self.words = self.rule["words"]
-        self.trained = self.rule.settings["max_position_embeddings"]
+        self.trained = self.rule.settings.get("max_position_embeddings") or 0
+        self.axis_of_pair = torch.tensor(self.rule["axis_of_pair"], dtype=torch.int64)
         self.longest = torch.zeros((), dtype=torch.int64)
         self.at_any_length = None if self.rule["depends_on_length"] else self.rule.basis(self.longest)
+
+    @classmethod
+    def of(cls, rotary: nn.Module, layer_type: str) -> _ConfigBasis:
+        """The rule of a model's rotary embedding: of its layer type, or that of its config's which has its frequencies."""
+        own = _own_inv_freq(rotary, layer_type)
+        first = cls(rotary.config, layer_type)
+        for warning in first.rule["warnings"]:
+            warnings.warn(f"apply_to: {warning}", stacklevel=5)
+        for other in [layer_type] if layer_type else first.rule["layer_types"]:
+            basis = first if other == layer_type else cls(rotary.config, other)
+            inv_freq = basis(torch.zeros(1, dtype=torch.int64))[0].to(torch.float32)
+            if own is None or own.shape != inv_freq.shape:
+                continue
+            rounding = max(1e-5, 2 * torch.finfo(own.dtype).eps)  # model.to(torch.bfloat16) rounds them, too
+            if torch.allclose(own.cpu().float(), inv_freq, rtol=rounding):
+                return basis
+        raise ValueError(f"apply_to: {type(rotary).__name__} has other frequencies than its config says:\n{first.words}")
+
+    def turn(self, position_ids: Tensor, inv_freq: Tensor, attention_factor: Tensor) -> _Turn | _AxesTurn:
+        if position_ids.dim() < 3:  # one position a token, whatever the axes
+            return _Turn(position_ids, inv_freq, attention_factor)
+        if len(self.axis_of_pair) == 0:
+            raise ValueError(f"apply_to: position_ids {list(position_ids.shape)} must be [batch, tokens], as the config "
+                             "names no axes that its pairs turn by")
+        if inv_freq.requires_grad:
+            raise ValueError("apply_to: a basis that learns needs position_ids [batch, tokens], and this model has "
+                             f"{list(position_ids.shape)}, of several axes; pass its frequencies as a rope dictionary")
+        return _AxesTurn(position_ids, self.axis_of_pair, inv_freq, attention_factor)
 
     def forward(self, position_ids: Tensor) -> tuple[Tensor, Tensor]:
         if self.at_any_length is not None:
@@ -200,7 +327,7 @@ class _OwnAlpha(nn.Module):
         super().__init__()
         self.of_config = of_config
         self.originals = (original,)  # no submodule: CordageRotary has it
-        self.words = of_config.words
+        self.words, self.turn = of_config.words, of_config.turn
 
     def forward(self, position_ids: Tensor) -> tuple[Tensor, Tensor]:
         inv_freq, factor = self.of_config(position_ids)
@@ -216,42 +343,43 @@ class _SequenceBasis(nn.Module):
             if getattr(basis, name) != own.rule[name]:
                 raise ValueError(f"apply_to: scaling has {name} {getattr(basis, name)}, must have the model's "
                                  f"{own.rule[name]}")
-        self.basis = basis
-        self.words = f"layers: {own.layer_type or 'all'}\n  {basis}\n"
+        self.basis, self.turn = basis, own.turn
+        self.words = f"layers: {own.rule.layer_type or 'all'}\n  {basis}\n"
 
     def forward(self, position_ids: Tensor) -> tuple[Tensor, Tensor]:
         return self.basis.basis(self.basis.t_of(position_ids.max() + 1))
 
 
-# The function of a modeling module that attention calls --------------------------------------------------------------
+# The functions of a modeling module that attention calls --------------------------------------------------------------
 
 
-def _functions(modeling) -> list[tuple[str, bool]]:
-    """The names of those that a module has, and whether the lanes of a pair lie side by side in what they take."""
-    both = (("apply_rotary_pos_emb", False), ("apply_rotary_pos_emb_interleave", True))
-    return [(name, interleaved) for name, interleaved in both if hasattr(modeling, name)]
+def _served_names(modeling) -> list[str]:
+    return [name for name in ("apply_rotary_pos_emb", "apply_rotary_pos_emb_interleave") if hasattr(modeling, name)]
+
+
+def _own_convention(modeling, name: str) -> Convention | None:
+    function = getattr(modeling, name)
+    return convention_of(getattr(function, "own", function))
 
 
 def _serve(modeling) -> None:
     """From now on the module's functions take turns too."""
-    for name, interleaved in _functions(modeling):
-        served = getattr(modeling, name)
-        if not hasattr(served, "patches"):
-            served = _serving(served, interleaved)
-            setattr(modeling, name, served)
-        served.patches += 1
+    for name in _served_names(modeling):
+        if not hasattr(getattr(modeling, name), "patches"):
+            setattr(modeling, name, _serving(getattr(modeling, name)))
+        getattr(modeling, name).patches += 1
 
 
-def _serving(own, interleaved: bool):
-    @functools.wraps(own)
-    def apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim=1):
-        if not isinstance(cos, (_Turn, _TableTurn)):
-            return own(q, k, cos, sin, unsqueeze_dim=unsqueeze_dim)
-        given = [one for one in (q, k) if one is not None]  # k is None where keys of another layer are shared
-        turned = cos.apply(*given, heads_first=unsqueeze_dim == 1, interleaved=interleaved)
-        if interleaved:  # its results have the even lanes first, as cached keys then do
-            turned = [one.unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2) for one in turned]
-        return tuple(turned) if k is not None else (*turned, None)
+def _serving(own):
+    convention = convention_of(own)
+
+    def apply_rotary_pos_emb(q, k, cos, sin, *more, **named):
+        if not isinstance(cos, _Opaque):
+            return own(q, k, cos, sin, *more, **named)
+        heads_dim = named.get("unsqueeze_dim", next((one for one in reversed(more) if isinstance(one, int)), 1))
+        given = (q,) if k is None else (q, k)  # no k where keys of another layer are shared
+        turned = convention.laid_out(cos.apply(*given, heads_first=heads_dim == 1, convention=convention))
+        return turned if k is not None else (*turned, None)
 
     apply_rotary_pos_emb.own, apply_rotary_pos_emb.patches = own, 0
     return apply_rotary_pos_emb
@@ -259,7 +387,7 @@ def _serving(own, interleaved: bool):
 
 def _release(modeling) -> None:
     """One patched model less; the last one leaves the module as it was."""
-    for name, _ in _functions(modeling):
+    for name in _served_names(modeling):
         served = getattr(modeling, name)
         served.patches -= 1
         if served.patches == 0:

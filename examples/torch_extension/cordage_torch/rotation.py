@@ -101,11 +101,13 @@ def checked_angles(function: str, position_ids: Tensor, inv_freq: Tensor,
 def rotate_by_table(*x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False,
                     heads_first: bool = True) -> tuple[Tensor, ...]:
     """Turns by cos and sin made elsewhere, with every product and sum rounded as torch rounds them: in float32 and float64
-    the result has the bits of q * cos + rotate_half(q) * sin.
+    the result has the bits of q * cos + rotate_half(q) * sin. In bfloat16 and float16 the arithmetic is float32, and is
+    rounded once.
 
     Args:
-        x: as for rotate, on the CPU, float32 or float64
-        cos, sin: [batch or 1, tokens, pairs] of x's type, already times the attention factor; they get no gradient
+        x: as for rotate
+        cos, sin: [batch or 1, tokens, pairs] of x's type, or float32 where that has 16 bits; on its device; already times the
+            attention factor; they get no gradient
     """
     if cos.dim() != 3 or cos.shape != sin.shape:
         raise ValueError(f"rotate_by_table: cos {list(cos.shape)} and sin {list(sin.shape)} must both be "

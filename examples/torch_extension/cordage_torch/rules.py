@@ -10,6 +10,7 @@ from torch import Tensor
 
 from .rotation import _ops
 
+_KEPT = ("rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved")  # by another rope dictionary
 LEROPE_FAMILIES = ("mistral_large4", "mistral_large4_text")  # whose rotary embedding has an alpha
 
 
@@ -23,18 +24,19 @@ class Rule:
 
     Args:
         config: a transformers config without others inside
-        layer_type: None: the layers that are meant where nobody says which
-        scaling: a rope dictionary in place of the config's; rope_theta and partial_rotary_factor are kept
+        layer_type: None: the layers that are meant where nobody says which; "": the first that turn
+        scaling: a rope dictionary in place of the config's, whose rope_theta, partial_rotary_factor and mrope_... stay where
+            it does not say others
     """
 
     def __init__(self, config, layer_type: str | None = None, scaling: Mapping | None = None) -> None:
         self.layer_type = layer_type_of(config) if layer_type is None else layer_type
         self.settings = json.loads(config.to_json_string(use_diff=False))
         if scaling is not None:
-            rules = self.settings["rope_parameters"]
+            rules = self.settings.get("rope_parameters") or {}
             by_layer_type = isinstance(rules.get(self.layer_type), dict)
             own = rules[self.layer_type] if by_layer_type else rules
-            kept = {key: own[key] for key in ("rope_theta", "partial_rotary_factor") if key in own}
+            kept = {key: own[key] for key in _KEPT if key in own}
             other = kept | dict(scaling)
             self.settings["rope_parameters"] = {**rules, self.layer_type: other} if by_layer_type else other
             self.settings.pop("rope_scaling", None)

@@ -2,9 +2,12 @@
 // Configs, parsed once by config/read.hpp.
 #include "config_rule.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/config/read.hpp"
@@ -27,29 +30,40 @@ std::shared_ptr<const cordage::hf::model_ropes> parsed(const std::string& config
     return ropes;
 }
 
+/// The rule of a layer type; without one, of the first layers that turn.
+const cordage::hf::layer_rope& rule_of(const cordage::hf::model_ropes& ropes, const std::string& layer_type) {
+    if (!layer_type.empty()) return ropes.of(layer_type);
+    const auto turning = std::ranges::find_if(ropes.ropes, [](const auto& rule) { return rule.rope_type != "none"; });
+    return turning == ropes.ropes.end() ? ropes.ropes[0] : *turning;
+}
+
 }  // namespace
 
 cordage::basis basis_of_config(const std::string& config_json, const std::string& layer_type, double length) {
     const auto ropes = parsed(config_json);
-    const cordage::hf::layer_rope& rule = ropes->of(layer_type);
+    const cordage::hf::layer_rope& rule = rule_of(*ropes, layer_type);
     return cordage::rope_scaling(rule.config, rule.policy, rule.schedule).at_length(length);
 }
 
 std::string describe_rule(const std::string& config_json, const std::string& layer_type) {
     const auto ropes = parsed(config_json);
-    const cordage::hf::layer_rope& rule = ropes->of(layer_type);
+    const cordage::hf::layer_rope& rule = rule_of(*ropes, layer_type);
     constexpr double endless = 1e12;
+    std::vector<std::string> layer_types;
+    for (const auto& one : ropes->ropes) layer_types.push_back(one.layer_type);
     const nlohmann::json words = {
         {"rope_type", rule.rope_type},
         {"layer_type", rule.layer_type},
+        {"layer_types", layer_types},
         {"rotary_dim", rule.config.rotary_dim},
         {"head_dim", rule.config.head_dim},
         {"theta_base", rule.config.theta_base},
         {"original_length", rule.config.original_length},
         {"layout", cordage::hf::name_of(rule.layout)},
         {"depends_on_length", rule.schedule.ratio(rule.config, 1.0) != rule.schedule.ratio(rule.config, endless)},
-        {"is_plain", rule.axis_of_pair.empty() && !rule.turns_back && !rule.llama4_beta && !rule.clex},
-        {"first_lane", rule.first_lane},
+        {"is_plain", rule.axis_of_pair.empty() && !rule.turns_back && rule.first_lane == 0 && !rule.llama4_beta &&
+                         !rule.clex && !rule.needs_offsets},
+        {"axis_of_pair", rule.axis_of_pair},
         {"words", cordage::hf::describe(rule)},
         {"warnings", ropes->warnings},
     };

@@ -6,63 +6,13 @@
 #include "clex_model.hpp"
 #include "config_rule.hpp"
 #include "rotate.hpp"
+#include "rotate_by_table.hpp"
 
 namespace cordage_torch {
 
 namespace {
 
 using at::Tensor;
-using tensors = std::vector<Tensor>;
-
-template <class T, class Pairing>
-void rotate_with(const cordage::cos_sin_view<T>& table, const tensors& x, const tensors& y, bool adjoint) {
-    using scalar = cordage::backend::scalar;  // products and sums rounded one by one, as torch does
-    const auto threads = cordage::aten::host_threads();
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        const auto both = cordage::from_to(cordage::aten::view<const T>(x[i]), cordage::aten::view<T>(y[i]));
-        if (adjoint)
-            cordage::rotate_backward<Pairing, scalar>(threads, table, both);
-        else
-            cordage::rotate_forward<Pairing, scalar>(threads, table, both);
-    }
-}
-
-tensors rotate_by_table(at::TensorList x_in, const Tensor& cos_in, const Tensor& sin_in, bool interleaved,
-                        bool adjoint) {
-    return guarded([&] {
-        const Tensor cos = cos_in.contiguous(), sin = sin_in.contiguous();
-        if (cos.dim() != 3 || cos.sizes() != sin.sizes()) {
-            throw cordage::shape_error(cordage::message("rotate_by_table: cos with ", cos.dim(), " and sin with ",
-                                                        sin.dim(),
-                                                        " dimensions must be [batch, tokens, rotary_dim/2]"));
-        }
-        for (const Tensor& one : x_in) {
-            if (one.dim() != 4 || one.scalar_type() != cos.scalar_type() || one.scalar_type() != sin.scalar_type()) {
-                throw cordage::value_error(cordage::message(
-                    "rotate_by_table: x of type ", at::toString(one.scalar_type()), " with ", one.dim(),
-                    " dimensions must be [batch, tokens, heads, head_dim] of the type of cos and sin, ",
-                    at::toString(cos.scalar_type())));
-            }
-        }
-        const tensors x = cordage::aten::viewable(x_in), y = cordage::aten::empty_like(x);
-        const auto rotate_all = [&]<class T>(T) {
-            const cordage::cos_sin_view<T> table{cos.data_ptr<T>(), sin.data_ptr<T>(), cos.size(0), cos.size(1),
-                                                 cos.size(2)};
-            if (interleaved)
-                rotate_with<T, cordage::interleaved>(table, x, y, adjoint);
-            else
-                rotate_with<T, cordage::half_split>(table, x, y, adjoint);
-        };
-        if (cos.scalar_type() == at::kFloat)
-            rotate_all(float{});
-        else if (cos.scalar_type() == at::kDouble)
-            rotate_all(double{});
-        else
-            throw cordage::value_error(cordage::message(
-                "rotate_by_table: cos of type ", at::toString(cos.scalar_type()), " must be float32 or float64"));
-        return y;
-    });
-}
 
 // CLEX ------------------------------------------------------------------------------------------------------------
 
@@ -171,7 +121,7 @@ TORCH_LIBRARY(cordage, m) {
 TORCH_LIBRARY_IMPL(cordage, CPU, m) {
     m.impl("rotate", &rotate<cordage::aten::on_cpu>);
     m.impl("rotate_backward", &rotate_backward<cordage::aten::on_cpu>);
-    m.impl("rotate_by_table", &rotate_by_table);
+    m.impl("rotate_by_table", &rotate_by_table<table_on_cpu>);
     m.impl("clex", &clex);
     m.impl("clex_backward", &clex_backward);
     m.impl("config_basis", &config_basis);

@@ -163,9 +163,9 @@ def test_errors_name_the_argument(change, words):
 @pytest.mark.parametrize("x, table, words", [
     (torch.zeros(1, 1, 5, 8), torch.ones(5, 3), r"cos \[5, 3\] and sin \[5, 3\] must both be"),
     (torch.zeros(1, 1, 5, 8), torch.ones(1, 4, 3), r"angles \[1, 4\] must be"),
-    (torch.zeros(1, 1, 5, 8), torch.ones(1, 5, 3, dtype=torch.float64), "of the type of cos and sin, Double"),
-    (torch.zeros(1, 1, 5, 8, dtype=torch.bfloat16), torch.ones(1, 5, 3, dtype=torch.bfloat16),
-     "cos of type BFloat16 must be float32 or float64"),
+    (torch.zeros(1, 1, 5, 8), torch.ones(1, 5, 3, dtype=torch.float64), "cos of type Double .* must be of x's type, Float on"),
+    (torch.zeros(1, 1, 5, 8, dtype=torch.bfloat16), torch.ones(1, 5, 3, dtype=torch.float64),
+     "cos of type Double .* must be of x's type, BFloat16, or float32, on cpu"),
 ])
 def test_errors_of_tables_name_the_argument(x, table, words):
     with pytest.raises(ValueError, match=words):

@@ -38,6 +38,8 @@ struct rope_arguments {
     float beta_fast = 0.0f;
     float beta_slow = 0.0f;
     std::array<int, 4> sections{};  ///< pairs of each position (ggml_rope_multi)
+
+    friend bool operator==(const rope_arguments&, const rope_arguments&) = default;
 };
 
 /// Whether a token has four positions in this mode.

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""What the tests share: small models as GGUF files, and runs of llama.cpp with and without cordage."""
+import functools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import gguf
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+HERE = Path(__file__).resolve().parent
+FOLDER = Path(sys.prefix).parent  # build.sh's, where ./run made the environment too
+LIBRARIES = {"own": FOLDER / "own", "cordage": FOLDER / "build/bin"}
+
+
+class Failed(Exception):
+    """What llama.cpp said before it ended."""
+
+
+def run_llama(folder, library, model, *steps, **context):
+    """Results of engine.py's steps, in the library "own" or "cordage"; `context` are fields of llama_context_params."""
+    plan, out = folder / "plan.json", folder / "out.npz"
+    plan.write_text(json.dumps({"context": {"n_ctx": 512} | context, "steps": steps}))
+    package, = FOLDER.glob("llama_cpp_python-*/llama_cpp")
+    own = str(LIBRARIES[library])  # LD_LIBRARY_PATH: a copied library names the folder that it was built in
+    environment = os.environ | {"LLAMA_CPP_LIB_PATH": own, "LD_LIBRARY_PATH": own, "PYTHONPATH": str(package.parent)}
+    done = subprocess.run([sys.executable, HERE / "engine.py", model, plan, out], env=environment, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode:
+        raise Failed(done.stdout)
+    with np.load(out) as results:
+        return [results[name] for name in sorted(results.files, key=int)]
+
+
+@pytest.fixture(scope="session")
+def llama(tmp_path_factory):
+    """run_llama in a folder that the test need not name."""
+    return functools.partial(run_llama, tmp_path_factory.mktemp("runs"))
+
+
+SIZES = {"vocab_size": 61, "hidden_size": 128, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 2,
+         "num_key_value_heads": 1, "max_position_embeddings": 32, "initializer_range": 0.12, "pad_token_id": 0,
+         "bos_token_id": 1, "eos_token_id": 2, "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}}
+
+
+def random_model(family, **changes):
+    """A model of transformers in evaluation mode, the same numbers every time; its heads have 64 lanes."""
+    torch.manual_seed(7)
+    config = CONFIG_MAPPING[family](**(SIZES | changes))
+    return AutoModelForCausalLM.from_config(config, dtype=torch.float32, attn_implementation="eager").eval()
+
+
+def save_byte_tokenizer(folder):
+    """A token for every byte."""
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE(vocab={letter: i for i, letter in enumerate(letters)}, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
+
+
+def write_gguf(model, arch, path, tensors=None, **keys):
+    """A model of transformers as llama.cpp's converter would write it, in float32; `keys` are more metadata below arch,
+    `tensors` more tensors."""
+    config = model.config
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH[arch.upper()], config.num_hidden_layers)
+    heads, key_heads = config.num_attention_heads, config.num_key_value_heads
+    head_dim = getattr(config, "head_dim", None) or config.hidden_size // heads
+    writer = gguf.GGUFWriter(path, arch)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(key_heads)
+    writer.add_key_length(head_dim)
+    writer.add_value_length(head_dim)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_rope_dimension_count(head_dim)
+    writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+    writer.add_vocab_size(config.vocab_size)
+    writer.add_tokenizer_model("none")
+    for key, value in keys.items():
+        add = {list: writer.add_array, str: writer.add_string, float: writer.add_float32}[type(value)]
+        add(f"{arch}.{key}", value)
+    for name, values in model.state_dict().items():
+        values = values.float()
+        if arch == "llama" and ("q_proj" in name or "k_proj" in name):  # lanes 2i, 2i + 1 are a pair there
+            rows = values.shape[0] // head_dim
+            values = values.view(rows, 2, head_dim // 2, -1).transpose(1, 2).reshape(rows * head_dim, -1)
+        writer.add_tensor(names.get_name(name, try_suffixes=(".weight", ".bias")), values.contiguous().numpy())
+    for name, values in (tensors or {}).items():
+        writer.add_tensor(name, np.asarray(values, np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def difference(got, expected):
+    """The largest, of the largest expected one."""
+    return float(np.abs(got - expected).max() / np.abs(expected).max())

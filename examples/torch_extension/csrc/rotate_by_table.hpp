@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// The operator rotate_by_table, for tensors in any place.
+#pragma once
+
+#include "rotate.hpp"
+
+namespace cordage_torch {
+
+/// On the CPU: float and double with products and sums rounded one by one, as torch does; 16 bits in float, rounded
+/// once.
+struct table_on_cpu {
+    static constexpr at::DeviceType device = at::kCPU;
+    static constexpr bool has_double = true;
+
+    explicit table_on_cpu(const at::Tensor&) {}
+
+    template <class Pairing, class T>
+    void rotate(const auto& table, const auto& both, bool adjoint) const {
+        using backend = std::conditional_t<sizeof(T) == 2, cordage::backend::fastest, cordage::backend::scalar>;
+        const auto threads = cordage::aten::host_threads();
+        if (adjoint)
+            cordage::rotate_backward<Pairing, backend>(threads, table, both);
+        else
+            cordage::rotate_forward<Pairing, backend>(threads, table, both);
+    }
+};
+
+namespace detail {
+
+inline void check_table(const at::Tensor& cos, const at::Tensor& sin) {
+    if (cos.dim() != 3 || cos.sizes() != sin.sizes()) {
+        throw cordage::shape_error(cordage::message("rotate_by_table: cos with ", cos.dim(), " and sin with ",
+                                                    sin.dim(), " dimensions must be [batch, tokens, rotary_dim/2]"));
+    }
+}
+
+/// The table in the type that x of this type is rotated in.
+inline at::Tensor table_for(const at::Tensor& x, const char* name, const at::Tensor& cos) {
+    const bool is_narrow = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
+    if (cos.device() != x.device() ||
+        (cos.scalar_type() != x.scalar_type() && !(is_narrow && cos.scalar_type() == at::kFloat))) {
+        throw cordage::value_error(cordage::message("rotate_by_table: ", name, " of type ",
+                                                    at::toString(cos.scalar_type()), " on ", cos.device().str(),
+                                                    " must be of x's type, ", at::toString(x.scalar_type()),
+                                                    is_narrow ? ", or float32," : "", " on ", x.device().str()));
+    }
+    return cos.to(is_narrow ? at::kFloat : cos.scalar_type()).contiguous();
+}
+
+}  // namespace detail
+
+template <class Device>
+std::vector<at::Tensor> rotate_by_table(at::TensorList x_in, const at::Tensor& cos_in, const at::Tensor& sin_in,
+                                        bool interleaved, bool adjoint) {
+    return guarded([&] {
+        if (x_in.empty()) throw cordage::shape_error("rotate_by_table: x [] must have at least one tensor");
+        detail::check_table(cos_in, sin_in);
+        cordage::aten::detail::check_place({"x", 0}, x_in[0], Device::device);
+        cordage::aten::detail::check_heads("x", x_in, "x", x_in[0]);
+        const Device on(x_in[0]);
+        const at::Tensor cos = detail::table_for(x_in[0], "cos", cos_in),
+                         sin = detail::table_for(x_in[0], "sin", sin_in);
+        const std::vector<at::Tensor> x = cordage::aten::viewable(x_in), y = cordage::aten::empty_like(x);
+        cordage::aten::detail::for_element_type<Device>(x[0], [&]<class T>(T) {
+            using real = std::conditional_t<sizeof(T) == 8, double, float>;
+            const cordage::cos_sin_view<real> table{cos.data_ptr<real>(), sin.data_ptr<real>(), cos.size(0),
+                                                    cos.size(1), cos.size(2)};
+            for (std::size_t i = 0; i < x.size(); ++i) {
+                const auto both = cordage::from_to(cordage::aten::view<const T>(x[i]), cordage::aten::view<T>(y[i]));
+                if (interleaved)
+                    on.template rotate<cordage::interleaved, T>(table, both, adjoint);
+                else
+                    on.template rotate<cordage::half_split, T>(table, both, adjoint);
+            }
+        });
+        return y;
+    });
+}
+
+}  // namespace cordage_torch

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""What is refused: one sentence that names the key and the way out, and never vLLM's own rotation instead."""
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import TRAINED, prompt, save_model
+
+WAY_OUT = "start vLLM with VLLM_PLUGINS='' to have its own rotation"
+PLAIN = {"rope_type": "default", "rope_theta": 1000.0}
+
+
+def overridden(rope):
+    return {"hf_overrides": {"rope_parameters": rope}}
+
+
+WRONG_ENGINES = {
+    "a rule without sense": (overridden(PLAIN | {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 4.0,
+                                                 "high_freq_factor": 1.0, "original_max_position_embeddings": TRAINED}),
+                             ["low_freq_factor", "high_freq_factor", WAY_OUT]),
+    "several axes": (overridden(PLAIN | {"mrope_section": [4, 6, 6]}), ["mrope_section", WAY_OUT]),
+    "no such module": ({"additional_config": {"cordage": {"basis": "no_such_module:table"}}},
+                       ["['basis'] 'no_such_module:table'", "No module named"]),
+    "no basis": ({"additional_config": {"cordage": {"basis": "learned_basis:nothing"}}}, ["returned a NoneType"]),
+    "another size": ({"additional_config": {"cordage": {"basis": "learned_basis:other_size"}}}, ["rotary_dim 16", "32"]),
+    "unknown key": ({"additional_config": {"cordage": {"bases": "learned_basis:table"}}}, ["'bases'", "'basis'"]),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save_model(tmp_path_factory.mktemp("model"), max_position_embeddings=4 * TRAINED)
+
+
+@pytest.fixture(scope="module")
+def refusals(folder, run_vllm):
+    given = run_vllm(*([{"model": folder} | settings, []] for settings, _ in WRONG_ENGINES.values()))
+    return dict(zip(WRONG_ENGINES, given, strict=True))
+
+
+@pytest.mark.parametrize("name", WRONG_ENGINES)
+def test_an_engine_is_refused(name, refusals):
+    said = refusals[name]["error"]
+    for words in ["cordage_vllm: ", *WRONG_ENGINES[name][1]]:
+        assert words in said
+    assert "\n" not in said
+
+
+def test_a_model_that_vllm_runs_by_transformers_is_refused(tmp_path, run_vllm):
+    refused, = run_vllm([{"model": save_model(tmp_path / "glm", "glm")}, []])
+    assert refused["error"].startswith("cordage_vllm: model_type 'glm' runs by vLLM's transformers backend")
+    assert WAY_OUT in refused["error"]
+
+
+def test_a_request_is_refused(folder, run_vllm):
+    wrong = [True, 0, 1.5, "64", 4 * TRAINED + 1]
+    calls = [[{"ids": prompt(20), "tokens": 2, "extra": {"rope_length": length}}] for length in wrong]
+    right = [[{"ids": prompt(20), "tokens": 2, "extra": {"rope_length": 64}}]]
+    dynamic = overridden(PLAIN | {"rope_type": "dynamic", "factor": 4.0}) | {"max_model_len": 4 * TRAINED}
+    by_dynamic, plain = run_vllm([{"model": folder} | dynamic, calls + right], [{"model": folder}, right])
+    for length, said in zip(wrong, by_dynamic["answers"]):
+        assert said.startswith(f"cordage_vllm: extra_args['rope_length'] {length!r} must be an integer in [1, max_model_len")
+    assert len(by_dynamic["answers"][-1][0]["tokens"]) == 2  # the engine goes on
+    assert "one basis for all lengths" in plain["answers"][0]
+
+
+def test_classes_and_types_that_are_not_served(folder):
+    """Within vLLM, as a model would make them."""
+    program = """
+import sys, torch
+from vllm.plugins import load_general_plugins
+load_general_plugins()
+from vllm.config import set_current_vllm_config
+from vllm.engine.arg_utils import EngineArgs
+from vllm.model_executor.layers.rotary_embedding import MRotaryEmbedding, get_rope
+config = EngineArgs(model=sys.argv[1], skip_tokenizer_init=True, dtype="float32").create_engine_config()
+plain = {"rope_type": "default", "rope_theta": 1000.0}
+with set_current_vllm_config(config):
+    layer = get_rope(32, 256, rope_parameters=plain, dtype=torch.float32)
+    for make in (lambda: get_rope(32, 256, rope_parameters=plain | {"rope_type": "ntk", "factor": 2.0}, dtype=torch.float32),
+                 lambda: MRotaryEmbedding(32, 32, 256, 1000.0, True, torch.float32, [4, 6, 6]),
+                 lambda: get_rope(32, 256, rope_parameters=plain | {"rope_theta": 10.0}, dtype=torch.float32),
+                 lambda: get_rope(32, 256, rope_parameters=plain | {"partial_rotary_factor": 0.5}, dtype=torch.float32),
+                 lambda: get_rope(16, 256, rope_parameters=plain | {"rope_dim": 32}, dtype=torch.float32),
+                 lambda: layer(torch.arange(2), torch.zeros(2, 64).to(torch.float8_e4m3fn)),
+                 lambda: layer(torch.arange(2), torch.zeros(2, 65))):
+        try:
+            print("served", make())
+        except (ValueError, RuntimeError) as refused:
+            print(str(refused).splitlines()[0])
+    print(layer.cos_sin_cache.numel())
+"""
+    done = subprocess.run([sys.executable, "-c", program, folder], capture_output=True, text=True,
+                          env=os.environ | {"VLLM_PLUGINS": "cordage", "VLLM_LOGGING_LEVEL": "ERROR"})
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = done.stdout.splitlines()[-8:]
+    assert "vLLM's NTKScalingRotaryEmbedding is of a rope_type that cordage_vllm does not serve" in said[0]
+    assert WAY_OUT in said[0]
+    assert "vLLM's MRotaryEmbedding" in said[1] and WAY_OUT in said[1]
+    assert "rope_theta 10, which must be one rule of rope_parameters" in said[2] and WAY_OUT in said[2]
+    assert "rotary_dim 16" in said[3] and WAY_OUT in said[3]
+    assert "head_dim 16 must be >= rotary_dim 32" in said[4] and WAY_OUT in said[4]
+    assert "Float8" in said[5] and "served" not in said[5]
+    assert "served" not in said[6]
+    assert said[7] == "0"  # no table of vLLM's own

@@ -162,14 +162,14 @@ TEST_CASE("attention/head_temperatures: no queries, however many rows of them") 
 }
 
 TEST_CASE("attention/head_temperatures: tokens without a slot are left out") {
-    std::vector<double> cache(4 * 8, 1.0);
+    std::vector<double> cache(32, 1.0);  // 8 numbers a token
     const std::vector<std::int32_t> slots{2, -1, 0}, position_ids{3, 4, 5};
     const auto blocks = token_major(cache.data(), {.batch = 1, .tokens = 4, .heads = 2, .head_dim = 4});
     scale_queries(example, position_ids, in_place(in_slots(blocks, slots.data(), 1, 3)));
-    CHECK(cache[2 * 8] == example.at(0, 3.0));
-    CHECK(cache[0 * 8 + 4] == example.at(1, 5.0));
-    CHECK(cache[1 * 8] == 1.0);
-    CHECK(cache[3 * 8] == 1.0);
+    CHECK(cache[16] == example.at(0, 3.0));
+    CHECK(cache[4] == example.at(1, 5.0));
+    CHECK(cache[8] == 1.0);
+    CHECK(cache[24] == 1.0);
 }
 
 TEST_CASE("attention/head_temperatures: what is wrong is named before anything is written") {

@@ -187,7 +187,7 @@ TEST_CASE("config/tower: positions of a training image are changed by the config
 TEST_CASE("config/tower: a head of several parts is turned part by part") {
     const auto tower = tower_of("gemma4_vision", R"("head_dim": 8)");
     const std::array grids{patch_grid{.rows = 2, .columns = 2}};
-    std::vector<double> q(4 * 1 * 8, 1.0);
+    std::vector<double> q(32, 1.0);
     const heads_shape shape{.tokens = 4, .heads = 1, .head_dim = 8};
     // [tower_parts]
     const auto positions = grid_positions(tower.grid, grids);

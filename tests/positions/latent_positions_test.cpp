@@ -115,7 +115,7 @@ TEST_CASE("positions/latent_positions: as the page on other libraries has it, ax
     const cordage::axis_angles angles(basis, axis_of_pair, positions.view());
     cordage::rotate_forward<cordage::interleaved>(angles, cordage::in_place(q));
     // [/blocks]
-    const std::size_t last = 30 * 128;  // at 8, 3, 5
+    const std::size_t last = std::size_t{30} * 128;  // at 8, 3, 5
     CHECK(is_turned(of_q, last, last + 1, 8.0));
     CHECK(is_turned(of_q, last + 2, last + 3, 8.0 * std::pow(256.0, -2.0 / 32)));
     CHECK(is_turned(of_q, last + 34, last + 35, 3.0 * std::pow(256.0, -2.0 / 48)));
@@ -139,7 +139,7 @@ TEST_CASE("positions/latent_positions: as the page on other libraries has it, a 
     const cordage::axis_angles angles(basis, axis_of_pair, positions.view());
     cordage::rotate_forward<cordage::half_split>(angles, cordage::in_place(q));
     // [/policies]
-    const std::size_t last = 23 * 128;  // at 0.8, 2, 3
+    const std::size_t last = std::size_t{23} * 128;  // at 0.8, 2, 3
     CHECK(is_turned(of_q, last, last + 64, 0.8));
     CHECK(is_turned(of_q, last + 21, last + 85, 0.4 * std::pow(10000.0, -42.0 / 44)));
     CHECK(is_turned(of_q, last + 22 + 20, last + 106, 2.0 * std::pow(10000.0, -40.0 / 42)));
@@ -165,7 +165,7 @@ TEST_CASE("positions/latent_positions: as the page on other libraries has it, fr
     const cordage::axis_angles angles(basis, axis_of_pair, positions.view());
     cordage::rotate_forward<cordage::interleaved>(angles, cordage::in_place(one_vector));
     // [/vector]
-    const std::size_t last = 5 * 256;  // at -1, -1 + 64/2048, -1 + 128/2048
+    const std::size_t last = std::size_t{5} * 256;  // at -1, -1 + 64/2048, -1 + 128/2048
     const double second = std::numbers::pi / 2 * std::pow(10000.0, 1.0 / 41);
     CHECK(is_turned(of_x, last, last + 1, 0.0));
     CHECK(is_turned(of_x, last + 2, last + 3, 0.0));
@@ -185,6 +185,7 @@ TEST_CASE("positions/latent_positions: as the page on other libraries has it, fr
         }
     }
     std::vector<const cordage::basis*> bases;
+    bases.reserve(made.size());
     for (const cordage::basis& b : made) bases.push_back(&b);
     const cordage::basis_list list(bases);
     const auto in_heads = cordage::token_major(of_split.data(), {.tokens = 6, .heads = heads, .head_dim = 2 * pairs});

@@ -36,7 +36,8 @@ inline index_t share_of_hidden_size(const json_object& config, const family& kno
         config.refuse(
             {"hidden_size ", *hidden, " must be a multiple of num_attention_heads ", *heads, ", or head_dim be given"});
     }
-    return static_cast<index_t>(known.head_width * static_cast<double>(*hidden / *heads));
+    const index_t lanes = *hidden / *heads;
+    return static_cast<index_t>(known.head_width * static_cast<double>(lanes));
 }
 
 inline index_t head_dim_of(const json_object& config, const family& known, const layer_kind& kind) {

@@ -120,7 +120,8 @@ inline std::vector<double> grid_positions(const grid_rule& rule, std::span<const
             const index_t row = block / blocks.columns * side + patch / side;
             const index_t column = block % blocks.columns * side + patch % side;
             const double seconds = static_cast<double>(row * grid.columns + column) * rule.seconds_per_token;
-            if (rule.axes == 3) positions.push_back(static_cast<double>(token / (grid.rows * grid.columns)));
+            const index_t frame = token / (grid.rows * grid.columns);
+            if (rule.axes == 3) positions.push_back(static_cast<double>(frame));
             positions.push_back(position(0, row, grid.rows, seconds));
             positions.push_back(position(1, column, grid.columns, seconds));
         }

@@ -100,7 +100,7 @@ TEST_CASE("config/family: sizes that only the model's code states") {
 }
 
 // The rules of transformers 5.23's classes, which tests/hosts/test_configs.py compares one by one.
-TEST_CASE("config/family: towers and models that turn otherwise are refused, and what reads them or how they turn is said") {
+TEST_CASE("config/family: towers and models that turn otherwise are refused, and it is said what reads them") {
     CHECK(error_of("qwen2_vl_vision", R"("rope_theta": 1e4, "head_dim": 64)", true) ==
           "config: model_type 'qwen2_vl_vision' turns by the places of a grid, which hf::read_tower reads");
     CHECK(error_of("vjepa2", sizes + R"(, "rope_theta": 1e4)") ==

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What memory allows: passes over the very bytes that a kernel moves, timed beside it in one process.
+// Memory bounds: passes over the bytes that a kernel moves, timed beside it in one process.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -18,7 +18,7 @@
 
 namespace cordage::benchmarks {
 
-/// Memory for tensors. Pages of one size for all, 64-byte aligned as frameworks allocate, plus `offset` bytes.
+/// Memory for tensors: pages of one size for all, 64-byte aligned as in frameworks, plus `offset` bytes.
 class aligned_bytes {
  public:
     aligned_bytes(std::size_t size, std::size_t offset)
@@ -36,7 +36,7 @@ class aligned_bytes {
     std::size_t offset_, size_;
 };
 
-/// Seconds of one call, the mean of `repeats` after two that put the caches into the state that it leaves.
+/// Seconds of one call, the mean of `repeats` after two that warm the caches.
 template <class Body>
 double seconds_of(std::size_t repeats, const Body& body) {
     for (int i = 0; i < 2; ++i) body();
@@ -48,12 +48,12 @@ double seconds_of(std::size_t repeats, const Body& body) {
     return seconds_since(start) / static_cast<double>(repeats);
 }
 
-/// A benchmark whose one iteration is a median.
+/// Registers a benchmark whose single iteration is a median.
 inline void as_medians(benchmark::internal::Benchmark* b) {
     b->UseManualTime()->Iterations(1)->Unit(benchmark::kMicrosecond);
 }
 
-/// The first cache that holds so many bytes, "L2", or "memory"; as Google Benchmark reads the machine.
+/// The smallest cache that holds this many bytes, "L2", or "memory"; as Google Benchmark reports the machine.
 inline std::string where_they_lie(std::size_t bytes) {
     for (const auto& cache : benchmark::CPUInfo::Get().caches) {
         if (cache.type != "Instruction" && bytes <= static_cast<std::size_t>(cache.size)) {
@@ -63,16 +63,15 @@ inline std::string where_they_lie(std::size_t bytes) {
     return "memory";
 }
 
-/// Runs a kernel and the passes over its own bytes turn by turn, and reports what share of each pass's speed it has:
+/// Runs a kernel and passes over its bytes alternately, and reports its share of each pass's speed:
 ///
 ///   of_bound        a loop of one vector (naive)
 ///   of_tight_bound  the fastest of 8 vectors at a time with 0, 2 and 4 KB of prefetch
-///   of_memcpy       where it writes elsewhere
+///   of_memcpy       if it writes to another tensor
 ///
-/// The label is the cache that holds all of its tensors. To be registered with `as_medians`. Returns the kernel's
-/// seconds.
+/// The label is the cache that holds all of its tensors. Register with `as_medians`. Returns the kernel's seconds.
 ///
-/// @param x, y        what the kernel touches, as `Traffic` says; y may be empty for in_place
+/// @param x, y        the kernel's memory, by `Traffic`; y may be empty for in_place
 /// @param pass_bytes  of one pass; the kernel's own bytes of x, or another size to compare with
 template <traffic Traffic, class Kernel>
 double run_beside_bounds(benchmark::State& state, std::byte* x, std::byte* y, std::size_t bytes, std::size_t pass_bytes,

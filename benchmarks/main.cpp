@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// main of cordage_bench: Google Benchmark's, but that CSV may hold benchmarks with different counters.
+// main of cordage_bench: Google Benchmark's, with CSV output for benchmarks with different counters.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/// Google Benchmark's CSV takes its columns from the first benchmark and aborts at a counter that has none. This one
-/// waits for all of them: every counter of any benchmark is a column, empty where a benchmark lacks it.
+/// Google Benchmark's CSV takes its columns from the first benchmark and aborts at a counter without a column. This
+/// reporter collects all benchmarks first: every counter is a column, empty where a benchmark lacks it.
 class csv_of_all : public benchmark::CSVReporter {
  public:
     void ReportRuns(const std::vector<Run>& runs) override { runs_.insert(runs_.end(), runs.begin(), runs.end()); }
@@ -26,7 +26,7 @@ class csv_of_all : public benchmark::CSVReporter {
 
 #pragma GCC diagnostic pop
 
-/// The value of --NAME=VALUE, else of the environment's variable, as Google Benchmark reads them.
+/// The value of --NAME=VALUE, else of the environment variable, as Google Benchmark reads them.
 std::string_view value_of(std::string_view name, const char* variable, const std::vector<std::string_view>& arguments) {
     const std::string flag = "--" + std::string(name) + "=";
     const auto found =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What benchmarks call element types and pairings.
+// Names of element types and pairings in benchmarks.
 #pragma once
 
 #include <concepts>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The plainest passes over memory, what a kernel that moves the same bytes is measured against.
+// Plain passes over memory, the reference for kernels that move the same bytes.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,15 @@
 
 namespace cordage::benchmarks {
 
-/// Which streams a pass touches.
+/// Memory streams of a pass.
 enum class traffic {
     in_place,      ///< reads x, writes x
-    two_to_one,    ///< reads x and y, writes x: what a backward pass with a frequency gradient must move
+    two_to_one,    ///< reads x and y, writes x: as a backward pass with a frequency gradient
     out_of_place,  ///< reads x, writes y
 };
 
-/// One pass over `bytes` bytes that negates bfloat16, float16 and every other float alike: it flips bits, since the
-/// bytes of other types may be slow numbers. `Unroll` vectors at a time, prefetching `Ahead` bytes.
+/// One pass over `bytes` bytes that negates bfloat16, float16 and all other elements as float: by flipping bits, since
+/// bytes of other types may be subnormal numbers. `Unroll` vectors at a time, prefetching `Ahead` bytes.
 template <traffic Traffic, std::size_t Unroll, std::size_t Ahead>
 void pass(std::byte* x, std::byte* y, std::size_t bytes) {
     using vector = xsimd::batch<std::uint32_t>;

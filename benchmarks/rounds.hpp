@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Times of things that run turn by turn, and their ratios inside a round; serves the benchmarks of every backend.
+// Times of functions that run alternately, and their ratios within a round; serves the benchmarks of every backend.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ inline double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Times by name, over many rounds of one process: at least 7, and half a second of them.
+/// Times by name, over many rounds in one process: at least 7 rounds and half a second.
 class rounds {
  public:
     bool want_more() { return count_++ < 7 || seconds_since(start_) < 0.5; }
@@ -24,7 +24,7 @@ class rounds {
     double median(const std::string& name) const { return quantile(all_.at(name), 0.5); }
     /// The median over the rounds of one time over another of the same round.
     double ratio(const std::string& name, const std::string& to) const { return quantile(ratios(name, to), 0.5); }
-    /// Half of the rounds have a ratio that lies within this, as a share of the median.
+    /// Width of the range of ratios of half of the rounds, relative to the median.
     double spread(const std::string& name, const std::string& to) const {
         const auto all = ratios(name, to);
         return (quantile(all, 0.75) - quantile(all, 0.25)) / quantile(all, 0.5);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The variants of RoPE that the benchmarks compare, by name: one line makes a policy a row of every benchmark.
+// The variants of RoPE that the benchmarks compare, by name: one line adds a policy to every benchmark.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct variant {
     any_policy policy;
 };
 
-/// A model's usual shape: 128 lanes, trained on 4096 tokens.
+/// A usual model shape: 128 lanes, trained on 4096 tokens.
 inline rope_config usual_config() {
     return {.head_dim = 128, .rotary_dim = 128, .theta_base = 10000.0, .original_length = 4096.0};
 }

@@ -28,7 +28,7 @@ int main() {
     // [/batch_of_lengths]
 
     // [flat_batch]
-    const std::vector<std::int32_t> basis_of_token{0, 1, 2};  // which basis of the list each token has
+    const std::vector<std::int32_t> basis_of_token{0, 1, 2};  // index of each token's basis
     cordage::rotate_forward<cordage::half_split>(
         cordage::exact_angles(list.of(basis_of_token), position_ids),  // [tokens]: no rows, no padding
         cordage::in_place(cordage::token_major(flat.data(), {.tokens = 3, .heads = 8, .head_dim = 64})));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The program of the README: a model trained on 4096 tokens turns q and k of a sequence of 16384.
+// The program of the README: a model trained on 4096 tokens rotates q and k of a sequence of 16384.
 // [first_program]
 #include <cordage/cordage.hpp>
 #include <cstdio>

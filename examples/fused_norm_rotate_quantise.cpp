@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A kernel of one's own around the register layer: RMSNorm of every head, the rotation and an int8 store with a scale
-// for each token and head, in one pass. One text for single floats and for vectors; fused_norm_rotate_quantise.cu is
-// CUDA's.
+// A kernel of your own on the register layer: RMSNorm of every head, the rotation and an int8 store with a scale for
+// each token and head, in one pass. One source for single floats and for vectors; the CUDA version is
+// fused_norm_rotate_quantise.cu.
 #include <cmath>
 #include <cordage/kernels.hpp>
 #include <cordage/scaling/power_laws.hpp>
@@ -25,7 +25,7 @@ Lane load(const T* from) {
 template <class Lane, class Word = typename lane_traits<Lane>::word>
 void fused(const basis& b, int position, const float* x, const float* weight, std::int8_t* y, float* scales) {
     constexpr auto width = static_cast<index_t>(sizeof(Lane) / sizeof(float));
-    std::uint32_t phases[pairs];  // in 2^-32 turn; these and their cos and sin are made once for all heads
+    std::uint32_t phases[pairs];  // in 2^-32 turn; these and their cos and sin are computed once for all heads
     for (index_t i = 0; i < pairs; ++i) phases[i] = static_cast<std::uint32_t>(b.phase(i, position) >> 32);
     cos_sin<Lane> at[pairs / width];
     for (index_t i = 0; i < pairs; i += width) at[i / width] = cos_sin_of_phase32<Lane>(load<Word>(phases + i));
@@ -54,7 +54,7 @@ int main() {
         plain[i] = inverse_rms(&x[i - i % head_dim]) * x[i] * weight[i % head_dim];
     rotate_forward<half_split>(exact_angles(b, ids), in_place(token_major(plain.data(), {1, tokens, heads, head_dim})));
     std::vector<std::int8_t> y(heads * head_dim);
-    float worst = 0.0f;  // in steps of int8: rounding to the nearest step takes half a one
+    float worst = 0.0f;  // in steps of int8: rounding to the nearest step changes at most half a step
     const auto compare = [&](auto kernel) {
         for (std::size_t i = 0, j = 0; i < x.size(); ++i, j = i % y.size()) {
             if (j == 0) kernel(b, ids[i / y.size()], &x[i], weight.data(), y.data(), scales.data());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kernel of fused_norm_rotate_quantise.cpp for CUDA: a warp has a head, each of its threads one pair, in registers.
-// Without a device the host does the work of the threads one after the other.
+// The kernel of fused_norm_rotate_quantise.cpp for CUDA: a warp processes a head, each thread one pair, in registers.
+// Without a device the host runs the threads' work in order.
 #include <cordage/cuda.cuh>
 #include <cordage/scaling/power_laws.hpp>
 #include <cstdio>
@@ -35,7 +35,7 @@ __global__ void fused(basis_view b, const int* ids, const float* x, const float*
 // [/fused_on_cuda]
 float inverse_rms(const float* x) { return 1.0f / sqrtf(std::inner_product(x, x + head_dim, x, 0.0f) / head_dim); }
 template <class T>
-struct shared : std::span<T> {  // memory of host and device, or of the host alone where there is no device
+struct shared : std::span<T> {  // memory of host and device, or of the host without a device
     explicit shared(std::size_t n, void* p = nullptr)
         : std::span<T>(static_cast<T*>(cudaMallocManaged(&p, n * sizeof(T)) ? std::calloc(n, sizeof(T)) : p), n) {}
 };
@@ -66,5 +66,5 @@ int main() {
     float worst = cudaDeviceSynchronize() == cudaSuccess || !has_device ? 0.0f : 1.0f;
     for (int i = 0; i < size; ++i) worst = fmaxf(worst, fabsf(y[i] - plain[i] / scales[i / head_dim]));
     std::printf("%s: within %.5f steps of norm, rotation and store\n", has_device ? "device" : "host", worst);
-    return worst <= 0.5001f ? 0 : 1;  // rounding to the nearest step takes half a one
+    return worst <= 0.5001f ? 0 : 1;  // rounding to the nearest step changes at most half a step
 }

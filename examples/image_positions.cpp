@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A prompt with an image: M-RoPE gives every token a time, a row and a column, and each pair turns by one of them.
-// Where text has the same number on all three, the result is plain RoPE's.
+// A prompt with an image: M-RoPE gives every token a time, a row and a column, and each pair is rotated by one of them.
+// For text, with the same number on all three, the result is that of plain RoPE.
 #include <cmath>
 #include <cordage/cordage.hpp>
 #include <cstdio>
@@ -33,5 +33,5 @@ int main() {
         same += equal ? 1 : 0;
     }
     std::printf("%zu of 9 tokens are turned as plain RoPE turns them\n", same);
-    return same == 4 ? 0 : 1;  // the text, and the first patch, whose three numbers are equal too
+    return same == 4 ? 0 : 1;  // the text, and the first patch, whose three numbers are also equal
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Learns a basis through the rotation alone: CLEX starts as NTK-aware scaling and descends until it turns q as a hidden
+// Learns a basis through the rotation alone: CLEX starts as NTK-aware scaling and is trained to rotate q as a hidden
 // rule (by parts) does at t = 8. The gradient flows from the rotated q to inv_freq to the ODE's weights.
 #include <cmath>
 #include <cordage/clex/initial_weights.hpp>

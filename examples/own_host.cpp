@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A framework of one's own, its tensors, its 16-bit type and its threads, and the lines that let it rotate.
+// A framework of your own with tensors, a 16-bit type and threads, and the lines that let it rotate.
 #include <array>
 #include <cordage/kernels.hpp>
 #include <cstdint>
@@ -26,7 +26,7 @@ void parallel(std::int64_t jobs, const auto& job) {
 template <>
 struct cordage::element_traits<mine::bf16> {
     using compute = float;
-    using same_bits_as = cordage::bfloat16;  // so the vector kernels read it as they read bfloat16
+    using same_bits_as = cordage::bfloat16;  // selects the vector kernels of bfloat16
     static float load(mine::bf16 x) noexcept { return to_float(bfloat16{x.word}); }
     static mine::bf16 store(float x) noexcept { return {to_bfloat16(x).bits}; }
 };

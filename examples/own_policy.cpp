@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A scaling rule of one's own in twenty lines: it has a basis at every t, kernels, gradients, and can be CLEX's prior.
+// A scaling rule of your own in twenty lines, with a basis at every t, kernels and gradients; can be the prior of CLEX.
 #include <cmath>
 #include <cordage/cordage.hpp>
 #include <cstdio>
 
 // [own_policy]
-/// alpha_i(t) = t^(-(2i/d)^power): like NTK-aware scaling, but the fast pairs are held for longer.
+/// alpha_i(t) = t^(-(2i/d)^power): like NTK-aware scaling, with fast pairs changed less.
 struct bent_ntk {
     double power = 2.0;
 
@@ -16,7 +16,7 @@ struct bent_ntk {
         return -exponent(c, pair) / t;
     }
     double log_alpha_curvature(const cordage::rope_config& c, cordage::index_t pair, double t) const {
-        return exponent(c, pair) / (t * t);  // only the prior of an ODE needs this one
+        return exponent(c, pair) / (t * t);  // needed only of the prior of an ODE
     }
 
  private:

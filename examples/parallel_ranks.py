@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Context, tensor and data parallelism: a rank needs its positions, its heads and everybody's t, and nothing else.
+"""Context, tensor and data parallelism: a rank needs only its positions, its heads and the common t.
 
 Two processes (gloo) rotate their shares to the bits of one process, and train a CLEX to the weights of one process.
 """

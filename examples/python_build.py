@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the setup.py of the Python packages here share."""
+"""Functions shared by the setup.py of the Python packages."""
 import os
+import platform
 import re
 from pathlib import Path
 
@@ -11,7 +12,7 @@ INCLUDE = REPOSITORY / "include"
 
 
 def version() -> str:
-    """The library's own, of include/cordage/version.hpp."""
+    """The version of the library, from include/cordage/version.hpp."""
     numbers = re.findall(r"CORDAGE_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", (INCLUDE / "cordage/version.hpp").read_text())
     return ".".join(numbers)
 
@@ -24,8 +25,14 @@ def eigen_include() -> str:
     return folder
 
 
+def system_of_wheel() -> str:
+    """The tag of a wheel for the systems with this C library or a newer one (PEP 600)."""
+    glibc = platform.libc_ver()[1].replace(".", "_")
+    return f"manylinux_{glibc}_{platform.machine()}"
+
+
 class with_machine_code(Distribution):
-    """A package whose wheel is for one kind of machine, though setuptools compiles nothing of it."""
+    """A package whose wheel is platform-specific although setuptools compiles nothing of it."""
 
     def has_ext_modules(self):
         return True

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A server's paged cache of keys follows the sequence to another length ratio, without the keys it was made of.
+// A server's paged cache of rotated keys is changed to another length ratio, without the unrotated keys.
 #include <algorithm>
 #include <cmath>
 #include <cordage/cordage.hpp>
@@ -31,8 +31,8 @@ int main() {
                 cordage::in_place(cordage::token_major(block, {.tokens = 16, .heads = 4, .head_dim = 64})));
         }
     };
-    rotate_blocks(cache, short_basis);  // what the cache holds
-    rotate_blocks(keys, long_basis);    // what it must hold beyond 4096 tokens
+    rotate_blocks(cache, short_basis);  // keys in the cache
+    rotate_blocks(keys, long_basis);    // keys it must hold beyond 4096 tokens
 
     // [rebase_kv_cache]
     const auto whole_cache = cordage::token_major(cache.data(), blocks);  // [blocks, block_size, heads, head_dim]

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Extends a transformers model to longer texts without touching its weights: learns the basis of its rotation alone.
+"""Extends a transformers model to longer texts without touching its weights: learns the basis of its rotation and the
+temperature of its attention scores alone.
 
-    python tune_basis.py MODEL TEXT LENGTH --out FOLDER [--form clex|table|lerope] [--gguf MODEL.gguf]
+    python tune_basis.py MODEL TEXT LENGTH --out FOLDER [--form clex|table|lerope] [--temperature learned|none]
+                         [--gguf MODEL.gguf]
 
 Writes into FOLDER: config.json, the model's with LongRoPE factors, to lie beside its weights; freq_factors.gguf, the same
 for ggml (with PyPI's gguf); with --gguf model.gguf, which llama.cpp runs; of a Mistral Large 4 in their place
-lerope.safetensors, its alpha; perplexity.json and, with matplotlib, perplexity.png; checkpoint.pt, from which the same
-command goes on after an interruption, to the result of an uninterrupted run.
+lerope.safetensors, its alpha and the temperatures of its heads; perplexity.json and, with matplotlib, perplexity.png;
+checkpoint.pt, from which the same command goes on after an interruption, to the result of an uninterrupted run.
 """
 from __future__ import annotations
 
@@ -23,10 +25,13 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText, AutoTokenizer
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from cordage_torch import (CLEX, LearnedTable, LeRoPE, apply_to, check_gguf, save_freq_factors, save_gguf, save_lerope,
-                           save_longrope)
+from cordage_torch import (CLEX, LearnedTable, LeRoPE, Tempered, apply_to, check_gguf, longrope_parameters, save_freq_factors,
+                           save_gguf, save_lerope, save_longrope)
+from cordage_torch.rules import Rule
 
 WARM_UP = 10  # steps
+TEMPERATURE_RATE = 0.01  # of ln slope and power
+HEADS_RATE = 0.001  # of the scale and bias of heads
 LONGEST = 0.3  # share of the steps that see windows of the longest length; the others draw every octave alike
 
 
@@ -41,9 +46,13 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--form", choices=("clex", "table", "lerope"), default="clex",
                         help="what learns: an ODE in log time, log alpha of each pair at t = 2, 4, 8 ..., or one factor of "
                         "each pair for all lengths; of a Mistral Large 4 its own alpha, by lerope (default: clex)")
+    parser.add_argument("--temperature", choices=("learned", "none"),
+                        help="of attention scores, by the length, learned with the basis: two numbers, exported as the "
+                        "attention factor; of a Mistral Large 4 its own scale and bias of every head; default: learned, but "
+                        "none where lanes of a head do not turn, which an attention factor misses")
     parser.add_argument("--steps", type=int, default=300, help="default: 300")
     parser.add_argument("--tokens", type=int, help="of a step; default: two windows of LENGTH")
-    parser.add_argument("--rate", type=float, help="of Adam, falling to 0; default: 0.01, for clex 0.001")
+    parser.add_argument("--rate", type=float, help="of Adam, of the basis, falling to 0; default: 0.01, for clex 0.001")
     parser.add_argument("--parts", type=float, nargs=2, metavar=("LOW", "HIGH"),
                         help="the prior: pairs that turn more than HIGH times in the trained length keep their frequency, "
                         "those below LOW are interpolated; default: 1 32, for a trained length below 1024: 0.5 4")
@@ -71,11 +80,13 @@ def main(argv: list[str] | None = None) -> None:
     model.requires_grad_(False)
     if has_alpha(config):
         basis.alpha.data.copy_(model.get_submodule("model.language_model").rotary_emb.alpha)
+    heads = temperatures_of_heads(model) if has_alpha(config) and options.temperature == "learned" else {}
     apply_to(model, basis).undo()  # an error of it comes now, before anything is measured or written
     trained, longest = round(basis.original_length), options.length / basis.original_length
     lengths = [n for n in (trained * 2**k for k in range(32)) if n < options.length] + [options.length]
 
-    run = Run(options, basis)
+    run = Run(options, basis, heads)
+    print(f"temperature: {options.temperature}" + (f", of {len(heads) // 2} layers' heads" if heads else ""))
     if "own rotation" not in run.perplexity:
         run.perplexity["own rotation"] = perplexities(model, measured_on, lengths, begin)
     with apply_to(model, basis) as patch:
@@ -86,14 +97,18 @@ def main(argv: list[str] | None = None) -> None:
             run.save()
         learn(run, model, basis, learned_from, begin, options)
         run.perplexity["learned"] = perplexities(model, measured_on, lengths, begin)
-        with basis.held_at(longest):  # as engines use the long factors at every length beyond the trained one
-            run.perplexity["learned, as exported"] = [
-                run.perplexity["learned"][0], *perplexities(model, measured_on, lengths[1:], begin)]
+    if not has_alpha(config):  # whose one basis is what is exported
+        with apply_to(model, longrope_parameters(config, basis, options.length)):
+            run.perplexity["learned, as exported"] = perplexities(model, measured_on, lengths, begin)
 
     print_table(lengths, run.perplexity)
-    (options.out / "perplexity.json").write_text(json.dumps({"lengths": lengths, "perplexity": run.perplexity}, indent=2))
+    result = {"lengths": lengths, "perplexity": run.perplexity}
+    if isinstance(basis, Tempered):
+        result["temperature"] = [basis.temperature(max(1.0, n / trained)).item() for n in lengths]
+        print("scores times".ljust(max(map(len, run.perplexity))), *(f"{tau:9.3f}" for tau in result["temperature"]))
+    (options.out / "perplexity.json").write_text(json.dumps(result, indent=2))
     if has_alpha(config):
-        save_lerope(config, basis, options.length, options.out)
+        save_lerope(config, basis, options.length, options.out, heads)
     else:
         save_longrope(config, basis, options.length, options.out)
         try:
@@ -121,7 +136,18 @@ def prior_of(config) -> str:
     return "own alpha" if has_alpha(config) else "by parts"
 
 
-def new_basis(config, options: argparse.Namespace) -> CLEX | LearnedTable | LeRoPE:
+def temperatures_of_heads(model: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
+    """Scale and bias of the attention of every layer of a Mistral Large 4, by name, from now on in float32 and learning; its
+    forward pass rounds them to the type of its queries."""
+    found = {}
+    for path, module in model.named_modules():
+        if path.endswith("self_attn.softmax_scaling"):
+            module.float().requires_grad_(True)
+            found |= {f"{path}.{name}": parameter for name, parameter in module.named_parameters()}
+    return found
+
+
+def new_basis(config, options: argparse.Namespace) -> CLEX | LearnedTable | LeRoPE | Tempered:
     rules = getattr(config.get_text_config(), "rope_parameters", None)
     if not rules:
         raise ValueError(f"MODEL {options.model} of type {config.model_type!r} must have a rotary embedding")
@@ -145,12 +171,22 @@ def new_basis(config, options: argparse.Namespace) -> CLEX | LearnedTable | LeRo
     if options.tokens < options.length:
         raise ValueError(f"--tokens {options.tokens} must be >= LENGTH {options.length}, one window")
     options.parts = options.parts or ([1.0, 32.0] if trained >= 1024 else [0.5, 4.0])
+    can_learn = has_alpha(config) or Rule(config.get_text_config()).turns_whole_heads
+    options.temperature = options.temperature or ("learned" if can_learn else "none")
+    if options.temperature == "learned" and not can_learn:
+        raise ValueError(f"--temperature learned must be none for MODEL {options.model}: lanes of its heads do not turn, and "
+                         "an attention factor, which is how a temperature is exported, misses them")
     torch.manual_seed(options.seed)
+    basis = untempered_basis(config, options, trained)
+    return basis if options.temperature == "none" or has_alpha(config) else Tempered(basis)
+
+
+def untempered_basis(config, options: argparse.Namespace, trained: float) -> CLEX | LearnedTable | LeRoPE:
     if options.form == "lerope":
         low, high = options.parts
         by_parts = {"rope_type": "llama3", "factor": options.length / trained, "low_freq_factor": low,
                     "high_freq_factor": high, "original_max_position_embeddings": round(trained)}
-        return LeRoPE(config, None if has_alpha(config) else by_parts)
+        return LeRoPE(config, None if has_alpha(config) else by_parts, t_max=options.length / trained)
     clex = CLEX.for_config(config, field="log_time", prior=("by_parts", *options.parts), t_max=options.length / trained,
                            hidden=1 if options.form == "table" else None)
     return clex if options.form == "clex" else LearnedTable(clex)
@@ -187,12 +223,15 @@ def begun(batch: torch.Tensor, begin: int | None) -> torch.Tensor:
 class Run:
     """What has been done so far; kept in checkpoint.pt, with the settings that it belongs to."""
 
-    def __init__(self, options: argparse.Namespace, basis: torch.nn.Module) -> None:
-        names = ("model", "length", "form", "steps", "tokens", "rate", "parts", "seed", "measured")
+    def __init__(self, options: argparse.Namespace, basis: torch.nn.Module, heads: dict[str, torch.nn.Parameter]) -> None:
+        names = ("model", "length", "form", "temperature", "steps", "tokens", "rate", "parts", "seed", "measured")
         self.settings = {name: getattr(options, name) for name in names}
         self.settings["text"] = hashlib.sha256(options.text.read_bytes()).hexdigest()
-        self.basis, self.path = basis, options.out / "checkpoint.pt"
-        self.optimizer = torch.optim.Adam([p for p in basis.parameters() if p.requires_grad], lr=options.rate)
+        self.basis, self.heads, self.path = basis, heads, options.out / "checkpoint.pt"
+        learning = {name: p for name, p in basis.named_parameters() if p.requires_grad}
+        of_temperature = [learning.pop(name) for name in ("log_slope", "power") if name in learning]
+        groups = ((learning.values(), options.rate), (of_temperature, TEMPERATURE_RATE), (heads.values(), HEADS_RATE))
+        self.optimizer = torch.optim.Adam([{"params": list(params), "rate": rate} for params, rate in groups if params])
         self.step, self.perplexity, self.prior = 0, {}, []
         options.out.mkdir(parents=True, exist_ok=True)
         if self.path.exists():
@@ -206,18 +245,21 @@ class Run:
                                  "choose another --out")
         self.step, self.perplexity, self.prior = state["step"], state["perplexity"], state["prior"]
         self.basis.load_state_dict(state["basis"])
+        for name, parameter in self.heads.items():
+            parameter.data.copy_(state["heads"][name])
         self.optimizer.load_state_dict(state["optimizer"])
         print(f"going on after step {self.step} of {self.path}")
 
     def save(self) -> None:
         state = {"settings": self.settings, "step": self.step, "perplexity": self.perplexity, "prior": self.prior,
-                 "basis": self.basis.state_dict(), "optimizer": self.optimizer.state_dict()}
+                 "basis": self.basis.state_dict(), "heads": {name: p.data for name, p in self.heads.items()},
+                 "optimizer": self.optimizer.state_dict()}
         torch.save(state, self.path.with_suffix(".new"))
         os.replace(self.path.with_suffix(".new"), self.path)  # the old one or the new one, whole
 
 
-def learn(run: Run, model: torch.nn.Module, basis: CLEX | LearnedTable | LeRoPE, text: torch.Tensor, begin: int | None,
-          options: argparse.Namespace) -> None:
+def learn(run: Run, model: torch.nn.Module, basis: CLEX | LearnedTable | LeRoPE | Tempered, text: torch.Tensor,
+          begin: int | None, options: argparse.Namespace) -> None:
     """The remaining steps. What a step sees depends on seed and step alone, so that a run can go on anywhere."""
     if options.recompute:
         recompute = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)
@@ -235,8 +277,9 @@ def learn(run: Run, model: torch.nn.Module, basis: CLEX | LearnedTable | LeRoPE,
         run.optimizer.zero_grad()
         loss = model(ids, labels=ids, use_cache=False).loss
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(basis.parameters(), 1.0)
-        run.optimizer.param_groups[0]["lr"] = options.rate * share_of_rate(run.step, options.steps)
+        torch.nn.utils.clip_grad_norm_([*basis.parameters(), *run.heads.values()], 1.0)
+        for group in run.optimizer.param_groups:
+            group["lr"] = group["rate"] * share_of_rate(run.step, options.steps)
         run.optimizer.step()
         run.step += 1
         now = time.monotonic()
@@ -277,7 +320,7 @@ def print_table(lengths: list[int], rows: dict[str, list[float]]) -> None:
         print(name.ljust(width), *(f"{p:9.3f}" for p in row))
 
 
-def plot(lengths: list[int], run: Run, basis: CLEX | LearnedTable | LeRoPE, prior: str, path: Path) -> None:
+def plot(lengths: list[int], run: Run, basis: CLEX | LearnedTable | LeRoPE | Tempered, prior: str, path: Path) -> None:
     import matplotlib
     matplotlib.use("Agg")
     from matplotlib import pyplot

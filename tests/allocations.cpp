@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// This program's malloc is glibc's behind a counter.
+// Replaces malloc in this program by glibc's with a counter.
 #include "allocations.hpp"
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Counts what the test program takes from the heap. Where nothing can be counted, in other C libraries than glibc and
-// under sanitizers that have a malloc of their own, tests skip: TEST_CASE("..." * doctest::skip(cannot_count)).
+// Counts heap allocations of the test program. With other C libraries than glibc, and under sanitizers with their own
+// malloc, nothing can be counted and tests skip: TEST_CASE("..." * doctest::skip(cannot_count)).
 #pragma once
 
 #if defined(__has_feature)
@@ -28,7 +28,7 @@ inline constexpr bool cannot_count = true;
 /// Calls of malloc so far, by any thread; operator new makes one each.
 long allocation_count() noexcept;
 
-/// How often f() allocates.
+/// Number of allocations made by f().
 template <class F>
 long allocations_of(const F& f) {
     const long before = allocation_count();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a test program that is compiled quickly includes before all else: the building blocks of kernels are functions
-// that are called, where users' programs inline each into its callers. Same text, same results within the tolerances,
-// half the compiler's time. Option CORDAGE_TEST_INLINING chooses.
+// Included first by test programs that must compile quickly: the building blocks of kernels become called functions,
+// where users' programs inline each. Same source, same results within the tolerances, half the compile time. Option
+// CORDAGE_TEST_INLINING selects it.
 #pragma once
 
 #include "cordage/core/macros.hpp"

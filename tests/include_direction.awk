@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Reads every header (paths from the folder include/) and complains about includes that point the wrong way: a stage
-# includes core/ and stages to its left, and a dependency lives in one place only.
+# Reads every header (paths from the folder include/) and reports includes in the wrong direction: a stage includes core/
+# and stages to its left, and a dependency is included in one place only.
 BEGIN {
     stages = split("core pair scaling schedule ode clex positions basis angles tensors backend rotate attention config checkpoint host c",
                    stage, " ")
@@ -9,7 +9,7 @@ BEGIN {
     home["Eigen"] = "^cordage/clex/"
     home["xsimd"] = "^cordage/backend/simd/"
     home["immintrin.h"] = home["arm_neon.h"] = "^cordage/backend/simd/"
-    # Dear to a compiler, and so in headers that the doors do without (docs/performance.md).
+    # Slow to compile, and therefore in headers that the entry headers do not include (docs/performance.md).
     home["thread"] = "^cordage/core/threads[.]hpp"
     home["random"] = "^cordage/clex/initial_weights[.]hpp"
     by_itself = "^cordage/(core/threads|clex/initial_weights)[.]hpp$"
@@ -25,7 +25,7 @@ function complain(text) {
 }
 
 function folder(path, parts) {
-    return split(path, parts, "/") > 2 ? parts[2] : "door"
+    return split(path, parts, "/") > 2 ? parts[2] : "entry"
 }
 
 # "cordage/stage/name.hpp"
@@ -37,10 +37,10 @@ match($0, /^ *# *include "[^"]+"/) {
     to = folder(target)
     if (target == "cordage/version.hpp") next
     if (target !~ /^cordage\//) complain("'" target "' must be named from the root, as \"cordage/...\"")
-    else if (to == "door") {
-        if (from !~ /^(host|door)$/ || target !~ /^cordage\/(kernels\.hpp|cuda\.cuh)$/) complain("a stage must not include the door '" target "'")
+    else if (to == "entry") {
+        if (from !~ /^(host|entry)$/ || target !~ /^cordage\/(kernels\.hpp|cuda\.cuh)$/) complain("a stage must not include the entry header '" target "'")
     } else if (!(to in rank)) complain("'" to "' is no stage: add it to include_direction.awk")
-    else if (from == "door") next
+    else if (from == "entry") next
     else if (!(from in rank)) complain("'" from "' is no stage: add it to include_direction.awk")
     else if (to == "backend" && from !~ /^(backend|rotate|c)$/) complain("only rotate/ and c/ may include backend/")
     else if (rank[to] > rank[from]) complain(from "/ must not include " to "/, which comes after it")
@@ -53,10 +53,10 @@ match($0, /^ *# *include <[^>]+>/) {
     if (parts[1] in home && header !~ home[parts[1]]) complain("<" bracketed[2] "> belongs in " substr(home[parts[1]], 2))
 }
 
-# Marks in `seen` what `door` includes, directly or not.
-function reach(door, seen, todo, names, count, i) {
-    seen[door] = 1
-    count = split(edges[door], names, " ")
+# Marks in `seen` the headers that `entry` includes, directly or not.
+function reach(entry, seen, todo, names, count, i) {
+    seen[entry] = 1
+    count = split(edges[entry], names, " ")
     for (i = 1; i <= count; ++i) if (!(names[i] in seen)) reach(names[i], seen)
 }
 

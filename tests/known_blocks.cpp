@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A program with this file knows the blocks that `new` gives.
+// A program with this file records the blocks that `new` returns.
 #include "known_blocks.hpp"
 
 void* operator new(std::size_t size) {

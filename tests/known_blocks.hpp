@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where blocks of the test program's memory begin and end, for tests on a device: known_blocks.cpp notes what comes
-// from `new`, guarded_memory what it hands out.
+// Begin and end of blocks of the test program's memory, for tests on a device: known_blocks.cpp records those of `new`,
+// guarded_memory its own.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct known_block {
     std::size_t size = 0;
 };
 
-// By malloc: noting what `new` gave must not call it.
+// Uses malloc, since recording a block of `new` must not call `new`.
 template <class T>
 struct malloc_allocator {
     using value_type = T;
@@ -43,7 +43,7 @@ inline auto& known_blocks() {
     return blocks;
 }
 
-/// [first, first + size) is one block from now on; what is known of that memory is forgotten.
+/// Records [first, first + size) as one block; earlier records of that memory are removed.
 inline void note_block(std::byte* first, std::size_t size) {
     auto& blocks = known_blocks();
     auto next = blocks.upper_bound(first);

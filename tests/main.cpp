@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: MIT
-// The one main of the test program.
+// main of the test program.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What most tests include of other projects, compiled once. Nothing of cordage is here: a header of ours that changes
-// shall not make every test anew.
+// Headers of other projects that most tests include, compiled once. None of cordage: a change of its headers must not
+// recompile every test.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Asks a doctest program for its cases and makes each one a test of ctest's, named prefix + case. Run after each link.
+# Lists the cases of a doctest program and makes each one a test of ctest, named prefix + case. Run after each link.
 # A program for another processor runs in the emulator, a command and its arguments.
 execute_process(COMMAND ${emulator} "${program}" --list-test-cases --no-version OUTPUT_VARIABLE listing COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${emulator} "${program}" --count --no-version OUTPUT_VARIABLE count COMMAND_ERROR_IS_FATAL ANY)
@@ -7,12 +7,12 @@ string(REGEX MATCH "current filters: ([0-9]+)" count "${count}")
 set(cases "${CMAKE_MATCH_1}")
 
 string(REGEX REPLACE "(^|\n)(\\[doctest\\]|===)[^\n]*" "" listing "${listing}")
-# These would not reach doctest's filter or ctest whole, and a case that is not reached is run by nobody.
+# These characters would be changed on the way to doctest's filter or ctest, and the case would not run.
 if(listing MATCHES "[*?;\"$\\\\]")
   message(FATAL_ERROR "${program}: names of cases must do without * ? ; \" $ and backslash:\n${listing}")
 endif()
 
-# One bracket without the other would join the elements of a list, so they travel in disguise.
+# An unmatched bracket would join the elements of a list, so brackets are replaced meanwhile.
 string(ASCII 1 open)
 string(ASCII 2 close)
 string(REPLACE "[" "${open}" listing "${listing}")

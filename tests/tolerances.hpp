@@ -17,15 +17,15 @@ inline constexpr double closed_form = 1e-13;
 /// truncation h^4 at h = 1e-3 and rounding 1e-16 / h.
 inline constexpr double first_difference = 1e-10;
 
-/// Phase of position * theta against exact integers, in units of 2^-64 turn a position: half a unit for the rounding of
-/// theta / 2 pi, and 1/16 for the 130 bits of 1 / 2 pi at the largest theta.
+/// Phase of position * theta against exact integers, in units of 2^-64 turn per position: half a unit for the rounding
+/// of theta / 2 pi, and 1/16 for the 130 bits of 1 / 2 pi at the largest theta.
 inline constexpr double turns_per_position = 0.5625;
-/// The same, per call: what is below one unit is dropped.
+/// Additional error per call: the part below one unit is truncated.
 inline constexpr double turns_per_call = 2.0;
-/// A fractional position is cut at 2^-64 of a position, which takes theta / 2 pi units with it.
+/// A fractional position is truncated at 2^-64 of a position, which loses theta / 2 pi units.
 inline constexpr double turns_cut_per_radian = 0.16;
 
-/// cos and sin of a phase in double: one rounding of the argument (at most pi/4) and of each result, with a little room
+/// cos and sin of a phase in double: one rounding of the argument (at most pi/4) and of each result, with a margin
 /// for fast-math's reciprocals.
 inline constexpr double cos_sin_double = 4e-16;
 /// cos and sin of position * theta in float, for the given double theta: one rounding to float is 3e-8, a vector
@@ -42,19 +42,19 @@ struct rotation_tolerance {
 
 template <cordage::element T>
 inline constexpr rotation_tolerance rotation = {};
-/// double: the roundings of cos, sin, two products and a sum; 64-bit turns lose 2^-65 turn a position, 1.7e-19 rad.
+/// double: the roundings of cos, sin, two products and a sum; 64-bit turns lose 2^-65 turn per position, 1.7e-19 rad.
 template <>
 inline constexpr rotation_tolerance rotation<double> = {1e-15, 2e-19, 0.0};
 /// float: roundings of 6e-8 in cos, sin, two products, a sum and the store.
 template <>
 inline constexpr rotation_tolerance rotation<float> = {3e-7, 2e-19, 0.0};
-/// 16 bits: float arithmetic, then one rounding on store, half a unit where it is not a tie broken by the former.
+/// 16 bits: float arithmetic, then one rounding on store, half a unit unless float rounding decides a tie.
 template <>
 inline constexpr rotation_tolerance rotation<cordage::float16> = {3e-7, 2e-19, 0.5};
 template <>
 inline constexpr rotation_tolerance rotation<cordage::bfloat16> = {3e-7, 2e-19, 0.5};
 
-/// How far rounding to T moves a number of magnitude x, at most: one unit in the last place.
+/// Largest change of a number of magnitude x by rounding to T: one unit in the last place.
 template <cordage::element T>
 double unit_in_last_place(double x) {
     constexpr bool half = std::same_as<T, cordage::float16>, brain = std::same_as<T, cordage::bfloat16>;
@@ -65,7 +65,7 @@ double unit_in_last_place(double x) {
     return std::ldexp(1.0, unit < lowest ? lowest : unit);
 }
 
-/// Largest error that rotating a pair (x0, x1) at a position may leave in a result of magnitude |y|.
+/// Largest allowed error of a rotated pair (x0, x1) at a position, for a result of magnitude |y|.
 template <cordage::element T>
 double allowed_error(double magnitude, double position, double y) {
     constexpr rotation_tolerance by = rotation<T>;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // angles/table/<backend>/<fp32 | fp64>/<source>/tokens:N/pairs:64: a table of cos and sin from exact angles, beside a
-// plain fill of the same memory, timed turn by turn: of_fill is the fill's time over its own. `error` is the worst of
-// all entries against the angles in double. Sources: whole positions, fractional ones, three axes (M-RoPE) of both, and
-// a caller's own struct of both.
+// plain fill of the same memory, timed alternately: of_fill is the fill's time over its own. `error` is the largest
+// error of all entries against the angles in double. Sources: integer positions, fractional ones, three axes (M-RoPE)
+// of both, and a user's own struct of both.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ const basis& the_basis() {
     return b;
 }
 
-/// [axes, tokens] positions from a million on, apart by `step`.
+/// [axes, tokens] positions from a million on, `step` apart.
 template <class P>
 std::vector<P> positions(index_t count, double step) {
     std::vector<P> ids;
@@ -65,7 +65,7 @@ std::vector<P> positions(index_t count, double step) {
     return ids;
 }
 
-/// A struct as a caller writes it.
+/// A source as a user writes it.
 template <class P>
 struct own_angles {
     const basis& b;

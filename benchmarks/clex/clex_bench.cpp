@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// clex/<what>/<field>/<solver>/rotary_dim:128: the cost of CLEX's basis, solved, read and differentiated.
+// clex/<what>/<field>/<solver>/rotary_dim:128: the cost of solving, evaluating and differentiating CLEX's basis.
 #include <benchmark/benchmark.h>
 
 #include "../variants.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using namespace cordage;
 
-// Weights of a trained model's size: W_down is not 0, or the field would cost nothing to follow.
+// Weights of a trained model's magnitude: with W_down = 0 the field would need few steps.
 clex_weights some_weights() {
     clex_weights weights = clex_initial_weights(benchmarks::usual_config(), 1, 7);
     for (std::size_t i = 0; i < weights.down.size(); ++i) weights.down[i] = 0.0015 * weights.up[i % weights.up.size()];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The released scheme as one would write it with Eigen and no library: what the benchmarks of CLEX are compared with.
+// The released scheme written with Eigen and no library: the baseline of CLEX's benchmarks.
 #pragma once
 
 #include <Eigen/Core>
@@ -9,8 +9,8 @@
 
 namespace cordage::benchmarks {
 
-/// The 3/8 rule in 1500 steps, sizes known to the compiler, sums in Scalar. For the gradient all inputs and outputs of
-/// the network are kept, and each matrix of weights gets its gradient as one product at the end.
+/// The 3/8 rule in 1500 steps, sizes known at compile time, sums in Scalar. For the gradient all inputs and outputs of
+/// the network are kept, and the gradient of each weight matrix is one product at the end.
 template <class Scalar>
 class plain_eigen {
     static constexpr int pairs = reference_problem::pairs, hidden = reference_problem::hidden, steps = 1500;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The problem that CLEX's solvers are compared on: the released field of a head of 128 lanes over t = 1 ... 16.
+// The problem on which CLEX's solvers are compared: the released field of a head of 128 lanes over t = 1 ... 16.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,7 @@
 
 namespace cordage::benchmarks {
 
-/// 64 pairs, 128 hidden units, weights of the size that training starts and ends with; read at 16 whole t, of which
-/// each has a gradient.
+/// 64 pairs, 128 hidden units, weights of the magnitude of training; read at 16 integer t, each with a gradient.
 struct reference_problem {
     static constexpr std::size_t pairs = 64, hidden = 128, reads = 16;
     rope_config config = usual_config();

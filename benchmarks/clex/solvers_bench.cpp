@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// clex/released/<solver>/<precision>/<forward | with_gradient>: solves of the reference problem, each run in turn with
-// the programs that it is compared with. `speedup_over_X` is the median time of X over the median of its own.
+// clex/released/<solver>/<precision>/<forward | with_gradient>: solves of the reference problem, alternating with the
+// programs compared. `speedup_over_X` is the median time of X over its own median.
 #include <benchmark/benchmark.h>
 
 #include <functional>
@@ -23,7 +23,7 @@ struct rival {
     std::function<void()> work;
 };
 
-/// Runs own and the rivals in turn, each warm before it is timed.
+/// Runs the solver and its rivals alternately, each warmed up before it is timed.
 void race(benchmark::State& state, const std::function<void()>& own, const std::vector<rival>& rivals) {
     benchmarks::rounds times;
     for (auto _ : state) {
@@ -35,7 +35,7 @@ void race(benchmark::State& state, const std::function<void()>& own, const std::
     for (const rival& r : rivals) state.counters[r.counter] = times.median(r.counter) / times.median("own");
 }
 
-/// The problem ready to be solved: what its weights alone determine is made before.
+/// The problem before the solve: everything determined by its weights alone is precomputed.
 template <class Scalar, class Network>
 struct ready {
     clex_coordinates coordinates;
@@ -93,7 +93,7 @@ struct ready {
     }
 };
 
-/// States in double, the network in Network, in the coordinates that clex_released takes.
+/// States in double, the network in Network, in the coordinates of clex_released.
 template <class Network>
 void fixed(benchmark::State& state, bool with_gradient) {
     ready<double, Network> own{clex_coordinates(the_problem().weights, the_problem().log_theta)};
@@ -120,7 +120,7 @@ void fixed(benchmark::State& state, bool with_gradient) {
     state.counters["error_of_eigen"] = the_problem().error_of<float>({z.data(), static_cast<std::size_t>(z.size())});
 }
 
-/// All of one type.
+/// States and network in one type.
 template <class Scalar>
 void adaptive(benchmark::State& state, bool with_gradient) {
     ready<Scalar, Scalar> own{clex_coordinates(64)};
@@ -153,7 +153,7 @@ void adaptive(benchmark::State& state, bool with_gradient) {
 #endif
 }
 
-/// The gradient of the flow beside that of the numbers.
+/// The continuous gradient beside the discrete one.
 void continuous(benchmark::State& state) {
     ready<double, float> own{clex_coordinates(64)};
     const auto path = own.adaptive();
@@ -166,7 +166,7 @@ void continuous(benchmark::State& state) {
          {{"speedup_over_discrete", [&] { own.gradient(path); }}});
 }
 
-/// The policy itself: checks, coordinates and conversions of the weights included.
+/// The policy itself, with checks, coordinates and conversion of the weights.
 template <class Policy>
 void policy(benchmark::State& state, clex_options options) {
     race(state, [&] { benchmark::DoNotOptimize(Policy(the_problem().config, the_problem().weights, options)); }, {});
@@ -176,7 +176,7 @@ const int registered = [] {
     const auto add = [](const std::string& name, auto&&... work) {
         benchmark::RegisterBenchmark(("clex/released/" + name).c_str(), work...)
             ->UseManualTime()
-            ->Iterations(41)  // a median of as many turns
+            ->Iterations(41)  // median of this many runs
             ->Unit(benchmark::kMicrosecond);
     };
     for (const bool with_gradient : {false, true}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The benchmarks of cordage_gpu_bench, a unit each.
+// The benchmarks of cordage_gpu_bench, one unit each.
 #pragma once
 
 namespace cordage::benchmarks {

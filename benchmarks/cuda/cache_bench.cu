@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The cache path in one call: RMSNorm of q and k, rotation, q in place, k and v into the slots of a cache in one of its
-// formats. Prompts from memory that no cache holds, and decode steps as nodes of a graph.
+// formats. Prompts larger than the caches, and decode steps as nodes of a graph.
 #include <algorithm>
 #include <random>
 
@@ -16,7 +16,7 @@ constexpr index_t block_size = 16;
 
 std::size_t rounded_up(index_t bytes) { return static_cast<std::size_t>(rounded_up_quotient(bytes, 256) * 256); }
 
-/// q, k and v of T, and a cache of keys and of values of elements Y, as they lie in a set of memory.
+/// q, k and v of T, and a cache of keys and of values of elements Y, in one set of memory.
 template <class T, class Y, class Format>
 class cache_layout {
  public:
@@ -25,7 +25,7 @@ class cache_layout {
     std::size_t bytes() const {
         return part_bytes(heads) + 2 * part_bytes(kv_heads) + 2 * (cache_bytes() + scale_bytes());
     }
-    /// Read and written: q twice, all else once, and the scales.
+    /// Bytes read and written: q twice, all else once, and the scales.
     std::size_t moved() const {
         const auto of = [&](index_t count) { return static_cast<std::size_t>(tokens_ * count); };
         const auto head = static_cast<index_t>(sizeof(T)) * head_dim;
@@ -66,7 +66,7 @@ class cache_layout {
     index_t tokens_;
 };
 
-/// Blocks of the cache in no order, their slots one after the other.
+/// Blocks of the cache in random order, with their slots in order.
 std::vector<std::int32_t> slots_of(index_t tokens) {
     std::vector<std::int32_t> blocks = positions_from(0, rounded_up_quotient(tokens, block_size)), slots;
     std::ranges::shuffle(blocks, std::mt19937(1));

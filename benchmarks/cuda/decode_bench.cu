@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Decode steps as nodes of a CUDA graph: q and k lie in the cache, as what made them left them there. Angles named
-// ..._overlapping are those of launches that may be brought to the device while the one before them ends.
+// Decode steps as nodes of a CUDA graph: q and k are in the caches, as after the kernel that computes them. Angles
+// named ..._overlapping are launches that may start while the preceding kernel ends.
 #include "benches.hpp"
 #include "runner.cuh"
 #include "workload.cuh"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The device and the versions that a result came from, and a main that says in one line what stopped it.
+// The device and versions behind a result, and a main that reports an error in one line.
 #pragma once
 
 #include <cstdio>
@@ -28,7 +28,7 @@ inline void describe_device(results& found) {
     found.describe("cuda_of_build", version(CUDART_VERSION));
 }
 
-/// Writes to the file, or to stdout where `path` is empty.
+/// Writes to the file, or to stdout if `path` is empty.
 inline void write(const results& found, const std::string& path) {
     std::FILE* const file = path.empty() ? stdout : std::fopen(path.c_str(), "w");
     if (file == nullptr) throw error(message("output ", path, ": cannot be written"));
@@ -37,7 +37,7 @@ inline void write(const results& found, const std::string& path) {
         throw error(message("output ", path, ": write failed"));
 }
 
-/// body(arguments); exit status 1 and one line on stderr where it throws, 77 where there is no device.
+/// Calls body(arguments); exit status 1 and one line on stderr if it throws, 77 without a device.
 template <class Body>
 int run_main(const Body& body) {
     int devices = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory of the device for the benchmarks, and what fills it.
+// Device memory for the benchmarks, and its initial content.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ class device_array {
     std::size_t size_;
 };
 
-// Numbers in (-1, 1) that a hash of their place makes: products of zeros or of one number would cost less power.
+// Numbers in (-1, 1) from a hash of their index: equal numbers or zeros would draw less power.
 template <element T>
 __global__ void fill_elements(T* x, std::size_t count) {
     const std::size_t step = std::size_t{gridDim.x} * blockDim.x;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // cordage_gpu_bench [--output FILE] [--filter TEXT] [--arena MIB]: the CUDA kernels beside copies of as many bytes and
-// beside empty kernels; JSON, times on stderr as they come.
+// beside empty kernels; writes JSON, and times to stderr as they are measured.
 #include <cstdlib>
 #include <cstring>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// cordage_gpu_precision [FILE]: how far from cos and sin in long double those are that the device turns by, at
-// positions up to 2^31 - 1; exit status 1 where that is more than 2e-7. Built a second time with --use_fast_math.
+// cordage_gpu_precision [FILE]: the error of the device's cos and sin against long double, at positions up to 2^31 - 1;
+// exit status 1 if it exceeds 2e-7. Also built with --use_fast_math.
 #include <cmath>
 #include <random>
 
@@ -15,7 +15,7 @@ namespace {
 constexpr index_t tokens = 4096, pairs = head_dim / 2;
 constexpr double allowed = 2e-7;
 
-// (1, 0) turned by an angle is its (cos, sin).
+// (1, 0) rotated by an angle is its (cos, sin).
 std::vector<float> turned(const basis& b, const std::vector<std::int32_t>& ids) {
     std::vector<float> x(static_cast<std::size_t>(tokens * head_dim));
     for (std::size_t lane = 0; lane < x.size(); lane += 2) x[lane] = 1.0f;
@@ -38,7 +38,7 @@ double largest_error(const basis& b, const std::vector<std::int32_t>& ids) {
         for (std::size_t pair = 0; pair < b.inv_freq().size(); ++pair) {
             const long double angle = static_cast<long double>(ids[token]) * b.inv_freq()[pair];
             const float* const at = found.data() + token * static_cast<std::size_t>(head_dim) + 2 * pair;
-            if (std::isnan(at[0]) || std::isnan(at[1])) return 2.0;  // farther than any number
+            if (std::isnan(at[0]) || std::isnan(at[1])) return 2.0;  // larger than any error
             const long double cos_error = std::fabs(at[0] - std::cos(angle));
             const long double sin_error = std::fabs(at[1] - std::sin(angle));
             largest = std::fmax(largest, std::fmax(cos_error, sin_error));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Prompts, forward and backward, from memory that no cache holds. Directions: forward (in place), forward_to
-// (elsewhere), backward (grad_x over grad_y, and dL/dinv_freq), backward_normalized (the same behind RMSNorm of each
-// head, and the gradient to its weights).
+// Prompts larger than the caches, forward and backward. Directions: forward (in place), forward_to (another tensor),
+// backward (grad_x over grad_y, and dL/dinv_freq), backward_normalized (with RMSNorm of each head before the rotation,
+// and the gradient to its weights).
 #include "benches.hpp"
 #include "runner.cuh"
 #include "workload.cuh"

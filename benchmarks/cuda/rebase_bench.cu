@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Cached keys of 8 heads turned to another basis, in blocks of 16 tokens that lie in no order: where they lie, and
-// moved to other blocks by way of a tensor beside the cache, which is two passes beside the bytes of one.
+// Cached keys of 8 heads rotated to another basis, in blocks of 16 tokens in random order: in place, and moved to other
+// blocks by way of another tensor, which is two passes compared with the bytes of one.
 #include <algorithm>
 #include <random>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a benchmark of the device prints: one JSON object, with a row for each thing measured.
+// The output of a device benchmark: one JSON object, with a row for each measurement.
 #pragma once
 
 #include <cmath>

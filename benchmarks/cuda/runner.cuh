@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs what is measured beside a copy of as many bytes, or beside an empty kernel, and keeps the figures.
+// Times calls beside a copy of as many bytes, or beside an empty kernel, and collects the results.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ static __global__ void empty() {}
 
 class runner {
  public:
-    /// @param arena   memory that calls walk through, so that each finds its own bytes in no cache
-    /// @param filter  measures only what has this in its name
+    /// @param arena   memory that calls cycle through, so that the bytes of each are not in the caches
+    /// @param filter  measures only names that contain this
     runner(std::size_t arena, std::string filter) : arena_(arena), filter_(std::move(filter)) {
         check("cudaStreamCreate", cudaStreamCreate(&stream_));
     }
@@ -28,17 +28,17 @@ class runner {
     const device_array<std::byte>& arena() const { return arena_; }
     bool wants(const std::string& name) const { return name.find(filter_) != std::string::npos; }
 
-    /// How many sets of `bytes` each fit into the arena, up to most_calls.
+    /// Number of sets of `bytes` each that fit into the arena, up to most_calls.
     int sets_of(std::size_t bytes) const {
         return static_cast<int>(std::min<std::size_t>(arena_.size() / bytes, most_calls));
     }
 
-    /// Times call(memory of a set, its number), the sets turn by turn, beside cudaMemcpyAsync within the device of what
+    /// Times call(memory of a set, its number), cycling through the sets, beside cudaMemcpyAsync within the device that
     /// reads and writes `moved` bytes, as nodes of a graph or from the host, whichever is faster.
     ///
     ///   seconds        of a call, the median over rounds        bytes_per_second   moved / seconds
     ///   copy_seconds   of a copy                                share_of_copy      median over rounds of copy / call
-    ///   spread         of that share: half of the rounds lie within it
+    ///   spread         of that share: range of half of the rounds
     template <class Call>
     void beside_copy(const std::string& name, std::size_t set_bytes, std::size_t moved, const Call& call) {
         const std::size_t half = moved / 2;

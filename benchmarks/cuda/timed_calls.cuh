@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Calls that run one after the other on a device, timed by events: as the nodes of a CUDA graph, which leaves out what
-// the host spends on a launch, or as a program enqueues them.
+// Calls in sequence on a device, timed by events: as the nodes of a CUDA graph, which excludes the host's cost of a
+// launch, or as a program enqueues them.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace cordage::benchmarks {
 
-/// Times what `enqueue` puts on a stream, and waits for it. It runs once before, untimed: the host has enqueued the
-/// second time before the device has done the first, so that no wait for the host is timed.
+/// Times what `enqueue` puts on a stream, and waits for it. It runs once untimed before: the host enqueues the second
+/// run before the device has finished the first, so that waiting for the host is not timed.
 class stopwatch {
  public:
     explicit stopwatch(cudaStream_t stream) : stream_(stream) {
@@ -46,7 +46,7 @@ class graph_of_calls {
     graph_of_calls(cudaStream_t stream, int count, const std::function<void(int)>& enqueue)
         : stream_(stream), count_(count), watch_(stream) {
         cudaGraph_t graph = nullptr;
-        enqueue(0);  // a kernel's code is brought to the device by its first launch, which had better not be captured
+        enqueue(0);  // the first launch loads a kernel's code, which must not be captured
         check("cudaStreamBeginCapture", cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
         for (int i = 0; i < count; ++i) enqueue(i);
         check("cudaStreamEndCapture", cudaStreamEndCapture(stream, &graph));
@@ -68,7 +68,7 @@ class graph_of_calls {
     cudaGraphExec_t executable_ = nullptr;
 };
 
-/// The same, enqueued each time.
+/// As above, enqueued each time.
 class stream_of_calls {
  public:
     stream_of_calls(cudaStream_t stream, int count, std::function<void(int)> enqueue)

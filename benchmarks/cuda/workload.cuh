@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the benchmarks of the device turn: q of 32 heads and k of 8, of 128 lanes, at positions a million on.
+// The tensors of the device benchmarks: q of 32 heads and k of 8, of 128 lanes, at positions from a million on.
 #pragma once
 
 #include <cmath>
@@ -36,7 +36,7 @@ class exact_workload {
 
     index_t tokens() const { return std::ssize(ids_); }
     std::size_t bytes() const { return ids_.size() * sizeof(std::int32_t); }
-    /// `set` is which of the sets of memory is next: they share these few bytes.
+    /// `set` is the next set of memory; all sets share these few bytes.
     device_angles<std::int32_t> angles(int /*set*/) const {
         return {device_basis(words_.data(), basis_.pairs()), {device_ids_.data(), 1, tokens(), 0}};
     }
@@ -49,7 +49,7 @@ class exact_workload {
     device_array<std::uint64_t> words_;
 };
 
-/// cos and sin of the same tokens, once for each set of memory, so that they are as cold as q and k.
+/// cos and sin of the same tokens, one copy for each set of memory, so that they are not cached either.
 class table_workload {
  public:
     table_workload(const exact_workload& exact, int sets) : tokens_(exact.tokens()), sets_(copies(exact, sets)) {}

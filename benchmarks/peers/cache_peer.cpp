@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libcordage_peer.so: the cache path as the comparison calls it, on the memory of torch's tensors: RMSNorm of q and k,
-// the rotation, k and v into the slots of a cache, in one call.
+// libcordage_peer.so: the cache path for the comparison, on the memory of torch's tensors: RMSNorm of q and k, the
+// rotation, k and v into the slots of a cache, in one call.
 #include <cmath>
 #include <type_traits>
 #include <vector>
@@ -93,14 +93,14 @@ bool run_from(const cache_case& c, std::int64_t repeats) {
 
 }  // namespace
 
-/// Does the case `repeats` times, from the same inputs. Returns 0, or 1 if it could not.
+/// Runs the case `repeats` times, from the same inputs. Returns 0, or 1 if it is not supported.
 extern "C" std::int32_t cordage_cache_path(const cache_case* c, std::int64_t repeats) {
     try {
         const bool is_done = c->of.dtype == rope_fp32   ? run_from<float>(*c, repeats)
                              : c->of.dtype == rope_bf16 ? run_from<bfloat16>(*c, repeats)
                                                         : false;
         return is_done ? 0 : 1;
-    } catch (...) {  // no exception crosses a C interface
+    } catch (...) {  // no exception may cross a C interface
         return 1;
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// libcordage_peer.so: CLEX as released, solved and differentiated as the comparison asks for it.
+// libcordage_peer.so: CLEX as released, solved and differentiated for the comparison.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -9,7 +9,7 @@
 
 extern "C" {
 
-/// dim 2*pairs, t = 1 ... t_max; z is read at every whole t.
+/// dim 2*pairs, t = 1 ... t_max; z is read at every integer t.
 struct clex_case {
     std::int64_t pairs, hidden;
     std::int64_t t_max;
@@ -74,7 +74,7 @@ std::int32_t cordage_clex(const clex_case* c, std::int64_t repeats, double* z, d
             }
         }
         return 0;
-    } catch (...) {  // no exception crosses a C interface
+    } catch (...) {  // no exception may cross a C interface
         return 1;
     }
 }

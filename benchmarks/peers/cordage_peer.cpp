@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// libcordage_peer.so: cordage as the comparison calls it. q and k turn in one call, in place, as users do it.
+// libcordage_peer.so: cordage for the comparison. q and k are rotated in one call, in place, as in users' programs.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,7 +23,7 @@ basis basis_of(const rope_case& c) {
     return basis(std::move(inv_freq));
 }
 
-// Cos and sin made on the fly, or read from a table that was built once, as for a model's many layers.
+// cos and sin computed in the call, or read from a table built once, as for a model with many layers.
 class exact_source {
  public:
     explicit exact_source(const rope_case& c) : basis_(basis_of(c)), position_ids_(c.positions, 1, c.tokens, 0) {}
@@ -52,7 +52,7 @@ class rotation : public peers::tensors<T> {
           source_(c),
           threads_{c.threads} {}
 
-    void operator()() {  // threads{1} starts none, and a k without heads is no work
+    void operator()() {  // threads{1} starts no threads, and a k without heads costs nothing
         rotate_forward<Pairing>(threads_, source_(), in_place(q_view_), in_place(k_view_));
     }
 
@@ -102,7 +102,7 @@ std::int32_t cordage_build_table(const rope_case* c, std::int64_t repeats, float
             std::copy_n(view.sin_data, view.token_count * view.pair_count, sin);
         }
         return 0;
-    } catch (...) {  // no exception crosses a C interface
+    } catch (...) {  // no exception may cross a C interface
         return 1;
     }
 }

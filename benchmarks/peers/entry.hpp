@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From a class that holds q and k to an entry of the C interface; serves the libraries of the comparison.
+// Wraps a class that holds q and k as an entry of the C interface; serves the libraries of the comparison.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace cordage::peers {
 
-/// The tensors of one case, on cache lines as torch puts its own.
+/// The tensors of one case, aligned to cache lines as torch's.
 template <class T>
 class tensors {
  public:
@@ -33,7 +33,7 @@ class tensors {
     std::vector<T, xsimd::aligned_allocator<T, 64>> q_, k_;
 };
 
-/// What setup returns, whatever its element type.
+/// The result of setup, for any element type.
 class prepared {
  public:
     virtual ~prepared() = default;
@@ -80,7 +80,7 @@ constexpr rope_peer entry(const char* name, rope_style style) {
             .setup = [](const rope_case* c) noexcept -> void* {
                 try {
                     return prepare<Kernel>(*c);
-                } catch (...) {  // no exception crosses a C interface: the case is refused
+                } catch (...) {  // no exception may cross a C interface: the case is not supported
                     return nullptr;
                 }
             },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// libmemory_limits.so: what memory allows over the same q and k, for the comparison. Copying bounds work from one
-// tensor into another; reading, changing and writing back (rmw: signs) bounds work in place, as a loop of one vector,
-// and of 8 with prefetch. All on one thread.
+// libmemory_limits.so: memory bounds over the same q and k, for the comparison. Copying bounds rotations into another
+// tensor; reading, changing and writing back (rmw: signs) bounds those in place, as a loop of one vector, and of 8 with
+// prefetch. All on one thread.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -16,15 +16,14 @@ namespace {
 
 using namespace cordage;
 
-// Room for a copy, half a page off its source: where both lie at like offsets, loads wait for stores that are not
-// theirs.
+// Memory for a copy, offset by half a page from its source: at equal page offsets loads wait for unrelated stores.
 class room {
  public:
     explicit room(std::size_t bytes) : bytes_(bytes + page) {}
     void copy_from(const void* source, std::size_t bytes) {
         const auto offset = reinterpret_cast<std::uintptr_t>(source) - reinterpret_cast<std::uintptr_t>(bytes_.data());
         std::memcpy(bytes_.data() + (offset + page / 2) % page, source, bytes);
-        asm volatile("" ::"r"(bytes_.data()) : "memory");  // nobody reads the copy, which must be made all the same
+        asm volatile("" ::"r"(bytes_.data()) : "memory");  // keeps the copy, which is not read
     }
 
  private:

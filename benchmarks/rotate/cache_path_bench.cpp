@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From the projection to the cache: norm and rotation of q and k, and the store of k and v into scattered slots, in one
-// call, beside the same by three calls, the rotation alone, and a pass over the bytes that the one call moves.
+// call, beside three calls that do the same, the rotation alone, and a pass over the bytes that the one call moves.
 #include <numeric>
 
 #include "../bounds.hpp"
@@ -78,7 +78,7 @@ struct cache_path {
     void rotation_alone() {
         rotate_forward<Pairing>(angles(), in_place(dense(q, heads)), in_place(dense(k_between, kv_heads)));
     }
-    /// Read and written: q twice, k and v once, as much of the cache as they fill.
+    /// Bytes read and written: q twice, k and v once, and as much of the cache as they fill.
     index_t moved_bytes() const {
         const index_t written =
             tokens * kv_heads * elements_of_head<Format>(head_dim) * static_cast<index_t>(sizeof(C));

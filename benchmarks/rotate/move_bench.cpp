@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Cached keys that move to other positions, by one delta or each by its own, where they lie, in scattered slots, and
-// down their cache by 16 slots; beside a pass over the same bytes, and the same keys of fp32 where they lie.
+// Cached keys moved to other positions, by one delta or each by its own, in place, in scattered slots, and down their
+// cache by 16 slots; beside a pass over the same bytes, and beside the same keys in fp32 in place.
 #include <algorithm>
 #include <numeric>
 #include <random>

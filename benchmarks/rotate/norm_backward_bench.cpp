@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The backward pass of norm and rotation of q and k in one call, beside the rotation's own backward pass and beside two
-// calls, that and the norm's.
+// The backward pass of norm and rotation of q and k in one call, beside the rotation's backward pass alone and beside
+// separate calls for the rotation and the norm.
 #include <numeric>
 
 #include "../bounds.hpp"
@@ -51,7 +51,7 @@ void run(benchmark::State& state, index_t tokens) {
     const std::size_t repeats = std::max<std::size_t>(4, (std::size_t{1} << 20) / q.bytes);
     benchmarks::rounds times;
     while (times.want_more()) {
-        tensor<T>::fill(q.grad), tensor<T>::fill(k.grad);  // r scales the gradient each time
+        tensor<T>::fill(q.grad), tensor<T>::fill(k.grad);  // the gradient is scaled by r in each run
         times.add("one", benchmarks::seconds_of(repeats, [&] {
                       rotate_backward<Pairing>(angles, grads, q.operand().normalized(norm, to_q_norm),
                                                k.operand().normalized(norm, to_k_norm));

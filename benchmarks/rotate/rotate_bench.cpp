@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 // rotate/<direction>/<backend>/<dtype>/<pairing>/<policy>/<angles>/tokens:N/heads:N/head_dim:N, each beside passes over
-// its own bytes, timed turn by turn in the same process (bounds.hpp).
+// its bytes, timed alternately in the same process (bounds.hpp).
 //
-//   directions  forward (in place), forward_to (elsewhere), forward_to_bf16 (fp32 in, beside passes over 3/4 of its
-//               bytes, which move as many), forward_to_slots (one slot of a paged cache for each token), backward
-//               (grad_x and dL/dinv_freq), backward_to (grad_x elsewhere; of_in_place beside backward alone), rebase,
-//               rebase_paged; in_cache (by a table: times_probe, of a loop without strides, shapes and checks;
-//               exact_of_table, the time without a table)
-//   angles      exact, table and float32 as they are called; mrope, exact ones of three axes in interleaved sections;
-//               rows, exact ones of a batch of 4 with a t for each row; tokens, the same 4 bases by an index for each
-//               token; own_phase and own_angle, a user's struct that says a phase, or a float angle
-//   heads:32+8  q and k in one call. One token of them is a decode step, whose passes are over the bytes of fp32
-//               whatever the type, from buffers aligned to 64 bytes or, offset:16, as operator new leaves them
-//   threads:2   a pool of two threads beside one: of_one_thread call after call, of_one_thread_asleep where each call
-//               comes a millisecond after the last, so that the pool's thread sleeps
+//   directions  forward (in place), forward_to (another tensor), forward_to_bf16 (from fp32; beside passes over 3/4 of
+//               its bytes, which move as many), forward_to_slots (one slot of a paged cache for each token), backward
+//               (grad_x and dL/dinv_freq), backward_to (grad_x in another tensor; of_in_place: relative to backward),
+//               rebase, rebase_paged; in_cache (with a table: times_probe, relative to a loop without strides, shapes
+//               and checks; exact_of_table, the time without a table relative to that)
+//   angles      exact, table and float32 by name; mrope, exact ones of three axes in interleaved sections; rows, exact
+//               ones of a batch of 4 with a t for each row; tokens, the same 4 bases by an index for each token;
+//               own_phase and own_angle, a user's struct with phases, or with float angles
+//   heads:32+8  q and k in one call. One token is a decode step, whose passes are over the bytes of fp32 for all types,
+//               from buffers aligned to 64 bytes or, offset:16, as operator new aligns them
+//   threads:2   a pool of two threads beside one: of_one_thread in successive calls, of_one_thread_asleep with a
+//               millisecond between calls, so that the pool's thread sleeps
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -49,8 +49,8 @@ std::string backend_name() {
     return std::same_as<Backend, backend::scalar> ? "scalar" : "simd";
 }
 
-// What one benchmark turns: values near 1, at positions a million on, where float32 angles are long wrong. q and k, and
-// a second pair for what goes elsewhere, lie one after the other.
+// The tensors of one benchmark: values near 1, at positions from a million on, where float32 angles are far off. q and
+// k, and a second pair for results in other tensors, are contiguous.
 template <class T>
 struct fixture {
     size shape_of_call;
@@ -80,7 +80,7 @@ struct fixture {
     auto angles() const { return exact(); }
 };
 
-// Times `call` over what a fixture holds: call(operand of q) or, where there are kv heads, call(operand of q, of k).
+// Times `call` on a fixture: call(operand of q) or, if there are kv heads, call(operand of q, of k).
 template <traffic Traffic, class Fixture, class Call>
 void run(benchmark::State& state, Fixture& f, const Call& call) {
     const auto through = [&]<class View>(View&& view) {
@@ -104,7 +104,7 @@ void run(benchmark::State& state, Fixture& f, const Call& call) {
     state.counters["tokens/s"] = static_cast<double>(f.shape_of_call.tokens) / seconds;
 }
 
-// The same tokens with a position on each of three axes, as an image has them.
+// The same tokens with positions on three axes, as in an image.
 template <class T>
 struct image_fixture : fixture<T> {
     std::vector<std::uint8_t> axis_of_pair = interleaved_axes({24, 20, 20});
@@ -128,7 +128,7 @@ inline basis_list four_bases(const any_policy& policy) {
     return basis_list(chosen);
 }
 
-// The same tokens with a basis each, one of four.
+// The same tokens with one of four bases each.
 template <class T>
 struct flat_fixture : fixture<T> {
     basis_list bases;
@@ -192,7 +192,7 @@ struct mixed_fixture : fixture<T> {
     }
 };
 
-// Registers one line: body(state, fixture).
+// Registers one benchmark: body(state, fixture).
 template <class Fixture, class Body>
 void enter(const std::string& name, const any_policy& policy, size s, Body body) {
     benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) {
@@ -241,7 +241,7 @@ void add(const benchmarks::variant& variant, size s) {
     });
 }
 
-// Sources of angles with more to look up.
+// Angle sources with more lookups.
 template <class T, class Pairing, class Fixture>
 void add_source(const char* angles, const benchmarks::variant& variant, size s) {
     const named<T, Pairing, backend::fastest> name{variant, s};
@@ -258,7 +258,7 @@ void add_source(const char* angles, const benchmarks::variant& variant, size s) 
     });
 }
 
-// A K cache moved to another basis, in one piece and in blocks of 16 tokens in any order.
+// A K cache changed to another basis, contiguous and in blocks of 16 tokens in random order.
 template <class T, class Pairing>
 void add_rebase(const benchmarks::variant& variant, size s) {
     const named<T, Pairing, backend::fastest> name{variant, s};
@@ -285,7 +285,7 @@ void add_rebase(const benchmarks::variant& variant, size s) {
     });
 }
 
-// From fp32 into bfloat16, and into the slots of a paged cache in any order.
+// From fp32 into bfloat16, and into random slots of a paged cache.
 template <class Pairing>
 void add_outputs(const benchmarks::variant& variant, size s) {
     const named<float, Pairing, backend::fastest> name{variant, s};
@@ -309,7 +309,7 @@ void add_outputs(const benchmarks::variant& variant, size s) {
     });
 }
 
-// A call beside another one of the same bytes.
+// A call beside another one that moves the same bytes.
 template <class Kernel, class Other>
 void run_beside(benchmark::State& state, const char* counter, std::size_t bytes, const Kernel& kernel,
                 const Other& other) {
@@ -324,7 +324,7 @@ void run_beside(benchmark::State& state, const char* counter, std::size_t bytes,
     state.counters["spread"] = times.spread("other", "kernel");
 }
 
-// Seconds of a call that comes a millisecond after the last.
+// Seconds of a call that follows the previous one after a millisecond.
 template <class Body>
 double seconds_after_pause(const Body& body) {
     const auto end_of_last = std::chrono::steady_clock::now();
@@ -370,7 +370,7 @@ void add_threads(const benchmarks::variant& variant, size s) {
     });
 }
 
-// grad_x elsewhere, as an autograd makes it, beside grad_x in the place of grad_y.
+// grad_x in another tensor, as autograd computes it, beside grad_x in place of grad_y.
 template <class T, class Pairing>
 void add_backward_to(const benchmarks::variant& variant, size s) {
     const named<T, Pairing, backend::fastest> name{variant, s};
@@ -387,8 +387,8 @@ void add_backward_to(const benchmarks::variant& variant, size s) {
     });
 }
 
-// What a rotation by a table takes at least: whole tokens of heads of 128 lanes one after the other, in the layout of
-// the kernels, no checks.
+// A lower bound for rotation with a table: whole tokens of contiguous heads of 128 lanes, in the layout of the kernels,
+// without checks.
 template <class T, class Pairing>
 void probe(T* x, const cos_sin_view<float>& table, index_t heads) {
     using layout = backend::layout_of<xsimd::default_arch, Pairing, operand<T>>;
@@ -409,7 +409,7 @@ void probe(T* x, const cos_sin_view<float>& table, index_t heads) {
     }
 }
 
-// In place by a table, beside the probe and beside exact angles.
+// In place with a table, beside the probe and beside exact angles.
 template <class T, class Pairing>
 void add_in_cache(const benchmarks::variant& variant, size s) {
     const named<T, Pairing, backend::fastest> name{variant, s};
@@ -455,7 +455,7 @@ const int registered = [] {
     static const benchmarks::variant one{"ntk_aware", ntk_aware{}};
     for (const size s :
          {size{1, 32, 8}, size{1, 32, 8, 16}, size{32, 32}, size{128, 8}, size{512, 32}, size{4096, 32}}) {
-        if (s.tokens != 512) add<float, half_split, backend::fastest>(one, s);  // 512 is there already
+        if (s.tokens != 512) add<float, half_split, backend::fastest>(one, s);  // 512 is already registered
         add<float, interleaved, backend::fastest>(one, s);
         add<float16, half_split, backend::fastest>(one, s);
         add<float16, interleaved, backend::fastest>(one, s);

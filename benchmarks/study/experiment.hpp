@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The whole experiment: text, pretraining, every method, report.
+// The demo: a model that looks things up, and how far it does so by each method.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace demo {
 
-/// Writes table.csv, table.md, perplexity.{svg,png}, basis.{svg,png} and the learned bases as LongRoPE's factors to
-/// settings.out, and the table to standard output.
+/// Writes table.md, table.csv, match.{svg,png}, reach.{svg,png} and the learned bases as LongRoPE's factors to
+/// settings.out, and the tables to standard output.
 ///
-/// @param preset  "demo" or "quick", of which the settings are
+/// @param preset  of which the settings are
 /// @throws std::runtime_error  with one message, if a program is missing, a file cannot be written or a process fails
 void run_experiment(const std::string& preset, const settings& s);
 

@@ -1,61 +1,50 @@
 // SPDX-License-Identifier: MIT
-// What the experiments compare: one row a method, how it trains and how it is evaluated.
+// The rows that are compared, over frozen weights: a policy each, and how its numbers come about.
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "cordage/positions/sampler.hpp"
 #include "cordage/scaling/any_policy.hpp"
-#include "cordage/schedule/schedules.hpp"
-#include "model/batches.hpp"
 #include "settings.hpp"
 
 namespace demo {
 
-/// The length ratio t of one training step.
-using ratio_sampler = std::function<double(generator&)>;
-
-/// The positions of one training sequence at that t; an empty function means the true ones, 0, 1, 2 ...
-using position_sampler = std::function<std::vector<double>(generator&, const cordage::sampled_range&)>;
-
-/// How a method continues from the pretrained model.
-struct training_recipe {
-    bool weights_learn;     ///< the model's weights too, or a learned policy's parameters alone
-    index_t window_tokens;  ///< tokens of a training sequence; 0: t * L
-    ratio_sampler t;
-    position_sampler positions;
-    double basis_rate = 0.0;  ///< Adam's, of a learned policy's parameters
-    index_t times_steps = 1;  ///< so many times the steps of the other rows
+/// The loss of copied and value tokens by a policy at learning.t_learned, on dev windows; what a search minimises.
+struct policy_loss {
+    std::function<double(const cordage::any_policy&)> of;
+    index_t token_forwards;  ///< of one evaluation
 };
 
-/// One row of a table.
+/// What a search chose.
+struct chosen_policy {
+    cordage::any_policy policy;
+    std::vector<double> point;  ///< the numbers that were searched
+    index_t token_forwards;     ///< spent
+};
+using policy_search = std::function<chosen_policy(const policy_loss& loss, index_t budget)>;
+
+/// One row of a table. A window of length n is read at t = max(1, n / L).
 struct method {
     std::string name;
-    cordage::any_policy policy;
-    std::optional<training_recipe> training = {};            ///< nothing: evaluated as it starts
-    cordage::any_schedule schedule = cordage::continuous{};  ///< the t of a window's length in evaluation
-    std::string starts_from = "";  ///< the row whose weights, and without training whose basis too, it begins with;
-                                   ///< empty: the pretrained model's
-    bool has_alibi = false;        ///< ALiBi's penalty on the scores
-    bool has_log_scaling = false;  ///< max{1, log_L(length)} on the scores in evaluation
+    cordage::any_policy policy;  ///< with the numbers that learning begins with
+    bool learns = false;         ///< by gradient, at learning.t_learned
+    index_t fixed = 0;           ///< so many of the policy's last numbers do not learn
+    policy_search search = {};   ///< if there is one, it makes the policy
 
     /// The name in letters, digits and underscores.
     std::string file_name() const;
 };
 
-/// The demo's rows, in the table's order. To compare a policy of your own, add it to closed_forms and its name here.
+/// The demo's rows, in the table's order. To compare a policy of your own, add it here.
 std::vector<method> demo_methods(const settings& s);
 
-/// Every row of the replication study, the demo's among them.
-std::vector<method> all_methods(const settings& s);
+/// The study's: the demo's, and more that were searched or learned, all of these at settings.budget().
+std::vector<method> study_methods(const settings& s);
 
-/// The row of that name. @throws std::runtime_error  if there is none
-const method& find(const std::vector<method>& rows, const std::string& name);
-
-/// How the model itself comes about: L tokens, true positions, no scaling.
-method pretraining(const settings& s);
+/// The row that a learned basis has to beat: by parts whose ramp, interpolation and temperature are chosen for the
+/// model.
+inline constexpr const char* tuned_closed_form = "by parts, searched";
 
 }  // namespace demo

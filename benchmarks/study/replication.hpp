@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The replication study: every study's rows, over variants and seeds, and the report.
+// The study: the rows of study_methods over some models.
 #pragma once
 
+#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "settings.hpp"
 
 namespace demo {
 
-/// Runs what is not done yet and writes results.csv, recalls.csv, tables.md and pictures to `out`.
-///
-/// @param preset  "small" or "trial"
-/// @param names   of studies; empty: all
+/// Writes tables.md and all rows' results, observations in them, to settings.out, for models of seeds 1 ... `models`.
 /// @throws std::runtime_error  with one message, if a program is missing, a file cannot be written or a process fails
-void run_replication(const std::string& preset, const std::vector<std::string>& names,
-                     const std::filesystem::path& out);
+void run_replication(const std::string& preset, const settings& s, std::uint64_t models);
 
 }  // namespace demo

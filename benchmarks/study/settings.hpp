@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every number of the experiment: sizes, lengths, steps, rates, seeds.
+// Every number of the study: sizes, lengths, steps, rates, seeds.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,35 @@
 #include <vector>
 
 #include "cordage/core/config.hpp"
+#include "text/windows.hpp"
 
 namespace demo {
 
-using cordage::index_t;
-
-/// The decoder: Llama's shape, small.
+/// The decoder: Llama's shape with norms of q and k, small.
 struct model_sizes {
-    index_t vocabulary = 512, width = 128, layers = 4, heads = 4, hidden = 336;
+    index_t vocabulary = 512, width = 128, layers = 4, heads = 4, hidden = 344;
     index_t head_dim() const { return width / heads; }
 };
 
-/// How one model or basis is trained.
-struct training_run {
-    index_t steps;
-    double rate;         ///< of the weights, falling with a cosine
-    double final_share;  ///< of the rate, at the last step
-    index_t warm_up;     ///< steps in which the rate rises
+/// How a model comes about: Muon for matrices, AdamW for the embedding and the gains, at rates that rise over the
+/// warm-up and fall to zero with a cosine. The first steps see windows of L/4, the next of L/2.
+struct pretraining_run {
+    index_t steps = 1280;
+    index_t tokens_per_step = 2048;
+    double matrix_rate = 0.02, other_rate = 5e-3;
+    index_t warm_up = 20;
+    double share_of_quarter = 0.15, share_of_half = 0.15;  ///< of the steps
+    double matches_wanted = 0.95;                          ///< on dev, in every octave of distances inside L
+    index_t more_rounds = 2;  ///< of a third of the steps each, for a model that does not match so often
+};
+
+/// How a row learns its numbers over frozen weights: windows of length t L, t = `t_learned`, Adam, falling to zero.
+struct learning_run {
+    index_t steps = 120;
+    index_t windows = 2;
+    double t_learned = 8.0;
+    double rate = 0.01;
+    index_t searched_windows = 6;  ///< of dev text, a trial of a search reads
 };
 
 /// Which text: text.hpp has one function for each.
@@ -32,42 +44,37 @@ enum class corpus_kind { king_james, perl_manuals, kernel_documentation };
 
 struct settings {
     model_sizes model;
-    index_t train_length = 64;  ///< L
-    double t_train = 16.0;      ///< the largest length ratio that training reaches
-    index_t tokens_per_step = 2048;
-    training_run pretraining{1000, 3e-3, 0.1, 50};
-    training_run continuing{200, 1e-3, 0.0, 10};     ///< part B: the weights train on
-    training_run frozen_weights{300, 0.0, 0.0, 10};  ///< part A: only the basis learns
-    std::vector<index_t> ratios{1, 2, 4, 8, 16};
-    index_t evaluated_blocks = 32;  ///< stretches of the longest length, the same text at every length
-    bool slides = false;            ///< evaluation also in windows that overlap
-    std::vector<index_t> recall_distances = {};
-    index_t recall_trials = 24;
-    std::uint64_t seed = 1;
+    index_t train_length = 128;  ///< L
+    double theta_base = 10000.0;
+    window_shape windows;
+    pretraining_run pretraining;
+    learning_run learning;
+    std::vector<index_t> ratios{1, 2, 4, 8};
+    index_t evaluated_windows = 40;  ///< of each length, and more of the shorter ones
+    index_t gate_windows = 320;      ///< of dev text, of length L
     corpus_kind text = corpus_kind::king_james;
-    double training_share = 1.0;   ///< of the training text that is used
     std::string device = "cpu";    ///< libtorch's name of the place of models and windows
     bool evaluate_on_dev = false;  ///< for choosing settings; tables are made on the test text
+    std::uint64_t seed = 101;      ///< of the model: its first weights and its windows; settings were chosen on 101
     std::filesystem::path out = "build/demo";
-    std::filesystem::path tokens = "build/demo/work/tokens.bin";          ///< the text, for the worker processes
-    std::filesystem::path pretrained = "build/demo/work/pretrained.bin";  ///< what every row starts from
 
     cordage::rope_config rope() const {
-        return {model.head_dim(), model.head_dim(), 10000.0, static_cast<double>(train_length)};
+        return {model.head_dim(), model.head_dim(), theta_base, static_cast<double>(train_length)};
     }
     index_t longest() const { return train_length * ratios.back(); }
+    index_t learned_length() const { return static_cast<index_t>(learning.t_learned) * train_length; }
+    /// Token-forwards that a row may spend on its numbers; a gradient step counts 3.
+    index_t budget() const { return 3 * learning.steps * learning.windows * learned_length(); }
+
+    /// How many windows of a length are evaluated: twice as many tokens at most as at half the length.
+    index_t windows_at(index_t ratio) const { return evaluated_windows * (ratio >= 8 ? 1 : 8 / ratio); }
 };
 
-/// The numbers of one experiment: "demo", "quick" (fewer steps), "small" (the replication on two cores), "gpu" (a model
-/// of 33 million weights on a GPU), "trial" or "gpu-trial" (a few steps of either, to see that it works), and, for a
-/// replication, one of its variants.
-/// @throws std::runtime_error  for other names
-settings settings_of(const std::string& preset, const std::string& variant = "base");
+/// "demo", "small" (the study's), "demo-trial" and "trial" (to see that either works).
+/// @throws std::runtime_error  if there is no such preset
+settings settings_of(const std::string& preset);
 
-/// The variants of a replication.
-std::vector<std::string> variant_names();
-
-/// All numbers on one line: results with another line are not this experiment's.
+/// All of them in one line: results of equal lines are of one experiment.
 std::string described(const settings& s);
 
 }  // namespace demo

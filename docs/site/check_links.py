@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Checks every link of the repository's pages (*.md) that stays within it: files, folders and headings.
+"""Checks every link of the repository's pages (*.md) that stays within it: files, folders and headings; and every figure that
+names its source (check_figures.py).
 
-    python3 docs/site/check_links.py    # in the repository's root; exit code 1 and a line for each link that is wrong
+    python3 docs/site/check_links.py    # in the repository's root; exit code 1 and a line for each that is wrong
 """
 import re
 import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import unquote
+
+import check_figures
 
 LINK = re.compile(r"\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 
@@ -53,7 +56,7 @@ def what_is_wrong(page, link):
 def main():
     listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
                             capture_output=True, text=True, check=True).stdout.split()
-    wrong = count = 0
+    wrong = count = figures = 0
     for page in map(Path, listed):
         for number, line in lines_of(page):
             for link in LINK.findall(re.sub(r"`[^`]*`", "``", line)):
@@ -61,7 +64,12 @@ def main():
                 if reason := what_is_wrong(page, link):
                     print(f"{page}:{number}: link to {link}: {reason}")
                     wrong += 1
-    print(f"{len(listed)} pages, {count} links, {wrong} wrong")
+            for figure in check_figures.figures_of(line):
+                figures += 1
+                if reason := check_figures.what_is_wrong(*figure):
+                    print(f"{page}:{number}: figure {reason}")
+                    wrong += 1
+    print(f"{len(listed)} pages, {count} links, {figures} figures, {wrong} wrong")
     return 1 if wrong or not count else 0
 
 

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""mkdocs' hooks: a link to a file outside docs/ leads to a page made of that file, so that the site is whole."""
+"""mkdocs' hooks. A link to a file outside docs/ leads to a page made of that file, so that the site is whole. Formulas, $...$
+in a line or a ```math fence, as GitHub reads them, become MathML when the site is built."""
 import posixpath
 import re
 import subprocess
 from pathlib import Path
 
+from latex2mathml.converter import convert
+from markdown.extensions import Extension
+from markdown.inlinepatterns import InlineProcessor
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,6 +72,28 @@ def shown(path, seen):
         return f"{hidden}# {path}\n\n{len(text)} characters, not shown here.\n"
     fence = "`" * 8  # longer than any within the file
     return f"{hidden}# {path}\n\n{fence}{LANGUAGES.get(where.suffix, 'text')}\n{text.rstrip()}\n{fence}\n"
+
+
+def formula_of_fence(source, language, css_class, options, md, **kwargs):
+    return convert(source.strip(), display="block")
+
+
+class InlineFormula(InlineProcessor):
+    def handleMatch(self, match, data):
+        return self.md.htmlStash.store(convert(match.group(1))), match.start(0), match.end(0)
+
+
+class Formulas(Extension):
+    def extendMarkdown(self, md):
+        # Before escapes and emphasis, after code.
+        md.inlinePatterns.register(InlineFormula(r"\$([^$\n]+?)\$", md), "formula", 185)
+
+
+def on_config(config):
+    config.markdown_extensions.append(Formulas())
+    config.mdx_configs["pymdownx.superfences"] = {
+        "custom_fences": [{"name": "math", "class": "math", "format": formula_of_fence}]}
+    return config
 
 
 def on_files(files, config):

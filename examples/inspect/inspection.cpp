@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Works out what a rule does at a length, and tells it.
+// Computes what a rule does at a length, and describes it.
 #include "inspection.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::string named(index_t first, index_t last) {
                : formatted("pairs %lld ... %lld", static_cast<long long>(first), static_cast<long long>(last));
 }
 
-/// One line for each run of pairs that are treated alike: kept, stretched, compressed, at rest.
+/// One line for each run of pairs treated alike: kept, stretched, compressed, not rotated.
 std::string stretched_pairs(const inspection& seen) {
     enum kind { kept, slower, faster, at_rest };
     const auto inv_freq = seen.basis.inv_freq();
@@ -48,7 +48,7 @@ std::string stretched_pairs(const inspection& seen) {
         text += "  " + named(first, last);
         const double begin = 1.0 / alpha(first), end = 1.0 / alpha(last);
         if (kind_of(first) == kept) text += ": frequency kept\n";
-        if (kind_of(first) == at_rest) text += ": do not turn\n";
+        if (kind_of(first) == at_rest) text += ": not rotated\n";
         if (kind_of(first) == slower) text += formatted(": stretched, wavelengths times %.4g ... %.4g\n", begin, end);
         if (kind_of(first) == faster) text += formatted(": compressed, wavelengths times %.4g ... %.4g\n", begin, end);
         first = last + 1;
@@ -66,10 +66,10 @@ std::string wavelengths(const inspection& seen) {
         slowest = slowest == 0.0 ? theta : std::min(slowest, theta);
         if (wavelength(theta) <= seen.length) ++whole;
     }
-    if (turning == 0) return "  nothing turns: positions are not told apart\n";
+    if (turning == 0) return "  no pair is rotated: positions have no effect\n";
     return formatted("  longest wavelength %.6g positions, %.4g times the length\n", wavelength(slowest),
                      wavelength(slowest) / seen.length) +
-           formatted("  %lld of %lld turning pairs complete a turn within the length\n", static_cast<long long>(whole),
+           formatted("  %lld of %lld rotated pairs complete a turn within the length\n", static_cast<long long>(whole),
                      static_cast<long long>(turning));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cordage_inspect: says what a model's config.json makes its rotation do at a length.
+// cordage_inspect: describes the rotation of a model at a length, from its config.json.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -25,7 +25,7 @@ struct settings {
     bool as_json = false, lenient = false;
 };
 
-/// Whether the tensors of a checkpoint hold a learned basis, and which.
+/// The learned basis in a checkpoint, if any, as text.
 std::string learned_in(const cordage::checkpoint& weights) {
     std::string text;
     for (const std::string& name : cordage::lerope_tensors(weights)) {
@@ -40,7 +40,7 @@ std::string learned_in(const cordage::checkpoint& weights) {
                         : text;
 }
 
-/// Of a folder its config.json, and its checkpoint if it has one and no other is named.
+/// For a folder, its config.json, and its checkpoint if it has one and none is given.
 settings with_files_of_folder(settings chosen) {
     const std::filesystem::path folder = chosen.config;
     if (!std::filesystem::is_directory(folder)) return chosen;
@@ -58,7 +58,7 @@ void run(const settings& given) {
     if (cordage::hf::has_tower(config)) tower = cordage::hf::read_parsed_tower(config, {.lenient = chosen.lenient});
     cordage::hf::model_ropes model;
     if (tower && tower->model_type == config.value("model_type", "") && !config.contains("text_config")) {
-        model.model_type = tower->model_type;  // nothing but a tower
+        model.model_type = tower->model_type;  // only a tower
     } else {
         model = cordage::hf::read_parsed_config(config, {.lenient = chosen.lenient});
     }

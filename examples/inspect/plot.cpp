@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writes a script for gnuplot with the numbers inside, and runs it.
+// Writes a gnuplot script that contains the data, and runs it.
 #include "plot.hpp"
 
 #include <cstdio>
@@ -11,7 +11,7 @@
 namespace inspect {
 namespace {
 
-/// Text between gnuplot's single quotes.
+/// Text in gnuplot's single quotes.
 std::string quoted(const std::string& text) {
     std::string out = "'";
     for (const char c : text) out += c == '\'' ? std::string("''") : std::string(1, c);
@@ -24,7 +24,7 @@ std::string terminal_of(const std::filesystem::path& picture) {
     throw cordage::value_error(cordage::message("plot: file ", picture.string(), " must end in .svg or .png"));
 }
 
-/// The t to draw: 1, the inspected one, and beyond it, where CLEX is not solved further than max_factor.
+/// The t to draw: 1, the inspected one, and larger ones, for CLEX up to max_factor.
 std::set<double> drawn_ratios(const inspection& seen) {
     std::set<double> ratios{1.0, seen.t};
     for (const double t : {2.0 * seen.t, 4.0 * seen.t}) {
@@ -33,7 +33,7 @@ std::set<double> drawn_ratios(const inspection& seen) {
     return ratios;
 }
 
-/// "pair wavelength" lines of one basis; pairs at rest have none.
+/// Lines "pair wavelength" of one basis, without pairs that are not rotated.
 std::string data_of(const cordage::basis& basis) {
     std::ostringstream lines;
     for (index_t pair = 0; pair < basis.pairs(); ++pair) {

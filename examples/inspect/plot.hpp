@@ -8,11 +8,11 @@
 
 namespace inspect {
 
-/// Draws wavelengths over pairs at t = 1, at the t of the inspection, and at 2 and 4 times that, with the lengths those
-/// t are for; the band between the inspected length and the longest is the self-extending range, where the same policy
-/// is asked for more than it was made for. Needs gnuplot.
+/// Draws wavelengths over pairs at t = 1, at the t of the inspection, and at 2 and 4 times that, with the lengths of
+/// these t; the band between the inspected length and the longest is the self-extending range, beyond the length that
+/// the policy was made for. Needs gnuplot.
 /// @param picture  ends in .svg or .png; overwritten
-/// @throws cordage::value_error  for another ending; cordage::error if gnuplot fails
+/// @throws cordage::value_error  for any other ending; cordage::error if gnuplot fails
 void draw_wavelengths(const inspection& seen, const std::filesystem::path& picture);
 
 }  // namespace inspect

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What was made once for the arguments of a graph's node, as nodes carry arguments and no objects.
+// Objects made once for the arguments of a graph's node, since nodes hold arguments but no objects.
 #pragma once
 
 #include <ggml.h>
@@ -26,12 +26,12 @@ inline std::span<const float> factors(const ggml_tensor* t, const cordage::ggml:
     return {static_cast<const float*>(t->data), std::min(pairs, static_cast<std::size_t>(t->ne[0]))};
 }
 
-/// Objects found by arguments, factors and size of the Hadamard transform; they stay. A model has a few, all threads
-/// share them.
+/// Objects found by arguments, factors and size of the Hadamard transform, kept for the life of the program. A model
+/// has a few, shared by all threads.
 template <class T>
 class kept {
  public:
-    /// make() gives the object where there is none yet; what it throws, this throws.
+    /// make() makes the object if there is none yet. Throws what make throws.
     template <class Make>
     T& of(const cordage::ggml::rope_arguments& a, std::span<const float> factors, cordage::index_t hadamard_size,
           const Make& make) {

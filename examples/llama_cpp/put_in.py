@@ -5,8 +5,9 @@
     python put_in.py LLAMA_CPP
 
 The rotation of ggml's CPU backend, the K-shift of the cache, and what refuses a K-shift under M-RoPE are replaced by calls of
-rope.h. Each place is a function found by its name, whose text must have the digest that it has in the tested version
-(llama-cpp-python 0.3.36); where one differs nothing is written.
+rope.h, and a rotation whose result goes into the cache becomes one with that store. Each place is a function found by its name,
+whose text must have the digest that it has in the tested version (llama-cpp-python 0.3.36); where one differs nothing is
+written.
 """
 import hashlib
 import re
@@ -22,6 +23,17 @@ PLACES = [
     ("ggml/src/ggml-cpu/ops.cpp", "void ggml_compute_forward_rope(",
      "96d268512ea6196b4a70359d008281652a40b844c38639bf748d5d5ee7b9f798", None,
      "cordage_llama_rope(dst, params->ith, params->nth);"),
+    ("ggml/src/ggml-cpu/ggml-cpu.c", "static int ggml_cpu_try_fuse_ops(",
+     "7ce0d3a015a88cbbde4e14dc1b0619281363ab34f9cc19ad8bc1b584b80528af", r"return 0;(?=\n}$)",
+     """if (node->op == GGML_OP_ROPE) {
+        const enum ggml_op stored[] = { GGML_OP_ROPE, GGML_OP_VIEW, GGML_OP_SET_ROWS };
+        const int last = node_n + 2;
+        if (ggml_can_fuse_subgraph(cgraph, node_n, 3, stored, &last, 1) &&
+            cordage_llama_rope_into_rows(node, cgraph->nodes[node_n + 1], cgraph->nodes[last], params->ith, params->nth)) {
+            return 2;
+        }
+    }
+    return 0;"""),
     ("src/llama-kv-cache.cpp", "ggml_tensor * llama_kv_cache::build_rope_shift(",
      "09c3181b946fe8f03e5ba6bfee4e227be11a94d1af2abd25bbc2d5e7e148cf84", None, """const auto & sections = hparams.rope_sections;
     return cordage_llama_shift(ctx, cur, shift, rot, factors,

@@ -2,8 +2,10 @@
 // GGML_OP_ROPE of ggml's CPU backend by cordage: put_in.py makes ggml_compute_forward_rope call this.
 #include "rope.h"
 
+#include <ggml-impl.h>
 #include <ggml.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <exception>
@@ -30,6 +32,29 @@ gg::rope_arguments arguments_of(const ggml_tensor& node) {
     return a;
 }
 
+// Of the arguments and frequency factors of a node.
+const gg::rotation& rotation_of(const ggml_tensor& node) {
+    static cordage_llama::kept<gg::rotation> rotations;
+    const gg::rope_arguments a = arguments_of(node);
+    const std::span<const float> factors = cordage_llama::factors(node.src[2], a);
+    return rotations.of(a, factors, 0, [&] { return gg::rotation(a, factors); });
+}
+
+int first_lane(const ggml_tensor& node) { return node.op_params[15]; }
+
+// Whether set_rows stores the whole of a rotation's output, a row for each token, in a type that cordage stores.
+bool goes_into_rows(const ggml_tensor& rope, const ggml_tensor& view, const ggml_tensor& set_rows) {
+    constexpr ggml_type types[] = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0};
+    const ggml_tensor &rows = *set_rows.src[1], &x = *rope.src[0];
+    const bool is_view = view.src[0] == &rope && view.data == rope.data && view.ne[0] == rope.ne[0] * rope.ne[1] &&
+                         view.ne[1] == rope.ne[2] && view.ne[2] == 1 && rope.nb[1] == sizeof(float) * rope.ne[0] &&
+                         view.nb[1] == rope.nb[2];
+    return is_view && x.type == GGML_TYPE_F32 && rope.ne[3] == 1 && first_lane(rope) == 0 && set_rows.src[0] == &view &&
+           rows.type == GGML_TYPE_I64 && rows.ne[1] == 1 && rows.ne[2] == 1 && set_rows.ne[2] == 1 &&
+           std::ranges::find(types, set_rows.type) != std::end(types) &&
+           rope.ne[0] % ggml_blck_size(set_rows.type) == 0;
+}
+
 // The lanes from `first` on.
 ggml_tensor from_lane(ggml_tensor t, int first) {
     t.data = static_cast<char*>(t.data) + static_cast<std::size_t>(first) * t.nb[0];
@@ -37,7 +62,7 @@ ggml_tensor from_lane(ggml_tensor t, int first) {
     return t;
 }
 
-// The lanes in front of `first`, which ggml_rope_set_offset leaves as they are.
+// Copies the lanes before `first`, which ggml_rope_set_offset leaves unchanged.
 void copy_front(const ggml_tensor& x, const ggml_tensor& dst, int first, int ith, int nth) {
     if (first == 0 || x.data == dst.data) return;
     for (std::int64_t row = ith; row < ggml_nrows(&x); row += nth) {
@@ -52,15 +77,23 @@ void copy_front(const ggml_tensor& x, const ggml_tensor& dst, int first, int ith
 
 }  // namespace
 
-void cordage_llama_rope(ggml_tensor* dst, int ith, int nth) noexcept try {
-    static cordage_llama::kept<gg::rotation> rotations;
+void cordage_llama_rope(ggml_tensor* dst, int ith, int nth) try {
     const ggml_tensor& x = *dst->src[0];
-    const gg::rope_arguments a = arguments_of(*dst);
-    const std::span<const float> factors = cordage_llama::factors(dst->src[2], a);
-    const gg::rotation& rotation = rotations.of(a, factors, 0, [&] { return gg::rotation(a, factors); });
-    const int first_lane = dst->op_params[15];
-    copy_front(x, *dst, first_lane, ith, nth);
-    rotation.run(from_lane(x, first_lane), *dst->src[1], from_lane(*dst, first_lane), ith, nth);
+    const gg::rotation& rotation = rotation_of(*dst);
+    const int first = first_lane(*dst);
+    copy_front(x, *dst, first, ith, nth);
+    rotation.run(from_lane(x, first), *dst->src[1], from_lane(*dst, first), ith, nth);
 } catch (const std::exception& e) {
     GGML_ABORT("cordage, rotation '%s': %s", dst->name, e.what());
+}
+
+bool cordage_llama_rope_into_rows(const ggml_tensor* rope, const ggml_tensor* view, const ggml_tensor* set_rows,
+                                  int ith, int nth) try {
+    if (!goes_into_rows(*rope, *view, *set_rows)) return false;
+    [[maybe_unused]] static const bool is_said =
+        (GGML_LOG_INFO("cordage: keys are rotated on their way into the cache\n"), true);
+    rotation_of(*rope).run_into_rows(*rope->src[0], *rope->src[1], *set_rows->src[1], *set_rows, ith, nth);
+    return true;
+} catch (const std::exception& e) {
+    GGML_ABORT("cordage, rotation '%s' into a cache: %s", rope->name, e.what());
 }

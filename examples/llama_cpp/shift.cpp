@@ -13,8 +13,8 @@ namespace {
 
 namespace gg = cordage::ggml;
 
-// Keys moved by d have moved by d on the first three axes of M-RoPE; the fourth is 0 for every token. So one shift a
-// cell does, and the fourth axis' pairs stay.
+// Keys moved by d have moved by d on the first three axes of M-RoPE; the fourth is 0 for every token. So one shift for
+// each cell suffices, and pairs of the fourth axis do not change.
 gg::rotation shifted_rotation(const gg::rope_arguments& a, std::span<const float> factors) {
     if (!gg::has_axes(a.mode)) return gg::rotation(a, factors);
     const cordage::basis all = gg::make_basis(a, factors);
@@ -26,7 +26,7 @@ gg::rotation shifted_rotation(const gg::rope_arguments& a, std::span<const float
     return {cordage::basis(std::move(inv_freq), all.attention_factor()), gg::neox};
 }
 
-// The transform goes over whole heads; llama.cpp's view ends after the rotated lanes.
+// The transform is over whole heads; llama.cpp's view ends after the rotated lanes.
 ggml_tensor* whole_heads(ggml_context* ctx, ggml_tensor* keys, std::int64_t hadamard_size) {
     const std::int64_t head_dim =
         static_cast<std::int64_t>(keys->nb[1] / ggml_type_size(keys->type)) * ggml_blck_size(keys->type);

@@ -5,7 +5,6 @@ CORDAGE_BUILD_FOLDER  where they are built, and kept for the next time; default 
 CXX                   the compiler; default g++
 """
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from python_build import REPOSITORY, version, with_machine_code  # noqa: E402
+from python_build import REPOSITORY, system_of_wheel, version, with_machine_code  # noqa: E402
 
 # The C++ runtime goes inside, so that the system's C library is all that is needed.
 STATIC = "-static-libstdc++ -static-libgcc"
@@ -50,11 +49,10 @@ class with_library(build_py):
 
 
 class for_any_python(bdist_wheel):
-    """No module is compiled: a wheel for every Python, and for the systems with this C library or a newer one (PEP 600)."""
+    """No module is compiled: a wheel for every Python."""
 
     def get_tag(self):
-        glibc = platform.libc_ver()[1].replace(".", "_")
-        return "py3", "none", f"manylinux_{glibc}_{platform.machine()}"
+        return "py3", "none", system_of_wheel()
 
 
 setup(version=version(), cmdclass={"build_py": with_library, "bdist_wheel": for_any_python}, distclass=with_machine_code)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Compiled once for each instruction set, as KERNELS. Such a unit calls nothing but kernels: all that it defines is
-// named after its instruction set. Checks, errors and containers stay in units that any machine can run.
+// Compiled once for each instruction set, as KERNELS. Such a unit contains only kernels: every symbol that it defines
+// has its instruction set in its name. Checks, errors and containers are in units that any processor can run.
 // [kernels_unit]
 #include "kernels.hpp"
 

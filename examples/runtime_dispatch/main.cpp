@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One program for every x86-64: it takes the best kernels that the machine has. All of them agree with the scalar ones.
+// One program for every x86-64 processor, which selects the best kernels it supports. All agree with the scalar ones.
 #include <cmath>
 #include <concepts>
 #include <cstdio>
@@ -25,7 +25,7 @@ std::vector<const kernels*> usable_here() {
 const kernels* chosen = &baseline_kernels;
 
 // [a_backend]
-// A backend of this program's own: rotate_forward finds the rotate_range beside it. Its table has forward, half_split.
+// A backend of this program: rotate_forward finds the rotate_range beside it. Its table has forward, half_split.
 struct chosen_kernels {};
 template <std::same_as<cordage::half_split>, std::same_as<cordage::backend::forward>>
 void rotate_range(chosen_kernels, const angles& a, tensors t, cordage::index_t begin, cordage::index_t end) noexcept {

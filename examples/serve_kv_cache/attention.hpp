@@ -10,7 +10,7 @@
 /// out = softmax(q k^T / sqrt(head_dim)) v over the first `length` tokens; neighbouring query heads share a cached one.
 ///
 /// @param q, out  [heads, head_dim], heads a multiple of the cache's; q rotated by keys.basis()
-/// @throws cordage::error  if a block's keys were turned by another basis: such scores would mean nothing
+/// @throws cordage::error  if a block's keys were rotated by another basis, which would make scores meaningless
 template <cordage::element T>
 void attend(const sequence<T>& keys, cordage::index_t length, const float* q, cordage::index_t heads, float* out) {
     using cordage::index_t;

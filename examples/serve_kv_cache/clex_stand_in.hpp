@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A CLEX whose weights were drawn instead of learned, so that its bases differ from every closed form.
+// A CLEX with random instead of learned weights, so that its bases differ from every closed form.
 #pragma once
 
 #include <cmath>

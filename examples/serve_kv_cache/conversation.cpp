@@ -23,7 +23,7 @@ layer_norms drawn_norms() {
     return norms;
 }
 
-/// Queries, keys and values of all tokens, as a layer's projections might give them, about one in size.
+/// Queries, keys and values of all tokens, as from a layer's projections, of magnitude about 1.
 token_rows drawn_rows(index_t tokens) {
     std::mt19937_64 generator(1);
     const auto draw = [&](index_t heads_each) {
@@ -62,8 +62,8 @@ void normalize(std::vector<float>& heads_of_tokens, const std::vector<float>& we
     }
 }
 
-/// Attention of tokens begin ... end-1 from what the projections gave, with nothing of the engine: everything is
-/// normalized in double and rotated anew by the scalar backend, and summed in double.
+/// Attention of tokens begin ... end-1 computed from the projections without the engine: everything is normalized in
+/// double, rotated by the scalar backend, and summed in double.
 std::vector<double> recomputed(const token_rows& all, const cordage::basis& basis, index_t begin, index_t end) {
     token_rows rows = slice(all, 0, end);
     normalize(rows.q, drawn_norms().q);

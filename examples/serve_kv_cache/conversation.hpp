@@ -8,11 +8,11 @@ struct conversation_result {
     cordage::index_t length;   ///< tokens at its end
     cordage::index_t changes;  ///< of the basis
     double worst;              ///< largest difference from the recomputed outputs
-    double reread;             ///< the same for one token after all others were read anew as a single prompt
-    double reused;             ///< the same for one token after a chunk that was taken from the cache once more
+    double reread;             ///< that for one token after all others were read again as a single prompt
+    double reused;             ///< that for one token after a chunk that was copied from the cache
 };
 
-/// @tparam T  what the cache holds: float or cordage::bfloat16
+/// @tparam T  element type of the cache: float or cordage::bfloat16
 template <cordage::element T>
 conversation_result converse();
 extern template conversation_result converse<float>();

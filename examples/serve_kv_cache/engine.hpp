@@ -6,7 +6,7 @@
 
 #include "attention.hpp"
 
-/// What a layer's projections hand to its attention, neither normalized nor rotated.
+/// Output of a layer's projections, neither normalized nor rotated.
 struct token_rows {
     cordage::index_t tokens;
     std::vector<float> q;     ///< [tokens, heads, head_dim]
@@ -34,17 +34,17 @@ class engine {
     engine(const engine&) = delete;  // its sequence points into its cache
 
     // [when_the_basis_changes]
-    /// Reads a prompt, or the next turn of a conversation, at the exact t of the length it makes.
+    /// Reads a prompt, or the next turn of a conversation, at the exact t of the new length.
     /// Returns the attention's output [tokens, heads, head_dim].
     std::vector<float> prefill(token_rows rows) {
         return extend(exact_.at_length(static_cast<double>(sequence_.length() + rows.tokens)), rows);
     }
-    /// Takes one generated token, at the smallest cached t that covers the length it makes.
+    /// Reads one generated token, at the smallest cached t that covers the new length.
     std::vector<float> decode(token_rows row) {
         return extend(cached_.at_length(static_cast<double>(sequence_.length() + row.tokens)), row);
     }
     // [/when_the_basis_changes]
-    /// Takes tokens that were read before once more at the end, from the cache instead of their projections.
+    /// Appends tokens that were read before, from the cache instead of their projections.
     void reuse(index_t begin, index_t tokens) {
         changes_ += sequence_.turn_to(cached_.at_length(static_cast<double>(sequence_.length() + tokens))) ? 1 : 0;
         sequence_.append_copy(sequence_, begin, tokens);
@@ -61,8 +61,8 @@ class engine {
         std::vector<std::int32_t> position_ids(static_cast<std::size_t>(rows.tokens));
         std::iota(position_ids.begin(), position_ids.end(), static_cast<std::int32_t>(before));
         // [into_the_cache]
-        // From the projection to the cache: q is normalized and turned where it is, k on its way into its slots, v goes
-        // along, both in the cache's type.
+        // From the projection to the cache: q is normalized and rotated in place, k on its way into its slots, v is
+        // stored with it, both in the cache's type.
         const std::vector<std::int32_t> slots = sequence_.append(rows.tokens);
         const auto view = [&](std::vector<float>& x, index_t heads) {
             return cordage::token_major(x.data(), {1, rows.tokens, heads, head_dim});

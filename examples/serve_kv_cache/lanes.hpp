@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Two loops over a head or a row of weights, 32 lanes abreast so that compilers make vectors of them.
+// Two loops over a head or a row of weights, 32 lanes at a time so that compilers vectorise them.
 #pragma once
 
 #include "cordage/core/index.hpp"

@@ -26,7 +26,7 @@ double median(std::vector<double> times) {
     return times[times.size() / 2];
 }
 
-/// Values about one in size, cheaply.
+/// Fills with values of magnitude about 1, cheaply.
 void fill(std::vector<element>& values) {
     std::uint32_t state = 1;
     for (element& x : values) {
@@ -35,7 +35,7 @@ void fill(std::vector<element>& values) {
     }
 }
 
-/// The released code's way: keys stay as they are, and a copy of all of them turns at every token.
+/// As in the released code: keys are kept unrotated, and a copy of all of them is rotated at every token.
 void rotate_into(sequence<element>& keys, const cordage::basis& basis, std::vector<element>& rotated) {
     std::vector<std::int32_t> position_ids(static_cast<std::size_t>(keys.length()));
     std::iota(position_ids.begin(), position_ids.end(), 0);
@@ -44,7 +44,7 @@ void rotate_into(sequence<element>& keys, const cordage::basis& basis, std::vect
         cordage::from_to(keys.keys(), cordage::token_major(rotated.data(), {1, keys.length(), heads, head_dim})));
 }
 
-/// A chunk of a text that the cache holds, at another position: computed from its hidden states, or taken from there.
+/// A chunk of text in the cache, needed at another position: computed from hidden states, or moved within the cache.
 class chunk_of_text {
  public:
     explicit chunk_of_text(const cordage::basis& basis)
@@ -120,7 +120,7 @@ parts measure(index_t tokens, index_t rounds) {
                                                      cordage::in_place(row_of(q)), cordage::in_place(row_of(k)));
     };
     std::uint64_t sum = 0;
-    const auto read = [&] {  // no more than loading them: the least that a layer can take
+    const auto read = [&] {  // only loads them: a lower bound for a layer
         for (std::size_t i = 0; i < weights.size(); i += 4) {
             std::uint64_t word;
             std::memcpy(&word, weights.data() + i, sizeof word);
@@ -131,7 +131,7 @@ parts measure(index_t tokens, index_t rounds) {
     chunk_of_text text(bases[0]);
     std::vector<double> times[11];
     for (index_t round = -2; round < rounds; ++round) {
-        // Work on the cache comes after a pass over the weights, as in a model, and finds nothing in the processor's.
+        // Work on the KV cache follows a pass over the weights, as in a model, so the processor's caches are cold.
         const double loading = microseconds(read);
         const double rebasing = microseconds([&] { keys.turn_to(bases[(round + 3) % 2]); });
         const double multiplying = microseconds(multiply);

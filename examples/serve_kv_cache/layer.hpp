@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One layer of Llama-2-7B, what a server keeps ready for it, and the parts of its work timed apart.
+// One layer of Llama-2-7B, a server's state for it, and the parts of its work timed separately.
 #pragma once
 
 #include "clex_stand_in.hpp"
@@ -13,7 +13,7 @@ inline const cordage::rope_config model{head_dim, head_dim, 10000, 4096};
 
 /// Microseconds on one thread, cache and weights in bfloat16; medians of some rounds.
 struct parts {
-    double read;        ///< the weights read, and nothing done with them
+    double read;        ///< reading the weights only
     double weights;     ///< the weights times a vector
     double attention;   ///< one query over all cached tokens
     double rotation;    ///< q and k of one token

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Without arguments: a conversation to 8 times the trained length, checked at every token.
-// --report [CONTEXT GENERATED ROUNDS]: what a token costs under four ways to choose t, and a chunk that is in the
-// cache.
+// --report [CONTEXT GENERATED ROUNDS]: the cost of a token with four ways to choose t, and of a cached chunk.
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -23,7 +22,7 @@ bool check(const char* name, double allowed) {
     return r.worst <= allowed && r.reread <= allowed && r.reused <= allowed && r.length == 512 && r.changes > 10;
 }
 
-/// Keys that another basis turned must not be attended to.
+/// Attention must reject keys rotated by another basis.
 bool refuses_mixed_keys() {
     paged_cache<float> cache({.blocks = 1, .block_tokens = 16, .heads = 1, .head_dim = 32});
     sequence<float> keys(cache, cordage::basis(std::vector<double>(16, 0.5)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A server's memory of keys and values: blocks of a few tokens, each saying which basis turned its keys.
+// A server's cache of keys and values: blocks of a few tokens, each tagged with the basis of its keys.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class paged_cache {
     const cache_shape& shape() const noexcept { return shape_; }
     cordage::index_t token_size() const noexcept { return shape_.heads * shape_.head_dim; }
 
-    /// A block that nobody has.
+    /// Takes a free block.
     std::int32_t take() {
         if (free_.empty()) throw cordage::error(cordage::message("cache: all ", shape_.blocks, " blocks are taken"));
         const std::int32_t block = free_.back();
@@ -42,7 +42,7 @@ class paged_cache {
     T* key(std::int32_t block, cordage::index_t slot) noexcept { return keys_.data() + offset(block, slot); }
     T* value(std::int32_t block, cordage::index_t slot) noexcept { return values_.data() + offset(block, slot); }
 
-    /// The fingerprint of the basis that turned a block's keys.
+    /// The fingerprint of the basis by which a block's keys are rotated.
     std::uint64_t& tag(std::int32_t block) noexcept { return tags_[static_cast<std::size_t>(block)]; }
 
     /// All keys and all values, [blocks, block_tokens, heads, head_dim].

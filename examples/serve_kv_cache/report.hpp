@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a token costs in one layer of Llama-2-7B under four ways to choose t, added up from parts timed apart.
+// The cost of a token in one layer of Llama-2-7B with four ways to choose t, summed from parts timed separately.
 #pragma once
 
 #include "cordage/core/index.hpp"

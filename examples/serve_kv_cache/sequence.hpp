@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One sequence in a paged cache: keys are rotated as they come in, and turn along when the basis changes.
+// One sequence in a paged cache: keys are rotated when stored, and rebased when the basis changes.
 #pragma once
 
 #include <numeric>
@@ -12,7 +12,7 @@ class sequence {
  public:
     using index_t = cordage::index_t;
 
-    /// @param cache  outlives the sequence
+    /// @param cache  must outlive the sequence
     sequence(paged_cache<T>& cache, cordage::basis basis) : cache_(&cache), basis_(std::move(basis)) {}
 
     const cordage::basis& basis() const noexcept { return basis_; }
@@ -24,7 +24,7 @@ class sequence {
     index_t slot(index_t token) const { return token % block_tokens(); }
 
     // [turn_to]
-    /// Turns all keys so that they are as if rotated by `next`. Returns whether there was anything to do.
+    /// Rebases all keys to `next`. Returns whether the basis has changed.
     bool turn_to(const cordage::basis& next) {
         if (next.fingerprint() == basis_.fingerprint()) return false;
         cordage::rebase<cordage::half_split>(
@@ -40,7 +40,7 @@ class sequence {
     }
     // [/turn_to]
 
-    /// Makes room for tokens. Returns the slot of each, for their values and for keys rotated by basis().
+    /// Reserves slots for tokens. Returns the slot of each, for values and for keys rotated by basis().
     std::vector<std::int32_t> append(index_t tokens) {
         const index_t before = length();
         for (index_t i = 0; i < tokens; ++i) {
@@ -51,13 +51,14 @@ class sequence {
     }
 
     // [append_copy]
-    /// Appends tokens of this cache once more, such as a document that another sequence or an earlier turn has read:
-    /// keys turn from their positions and basis there to those here on their way to other slots; values go with them.
+    /// Appends copies of tokens in this cache, such as a document that another sequence or an earlier turn has read:
+    /// keys are rotated from their old positions and basis to the new ones on their way to other slots; values are
+    /// copied.
     void append_copy(const sequence& from, index_t begin, index_t tokens) {
         append(tokens);
         copy(from, begin, length() - tokens, tokens);
     }
-    /// The same onto tokens that this sequence has.
+    /// As append_copy, onto existing tokens of this sequence.
     void copy(const sequence& from, index_t begin, index_t to, index_t tokens) {
         const std::vector<std::int32_t> old_slots = from.slots(begin, tokens), new_slots = slots(to, tokens);
         const auto ids = [&](const sequence& of, index_t first) {

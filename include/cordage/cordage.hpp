@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Everything on the CPU. How data flows, each stage a folder, none reaching back:
+// Includes everything that runs on the CPU. The data flow; each stage is a folder and includes only stages before it:
 //
 //   config -> policy alpha(t) -> basis theta(t) = alpha(t) theta -> angles p theta -> rotation of q and k
 //               ^      ^                                                                  |
 //     L -> t(L)        neural ODE (CLEX) <- its gradient <- dL/dtheta <- dL/dq, dL/dk  <--'
 //
-// But for two headers that cost a compiler more than most files would use of them, and are included by themselves:
-// "cordage/core/threads.hpp" (threads) and "cordage/clex/initial_weights.hpp" (clex_initial_weights).
+// Not included, since they cost more compile time than most programs gain from them: "cordage/core/threads.hpp"
+// (threads) and "cordage/clex/initial_weights.hpp" (clex_initial_weights). Include them where they are used.
 #pragma once
 
 // core: the model's numbers, views, executors, errors
@@ -27,6 +27,7 @@
 #include "cordage/scaling/presets.hpp"
 #include "cordage/scaling/resonance.hpp"
 #include "cordage/scaling/tabulated.hpp"
+#include "cordage/scaling/tempered.hpp"
 #include "cordage/scaling/yarn.hpp"
 
 // schedule: sequence length -> t

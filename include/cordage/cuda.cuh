@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For CUDA: kernels.hpp, and the same calls on the caller's stream. For nvcc >= 12 and -std=c++20.
+// Includes kernels.hpp and its calls on a CUDA stream. Needs nvcc >= 12 and -std=c++20.
 //
 //   const auto words = cordage::device_words(basis);        // the caller copies them to the device
 //   const cordage::device_basis b(memory, basis.pairs());
@@ -12,6 +12,7 @@
 #include "cordage/backend/cuda/basis_at.hpp"      // device_trajectory_numbers, device_trajectory, basis_at
 #include "cordage/backend/cuda/device_basis.hpp"  // device_words, device_basis, device_angles
 #include "cordage/backend/cuda/launch.cuh"        // on, cuda_error
+#include "cordage/backend/cuda/summed_axes.hpp"   // device_summed_axes
 #include "cordage/kernels.hpp"
 #include "cordage/rotate/cuda/backward.hpp"  // rotate_backward
 #include "cordage/rotate/cuda/forward.hpp"   // rotate_forward, rotate_inverse, rebase

@@ -5,8 +5,8 @@
 //   cordage::exact_angles angles(basis, position_ids);      // any positions, no table
 //   cordage::rotate_forward<cordage::half_split>(angles, cordage::in_place(q), cordage::in_place(k));
 //
-// The formulas alone, on values in registers, are in cordage/pair/, for kernels of one's own (docs/kernels.md).
-// `threads`, a pool for hosts without one of their own, is in "cordage/core/threads.hpp", and included by itself.
+// The formulas alone, on values in registers, are in cordage/pair/, for kernels of your own (docs/kernels.md).
+// `threads`, a thread pool for hosts without one, is in "cordage/core/threads.hpp"; include it where it is used.
 // Works without exceptions and RTTI (-fno-exceptions -fno-rtti): an error then prints its message and aborts.
 #pragma once
 
@@ -14,13 +14,13 @@
 #include "cordage/angles/axis_angles.hpp"       // axis_angles: M-RoPE, axial RoPE
 #include "cordage/angles/cos_sin_view.hpp"      // cos_sin_view: a table from elsewhere
 #include "cordage/angles/exact_angles.hpp"      // exact_angles, float32_angles
-#include "cordage/angles/free_angles.hpp"       // a + b, angles of a network
-#include "cordage/angles/summed_axes.hpp"       // axes that turn all pairs
+#include "cordage/angles/free_angles.hpp"       // a + b, angles from a network
+#include "cordage/angles/summed_axes.hpp"       // axes that rotate all pairs
 #include "cordage/basis/basis.hpp"              // basis
-#include "cordage/basis/basis_list.hpp"         // basis_list: a basis a row, or one a token
+#include "cordage/basis/basis_list.hpp"         // basis_list: a basis for each row or token
 #include "cordage/core/executor.hpp"            // serial, loop_executor
 #include "cordage/core/pairing.hpp"             // half_split, interleaved
-#include "cordage/pair/format.hpp"              // float16, bfloat16, formats of one's own
+#include "cordage/pair/format.hpp"              // float16, bfloat16, formats of your own
 #include "cordage/positions/position_view.hpp"  // position_view
 #include "cordage/positions/sections.hpp"       // contiguous_axes, interleaved_axes
 #include "cordage/rotate/backward.hpp"          // rotate_backward

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The library's version, the single source that the build reads too; serves every stage.
+// The library's version, which the build reads from here; serves every stage.
 #pragma once
 
 #define CORDAGE_VERSION_MAJOR 0

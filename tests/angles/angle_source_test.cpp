@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sources as a caller writes them, against those of the library.
+// Angle sources as a user writes them, against those of the library.
 #include "cordage/angles/angle_source.hpp"
 
 #include <cmath>
@@ -16,7 +16,7 @@ using namespace cordage_test;
 
 namespace mine {
 
-// Positions that start elsewhere, by phases.
+// Positions with an offset, as phases.
 struct shifted_angles {
     const basis& b;
     std::span<const int> ids;
@@ -29,14 +29,14 @@ struct shifted_angles {
     std::uint64_t phase(index_t, index_t token, index_t pair) const {
         return b.phase(pair, ids[static_cast<std::size_t>(token)] + shift);
     }
-    // The rest is for gradients.
+    // Needed for gradients only.
     double position(index_t, index_t token, index_t) const {
         return static_cast<double>(ids[static_cast<std::size_t>(token)] + shift);
     }
     const double* inv_freq(index_t) const { return b.inv_freq().data(); }
 };
 
-// Fractional positions, by phases.
+// Fractional positions, as phases.
 struct halves {
     const basis& b;
     std::span<const double> ids;
@@ -48,12 +48,12 @@ struct halves {
     std::uint64_t phase(index_t, index_t token, index_t pair) const { return b.phase(pair, at(token)); }
     double at(index_t token) const { return ids[static_cast<std::size_t>(token)] + 0.5; }
 };
-// The same, a token at a time.
+// The same with of_token.
 struct halves_of_tokens : halves {
     auto of_token(index_t, index_t token) const { return b.phases(at(token)); }
 };
 
-// An angle in radians, as float32 frameworks compute it, or in double, with a term of its own for each pair.
+// An angle in radians, in float32 as frameworks compute it, or in double, with an offset for each pair.
 template <class Real>
 struct radians {
     const basis& b;
@@ -71,7 +71,7 @@ struct radians {
     }
 };
 
-// A factor that is the token's own, and a check.
+// An attention factor for each token, and a check.
 struct tempered : shifted_angles {
     double attention_factor(index_t, index_t token) const { return token == 0 ? 1.0 : -0.5; }
     void check(const char* function) const {
@@ -87,7 +87,7 @@ static_assert(has_angle<mine::radians<float>> && !has_phase<mine::radians<float>
 
 namespace {
 
-constexpr index_t rotary_dim = 166, pairs = 83;  // more than one row of angles, and the last pairs fill no vector
+constexpr index_t rotary_dim = 166, pairs = 83;  // more than one row of angles; the last pairs are a partial vector
 const basis b(frequencies(rotary_dim), 1.25);
 const std::vector<int> ids{0, 3, 100'000, -7};
 constexpr heads_shape shape{2, 4, 2, 170};
@@ -147,12 +147,12 @@ TEST_CASE("angles/angle_source: fractional positions of one's own, pair by pair 
     });
 }
 
-// A backend may make the rows of some tokens at once: none of another row, and none past the last.
+// A backend may compute the rows of several tokens at once, but none of another row and none past the last token.
 TEST_CASE("angles/angle_source: tokens have their own angles and factor wherever a slice begins and a row ends") {
     constexpr index_t rows = 3, tokens = 7, few = 20;
     const basis near(frequencies(2 * few), 1.25), far(frequencies(2 * few), 0.5);
     const basis_list list({&near, &far});
-    std::vector<double> padded;  // a number between the rows is nobody's position
+    std::vector<double> padded;  // numbers between the rows are not positions
     std::vector<std::int32_t> of;
     for (int i = 0; i < rows * (tokens + 1); ++i) padded.push_back(17.25 * i - 40.0);
     for (int i = 0; i < rows * tokens; ++i) of.push_back(i % 3 == 1);
@@ -199,7 +199,7 @@ TEST_CASE("angles/angle_source: a source of float angles has the bits of float32
     });
 }
 
-TEST_CASE("angles/angle_source: a source of double angles turns by them, rounded once") {
+TEST_CASE("angles/angle_source: a source of double angles rotates by them, rounded once") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const mine::radians<double> own{b, ids, 0.125};
         std::vector<float> cos, sin;
@@ -264,7 +264,7 @@ TEST_CASE("angles/angle_difference: rows and pairs must fit, one row serves all"
     CHECK((two_rows - one_row).of_token(1, 2).phase(1) == b.phase(1, 3));
     const exact_angles three_rows(b, position_view<int>(six.data(), 3, 2, 2)), longer(b, six);
     CHECK_THROWS_WITH_AS(two_rows - exact_angles(b, position_view<int>(six.data(), 3, 3, 0)),
-                         "angle_difference: from [3, 3, 83] must be for the rows, tokens and pairs of to [2, 3, 83]",
+                         "angle_difference: from [3, 3, 83] must have the batch, tokens and pairs of to [2, 3, 83]",
                          shape_error);
     CHECK_THROWS_AS(one_row - longer, shape_error);
     CHECK_THROWS_AS(one_row - three_rows, shape_error);

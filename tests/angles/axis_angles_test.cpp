@@ -42,7 +42,7 @@ void check_exact(const std::vector<P>& ids) {
 
 }  // namespace
 
-TEST_CASE("angles/axis_angles: every pair is turned by its own axis, exactly, for positions of every type") {
+TEST_CASE("angles/axis_angles: every pair is rotated by its own axis, exactly, for positions of every type") {
     check_exact<std::int32_t>({0, 1'000'000, -7, 131071, std::numeric_limits<std::int32_t>::max(), 3});
     check_exact<std::int64_t>({5, std::int64_t{1} << 33, -9, 12, 0, 1});
     check_exact<float>({0.5f, -3.25f, 1.0f, 16777215.0f, 2.0f, 0.0f});
@@ -118,14 +118,14 @@ TEST_CASE("angles/axis_angles: positions and axes that do not fit are refused") 
     CHECK_THROWS_AS(refused(in_turn, axis_major(ids.data(), 3, 2, -2))(), shape_error);
     CHECK_NOTHROW(refused(in_turn, axis_major<double>(nullptr, 3, 2, 0))());
     CHECK_THROWS_AS(refused(in_turn, strided(3, 2, 2, index_t{1} << 62, 2))(), shape_error);
-    // A vector backend keeps a row of them on the stack, which more than a byte can name overran.
+    // A vector backend keeps a row of axes on the stack; more than 256 axes overran it.
     CHECK_THROWS_WITH_AS(refused(in_turn, strided(257, 2, 2, 4, 2))(),
                          "axis_angles: position_ids has 257 axes, must have at most 256", shape_error);
     CHECK_NOTHROW(refused(in_turn, strided(256, 2, 2, 0, 2))());
     static_assert(!std::is_constructible_v<axis_angles<double>, basis, const std::vector<std::uint8_t>&, view>);
 }
 
-// The kernels read a token's positions once: whole ones as steps, others pair by pair.
+// Kernels read a token's positions once: integers as steps, others for each pair.
 TEST_CASE("angles/axis_angles: a token's phases are the phases of its pairs") {
     const std::vector<double> ids{5.0, 7.5, 0.5, 3.0, -3.0, 2.0, 2.0, 2.0, 1e6, -0.25, 4.0, 9.0};
     const axis_angles angles(b, in_turn, axis_major(ids.data(), 3, 1, 4));

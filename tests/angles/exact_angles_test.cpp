@@ -94,10 +94,10 @@ TEST_CASE("angles/exact_angles: rows of a batch have their own positions, one ro
     CHECK(shared.position(1, 2, 0) == 2.0);
     CHECK(cos_sin_at<double>(own, 1, 0, 0).cos == doctest::Approx(std::cos(1.0)));
     const exact_angles first_row(b, position_view<std::int64_t>(positions.data(), 1, 3, 3));
-    CHECK(first_row.position(1, 2, 0) == 2.0);  // the stride of a single row means nothing
+    CHECK(first_row.position(1, 2, 0) == 2.0);  // the stride of a single row is ignored
 }
 
-// What every framework computes: both numbers rounded to float32, then their product.
+// As computed by other frameworks: both numbers rounded to float32, then their product.
 TEST_CASE("angles/exact_angles: float32_angles has the float32 angle bit for bit") {
     const basis b(llama_frequencies());
     const std::vector<std::int64_t> positions{0, 1, 3, 4097, 16777217, 2147483647, -5};
@@ -142,7 +142,7 @@ TEST_CASE("angles/exact_angles: float32_angles errs as much as the frameworks do
         for (std::int32_t p = last - 31; p <= last; ++p) window.push_back(p);
         CAPTURE(window.back());
         CHECK(worst_error<float>(float32_angles(b, window), b, window) ==
-              doctest::Approx(error).epsilon(0.05));  // torch rounds theta elsewhere
+              doctest::Approx(error).epsilon(0.05));  // torch rounds theta at another place
         CHECK(worst_error<float>(exact_angles(b, window), b, window) < cos_sin_float);
     }
 }
@@ -165,10 +165,12 @@ TEST_CASE("angles/exact_angles: views of positions that cannot be are refused") 
                          shape_error);
     CHECK_THROWS_WITH_AS(exact_angles(b, axis_major(&one, 2, 1, 1)),
                          "exact_angles: position_ids has 2 axes, must have at most 1", shape_error);
-    CHECK_THROWS_WITH_AS(exact_angles(basis_view{}, view(&one, 1, 1, 0)), "exact_angles: bases [1, 0] must be a basis",
+    CHECK_THROWS_WITH_AS(exact_angles(basis_view{}, view(&one, 1, 1, 0)),
+                         "exact_angles: bases [1, 0] must hold at "
+                         "least one basis of one pair",
                          shape_error);
     CHECK_NOTHROW(exact_angles(b, view(nullptr, 1, 0, 0)));
-    static_assert(!std::is_constructible_v<exact_angles<double>, basis, view>);  // a basis that would not outlive it
+    static_assert(!std::is_constructible_v<exact_angles<double>, basis, view>);  // a temporary basis
 }
 
 TEST_CASE("angles/exact_angles: a token's phases are the phases of its pairs") {
@@ -181,7 +183,7 @@ TEST_CASE("angles/exact_angles: a token's phases are the phases of its pairs") {
     }
 }
 
-// A basis and positions in other shapes than a name of a variable.
+// A basis and positions passed in other forms than as a named variable.
 TEST_CASE("angles/exact_angles: positions may be a vector, an array, a span or a view") {
     const basis b({0.1, 0.3});
     const std::vector<int> ids{4, 5};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Axes that turn every pair together, angles of their own, and heads with a basis each: values and gradients.
+// Axes that rotate every pair together, free angles, and heads with a basis each: values and gradients.
 #include "cordage/angles/summed_axes.hpp"
 
 #include <doctest/doctest.h>
@@ -27,7 +27,7 @@ numbers draw(std::size_t count, unsigned seed, double scale = 1.0) {
 }
 heads_view<double> view_of(numbers& x) { return token_major(x.data(), {1, tokens, heads, head_dim}); }
 
-// y of half_split heads by angles [tokens, heads, pairs].
+// y of half_split heads, given angles [tokens, heads, pairs].
 numbers rotated_by(const numbers& x, const std::function<double(index_t, index_t, index_t)>& angle) {
     numbers y = x;
     for (index_t t = 0; t < tokens; ++t) {
@@ -69,7 +69,7 @@ struct three_axes {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("angles/summed_axes: a pair turns by the sum over all axes", P, std::int32_t, double) {
+TEST_CASE_TEMPLATE("angles/summed_axes: a pair is rotated by the sum over all axes", P, std::int32_t, double) {
     const three_axes axes;
     std::vector<P> ids;
     for (const double p : draw(3 * tokens, 2, 40.0)) ids.push_back(static_cast<P>(p));
@@ -146,7 +146,7 @@ TEST_CASE("angles/summed_axes: gradients to the frequencies and positions of eve
                                    return loss(axes.inv_freq, ids, v);
                                })).epsilon(1e-6));
         }
-        // Alone: the angles' own, of which nothing is behind.
+        // Free angles alone, without positions and frequencies.
         numbers alone(tokens * pairs), again = x, gx_again(x.size());
         const free_angles own(phi.data(), 1, tokens, pairs);
         rotate_forward<half_split>(own, in_place(view_of(again)));
@@ -201,7 +201,7 @@ TEST_CASE("angles/summed_axes: heads with frequencies of their own are rows, and
 }
 
 TEST_CASE("angles/summed_axes: gradients of rows that are cut into chunks go to the bases of their row") {
-    constexpr index_t rows = 2, axes = 2, many = 90;  // chunks have 32 tokens at least
+    constexpr index_t rows = 2, axes = 2, many = 90;  // chunks have at least 32 tokens
     const numbers inv_freq = draw(rows * axes * pairs, 5), ids = draw(axes * many, 6, 3.0);
     std::vector<basis> bases;
     for (index_t i = 0; i < rows * axes; ++i) {
@@ -209,7 +209,7 @@ TEST_CASE("angles/summed_axes: gradients of rows that are cut into chunks go to 
     }
     const basis_list list({&bases[0], &bases[1], &bases[2], &bases[3]});
     const summed_axes angles(list.of_rows(), axis_major(ids.data(), axes, 1, many));
-    CHECK_FALSE(angles.has_basis_of_token());  // those of a row have the bases of the row
+    CHECK_FALSE(angles.has_basis_of_token());  // tokens have the bases of their row
     numbers y = draw(rows * many * 2 * pairs, 3), g = draw(rows * many * 2 * pairs, 8), gx(y.size());
     const auto view = [](numbers& x) { return token_major(x.data(), {rows, many, 1, 2 * pairs}); };
     numbers to_inv_freq(inv_freq.size()), to_factor(rows * axes);
@@ -279,7 +279,7 @@ TEST_CASE("angles/summed_axes: as the page on positions has it") {
     }
 }
 
-TEST_CASE("angles/summed_axes: what does not fit is named") {
+TEST_CASE("angles/summed_axes: invalid arguments are named") {
     const three_axes axes;
     const numbers ids(3 * tokens), phi(tokens * pairs);
     const std::vector<double> many(9 * tokens);
@@ -295,7 +295,7 @@ TEST_CASE("angles/summed_axes: what does not fit is named") {
                          shape_error);
     CHECK_THROWS_AS(free_angles(phi.data(), 0, tokens, pairs), shape_error);
     CHECK_THROWS_WITH_AS(exact_angles(one, std::span<const double>(ids).first(3)) + free_angles(phi.data(), 1, 4, 1),
-                         "angle_sum: second [1, 4, 1] must be for the rows, tokens and pairs of first [1, 3, 1]",
+                         "angle_sum: second [1, 4, 1] must have the batch, tokens and pairs of first [1, 3, 1]",
                          shape_error);
     numbers x(tokens * heads * head_dim), wrong = phi, few(3);
     wrong[8] = std::numeric_limits<double>::infinity();
@@ -312,5 +312,5 @@ TEST_CASE("angles/summed_axes: what does not fit is named") {
                     error);
     const heads_view<double> batch = token_major(x.data(), {heads, tokens, 1, head_dim});
     CHECK_THROWS_WITH_AS(heads_as_rows(batch),
-                         "heads_as_rows: the view of batch 3 must be of one row of tokens in order", shape_error);
+                         "heads_as_rows: the view of batch 3 must be one row of tokens without slots", shape_error);
 }

@@ -7,6 +7,7 @@
 
 #include "cordage/angles/angle_difference.hpp"
 #include "cordage/angles/free_angles.hpp"
+#include "cordage/rotate/backward.hpp"
 
 using namespace cordage;
 
@@ -25,7 +26,7 @@ TEST_CASE("angles/two_sources: attention factors whose product leaves its domain
                          value_error);
     CHECK_THROWS_AS((at_small + at_small).check("test"), value_error);
     CHECK_NOTHROW((at_large + at_small).check("test"));
-    // The third token alone has another factor, three sources deep.
+    // Only the third token has another factor, in the innermost of three sources.
     const basis_list list({&one, &large});
     const std::vector<std::int32_t> of_token{0, 0, 1};
     const exact_angles of_list(list.of(of_token), ids);
@@ -33,6 +34,16 @@ TEST_CASE("angles/two_sources: attention factors whose product leaves its domain
     CHECK_THROWS_AS((at_large + of_list).check("test"), value_error);
     CHECK_THROWS_AS(((at_one + of_list) - at_small).check("test"), value_error);
     CHECK_NOTHROW(((at_one + of_list) - at_large).check("test"));
+}
+
+TEST_CASE("angles/two_sources: the gradient to the first source's attention factor is of its factor alone") {
+    const basis first({0.5}, 1.25), second({0.25}, 2.0);
+    const exact_angles a(first, ids), b(second, ids);
+    std::vector<double> y{1, 2, 3, 4, 5, 6}, g{1, 1, 1, 1, 1, 1}, gx(6), to_factor(1);
+    const auto view = [](std::vector<double>& x) { return token_major(x.data(), {1, 3, 1, 2}); };
+    rotate_backward<half_split, backend::scalar>(a + b, rotation_gradients{.attention_factor = to_factor},
+                                                 grad_through(view(g), view(y), view(gx)));
+    CHECK(to_factor[0] == doctest::Approx(21.0 / 1.25));  // y = 1.25 * 2 * turned x
 }
 
 TEST_CASE("angles/two_sources: sums and differences of sources undo each other, by pair and by token") {

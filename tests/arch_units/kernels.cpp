@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kernels of every kind, for the instruction set that this unit is compiled for. Nobody calls them: the test reads
-// which symbols they bring.
+// Kernels of every kind for the instruction set of this unit. They are not called: the test reads which symbols they
+// define.
 #include "cordage/angles/angle_difference.hpp"
 #include "cordage/angles/axis_angles.hpp"
 #include "cordage/angles/exact_angles.hpp"
@@ -38,7 +38,7 @@ struct kernels {
     }
 };
 
-// Each source, element and pairing once or twice: what a function is named after does not depend on the rest.
+// Each source, element and pairing once or twice: the name of a function does not depend on the other arguments.
 template struct kernels<exact_angles<std::int32_t>, float, half_split>;
 template struct kernels<exact_angles<std::int64_t>, double, interleaved>;
 template struct kernels<exact_angles<double>, float16, interleaved>;

@@ -33,9 +33,10 @@ TEST_CASE("attention/alibi: sizes that cannot be are named") {
     CHECK_THROWS_WITH_AS(alibi_bias(std::vector<double>{0.5}, 4, 3), "alibi_bias: queries 4 must be 0 to keys 3",
                          value_error);
     CHECK_THROWS_AS(alibi_bias(std::vector<double>{0.5}, -1, 3), value_error);
-    constexpr index_t huge = index_t{1} << 40;  // their product wrapped to 0, and the bias grew until memory ended
+    constexpr index_t huge =
+        index_t{1} << 40;  // their product wrapped to 0, and the bias grew until memory was exhausted
     CHECK_THROWS_WITH_AS(alibi_bias(std::vector<double>{0.5}, huge, huge),
-                         "alibi_bias: slopes 1 * queries 1099511627776 * keys 1099511627776 must be at most 2^58 "
-                         "entries",
+                         "alibi_bias: slopes 1 * queries 1099511627776 * keys 1099511627776 entries must be at "
+                         "most 2^58",
                          value_error);
 }

@@ -22,7 +22,7 @@ std::vector<double> ramp(std::size_t size) {
     return out;
 }
 
-/// transformers makes ln(p + 1) in float32.
+/// transformers computes ln(p + 1) in float32.
 constexpr double log_in_float = 1e-6;
 
 }  // namespace
@@ -33,7 +33,7 @@ TEST_CASE("attention/head_temperatures: scale ln(p + 1) + bias, head by head") {
     CHECK(example.at(1, 99.0) == doctest::Approx(0.75 - 0.25 * std::log(100.0)).epsilon(1e-15));
 }
 
-TEST_CASE("attention/head_temperatures: queries and gradients are those of transformers' class") {
+TEST_CASE("attention/head_temperatures: queries and gradients equal those of transformers' class") {
     std::ifstream in(CORDAGE_GOLDEN_DIR "/lerope.json");
     const auto golden = nlohmann::json::parse(in);
     int cases = 0;
@@ -172,7 +172,7 @@ TEST_CASE("attention/head_temperatures: tokens without a slot are left out") {
     CHECK(cache[24] == 1.0);
 }
 
-TEST_CASE("attention/head_temperatures: what is wrong is named before anything is written") {
+TEST_CASE("attention/head_temperatures: invalid arguments are named before anything is written") {
     std::vector<double> q = ramp(48), grad = q;
     const std::vector<double> untouched = q;
     const auto view = token_major(q.data(), shape), of_grad = token_major(grad.data(), shape);
@@ -184,7 +184,8 @@ TEST_CASE("attention/head_temperatures: what is wrong is named before anything i
     CHECK_THROWS_WITH_AS(scale_queries(example, few, in_place(view)),
                          "scale_queries: angles [1, 2] must be [1 or batch, tokens] of [2, 3, 2, 4]", shape_error);
     CHECK_THROWS_WITH_AS(scale_queries({{1.0}, {1.0}}, position_ids, in_place(view)),
-                         "scale_queries: temperatures of 1 heads must be of the 2 of [2, 3, 2, 4]", shape_error);
+                         "scale_queries: temperatures have 1 heads, must have the 2 heads of [2, 3, 2, 4]",
+                         shape_error);
     CHECK_THROWS_WITH_AS(scale_queries({{1.0, 1.0}, {1.0}}, position_ids, in_place(view)),
                          "head_temperatures: bias size 1 must be scale size 2", shape_error);
     CHECK_THROWS_WITH_AS(scale_queries({{1.0, std::nan("")}, {1.0, 1.0}}, position_ids, in_place(view)),

@@ -15,7 +15,7 @@ TEST_CASE("attention/softmax_scale: DeepSeek-V3 at factor 40, and the plain scal
     CHECK(deepseek_softmax_scale(64, 40.0, 0.0) == 0.125);
 }
 
-// Refused before; yarn_get_mscale of its code is 1 wherever scale <= 1.
+// Once rejected; the reference's yarn_get_mscale is 1 for scale <= 1.
 TEST_CASE("attention/softmax_scale: a factor below 1 leaves scores alone, as in DeepSeek's code") {
     for (const double t : {1e-300, 0.25, 0.5, 1.0}) {
         CHECK(deepseek_score_factor(t, 1.0) == 1.0);

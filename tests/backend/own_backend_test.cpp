@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A backend of one's own: an empty struct and three functions beside it, which the verbs find (docs/extending.md).
+// A user's backend: an empty struct and three functions found by argument-dependent lookup (docs/extending.md).
 #include "cordage/backend/backend.hpp"
 
 #include "cordage/core/threads.hpp"
@@ -9,7 +9,7 @@
 
 namespace mine {
 
-/// Counts the tokens that it is handed, and has the scalar backend do the work.
+/// Counts the tokens that it is given; the scalar backend does the work.
 struct counting {};
 cordage::index_t rotated = 0, went_back = 0, filled = 0;
 
@@ -33,7 +33,7 @@ void fill_range(counting, const Source& angles, Real* cos, Real* sin, cordage::i
     cordage::backend::fill_range(cordage::backend::scalar{}, angles, cos, sin, begin, end);
 }
 
-/// Another from the pieces: its own loop, the library's pair of heads. Operands of every type are walked one by one.
+/// Another one made of building blocks: its own loop, the library's pair of heads, operands one by one.
 struct by_pairs {};
 template <cordage::pairing Pairing, class Direction, class Source, class Operands>
 void rotate_range(by_pairs, const Source& angles, const Operands& operands, cordage::index_t begin,
@@ -105,7 +105,8 @@ TEST_CASE("backend/own_backend: every verb and the table find it, and hand it ev
     CHECK(table.view().at<float>(0, 1, 0).cos == 1.25f);
 }
 
-TEST_CASE("backend/own_backend: one of the library's pieces turns operands of several types, forward and inverse") {
+TEST_CASE(
+    "backend/own_backend: a backend made of building blocks rotates operands of several types, forward and inverse") {
     auto q = random_elements<float>(shape, 2), k = random_elements<float>(shape, 3);
     std::vector<bfloat16> keys(k.size()), expected_keys(k.size());
     auto expected = q;

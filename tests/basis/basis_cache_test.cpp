@@ -29,7 +29,7 @@ TEST_CASE("basis/basis_cache: each length gets the basis of the smallest t_k tha
     }
 }
 
-// Once, a length that is not a number got the basis of the largest t.
+// Once, a seq_len of NaN got the basis of the largest t.
 TEST_CASE("basis/basis_cache: a length that is no number of tokens is refused") {
     const basis_cache cache(llama2, linear{}, nearest_upper_bound({1.0, 2.0}));
     CHECK_THROWS_WITH_AS(cache.at_length(-1.0), "basis_cache: seq_len -1 must be finite and >= 0", value_error);

@@ -48,7 +48,7 @@ TEST_CASE("basis/basis_list: one row of positions may serve all bases, and bases
     CHECK(rows.position(2, 1, 0) == 7.0);
     CHECK(rows.phase(0, 1, 2) == rows.phase(2, 1, 2));
     CHECK(rows.phase(0, 1, 2) != rows.phase(1, 1, 2));
-    // the stride of a single row means nothing
+    // the stride of a single row is ignored
     const exact_angles strided(list.of_rows(), position_view<std::int32_t>(ids.data(), 1, 3, 3));
     CHECK(strided.position(1, 1, 0) == rows.position(1, 1, 0));
     const basis_list one({&far});  // a single basis serves every row
@@ -75,13 +75,13 @@ TEST_CASE("basis/basis_list: every token has the basis that its index names, one
             }
         }
     }
-    // A flat row of positions with an index a row: positions serve every row.
+    // A single row of positions with an index for each row: the positions serve every row.
     const exact_angles flat(list.of(for_each, 2), position_view<std::int32_t>(ids.data(), 1, 3, 0));
     CHECK((flat.batch() == 2 && flat.phase(1, 2, 1) == far.phase(1, 100)));
     const float32_angles rounded(list.of(for_all), two_rows);
     CHECK(rounded.angle(0, 1, 1) == 3.5f);
     CHECK(rounded.angle(0, 2, 1) == 12.5f);
-    // A flat batch without tokens: a null index was taken for a basis a row, so that one row of tensors was refused.
+    // Without tokens, a null index was taken for a basis for each row, so that one row of tensors was rejected.
     const std::vector<std::int32_t> none;
     const exact_angles nobody(list.of(none), none);
     CHECK((nobody.tokens() == 0 && nobody.batch() == 1 && nobody.has_basis_of_token()));
@@ -97,7 +97,7 @@ TEST_CASE("basis/basis_list: float32 angles are refused by the fastest basis of 
                          value_error);
 }
 
-// Each row's source called itself row 0.
+// Once, each row's source called itself row 0.
 TEST_CASE("basis/basis_list: a position that is invalid is named with its row of the batch") {
     const basis_list list({&near, &far, &near});
     const std::vector<double> bad{0, 1, 2, 3, 4, std::numeric_limits<double>::quiet_NaN()};
@@ -112,7 +112,7 @@ TEST_CASE("basis/basis_list: an index that names no basis is refused with its to
     const basis_list list({&near, &far});
     for (const std::int32_t wrong : {-1, 2, std::numeric_limits<std::int32_t>::max()}) {
         const std::vector<std::int32_t> of_token{1, 0, 1, 0, wrong, 1};
-        const std::string text = message("f: the basis of token [1, 1] ", wrong, " must be 0 to 1");
+        const std::string text = message("f: basis index of token [1, 1] ", wrong, " must be 0 to 1");
         CHECK_THROWS_WITH_AS(exact_angles(list.of(of_token, 2), two_rows).check("f"), text.c_str(), value_error);
     }
 }

@@ -24,7 +24,7 @@ struct broken {
 };
 }  // namespace
 
-TEST_CASE("basis/basis: it keeps plain numbers as they are, and their turns") {
+TEST_CASE("basis/basis: it keeps its numbers unchanged, and their turns") {
     const basis b({1.0, 0.25, 0.0, -3.0}, 1.25);
     CHECK(b.pairs() == 4);
     CHECK(b.rotary_dim() == 8);

@@ -21,7 +21,7 @@ const rope_config model{.head_dim = 8, .rotary_dim = 8, .theta_base = 10000.0, .
 
 }  // namespace
 
-// Tags of caches on disk rely on these numbers: they never change.
+// Tags of caches on disk rely on these values, which must never change.
 TEST_CASE("basis/fingerprint: known bases have their known fingerprints") {
     CHECK(fingerprint_of_words().value() == 0);
     CHECK(basis({1.0}).fingerprint() == 0x65e3'c60a'9660'4cf7u);

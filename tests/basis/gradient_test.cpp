@@ -16,14 +16,14 @@ const rope_config small{.head_dim = 8, .rotary_dim = 8, .original_length = 32};
 const std::vector<double> weights{0.3, -1.0, 2.0, 700.0};
 constexpr double factor_weight = -0.8;
 
-// A loss that sees every frequency and the attention factor.
+/// A loss that depends on every frequency and the attention factor.
 double loss(const basis& b) {
     double sum = factor_weight * b.attention_factor();
     for (std::size_t i = 0; i < weights.size(); ++i) sum += weights[i] * b.inv_freq()[i];
     return sum;
 }
 
-// log alpha_i = -p_i log t with learned p: the least that learns.
+/// log alpha_i = -p_i log t with learned p: a minimal learned policy.
 struct learned_powers {
     std::vector<double> powers;
     double log_alpha(const rope_config&, index_t i, double t) const { return -powers[std::size_t(i)] * std::log(t); }
@@ -56,7 +56,7 @@ TEST_CASE("basis/gradient: grad_t is the derivative of a loss on the basis, atte
     }
 }
 
-TEST_CASE("basis/gradient: a learned policy's parameters get the derivative of the loss, added to what is there") {
+TEST_CASE("basis/gradient: a learned policy's parameters get the derivative of the loss, added to") {
     const learned_powers policy{{0.1, 0.4, 0.6, 1.1}};
     constexpr double t = 3.0;
     std::vector<double> grad{100.0, 0.0, 0.0, 0.0};

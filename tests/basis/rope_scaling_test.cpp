@@ -15,7 +15,7 @@ namespace {
 const rope_config llama2{.head_dim = 128, .rotary_dim = 128, .original_length = 4096};
 }
 
-TEST_CASE("basis/rope_scaling: a length goes through the schedule to t, and t through the policy to a basis") {
+TEST_CASE("basis/rope_scaling: a schedule maps a length to t, and a policy maps t to a basis") {
     const rope_scaling model(llama2, ntk_aware{}, continuous{});
     CHECK(model.ratio(16384.0) == 4.0);
     CHECK(std::ranges::equal(model.at_length(16384.0).inv_freq(), make_basis(llama2, ntk_aware{}, 4.0).inv_freq()));
@@ -34,7 +34,7 @@ TEST_CASE("basis/rope_scaling: policy and schedule chosen at run time give the s
     }
 }
 
-// Once, a bad schedule was found at the first length, in the middle of serving.
+// Once, an invalid schedule was detected only at the first length, while serving.
 TEST_CASE("basis/rope_scaling: a bad model, policy or schedule is refused when the rope is made") {
     const auto make = [](const rope_config& c, any_policy p, any_schedule s) { return rope_scaling<>(c, p, s); };
     CHECK_THROWS_AS(make(rope_config{}, linear{}, fixed{}), value_error);
@@ -44,7 +44,7 @@ TEST_CASE("basis/rope_scaling: a bad model, policy or schedule is refused when t
     CHECK_THROWS_AS(rope_scaling(llama2, linear{}, dynamic{0.0}), value_error);
 }
 
-TEST_CASE("basis/rope_scaling: a bad length or ratio is refused when asked for") {
+TEST_CASE("basis/rope_scaling: an invalid length or ratio is rejected") {
     const rope_scaling model(llama2, linear{}, continuous{});
     CHECK_THROWS_AS(model.at_length(-5.0), value_error);
     CHECK_THROWS_WITH_AS(model.at_ratio(0.9), "make_basis: t 0.9 must be finite and >= 1", value_error);

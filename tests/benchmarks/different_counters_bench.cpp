@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Three benchmarks of no weight that count different things, as those of cordage_bench do.
+// Three trivial benchmarks with different counters, like those of cordage_bench.
 #include <benchmark/benchmark.h>
 
 namespace {

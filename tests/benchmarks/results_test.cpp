@@ -8,7 +8,7 @@
 
 using cordage::benchmarks::results;
 
-TEST_CASE("benchmarks/cuda/results: what was described and every row are in the JSON") {
+TEST_CASE("benchmarks/cuda/results: the description and every row are in the JSON") {
     results found;
     found.describe("device", "a \"quoted\" name\\\n");
     CHECK(nlohmann::json::parse(found.json()).at("rows").empty());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The numbers of the C interface, through the shared library, are those of the C++ calls, by every instruction set that
-// the machine has.
+// The results of the C interface, through the shared library, equal those of the C++ calls, with every instruction set
+// of the machine.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ double largest_difference(const std::vector<T>& a, const std::vector<T>& b) {
     for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::fabs(number(a[i]) - number(b[i])));
     return largest;
 }
-// One rounding of numbers below 4, and what cos and sin are off by.
+// One rounding of numbers below 4, and the error of cos and sin.
 template <class T>
 constexpr double tolerance = 2e-6;
 template <>
@@ -109,7 +109,7 @@ struct handles {
     cordage::basis numbers() const { return cordage::basis(inv_freq, 1.25); }
 };
 
-// f() by each instruction set that the library and this machine have.
+// Calls f() with each instruction set that the library and this machine support.
 template <class F>
 void by_every_instruction_set(const F& f) {
     int selected = 0;
@@ -147,7 +147,7 @@ void check_rotation() {
         CHECK(largest_difference(z, wanted_back) <= 2.0 * tolerance<T>);
     });
 }
-TEST_CASE("c/rotate: forward and inverse are those of the C++ calls") {
+TEST_CASE("c/rotate: forward and inverse equal the C++ calls") {
     check_rotation<float, half_split>();
     check_rotation<float, interleaved>();
     check_rotation<double, half_split>();
@@ -183,7 +183,7 @@ void check_norm(bool over_all_heads) {
         CHECK(largest_difference(y, wanted) <= 8.0 * tolerance<T>);
     });
 }
-TEST_CASE("c/rotate: norms and their weights of any type are those of the C++ calls") {
+TEST_CASE("c/rotate: norms and their weights of any type equal those of the C++ calls") {
     check_norm<float, float>(false);
     check_norm<float, bfloat16>(true);
     check_norm<double, double>(false);
@@ -191,7 +191,7 @@ TEST_CASE("c/rotate: norms and their weights of any type are those of the C++ ca
     check_norm<float16, float>(true);
 }
 
-// A cache of two blocks more than the tokens need, and where they go.
+// A cache with two blocks more than the tokens need, and the tokens' slots.
 constexpr index_t blocks = 4, block_size = 4;
 constexpr heads_shape cache_shape{blocks, block_size, heads, head_dim};
 std::vector<std::int32_t> slots{11, 3, -1, 0, 15, 7, 8, 9, 2};
@@ -212,7 +212,7 @@ std::vector<float> floats_of(const View& cache) {
     }
     return all;
 }
-// Nearly all are equal, and none is off by more than a step of the format.
+// Nearly all are equal, and none differs by more than a step of the format.
 void check_stored(const std::vector<float>& got, const std::vector<float>& wanted, double step) {
     REQUIRE(got.size() == wanted.size());
     std::size_t differ = 0, filled = 0;
@@ -228,7 +228,7 @@ void check_stored(const std::vector<float>& got, const std::vector<float>& wante
     CHECK(filled * 3 > got.size());
 }
 
-// k, normalized and rotated, into a cache of elements E; then moved to other positions.
+// k, normalized and rotated, stored into a cache of elements E; then moved to other positions.
 template <class E, class MakeView>
 void check_cache(std::int32_t dtype, double step, const MakeView& view_of, cordage_heads c, index_t elements) {
     CAPTURE(dtype);
@@ -277,7 +277,7 @@ void check_cache(std::int32_t dtype, double step, const MakeView& view_of, corda
         check_stored(floats_of(in_cache(cache, scales)), moved, 2.0 * step);
     });
 }
-TEST_CASE("c/cache: what is stored and moved is what the C++ calls store and move, in every format") {
+TEST_CASE("c/cache: stores and moves equal the C++ calls, in every format") {
     cordage_heads dense{};
     dense.tensor = cordage_dense(nullptr, 0, blocks, block_size, heads, head_dim);
     constexpr index_t all = blocks * block_size * heads * head_dim;
@@ -314,9 +314,9 @@ TEST_CASE("c/cache: what is stored and moved is what the C++ calls store and mov
         CORDAGE_BFLOAT16, 0x1p-6, [](bfloat16* p, float*) { return group_major(p, cache_shape, 8); }, grouped, all);
 }
 
-TEST_CASE("c/cache: quantised keys that nothing turns keep their bytes, in place and in other slots") {
+TEST_CASE("c/cache: quantised keys that are not rotated keep their bytes, in place and in other slots") {
     const handles h;  // tokens 3 and 4 stay at position 12
-    // No code reaches 127, so that quantising anew would change them all.
+    // No code reaches 127, so that quantising again would change all of them.
     std::vector<std::int8_t> codes(blocks * block_size * heads * head_dim);
     for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::int8_t>(i % 61) - 30;
     std::vector<float> scales(blocks * block_size * heads, 0.25f);
@@ -400,7 +400,7 @@ void check_backward() {
         CHECK(largest_difference(alone, gx) <= tolerance<T>);
     });
 }
-TEST_CASE("c/backward: all gradients are those of the C++ calls") {
+TEST_CASE("c/backward: all gradients equal those of the C++ calls") {
     check_backward<float, half_split>();
     check_backward<double, interleaved>();
 }
@@ -415,7 +415,7 @@ TEST_CASE("c/executor: the caller's pool and threads of the library give the bit
     const cordage_tensor t{ids.data(), CORDAGE_INT64, 1, {1000}, {}, 0};
     const cordage_basis* one = b;
     REQUIRE_OK(cordage_angles_create(&one, 1, &t, nullptr, &angles));
-    REQUIRE_OK(cordage_basis_destroy(b));  // the angles have what they need
+    REQUIRE_OK(cordage_basis_destroy(b));  // the angles keep what they need
     struct pool {
         int calls = 0;
         static void run(void* self, std::int64_t n, void (*body)(void*, std::int64_t), void* data) {
@@ -438,7 +438,7 @@ TEST_CASE("c/executor: the caller's pool and threads of the library give the bit
     REQUIRE_OK(cordage_angles_destroy(angles));
 }
 
-TEST_CASE("c/rule: frequencies, pairing and axes are those of the config reader") {
+TEST_CASE("c/rule: frequencies, pairing and axes equal those of the config reader") {
     const std::string text = R"({"model_type": "qwen2_vl", "hidden_size": 1536, "num_attention_heads": 12,
         "max_position_embeddings": 32768, "rope_theta": 1000000.0,
         "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}})";

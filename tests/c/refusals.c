@@ -65,8 +65,8 @@ static void refuses_rules_and_bases(void) {
     REFUSES_VALUE(cordage_rule_from_config(0, "{}", NULL, &r), "abi 0 must be 1");
     REFUSES_VALUE(cordage_rule_from_file(-1, "config.json", NULL, NULL, &r), "abi -1 must be 1");
     REFUSES_VALUE(cordage_basis_from_numbers(7, inv_freq, 32, 1.0, &b), "abi 7 must be 1");
-    REFUSES_VALUE(cordage_rule_from_numbers(CORDAGE_ABI, NULL, &r), "cordage_rule_from_numbers: numbers nullptr");
-    REFUSES_VALUE(cordage_rule_from_numbers(CORDAGE_ABI, &n, NULL), "rule nullptr");
+    REFUSES_VALUE(cordage_rule_from_numbers(CORDAGE_ABI, NULL, &r), "cordage_rule_from_numbers: numbers must not be NULL");
+    REFUSES_VALUE(cordage_rule_from_numbers(CORDAGE_ABI, &n, NULL), "rule must not be NULL");
     n.policy = 77;
     REFUSES_VALUE(cordage_rule_from_numbers(CORDAGE_ABI, &n, &r), "numbers.policy 77 must be");
     n.policy = CORDAGE_YARN;
@@ -80,27 +80,27 @@ static void refuses_rules_and_bases(void) {
     n.factor = 1.0;
     n.rotary_dim = 63;
     REFUSES_VALUE(cordage_rule_from_numbers(CORDAGE_ABI, &n, &r), "rotary_dim 63 must be even");
-    REFUSES_VALUE(cordage_rule_from_config(CORDAGE_ABI, NULL, NULL, &r), "config nullptr");
+    REFUSES_VALUE(cordage_rule_from_config(CORDAGE_ABI, NULL, NULL, &r), "config must not be NULL");
     REFUSES_VALUE(cordage_rule_from_config(CORDAGE_ABI, "{", NULL, &r), "hf::read_config");
     REFUSES_VALUE(cordage_rule_from_config(CORDAGE_ABI,
                                            "{\"model_type\":\"llama\",\"hidden_size\":256,\"num_attention_heads\":4,"
                                            "\"max_position_embeddings\":4096,\"rope_thetta\":1e4}",
                                            NULL, &r),
-                  "'rope_thetta' must be a known one");
+                  "'rope_thetta' must be a known key");
     REFUSES_VALUE(cordage_rule_from_config(CORDAGE_ABI,
                                            "{\"model_type\":\"llama\",\"hidden_size\":256,\"num_attention_heads\":4,"
                                            "\"max_position_embeddings\":4096,"
                                            "\"rope_scaling\":{\"type\":\"clex\",\"max_factor\":16}}",
                                            NULL, &r),
-                  "'clex' must come with its weights");
+                  "'clex' needs its weights");
     REFUSES_VALUE(cordage_rule_from_file(CORDAGE_ABI, "/nowhere/config.json", NULL, NULL, &r), "must be a readable file");
     REFUSES_VALUE(cordage_basis_at_ratio(rule, 0.5, &b), "must be finite and >= 1");
     REFUSES_VALUE(cordage_basis_at_length(rule, -1.0, &b), "must be finite and >= 0");
     REFUSES_VALUE(cordage_basis_at_length(NULL, 1.0, &b), "cordage_basis_at_length: rule nullptr must be a handle");
-    REFUSES_VALUE(cordage_basis_from_numbers(CORDAGE_ABI, NULL, 32, 1.0, &b), "inv_freq nullptr");
+    REFUSES_VALUE(cordage_basis_from_numbers(CORDAGE_ABI, NULL, 32, 1.0, &b), "inv_freq must not be NULL");
     REFUSES_VALUE(cordage_basis_from_numbers(CORDAGE_ABI, inv_freq, 0, 1.0, &b), "pairs 0 must be");
     REFUSES_VALUE(cordage_basis_from_numbers(CORDAGE_ABI, inv_freq, 32, NAN, &b), "attention_factor nan must be");
-    REFUSES_VALUE(cordage_rule_get_info(rule, NULL), "info nullptr");
+    REFUSES_VALUE(cordage_rule_get_info(rule, NULL), "info must not be NULL");
     REFUSES_VALUE(cordage_rule_get_info((cordage_rule *)(void *)basis, &info), "is a handle of kind basis, must be of kind rule");
     REFUSES_VALUE(cordage_basis_get_info((cordage_basis *)(void *)x, &basis_info), "must be a handle of this library");
     REFUSES_SHAPE(cordage_basis_get_inv_freq(basis, numbers, 4), "pairs 4 must be rotary_dim/2 = 32");
@@ -108,8 +108,8 @@ static void refuses_rules_and_bases(void) {
     WORKS(cordage_basis_from_numbers(CORDAGE_ABI, inv_freq, 32, 1.0, &b));
     WORKS(cordage_basis_destroy(b));
     WORKS(cordage_basis_destroy(NULL));
-    REFUSES_VALUE(cordage_basis_destroy(b), "that was not destroyed");
-    REFUSES_VALUE(cordage_basis_get_info(b, &basis_info), "that was not destroyed");
+    REFUSES_VALUE(cordage_basis_destroy(b), "that has not been destroyed");
+    REFUSES_VALUE(cordage_basis_get_info(b, &basis_info), "that has not been destroyed");
     if (r != NULL) {
         ++failures;
         printf("a handle was written by a call that failed\n");
@@ -128,11 +128,11 @@ static void refuses_angles(void) {
     cordage_tensor index_tensor = {index, CORDAGE_INT32, 1, {TOKENS, 0, 0, 0, 0}, {0, 0, 0, 0, 0}, 0};
     one[0] = basis;
     memset(&options, 0, sizeof options);
-    REFUSES_VALUE(cordage_angles_create(NULL, 1, &t, NULL, &a), "bases nullptr");
+    REFUSES_VALUE(cordage_angles_create(NULL, 1, &t, NULL, &a), "bases must not be NULL");
     REFUSES_VALUE(cordage_angles_create(missing, 1, &t, NULL, &a), "bases[0] nullptr must be a handle");
     REFUSES_VALUE(cordage_angles_create(one, 0, &t, NULL, &a), "count 0 of bases");
-    REFUSES_VALUE(cordage_angles_create(one, 1, NULL, NULL, &a), "position_ids nullptr");
-    REFUSES_VALUE(cordage_angles_create(one, 1, &t, NULL, NULL), "angles nullptr");
+    REFUSES_VALUE(cordage_angles_create(one, 1, NULL, NULL, &a), "position_ids must not be NULL");
+    REFUSES_VALUE(cordage_angles_create(one, 1, &t, NULL, NULL), "angles must not be NULL");
     t.dtype = CORDAGE_FLOAT16;
     REFUSES_VALUE(cordage_angles_create(one, 1, &t, NULL, &a), "position_ids.dtype 3 must be one of");
     t = positions();
@@ -164,7 +164,7 @@ static void refuses_angles(void) {
     REFUSES_VALUE(cordage_angles_create(one, 1, &t, &options, &a), "rounds_to_float32 2 must be 0 or 1");
     options.rounds_to_float32 = 0;
     options.basis_of_token = &index_tensor;
-    REFUSES_VALUE(cordage_angles_create(one, 1, &t, &options, &a), "the basis of token [0, 2] 1 must be 0 to 0");
+    REFUSES_VALUE(cordage_angles_create(one, 1, &t, &options, &a), "basis index of token [0, 2] 1 must be 0 to 0");
     options.basis_of_token = NULL;
     options.axis_of_pair = axis_of_pair;
     REFUSES_SHAPE(cordage_angles_create(one, 1, &t, &options, &a), "position_ids.ndim 1 must be 2 to 3");
@@ -201,10 +201,10 @@ static void refuses_operands(void) {
                   "angles is a handle of kind rule, must be of kind angles");
     WORKS(cordage_angles_create(one, 1, &t, NULL, &gone));
     WORKS(cordage_angles_destroy(gone));
-    REFUSES_VALUE(cordage_rotate_forward(NULL, gone, CORDAGE_HALF_SPLIT, &o, 1), "that was not destroyed");
+    REFUSES_VALUE(cordage_rotate_forward(NULL, gone, CORDAGE_HALF_SPLIT, &o, 1), "that has not been destroyed");
     REFUSES_VALUE(cordage_rotate_forward(NULL, angles, 0, &o, 1), "pairing 0 must be CORDAGE_HALF_SPLIT");
     REFUSES_VALUE(cordage_rotate_inverse(NULL, angles, 9, &o, 1), "pairing 9 must be CORDAGE_HALF_SPLIT");
-    REFUSES_VALUE(cordage_rotate_forward(NULL, angles, CORDAGE_HALF_SPLIT, NULL, 1), "operands nullptr");
+    REFUSES_VALUE(cordage_rotate_forward(NULL, angles, CORDAGE_HALF_SPLIT, NULL, 1), "operands must not be NULL");
     REFUSES_VALUE(cordage_rotate_forward(NULL, angles, CORDAGE_HALF_SPLIT, &o, 0), "count 0 of operands");
     REFUSES_VALUE(cordage_rotate_forward(&where, angles, CORDAGE_HALF_SPLIT, &o, 1), "where.concurrency 0 must be >= 1");
     REFUSES_VALUE(cordage_rebase(NULL, angles, CORDAGE_HALF_SPLIT, &o, 1), "difference must be made by cordage_angles_difference");
@@ -250,9 +250,9 @@ static void refuses_operands(void) {
     REFUSES_SHAPE(cordage_rotate_forward(NULL, angles, CORDAGE_HALF_SPLIT, two, 2), "");
     o = operand_of(x);
     o.y.tensor = cordage_dense(x + 1, CORDAGE_FLOAT32, 1, TOKENS, HEADS, HEAD_DIM);
-    REFUSES_SHAPE(FORWARD(o), "operands[0].y must be operands[0].x itself or apart from it");
+    REFUSES_SHAPE(FORWARD(o), "operands[0].y must be operands[0].x itself or not overlap it");
     o.y.tensor = cordage_dense(x + NUMBERS, CORDAGE_FLOAT64, 1, TOKENS, HEADS, HEAD_DIM);
-    REFUSES_VALUE(FORWARD(o), "goes from float32 to float64");
+    REFUSES_VALUE(FORWARD(o), "converts float32 to float64");
     /* norms */
     o = operand_of(x);
     o.norm = &norm;
@@ -301,7 +301,7 @@ static void refuses_operands(void) {
     REFUSES_SHAPE(FORWARD(o), "hadamard size 48 must be a power of two");
     o.y.hadamard_size = 0;
     o.x.scales = &scale_tensor;
-    REFUSES_VALUE(FORWARD(o), "operands[0].x.scales must be left out for float32");
+    REFUSES_VALUE(FORWARD(o), "operands[0].x.scales must be NULL for float32");
     o.x.scales = NULL;
     REFUSES_SHAPE(FORWARD(o), "operands[0].y's scales [1, 3, 2, 1] must not overlap operands[0].x");
     o = operand_of(x);
@@ -322,7 +322,7 @@ static void refuses_gradients(void) {
     g.inv_freq = sums;
     g.inv_freq_count = 32;
 #define BACKWARD() cordage_rotate_backward(NULL, angles, CORDAGE_HALF_SPLIT, &g, &o, 1)
-    REFUSES_VALUE(BACKWARD(), "operands[0].y must be given where gradients are wanted");
+    REFUSES_VALUE(BACKWARD(), "operands[0].y must be given if gradients are wanted");
     o.y = cordage_dense(x + NUMBERS, CORDAGE_FLOAT32, 1, TOKENS, HEADS, HEAD_DIM);
     g.inv_freq_count = 31;
     REFUSES_SHAPE(BACKWARD(), "inv_freq has 31 entries, must have rotary_dim/2 = 32");
@@ -339,10 +339,10 @@ static void refuses_gradients(void) {
     o.grad_weight = NULL;
     o.grad_weight_count = 0;
     o.is_unrotated = 1;
-    REFUSES_VALUE(BACKWARD(), "is_unrotated 1 must be 0, or 1 beside a norm");
+    REFUSES_VALUE(BACKWARD(), "is_unrotated 1 must be 0, or 1 with a norm");
     o.is_unrotated = 0;
     o.grad_x.data = x + 1;
-    REFUSES_SHAPE(BACKWARD(), "operands[0].grad_x must be operands[0].grad_y itself or apart from it");
+    REFUSES_SHAPE(BACKWARD(), "operands[0].grad_x must be operands[0].grad_y itself or not overlap it");
     o.grad_x.data = x;
     o.grad_x.is_read_only = 1;
     REFUSES_VALUE(BACKWARD(), "operands[0].grad_x is read-only");
@@ -360,7 +360,7 @@ static void refuses_the_rest(void) {
     } t = {x, 2, 0, 1, 2, 32, 1, NULL, NULL, 0};
     int64_t shape[1] = {3}, strides[1] = {0};
     cordage_tensor out;
-    REFUSES_VALUE(cordage_tensor_from_dlpack(NULL, &out), "dl_tensor nullptr");
+    REFUSES_VALUE(cordage_tensor_from_dlpack(NULL, &out), "dl_tensor must not be NULL");
     REFUSES_VALUE(cordage_tensor_from_dlpack(&t, &out), "device_type 2 (CUDA) must be 1 (CPU)");
     t.device_type = 1;
     REFUSES_SHAPE(cordage_tensor_from_dlpack(&t, &out), "shape nullptr");
@@ -369,8 +369,8 @@ static void refuses_the_rest(void) {
     REFUSES_SHAPE(cordage_tensor_from_dlpack(&t, &out), "strides are all 0");
     t.bits = 24;
     REFUSES_VALUE(cordage_tensor_from_dlpack(&t, &out), "of type float24 must be");
-    REFUSES_VALUE(cordage_select_kernels("avx1024"), "name 'avx1024' must be one of those");
-    REFUSES_VALUE(cordage_select_kernels(NULL), "name nullptr");
+    REFUSES_VALUE(cordage_select_kernels("avx1024"), "name 'avx1024' must be one that this");
+    REFUSES_VALUE(cordage_select_kernels(NULL), "name must not be NULL");
 }
 
 /* Nothing to do is no error. */

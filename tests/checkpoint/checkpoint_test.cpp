@@ -65,7 +65,7 @@ TEST_CASE("checkpoint/checkpoint: an index names files of its own folder and no 
     }
 }
 
-TEST_CASE("checkpoint/checkpoint: an index that is none, or is hostile, is refused") {
+TEST_CASE("checkpoint/checkpoint: an invalid or hostile index is rejected") {
     for (const char* text : {"", "[]", "{}", R"({"weight_map": []})", R"({"weight_map": {"x": 1}})",
                              R"({"weight_map": {}, "weight_map": {}})",
                              R"({"weight_map": {"x": "a.safetensors", "x": "b.safetensors"}})"}) {

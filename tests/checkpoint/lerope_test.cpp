@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// LeRoPE out of a checkpoint, and joined with its config, to the frequencies of transformers' class.
+// LeRoPE from a checkpoint, combined with its config, compared with the frequencies of transformers' class.
 #include "cordage/checkpoint/lerope.hpp"
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ using namespace cordage_test;
 
 namespace {
 
-/// Of what transformers computes in float32, relative.
+/// Relative error of values that transformers computes in float32.
 constexpr double in_float = 4e-6;
 
 const nlohmann::json& golden_bases() {
@@ -71,11 +71,12 @@ TEST_CASE("checkpoint/lerope: config and checkpoint give the frequencies of tran
         const auto& at_rest = model.of("no_rope");
         CHECK(make_basis(at_rest.config, at_rest.policy, 1.0).inv_freq()[0] == 0.0);
         for (const auto& rope : model.ropes) CHECK(rope.has_head_temperatures);
-        const auto& before = config.of("rope");  // without its offsets another rule, which says so
+        const auto& before = config.of("rope");  // without its offsets a different rule, and described as such
         CHECK(before.needs_offsets);
         CHECK(hf::describe(before).find("learned: frequencies times exp(alpha)") != std::string::npos);
         CHECK(hf::describe(rule).find("times exp(alpha) of the weights (LeRoPE)") != std::string::npos);
-        CHECK(hf::describe(rule).find("query temperature: scale ln(position + 1) + bias by head") != std::string::npos);
+        CHECK(hf::describe(rule).find("query temperature: scale ln(position + 1) + bias for each head") !=
+              std::string::npos);
     }
 }
 
@@ -137,25 +138,24 @@ TEST_CASE(
     const temporary_folder folder;
     CHECK_THROWS_WITH_AS(
         hf::with_weights(plain, file_of(folder, {alpha("model.rotary_emb.alpha", three)})),
-        "hf::with_weights: tensor 'model.rotary_emb.alpha' must be left out, or model_type 'llama' be one whose code "
-        "multiplies inv_freq by its exponential, as that of 'mistral_large4' does",
+        "hf::with_weights: tensor 'model.rotary_emb.alpha' must be left out, or model_type 'llama' must be one "
+        "with LeRoPE, whose code multiplies inv_freq by its exponential, such as 'mistral_large4'",
         value_error);
     CHECK_THROWS_WITH_AS(hf::with_weights(plain, file_of(folder, {alpha("a.proj_func.ode_down_proj", three)})),
-                         "hf::with_weights: tensor 'a.proj_func.ode_down_proj' must be left out, or the config have "
-                         "rope type 'clex': it "
-                         "is a learned basis",
+                         "hf::with_weights: tensor 'a.proj_func.ode_down_proj' must be left out, or the config "
+                         "must have rope type 'clex': it is a learned basis",
                          value_error);
     const auto large = hf::read_config(R"({"model_type": "mistral_large4", "text_config": {
         "model_type": "mistral_large4_text", "qk_rope_head_dim": 64, "qk_nope_head_dim": 64, "rope_parameters": {
         "rope_type": "yarn", "factor": 2048.0, "original_max_position_embeddings": 512, "rope_theta": 1e4}}})");
-    CHECK(large.of("no_rope").rope_type == "none");  // every fourth layer, where the config says nothing
+    CHECK(large.of("no_rope").rope_type == "none");  // every fourth layer, by default
     CHECK_THROWS_WITH_AS(hf::with_weights(large, file_of(folder, {alpha("lm_head.weight", three)})),
                          doctest::Contains("must have one tensor 'lerope.alpha'"), value_error);
     CHECK_THROWS_WITH_AS(hf::with_weights(large, file_of(folder, {alpha("lerope.alpha", three)})),
                          "lerope: tensor 'lerope.alpha' [3] must have shape [32]", shape_error);
 }
 
-TEST_CASE("checkpoint/lerope: a model that has learned nothing stays as its config says") {
+TEST_CASE("checkpoint/lerope: a model without learned parameters keeps its config's rules") {
     const temporary_folder folder;
     file_of(folder, {alpha("model.norm.weight", three)});
     const auto model = hf::with_weights(plain, folder.path());

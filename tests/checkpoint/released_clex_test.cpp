@@ -16,7 +16,7 @@ using namespace cordage_test;
 
 namespace {
 
-/// Numbers that every dtype holds exactly.
+/// Numbers that every dtype represents exactly.
 std::vector<double> ramp(std::size_t count, double first) {
     std::vector<double> all;
     for (std::size_t i = 0; i < count; ++i) all.push_back(first + static_cast<double>(i) / 64.0);
@@ -33,7 +33,7 @@ std::vector<named_clex_weights> loaded(const std::vector<tensor_to_write>& tenso
 
 }  // namespace
 
-TEST_CASE("checkpoint/released_clex: one field for all layers is found whatever it is called before, in every dtype") {
+TEST_CASE("checkpoint/released_clex: one field for all layers is found under any prefix, in every dtype") {
     for (const char* dtype : {"F64", "F32", "F16", "BF16"}) {
         const auto found = loaded({{"model.embed_tokens.weight", "BF16", "[2]", {1.0, 2.0}},
                                    {"model.clex_layer." + down, dtype, "[6, 3]", ramp(18, -0.25)},
@@ -45,7 +45,7 @@ TEST_CASE("checkpoint/released_clex: one field for all layers is found whatever 
     }
 }
 
-TEST_CASE("checkpoint/released_clex: fields of many layers come in the order of their numbers, from shards") {
+TEST_CASE("checkpoint/released_clex: fields of many layers are in the order of their numbers, from shards") {
     const temporary_folder folder;
     std::string map;
     for (const int layer : {10, 2, 0}) {
@@ -67,7 +67,7 @@ TEST_CASE("checkpoint/released_clex: fields of many layers come in the order of 
     }
 }
 
-TEST_CASE("checkpoint/released_clex: what was loaded is the policy that was saved") {
+TEST_CASE("checkpoint/released_clex: the loaded policy equals the saved one") {
     const rope_config config{8, 8, 10000.0, 64.0};
     clex_row_weights rows{8, 4, ramp(32, -0.25), ramp(32, -0.125)};
     for (double& w : rows.down) w /= 16.0;
@@ -130,10 +130,12 @@ TEST_CASE("checkpoint/released_clex: matrices that are missing, misshapen or not
                          "released_clex: the checkpoint must have tensors ending in 'proj_func.ode_up_proj'",
                          value_error);
     CHECK_THROWS_WITH_AS(loaded({{"a." + up, "F32", "[1, 2]", {1.0, 2.0}}}),
-                         "released_clex: 'a.proj_func.ode_down_proj' must be there beside 'a.proj_func.ode_up_proj'",
+                         "released_clex: 'a.proj_func.ode_down_proj' must be in the checkpoint beside "
+                         "'a.proj_func.ode_up_proj'",
                          value_error);
     CHECK_THROWS_WITH_AS(loaded({{"a." + down, "F32", "[2, 1]", {1.0, 2.0}}}),
-                         "released_clex: 'a.proj_func.ode_up_proj' must be there beside 'a.proj_func.ode_down_proj'",
+                         "released_clex: 'a.proj_func.ode_up_proj' must be in the checkpoint beside "
+                         "'a.proj_func.ode_down_proj'",
                          value_error);
     CHECK_THROWS_WITH_AS(loaded({{"a." + up, "F32", "[2]", {1.0, 2.0}}, {"a." + down, "F32", "[2, 1]", {1.0, 2.0}}}),
                          "released_clex: 'a.proj_func.ode_up_proj' must have shape [pairs, hidden], not empty",

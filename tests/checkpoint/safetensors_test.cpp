@@ -20,7 +20,7 @@ namespace {
 safetensors_file opened(const std::string& bytes) {
     return safetensors_file(std::make_unique<std::istringstream>(bytes), "test");
 }
-/// The message with which a file is refused.
+/// The message with which a file is rejected.
 std::string refusal(const std::string& bytes) {
     try {
         opened(bytes);
@@ -29,7 +29,7 @@ std::string refusal(const std::string& bytes) {
     }
     return "nothing was thrown";
 }
-/// The same for a header over some bytes of data.
+/// As above, for a header over some bytes of data.
 std::string refusal(const std::string& header, std::size_t data) {
     return refusal(safetensors_bytes(header, std::string(data, 'x')));
 }
@@ -82,15 +82,15 @@ TEST_CASE("checkpoint/safetensors: F64, F32, F16 and BF16 are widened exactly, w
     CHECK((std::isnan(odd[0]) && odd[1] == -std::numeric_limits<double>::infinity()));
 }
 
-TEST_CASE("checkpoint/safetensors: a file on disk is read as a stream is, and a path that is none is named") {
+TEST_CASE("checkpoint/safetensors: a file on disk is read as a stream is, and an invalid path is named") {
     const temporary_folder folder;
     const auto path = folder.write("w.safetensors", safetensors_bytes({{"x", "F32", "[1]", {2.5}}}));
     CHECK(safetensors_file(path).numbers("x").data == std::vector<double>{2.5});
     CHECK_THROWS_AS(safetensors_file(folder.path() / "absent.safetensors"), value_error);
-    CHECK_THROWS_AS(safetensors_file(folder.path()), value_error);  // a folder opens, and has no end
-    const auto pipe = folder.path() / "pipe.safetensors";           // that nobody writes to: it kept its reader waiting
+    CHECK_THROWS_AS(safetensors_file(folder.path()), value_error);  // opening a folder succeeds, but it has no size
+    const auto pipe = folder.path() / "pipe.safetensors";           // without a writer: opening it once blocked
     REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
-    CHECK_THROWS_WITH_AS(safetensors_file{pipe}, doctest::Contains("pipe.safetensors' must be a file that can be read"),
+    CHECK_THROWS_WITH_AS(safetensors_file{pipe}, doctest::Contains("pipe.safetensors' must be a readable file"),
                          value_error);
     const auto truncated = folder.write("t.safetensors", "1234");
     CHECK_THROWS_WITH_AS(safetensors_file{truncated},
@@ -116,7 +116,7 @@ TEST_CASE("checkpoint/safetensors: a header length that cannot be is refused bef
 
     const temporary_folder folder;
     const auto path = folder.write("w.safetensors", little_endian(100'000'001, 8));
-    std::filesystem::resize_file(path, 200'000'000);  // a hole: the file system keeps none of it
+    std::filesystem::resize_file(path, 200'000'000);  // sparse: takes no space on disk
     CHECK_THROWS_WITH_AS(safetensors_file{path},
                          "safetensors 'w.safetensors': header length 100000001 must be at most 100000000 and the "
                          "199999992 bytes that follow",
@@ -125,12 +125,12 @@ TEST_CASE("checkpoint/safetensors: a header length that cannot be is refused bef
 
 TEST_CASE("checkpoint/safetensors: a header that is no strict JSON is refused") {
     CHECK(refusal("[]", 0) == "test: header must begin with '{'");
-    CHECK(refusal("{\"a\": NaN}", 0) == "test: header: text must be JSON, and is not at byte 7");
+    CHECK(refusal("{\"a\": NaN}", 0) == "test: header: text must be JSON; it is invalid at byte 7");
     CHECK(refusal(R"({"a": 1, "a": 2})", 0) == "test: header: key 'a' must occur once in its object");
     CHECK(refusal("{\"a\": " + std::string(100'000, '['), 0) ==
           "test: header: JSON nested 65 deep must be at most 64 deep");
-    CHECK(refusal(R"({"__metadata__": {"a": 1}})", 0) == "test: __metadata__ must be an object of texts");
-    CHECK(refusal(R"({"__metadata__": "a"})", 0) == "test: __metadata__ must be an object of texts");
+    CHECK(refusal(R"({"__metadata__": {"a": 1}})", 0) == "test: __metadata__ must be an object of strings");
+    CHECK(refusal(R"({"__metadata__": "a"})", 0) == "test: __metadata__ must be an object of strings");
 }
 
 TEST_CASE("checkpoint/safetensors: an entry that is not whole is refused by name") {
@@ -138,17 +138,15 @@ TEST_CASE("checkpoint/safetensors: an entry that is not whole is refused by name
     CHECK(refusal(R"({"a": {"dtype": "F32", "shape": [1]}})", 4) ==
           "test: tensor 'a' must be an object with 'data_offsets'");
     CHECK(refusal(R"({"a": {"dtype": 32, "shape": [1], "data_offsets": [0, 4]}})", 4) ==
-          "test: tensor 'a': dtype must be a text");
+          "test: tensor 'a': dtype must be a string");
     CHECK(refusal(entry("F32", "1", "[0, 4]"), 4) == "test: tensor 'a': shape must be an array");
-    CHECK(refusal(entry("F32", "[1.0]", "[0, 4]"), 4) ==
-          "test: tensor 'a': shape must hold whole numbers of 0 to 2^64-1");
-    CHECK(refusal(entry("F32", "[-1]", "[0, 4]"), 4) ==
-          "test: tensor 'a': shape must hold whole numbers of 0 to 2^64-1");
+    CHECK(refusal(entry("F32", "[1.0]", "[0, 4]"), 4) == "test: tensor 'a': shape must hold integers in 0 ... 2^64-1");
+    CHECK(refusal(entry("F32", "[-1]", "[0, 4]"), 4) == "test: tensor 'a': shape must hold integers in 0 ... 2^64-1");
     CHECK(refusal(entry("F32", "[1]", "[0]"), 4) == "test: tensor 'a': data_offsets must be [begin, end]");
     CHECK(refusal(entry("F32", "[1]", "[0, 1e400]"), 4) ==
           "test: header: text must be JSON whose numbers are doubles or 64-bit integers");
     CHECK(refusal(entry("F32", "[1]", "[0, 99999999999999999999]"), 4) ==
-          "test: tensor 'a': data_offsets must hold whole numbers of 0 to 2^64-1");
+          "test: tensor 'a': data_offsets must hold integers in 0 ... 2^64-1");
 }
 
 TEST_CASE("checkpoint/safetensors: a shape and offsets that disagree, or overflow, are refused") {
@@ -156,7 +154,7 @@ TEST_CASE("checkpoint/safetensors: a shape and offsets that disagree, or overflo
           "test: tensor 'a': data_offsets [0, 4] must hold the 8 bytes of its shape and dtype 'F32'");
     CHECK(refusal(entry("F32", "[1]", "[0, 8]"), 8) ==
           "test: tensor 'a': data_offsets [0, 8] must hold the 4 bytes of its shape and dtype 'F32'");
-    CHECK(refusal(entry("F32", "[1]", "[4, 0]"), 4) == "test: tensor 'a': data_offsets [4, 0] must not fall");
+    CHECK(refusal(entry("F32", "[1]", "[4, 0]"), 4) == "test: tensor 'a': data_offsets [4, 0] must not decrease");
     for (const char* shape : {"[4611686018427387904]", "[4294967296, 4294967296]", "[3, 6148914691236517205]",
                               "[18446744073709551615, 18446744073709551615, 0]"}) {
         CAPTURE(shape);
@@ -165,8 +163,8 @@ TEST_CASE("checkpoint/safetensors: a shape and offsets that disagree, or overflo
     CHECK(refusal(entry("F32", "[1]", "[18446744073709551612, 18446744073709551615]"), 4).find("must hold the 4") !=
           std::string::npos);
     CHECK(refusal(entry("F32", "[1]", "[18446744073709551608, 18446744073709551612]"), 4) ==
-          "test: tensor 'a' data_offsets [18446744073709551608, 18446744073709551612] must begin at 0, where those "
-          "before it end");
+          "test: tensor 'a' data_offsets [18446744073709551608, 18446744073709551612] must begin at 0, the end of "
+          "the tensor before it");
 }
 
 TEST_CASE("checkpoint/safetensors: tensors that overlap, leave a hole or reach beyond the file are refused") {
@@ -176,15 +174,15 @@ TEST_CASE("checkpoint/safetensors: tensors that overlap, leave a hole or reach b
     };
     CHECK_NOTHROW(opened(safetensors_bytes(two("[4, 8]", "[0, 4]"), "12345678")));  // in any order
     CHECK(refusal(two("[0, 4]", "[2, 6]"), 6) ==
-          "test: tensor 'b' data_offsets [2, 6] must begin at 4, where those before it end");
+          "test: tensor 'b' data_offsets [2, 6] must begin at 4, the end of the tensor before it");
     CHECK(refusal(two("[0, 4]", "[0, 4]"), 4) ==
-          "test: tensor 'b' data_offsets [0, 4] must begin at 4, where those before it end");
+          "test: tensor 'b' data_offsets [0, 4] must begin at 4, the end of the tensor before it");
     CHECK(refusal(two("[0, 4]", "[6, 10]"), 10) ==
-          "test: tensor 'b' data_offsets [6, 10] must begin at 4, where those before it end");
+          "test: tensor 'b' data_offsets [6, 10] must begin at 4, the end of the tensor before it");
     CHECK(refusal(two("[0, 4]", "[4, 8]"), 7) == "test: data of 7 bytes must be the 8 bytes of its tensors");
 }
 
-TEST_CASE("checkpoint/safetensors: a tensor that is not there, or of another dtype, is named when asked for") {
+TEST_CASE("checkpoint/safetensors: a missing tensor, or one of another dtype, is named when requested") {
     const auto file = opened(safetensors_bytes(
         R"({"i": {"dtype": "I64", "shape": [1], "data_offsets": [0, 8]}, "f": {"dtype": "F4", "shape": [3, 5],
             "data_offsets": [8, 16]}})",
@@ -196,7 +194,7 @@ TEST_CASE("checkpoint/safetensors: a tensor that is not there, or of another dty
                          value_error);
 }
 
-// One stream, moved to two places at a time, gave errors, and the bytes of other tensors.
+// Once, two threads moved one stream at the same time, which gave errors and the bytes of other tensors.
 TEST_CASE("checkpoint/safetensors: threads that read from one file at a time get their own tensors") {
     std::vector<tensor_to_write> tensors;
     for (int i = 0; i < 4; ++i) tensors.push_back({message("t", i), "F64", "[30]", std::vector<double>(30, i)});

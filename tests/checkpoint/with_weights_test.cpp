@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A released model from its two files, config and checkpoint, to the recorded frequencies.
+// A released model from its two files, config and checkpoint, compared with recorded frequencies.
 #include "cordage/checkpoint/with_weights.hpp"
 
 #include <doctest/doctest.h>
@@ -95,7 +95,7 @@ TEST_CASE("checkpoint/with_weights: weights that do not fit the config are refus
                          value_error);
 }
 
-// A small config and a few layers took gigabytes.
+// Once, a small config with a few layers took gigabytes.
 TEST_CASE("checkpoint/with_weights: the steps of all layers together are bounded") {
     const temporary_folder folder;
     hf::layer_rope fine = rule();

@@ -23,7 +23,7 @@ inline std::string little_endian(std::uint64_t x, std::size_t size) {
     return bytes;
 }
 
-/// A file by the format's book, whatever header and data say.
+/// A file in the format, with any header and data.
 inline std::string safetensors_bytes(const std::string& header, const std::string& data) {
     return little_endian(header.size(), 8) + header + data;
 }
@@ -42,7 +42,7 @@ struct tensor_to_write {
     std::vector<double> numbers;
 };
 
-/// The bytes of a file of these tensors, one after the other.
+/// The bytes of a file of these tensors, concatenated.
 inline std::string safetensors_bytes(const std::vector<tensor_to_write>& tensors) {
     std::string header = "{\"__metadata__\": {\"format\": \"pt\"}", data;
     for (const auto& tensor : tensors) {
@@ -56,7 +56,7 @@ inline std::string safetensors_bytes(const std::vector<tensor_to_write>& tensors
     return safetensors_bytes(header, data);
 }
 
-/// A folder that is gone with its files at the end of the test.
+/// A temporary folder, removed with its files at the end of the test.
 class temporary_folder {
  public:
     temporary_folder() {

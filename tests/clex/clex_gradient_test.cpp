@@ -19,7 +19,7 @@ namespace {
 
 const rope_config small{16, 12, 10000.0, 64.0};
 
-/// One field for all priors: what is compiled here is dear.
+/// One field type for all priors, which limits compile time.
 template <class Tableau = tsit5>
 using over_any = clex<paper_field<any_prior>, Tableau>;
 
@@ -33,7 +33,7 @@ double loss_of(const Policy& policy, double t_first, double t_second) {
            std::inner_product(y.begin(), y.end(), second_seed.begin(), 0.0);
 }
 
-// The gradient to up, down and z(1) is that of a golden case, in each within `allowed`.
+// Compares the gradient to up, down and z(1) with a golden case, each within `allowed`.
 void check_gradient(const clex_gradient& grad, const nlohmann::json& expected, double allowed) {
     CHECK(relative_difference(grad.up, matrix_of(expected.at("up"))) < allowed);
     CHECK(relative_difference(grad.down, matrix_of(expected.at("down"))) < allowed);
@@ -42,7 +42,7 @@ void check_gradient(const clex_gradient& grad, const nlohmann::json& expected, d
 
 template <class Policy>
 void check_between_nodes(const typename Policy::prior_type& prior) {
-    // Equal steps: the mesh must not move with the numbers that are differentiated.
+    // Equal steps: the mesh must not depend on the differentiated numbers.
     const clex_options options{.t_max = 16.0, .fixed_steps = 6};
     const Policy policy(small, dense_weights_for(small), options, prior);
     const double t_first = 5.3, t_second = 14.1, step = 1e-5;
@@ -166,7 +166,7 @@ TEST_CASE("clex/clex: the gradient to t_max of a seed at t_max is that of anothe
           doctest::Approx((loss(9.0 + 1e-5) - loss(9.0 - 1e-5)) / 2e-5).epsilon(1e-8));
 }
 
-TEST_CASE("clex/clex: gradients from seeds between nodes are those of finite differences") {
+TEST_CASE("clex/clex: gradients from seeds between nodes equal finite differences") {
     for (const any_prior& prior : {any_prior(by_parts{}), any_prior(yarn{}), any_prior(square_root{})}) {
         check_between_nodes<over_any<>>(prior);
         check_between_nodes<clex<log_time_field<any_prior, tanh_activation>, dopri5>>(prior);

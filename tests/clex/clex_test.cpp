@@ -40,7 +40,7 @@ TEST_CASE("clex/clex: at tight tolerance it is the golden solution at every t") 
             for (std::size_t i = 0; i < pairs; ++i) out[i] += config.log_inv_freq(static_cast<index_t>(i));
             CHECK(largest_difference(out, std::span(z).subspan(row * pairs, pairs)) < 1e-10);
             log_alpha_rate(policy, config, t[row], out);
-            // The derivative of an interpolant is one order less exact than itself.
+            // The derivative of an interpolant is of one order less.
             CHECK(largest_difference(out, std::span(rate).subspan(row * pairs, pairs)) < 1e-8);
         }
     }
@@ -80,9 +80,9 @@ TEST_CASE_TEMPLATE("clex/clex: W_down = 0 gives the prior back, whichever prior 
     }
 }
 
-// On a Llama-3.1 head, whose rule is by_parts, and on a head extended by YaRN: the prior's shape stays, the network
-// adds what it has learned, and the same numbers over another prior are another model.
-TEST_CASE("clex/clex: over another prior the learned part comes on top of that prior") {
+// On a Llama-3.1 head, whose rule is by_parts, and on a head extended by YaRN: the shape of the prior is kept, the
+// network adds what it has learned, and the same weights over another prior are another model.
+TEST_CASE("clex/clex: over another prior the learned part is added to that prior") {
     const rope_config llama{128, 128, 500000.0, 8192.0};
     const clex_weights weights = clex_initial_weights(llama, 1, 21);
     clex_weights learned = weights;

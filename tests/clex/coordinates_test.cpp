@@ -15,7 +15,7 @@ namespace {
 const rope_config config{16, 12, 10000.0, 64.0};
 const vector origin{0.3, -1.0, 2.0, -2.5, 0.1, -4.0}, z{0.1, -0.9, 0.5, -2.0, 1.5, -3.0};
 
-/// The field of z, seen through the coordinates, and its gradients.
+/// The field of z in the coordinates, and its gradients.
 void check_same_field(const clex_weights& weights, double room) {
     const clex_coordinates there(weights, origin);
     released_field<> plain(config, weights), other(config, weights, there);
@@ -60,7 +60,7 @@ TEST_CASE("clex/coordinates: fewer rows of W_up, or only some that differ, leave
     CHECK(clex_coordinates(nothing, origin).unit_rows() == 0);
 }
 
-TEST_CASE("clex/coordinates: those of z itself change no bit") {
+TEST_CASE("clex/coordinates: the identity coordinates change no bit") {
     const clex_coordinates same(6);
     const auto weights = dense_weights_for(config);
     CHECK(same.weights(weights) == weights);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is true of every CLEX field, for the tests of the stage clex.
+// Checks that hold for every CLEX field, for the tests of the stage clex.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -17,16 +17,16 @@
 
 namespace cordage_test {
 
-/// Weights without a zero among them, large enough for the network to matter.
+/// Weights without zeros, large enough for the network to matter.
 inline cordage::clex_weights dense_weights_for(const cordage::rope_config& config) {
     cordage::clex_weights weights = cordage::clex_initial_weights(config, 1, 11);
     weights.down = cordage::clex_initial_weights(config, 1, 12).up;
-    for (double& weight : weights.down) weight *= 0.1;  // the ODE stays tame up to t = 16
+    for (double& weight : weights.down) weight *= 0.1;  // keeps the ODE well behaved up to t = 16
     return weights;
 }
 
 /// <J v, w> = <v, J^T w> for the state, and the derivative in t, against central differences; both gradients are added
-/// to what is there.
+/// to existing values.
 template <class Field>
 void check_vjp(Field field, double t) {
     const auto size = static_cast<std::size_t>(field.size());
@@ -54,7 +54,7 @@ void check_vjp(Field field, double t) {
     CHECK(grad_t == doctest::Approx(along_t).epsilon(1e-8));
 }
 
-/// Many states recorded at once give what vjp gives of each, whichever of them the field was evaluated at before, with
+/// States recorded together give the same as vjp at each, whichever of them the field was evaluated at before, with
 /// others in between.
 template <class Field>
 void check_recorded(const Field& fresh) {
@@ -90,7 +90,7 @@ void check_recorded(const Field& fresh) {
     }
 }
 
-/// One field in double and in float, with weights of 5 pairs: the same to float's precision.
+/// A field in double and in float, with weights of 5 pairs: equal to float's precision.
 template <class Exact, class Narrow>
 void check_narrow(Exact exact, Narrow narrow) {
     const std::vector<double> z{0.1, -0.9, 0.5, -2.0, 1.5};
@@ -102,7 +102,7 @@ void check_narrow(Exact exact, Narrow narrow) {
     for (std::size_t i = 0; i < 5; ++i) CHECK(double{dz_narrow[i]} == doctest::Approx(dz[i]).epsilon(1e-5));
 }
 
-/// Any closed form behind one type, so that its fields are compiled once for all of them.
+/// Any closed form as one type, so that its fields are compiled once.
 class any_prior {
  public:
     template <cordage::prior_policy Prior>
@@ -127,7 +127,7 @@ class any_prior {
         factor_rate_;
 };
 
-/// A rule of somebody's own, with an attention factor.
+/// A user's rule with an attention factor.
 struct square_root {
     double log_alpha(const cordage::rope_config&, cordage::index_t, double t) const { return -0.5 * std::log(t); }
     double log_alpha_rate(const cordage::rope_config&, cordage::index_t, double t) const { return -0.5 / t; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads tests/golden/clex_paper.json for the tests of the stage clex; the file says where its numbers come from.
+// Reads tests/golden/clex_paper.json for the tests of the stage clex; the file names its source.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ inline std::vector<nlohmann::json> golden_cases(const std::string& kind) {
     return found;
 }
 
-/// The file's d is both the head's size and its rotated part; the paper's field has no length in it.
+/// The file's d is both head_dim and rotary_dim; the paper's field does not depend on a length.
 inline cordage::rope_config config_of(const nlohmann::json& item) {
     const auto d = item.at("d").get<cordage::index_t>();
     return {d, d, item.value("rope_theta", 10000.0), 4096.0};
@@ -47,7 +47,7 @@ inline double largest_difference(std::span<const double> x, std::span<const doub
     return largest;
 }
 
-/// Norm of the difference over the norm of what is expected.
+/// Norm of the difference relative to the norm of the expected values.
 inline double relative_difference(std::span<const double> x, std::span<const double> expected) {
     double difference = x.size() == expected.size() ? 0.0 : INFINITY, norm = 0.0;
     for (std::size_t i = 0; i < std::min(x.size(), expected.size()); ++i) {
@@ -57,7 +57,7 @@ inline double relative_difference(std::span<const double> x, std::span<const dou
     return std::sqrt(difference / norm);
 }
 
-/// Calls visit(tableau) for the rule of that name in the file, where rk4 is the classical one.
+/// Calls visit(tableau) for the rule of that name in the file; rk4 is the classical one.
 template <class Visit>
 void with_tableau(const std::string& name, Visit&& visit) {
     bool found = false;

@@ -20,7 +20,8 @@ TEST_CASE_TEMPLATE(
     check_vjp(log_time_field<Prior, tanh_activation>(config, dense_weights_for(config)), 0.8);
 }
 
-TEST_CASE("clex/log_time_field: the prior's part is the paper's times t, the network's is held by the pair's turns") {
+TEST_CASE(
+    "clex/log_time_field: the prior's part is the paper's times t, the network's is damped by the pair's rotations") {
     const rope_config config{12, 10, 10000.0, 64.0};
     clex_weights zero = dense_weights_for(config);
     std::ranges::fill(zero.down, 0.0);

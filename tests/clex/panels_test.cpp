@@ -15,7 +15,7 @@ using matrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
 template <class Scalar>
 using column = typename panel_pair<Scalar>::column;
 
-/// Small whole numbers, whose sums are exact in any order.
+/// Small integers, whose sums are exact in any order.
 template <class Scalar>
 matrix<Scalar> whole_numbers(index_t rows, index_t columns, int seed) {
     matrix<Scalar> out(rows, columns);
@@ -25,7 +25,7 @@ matrix<Scalar> whole_numbers(index_t rows, index_t columns, int seed) {
     return out;
 }
 
-/// The same numbers in double, by columns as Eigen keeps them.
+/// The same numbers in double, by columns as in Eigen.
 struct in_double {
     Eigen::MatrixXd numbers;
     matrix_view view() const {
@@ -66,7 +66,7 @@ TEST_CASE_TEMPLATE("clex/panels: rows of the identity are not stored, and change
     second.leftCols(ends).setIdentity();
     column<Scalar> x = whole_numbers<Scalar>(ends, 1, 3).array();
     const column<Scalar> expected = (second * (first * x.matrix())).array();
-    for (const index_t units : {0, 50, 64}) {  // 50 is not whole panels: those that are not are stored
+    for (const index_t units : {0, 50, 64}) {  // 50: not whole panels; partial panels are stored
         const in_double wide_first = widened<Scalar>(first), wide_second = widened<Scalar>(second);
         panel_pair<Scalar> pair(wide_first.view(), wide_second.view(), units, units);
         for (int call = 0; call < 3; ++call) {

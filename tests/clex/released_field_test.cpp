@@ -37,7 +37,7 @@ TEST_CASE("clex/released_field: with W_down = 0 the drift is that of NTK-aware s
     }
 }
 
-TEST_CASE("clex/released_field: the network sees z + log n(t), whose base is 10000 whatever the model's") {
+TEST_CASE("clex/released_field: the network's input is z + log n(t), whose base is 10000 for every model") {
     const rope_config config{6, 6, 500000.0, 64.0};
     // One hidden lane that reads pair 2 and writes to pair 1.
     clex_weights weights{1, 3, {0.0, 0.0, 1.0}, {0.0, 1.0, 0.0}};

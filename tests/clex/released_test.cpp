@@ -48,7 +48,7 @@ TEST_CASE("clex/released: t = 1 is the unscaled basis, and W_down = 0 is NTK-awa
     CHECK(policy.attention_factor(small, 4.0) == 1.0);
 }
 
-TEST_CASE("clex/released: between steps of time_dt, counted from 1, z lies on straight lines") {
+TEST_CASE("clex/released: between steps of time_dt, counted from 1, z is interpolated linearly") {
     const clex_released<> policy(small, dense_weights_for(small), released_options(4.3, 0.5));
     CHECK(largest_difference(policy.path().times(), vector{1, 1.5, 2, 2.5, 3, 3.5, 4, 4.3}) < 1e-15);
     vector left(6), right(6), between(6), rate(6);
@@ -107,15 +107,15 @@ TEST_CASE("clex/released: steps out of their domain are named") {
     CHECK_THROWS_WITH_AS(clex_released<>(small, weights, released_options(4.0, -0.1)),
                          "clex: step_size -0.1 must be finite and >= 0", value_error);
     CHECK_THROWS_WITH_AS(clex_released<>(small, weights, released_options(4.0, 0.0)),
-                         "clex: fixed_steps 0 must be >= 1 or step_size 0 be > 0, since rk4_38 has no error weights "
-                         "to choose steps by",
+                         "clex: fixed_steps 0 must be >= 1, or step_size 0 must be > 0: tableau rk4_38 has no "
+                         "error weights to choose steps by",
                          value_error);
     CHECK_THROWS_AS(clex_released<>(small, weights, released_options(4.0, 1e-12)), value_error);
     CHECK_THROWS_WITH_AS(clex_released<>(small, weights, {.t_max = 4.0, .fixed_steps = 3, .step_size = 0.5}),
                          "clex: fixed_steps 3 and step_size 0.5 must not both be given", value_error);
 }
 
-// It depended on the number of steps what path() was: z up to 249 of them, the reduced coordinates from 250 on.
+// Once, path() depended on the number of steps: z up to 249 of them, the reduced coordinates from 250 on.
 TEST_CASE("clex/released: any number of steps is solved in reduced coordinates, to the same numbers") {
     const clex_released<> few(small, dense_weights_for(small), released_options(8.0, 0.05));
     const clex_released<> there(small, dense_weights_for(small), released_options(8.0, 0.02));

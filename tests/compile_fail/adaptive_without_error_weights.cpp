@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A rule without an embedded one cannot choose its steps, and says what it lacks.
+// A rule without an embedded one cannot choose its steps; the error names what it lacks.
 // expected: cordage::solve_adaptive: Tableau needs 'static constexpr int embedded_order' and 'static constexpr
 // expected: double error[stages]', b minus the weights of the embedded rule; docs/extending.md
 #include <vector>

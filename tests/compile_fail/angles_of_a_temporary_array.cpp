@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An array is as temporary as a vector.
-// expected: cordage::position_view: positions must outlive the view: name the vector or array that holds them
+// Temporary arrays are rejected like temporary vectors.
+// expected: cordage::position_view: positions must outlive the view: pass a named vector or array, not a temporary
 #include <array>
 
 #include "cordage/angles/exact_angles.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Angles view their basis, so a basis that is gone at the end of the line is refused.
+// Angles view their basis, so a temporary basis is rejected.
 // expected: deleted
 #include <vector>
 

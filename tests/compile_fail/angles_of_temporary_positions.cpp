@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Angles view their positions, so positions that are gone at the end of the line are refused.
-// expected: cordage::position_view: positions must outlive the view: name the vector or array that holds them
+// Angles view their positions, so temporary positions are rejected.
+// expected: cordage::position_view: positions must outlive the view: pass a named vector or array, not a temporary
 #include <vector>
 
 #include "cordage/angles/exact_angles.hpp"

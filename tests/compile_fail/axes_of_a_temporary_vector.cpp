@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which axis turns a pair is viewed too, so a table that is gone at the end of the line is refused.
-// expected: cordage::axis_angles: axis_of_pair must outlive the angles: name the vector that holds it
+// Angles view the table of axes too, so a temporary table is rejected.
+// expected: cordage::axis_angles: axis_of_pair must outlive the angles: pass a named vector, not a temporary
 #include "cordage/angles/axis_angles.hpp"
 #include "cordage/positions/sections.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A backend that does not say how it rotates is told what to write.
+// A backend without rotate_range: the error shows what to write.
 // expected: cordage: a backend needs 'template <pairing P, class Direction, class Source, class Operands> void
 // expected: rotate_range(my_backend, const Source& angles, const Operands& operands, index_t begin, index_t end)
 #include "cordage/rotate/forward.hpp"

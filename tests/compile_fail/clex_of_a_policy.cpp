@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What clex solves is a field; a policy is what the field is over.
+// clex solves a field; a policy is only the prior of a field.
 // expected: cordage::clex: Field must be paper_field<Prior>, log_time_field<Prior>, released_field<> or a
 // expected: differentiable field of your own
 #include "cordage/clex/clex.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A host's own 16-bit type that does not say which one it is: a bfloat16 was taken for a binary16.
+// A host's 16-bit type without same_bits_as: a bfloat16 was taken for a binary16.
 // expected: cordage::dlpack: element_traits<T> needs 'using same_bits_as = cordage::float16;'
 #include "cordage/host/dlpack/view.hpp"
 

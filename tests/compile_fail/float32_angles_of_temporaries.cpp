@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// float32_angles are a view as exact_angles are.
+// float32_angles are a view like exact_angles.
 // expected: cordage::position_view: positions must outlive the view
 #include <vector>
 

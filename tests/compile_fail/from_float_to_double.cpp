@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is read in float is not stored in double without a word.
+// Numbers read in float are not silently stored in double.
 // expected: cordage::operand: x and y must compute in one type, float or double
 #include "cordage/rotate/forward.hpp"
 

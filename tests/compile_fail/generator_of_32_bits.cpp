@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Samplers take 64 random bits a call, so that the same seed gives the same positions everywhere.
-// expected: cordage samplers: Generator must give 64 random bits a call, as std::mt19937_64 does
+// Samplers use 64 random bits per call, so that a seed gives the same positions on every platform.
+// expected: cordage samplers: Generator must return 64 random bits per call, as std::mt19937_64 does
 #include <random>
 
 #include "cordage/positions/sampler.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The backward pass too names what its first argument may be.
-// expected: cordage: the first argument must be a source of angles, an executor (serial, threads,
+// The error of the backward pass also names the valid first arguments.
+// expected: cordage: the first argument must be an angle source, an executor (serial, threads,
 #include "cordage/rotate/backward.hpp"
 
 void turn(const cordage::exact_angles<int>& angles, const cordage::rotation_gradients& grads,

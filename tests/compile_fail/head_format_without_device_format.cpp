@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A format of whole heads with the host's functions alone.
+// A format of whole heads with host functions only.
 // expected: on a device a format of whole heads needs a specialisation of cordage::device_format with lanes_of_unit
 #include "cordage/backend/cuda/device_basis.hpp"
 #include "cordage/rotate/cuda/forward.hpp"

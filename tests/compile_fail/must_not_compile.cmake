@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Compiles `source` as it stands, then with CORDAGE_COMPILE_FAIL, and looks for the expected texts.
+# Compiles `source` without and with CORDAGE_COMPILE_FAIL, and searches the output for the expected texts.
 set(ENV{LC_ALL} C)  # plain quotes in messages
 list(TRANSFORM include PREPEND -I)
 set(command "${compiler}" -std=c++20 ${include} -include "${headers}" -fsyntax-only)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A policy that does not say log alpha is told what to write.
-// expected: cordage::rope_scaling: Policy needs 'double log_alpha(const rope_config&, index_t pair, double t) const',
-// log expected: of the factor on inv_freq[pair]; docs/extending.md
+// A policy without log_alpha: the error shows what to write.
+// expected: cordage::rope_scaling: Policy needs 'double log_alpha(const rope_config&, index_t pair, double t) const'
+// expected: , log of the factor on inv_freq[pair]; docs/extending.md
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/schedule/schedules.hpp"
 

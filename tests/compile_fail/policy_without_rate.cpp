@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A policy that does not say d log alpha / dt is told what to write.
+// A policy without log_alpha_rate: the error shows what to write.
 // expected: cordage::rope_scaling: Policy needs 'double log_alpha_rate(const rope_config&, index_t pair, double t)
-// const', expected: d log_alpha / dt; docs/extending.md
+// expected: const', d log_alpha / dt; docs/extending.md
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/schedule/schedules.hpp"
 

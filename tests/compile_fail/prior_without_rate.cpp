@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A learned table adds to a closed form, and says what its prior lacks.
+// A learned table needs a closed form as its prior; the error names what the prior lacks.
 // expected: cordage::learned_table: Prior needs 'double log_alpha(const rope_config&, index_t pair, double t)
 // expected: const' and 'double log_alpha_rate' alike; docs/extending.md
 #include "cordage/scaling/learned_table.hpp"

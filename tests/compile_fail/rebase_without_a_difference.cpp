@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Keys turn from one angle to another: the old one must be said.
+// rebase rotates keys from one angle to another and needs both.
 // expected: cordage::rebase: the angles must be a difference, 'to - from'
 #include "cordage/rotate/forward.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A bare view does not say whether it is overwritten.
-// expected: cordage: after the angles come operands: in_place(view) or from_to(view, view)
+// A bare view does not state whether it is overwritten.
+// expected: cordage: after the angles write operands: in_place(view) or from_to(view, view)
 #include "cordage/rotate/forward.hpp"
 
 void turn(const cordage::exact_angles<int>& angles, const cordage::heads_view<float>& x) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A first argument that is no source, executor or stream.
-// expected: cordage: the first argument must be a source of angles, an executor (serial, threads,
+// A first argument that is neither a source, an executor nor a stream.
+// expected: cordage: the first argument must be an angle source, an executor (serial, threads,
 #include "cordage/rotate/forward.hpp"
 
 void turn(const cordage::exact_angles<int>& angles, const cordage::heads_view<float>& x) {

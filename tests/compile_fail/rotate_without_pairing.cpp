@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which lanes form a pair must be said: the wrong layout would degrade a model silently.
+// The pairing has no default: the wrong layout would degrade a model silently.
 // expected: couldn't
 // expected: 'Pairing'
 #include "cordage/rotate/forward.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Views of a list of bases point into it, so a list that is gone at the end of the line is refused.
+// Views of a list of bases point into it, so a temporary list is rejected.
 // expected: deleted
 #include "cordage/basis/basis_list.hpp"
 

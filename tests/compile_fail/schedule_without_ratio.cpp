@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A schedule that does not say t is told what to write.
+// A schedule without ratio: the error shows what to write.
 // expected: cordage::rope_scaling: Schedule needs 'double ratio(const rope_config&, double seq_len) const', the length
 // expected: ratio t >= 1 at that length; docs/extending.md
 #include "cordage/basis/rope_scaling.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A source of angles that does not say its attention factor is told what to write.
+// An angle source without attention_factor: the error shows what to write.
 // expected: cordage: a source of angles needs 'double attention_factor(index_t row, index_t token) const'
 #include "cordage/rotate/forward.hpp"
 

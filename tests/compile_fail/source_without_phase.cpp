@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A source that does not say its angles is told what to write.
+// A source without angles: the error shows what to write.
 // expected: cordage: a source of angles needs 'std::uint64_t phase(index_t row, index_t token, index_t pair) const' in
 // expected: units of 2^-64 turn, or 'double angle(...) const' in radians; docs/extending.md
 #include "cordage/rotate/forward.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which basis a token has is viewed, so an index that is gone at the end of the line is refused.
-// expected: cordage::basis_list: the index must outlive the angles: name the vector that holds it
+// The index of each token's basis is viewed, so a temporary index is rejected.
+// expected: cordage::basis_list: the index must outlive the angles: pass a named vector, not a temporary
 #include "cordage/basis/basis_list.hpp"
 
 std::int32_t first(const cordage::basis_list& list) {

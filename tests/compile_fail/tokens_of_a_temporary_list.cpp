@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A basis for each token points into the list of bases, so a list that is gone at the end of the line is refused.
+// A basis for each token points into the list of bases, so a temporary list is rejected.
 // expected: deleted
 #include "cordage/basis/basis_list.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A view of positions that are gone at the end of the line.
-// expected: cordage::position_view: positions must outlive the view: name the vector or array that holds them
+// A view of temporary positions.
+// expected: cordage::position_view: positions must outlive the view: pass a named vector or array, not a temporary
 #include <vector>
 
 #include "cordage/positions/position_view.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a model_type says: that nothing rotates, and what configs leave unsaid.
+// What follows from a model_type: models without rotation, and values that configs omit.
 #include "cordage/config/family.hpp"
 
 #include <doctest/doctest.h>
@@ -34,12 +34,12 @@ const std::string only_rotating = "; only models that rotate q and k can be read
 
 }  // namespace
 
-// They were read as a rotation with theta_base 10000.
-TEST_CASE("config/family: a model type without a rotary embedding is refused, and what it has instead is said") {
+// These were once read as a rotation with theta_base 10000.
+TEST_CASE("config/family: a model type without a rotary embedding is rejected, naming what it has instead") {
     CHECK(error_of("gpt2", sizes) ==
-          "config: model_type 'gpt2' has no rotary embedding, it has learned positions" + only_rotating);
+          "config: model_type 'gpt2' has no rotary embedding but learned positions" + only_rotating);
     CHECK(error_of("bloom", sizes, true) ==
-          "config: model_type 'bloom' has no rotary embedding, it has ALiBi" + only_rotating);
+          "config: model_type 'bloom' has no rotary embedding but ALiBi" + only_rotating);
     for (const char* type : {"bert", "opt", "ctrl", "xglm", "mpt", "t5", "xlnet", "mamba", "zamba", "jamba",
                              "kimi_linear", "inkling_text", "yoso", "albert"}) {
         CAPTURE(type);
@@ -50,29 +50,29 @@ TEST_CASE("config/family: a model type without a rotary embedding is refused, an
           std::string::npos);
 }
 
-TEST_CASE("config/family: keys by which a model says that it does not rotate") {
+TEST_CASE("config/family: keys that disable rotation") {
     CHECK(error_of("falcon", sizes + R"(, "alibi": true, "rope_theta": 1e4)") ==
-          "config: alibi true says that it has ALiBi instead of a rotary embedding" + only_rotating);
+          "config: alibi true selects ALiBi instead of a rotary embedding" + only_rotating);
     CHECK(error_of("falcon", sizes + R"(, "alibi": false)").empty());
     CHECK(error_of("somebody_s", sizes + R"(, "attn_config": {"alibi": true})").find("alibi true") !=
           std::string::npos);
     CHECK(error_of("esm", sizes + R"(, "position_embedding_type": "absolute")") ==
           "config: position_embedding_type 'absolute' must be 'rope' or 'rotary'" + only_rotating);
     CHECK(error_of("esm", sizes) ==
-          "config: model_type 'esm' has a rotary embedding only where position_embedding_type says so" + only_rotating);
+          "config: model_type 'esm' has a rotary embedding only if position_embedding_type is given" + only_rotating);
     CHECK(error_of("esm", sizes + R"(, "position_embedding_type": "rotary")").empty());
     CHECK(error_of("granitemoehybrid", sizes + R"(, "position_embedding_type": null, "rope_theta": 1e4)")
-              .find("only where position_embedding_type says so") != std::string::npos);
+              .find("only if position_embedding_type is given") != std::string::npos);
     CHECK(error_of("granitemoehybrid", sizes + R"(, "position_embedding_type": "rope")").empty());
     CHECK(error_of("zamba2", sizes + R"(, "use_mem_rope": false)").find("use_mem_rope false") != std::string::npos);
     CHECK(error_of("glm5_next", R"("qk_rope_head_dim": 0, "qk_nope_head_dim": 192)") ==
-          "config: qk_rope_head_dim 0 says that no lanes turn" + only_rotating);
+          "config: qk_rope_head_dim 0 means that no lanes are rotated" + only_rotating);
 }
 
-TEST_CASE("config/family: an unknown model type of which nothing says that it rotates is doubtful") {
+TEST_CASE("config/family: an unknown model type without evidence of rotation is doubtful") {
     const std::string doubt =
-        "config: model_type 'somebody_s' must be a known one, or rope_theta or rope_parameters be "
-        "given: nothing says that its q and k are rotated";
+        "config: model_type 'somebody_s' must be a known model type, or rope_theta or rope_parameters must be "
+        "given: no key shows that q and k are rotated";
     CHECK(error_of("somebody_s", sizes) == doubt);
     const auto lenient = hf::read_config(config_of("somebody_s", sizes), {.lenient = true});
     CHECK(lenient.warnings == std::vector<std::string>{doubt});
@@ -83,11 +83,11 @@ TEST_CASE("config/family: an unknown model type of which nothing says that it ro
         CHECK(error_of("somebody_s", sizes + ", " + key).empty());
     }
     CHECK(error_of("llama", sizes).empty());
-    CHECK(error_of("gpt2 gpt_bigcode", sizes).find("nothing says") !=
-          std::string::npos);  // no name, though the list holds it
+    CHECK(error_of("gpt2 gpt_bigcode", sizes).find("no key shows") !=
+          std::string::npos);  // two names: not a model type, although it occurs in the list
 }
 
-// hidden_size / num_attention_heads was taken.
+// hidden_size / num_attention_heads was once used.
 TEST_CASE("config/family: sizes that only the model's code states") {
     CHECK(read("gemma2", R"("hidden_size": 2304, "num_attention_heads": 8)").head_dim == 256);
     CHECK(read("qwen3", R"("hidden_size": 1024, "num_attention_heads": 16)").head_dim == 128);
@@ -99,23 +99,23 @@ TEST_CASE("config/family: sizes that only the model's code states") {
           rope_config{256, 256, 1e6, 1024});
 }
 
-// The rules of transformers 5.23's classes, which tests/hosts/test_configs.py compares one by one.
-TEST_CASE("config/family: towers and models that turn otherwise are refused, and it is said what reads them") {
+// The rules of transformers 5.23's classes; tests/hosts/test_configs.py compares each.
+TEST_CASE("config/family: towers and models with other rotations are rejected, naming the reader to use") {
     CHECK(error_of("qwen2_vl_vision", R"("rope_theta": 1e4, "head_dim": 64)", true) ==
-          "config: model_type 'qwen2_vl_vision' turns by the places of a grid, which hf::read_tower reads");
+          "config: model_type 'qwen2_vl_vision' is a tower with positions on a grid: use hf::read_tower");
     CHECK(error_of("vjepa2", sizes + R"(, "rope_theta": 1e4)") ==
-          "config: model_type 'vjepa2' turns the two lanes of a pair by different angles, which is not read here");
-    CHECK(error_of("clvp_encoder", sizes + R"(, "use_rotary_embedding": true)").find("turns its values, too") !=
+          "config: model_type 'vjepa2' rotates the two lanes of a pair by different angles, which is not supported");
+    CHECK(error_of("clvp_encoder", sizes + R"(, "use_rotary_embedding": true)").find("rotates its values too") !=
           std::string::npos);
     CHECK(error_of("musicflamingo", R"("head_dim": 1280, "rope_parameters": {"rope_theta": 1200.0})")
-              .find("which hf::read_tower reads") != std::string::npos);
+              .find("use hf::read_tower") != std::string::npos);
     CHECK(error_of("musicflamingo", R"("text_config": {"model_type": "qwen2", "head_dim": 64})").empty());
     CHECK(error_of("blt", R"("decoder_config": {"model_type": "blt_local_decoder", "head_dim": 64})")
-              .find("turns by the rules of its parts") != std::string::npos);
+              .find("rotates by the rules of its parts") != std::string::npos);
     const std::string patches = sizes + R"(, "patch_size": 14, "rope_theta": 100.0)";
     CHECK(error_of("somebody_s_vit", patches) ==
-          "config: model_type 'somebody_s_vit' must be a known one: patch_size "
-          "says that it may turn by the places of a grid");
+          "config: model_type 'somebody_s_vit' must be a known model type: patch_size suggests a tower with "
+          "positions on a grid");
     CHECK(error_of("somebody_s", patches + R"(, "vocab_size": 100)").empty());
     CHECK(error_of("dinov3_vit", sizes + R"(, "rope_theta": 100.0)").find("a grid") != std::string::npos);
 }
@@ -149,11 +149,10 @@ TEST_CASE("config/family: sizes of heads by names and rules of a family's own") 
     const std::string conformer = R"("hidden_size": 1024, "speech_encoder_attention_heads": 16, )";
     CHECK(read("seamless_m4t", conformer + R"("position_embeddings_type": "rotary", "rotary_embedding_base": 500)") ==
           rope_config{64, 64, 500.0, 1024});
-    CHECK(error_of("wav2vec2-conformer", sizes).find("only where position_embeddings_type says so") !=
-          std::string::npos);
+    CHECK(error_of("wav2vec2-conformer", sizes).find("only if position_embeddings_type is given") != std::string::npos);
     CHECK(read("wav2vec2-conformer", sizes + R"(, "position_embeddings_type": "rotary", "rotary_embedding_base": 500)")
               .theta_base == 500.0);
-    // Zamba 2's kv_channels, half as wide, were taken where attention_head_dim is left out.
+    // Zamba 2's kv_channels, half as wide, were once used without attention_head_dim.
     CHECK(read("zamba2", R"("use_mem_rope": true, "hidden_size": 2560, "num_attention_heads": 32, "kv_channels": 80)")
               .head_dim == 160);
     CHECK(read("deepseek_ocr2_text", sizes) == rope_config{64, 64, 1e4, 1024});
@@ -177,25 +176,25 @@ TEST_CASE("config/family: a share that the family's code does not read is doubtf
     CHECK(error_of("somebody_s", share + "}").empty());
 }
 
-TEST_CASE("config/family: the part of a head that turns, where it is a part of its own") {
+TEST_CASE("config/family: the rotated part of a head, if it is a separate part") {
     const std::string parts = R"("qk_rope_head_dim": 64, "qk_nope_head_dim": 128)";
     CHECK(read("deepseek_v3", parts) == rope_config{64, 64, 1e4, 1024});
     CHECK(error_of("deepseek_v3", parts + R"(, "head_dim": 64)").empty());
-    CHECK(error_of("deepseek_v3", parts + R"(, "partial_rotary_factor": 1.0)").empty());  // of what turns
+    CHECK(error_of("deepseek_v3", parts + R"(, "partial_rotary_factor": 1.0)").empty());  // of the rotated part
     CHECK(error_of("deepseek_v3", parts + R"(, "head_dim": 192)").find("for rope type 'default'") !=
-          std::string::npos);  // its code turns head_dim
+          std::string::npos);  // its code rotates head_dim lanes
     CHECK(error_of("deepseek_v3", parts + R"(, "head_dim": 128)") ==
-          "config: head_dim 128 must be qk_rope_head_dim 64, or that and qk_nope_head_dim");
+          "config: head_dim 128 must be qk_rope_head_dim 64, or that plus qk_nope_head_dim");
     CHECK(error_of("deepseek_v3", R"("head_dim": 64)").find("qk_rope_head_dim must be given") != std::string::npos);
     CHECK(read("bailing_hybrid", parts + R"(, "head_dim": 64)").theta_base == 6e6);
     const std::string mistral = R"("head_dim": 192, "rope_parameters": {"rope_type": "yarn", "factor": 2.0,
         "rope_theta": 1e4, "original_max_position_embeddings": 512, "partial_rotary_factor": )";
     CHECK(error_of("mistral4", parts + ", " + mistral + "0.3334}").empty());
     CHECK(error_of("mistral4", parts + ", " + mistral + "1.0}") ==
-          "config: partial_rotary_factor 1 must leave qk_rope_head_dim 64 lanes");
+          "config: partial_rotary_factor 1 must give qk_rope_head_dim 64 lanes");
     CHECK(error_of("deepseek_v3", parts + R"(, "rope_parameters": {"rope_type": "proportional"})") ==
-          "rope_parameters: rope type 'proportional' turns the pairs of a whole head, and qk_rope_head_dim must be "
-          "left out");
+          "rope_parameters: qk_rope_head_dim must be left out for rope type 'proportional', which rotates pairs of "
+          "the whole head");
 }
 
 TEST_CASE("config/family: axes that only the model's code states") {
@@ -207,7 +206,7 @@ TEST_CASE("config/family: axes that only the model's code states") {
     CHECK(axes("qwen3_vl_text", head) == interleaved_axes({24, 20, 20}));
     CHECK(axes("qwen3_5_text", "") == interleaved_axes({11, 11, 10}));
     CHECK(axes("qwen2", head).empty());
-    // Time has what the others leave, where the sections are those of the code.
+    // Time gets the remaining pairs if the sections are those of the code.
     CHECK(axes("qwen4_exp_text", "") == interleaved_axes({107, 11, 10}));
     CHECK(axes("qwen3_omni_moe_talker_text", R"("head_dim": 64)") == interleaved_axes({11, 11, 10}));
     const auto neomme =
@@ -227,13 +226,14 @@ TEST_CASE("config/family: axes that only the model's code states") {
           "rope_parameters: mrope_interleaved false must be true or left out: the code of this model_type does not "
           "read it");
     CHECK(with("qwen2_5_vl_text", R"("mrope_interleaved": true)").find("true must be false") != std::string::npos);
-    CHECK(with("glm4v_text", "") == "rope_parameters: mrope_section sums to 32 and must sum to rotary_dim/2 = 64");
+    CHECK(with("glm4v_text", "") == "rope_parameters: mrope_section sums to 32, must sum to rotary_dim/2 = 64");
     CHECK(with("hunyuan_vl_text", R"("mrope_section": [16, 16, 16, 16])") ==
-          "rope_parameters: mrope_section must be left out: the two lanes of a pair would turn by different axes");
+          "rope_parameters: mrope_section must be left out: the two lanes of a pair would be rotated by different "
+          "axes");
     CHECK(with("hunyuan_vl_text", "").empty());
 }
 
-// All layers were read as turning.
+// All layers were once read as rotated.
 TEST_CASE("config/family: layers that see everything rest in Exaone 4 and its kin, unless there is no window") {
     const auto rules = [](const std::string& model_type, const std::string& fields) {
         return hf::read_config(config_of(model_type, sizes + fields)).ropes;
@@ -249,17 +249,17 @@ TEST_CASE("config/family: layers that see everything rest in Exaone 4 and its ki
     CHECK(rules("exaone4", R"(, "sliding_window": null)").size() == 1);
     CHECK(rules("exaone4", "").size() == 2);
     CHECK(rules("flint", R"(, "sliding_window": null)").size() == 2);
-    // Dense layers of Cohere 2 MoE turn though they see everything.
+    // Dense layers of Cohere 2 MoE are rotated despite full attention.
     for (const char* dense : {R"(, "first_k_dense_replace": 1)", R"(, "mlp_layer_types": ["dense", "sparse"])"}) {
-        CHECK(error_of("cohere2_moe", sizes + dense).find("prefix_dense_sliding_window_pattern 1 must be another") !=
+        CHECK(error_of("cohere2_moe", sizes + dense).find("prefix_dense_sliding_window_pattern must not be 1") !=
               std::string::npos);
         CHECK(error_of("cohere2_moe", sizes + dense + R"(, "prefix_dense_sliding_window_pattern": 4)").empty());
         CHECK(error_of("deepseek_v3", R"("qk_rope_head_dim": 64)" + std::string(dense)).empty());
     }
 }
 
-// It was read as if it turned like all others.
-TEST_CASE("config/family: NanoChat turns by the negative angle") {
+// It was once read as rotated like all others.
+TEST_CASE("config/family: NanoChat rotates by the negative angle") {
     const auto model = hf::read_config(config_of("nanochat", sizes));
     CHECK(model.of("").turns_back);
     CHECK(hf::describe(model).find("by the negative angle (rotate_inverse)") != std::string::npos);
@@ -281,14 +281,13 @@ TEST_CASE("config/family: telechat3-yarn is YaRN") {
               .rope_type == "yarn");
 }
 
-TEST_CASE("config/family: a model whose code scales by numbers of its own needs its dictionary") {
-    CHECK(
-        error_of("gpt_oss", sizes) ==
-        "config: rope_parameters must be given for model_type 'gpt_oss': its code has numbers of its own for rope type "
-        "'yarn'");
+TEST_CASE("config/family: a model whose code has its own scaling defaults needs its dictionary") {
+    CHECK(error_of("gpt_oss", sizes) ==
+          "config: rope_parameters must be given for model_type 'gpt_oss': its code has its own defaults for rope "
+          "type 'yarn'");
     CHECK(error_of("gpt_oss", sizes + R"(, "rope_parameters": {"rope_theta": 150000.0})").empty());
     CHECK(error_of("gpt_oss", sizes + R"(, "rope_parameters": {"rope_type": "default"})") ==
-          "rope_parameters: rope_theta must be given: the code of this model_type has one of its own");
+          "rope_parameters: rope_theta must be given: the code of this model_type has another default");
     CHECK(error_of("laguna", "").find("for rope type 'default, by layer type'") != std::string::npos);
 }
 

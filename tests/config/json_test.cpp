@@ -11,7 +11,7 @@ using namespace cordage::json_detail;
 
 // Text -> JSON ----------------------------------------------------------------------------------------------------
 
-TEST_CASE("config/json: what is JSON is read, the same key in two objects included") {
+TEST_CASE("config/json: JSON is read, also with the same key in two objects") {
     const auto json = parse_strict_json("test", R"({"a": {"x": 1, "y": [{"x": 2}, {"x": 3}]}, "x": null})");
     CHECK(json["a"]["y"][1]["x"] == 3);
     CHECK(parse_strict_json("test", "[]").empty());
@@ -39,8 +39,10 @@ TEST_CASE("config/json: nesting has a bottom, however deep the file is") {
     CHECK_THROWS_AS(parse_strict_json("test", nested(1'000'000, "{\"a\":", "}")), value_error);
 }
 
-TEST_CASE("config/json: what is not JSON is refused with its place") {
-    CHECK_THROWS_WITH_AS(parse_strict_json("test", R"({"a": NaN})"), "test: text must be JSON, and is not at byte 7",
+TEST_CASE("config/json: invalid JSON is rejected with its place") {
+    CHECK_THROWS_WITH_AS(parse_strict_json("test", R"({"a": NaN})"),
+                         "test: text must be JSON; it is invalid at "
+                         "byte 7",
                          value_error);
     for (const char* text : {"", "{", "{\"a\" 1}", "[1,]", "Infinity", "[1e999]", "{'a': 1}", "{} {}", "\"\xff\""}) {
         CAPTURE(text);
@@ -50,13 +52,13 @@ TEST_CASE("config/json: what is not JSON is refused with its place") {
 
 TEST_CASE("config/json: values are counted, since each takes many times its bytes") {
     std::string many = "[0";
-    for (std::size_t i = 2; i < most_json_values; ++i) many += ",0";  // and the array is one
+    for (std::size_t i = 2; i < most_json_values; ++i) many += ",0";  // the array is one more
     CHECK_NOTHROW(parse_strict_json("test", many + "]"));
     CHECK_THROWS_WITH_AS(parse_strict_json("test", many + ",0]"), "test: JSON must have at most 4194304 values",
                          value_error);
 }
 
-TEST_CASE("config/json: the text of a file, and nothing of what is none") {
+TEST_CASE("config/json: the text of a file, and nothing if it is not a regular file") {
     const cordage_test::temporary_folder folder;
     const auto path = folder.write("a.json", "{}\n");
     CHECK(text_of_file(path, 3) == "{}\n");
@@ -64,12 +66,12 @@ TEST_CASE("config/json: the text of a file, and nothing of what is none") {
     CHECK(text_of_file(folder.write("empty", ""), 0) == "");
     CHECK(!text_of_file(folder.path(), 100));
     CHECK(!text_of_file(folder.path() / "absent", 100));
-    CHECK(!text_of_file("/proc/self/maps", 100));  // says that it is empty, and is not
-    // A pipe that nobody writes to kept its reader waiting.
+    CHECK(!text_of_file("/proc/self/maps", 100));  // reports size 0, but is not empty
+    // Opening a pipe without a writer once blocked.
     const auto pipe = folder.path() / "pipe";
     REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
     CHECK(!text_of_file(pipe, 100));
-    const auto link = folder.path() / "link";  // a file by another name, as caches of models have them
+    const auto link = folder.path() / "link";  // a link, as in caches of models
     std::filesystem::create_symlink(path, link);
     CHECK(text_of_file(link, 3) == "{}\n");
 }
@@ -93,16 +95,16 @@ TEST_CASE("config/json: values are read by type, and null is not given") {
     CHECK(object.required("x", "something") == 1.5);
 }
 
-TEST_CASE("config/json: a wrong type is an error with the place, the key, the value and what it must be") {
+TEST_CASE("config/json: a wrong type is an error with the place, the key, the value and the expected type") {
     const auto json = nlohmann::json::parse(
         R"({"x": "four", "n": 2.5, "neg": -1, "huge": 1e300, "b": 1, "t": 7, "v": [1, "a"], "o": {"a": 1}})");
     const json_object object(json, "rope_scaling");
     CHECK_THROWS_WITH_AS(object.number("x"), "rope_scaling: x \"four\" must be a number", value_error);
     CHECK_THROWS_WITH_AS(object.flag("b"), "rope_scaling: b 1 must be true or false", value_error);
-    CHECK_THROWS_WITH_AS(object.count("n"), "rope_scaling: n 2.5 must be a whole number of 1 ... 2^31", value_error);
+    CHECK_THROWS_WITH_AS(object.count("n"), "rope_scaling: n 2.5 must be an integer in 1 ... 2^31", value_error);
     CHECK_THROWS_AS(object.count("neg"), value_error);
     CHECK_THROWS_AS(object.count("huge"), value_error);
-    CHECK_THROWS_WITH_AS(object.text("t"), "rope_scaling: t 7 must be a text", value_error);
+    CHECK_THROWS_WITH_AS(object.text("t"), "rope_scaling: t 7 must be a string", value_error);
     CHECK_THROWS_WITH_AS(object.numbers("v"), "rope_scaling: v \"a\" must be a list of numbers only", value_error);
     CHECK_THROWS_WITH_AS(object.numbers("o"), "rope_scaling: o {...} must be a list of numbers", value_error);
     CHECK_THROWS_WITH_AS(object.required("absent", "type 'x'"), "rope_scaling: absent must be given for type 'x'",

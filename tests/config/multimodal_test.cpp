@@ -35,22 +35,21 @@ TEST_CASE("config/multimodal: a prompt counted by a config, cut into chunks and 
     // [multimodal_positions]
     cordage::multimodal_positions<std::int32_t> positions(cordage::hf::read_multimodal_rule(text_of_config));
     positions.text(15);
-    positions.image({.rows = 36, .columns = 24});  // patches before they are merged: 18 x 12 tokens
+    positions.image({.rows = 36, .columns = 24});  // patches before merging: 18 x 12 tokens
     positions.text(9);
     positions.video({.frames = 4, .rows = 8, .columns = 8}, 0.5);  // seconds from frame to frame
     positions.text(6);
     const auto first_chunk = positions.view(0, 128);  // [axes, 1, 128], for axis_angles
-    positions.decoded(1);                             // a token that the model made: index + delta
+    positions.decoded(1);                             // a generated token: index + delta
     // [/multimodal_positions]
     CHECK(positions.tokens() == 15 + 18 * 12 + 9 + 4 * 4 * 4 + 6 + 1);
     CHECK(first_chunk.tokens == 128);
     CHECK(positions.view().at(0, positions.tokens() - 1) == 15 + 18 + 9 + 4 + 6);
 }
 
-TEST_CASE("config/multimodal: what is missing or unknown is named") {
+TEST_CASE("config/multimodal: missing and unknown keys are named") {
     CHECK_THROWS_WITH_AS(read_multimodal_rule(R"({"model_type": "llama"})"),
-                         "config: model_type 'llama' must be a vision-language model whose positions are known",
-                         value_error);
+                         "config: model_type 'llama' must be that of a supported vision-language model", value_error);
     CHECK_THROWS_WITH_AS(read_multimodal_rule(R"({"model_type": "qwen2_vl"})"),
                          "vision_config: spatial_merge_size must be given", value_error);
     CHECK_THROWS_WITH_AS(

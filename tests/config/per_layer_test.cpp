@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Configs whose layers differ. Those of transformers 5.23 are as its own classes write them.
+// Configs with different layers; those of transformers 5.23 as its own classes write them.
 #include "cordage/config/per_layer.hpp"
 
 #include <doctest/doctest.h>
@@ -34,8 +34,8 @@ const std::string two_types =
 
 }  // namespace
 
-// The 256 of the other layers was taken: half as many frequencies, and all of them wrong.
-TEST_CASE("config/per_layer: Gemma 4's layers that see everything are as wide as per_layer_config says") {
+// Once the 256 of the other layers was used: half as many frequencies, all of them wrong.
+TEST_CASE("config/per_layer: Gemma 4's full-attention layers have the head size of per_layer_config") {
     const auto model = read(gemma4 + R"(, "per_layer_config": {"2": {"head_dim": 512, "num_key_value_heads": 4},
                                                                "05": {"head_dim": 512, "num_key_value_heads": 4}})");
     const auto& full = model.of("full_attention");
@@ -50,7 +50,7 @@ TEST_CASE("config/per_layer: Gemma 4's layers that see everything are as wide as
               .of("full_attention")
               .config.head_dim == 384);
     CHECK(read(gemma4 + R"(, "per_layer_config": {})").of("full_attention").config.head_dim == 256);
-    // Without it, by the older key, or as its code has it.
+    // Without it, by the older key, or by the default of its code.
     CHECK(read(gemma4).of("full_attention").config.head_dim == 512);
     CHECK(read(gemma4 + R"(, "global_head_dim": 384)").of("full_attention").config.head_dim == 384);
     CHECK(error_of(gemma4 + R"(, "global_head_dim": 384, "per_layer_config": {"2": {"head_dim": 512},
@@ -58,7 +58,7 @@ TEST_CASE("config/per_layer: Gemma 4's layers that see everything are as wide as
           "config: global_head_dim 384 must equal head_dim 512");
 }
 
-TEST_CASE("config/per_layer: layers that one dictionary is of are told apart by what they override") {
+TEST_CASE("config/per_layer: layers with one dictionary are distinguished by their overrides") {
     const auto model = read(two_types + R"(, "rope_scaling": {"type": "linear", "factor": 2.0},
         "per_layer_config": {"1": {"head_dim": 32, "partial_rotary_factor": 0.5, "rope_theta": 500.0}})");
     CHECK(model.of("full_attention").config == rope_config{64, 64, 1e4, 4096});
@@ -68,29 +68,29 @@ TEST_CASE("config/per_layer: layers that one dictionary is of are told apart by 
         "per_layer_config": {"1": {"max_position_embeddings": 8192}})")
                             .of("sliding_attention");
     CHECK(ratio_at(longer.schedule, longer.config, 8192.0) == 1.0);
-    // What equals the config's own, or concerns no rotation, tells nothing apart.
+    // Values equal to the config's own, or unrelated to rotation, are not overrides.
     CHECK(read(two_types + R"(, "per_layer_config": {"1": {"head_dim": 64, "intermediate_size": 7}, "2": {}})")
               .ropes.size() == 1);
     CHECK(read(two_types + R"(, "per_layer_config": {})").ropes.size() == 1);
-    // All layers alike, though the top level says something else.
+    // All layers alike, but different from the top level.
     CHECK(read(R"("head_dim": 64, "rope_theta": 1e4, "num_hidden_layers": 2, "per_layer_config":
                {"0": {"head_dim": 32}, "1": {"head_dim": 32}})")
               .of("")
               .config.head_dim == 32);
 }
 
-TEST_CASE("config/per_layer: layers of one type that differ are refused, and so is what cannot be told apart") {
+TEST_CASE("config/per_layer: different layers of one type are rejected") {
     CHECK(error_of(two_types + R"(, "per_layer_config": {"0": {"head_dim": 32}})") ==
-          "config: head_dim of layers 0 and 2, 32 and nothing of their own, must be equal, or layer_types tell them "
-          "apart");
+          "config: head_dim of layers 0 and 2: overrides 32 and none must be equal, or the layers must have "
+          "different layer_types");
     CHECK(error_of(R"("head_dim": 64, "rope_theta": 1e4, "num_hidden_layers": 3, "per_layer_config":
                    {"1": {"head_dim": 32}})")
-              .find("head_dim of layers 0 and 1, nothing and 32 of their own, must be equal") != std::string::npos);
+              .find("head_dim of layers 0 and 1: overrides none and 32 must be equal") != std::string::npos);
     const auto entry = [](const std::string& text) { return error_of(two_types + R"(, "per_layer_config": )" + text); };
-    CHECK(entry(R"({"3": {"head_dim": 32}})") == "per_layer_config: key '3' must be the number of a layer");
-    CHECK(entry(R"({"-1": {}})") == "per_layer_config: key '-1' must be the number of a layer");
-    CHECK(entry(R"({"one": {}})") == "per_layer_config: key 'one' must be the number of a layer");
-    CHECK(entry(R"({"": {}})") == "per_layer_config: key '' must be the number of a layer");
+    CHECK(entry(R"({"3": {"head_dim": 32}})") == "per_layer_config: key '3' must be the index of a layer");
+    CHECK(entry(R"({"-1": {}})") == "per_layer_config: key '-1' must be the index of a layer");
+    CHECK(entry(R"({"one": {}})") == "per_layer_config: key 'one' must be the index of a layer");
+    CHECK(entry(R"({"": {}})") == "per_layer_config: key '' must be the index of a layer");
     CHECK(entry(R"({"1": {"head_dim": 32}, "01": {"head_dim": 32}})") == "per_layer_config: layer 1 must occur once");
     CHECK(entry(R"({"1": 32})") == "per_layer_config.1: 32 must be an object");
     CHECK(entry("[]") == "per_layer_config: [...] must be an object");
@@ -98,14 +98,14 @@ TEST_CASE("config/per_layer: layers of one type that differ are refused, and so 
     CHECK(entry(R"({"1": {"rope_parameters": {}}})") ==
           "per_layer_config.1: rope_parameters must be given by layer type instead");
     CHECK(error_of(R"("head_dim": 64, "rope_theta": 1e4, "per_layer_config": {"4000000": {"head_dim": 32}})") ==
-          "config: per_layer_config must be of at most 16384 layers");
+          "config: per_layer_config must have at most 16384 layers");
     CHECK(error_of(R"("head_dim": 64, "rope_theta": 1e4, "layer_types": [1])") ==
-          "config: layer_types 1 must be a list of texts");
+          "config: layer_types 1 must be a list of strings");
     CHECK(error_of(R"("head_dim": 64, "rope_theta": 1e4, "layer_types": "full_attention")") ==
-          "config: layer_types \"full_attention\" must be a list of texts");
+          "config: layer_types \"full_attention\" must be a list of strings");
 }
 
-// kv_channels, half as much, was taken.
+// Once kv_channels, half as large, was used.
 TEST_CASE("config/per_layer: Zamba 2's heads are as wide as attention_head_dim, or two hidden states") {
     const std::string zamba2 = R"("model_type": "zamba2", "hidden_size": 2560, "num_attention_heads": 32,
         "use_mem_rope": true, "rope_theta": 10000)";
@@ -130,7 +130,7 @@ TEST_CASE("config/per_layer: sizes of the layers that see a window, by names of 
     CHECK(dots.of("sliding_attention").config.rotary_dim == 32);
     CHECK(dots.of("sliding_attention").first_lane == 192);
     CHECK(dots.of("sliding_attention").rope_type == "linear");
-    // A share of head_dim, where that is wider than the two parts of the head (dots.note).
+    // A share of head_dim if that is larger than the two parts of the head (dots.note).
     CHECK(error_of(R"("head_dim": 256, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "rope_theta": 1e4,
                    "partial_rotary_factor": 0.25)")
               .empty());
@@ -142,14 +142,14 @@ TEST_CASE("config/per_layer: sizes of the layers that see a window, by names of 
           "config: layer_types must have the type 'sliding_attention' of attention_other_setting");
 }
 
-// One base and one share were taken for all layers, or none could be read.
+// Once, one base and one share were used for all layers, or none could be read.
 TEST_CASE("config/per_layer: lists of one base, or one share, a layer") {
     const std::string types =
         R"("head_dim": 64, "layer_types": ["full_attention", "sliding_attention", "full_attention"], )";
     const auto step = read(types + R"("rope_theta": [5e6, 1e4, 5e6], "partial_rotary_factors": [0.5, 1.0, 0.5, 1.0])");
     CHECK(step.of("full_attention").config == rope_config{64, 32, 5e6, 4096});
     CHECK(step.of("sliding_attention").config == rope_config{64, 64, 1e4, 4096});
-    // A base of 0 is a layer that does not turn (Granite, Muse).
+    // A base of 0: a layer without rotation (Granite, Muse).
     const auto muse = read(types + R"("rope_parameters": {"rope_theta": 1e4}, "layer_rope_theta": [0, 500, 0])");
     CHECK(muse.of("rope").config.theta_base == 500.0);
     CHECK(muse.of("no_rope").rope_type == "none");
@@ -159,13 +159,13 @@ TEST_CASE("config/per_layer: lists of one base, or one share, a layer") {
     CHECK(nested.of("sliding_attention").config.theta_base == 500.0);
     CHECK(read(R"("head_dim": 64, "layer_rope_theta": [500, 500])").of("").config.theta_base == 500.0);
     CHECK(error_of(types + R"("layer_rope_theta": [500, 500])") ==
-          "config: layer_rope_theta of 2 numbers must be of 3, one a layer");
+          "config: layer_rope_theta has 2 numbers, must have 3, one for each layer");
     CHECK(error_of(types + R"("layer_rope_theta": [500, 600, 700])") ==
-          "config: rope_theta of layers 0 and 2, 500.0 and 700.0 of their own, must be equal, or layer_types tell them "
-          "apart");
-    CHECK(error_of(R"("head_dim": 64, "rope_theta": [500, 600])").find("or layer_types tell") != std::string::npos);
+          "config: rope_theta of layers 0 and 2: overrides 500.0 and 700.0 must be equal, or the layers must have "
+          "different layer_types");
+    CHECK(error_of(R"("head_dim": 64, "rope_theta": [500, 600])").find("different layer_types") != std::string::npos);
     CHECK(error_of(types + R"("layer_rope_theta": [500, 0, 500], "rope_theta": [500, 600, 500])") ==
-          "config: rope_theta 600 of layer 1 must equal 0.0, said of it elsewhere");
+          "config: rope_theta 600 of layer 1 must equal 0.0, given for it elsewhere");
     CHECK(error_of(R"("head_dim": 64, "rope_theta": [500, "a"])") ==
           "config: rope_theta \"a\" must be a list of numbers only");
 }
@@ -183,7 +183,8 @@ TEST_CASE("config/per_layer: Molmo 2 scales some layers, DBRX keeps its base in 
               .config == rope_config{128, 128, 5e5, 32768});
 }
 
-TEST_CASE("config/per_layer: what is no scaling of a flat dictionary holds for the layers that it does not scale") {
+TEST_CASE(
+    "config/per_layer: keys of a flat dictionary other than scaling also apply to layers that it does not scale") {
     const auto olmo = read(R"("model_type": "olmo3", "head_dim": 128, "rope_parameters": {"rope_theta": 3e5,
         "rope_type": "linear", "factor": 8.0})");
     CHECK(olmo.of("sliding_attention").config == rope_config{128, 128, 3e5, 4096});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Configs of towers; tests/golden/towers.json has what transformers' classes make of them.
+// Configs of towers; tests/golden/towers.json has the results of transformers' classes.
 #include "cordage/config/tower.hpp"
 
 #include <doctest/doctest.h>
@@ -107,20 +107,20 @@ TEST_CASE("config/tower: of a model around it, by its own type or the model's") 
           "pixtral");
     CHECK(read_tower(R"({"model_type": "chmv2", "backbone_config": {"model_type": "dinov3_vit"}})").head_dim == 64);
     CHECK_THROWS_WITH_AS(read_tower(R"({"model_type": "qwen2_vl"})"),
-                         "config: model_type 'qwen2_vl' must be a tower whose rotation is known", value_error);
+                         "config: model_type 'qwen2_vl' must be that of a supported tower", value_error);
     CHECK_THROWS_WITH_AS(read_tower(R"({"model_type": "x", "vision_config": {"model_type": "vjepa2"}})"),
-                         "config.vision_config: model_type 'vjepa2' must be a tower whose rotation is known; it turns "
+                         "config.vision_config: model_type 'vjepa2' must be that of a supported tower; it rotates "
                          "the two lanes of a pair by different angles",
                          value_error);
 }
 
-TEST_CASE("config/tower: what a tower does not read, or cannot have, is named") {
+TEST_CASE("config/tower: unsupported and invalid keys of a tower are named") {
     CHECK(error_of("pixtral", R"("rope_parameters": {"rope_type": "linear", "factor": 2.0})") ==
           "rope_parameters: rope_type 'linear' must be 'axial'");
     CHECK(error_of("llama4_vision_model", R"("rope_parameters": {"rope_type": "axial"})") ==
           "rope_parameters: rope_type 'axial' must be 'default'");
     CHECK(error_of("dinov3_vit", R"("rope_parameters": {"rope_theta": 50.0})") ==
-          "rope_parameters: rope_parameters must be left out: this tower reads rope_theta beside it alone");
+          "rope_parameters: rope_parameters must be left out: this tower reads only the config's rope_theta");
     CHECK(error_of("qwen2_vl_vision", R"("rope_parameters": {"rope_theta": 1e4, "mrope_section": [1]})") ==
           "rope_parameters: key 'mrope_section' must be left out: this tower does not read it");
     CHECK(error_of("qwen2_vl_vision", R"("rope_parameters": {"rope_theta": 1e4}, "rope_theta": 1e5)") ==
@@ -128,13 +128,13 @@ TEST_CASE("config/tower: what a tower does not read, or cannot have, is named") 
     CHECK(error_of("qwen2_vl_vision", R"("partial_rotary_factor": 0.5)") ==
           "config: partial_rotary_factor must be left out: this tower does not read it");
     CHECK(error_of("qwen2_vl_vision", R"("rope_thetaa": 1.0)") ==
-          "config: key 'rope_thetaa' must be a known one; did you mean 'rope_theta'?");
+          "config: key 'rope_thetaa' must be a known key; did you mean 'rope_theta'?");
     CHECK(error_of("qwen2_vl_vision", R"("rope_theta": 1.0)") == "config: rope_theta 1 must be > 1");
     CHECK(error_of("qwen2_vl_vision", R"("head_dim": 70)") ==
-          "config: head_dim 70 must be a multiple of 4: rows turn one half of the pairs, columns the other");
+          "config: head_dim 70 must be a multiple of 4: rows rotate one half of the pairs, columns the other");
     CHECK(error_of("minimax_m3_vl_vision", R"("head_dim": 4)") == "config: head_dim 4 must be >= 6 and <= 1048576");
     CHECK(error_of("pixtral", R"("head_dim": 32)") ==
-          "config: head_dim 32 must be left out or 64, which the sizes of this tower give");
+          "config: head_dim 32 must be left out or 64, as given by the sizes of this tower");
     CHECK(error_of("efficientloftr", R"("partial_rotary_factor": 2.0)") ==
           "config: partial_rotary_factor 2 of head_dim 32 is 64 lanes, must be an even number, half of 256");
     CHECK(error_of("musicflamingo", R"("partial_rotary_factor": 0.6)") ==
@@ -144,12 +144,13 @@ TEST_CASE("config/tower: what a tower does not read, or cannot have, is named") 
           "config: max_position_embeddings 900 must be left out or rope_theta 1200");
     CHECK(error_of("dinov3_vit", R"("pos_embed_jitter": 0.5)") == "config: pos_embed_jitter 0.5 must be >= 1");
     CHECK(error_of("dinov3_vit", R"("num_register_tokens": 1.5)") ==
-          "config: num_register_tokens 1.5 must be a whole number of 1 ... 2^31");
+          "config: num_register_tokens 1.5 must be an integer in 1 ... 2^31");
     CHECK(error_of("qwen2_vl_vision", R"("num_heads": 16, "num_attention_heads": 8)") ==
           "config: num_attention_heads 8 must equal num_heads 16");
     const auto beside =
         read_tower(config_of("dinov3_vit", R"("rope_parameters": {"rope_theta": 50.0})"), {.lenient = true});
-    CHECK(beside.basis.inv_freq()[1] == tower_of("dinov3_vit").basis.inv_freq()[1]);  // which reads no dictionary
+    CHECK(beside.basis.inv_freq()[1] ==
+          tower_of("dinov3_vit").basis.inv_freq()[1]);  // whose code reads no rope dictionary
     const auto lenient = read_tower(config_of("qwen2_vl_vision", R"("partial_rotary_factor": 0.5)"), {.lenient = true});
     CHECK(lenient.warnings ==
           std::vector<std::string>{"config: partial_rotary_factor must be left out: this tower does not read it"});
@@ -157,10 +158,10 @@ TEST_CASE("config/tower: what a tower does not read, or cannot have, is named") 
 
 TEST_CASE("config/tower: in words") {
     CHECK(describe(tower_of("kimi_k25_vision")) ==
-          "tower kimi_k25_vision\n  rotation: 72 of 72 lanes turn, 36 pairs, half_split\n"
-          "  axes: columns, rows in turn, the fastest 1 rad a position\n  positions: numbers\n");
+          "tower kimi_k25_vision\n  rotation: 72 of 72 lanes, 36 pairs, half_split\n  axes: columns, rows in "
+          "turn, the fastest 1 rad per position\n  positions: numbers\n");
     const std::string dino = describe(tower_of("eomt_dinov3"));
-    CHECK(dino.find("centres of patches from -1 to 1 over the image; 5 tokens before a grid do not turn") !=
+    CHECK(dino.find("centres of patches from -1 to 1 over the image; 5 tokens before a grid are not rotated") !=
           std::string::npos);
     CHECK(dino.find("in training: shifted by up to 0, stretched by up to 1, rescaled by up to 2") != std::string::npos);
     CHECK(describe(tower_of("video_llama_3_vision")).find("set spatial_merge_size") != std::string::npos);
@@ -183,8 +184,8 @@ TEST_CASE("config/tower: positions of a training image are changed by the config
     for (std::size_t i = 2; i < plain.size(); ++i) CHECK(positions[i] != plain[i]);
 }
 
-// Of Gemma 4 each half of a head is a head of its own; the first of it turns by columns.
-TEST_CASE("config/tower: a head of several parts is turned part by part") {
+// In Gemma 4 each half of a head is a head of its own; the first one is rotated by columns.
+TEST_CASE("config/tower: a head of several parts is rotated part by part") {
     const auto tower = tower_of("gemma4_vision", R"("head_dim": 8)");
     const std::array grids{patch_grid{.rows = 2, .columns = 2}};
     std::vector<double> q(32, 1.0);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// angles.json: cos and sin of position * theta, exact ones and the common float32 way.
+// angles.json: cos and sin of position * theta, exact ones and those of common float32 code.
 //
 // Tolerances: for the given double theta 8e-8 in float and 1e-13 + 2e-19 |position| in double; where theta is a real
-// number, rounding it to double adds 1.2e-16 |position|. The float32 way must be as wrong as recorded, within a factor
-// of 1.5: its largest error over a few positions depends on the last bits of each theta.
+// number, rounding it to double adds 1.2e-16 |position|. The float32 error must be the recorded one within a factor
+// of 1.5: its maximum over a few positions depends on the last bits of each theta.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -31,7 +31,7 @@ tolerances real_theta(double position) {
     return {float32 + rounding, float64 + rounding};
 }
 
-/// cos and sin of one position, one number a pair.
+/// cos and sin of one position, one number for each pair.
 struct row {
     double position;
     std::vector<double> cos, sin;
@@ -49,7 +49,7 @@ row table_row(const exact_angles<double>& angles, double position) {
     return got;
 }
 
-/// As the rotation sees them, without a table: turning (1, 0) gives (cos, sin).
+/// As in a rotation without a table: rotating (1, 0) gives (cos, sin).
 template <class T, class Source>
 row rotated_row(const Source& angles, double position) {
     const index_t pairs = angles.pairs();
@@ -68,13 +68,13 @@ template <class P>
 void compare_position_type(report& result, const std::string& what, const basis& b, const row& expected,
                            tolerances within) {
     const std::vector<P> position{static_cast<P>(expected.position)};
-    if (static_cast<double>(position[0]) != expected.position) return;  // this type cannot hold it
+    if (static_cast<double>(position[0]) != expected.position) return;  // not representable in this type
     const exact_angles<P> angles(b, position_view<P>(position));
     compare(result, what + " float", rotated_row<float>(angles, expected.position), expected, within.float32);
     compare(result, what + " double", rotated_row<double>(angles, expected.position), expected, within.float64);
 }
 
-/// By tables and by rotation, with the position in every type that holds it.
+/// By tables and by rotation, with the position in every type that represents it.
 void compare_row(report& result, const value& place, const basis& b, const row& expected, tolerances within) {
     const std::vector<double> position{expected.position};
     const exact_angles<double> angles(b, position_view<double>(position));

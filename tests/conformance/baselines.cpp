@@ -3,8 +3,8 @@
 // several axes, ALiBi and DeepSeek's softmax scale.
 //
 // Random positions have no numbers to reproduce: many draws with a fixed seed must have the listed properties, and
-// means and counts are compared in standard deviations of their own (6 of them: one of 10^8 such numbers is further
-// off).
+// means and counts are compared in their standard deviations (6 of them: exceeded by fewer than one of 10^8 such
+// numbers).
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -81,7 +81,7 @@ void check_uniform_positions(const value& one_case, report& result) {
     result.near("step", positions.front(), step, relative * step);
 }
 
-/// What many draws of `count` out of 1 ... last add up to.
+/// Sums over many draws of `count` out of 1 ... last.
 struct draws {
     explicit draws(const sampled_range& range)
         : count(range.train_length),
@@ -117,7 +117,7 @@ struct draws {
     bool right_count = true, increasing = true, inside = true;
 };
 
-/// How far off something is, in its standard deviations.
+/// A deviation in standard deviations.
 double deviation(double off, double variance) {
     return variance > 0.0 ? std::abs(off) / std::sqrt(variance) : std::abs(off);
 }
@@ -198,7 +198,7 @@ void check_deepseek_softmax_scale(const value& one_case, report& result) {
     near("softmax_scale", deepseek_softmax_scale(one_case["qk_head_dim"].size(), t, mscale_all_dim));
 }
 
-/// cos and sin of [tokens, pairs] as the rotation sees them: turning (1, 0) gives (cos, sin).
+/// cos and sin of [tokens, pairs] as in a rotation: rotating (1, 0) gives (cos, sin).
 template <class T, class Backend, class Source>
 void compare_rotation(report& result, const char* what, const value& one_case, const Source& angles, double tolerance) {
     const index_t tokens = angles.tokens(), pairs = angles.pairs();
@@ -215,7 +215,7 @@ void compare_rotation(report& result, const char* what, const value& one_case, c
     result.near(message(what, " sin"), sin, one_case["sin"].array({tokens, pairs}), tolerance);
 }
 
-// Positions are below 10 and theta is exact to a rounding, so nothing but the tolerances of cos and sin remains.
+// Positions are below 10 and theta is exact to a rounding, so only the tolerances of cos and sin remain.
 template <class P>
 void compare_axes(report& result, const char* positions, const value& one_case, const basis& b,
                   const std::vector<std::uint8_t>& axis_of_pair, const position_view<P>& position_ids) {

@@ -19,12 +19,12 @@ using namespace cordage;
 
 constexpr double step_tolerance = 1e-12;
 constexpr double solution_tolerance = 1e-10;
-constexpr double slope_tolerance = 1e-9;  // of the interpolant, which is one order less exact than the solution
+constexpr double slope_tolerance = 1e-9;  // of the interpolant's derivative, of one order less
 constexpr double discrete_gradient_tolerance = 1e-12;
 constexpr double exact_gradient_tolerance = 1e-9;
 constexpr tolerance tight{.relative = 1e-14, .absolute = 1e-14};
 
-/// Calls use with an object of the rule of that name.
+/// Calls use with an object of the tableau of that name.
 void with_method(const std::string& name, const auto& use) {
     bool found = false;
     const auto offer = [&](auto rule, const char* its_name) {
@@ -72,7 +72,7 @@ struct problem {
     paper_field<> field() const { return {config, weights}; }
     std::vector<double> vector(const value& v) const { return v.numbers(config.pairs()); }
 
-    /// The case's z(1), which cordage must find by itself.
+    /// The case's z(1), which cordage must compute.
     void check_start(const value& z1, report& result) const {
         std::vector<double> own;
         for (index_t pair = 0; pair < config.pairs(); ++pair) own.push_back(config.log_inv_freq(pair));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// clex_released.json: the CLEX layer as released, which is another function than the paper's.
+// clex_released.json: the CLEX layer as released, which is a different function from the paper's.
 //
 // Tolerances: z 1e-12 against the same scheme in float64, 5e-5 against float32 as run, 1e-10 against the exact solution
 // (found here by the adaptive solver; the released scheme itself is up to 6.5e-3 off it). cos and sin at position p
@@ -27,7 +27,7 @@ constexpr double z_tolerance = 1e-12, z_float32_tolerance = 5e-5, truth_toleranc
 constexpr double wave_tolerance = 1e-12, gradient_tolerance = 1e-12, gradient_float32_tolerance = 1e-4;
 constexpr tolerance tight{.relative = 1e-14, .absolute = 1e-14};
 
-/// The file prints its float32 weights with 9 digits, which only narrowing makes exact.
+/// The file prints its float32 weights with 9 digits; narrowing to float restores them exactly.
 std::vector<double> as_float32(std::vector<double> printed) {
     for (double& x : printed) x = double{static_cast<float>(x)};
     return printed;

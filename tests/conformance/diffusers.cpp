@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// diffusers.json: what the rotary classes of image, video and audio models do to q, by the recipes of
+// diffusers.json: q rotated by the rotary classes of image, video and audio models, and by the recipes of
 // docs/migrating.md.
 #include "image_recipe.hpp"
 #include "kinds.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads golden data as typed values that know their place in the file, so that every mistake in it is named.
+// Reads golden data as typed values that know their place in the file, so that every error names it.
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,7 @@ namespace conformance {
 using cordage::index_t;
 using cordage::message;
 
-/// The file is not what the schema says: a field is missing, or has another type or shape.
+/// The file does not follow the schema: a field is missing, or has another type or shape.
 struct malformed : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -31,7 +31,7 @@ struct tensor {
     std::vector<double> data;
 };
 
-/// One JSON value and where it stands, such as cases[3].weights.up.
+/// One JSON value and its place, such as cases[3].weights.up.
 class value {
  public:
     value(const nlohmann::json& json, std::string where) : json_(&json), where_(std::move(where)) {}
@@ -58,7 +58,7 @@ class value {
     }
 
     std::string text() const {
-        if (!json_->is_string()) throw malformed(where_ + " must be a text");
+        if (!json_->is_string()) throw malformed(where_ + " must be a string");
         return json_->get<std::string>();
     }
     bool flag() const {

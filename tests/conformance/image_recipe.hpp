@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Turns q as a recipe for an image or video model says: tests/golden/diffusers.json, and tests/hosts.
+// Rotates q by a recipe for an image or video model: tests/golden/diffusers.json, and tests/hosts.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ inline std::vector<double> recipe_input(cordage::heads_shape shape) {
     return x;
 }
 
-/// What a recipe makes of x, and the largest angle in it.
+/// The result of a recipe for x, and the largest angle in it.
 struct recipe_output {
     std::vector<double> y;
     double largest_angle = 0.0;
@@ -108,7 +108,7 @@ double largest_angle(const Source& angles, const position_view<double>& ids) {
     return fastest * farthest;
 }
 
-/// Turns y in place; the largest angle.
+/// Rotates y in place; returns the largest angle.
 inline double turn(const value& rotation, const position_view<double>& ids, const heads_view<double>& y) {
     const index_t first_lane = rotation.has("first_lane") ? rotation["first_lane"].integer() : 0;
     const auto with = [&](const auto& angles, const auto& x) {

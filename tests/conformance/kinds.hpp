@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The kinds of golden cases that are known, and who checks each; one list for each golden file.
+// The known kinds of golden cases and their checks; one list for each golden file.
 #pragma once
 
 #include <span>
@@ -8,11 +8,11 @@
 
 namespace conformance {
 
-/// What cases of one kind are and how to check one.
+/// A kind of cases and its check.
 struct kind {
     const char* name;
-    void (*check)(const value& one_case, report& result) = nullptr;  ///< absent: cordage cannot do this yet
-    const char* marked_by = nullptr;                                 ///< a field that tells kinds of one name apart
+    void (*check)(const value& one_case, report& result) = nullptr;  ///< null: not supported by cordage
+    const char* marked_by = nullptr;                                 ///< a field that distinguishes kinds of one name
 };
 
 std::span<const kind> angles_kinds();

@@ -12,7 +12,7 @@ namespace {
 
 using namespace cordage;
 
-constexpr double float_basis = 4e-6;      // of a basis that was made in float32, relative
+constexpr double float_basis = 4e-6;      // of a basis computed in float32, relative
 constexpr double float_logarithm = 2e-6;  // of numbers of order 10 by a logarithm in float32
 
 void check_basis(const value& one_case, report& result) {

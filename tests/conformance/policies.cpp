@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// policies.json: alpha(t) of the closed-form policies, and the basis that a model's config.json asks for.
+// policies.json: alpha(t) of the closed-form policies, and the basis of a model's config.json.
 //
 // Relative tolerances are 1e-13. The log of alpha and its derivative are compared relative to the largest entry of
-// their table, since where a ramp begins alpha is 1 but for a rounding and its log has no digits left.
+// their table: where a ramp begins, alpha is 1 up to rounding, and its log has no significant digits.
 #include <algorithm>
 
 #include "cordage/basis/basis.hpp"
@@ -22,7 +22,7 @@ using namespace cordage;
 
 constexpr double relative = 1e-13;
 
-/// A policy of the file as cordage has it. Dynamic NTK is ntk_aware at the t of the schedule `dynamic`, which grows
+/// A policy of the file as in cordage. Dynamic NTK is ntk_aware at the t of the schedule `dynamic`, which grows
 /// `dynamic_factor` times as fast; the others are at their own t.
 struct known_policy {
     any_policy policy;
@@ -110,7 +110,7 @@ void alpha_table(const value& one_case, report& result) {
     }
 }
 
-/// Settings after defaults, where the file states them.
+/// Settings after defaults, if the file states them.
 void check_resolved(const value& resolved, const hf::layer_rope& rope, report& result) {
     result.require("resolved.head_dim", rope.config.head_dim == resolved["head_dim"].size());
     result.require("resolved.rotary_dim", rope.config.rotary_dim == resolved["rotary_dim"].size());
@@ -132,7 +132,7 @@ void check_ramp(const value& one_case, const rope_config& config, report& result
     result.near("ramp", got, expected["ramp"].numbers(config.pairs()), relative);
 }
 
-/// From the text of a config to numbers, as an engine would go.
+/// From the text of a config to numbers, as in an engine.
 void inv_freq(const value& one_case, report& result) {
     const hf::model_ropes model = hf::read_config(one_case["config"].json().dump());
     const hf::layer_rope& rope = model.of(one_case.has("layer_type") ? one_case["layer_type"].text() : "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Gathers what the cases of one kind show: the error nearest to its tolerance, and what failed.
+// Collects the results of the cases of one kind: the error nearest to its tolerance, and failures.
 #pragma once
 
 #include <cmath>
@@ -15,15 +15,14 @@
 
 namespace conformance {
 
-/// The case asks for something that cordage does not have (yet): a policy, a method.
+/// The case needs something that cordage does not support: a policy, a method.
 struct unsupported : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
 class report {
  public:
-    /// An error that must not exceed its tolerance. Of all errors the one that comes nearest, as a share of its own
-    /// tolerance, is the worst.
+    /// An error that must not exceed its tolerance. The worst error is the one largest relative to its tolerance.
     void error(std::string_view what, double error, double tolerance) {
         ++comparisons_;
         const bool holds = error <= tolerance;  // false for NaN
@@ -73,13 +72,13 @@ class report {
     void fail(std::string why) { failures_.push_back(case_ + ": " + std::move(why)); }
     void lacks(std::string why) { gaps_.push_back(case_ + ": " + std::move(why)); }
 
-    /// From here on messages and counts belong to this case.
+    /// Starts a case: subsequent messages and counts belong to it.
     void begin_case(std::string name) {
         case_ = std::move(name);
         ++cases_;
         comparisons_before_ = comparisons_;
     }
-    /// A case in which nothing was compared has shown nothing.
+    /// A case without comparisons fails.
     void end_case() {
         if (comparisons_ == comparisons_before_) fail("nothing to compare");
     }
@@ -99,7 +98,7 @@ class report {
         return same;
     }
 
-    /// A failed share is worse than any that holds, also where it is NaN.
+    /// A failed ratio is worse than any that holds, also if it is NaN.
     static double past(double share) { return std::isnan(share) ? std::numeric_limits<double>::infinity() : share; }
 
     std::string case_ = "file";

@@ -57,7 +57,7 @@ std::vector<double> widened(const std::vector<T>& x) {
     return {x.begin(), x.end()};
 }
 
-/// q or k of a case: what goes in, and what must come out.
+/// q or k of a case: input and expected output.
 struct side {
     heads_shape shape;
     std::vector<double> x, y, grad_y, grad_x, grad_inv_freq;
@@ -134,7 +134,7 @@ void near_scaled(report& result, const std::string& what, std::span<const double
     }
 }
 
-/// Positions in every type that holds all of them.
+/// Positions in every type that represents all of them.
 void with_position_types(const std::vector<double>& positions, const auto& use) {
     use(positions, "double");
     const auto offer = [&]<class P>(P, const char* name, double most) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Finds the golden files, sorts their cases by kind and lets each kind's check run.
+// Finds the golden files, sorts their cases by kind and runs the check of each kind.
 #include "runner.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The kind of a case, by its name and, where two kinds share it, by the field that marks one.
+/// The kind of a case, by its name and, if two kinds share it, by the field that distinguishes them.
 const kind& kind_of(const value& one_case) {
     const std::string name = one_case["kind"].text();
     for (const auto list :
@@ -41,7 +41,7 @@ void check_case(const value& one_case, report& result) {
     }
 }
 
-/// One report a kind. What is wrong with the file as a whole is a failure of the kind "file".
+/// One report for each kind. Errors of the file as a whole are failures of the kind "file".
 std::map<std::string, report> check_file(const fs::path& path) {
     std::map<std::string, report> by_kind;
     try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs every case of every golden file of a folder; the whole of cordage_conformance but its main.
+// Runs every case of every golden file of a folder; all of cordage_conformance except its main.
 #pragma once
 
 #include <filesystem>

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder of its own for one test, gone when the test ends.
+/// A temporary folder for one test.
 class scratch_folder {
  public:
     explicit scratch_folder(const std::string& name) : path_(fs::temp_directory_path() / ("cordage_" + name)) {
@@ -66,7 +66,7 @@ const std::string linear_at_two =
 
 }  // namespace
 
-TEST_CASE("conformance: the golden kinds that pass are those of expected.txt, and no others") {
+TEST_CASE("conformance: the golden kinds that pass are exactly those of expected.txt") {
     const ran golden = run(CORDAGE_GOLDEN_DIR);
     CAPTURE(golden.reasons);
     std::istringstream lines(golden.lines);
@@ -103,14 +103,14 @@ TEST_CASE("conformance: a case that lacks a field fails and the field is named")
     CHECK(contains(one.reasons, "must have the field 'scale'"));
 }
 
-TEST_CASE("conformance: what cordage lacks is unsupported, beside cases that pass") {
+TEST_CASE("conformance: cases that cordage does not support are unsupported, beside cases that pass") {
     const ran one = run_cases("future", linear_at_two + "," + policy_of_the_future);
     CHECK_FALSE(one.passed);
     CHECK(contains(one.lines, "unsupported x/alpha_table cases=2"));
     CHECK(contains(one.reasons, "d: cordage has no policy 'unheard_of'"));
 }
 
-TEST_CASE("conformance: a kind that nobody knows fails under its name") {
+TEST_CASE("conformance: an unknown kind fails under its name") {
     const ran one = run_cases("unknown_kind", R"({"kind": "rumour", "name": "a"})");
     CHECK_FALSE(one.passed);
     CHECK(contains(one.lines, "fail x/rumour cases=1"));

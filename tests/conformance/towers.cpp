@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// towers.json: patches of grids as vision and audio towers turn them, from their configs.
+// towers.json: patches of grids as rotated by vision and audio towers, from their configs.
 #include "cordage/angles/axis_angles.hpp"
 #include "cordage/config/tower.hpp"
 #include "cordage/rotate/forward.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using namespace cordage;
 
-// The reference turns by angles in float32, of at most 20 rad, numbers of at most 5.
+// The reference rotates by float32 angles of at most 20 rad numbers of at most 5.
 constexpr double tolerance = 1e-5;
 
 void check_rotation(const value& one_case, report& result) {

@@ -39,7 +39,7 @@ TEST_CASE("core/config: exponents run over rotary_dim, not head_dim") {
     CHECK(std::fabs(partial.inv_freq(8) - 0.01) < 1e-17);
 }
 
-TEST_CASE("core/config: validate names the field, its value and what it must be") {
+TEST_CASE("core/config: validate names the field, its value and what was expected") {
     CHECK_NOTHROW(validate(llama));
     CHECK_NOTHROW(validate(changed(&rope_config::rotary_dim, 2)));
     const auto refuses = [](const rope_config& config, const char* text) {

@@ -56,13 +56,13 @@ TEST_CASE("core/error: an address that is there is hexadecimal") {
     CHECK(message(reinterpret_cast<const void*>(std::uintptr_t{0x7ffe10})) == "0x7ffe10");
 }
 
-TEST_CASE("core/error: fail throws the error that it is asked for, with its parts as the text") {
+TEST_CASE("core/error: fail throws the given error type, with its parts as the message") {
     CHECK_THROWS_WITH_AS(fail<value_error>({"linear: t ", 0.5, " must be >= ", 1}), "linear: t 0.5 must be >= 1",
                          value_error);
     CHECK_THROWS_AS(fail<shape_error>({"x"}), shape_error);
 }
 
-// Once, a host that had set its own locale read "head_dim 4,096".
+// Once, a host with another locale printed "head_dim 4,096".
 TEST_CASE("core/error: a message does not depend on the locale of the host") {
     const std::locale before = std::locale::global(std::locale(std::locale::classic(), new thousands));
     const std::string text = message("head_dim ", 4096, ", t ", 1.5);

@@ -27,7 +27,7 @@ using namespace cordage;
 
 namespace {
 
-// The ranges that for_each_range makes of items of so many bytes, in order of their beginnings.
+// The ranges of for_each_range for items of this many bytes, in order of their beginnings.
 template <class Executor>
 std::vector<std::pair<index_t, index_t>> ranges(const Executor& how, index_t items, index_t bytes_of_item) {
     std::mutex guard;
@@ -73,7 +73,7 @@ TEST_CASE("core/executor: every item is visited once, whoever runs the slices") 
     CHECK(slices > 0);
 }
 
-TEST_CASE("core/executor: slices follow each other, are nearly equal and never of fewer bytes than the executor says") {
+TEST_CASE("core/executor: slices are contiguous, nearly equal and never smaller than the executor's smallest slice") {
     index_t slices = 0;
     for (const auto& [bytes, grain] : {std::pair<index_t, index_t>{1, 64}, {16, 4}, {7, 10}, {64, 1}, {1000, 1}}) {
         for (const index_t items : {1, 64, 100, 127, 128, 640, 641, 10'000}) {
@@ -111,7 +111,7 @@ TEST_CASE("core/executor: work of less than two slices never leaves the calling 
     for_each_range(threads{8, 64}, 127, 1, [&](index_t, index_t) { CHECK(std::this_thread::get_id() == here); });
 }
 
-TEST_CASE("core/threads: those of a pool run beside the calling one, the same ones at every call") {
+TEST_CASE("core/threads: workers of a pool run beside the calling thread, the same ones in every call") {
     std::mutex guard;
     std::set<std::thread::id> who;
     const threads pool(3, 1);
@@ -119,7 +119,7 @@ TEST_CASE("core/threads: those of a pool run beside the calling one, the same on
         std::atomic<int> running = 0;
         for_each_range(pool, 3, 1, [&](index_t, index_t) {
             ++running;
-            while (running < 3) std::this_thread::yield();  // all three at once, or this never ends
+            while (running < 3) std::this_thread::yield();  // ends only if all three run at once
             const std::lock_guard lock(guard);
             who.insert(std::this_thread::get_id());
         });
@@ -128,7 +128,7 @@ TEST_CASE("core/threads: those of a pool run beside the calling one, the same on
     CHECK(who.count(std::this_thread::get_id()) == 1);
 }
 
-TEST_CASE("core/threads: those that sleep wake for the next call, and the caller for the end of theirs") {
+TEST_CASE("core/threads: sleeping workers wake for the next call, and the caller for its end") {
     const threads pool(2, 1);
     for (int call = 0; call < 5; ++call) {
         std::atomic<int> running = 0;
@@ -137,7 +137,7 @@ TEST_CASE("core/threads: those that sleep wake for the next call, and the caller
             for (const auto end = std::chrono::steady_clock::now() + time; std::chrono::steady_clock::now() < end;) {
             }
         };
-        wait_for(std::chrono::milliseconds(2));  // longer than they look for work
+        wait_for(std::chrono::milliseconds(2));  // longer than workers spin
         for_each_range(pool, 2, 1, [&](index_t, index_t) {
             ++running;
             while (running < 2) std::this_thread::yield();

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Reads what llvm-cov exports as lcov: prints the lines that no test reaches, then how much of each folder of include/
-# they reach. Fails where the whole is under `least` percent.
+# Reads llvm-cov's lcov export: prints the lines that no test reaches, then the coverage of each folder of include/. Fails
+# if the total is below `least` percent.
 /^SF:/ {
     file = substr($0, 4)
     sub(/^.*include\/cordage\//, "", file)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every kernel there is: all element types, pairings and sources of angles.
+// Every kernel: all element types, pairings and angle sources.
 #include "cordage/cuda.cuh"
 
 using namespace cordage;
@@ -41,13 +41,25 @@ void all(cudaStream_t stream, const device_angles<std::int32_t>& angles, const c
     normalized_backward<interleaved>(stream, angles, q, {});
 }
 
-// Two types of positions for all four: the others differ by how they are read.
+// Two of the four position types: the others differ only in how they are read.
 template <class P, class T>
 void all_axes(cudaStream_t stream, const device_axis_angles<P>& angles, const heads_view<T>& q) {
     rotate<half_split>(stream, angles, q, q);
     rotate<interleaved>(stream, angles, q, q);
     backward<half_split>(stream, angles, q, {});
     backward<interleaved>(stream, angles, q, {});
+}
+
+// Axes that turn every pair together, and angles of their own.
+void all_sums(cudaStream_t stream, const device_summed_axes<float>& axes, const free_angles<float>& own,
+              const heads_view<float>& wide, const heads_view<bfloat16>& brain) {
+    rotate<half_split>(stream, axes + own, brain, brain);
+    rotate_forward<interleaved>(on(stream), axes, in_place(wide));
+    rotate_forward<interleaved>(on(stream), own, in_place(brain));
+    backward<half_split>(stream, axes + own, brain, {});
+    backward<interleaved>(stream, axes, wide, {});
+    backward<interleaved>(stream, own, brain, {});
+    normalized_backward<half_split>(stream, axes + own, brain, {});
 }
 
 void all_types(cudaStream_t stream, const device_angles<std::int32_t>& angles, const cos_sin_view<float>& table,
@@ -64,7 +76,7 @@ void all_types(cudaStream_t stream, const device_angles<std::int32_t>& angles, c
     rotate_forward<interleaved>(on(stream), angles, from_to(wide, half), in_place(brain));
 }
 
-// A format and a source of one's own.
+// A user's format and source.
 struct scaled_int8 {
     using compute = float;
     float scale;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rotations by way of CUDA's runtime: with a device, their numbers, plain and from a graph whose kernels overlap;
-// without one, the error.
+// Rotations through the CUDA runtime: with a device their results, directly and from a graph with overlapping kernels;
+// without one the error.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -15,7 +15,7 @@ namespace {
 constexpr index_t tokens = 1000, pairs = 64;
 constexpr heads_shape shape{1, tokens, 5, 2 * pairs};
 constexpr int calls = 8;
-constexpr double allowed = 1e-5;  // of 17 rotations in floats; those out of order are off by 1
+constexpr double allowed = 1e-5;  // of 17 rotations in float; wrong order gives errors of 1
 
 void check(cudaError_t status) {
     if (status != cudaSuccess) throw cuda_error("on_device", "a call of the test's", status);
@@ -118,7 +118,7 @@ std::vector<double> gradients(const inputs& in, const on_stream& where) {
     return found;
 }
 
-// What a call throws is not left behind as the host's own last error.
+// An error thrown by a call is cleared from the host's last error.
 bool throws_once(const on_stream& where) {
     try {
         where.launch("on_device", backend::empty_kernel{}, {.threads = {4096, 1, 1}, .blocks = {}});

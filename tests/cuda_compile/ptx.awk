@@ -19,8 +19,8 @@ function finish() {
 }
 /griddepcontrol\.wait/ { has_waited = 1 }
 /fma\.rn/ { computes = 1 }
-/ld\.global/ && waits && !has_waited { complain("reads before it has waited: " $0) }
-/ld\.global.*\.v4\./ && !loads && computes && kernel ~ /rotation/ { complain("makes angles before it asks for x") }
+/ld\.global/ && waits && !has_waited { complain("must wait before it reads: " $0) }
+/ld\.global.*\.v4\./ && !loads && computes && kernel ~ /rotation/ { complain("must load x before it computes angles") }
 /ld\.global.*\.v4\./ { ++loads }
 /st\.global.*\.v4\./ { ++stores }
 /st\.global/ && !/\.v4\.|\.[ufb]64/ && by_pieces { complain("stores by elements: " $0) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The executors of docs/backends.md: the library's pool, and OpenMP's and TBB's where a compiler has them. The regions
-// are the page's text.
+// The executors of docs/backends.md: the library's pool, and OpenMP and TBB if the compiler has them. The regions are
+// quoted by the page.
 #include <doctest/doctest.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What docs/extending.md and docs/kernels.md add to the rotation: a source of angles, a position type, a format and a
-// backend of one's own. The regions are the pages' text.
+// The extensions of docs/extending.md and docs/kernels.md: a source of angles, a position type, a format and a backend.
+// The regions are quoted by the pages.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -108,7 +108,7 @@ std::vector<T> drawn() {
 
 }  // namespace
 
-TEST_CASE("docs/extending: a source of one's own turns as exact angles do, and has their gradients") {
+TEST_CASE("docs/extending: a user's source rotates as exact angles do, and has their gradients") {
     const std::vector<int> moved{40, 43, 33, 1040, 100040};
     auto x = drawn(), expected = x;
     const auto view = token_major(x.data(), shape), wanted = token_major(expected.data(), shape);
@@ -150,7 +150,7 @@ TEST_CASE("docs/extending: a format of one's own is read and written by every ve
     CHECK(scaled_int8{0.5f}.store(std::nanf("")) == -127);
 }
 
-TEST_CASE("docs/extending: a position type of one's own turns as its value does") {
+TEST_CASE("docs/extending: a user's position type rotates as its value does") {
     const std::vector<fixed_point> positions{{0}, {98304}, {-98304}, {65536 * 3}, {-65536 * 7}};
     const std::vector<double> values{0.0, 1.5, -1.5, 3.0, -7.0};
     auto x = drawn<double>(), expected = x;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The programs' pieces that docs/methods shows, with what its pages say of them.
+// The code shown in docs/methods, with the values that its pages state.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "cordage/attention/alibi.hpp"
+#include "cordage/attention/head_temperatures.hpp"
 #include "cordage/attention/score_factors.hpp"
 #include "cordage/attention/xpos.hpp"
 #include "cordage/basis/gradient.hpp"
 #include "cordage/basis/rope_scaling.hpp"
+#include "cordage/kernels.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/dype.hpp"
 #include "cordage/scaling/learned_table.hpp"
@@ -22,6 +24,7 @@
 #include "cordage/scaling/presets.hpp"
 #include "cordage/scaling/resonance.hpp"
 #include "cordage/scaling/tabulated.hpp"
+#include "cordage/scaling/tempered.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "cordage/schedule/schedules.hpp"
 
@@ -179,6 +182,47 @@ TEST_CASE("docs/methods: LeRoPE") {
                  cordage::make_basis(model, grown, 3.0).inv_freq()[40]));
 }
 
+TEST_CASE("docs/methods: a temperature, of a policy and of heads") {
+    const std::vector<int> position_ids{3, 20000};
+    std::vector<double> values(2 * 2 * 128, 0.25), gradients(values), out(values.size());
+    const auto view = [](std::vector<double>& x) {
+        return cordage::token_major(x.data(), {.tokens = 2, .heads = 2, .head_dim = 128});
+    };
+    const auto q = view(values), grad_q = view(gradients), scaled = view(out);
+    // [tempered]
+    cordage::tempered policy{cordage::learned_table<cordage::by_parts>(model, {2, 4, 8}),
+                             cordage::log_scaling_temperature(model.original_length)};
+    const cordage::basis b = cordage::make_basis(model, policy, 8.0);  // its attention factor is sqrt(tau(8))
+    std::vector<double> grad_inv_freq(64), grad_m(1);
+    cordage::rotate_backward<cordage::half_split>(
+        cordage::exact_angles(b, position_ids),
+        cordage::rotation_gradients{.inv_freq = grad_inv_freq, .attention_factor = grad_m},
+        cordage::grad_through(grad_q, q, grad_q));
+    std::vector<double> numbers = policy.parameters(), gradient(numbers.size());  // the table's, ln slope, power
+    cordage::add_grad_parameters(policy, model, 8.0, grad_inv_freq, gradient, grad_m[0]);
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] -= 0.01 * gradient[i];
+    policy = policy.with_parameters(numbers);
+    // [/tempered]
+    CHECK(agrees(b.attention_factor(), std::sqrt(cordage::log_scaling(8 * 4096, 4096))));
+    CHECK(grad_m[0] == doctest::Approx(512.0 / 16.0 / b.attention_factor()));  // grad . y = 1/16 on 512 lanes
+    CHECK(policy.temperature.power < 1.0);
+    {
+        // [temperature_of_heads]
+        const std::vector<cordage::score_temperature> of_head{{0.12, 1.0}, {0.12, 0.0}};
+        const cordage::head_temperatures factors{{0, 0}, {of_head[0].at(8), of_head[1].at(8)}};  // scale 0: by t alone
+        cordage::scale_queries(factors, position_ids, cordage::from_to(q, scaled));
+        std::vector<double> grad_tau(2), grad_of_head(2);
+        cordage::scale_queries_backward(factors, position_ids, {.bias = grad_tau},
+                                        cordage::grad_through(grad_q, q, grad_q));
+        of_head[1].vjp(8, grad_tau[1], grad_of_head);  // to ln slope and power of head 1
+        // [/temperature_of_heads]
+        CHECK(agrees(out[0], 0.25 * (1.0 + 0.12 * std::log(8.0))));
+        CHECK(out[128] == 0.25);
+        CHECK(grad_of_head[0] == 0.0);
+        CHECK(agrees(grad_of_head[1], grad_tau[1] * std::log1p(0.12 * std::log(8.0))));
+    }
+}
+
 TEST_CASE("docs/methods: tables, given and learned") {
     {
         std::vector<double> alpha_of_knots(3 * 64, 1.0);
@@ -211,7 +255,7 @@ TEST_CASE("docs/methods: tables, given and learned") {
     }
 }
 
-TEST_CASE("docs/methods: what stands beside the rotation") {
+TEST_CASE("docs/methods: scores, temperatures and biases beside the rotation") {
     {
         const cordage::index_t pair = 3;
         const double position = 700;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Fuzzes the rotation of libtorch's tensors, its norms and its paged caches: tensors of any type, layout, device and
-// shape are refused by an error of ours before anything is written, or forward and backward make what they make of
-// dense tensors in double. Built where libtorch is.
+// shape are rejected by one of the library's errors before anything is written, or forward and backward agree with
+// dense tensors in double. Built if libtorch is installed.
 
-// libtorch 1.13 has vectors of a type that is not complete yet. GCC takes them; clang looks into members of std::vector
-// that are constexpr where they are declared, so here they, and std::string's, are not.
+// libtorch 1.13 has vectors of an incomplete type. GCC accepts them; clang instantiates constexpr members of
+// std::vector where they are declared, so here they, and std::string's, are not constexpr.
 #define _GLIBCXX20_CONSTEXPR
 #include <type_traits>
 #undef __cpp_lib_is_constant_evaluated
@@ -47,7 +47,7 @@ at::Tensor drawn(input& in, const std::vector<std::int64_t>& sizes, at::ScalarTy
     return all.as_strided(sizes, strides);
 }
 
-/// Something else in the place of a tensor.
+/// Replaces a tensor by an invalid one.
 at::Tensor hostile(input& in, const at::Tensor& x) {
     switch (in.between(0, 7)) {
         case 0:
@@ -88,7 +88,7 @@ std::vector<at::Tensor> in_double(const std::vector<at::Tensor>& all) {
     return out;
 }
 
-/// One to three tensors of a few heads each, and gradients to them.
+/// One to three tensors with a few heads each, and gradients to them.
 struct tensors_and_gradients {
     std::vector<at::Tensor> x, grad_y;
 };
@@ -120,7 +120,7 @@ bool run(input& in) {
     const aten::angle_tensors by{maybe_hostile(in, ids), maybe_hostile(in, inv_freq),
                                  in.rarely(32) ? in.hostile_number() : 0.5 + in.share()};
     const aten::wanted_gradients wanted{in.coin(), in.coin(), in.coin()};
-    const bool is_small = by.attention_factor >= 0.5 && by.attention_factor <= 1.5;  // what 16 bits hold
+    const bool is_small = by.attention_factor >= 0.5 && by.attention_factor <= 1.5;  // representable in 16 bits
 
     std::vector<at::Tensor> y;
     try {
@@ -147,7 +147,7 @@ bool run(input& in) {
         expect(grads.position_ids.defined() == wanted.position_ids && grads.inv_freq.defined() == wanted.inv_freq,
                "what is wanted is there");
         if (wanted.position_ids) expect(grads.position_ids.sizes() == by.position_ids.sizes(), "as position_ids");
-        if (wanted.inv_freq && is_small) {  // sums of products up to 8 times a position, of all lanes
+        if (wanted.inv_freq && is_small) {  // sums over lanes of products up to 8 times a position
             const double each = 8.0 * (1.0 + by.position_ids.to(at::kDouble).abs().max().item<double>());
             expect(is_close(grads.inv_freq, truth.inv_freq, near * each * 1000), "as in double");
         }
@@ -157,7 +157,7 @@ bool run(input& in) {
     return true;
 }
 
-/// A norm of these tensors, or of others.
+/// A norm that fits these tensors, or others.
 aten::norm_tensors drawn_norm(input& in, const std::vector<at::Tensor>& x) {
     aten::norm_tensors norm{.epsilon = in.rarely(32) ? in.hostile_number() : 0.01 + in.share(),
                             .adds_one = in.coin(),
@@ -178,7 +178,7 @@ aten::norm_tensors in_double(const aten::norm_tensors& norm) {
     out.weights = in_double(norm.weights);
     return out;
 }
-/// Large numbers come of weights and of what is behind a small mean.
+/// Weights and small means give large numbers.
 double largest(const std::vector<at::Tensor>& all) {
     double most = 1.0;
     for (const at::Tensor& x : all) {
@@ -224,7 +224,7 @@ bool run_norm(input& in) {
     return true;
 }
 
-/// A cache in which every element is 3, tokens before heads or behind.
+/// A cache in which every element is 3, tokens before heads or after.
 at::Tensor drawn_cache(input& in, const std::vector<std::int64_t>& sizes, at::ScalarType type) {
     const at::Tensor all = at::full(sizes, 3, type);
     return in.coin() ? all : all.transpose(1, 2).contiguous().transpose(1, 2);
@@ -251,7 +251,7 @@ bool run_cache(input& in) {
     const aten::cache_tensors whole = cache;
     cache.keys = maybe_hostile(in, cache.keys), cache.values = maybe_hostile(in, cache.values);
     if (cache.key_scales.defined()) cache.key_scales = maybe_hostile(in, cache.key_scales);
-    // Every slot is another one, but rarely.
+    // Slots are distinct, with rare exceptions.
     const std::int64_t most = blocks * block_size, first = in.between(0, most - 1);
     at::Tensor slots = at::arange(first, first + batch * tokens, at::kLong).remainder(most).view({batch, tokens});
     if (in.coin()) slots = slots.clone().masked_fill_(slots.eq(in.between(0, most)), in.rarely(16) ? most : -1);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Fuzzes the cache path: any layout, norm, format and move, several operands in a call, and the backward pass of norm
-// and rotation, by the scalar backend and the fastest one, against a reference that is written out plainly. A million
-// random cases:
+// and rotation, by the scalar backend and the fastest one, against a plain reference. A million random cases:
 //
 //   build/fuzz/tests/fuzz/cache_path_fuzz -runs=1000000 -len_control=0 -max_len=512 tests/fuzz/corpus/cache_path
 #include "cache_path/cases.hpp"

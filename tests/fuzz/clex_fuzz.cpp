@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fuzzes CLEX with weights, settings and lengths that nobody checked: one error, or a finite solution that starts at
-// its prior, is the same when solved again, and has a gradient linear in its seed.
+// Fuzzes CLEX with arbitrary weights, settings and lengths: one error, or a finite solution that starts at its prior,
+// is reproducible, and has a gradient linear in its seed.
 #include <algorithm>
 #include <span>
 #include <vector>
@@ -17,7 +17,7 @@ using namespace cordage;
 using fuzz::expect;
 using fuzz::input;
 
-/// low to high, now and then any number.
+/// low to high, sometimes any number.
 double number(input& in, double low, double high) {
     if (in.rarely(128)) return in.hostile_number();
     return low + (high - low) * in.share();
@@ -32,7 +32,7 @@ clex_weights random_weights(input& in, const rope_config& config) {
     const index_t hidden = in.rarely() ? in.hostile_integer() : in.between(1, 12);
     const auto size = static_cast<std::size_t>(config.pairs() * std::clamp<index_t>(hidden, 0, 12));
     clex_weights weights{hidden, config.pairs(), std::vector<double>(size), std::vector<double>(size)};
-    // Few are any numbers, or no run would get past the checks.
+    // Few are arbitrary, or no run would get past the checks.
     auto random = in.generator();
     const double scale = std::ldexp(1.0, static_cast<int>(in.between(-8, 3)));
     for (auto* matrix : {&weights.up, &weights.down}) {
@@ -85,7 +85,7 @@ void check(input& in, const auto& policy) {
     const std::vector<double> once = gradient_of(policy, t, seed), doubled = gradient_of(policy, t, twice);
     if (policy.options().continuous_adjoint) return;  // its steps depend on the seed
     for (std::size_t i = 0; i < once.size(); ++i) {
-        if (!is_finite(once[i]) || std::fabs(once[i]) > 1e30) continue;  // what a network in float may not hold
+        if (!is_finite(once[i]) || std::fabs(once[i]) > 1e30) continue;  // may overflow in a float network
         const double apart = std::fabs(doubled[i] - 2.0 * once[i]);
         expect(apart <= 1e-12 * std::fabs(once[i]) + 1e-30, "twice the seed has twice the gradient");
     }

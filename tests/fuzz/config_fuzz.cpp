@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Any bytes as a config.json: they are read, strictly and leniently, or refused with an error of the library's own.
-// What is read has finite bases at every length, and words; a tower has positions of a grid.
+// What is read has finite bases at every length, and words; a tower has positions of a grid, a way of counting has
+// those of a prompt with an image and a video.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
 #include "cordage/basis/rope_scaling.hpp"
+#include "cordage/config/multimodal.hpp"
 #include "cordage/config/read.hpp"
 #include "cordage/config/tower.hpp"
 
@@ -21,7 +23,7 @@ void use(const cordage::hf::model_ropes& model) {
             if (!(served.ratio(length) >= 1.0)) std::abort();
             try {
                 served.at_length(length);
-            } catch (const cordage::value_error&) {  // factors whose product no double holds
+            } catch (const cordage::value_error&) {  // factors whose product overflows
             }
         }
     }
@@ -36,7 +38,20 @@ void use(const cordage::hf::tower_rope& tower) {
         const auto positions = cordage::grid_positions(tower.grid, {&grid, 1});
         const cordage::index_t others = tower.grid.tokens_before + tower.grid.tokens_after;
         if (std::ssize(positions) != (48 + others) * tower.grid.axes) std::abort();
-    } catch (const cordage::value_error&) {  // blocks that are not whole
+    } catch (const cordage::value_error&) {  // partial blocks
+    }
+}
+
+void use(const cordage::multimodal_rule& rule) {
+    try {
+        cordage::multimodal_positions<float> positions(rule);
+        positions.text(3);
+        positions.image({.rows = 4, .columns = 12});
+        positions.video({.frames = 4, .rows = 4, .columns = 8}, 0.5);
+        positions.text(2);
+        const auto tokens = positions.tokens();
+        if (tokens < 5 || positions.view(0, tokens).axes != rule.axes) std::abort();
+    } catch (const cordage::value_error&) {  // blocks that are not whole, positions that no float holds
     }
 }
 
@@ -53,6 +68,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             use(cordage::hf::read_tower(text, {.lenient = lenient}));
         } catch (const cordage::error&) {
         }
+    }
+    try {
+        use(cordage::hf::read_multimodal_rule(text));
+    } catch (const cordage::error&) {
     }
     return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fuzzes views of DLPack tensors: a tensor of any numbers is refused, or its view has its elements and no others, and a
-// rotation of the view stays within the tensor or is refused.
+// Fuzzes views of DLPack tensors: a tensor of any numbers is rejected, or its view has exactly its elements, and a
+// rotation of the view stays within the tensor or is rejected.
 #include <array>
 #include <vector>
 
@@ -16,9 +16,9 @@ using namespace cordage;
 using fuzz::expect;
 using fuzz::input;
 
-constexpr index_t room = 2048;  // elements that there are
+constexpr index_t room = 2048;  // number of elements
 
-/// Elements from a tensor's first to one past its last; -1 where one of its numbers is negative.
+/// Elements from a tensor's first to one past its last; -1 if one of its numbers is negative.
 __int128 extent(const dlpack::tensor& t) {
     __int128 last = 0, dense = 1;
     bool is_empty = false;
@@ -33,7 +33,7 @@ __int128 extent(const dlpack::tensor& t) {
     return is_empty ? 0 : last + 1;
 }
 
-/// A tensor of 4 axes or fewer; most of them fit into the room.
+/// A tensor of up to 4 axes; most fit into the room.
 struct random_tensor {
     std::array<std::int64_t, 6> shape{}, strides{};
     dlpack::tensor t{};
@@ -64,13 +64,13 @@ struct random_tensor {
 };
 
 bool run(input& in) {
-    std::vector<double> memory(room, 1.0);  // double, so that any element lies aligned in it
+    std::vector<double> memory(room, 1.0);  // double, so that elements of any type are aligned
     const random_tensor x(in, memory.data(), dlpack::floating, 32);
     try {
         const auto order = in.coin() ? dlpack::axes::tokens_heads : dlpack::axes::heads_tokens;
         const heads_view<float> view = dlpack::view<float>(x.t, order);
         expect(view.shape.head_dim == x.t.shape[x.t.ndim - 1], "the last axis is head_dim");
-        // A rotation of what claims more than there is must be refused, unless it claims what memory could hold.
+        // A rotation of a tensor larger than its memory must be rejected, unless the size is possible.
         if (!x.is_true && (extent(x.t) <= most_elements || x.t.byte_offset > 0)) return false;
         const basis one({1.0});
         const std::vector<std::int32_t> ids(static_cast<std::size_t>(std::min<index_t>(view.shape.tokens, room)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Fuzzes ggml's custom operations: tensors of any numbers and arguments of any values are refused before anything is
-// written, or dst has x turned, all its slices together, and nothing else is written; or cached keys are moved where
-// they lie, and those whose shift is 0 keep their bytes.
+// Fuzzes ggml's custom operations: tensors of any numbers and arguments of any values are rejected before anything is
+// written, or dst is x rotated, by all slices together, and nothing else is written; or cached keys are moved in place,
+// and those with shift 0 keep their bytes.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -19,9 +19,9 @@ namespace gg = cordage::ggml;
 using fuzz::expect;
 using fuzz::input;
 
-constexpr index_t room = 4096;  // bytes behind a tensor
+constexpr index_t room = 4096;  // bytes of a tensor's memory
 
-/// Whether a tensor's elements, of so many lanes each, are there, in `room` bytes; the adapter cannot know.
+/// Whether a tensor's elements, of so many lanes each, lie within `room` bytes; the adapter cannot know.
 bool is_true(const fake_tensor& t, std::size_t element_size, index_t lanes = 1) {
     __int128 last = 0;
     for (int i = 0; i < 4; ++i) {
@@ -75,7 +75,7 @@ gg::rope_arguments draw_arguments(input& in, index_t head_dim) {
     return a;
 }
 
-/// One tensor's bytes, a block of their own with every element a small number.
+/// One tensor's bytes, a separate block with every element a small number.
 template <class T>
 std::vector<T> drawn(std::mt19937_64& random) {
     std::vector<T> values(static_cast<std::size_t>(room) / sizeof(T));
@@ -88,7 +88,7 @@ double number(T x) {
     return static_cast<double>(element_traits<T>::load(x));
 }
 
-/// x turned in one call, its elements dense.
+/// x rotated in one call, its elements dense.
 template <class T>
 std::vector<T> turned(const gg::rotation& rotation, const fake_tensor& x, const fake_tensor& position_ids) {
     const heads_view<const T> from = gg::view<const T>(x);
@@ -136,7 +136,7 @@ bool run(input& in) {
     std::vector<T> expected;
     try {
         const gg::rotation rotation(arguments, factors);
-        rotation.check(x, position_ids, dst);  // reads no element, so what is not there too
+        rotation.check(x, position_ids, dst);  // reads no elements, so also without data
         if (!is_true(x, sizeof(T)) || !is_true(position_ids, 4) || !is_true(dst, sizeof(T))) return false;
         rotation.run(x, position_ids, dst, 0, std::numeric_limits<int>::max());  // mostly an empty slice
         x_memory = x_before, y_memory = y_before;
@@ -200,7 +200,7 @@ bool shift(input& in) {
     const std::vector<std::uint8_t> before = memory;
     try {
         const gg::key_shift moved(gg::rotation(arguments), size);
-        moved.check(keys, k_shift);  // reads no element, so what is not there too
+        moved.check(keys, k_shift);  // reads no elements, so also without data
         if (!is_true(keys, sizeof(T), lanes) || !is_true(k_shift, 4)) return false;
         moved.run(keys, k_shift, 0, 1);
         const std::vector<std::uint8_t> expected = std::exchange(memory, before);
@@ -212,7 +212,7 @@ bool shift(input& in) {
         expect(memory == before, "what is refused writes nothing");
         return false;
     }
-    // What is left of the memory once all heads that move are taken out is as it was.
+    // Memory outside of the moved heads is unchanged.
     const heads_view<T, gg::format_of<T>> view = gg::view<T>(keys);
     const auto head_bytes = static_cast<std::size_t>(keys.ne[0] / lanes) * sizeof(T);
     for (index_t row = 0; row < view.shape.batch; ++row) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The bytes of a fuzzer's run as choices; serves the fuzzers of the library's calls.
+// Interprets the bytes of a fuzzer's run as choices; serves the fuzzers of the library's calls.
 #pragma once
 
 #include <cmath>
@@ -27,7 +27,7 @@ class input {
         std::memcpy(&value, bytes, sizeof(T));
         return value;
     }
-    /// low to high, both included, at most 256 values; low once the bytes are spent.
+    /// low to high, both included, at most 256 values; low after the last byte.
     std::int64_t between(std::int64_t low, std::int64_t high) { return low + bits<std::uint8_t>() % (high - low + 1); }
     /// 0 to 1, both included.
     double share() { return static_cast<double>(bits<std::uint16_t>()) / 65535.0; }
@@ -39,7 +39,7 @@ class input {
         return values[between(0, static_cast<std::int64_t>(N) - 1)];
     }
 
-    /// Numbers that break what is not careful, or any bits at all.
+    /// Numbers at which careless code fails, or any bits.
     double hostile_number() {
         static constexpr double huge = std::numeric_limits<double>::max();
         static constexpr double known[] = {0.0,
@@ -76,7 +76,7 @@ class input {
                                                  most / 2 + 1};
         return coin() ? one_of(known) : bits<std::int64_t>();
     }
-    /// For numbers whose values matter little.
+    /// For numbers whose values do not matter.
     std::mt19937_64 generator() { return std::mt19937_64(bits<std::uint16_t>()); }
 
  private:
@@ -84,7 +84,7 @@ class input {
     std::size_t size_;
 };
 
-/// low ... high, every value as likely.
+/// low ... high, uniform.
 inline double uniform(std::mt19937_64& random, double low, double high) {
     return low + (high - low) * static_cast<double>(random() >> 11) * 0x1p-53;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Fuzzes configs, policies, schedules and bases with numbers that nobody checked: one error, or a finite basis that is
+// Fuzzes configs, policies, schedules and bases with arbitrary numbers: one error, or a finite basis that is
 // exp(log alpha) times the model's own.
 #include <algorithm>
 #include <optional>
@@ -20,6 +20,7 @@
 #include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/resonance.hpp"
 #include "cordage/scaling/tabulated.hpp"
+#include "cordage/scaling/tempered.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "cordage/schedule/schedules.hpp"
 #include "input.hpp"
@@ -31,7 +32,7 @@ using namespace cordage;
 using fuzz::expect;
 using fuzz::input;
 
-/// Log-uniform between two numbers as models have them, now and then any.
+/// Log-uniform between two typical values, sometimes any number.
 double number(input& in, double low, double high) {
     if (in.rarely(32)) return in.hostile_number();
     return low * std::pow(high / low, in.share());
@@ -73,7 +74,7 @@ yarn random_yarn(input& in) {
 
 any_policy random_policy(input& in, const rope_config& c) {
     const auto pairs = static_cast<std::size_t>(std::clamp<index_t>(c.pairs(), 0, 100));
-    switch (in.between(0, 14)) {
+    switch (in.between(0, 15)) {
         case 0:
             return unscaled{};
         case 1:
@@ -113,6 +114,10 @@ any_policy random_policy(input& in, const rope_config& c) {
             const learned_table<by_parts> table(c, knots);
             return table.with_parameters(numbers(in, table.parameters().size(), 1e-3, 2.0));
         }
+        case 14: {
+            const tempered policy{random_yarn(in), score_temperature{number(in, 1e-3, 4.0), number(in, 0.1, 4.0)}};
+            return policy.with_parameters(policy.parameters());
+        }
         default:
             return resonance<>{};
     }
@@ -135,7 +140,7 @@ any_schedule random_schedule(input& in) {
     }
 }
 
-/// The basis at t is what its policy says.
+/// The basis at t agrees with its policy.
 void check(const rope_config& c, const any_policy& policy, double t, const basis& b) {
     expect(is_finite(t) && t >= 1.0, "t is a length ratio");
     expect(b.pairs() == c.pairs(), "a basis has the config's pairs");
@@ -156,7 +161,7 @@ void check(const rope_config& c, const any_policy& policy, double t, const basis
     expect(b.fingerprint(c) == make_basis(c, policy, t).fingerprint(c), "the same basis has the same fingerprint");
 }
 
-/// What else is made of a policy: each an error or something finite.
+/// Other functions of a policy: each gives an error or finite numbers.
 void use(input& in, const rope_config& c, const any_policy& policy, double t) {
     try {
         const start_tokens two(c, policy, t, number(in, 1.0, 100.0));

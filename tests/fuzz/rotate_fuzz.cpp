@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Fuzzes the rotation: any element type, pairing, source of angles, shape, stride, overlap and executor; forward,
-// inverse, backward and rebase. A call is refused before it writes anything, or does what the naive rotation does and
-// leaves all other memory alone.
+// Fuzzes the rotation: any element type, pairing, angle source, shape, stride, overlap and executor; forward, inverse,
+// backward and rebase. A call is rejected before it writes anything, or agrees with the naive rotation and leaves all
+// other memory unchanged.
 #include "rotate/run.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

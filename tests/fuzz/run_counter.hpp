@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How many runs of a fuzzer got past the library's checks: one that only meets errors tests nothing else.
+// Counts the runs of a fuzzer that got past the library's checks: one that only meets errors tests nothing else.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace fuzz {
 
-/// Notes that a run met something, of which there are a few; the counts are printed when the program ends.
+/// Counts that a run met something; the counts are printed when the program ends.
 inline void met(const std::string& what) {
     struct counts : std::map<std::string, std::uint64_t> {
         ~counts() {
@@ -23,7 +23,7 @@ inline void met(const std::string& what) {
     ++all[what];
 }
 
-/// Counts runs by how they ended and prints the shares when the program ends.
+/// Counts runs by their result and prints the shares when the program ends.
 class run_counter {
  public:
     run_counter(const char* what_passes) : what_passes_(what_passes) {}
@@ -43,7 +43,7 @@ class run_counter {
     std::uint64_t passed_ = 0, refused_ = 0;
 };
 
-/// What must hold, whatever the build.
+/// An assertion in all builds.
 inline void expect(bool holds, const char* what) {
     if (holds) return;
     std::fprintf(stderr, "fuzz: must hold: %s\n", what);

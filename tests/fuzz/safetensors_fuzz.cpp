@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fuzzes what reads checkpoints: any bytes are a file, the weights of CLEX and LeRoPE in it, and an index, or one clear
-// error.
+// Fuzzes the reading of checkpoints: any bytes are a file, the weights of CLEX and LeRoPE in it, and an index, or one
+// clear error.
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace {
 
-/// Every error is one of the library's, and says something.
+/// Every error is one of the library's, with a message.
 template <class Read>
 void reads_or_complains(const Read& read) {
     try {

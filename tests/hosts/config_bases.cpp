@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What read_config makes of many configs at once, and read_tower. Each line of stdin is {"text": a config.json} and
-// "lengths": [...], "grids": [[frames, rows, columns], ...] or "counting": true; each line of stdout is {"error":
-// "..."},
+// Results of read_config and read_tower for many configs. Each line of stdin is {"text": a config.json} and "lengths":
+// [...], "grids": [[frames, rows, columns], ...] or "counting": true; each line of stdout is {"error": "..."},
 // {"ropes": [...]} with a basis for each length, {"tower": {...}} with cos and sin of each patch and pair, or
 // {"counting": {...}}, numbers with 17 digits.
 #include <cstdio>

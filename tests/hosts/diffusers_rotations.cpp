@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What recipes for image and video models make of x. Each line of stdin is {"recipe": ..., "shape": [tokens, heads,
+// Results of recipes for image and video models. Each line of stdin is {"recipe": ..., "shape": [tokens, heads,
 // head_dim]}; each line of stdout is {"y": [...], "largest_angle": ...}, numbers with 17 digits.
 #include <cstdio>
 #include <iostream>

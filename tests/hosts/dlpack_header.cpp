@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The structs of host/dlpack/abi.hpp beside those of DLPack's own header, which host/dlpack/view.hpp reads as well.
+// The structs of host/dlpack/abi.hpp compared with those of DLPack's header, which host/dlpack/view.hpp also reads.
 #include <dlpack/dlpack.h>
 
 #include "cordage/host/dlpack/view.hpp"

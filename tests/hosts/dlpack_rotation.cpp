@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A rotation behind a C interface that takes DLPack's tensors; test_dlpack.py calls it from Python.
+// A rotation behind a C interface with DLPack tensors; test_dlpack.py calls it from Python.
 #include <cstdio>
 
 #include "cordage/host/dlpack/view.hpp"
@@ -35,13 +35,13 @@ void report(char* error, std::size_t size, const Call& call) {
 
 }  // namespace
 
-/// Takes over both tensors, also where it writes an error.
+/// Takes ownership of both tensors, also if it returns an error.
 extern "C" void rotate_versioned(cordage::dlpack::managed_tensor_versioned* x,
                                  cordage::dlpack::managed_tensor_versioned* position_ids, const double* inv_freq,
                                  std::int64_t pairs, int heads_first, char* error, std::size_t size) {
     report(error, size, [&] { rotate(x, position_ids, inv_freq, pairs, heads_first != 0); });
 }
-/// The same for tensors of before DLPack 1.0.
+/// As above, for tensors before DLPack 1.0.
 extern "C" void rotate_unversioned(cordage::dlpack::managed_tensor* x, cordage::dlpack::managed_tensor* position_ids,
                                    const double* inv_freq, std::int64_t pairs, int heads_first, char* error,
                                    std::size_t size) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Graphs of ggml with its own rope operation and with cordage's in its place, q and k on their way and cached keys that
-// move: the values of both beside the truth, and their times. test_ggml.py builds it against ggml's headers and
-// libraries. Exits with 1 where they disagree.
+// Graphs of ggml with its own rope operation and with cordage's, for q and k and for cached keys that move: both
+// results compared with exact ones, and their times. test_ggml.py builds it with ggml's headers and libraries. Exits
+// with 1 if they disagree.
 #include <ggml-cpu.h>
 #include <ggml.h>
 
@@ -37,7 +37,7 @@ struct trial {
     ggml_type type;
 };
 
-/// One graph's tensors; `work` is what is computed.
+/// One graph's tensors; `work` is the result.
 class graph {
  public:
     graph(int heads, int tokens, ggml_type type, int positions_a_token)
@@ -77,11 +77,11 @@ class graph {
     ggml_tensor* factors() { return ggml_new_tensor_1d(context_, GGML_TYPE_F32, head_dim); }
 
     static ggml_tensor* checked(const gg::rotation& rotation, ggml_tensor* node) {
-        rotation.check(*node);  // its src[0] is x and src[1] positions, whichever way it was made
+        rotation.check(*node);  // its src[0] is x and src[1] positions
         return node;
     }
 
-    /// Microseconds of computing one operation, the median of some runs; on one thread where it is timed.
+    /// Microseconds of one operation, the median of some runs; timed on one thread.
     double compute(ggml_tensor* work, int runs = 1) {
         const int threads = runs == 1 ? 2 : 1;
         ggml_cgraph* const all = ggml_new_graph(context_);
@@ -150,7 +150,7 @@ errors compare(const trial& t, int first, bool has_ggml) {
     ggml_tensor* const theirs = has_ggml ? g.with_ggml(t.arguments, factors) : ours;
     for (ggml_tensor* const each : {ours, theirs}) g.compute(each);
     exact.compute(truth);
-    // The other ways to put it into a graph; in place comes last, since the others read x too.
+    // The other ways to add it to a graph; in place last, since the others read x too.
     errors worst{};
     for (ggml_tensor* const same : {g.with_cordage_mapped(rotation), g.with_cordage_in_place(rotation)}) {
         g.compute(same);
@@ -208,7 +208,7 @@ class shift_graph {
     shift_graph(const shift_graph&) = delete;
     ~shift_graph() { ggml_free(context_); }
 
-    /// A tensor of the size of all keys, transformed where the cache is, to floats, turned, and back into the cache.
+    /// A tensor with the size of all keys, transformed if the cache is, converted to floats, rotated, and stored again.
     ggml_tensor* with_ggml() {
         if (!ggml_is_quantized(trial_.type)) return turned(keys, true);
         ggml_tensor* x = transformed(ggml_cast(context_, keys, GGML_TYPE_F32));
@@ -288,7 +288,7 @@ class shift_graph {
     ggml_context* context_;
 };
 
-/// Both within a step of the format of the keys that a rotation in double makes; those that stay keep their bytes.
+/// Both are within a step of the keys' format of a rotation in double; keys that stay keep their bytes.
 bool compare(const shift_trial& t) {
     shift_graph theirs(t, 3, 67), ours(t, 3, 67);
     const std::vector<float> before = ours.values();

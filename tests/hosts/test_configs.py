@@ -29,13 +29,13 @@ TURNED = 1e-4  # absolute, of cos and sin of its float32 angles
 POSITION_IDS = [[1, 5, 11], [2, 3, 7], [4, 1, 13], [6, 9, 2]]  # [axes, tokens]
 
 # What read_config says of a tower, which is compared by what read_tower makes of it.
-TOWER = "which hf::read_tower reads"
+TOWER = "use hf::read_tower"
 
 # What is refused, by what the error says: rotary classes, and none of a text model unless its class fails as well.
 REFUSED = {
-    "turns the two lanes of a pair by different angles": "VJEPA2RopeAttention",
-    "turns its values, too": "ClvpRotaryPositionalEmbedding",
-    "nothing says that its q and k are rotated": "EsmFold2RotaryEmbedding",  # atoms in space, no model type
+    "rotates the two lanes of a pair by different angles": "VJEPA2RopeAttention",
+    "rotates its values too": "ClvpRotaryPositionalEmbedding",
+    "no key shows that q and k are rotated": "EsmFold2RotaryEmbedding",  # atoms in space, no model type
 }
 
 # Further configs: where nothing turns by default or the class fails by it, one that turns; one that scales some layers.
@@ -294,7 +294,7 @@ DIFFER = {
 # Refused: rope type, and what the error says.
 REFUSED_TYPES = [
     ("dynamic", "is 21 lanes, must be an even number"),  # GLM-4 MoE's default config, which is none of a model
-    ("proportional", "turns the pairs of a whole head, and qk_rope_head_dim must be left out"),
+    ("proportional", "qk_rope_head_dim must be left out for rope type 'proportional', which rotates pairs of the whole head"),
     ("default", "partial_rotary_factor must be left out"),  # Gemma 4 and its kin, whose class ignores it then
     ("default", "must be qk_rope_head_dim 64 for rope type 'default'"),  # Mistral 4, the same
 ]
@@ -340,7 +340,8 @@ SQUARES = [[[1, 3, 3]], [[1, 6, 6]]]  # Llama 4's images
 FURTHER_TOWERS = {
     "Sam3ViTConfig": {"window_size": 14},
     "EfficientLoFTRConfig": {"hidden_size": 64, "out_features": [16, 16, 32, 64]},
-    "MusicFlamingoConfig": {"audio_frame_step": 0.02, "rope_parameters": {"rope_type": "default", "rope_theta": 900.0}},
+    "MusicFlamingoConfig": {"audio_frame_step": 0.02, "rope_parameters": {"rope_type": "default", "rope_theta": 900.0},
+                            "audio_config": {"model_type": "audioflamingo3_encoder", "hidden_size": 40}},
     "DINOv3ViTConfig": {"num_register_tokens": 4, "rope_theta": 50.0},
     "Qwen2VLVisionConfig": {"embed_dim": 1024, "spatial_merge_size": 4},
     "MiniMaxM3VLVisionConfig": {"hidden_size": 1024, "num_attention_heads": 8},
@@ -489,6 +490,47 @@ def test_every_key_of_every_config(read, towers):
     assert not wrong, f"{len(wrong)} of {compared}\n" + "\n".join(wrong)
 
 
+def test_every_key_of_every_tower(read, towers):
+    """No key changes a tower's class and not what is read of it, in silence; there is no exception."""
+    seen, wrong, compared = {}, [], 0
+    of_classes = {}  # one config each, of FURTHER_TOWERS if there; attention classes turn as their embedding
+    for path, config, rotary_class in towers:
+        if not rotary_class.__name__.endswith("Attention") and (type(config) not in of_classes or "{" in path):
+            of_classes[type(config)] = (path, config, rotary_class, json.loads(config.to_json_string()))
+    plain = of_classes.values()
+    for _, _, _, saved in plain:
+        for key, value in saved.items():
+            if not isinstance(value, (dict, list)) and value not in seen.setdefault(key, []):
+                seen[key].append(value)
+    for path, config, rotary_class, saved in plain:
+        grids = grids_of(config)[0]
+        cases = []
+        for name, changed in flipped(saved, seen):
+            try:
+                made = type(config).from_dict(copy.deepcopy(changed))
+                theirs = tower_classes.turned(rotary_class, made, grids)
+                cases.append((name, made, theirs, json.dumps(changed)))
+            except Exception:
+                continue
+        texts = [text for _, _, _, text in cases]
+        answers = read(texts, grids=grids, merge=tower_classes.MERGE_OF_PROCESSOR)
+        for (name, made, theirs, _), answer in zip(cases, answers):
+            if "error" in answer:
+                continue  # not in silence
+            compared += 1
+            if hasattr(made, "num_register_tokens"):  # those that its attention leaves out
+                for key in ("cos", "sin"):
+                    answer["tower"][key] = answer["tower"][key][answer["tower"]["tokens_before"]:]
+            ours = tower_matrices(answer["tower"])
+            if ours.shape != theirs.shape or np.abs(ours - theirs).max() > 10 * TURNED:
+                wrong.append(f"{path}, {rotary_class.__name__}, {name}")
+            elif answer["tower"]["noise"] != tower_noise(made):
+                wrong.append(f"{path}, {rotary_class.__name__}, {name}: noise {answer['tower']['noise']}")
+    print(compared, "configs compared")
+    assert compared > 1000
+    assert not wrong, f"{len(wrong)} of {compared}\n" + "\n".join(wrong)
+
+
 def test_layers_that_rest_by_their_attention(read):
     """Some attention classes turn by a condition on their layer; their rule must say so for each layer type."""
     compared = 0
@@ -544,7 +586,7 @@ def counting(read, config):
 def tower_row(tower):
     """The cells of a tower but for its names."""
     words = dict(line.strip().split(": ", 1) for line in tower["words"].splitlines()[1:])
-    lanes = words["rotation"].split(",")[0].removesuffix(" lanes turn")
+    lanes = words["rotation"].split(",")[0].removesuffix(" lanes")
     return ["tower", lanes, words["axes"].split(", the fastest")[0],
             words["rotation"].split("pairs, ")[1], words["positions"]]
 

@@ -60,8 +60,11 @@ def positions_on(device, rotary_class, config, grids):
     channels = getattr(config, "in_channels", getattr(config, "num_channels", 3))
     parameters = [name for name in inspect.signature(owner.forward).parameters if name != "self"]
     inputs = {}
+    with torch.device("meta"):
+        model = owner(config).eval()  # nothing is spent on weights, which say nothing of positions
+    if device != "meta":
+        model.to_empty(device=device)
     with torch.device(device):
-        model = owner(config).eval()
         if "image_grid_thw" in parameters:
             merge = config.spatial_merge_size
             inputs["pixel_values"] = torch.zeros(tokens // merge**2, merge * patch, merge * patch, channels)

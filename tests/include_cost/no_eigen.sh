@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# no_eigen.sh COMPILER [FLAGS]: none of the files that kernels.hpp draws in is Eigen's, with Eigen in reach.
+# no_eigen.sh COMPILER [FLAGS]: kernels.hpp includes no file of Eigen, although Eigen can be found.
 set -euo pipefail
 includes_eigen() { grep '/Eigen/' <<<"$1"; }
 

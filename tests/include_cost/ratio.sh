@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # ratio.sh LIMIT "OUR HEADERS" "THEIR HEADERS" COMPILER [FLAGS]: how much longer a unit with our headers compiles than
-# one with theirs. User time, the least of some turns each, since a busy machine only ever adds to it; turns go on, up
-# to 12, until the ratio is within the limit.
+# one with theirs. User time, the minimum of several runs each, since load only adds to it; at most 12 runs, until the
+# ratio is within the limit.
 set -euo pipefail
 limit=$1 ours=$2 theirs=$3
 shift 3

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A program of the kernels alone: prints the bits that they give or, with an argument, makes an error.
+// A program of the kernels alone: prints the bits of their results or, with an argument, causes an error.
 #if defined(CORDAGE_AMALGAMATION)
 #include <cordage_kernels.hpp>
 #else

@@ -15,7 +15,7 @@ using vector = std::vector<double>;
 
 namespace {
 
-/// Two seeds inside steps, of which one is out of order, and one at the end.
+/// Two seeds inside steps, one of them out of order, and one at the end.
 std::vector<gradient_seed<double>> seeds_in(time_interval<double> interval) {
     const auto [begin, end] = interval;
     return {{begin + 0.77 * (end - begin), grad_first}, {begin + 0.13 * (end - begin), grad_second}, {end, grad_third}};
@@ -55,10 +55,10 @@ TEST_CASE("ode/adjoint: the test field's vjp is its Jacobian transposed") {
     }
 }
 
-TEST_CASE_TEMPLATE("ode/adjoint: gradients of a fixed solve are those of its numbers, seeds between nodes included",
+TEST_CASE_TEMPLATE("ode/adjoint: gradients of a fixed solve are exact for its numbers, seeds between nodes included",
                    Tableau, euler, midpoint, ralston2, heun3, rk4_classic, rk4_38, bosh3, dopri5, tsit5) {
     const double begin = 0.3, end = 2.0;
-    const index_t steps = 5;  // coarse: the exact flow's gradient would be far off
+    const index_t steps = 5;  // coarse: the gradient of the exact flow differs much
     const auto loss = [&](const knotted& f, const vector& z0, double until) {
         return loss_of(solve_fixed<Tableau>(f, {begin, until}, z0, equal_steps{steps}));
     };

@@ -46,7 +46,7 @@ double difference(const gradients& x, const gradients& y) {
     return largest;
 }
 
-/// knotted with its time turned round: dz/dt = -f(-t, z).
+/// knotted with reversed time: dz/dt = -f(-t, z).
 struct turned_round : knotted {
     void operator()(double t, std::span<const double> z, std::span<double> dz) const {
         knotted::operator()(-t, z, dz);
@@ -58,7 +58,7 @@ struct turned_round : knotted {
     }
 };
 
-/// knotted as a field that records.
+/// knotted as a recording field.
 struct recording : knotted {
     vector times, states;
     void record(std::span<const double> t, std::span<const double> z) {
@@ -88,7 +88,7 @@ TEST_CASE("ode/continuous_adjoint: backwards in time too") {
     CHECK(difference(continuous(path), discrete(path)) < 1e-9);
 }
 
-TEST_CASE("ode/continuous_adjoint: time turned round changes signs and no number, however loose the tolerance") {
+TEST_CASE("ode/continuous_adjoint: reversed time changes signs and no number, at any tolerance") {
     const adaptive_options loose{.tolerance = {1e-3, 1e-3}};
     auto turned_seeds = seeds;
     for (auto& seed : turned_seeds) seed.t = -seed.t;
@@ -99,13 +99,13 @@ TEST_CASE("ode/continuous_adjoint: time turned round changes signs and no number
     CHECK(difference(turned, continuous(solve_adaptive(knotted{}, {0.0, 2.0}, z_start, loose), loose)) < 1e-13);
 }
 
-TEST_CASE_TEMPLATE("ode/continuous_adjoint: its error follows the order of what z is read from", Tableau, rk4_classic,
+TEST_CASE_TEMPLATE("ode/continuous_adjoint: its error has the order of the interpolant of z", Tableau, rk4_classic,
                    tsit5, linear_output<rk4_38>) {
     const gradients exact = continuous(solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight));
     const auto error = [&](index_t steps) {
         return difference(continuous(solve_fixed<Tableau>(knotted{}, {0.0, 2.0}, z_start, equal_steps{steps})), exact);
     };
-    // An interpolant of order p is off by h^(p+1) within a step, and the integral over it is off by as much.
+    // An interpolant of order p has error h^(p+1) within a step, and so has the integral over it.
     const int expected = std::min(Tableau::order, order_of_interpolant<Tableau>() + 1);
     CHECK(std::log2(error(20) / error(40)) > expected - 0.5);
     CHECK(std::log2(error(20) / error(40)) < expected + 1.2);
@@ -142,11 +142,11 @@ TEST_CASE("ode/field: the discrete gradient is the same with a field that record
     CHECK(difference(recorded, discrete(path)) < 1e-13);
 }
 
-TEST_CASE("ode/continuous_adjoint: what cannot be solved back is an error with the status in words") {
+TEST_CASE("ode/continuous_adjoint: a backward solve that fails is an error with the status and the remedy") {
     const auto path = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight);
     CHECK_THROWS_WITH_AS(continuous(path, {.tolerance = {1e-12, 1e-12}, .max_steps = 2}),
-                         "continuous_adjoint: the solve back from t 2 to 0.77 must end in success, not in "
-                         "max_steps_reached",
+                         "continuous_adjoint: the backward solve from t 2 to 0.77 must end in success, not in "
+                         "max_steps_reached; raise max_steps or loosen the tolerance",
                          cordage::error);
     CHECK_THROWS_AS(continuous(path, {.tolerance = {0.0, 1e-12}}), value_error);
     gradients out;
@@ -157,12 +157,12 @@ TEST_CASE("ode/continuous_adjoint: what cannot be solved back is an error with t
     CHECK(out.parameters == vector(3, 0.0));
 }
 
-// The times' gradients and those of the solves that had ended well were in the caller's sums.
+// Once, the gradients of times and of successful solves had already been added to the caller's sums.
 TEST_CASE("ode/continuous_adjoint: where a solve back fails nothing has been added") {
     const auto path = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight);
     const std::vector<gradient_seed<double>> close_ones{{2.0, grad_third}, {2.0 - 1e-6, grad_first}};
     gradients out;
-    // One step is enough for the first solve back, of 1e-6, and not for the second, of 2.
+    // One step suffices for the first backward solve, over 1e-6, and not for the second, over 2.
     CHECK_THROWS_AS(
         continuous_adjoint(path, knotted{}, close_ones, {out.z0, out.parameters, std::span(out.times).first(2)},
                            {.tolerance = {1e-12, 1e-12}, .max_steps = 1}),

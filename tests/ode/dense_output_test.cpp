@@ -26,7 +26,7 @@ TEST_CASE_TEMPLATE("ode/dense_output: between nodes the order is the interpolant
         return worst;
     };
     const double order = std::log2(error(20) / error(40));
-    // The cubic's local error h^4 shows as such between the nodes of a rule that is more exact at them.
+    // The cubic's local error h^4 is visible between the nodes of a rule of higher order.
     const int expected = std::min(Tableau::order, order_of_interpolant<Tableau>() + 1);
     CHECK(order > expected - 0.3);
     CHECK(order < expected + 0.7);

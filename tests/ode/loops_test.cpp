@@ -16,13 +16,13 @@ TEST_CASE("ode/loops: sums of every length are complete") {
             x[i] = static_cast<double>(i + 1), y[i] = static_cast<double>(2 * i) - 7.0;
             expected += x[i] * y[i];
         }
-        CHECK(dot<double>(x, y.data()) == expected);  // whole numbers: exact in any order
+        CHECK(dot<double>(x, y.data()) == expected);  // integers: exact in any order
         add_scaled<double>(-2.0, x, y);
         for (std::size_t i = 0; i < size; ++i) CHECK(y[i] == -9.0);
     }
 }
 
-TEST_CASE_TEMPLATE("ode/loops: one number that is none is found wherever it stands", Scalar, float, double) {
+TEST_CASE_TEMPLATE("ode/loops: one number that is not finite is found at any place", Scalar, float, double) {
     using limits = std::numeric_limits<Scalar>;
     for (const Scalar bad : {limits::infinity(), -limits::infinity(), limits::quiet_NaN(), -limits::signaling_NaN()}) {
         for (std::size_t at = 0; at < 19; ++at) {
@@ -44,8 +44,7 @@ TEST_CASE_TEMPLATE("ode/loops: a sum over slopes has every term once, however ma
             std::vector<Scalar> weights, from(size, 3), expected = from, out(size, -1);
             for (std::size_t j = 0; j < terms; ++j) {
                 slopes.emplace_back(size, static_cast<Scalar>(j + 1));
-                weights.push_back(j % 3 == 1 ? Scalar{0}
-                                             : static_cast<Scalar>(j));  // whole numbers: exact in any order
+                weights.push_back(j % 3 == 1 ? Scalar{0} : static_cast<Scalar>(j));  // integers: exact in any order
             }
             for (std::size_t j = 0; j < terms; ++j) {
                 pointers.push_back(weights[j] == 0 ? nullptr : slopes[j].data());  // not read

@@ -73,7 +73,7 @@ TEST_CASE_TEMPLATE("ode/solve_adaptive: the first step is like the others, and n
 
 TEST_CASE("ode/solve_adaptive: a pole that the first look at the field hits by chance does not end the solve") {
     const auto pole = [](double t, std::span<const double>, std::span<double> dz) {
-        dz[0] = std::abs(t - 0.01) < 1e-9 ? infinite : 1.0;  // it looks at 1/100 of z/slope
+        dz[0] = std::abs(t - 0.01) < 1e-9 ? infinite : 1.0;  // it is evaluated at 1/100 of z/slope
     };
     CHECK(solve_adaptive(pole, {0.0, 1.0}, one).status() == solve_status::success);
 }
@@ -85,7 +85,7 @@ TEST_CASE("ode/solve_adaptive: the last node is the interval's end to the last b
     }
 }
 
-TEST_CASE("ode/solve_adaptive: it goes backwards, and an empty interval is one node") {
+TEST_CASE("ode/solve_adaptive: it solves backwards, and an empty interval is one node") {
     const std::vector<double> z0{cordage_test::swinging::exact(3.0)};
     const auto path = solve_adaptive(cordage_test::swinging{}, {3.0, 0.0}, z0, {.tolerance = {1e-10, 1e-10}});
     std::vector<double> z(1);

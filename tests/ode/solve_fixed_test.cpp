@@ -78,7 +78,7 @@ TEST_CASE("ode/solve_fixed: a field that leaves the finite numbers ends the solv
     const auto path = solve_fixed<rk4_38>(bad_later, {0.0, 3.0}, one, equal_steps{6});
     CHECK(path.status() == solve_status::non_finite);
     CHECK(path.reached() == 1.0);
-    // dopri5 gives its second stage no weight, and this field looks at the state only to compare it.
+    // dopri5 gives its second stage no weight, and this field only compares the state.
     const auto hides = [](double t, std::span<const double> z, std::span<double> dz) {
         dz[0] = t == 0.2 ? nan_value : z[0] > 0.0 ? 1.0 : 0.0;
     };

@@ -24,7 +24,7 @@ TEST_CASE("ode/step_control: an error of absolute + relative times the larger of
     CHECK(norm(4.5, 4.0, 0.0) == 2.0);
 }
 
-TEST_CASE("ode/step_control: the norm is the root mean square, whatever the size") {
+TEST_CASE("ode/step_control: the norm is the root mean square, for any size") {
     CHECK(scaled_norm<double>(allowed, {}, {}, {}) == 0.0);
     for (std::size_t size = 1; size < 20; ++size) {
         const vector rest(size), all(size, 0.25);
@@ -38,7 +38,7 @@ TEST_CASE("ode/step_control: the norm is the root mean square, whatever the size
     }
 }
 
-TEST_CASE("ode/step_control: where a rule's error goes with h^(p+1), steps settle at an error of safety^((p+1)/0.3)") {
+TEST_CASE("ode/step_control: for a rule with error h^(p+1), steps settle at an error of safety^((p+1)/0.3)") {
     for (const int embedded_order : {1, 2, 4}) {
         pi_controller controller(embedded_order);
         const double power = embedded_order + 1.0;
@@ -76,8 +76,8 @@ TEST_CASE("ode/step_control: steps of no error grow by grow at most, and go on g
     CHECK(controller.after_accepted(0.0) > 1.0);
 }
 
-// It was 0 where the norm of the slope overflowed, and NaN where that of the state did too.
-TEST_CASE("ode/step_control: a first step is > 0 and at most the interval, whatever the norms overflow to") {
+// It was once 0 if the norm of the slope overflowed, and NaN if that of the state did too.
+TEST_CASE("ode/step_control: a first step is > 0 and at most the interval, also if norms overflow") {
     const tolerance tight{.relative = 1e-300, .absolute = 1e-300};
     const auto first = [&](double z0, double slope0, double bend, time_interval<double> interval) {
         const auto field = [&](double, std::span<const double>, std::span<double> dz) { dz[0] = slope0 + bend; };

@@ -44,7 +44,7 @@ TEST_CASE_TEMPLATE("ode/step: the error estimate is the difference to the embedd
         local_error<Tableau>(path.step_size(0), path.slopes(0), std::span<double>(difference));
         return std::abs(difference[0]) + std::abs(difference[1]);
     };
-    // The embedded rule of order p is off by h^(p+1), the rule itself by less.
+    // The embedded rule of order p has error h^(p+1), the rule itself a smaller one.
     const double order = std::log2(estimate(0.01) / estimate(0.005));
     CHECK(order == doctest::Approx(Tableau::embedded_order + 1).epsilon(0.05));
 }

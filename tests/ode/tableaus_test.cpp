@@ -11,7 +11,7 @@
 using namespace cordage;
 
 namespace {
-/// The midpoint rule with a misprint in b, which costs it its order.
+/// The midpoint rule with an error in b, which reduces its order.
 struct misprinted {
     static constexpr std::string_view name = "misprinted";
     static constexpr int order = 2;
@@ -21,11 +21,11 @@ struct misprinted {
 };
 
 // [own_tableau]
-/// Shu and Osher's rule of order 3 (J. Comput. Phys. 77, 1988), with Heun's of order 2 inside to tell the error.
+/// Shu and Osher's rule of order 3 (J. Comput. Phys. 77, 1988), with an embedded Heun rule of order 2.
 struct shu_osher3 {
     static constexpr std::string_view name = "shu_osher3";
     static constexpr int order = 3;
-    static constexpr int embedded_order = 2;  // these two lines only if it is to choose its steps
+    static constexpr int embedded_order = 2;  // these two lines only for adaptive steps
     static constexpr double error[3] = {-1.0 / 3, -1.0 / 3, 2.0 / 3};
     static constexpr double c[3] = {0.0, 1.0, 1.0 / 2};
     static constexpr double a[3][3] = {{}, {1.0}, {1.0 / 4, 1.0 / 4}};
@@ -44,7 +44,7 @@ TEST_CASE_TEMPLATE("ode/tableaus: one step of dz/dt = z is the exponential serie
     const auto path = solve_fixed<Tableau>(cordage_test::growing{}, {0.0, h}, z0, equal_steps{1});
     double series = 1.0, term = 1.0;
     for (int power = 1; power <= Tableau::order; ++power) series += term *= h / power;
-    // Rules with more stages than their order go on with terms of their own, below the next one of the series.
+    // Rules with more stages than their order have further terms, smaller than the next one of the series.
     const bool no_more_terms =
         stages_of<Tableau> - (is_fsal<Tableau>() ? 1 : 0) == static_cast<std::size_t>(Tableau::order);
     const double room = no_more_terms ? 1e-15 : term * h;
@@ -73,7 +73,7 @@ TEST_CASE("ode/tableaus: a rule of one's own chooses its steps too") {
     }
 }
 
-// Here and not beside the definitions: the compiler takes longer for the proofs than for all other headers of ode/.
+// Here and not beside the definitions: the proofs take longer to compile than all other headers of ode/.
 TEST_CASE_TEMPLATE("ode/tableaus: the coefficients have the order that the rule names", Tableau, ALL_TABLEAUS) {
     static_assert(is_proved<Tableau>());
     if constexpr (has_error_weights<Tableau>) static_assert(order_of_embedded<Tableau>() == Tableau::embedded_order);
@@ -104,7 +104,7 @@ TEST_CASE("ode/tableaus: the order is proved from the coefficients, so that a mi
     CHECK(order_of_interpolant<tsit5>() == 4);
 }
 
-TEST_CASE("ode/tableaus: linear_output: the nodes are the rule's, and between them lie straight lines") {
+TEST_CASE("ode/tableaus: linear_output: the nodes are the rule's, with linear interpolation in between") {
     const std::vector<double> z0{1.0};
     const auto plain = solve_fixed<rk4_38>(cordage_test::swinging{}, {0.0, 2.0}, z0, equal_steps{8});
     const auto straight = solve_fixed<linear_output<rk4_38>>(cordage_test::swinging{}, {0.0, 2.0}, z0, equal_steps{8});

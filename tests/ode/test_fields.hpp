@@ -31,7 +31,7 @@ struct exploding {
     void operator()(double, std::span<const double> z, std::span<double> dz) const { dz[0] = z[0] * z[0]; }
 };
 
-/// A field of two states and three parameters in which nothing is linear and t matters:
+/// A nonlinear field of two states and three parameters that depends on t:
 ///
 ///   dz0/dt = p0 sin(z1) + t/(1 + z0^2)        dz1/dt = -p1 t z0 + p2 z0 z1
 struct knotted {
@@ -56,7 +56,7 @@ struct knotted {
     }
 };
 
-/// Where the tests of gradients start `knotted`, and gradients to its state.
+/// Initial state of `knotted` in gradient tests, and gradients to its state.
 inline const std::vector<double> z_start{0.5, -0.8}, grad_first{1.3, -0.4}, grad_second{-0.2, 0.9},
     grad_third{0.6, 0.1};
 

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
+#include <string>
 
 #include "cordage/ode/solve_adaptive.hpp"
 #include "cordage/ode/solve_fixed.hpp"
@@ -59,6 +61,25 @@ TEST_CASE("ode/trajectory: a solve that failed cannot be read, not even where it
     std::vector<double> z{-7.0};
     CHECK_THROWS_AS(path.at(0.0, z), cordage::error);
     CHECK(z[0] == -7.0);
+}
+
+TEST_CASE("ode/trajectory: the error of a failed solve names the t it reached and what to change") {
+    const std::vector<double> z0{1.0};
+    const auto check = [&](const auto& path, const std::string& status, const std::string& remedy) {
+        std::vector<double> z(1);
+        const std::string reached = cordage::message(path.reached());
+        const std::string expected = "trajectory::at: status " + status + " must be success; the solve from t 0 to 2 " +
+                                     "ended at t " + reached + "; " + remedy;
+        CHECK_THROWS_WITH_AS(path.at(0.0, z), expected.c_str(), cordage::error);
+    };
+    const cordage_test::exploding pole;
+    check(solve_adaptive(pole, {0.0, 2.0}, z0, {.max_steps = 5}), "max_steps_reached",
+          "raise max_steps or loosen the tolerance");
+    check(solve_adaptive(pole, {0.0, 2.0}, z0), "step_too_small",
+          "loosen the tolerance or end at an earlier t: the solution may diverge here");
+    check(solve_fixed<euler>([](double, auto, std::span<double> dz) { dz[0] = std::nan(""); }, {0.0, 2.0}, z0,
+                             equal_steps{2}),
+          "non_finite", "end at an earlier t or check the field's parameters: the field or its state is not finite");
 }
 
 TEST_CASE("ode/trajectory: many t at once are the same reads, of one integration") {

@@ -20,15 +20,15 @@ TEST_CASE("ode/solve_fixed: bad input is one clear error") {
     const cordage_test::growing f;
     CHECK_THROWS_WITH_AS(
         solve_fixed<euler>(f, {0.0, 1.0}, one, equal_steps{0}),
-        "solve_fixed: equal_steps.count 0 must be >= 1 and <= 67108863, the most that a trajectory of 1 "
-        "numbers a state holds",
+        "solve_fixed: equal_steps.count 0 must be >= 1 and <= 67108863, the capacity of a trajectory with states "
+        "of 1 numbers",
         value_error);
     const auto most = static_cast<index_t>(trajectory<euler>::most_steps(1));
     CHECK_THROWS_AS(solve_fixed<euler>(f, {1.0, 1.0}, one, equal_steps{most + 1}), value_error);
     CHECK_NOTHROW(solve_fixed<euler>(f, {1.0, 1.0}, one, equal_steps{most}));
     CHECK_THROWS_WITH_AS(solve_fixed<euler>(f, {0.0, 1.0}, one, step_size{0.0}),
-                         "solve_fixed: step_size 0 must be finite, > 0 and at least 1/67108863 of the interval 1, the "
-                         "most steps that a trajectory of 1 numbers a state holds",
+                         "solve_fixed: step_size 0 must be finite, > 0 and at least 1/67108863 of the interval 1: a "
+                         "trajectory with states of 1 numbers holds 67108863 steps",
                          value_error);
     for (const double step : {-0.1, nan_value, infinite, 1e-300}) {
         CHECK_THROWS_AS(solve_fixed<euler>(f, {0.0, 1.0}, one, step_size{step}), value_error);
@@ -57,13 +57,13 @@ TEST_CASE("ode/solve_adaptive: bad settings are one clear error each") {
     CHECK_THROWS_AS(solve_adaptive(f, {0.0, nan_value}, one), value_error);
 }
 
-TEST_CASE("ode/validation: a field that is not a number is noticed whatever the compiler may assume") {
+TEST_CASE("ode/validation: a NaN from a field is detected under any compiler flags") {
     const auto bad = [](double, std::span<const double>, std::span<double> dz) { dz[0] = nan_value; };
     CHECK(solve_adaptive(bad, {0.0, 3.0}, one).status() == solve_status::non_finite);
     CHECK(solve_fixed<rk4_38>(bad, {0.0, 3.0}, one, equal_steps{2}).status() == solve_status::non_finite);
 }
 
-// Steps whose number alone was within bounds ended in bad_alloc.
+// Numbers of steps within their own bounds once ended in bad_alloc.
 TEST_CASE("ode/solve_fixed: more steps than a trajectory of this many numbers a state holds are refused") {
     const std::vector<double> wide(1000, 1.0);
     const auto f = [](double, std::span<const double> z, std::span<double> dz) { std::ranges::copy(z, dz.begin()); };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A program of the one file: prints the bits of rotations of every direction, pairing and type, by bases of policies.
+// A program of the one file: prints the bits of rotations in every direction, pairing and type, with bases of policies.
 #if defined(CORDAGE_ONE_FILE)
 #include <cordage_kernels.hpp>
 #else

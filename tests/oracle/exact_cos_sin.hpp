@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// cos and sin of a product of two doubles by MPFR, the only place where it is used; the reference of the oracle.
+// cos and sin of a product of two doubles by MPFR, used only here; the reference of the oracle.
 #pragma once
 
 #include <mpfr.h>
 
 namespace oracle {
 
-/// cos and sin of position * theta in 80 bits: the product of two doubles is exact in 106, and MPFR rounds correctly
-/// whatever its size. Reused, as its numbers are allocated once.
+/// cos and sin of position * theta in 80 bits: the product of two doubles is exact in 106 bits, and MPFR rounds
+/// correctly for any argument. Reused, since its numbers are allocated once.
 class exact_cos_sin {
  public:
     exact_cos_sin() {
@@ -23,7 +23,7 @@ class exact_cos_sin {
         mpfr_mul_d(angle_, angle_, theta, MPFR_RNDN);
         mpfr_sin_cos(sin_, cos_, angle_, MPFR_RNDN);
     }
-    /// The larger error of a cos and a sin.
+    /// The larger of the errors of a cos and a sin.
     double error_of(double cos, double sin) {
         const double of_cos = distance(cos_, cos), of_sin = distance(sin_, sin);
         return of_cos > of_sin ? of_cos : of_sin;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// cordage_oracle [CASES [SEED]]: random angles through every kernel against MPFR. Prints the worst error of each kernel
-// and where it was met; fails if one is beyond its bound (docs/precision.md).
+// cordage_oracle [CASES [SEED]]: random angles through every kernel against MPFR. Prints the largest error of each
+// kernel and its arguments; fails if one exceeds its bound (docs/precision.md).
 //
-// A case is one theta and one position. Kernels turn the lanes (1, 0) of a head, which gives cos and sin themselves.
+// A case is one theta and one position. Kernels rotate the lanes (1, 0) of a head, which gives cos and sin.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,11 +21,11 @@ namespace {
 
 using cordage::index_t;
 
-/// Above it, fractional positions have errors that theta makes (bound::at), which would hide all others.
+/// Above it, the errors of fractional positions depend on theta (bound::at) and would hide all others.
 constexpr double largest_theta = 0x1p32;
 
-/// The largest error of one kind of case for |theta| <= largest_theta, where it was met, and the largest share that any
-/// error had of its bound.
+/// The largest error of one kind of case for |theta| <= largest_theta, its arguments, and the largest ratio of an error
+/// to its bound.
 struct worst {
     double error = 0.0;
     double theta = 0.0;
@@ -45,8 +45,8 @@ struct worst {
     }
 };
 
-/// |error| <= base + a position's share: half a unit of 2^-64 turn a position. What a fractional position has below
-/// 2^-64 is cut, which takes theta with it.
+/// |error| <= base + a term in position: half a unit of 2^-64 turn per position. Fractional positions are truncated at
+/// 2^-64, which adds theta times that.
 struct bound {
     double base;
     double at(double theta, double position) const {
@@ -64,7 +64,7 @@ class draw {
     bool one_in(unsigned n) { return random_() % n == 0; }
     double log_uniform(double low, double high) { return low * std::pow(high / low, unit()); }
 
-    /// As models have them, and as none has: from 2^-60 to 2^62, either sign, whole numbers and multiples of pi too.
+    /// Typical of models, and others: from 2^-60 to 2^62, either sign, integers and multiples of pi too.
     double theta() {
         const double sign = one_in(8) ? -1.0 : 1.0;
         switch (random_() % 8) {
@@ -84,7 +84,7 @@ class draw {
         }
     }
 
-    /// Near 0 and far from it, and every whole one alike; up to 2^24 in float, 2^31 - 1 else.
+    /// Near 0 and far from it, and uniform integers; up to 2^24 in float, 2^31 - 1 else.
     template <class P>
     P position() {
         constexpr double farthest = std::is_same_v<P, float> ? 0x1p24 : 0x1p31 - 1.0;
@@ -139,7 +139,7 @@ constexpr std::size_t kernels = std::size(kernel_names), position_types = std::s
 using worst_by_kernel = std::array<worst, kernels>;
 using report = std::array<worst_by_kernel, position_types>;
 
-/// Some thetas, an odd number so that vectors have a rest, times some positions.
+/// Some thetas, an odd number so that vectors have a remainder, times some positions.
 constexpr std::size_t thetas = 37, positions = 27, cases_of_block = thetas * positions;
 
 template <class P>
@@ -173,7 +173,7 @@ void check_block(draw& d, oracle::exact_cos_sin& exact, worst_by_kernel& found) 
     }
 }
 
-/// Blocks first, first + step, ... of `blocks`, each with positions of every type; the same whoever makes it.
+/// Blocks first, first + step, ... of `blocks`, each with positions of every type; independent of the thread.
 report check_blocks(std::uint64_t seed, std::uint64_t first, std::uint64_t step, std::uint64_t blocks) {
     report found;
     oracle::exact_cos_sin exact;
@@ -186,7 +186,7 @@ report check_blocks(std::uint64_t seed, std::uint64_t first, std::uint64_t step,
     return found;
 }
 
-/// Whether the oracle sees what it is for: an angle made in float32, wrong by about 0.01.
+/// Whether the oracle detects an angle computed in float32, wrong by about 0.01.
 bool sees_float32_angles() {
     oracle::exact_cos_sin exact;
     const double position = 999'983.0, theta = 0.3;

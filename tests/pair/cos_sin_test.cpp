@@ -72,8 +72,8 @@ TEST_CASE("pair/cos_sin: an angle in radians is reduced exactly, however large")
     }
 }
 
-// The nearest doubles to multiples of pi/4 and their neighbours, where the sine or the cosine is smallest, and the
-// largest error of a bad reduction.
+// The doubles nearest to multiples of pi/4 and their neighbours, where the sine or the cosine is smallest and a bad
+// reduction has its largest error.
 TEST_CASE("pair/cos_sin: near multiples of an eighth of a turn, in float and in double, small ones with all digits") {
     const auto check = []<class Real>(Real angle) {
         const long double exact = exact_angle(1, angle);
@@ -122,7 +122,7 @@ std::vector<std::uint32_t> phases() {
     return all;
 }
 
-// What lanes of 32-bit phases give; a word lane is as wide as a float lane.
+// Results for lanes of 32-bit phases; a word lane is as wide as a float lane.
 template <class Lane>
 void check_phase32(double allowed) {
     using word = typename lane_traits<Lane>::word;
@@ -180,7 +180,7 @@ TEST_CASE("pair/cos_sin: doubles of a 64-bit phase are right over the whole circ
 TEST_CASE("pair/cos_sin: floats of a 32-bit phase are right over the whole circle, one by one and in every vector") {
     check_phase32<float>(cos_sin_float);
 #if defined(CORDAGE_HAS_SIMD)
-    for_each_arch([]<class Arch>(Arch) {  // kernels take them where products and sums are fused
+    for_each_arch([]<class Arch>(Arch) {  // kernels use them if products and sums are fused
         constexpr bool is_fused = backend::simd_detail::has_fused_multiply_add<Arch>;
         check_phase32<xsimd::batch<float, Arch>>(is_fused ? cos_sin_float : 1.25 * cos_sin_float);
     });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The phase of position * theta by plain integers of any length: the reference of turns, angles and rotation in tests.
+// The phase of position * theta by integers of any length: the reference for turns, angles and rotation in tests.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace cordage_test {
 
-/// A natural number in base 2^32, lowest digit first. Only what the reference needs, by the school's method.
+/// A natural number in base 2^32, lowest digit first; only the operations that the reference needs.
 using natural_number = std::vector<std::uint32_t>;
 
 inline natural_number product(const natural_number& a, const natural_number& b) {
@@ -44,7 +44,7 @@ struct exact_number {
     bool negative;
     natural_number natural;
     int exponent;
-    double rounded;  ///< the number itself, to a double
+    double rounded;  ///< the number rounded to double
 
     exact_number(std::int64_t x) : negative(x < 0), exponent(0), rounded(static_cast<double>(x)) {
         const std::uint64_t magnitude = negative ? ~static_cast<std::uint64_t>(x) + 1u : static_cast<std::uint64_t>(x);
@@ -59,7 +59,7 @@ struct exact_number {
     exact_number(float x) : exact_number(double{x}) {}
 };
 
-/// position * theta / 2 pi modulo a turn, in units of 2^-64 turn, rounded down: right in all 64 bits.
+/// position * theta / 2 pi modulo a turn, in units of 2^-64 turn, rounded down: correct in all 64 bits.
 inline std::uint64_t exact_phase(const exact_number& position, const exact_number& theta) {
     // 2 / pi as a fraction of 384 bits, lowest digit first.
     static const natural_number two_over_pi = {0x09d1921c, 0x06492eea, 0x424dd2e0, 0xb7246e3a, 0xdebbc561, 0xfe5163ab,
@@ -70,7 +70,7 @@ inline std::uint64_t exact_phase(const exact_number& position, const exact_numbe
     return position.negative != theta.negative ? ~phase + 1u : phase;
 }
 
-/// The same as an angle in [-pi, pi).
+/// As an angle in [-pi, pi).
 inline long double exact_angle(const exact_number& position, const exact_number& theta) {
     return static_cast<long double>(static_cast<std::int64_t>(exact_phase(position, theta))) * 0x1p-63L *
            std::numbers::pi_v<long double>;

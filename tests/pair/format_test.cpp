@@ -14,7 +14,7 @@ using namespace cordage;
 
 namespace {
 
-// A binary format by its two sizes, read from the standard's definition in double arithmetic.
+// A binary format given by its two sizes, from the standard's definition in double arithmetic.
 struct format {
     int exponent_bits;
     int fraction_bits;
@@ -27,7 +27,7 @@ struct format {
         const double scaled = std::ldexp(fraction, -fraction_bits);
         return exponent == 0 ? std::ldexp(scaled, 1 - bias) : std::ldexp(1.0 + scaled, exponent - bias);
     }
-    // Nearest, ties to even, by looking among all numbers of the format; infinity is one step past the largest.
+    // Nearest, ties to even, by searching all numbers of the format; infinity is one step past the largest.
     std::uint32_t nearest(double x) const {
         std::uint32_t low = 0, high = infinity();
         while (high - low > 1) {

@@ -18,7 +18,7 @@ namespace {
 
 std::uint32_t bits_of(float x) { return std::bit_cast<std::uint32_t>(x); }
 
-// Words of every kind of float: NaNs of all payloads that could be lost, either sign, infinities, subnormals, ties.
+// Words of every kind of float: NaNs whose payloads could be lost, either sign, infinities, subnormals, ties.
 std::vector<std::uint32_t> interesting_words() {
     std::vector<std::uint32_t> all;
     std::vector<std::uint32_t> payloads{1u,         2u,         0x3fu,      0x7fffu,    0x8000u,
@@ -38,7 +38,7 @@ std::vector<std::uint32_t> interesting_words() {
     return all;
 }
 
-// One operation on words or floats, by lanes and one by one.
+// One operation on words or floats, by lanes and one at a time.
 template <class Lane>
 void check_bits() {
     using lane = lane_traits<Lane>;
@@ -77,8 +77,7 @@ void check_bits() {
     }
 }
 
-// Words of 64 bits as lanes of doubles take them: of every size and sign, beside what rounds to 53 bits, and both
-// halves.
+// 64-bit words for lanes of doubles: of every size and sign, near rounding to 53 bits, and with both halves.
 template <class Lane>
 void check_wide_bits(bool is_rounded_once) {
     using lane = lane_traits<Lane>;
@@ -109,14 +108,14 @@ void check_wide_bits(bool is_rounded_once) {
             const auto expected = static_cast<double>(static_cast<std::int64_t>(w));
             if (is_rounded_once) {
                 REQUIRE(number[i] == expected);
-            } else {  // fast-math takes the halves together in another order
+            } else {  // fast-math adds the halves in another order
                 REQUIRE(std::fabs(number[i] - expected) <= 1.0 + 0x1p-52 * std::fabs(expected));
             }
         }
     }
 }
 
-// a b + c and its kin against one rounding, or two where products and sums are not fused.
+// a b + c and similar operations against one rounding, or two without fused products and sums.
 template <class Lane>
 void check_products(bool is_fused) {
     using lane = lane_traits<Lane>;
@@ -145,7 +144,7 @@ void check_products(bool is_fused) {
 
 }  // namespace
 
-TEST_CASE("pair/lane: bits, choices and roundings are those of one number, in vectors of every instruction set") {
+TEST_CASE("pair/lane: bits, choices and roundings of vectors equal those of one number, for every instruction set") {
     for_each_lane_type<float>([]<class Lane>() { check_bits<Lane>(); });
     check_wide_bits<double>(true);
 #if defined(CORDAGE_HAS_SIMD)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every lane type at hand, one number or a vector of any instruction set that this unit is compiled for, as numbers.
+// Every lane type of this unit, one number or a vector of any of its instruction sets.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace cordage_test {
 
-/// How many numbers a lane has, and how it is made of them.
+/// Number of numbers in a lane, and how a lane is made of them.
 template <class Lane>
 struct lane_of {
     using real = Lane;
@@ -70,7 +70,7 @@ void for_each_lane_type(const F& f) {
 #endif
 }
 
-/// f of lanes of x, taken from the front of each vector; all are as long, and padded to whole lanes.
+/// f of lanes of x, taken from the front of each vector; all have one length, padded to whole lanes.
 template <class Lane, class F, class... Numbers>
 std::vector<typename lane_of<Lane>::real> by_lanes(const F& f, const Numbers&... x) {
     using real = typename lane_of<Lane>::real;

@@ -14,7 +14,7 @@ using namespace cordage_test;
 
 namespace {
 
-// |phase_of - exact| in units of 2^-64 turn, the short way round.
+// |phase_of - exact| in units of 2^-64 turn, modulo one turn.
 template <class Position>
 double error(double theta, Position position) {
     const std::uint64_t apart = phase_of(turns_of(theta), position) - exact_phase(position, theta);
@@ -29,7 +29,7 @@ void check(double theta, Position position) {
     CHECK(error(theta, position) <= bound);
 }
 
-// Frequencies of models, then exotic ones: negative, whole turns and more a position, tiny, enormous.
+// Frequencies of models, then unusual ones: negative, a turn and more per position, tiny, enormous.
 const std::vector<double> frequencies{1.0,     0.8659643233600653,
                                       0.01,    1.1547819846894582e-4,
                                       3e-7,    -0.5,
@@ -41,7 +41,7 @@ const std::vector<double> frequencies{1.0,     0.8659643233600653,
 
 }  // namespace
 
-TEST_CASE("pair/phase: the reference itself knows easy phases") {
+TEST_CASE("pair/phase: the reference is correct for simple phases") {
     CHECK(exact_phase(1, 1.0) == 0x28be'60db'9391'054au);  // 1 / 2 pi
     CHECK(exact_phase(-1, 1.0) == ~std::uint64_t{0x28be'60db'9391'054au} + 1u);
     CHECK(exact_phase(0.5, 0.5) == 0x28be'60db'9391'054au / 4);
@@ -103,7 +103,7 @@ TEST_CASE("pair/phase: whole and fraction of theta / 2 pi, rounded towards minus
     CHECK(turns_of(0x1p62).whole == static_cast<std::int64_t>(0x1p62 / 6.283185307179586476925286766559L));
 }
 
-TEST_CASE("pair/phase: positions that are no numbers are told from others, and the farthest ones are valid") {
+TEST_CASE("pair/phase: NaN and infinite positions are invalid, and the farthest finite ones are valid") {
     const auto is_valid = [](auto p) { return position_traits<decltype(p)>::split(p).is_valid; };
     for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
                              -std::numeric_limits<double>::infinity(), 0x1p63, -0x1p63, 1e300}) {
@@ -154,7 +154,7 @@ TEST_CASE("pair/phase: an angle in radians has its phase, a float or a double of
     static_assert(phase_of_angle(1.0) == 0x28be'60db'9391'054au);
 }
 
-// A 16.16 fixed-point number and a 16-bit index, as a host may have them.
+// A 16.16 fixed-point number and a 16-bit index, as in a host.
 namespace {
 
 struct fixed_point {

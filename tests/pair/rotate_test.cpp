@@ -14,7 +14,7 @@ using namespace cordage_test;
 
 namespace {
 
-// Six random numbers in columns: c, s, x0, x1, g0, g1; c and s are no unit vector, as an attention factor leaves them.
+// Six random numbers in columns: c, s, x0, x1, g0, g1; (c, s) is not a unit vector, as with an attention factor.
 template <class Real>
 struct random_pairs {
     std::vector<Real> c, s, x0, x1, g0, g1;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr index_t tokens = 3, heads = 2, kv_heads = 1, head_dim = 16;
 
-/// Inputs of a case and room for what it makes, in floats.
+/// Inputs of a case and space for its results, in floats.
 struct memory {
     std::vector<std::int64_t> positions{5, 6, 700}, slots{6, 0, 3};
     std::vector<float> q = drawn(heads), k = drawn(kv_heads), v = drawn(kv_heads),
@@ -44,7 +44,7 @@ struct memory {
 
 }  // namespace
 
-TEST_CASE("peers/cache_peer: q is normalized and turned, k lies in its slots too, v as it was") {
+TEST_CASE("peers/cache_peer: q is normalized and rotated, k also lies in its slots, v is unchanged") {
     memory m;
     const cache_case c = m.of(rope_fp32, stored_fp32);
     REQUIRE(cordage_cache_path(&c, 2) == 0);
@@ -59,10 +59,10 @@ TEST_CASE("peers/cache_peer: q is normalized and turned, k lies in its slots too
         const auto to = static_cast<std::size_t>(m.slots[static_cast<std::size_t>(token)] * head_dim);
         CHECK(m.values[to + 5] == m.v[from + 5]);
     }
-    CHECK(m.values[head_dim] == 0.0f);  // nobody's slot
+    CHECK(m.values[head_dim] == 0.0f);  // an unused slot
 }
 
-TEST_CASE("peers/cache_peer: codes times their scales are what floats are") {
+TEST_CASE("peers/cache_peer: codes times their scales equal the floats") {
     memory exact, m;
     const cache_case plain = exact.of(rope_fp32, stored_fp32), c = m.of(rope_fp32, stored_int8);
     REQUIRE(cordage_cache_path(&plain, 1) == 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CLEX as the comparison with other packages calls it: the right z, and the gradient of the loss that was asked for.
+// CLEX as called by the comparison with other packages: the correct z, and the gradient of the given loss.
 #include "../../benchmarks/peers/clex_peer.cpp"
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ struct problem {
     }
 };
 
-TEST_CASE("peers/clex_peer: in float it finds what it finds in double") {
+TEST_CASE("peers/clex_peer: in float the result is that of double") {
     problem in_double(0.01), in_float(0.01);
     in_float.c.in_float = 1;
     in_double.loss();
@@ -72,7 +72,7 @@ TEST_CASE("peers/clex_peer: the gradient is that of the sum of grad_z z to up, t
     }
 }
 
-TEST_CASE("peers/clex_peer: what cannot be solved is refused, not thrown") {
+TEST_CASE("peers/clex_peer: an unsupported case is a status, not an exception") {
     problem p(0.01);
     p.c.hidden = 0;
     CHECK(cordage_clex(&p.c, 1, p.z.data(), p.gradient.data()) == 1);

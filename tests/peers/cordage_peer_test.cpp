@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The library that the comparison with other packages loads: what it rotates must be right before it is timed.
+// The library loaded by the comparison with other packages: its rotation must be correct before it is timed.
 #include "../../benchmarks/peers/cordage_peer.cpp"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ std::span<const rope_peer> all_entries() {
     return {first, static_cast<std::size_t>(count)};
 }
 
-// Numbers that say where they came from, in the element type of a case.
+// Numbers that identify their place, in the element type of a case.
 template <class T>
 std::vector<T> numbers(std::int64_t count, std::uint32_t seed) {
     std::mt19937 generator(seed);
@@ -66,7 +66,7 @@ void check_entry(const rope_peer& peer, rope_case c, std::int32_t dtype, std::in
         }
         return largest;
     };
-    // |x| stays below 3: an element may lie one unit in the last place beside the scalar backend's, once a run.
+    // |x| stays below 3: each run may differ from the scalar backend by one unit in the last place.
     const double allowed = static_cast<double>(runs) * std::max(1e-6, cordage_test::unit_in_last_place<T>(2.9));
     CHECK(largest_difference(q_out, q) <= allowed);
     CHECK(largest_difference(k_out, k) <= allowed);
@@ -89,7 +89,7 @@ TEST_CASE("peers/cordage_peer: every entry, dtype and thread count rotates q and
             }
         }
         const rope_case one_token{1, 32, 8, 128, rope_fp32, 1, positions.data(), 10000.0f};
-        check_entry<float>(peer, one_token, rope_fp32, 3);  // in place: a run turns what the last one left
+        check_entry<float>(peer, one_token, rope_fp32, 3);  // in place: a run rotates the result of the previous one
     }
 }
 

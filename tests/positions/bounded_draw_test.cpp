@@ -10,7 +10,7 @@
 using namespace cordage;
 
 namespace {
-// Gives out a list of words: what a draw makes of chosen bits.
+// Returns words from a list: tests draws of chosen bits.
 struct scripted {
     using result_type = std::uint64_t;
     std::array<std::uint64_t, 3> words;
@@ -22,7 +22,7 @@ struct scripted {
 }  // namespace
 
 TEST_CASE("positions/bounded_draw: an integer is the high half of word times bound, biased words are drawn again") {
-    // bound 3: 2^64 mod 3 = 1, so the one word whose low half is 0 is thrown away.
+    // bound 3: 2^64 mod 3 = 1, so only the word whose low half is 0 is rejected.
     scripted zero{{0, std::uint64_t{1} << 63, 7}};
     CHECK(draw_below(zero, 3) == 1);
     CHECK(zero.next == 2);
@@ -30,7 +30,7 @@ TEST_CASE("positions/bounded_draw: an integer is the high half of word times bou
     CHECK(draw_below(top, 3) == 2);
     scripted one{{123, 0, 0}};
     CHECK(draw_below(one, 1) == 0);
-    scripted power{{std::uint64_t{5} << 60, 0, 0}};  // a power of two throws nothing away
+    scripted power{{std::uint64_t{5} << 60, 0, 0}};  // a power of two rejects nothing
     CHECK(draw_below(power, 16) == 5);
 }
 

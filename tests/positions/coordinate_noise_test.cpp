@@ -46,7 +46,7 @@ TEST_CASE("positions/coordinate_noise: draws fill their ranges, logarithms evenl
     CHECK(most_log > 0.98);
 }
 
-TEST_CASE("positions/coordinate_noise: a rule's own shift and factor come first") {
+TEST_CASE("positions/coordinate_noise: a rule's own shift and factor are applied first") {
     std::mt19937_64 generator(3), again(3);
     const coordinate_noise noise{.shift = 0.5, .jitter = 2.0, .rescale = 3.0};
     const patch_grid grid{.rows = 2, .columns = 3};
@@ -59,7 +59,7 @@ TEST_CASE("positions/coordinate_noise: a rule's own shift and factor come first"
     }
 }
 
-TEST_CASE("positions/coordinate_noise: what is out of its domain is named") {
+TEST_CASE("positions/coordinate_noise: a field out of range is named") {
     std::mt19937_64 generator(1);
     CHECK_THROWS_WITH_AS(with_noise(generator, {}, {.shift = -0.5}), "with_noise: shift -0.5 must be finite and >= 0",
                          value_error);

@@ -30,7 +30,7 @@ TEST_CASE("positions/grid: patches have their row and column, row by row, frame 
     CHECK(grid_positions({}, {}).empty());
 }
 
-TEST_CASE("positions/grid: patches that are merged come block by block") {
+TEST_CASE("positions/grid: merged patches are ordered block by block") {
     CHECK(positions_of({.spatial_merge_size = 2}, {.rows = 2, .columns = 4}) ==
           places{0, 0, 0, 1, 1, 0, 1, 1, 0, 2, 0, 3, 1, 2, 1, 3});
     const places high = positions_of({.spatial_merge_size = 2}, {.frames = 2, .rows = 4, .columns = 2});
@@ -38,7 +38,7 @@ TEST_CASE("positions/grid: patches that are merged come block by block") {
     CHECK(places(high.begin() + 16, high.end()) == places(high.begin(), high.begin() + 16));
 }
 
-TEST_CASE("positions/grid: what a number becomes") {
+TEST_CASE("positions/grid: coordinates of rows and columns") {
     CHECK(positions_of({.coordinate = grid_coordinate::centre}, {.rows = 2, .columns = 4}) ==
           places{-0.5, -0.75, -0.5, -0.25, -0.5, 0.25, -0.5, 0.75, 0.5, -0.75, 0.5, -0.25, 0.5, 0.25, 0.5, 0.75});
     CHECK(positions_of({.coordinate = grid_coordinate::of_reference, .reference_columns = 6},
@@ -49,7 +49,7 @@ TEST_CASE("positions/grid: what a number becomes") {
     CHECK(positions_of({.shift = {1, 2}, .factor = {10, 100}}, {.rows = 2, .columns = 1}) == places{10, 200, 20, 200});
 }
 
-TEST_CASE("positions/grid: tokens that do not turn stand at 0 before and after each grid") {
+TEST_CASE("positions/grid: tokens that are not rotated are at 0 before and after each grid") {
     const grid_rule rule{.shift = {1, 1}, .tokens_before = 2, .tokens_after = 1};
     const places one{0, 0, 0, 0, 1, 1, 1, 2, 0, 0};
     CHECK(positions_of(rule, {.rows = 1, .columns = 2}) == one);
@@ -58,14 +58,14 @@ TEST_CASE("positions/grid: tokens that do not turn stand at 0 before and after e
     CHECK(places(two.begin() + 10, two.end()) == one);
 }
 
-TEST_CASE("positions/grid: what does not fit is named") {
+TEST_CASE("positions/grid: invalid grids and fields are named") {
     const auto fails = [](const grid_rule& rule, const patch_grid& grid, const char* why) {
         CHECK_THROWS_WITH_AS(positions_of(rule, grid), why, value_error);
     };
     fails({.spatial_merge_size = 2}, {.rows = 4, .columns = 3},
-          "grid_positions: grids[0] {1, 4, 3} must have whole blocks of 1 x 2 x 2, which are merged");
+          "grid_positions: grids[0] {1, 4, 3} must have whole blocks of 1 x 2 x 2, the patches that are merged");
     fails({.spatial_merge_size = 2}, {.rows = 3, .columns = 4},
-          "grid_positions: grids[0] {1, 3, 4} must have whole blocks of 1 x 2 x 2, which are merged");
+          "grid_positions: grids[0] {1, 3, 4} must have whole blocks of 1 x 2 x 2, the patches that are merged");
     fails({}, {.rows = 0, .columns = 3}, "grid_positions: grids[0] {1, 0, 3} must have 1 to 2^31 patches");
     fails({}, {.rows = index_t{1} << 40, .columns = index_t{1} << 40},
           "grid_positions: grids[0] {1, 1099511627776, 1099511627776} must have 1 to 2^31 patches");

@@ -25,7 +25,7 @@ std::vector<P> axis(const position_view<P>& view, index_t axis_at) {
 using numbers = std::vector<double>;
 using ids = std::vector<std::int32_t>;
 
-// Whether two lanes that were 1 and 0 are turned by an angle.
+// Whether two lanes that were 1 and 0 are rotated by an angle.
 bool is_turned(const std::vector<float>& x, std::size_t lane0, std::size_t lane1, double angle) {
     return std::abs(x[lane0] - std::cos(angle)) < 1e-6 && std::abs(x[lane1] - std::sin(angle)) < 1e-6;
 }
@@ -38,7 +38,7 @@ std::vector<float> ones(index_t tokens, index_t lanes, index_t distance) {
 
 }  // namespace
 
-TEST_CASE("positions/latent_positions: text stands in a line, and a grid counts its last axis fastest") {
+TEST_CASE("positions/latent_positions: text is along a line, and a grid has its last axis fastest") {
     latent_positions<> positions(3);
     positions.text(2, {1, 0, 0}, {1, 0, 0});
     positions.grid({spaced(1, 3), spaced(2), spaced(3, -1.5, 0.5)});
@@ -70,7 +70,7 @@ TEST_CASE("positions/latent_positions: nothing at all is a piece as well") {
     CHECK(positions.view().tokens == 0);
 }
 
-TEST_CASE("positions/latent_positions: what does not fit is named, and appends nothing") {
+TEST_CASE("positions/latent_positions: invalid arguments are named, and append nothing") {
     CHECK_THROWS_WITH_AS(latent_positions<>(0), "latent_positions: axes 0 must be 1 to 256", value_error);
     CHECK_THROWS_AS(latent_positions<>(257), value_error);
     latent_positions<std::int32_t> positions(3);
@@ -86,16 +86,16 @@ TEST_CASE("positions/latent_positions: what does not fit is named, and appends n
                          value_error);
     CHECK_THROWS_WITH_AS(spaced(-1), "spaced: count -1 must be 0 to 2^31", value_error);
     CHECK_THROWS_WITH_AS(spaced<std::int8_t>(129),
-                         "spaced: position 128 of token 128 must be below 2^7 in magnitude, the most that its type "
-                         "holds",
+                         "spaced: position 128 of token 128 must be below 2^7 in magnitude, the limit of its type",
                          value_error);
     CHECK(spaced<std::int8_t>(128).back() == 127);
     CHECK_THROWS_AS(positions.text(2, {0, 0, -2147483647}, {0, 0, -2147483647}), value_error);
     const ids side(1 << 11);
     CHECK_THROWS_WITH_AS(positions.grid({side, side, side}),
-                         "latent_positions::grid: 8589934592 tokens after 2 must be at most 2^31 in all", value_error);
+                         "latent_positions::grid: 8589934592 tokens after 2 must be at most 2^31 in total",
+                         value_error);
     CHECK_THROWS_WITH_AS(positions.view(1, 2),
-                         "latent_positions::view: first 1 and count 2 must lie within the 2 tokens that are there",
+                         "latent_positions::view: first 1 and count 2 must lie within the 2 tokens appended so far",
                          value_error);
     CHECK_THROWS_AS(positions.view(-1, 1), value_error);
     CHECK_THROWS_AS(positions.view(0, -1), value_error);
@@ -150,7 +150,7 @@ TEST_CASE("positions/latent_positions: as the page on other libraries has it, fr
     std::vector<float> of_x = ones(6, 256, 1), of_split = ones(6, 256, 32);
     // [vector]
     constexpr std::size_t lanes = 256, count = lanes / 6;  // of all heads; frequencies of each of 3 axes
-    std::vector<double> inv_freq(lanes / 2 - 3 * count);   // what is left over comes first, and does not turn
+    std::vector<double> inv_freq(lanes / 2 - 3 * count);   // remaining pairs come first and are not rotated
     std::vector<std::uint8_t> axis_of_pair(inv_freq.size());
     for (std::size_t i = 0; i < count; ++i) {
         for (std::uint8_t axis = 0; axis < 3; ++axis) {
@@ -177,7 +177,7 @@ TEST_CASE("positions/latent_positions: as the page on other libraries has it, fr
     std::vector<cordage::basis> made;                            // [heads, axes]
     for (std::size_t head = 0; head < heads; ++head) {
         for (int axis = 0; axis < 3; ++axis) {
-            std::vector<double> of_axis(pairs);  // 0 where another axis turns
+            std::vector<double> of_axis(pairs);  // 0 for pairs of another axis
             for (std::size_t i = 0, pair = head * pairs; i < pairs; ++i, ++pair) {
                 if (axis_of_pair[pair] == axis) of_axis[i] = inv_freq[pair];
             }

@@ -19,7 +19,9 @@ using ids = std::vector<std::int32_t>;
 
 }  // namespace
 
-TEST_CASE("positions/multimodal: an image has rows and columns from where it begins, and text goes on past its side") {
+TEST_CASE(
+    "positions/multimodal: rows and columns of an image count from its first position, and text continues past its "
+    "side") {
     multimodal_positions<> positions({.spatial_merge_size = 2});
     positions.text(3);
     positions.image({.rows = 4, .columns = 6});
@@ -62,7 +64,7 @@ TEST_CASE("positions/multimodal: after a long video text and decoded tokens go o
     CHECK(by_side.view().at(0, 20) == 2);
     CHECK(by_largest.view().at(0, 20) == 5);
     by_side.decoded(1);
-    CHECK(by_side.view().at(0, 21) == 5);  // past all, as delta says
+    CHECK(by_side.view().at(0, 21) == 5);  // after all positions, as by delta
 }
 
 TEST_CASE("positions/multimodal: time in seconds, cut off for integers and kept in float") {
@@ -137,22 +139,23 @@ TEST_CASE("positions/multimodal: HunYuan-VL has column, row and number of an ima
     CHECK(axis(types.view(), 1) == ids{0, 0, 1, 2, 0, 1, 2, 7});
 }
 
-TEST_CASE("positions/multimodal: what does not agree is refused by name, and nothing is appended") {
+TEST_CASE("positions/multimodal: disagreeing arguments are rejected by name, and nothing is appended") {
     using enum token_type;
     multimodal_positions<> positions({.spatial_merge_size = 2, .frames_are_images = true});
     positions.text(4);
     const std::vector<patch_grid> one{{1, 4, 4}};
     CHECK_THROWS_WITH_AS(positions.text(-1), "multimodal_positions::text: count -1 must be 0 to 2^31", value_error);
-    CHECK_THROWS_WITH_AS(
-        positions.text(index_t{1} << 31),
-        "multimodal_positions::text: position 2147483652 must be below 2^31, the most that its type holds",
-        value_error);
+    CHECK_THROWS_WITH_AS(positions.text(index_t{1} << 31),
+                         "multimodal_positions::text: position 2147483652 must be below 2^31, the limit of its type",
+                         value_error);
     CHECK_THROWS_WITH_AS(
         positions.image({1, 3, 4}),
-        "multimodal_positions::image: grid {1, 3, 4} must have whole blocks of 1 x 2 x 2, which are merged",
+        "multimodal_positions::image: grid {1, 3, 4} must have whole blocks of 1 x 2 x 2, the patches that are "
+        "merged",
         value_error);
     CHECK_THROWS_WITH_AS(positions.image({2, 2, 2}),
-                         "multimodal_positions::image: grid {2, 2, 2} must have one frame; video takes more",
+                         "multimodal_positions::image: grid {2, 2, 2} must have one frame; append several by "
+                         "video()",
                          value_error);
     CHECK_THROWS_AS(positions.image({1, 0, 4}), value_error);
     CHECK_THROWS_AS(positions.image({1, index_t{1} << 40, index_t{1} << 40}), value_error);
@@ -170,7 +173,8 @@ TEST_CASE("positions/multimodal: what does not agree is refused by name, and not
         "4}",
         value_error);
     CHECK_THROWS_WITH_AS(positions.prompt(std::vector{image, image, image, image, image}, one),
-                         "multimodal_positions::prompt: 1 image tokens before token 5 have no grid: there are 1",
+                         "multimodal_positions::prompt: 1 image tokens before token 5 must have a grid; number "
+                         "of grids: 1",
                          value_error);
     CHECK_THROWS_WITH_AS(
         positions.prompt(std::vector{text}, one),
@@ -188,7 +192,8 @@ TEST_CASE("positions/multimodal: what does not agree is refused by name, and not
     CHECK(positions.tokens() == 4);
     CHECK(positions.delta() == 0);
     CHECK_THROWS_WITH_AS(positions.view(2, 3),
-                         "multimodal_positions::view: first 2 and count 3 must lie within the 4 tokens that are there",
+                         "multimodal_positions::view: first 2 and count 3 must lie within the 4 tokens appended so "
+                         "far",
                          value_error);
     CHECK_THROWS_WITH_AS(multimodal_positions<>({.axes = 2}), "multimodal_positions: axes 2 must be 3 to 256",
                          value_error);
@@ -214,6 +219,7 @@ TEST_CASE("positions/multimodal: frames that do not fill a token are refused") {
     multimodal_positions<> positions({.temporal_merge_size = 2});
     CHECK_THROWS_WITH_AS(
         positions.video({.frames = 3, .rows = 1, .columns = 1}),
-        "multimodal_positions::video: grid {3, 1, 1} must have whole blocks of 2 x 1 x 1, which are merged",
+        "multimodal_positions::video: grid {3, 1, 1} must have whole blocks of 2 x 1 x 1, the patches that are "
+        "merged",
         value_error);
 }

@@ -23,7 +23,7 @@ TEST_CASE("positions/position_view: both dense orders name every number once, wh
     }
 }
 
-// The product of batch and tokens was not in index_t, before any check could refuse it.
+// Once the product of batch and tokens overflowed index_t before it was checked.
 TEST_CASE("positions/position_view: strides that 64 bits do not hold are the largest number") {
     constexpr index_t huge = index_t{1} << 62, largest = std::numeric_limits<index_t>::max();
     CHECK(axis_major<int>(nullptr, 2, huge, huge).axis_stride == largest);

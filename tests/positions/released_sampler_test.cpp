@@ -39,7 +39,7 @@ TEST_CASE("positions/released_sampler: trained on longer sequences the positions
           std::vector<double>{0, third(1), third(2), third(3), third(4), third(5)});
 }
 
-// floor(n / s) - 1 as the last position: with s = 2 it met the one before it, with s = 3 it lay below it.
+// floor(n / s) - 1 as the last position equals the one before it with s = 2, and lies below it with s = 3.
 TEST_CASE("positions/released_sampler: the released end repeats or falls back, ours never does") {
     for (const index_t per_unit : {2, 3, 5}) {
         released_range range{.train_length = 8 * per_unit, .original_length = 8, .t = 2};
@@ -113,13 +113,14 @@ TEST_CASE("positions/released_sampler: settings and draws out of their domain ar
                          "released_positions: drawn size 2 must be train_length - 2 = 3", shape_error);
     const std::vector<index_t> repeated{1, 1, 2}, negative{-1, 0, 1}, beyond{0, 1, 8};
     CHECK_THROWS_WITH_AS(released_positions(range, repeated),
-                         "released_positions: drawn 1 must be > 1, the one before it, and <= train_length * t - 3 = 7",
+                         "released_positions: drawn 1 must be > 1, the draw before it, and <= train_length * t - 3 "
+                         "= 7",
                          value_error);
     CHECK_THROWS_AS(released_positions(range, negative), value_error);
     CHECK_THROWS_AS(released_positions(range, beyond), value_error);
 }
 
-// They were quotients in double, which differ from the released ones as soon as a fraction is no float.
+// Once they were quotients in double, which differ from the released ones unless the fraction is a float.
 TEST_CASE("positions/released_sampler: the released float32 bits, also where draws are beyond 2^24") {
     const released_range sevenths{.train_length = 30, .original_length = 4, .t = 2};
     std::mt19937_64 generator(7);

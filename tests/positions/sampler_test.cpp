@@ -20,7 +20,7 @@ bool is_whole(double x) { return std::floor(x) == x; }
 
 TEST_CASE("positions/sampler: the same numbers on every platform") {
     std::mt19937_64 generator(2024);
-    // mt19937_64 is fixed by the C++ standard, and what follows it is integers and one fused multiply-add.
+    // mt19937_64 is fixed by the C++ standard; the rest is integers and one fused multiply-add.
     CHECK(sample_ratio(generator, 4.0) == 0x1.6b45576f01d86p+1);
     CHECK(sorted_random_positions(generator, {.train_length = 6, .original_length = 8, .t = 4.0}) ==
           std::vector<double>{1, 5, 8, 10, 22, 30});
@@ -64,7 +64,7 @@ TEST_CASE("positions/sampler: sorted random positions are distinct integers of 1
         CHECK(p.back() <= std::floor(512 * t));
     }
     const auto all = sorted_random_positions(generator, {.train_length = 5, .original_length = 5, .t = 1.0});
-    CHECK(all == std::vector<double>{1, 2, 3, 4, 5});  // no choice: every integer there is
+    CHECK(all == std::vector<double>{1, 2, 3, 4, 5});  // no choice: all integers of the range
 }
 
 // The r-th of n sorted draws from 1 ... N has mean r (N + 1) / (n + 1) when every subset is equally likely.
@@ -188,7 +188,7 @@ TEST_CASE(
 
 namespace {
 
-// What a sequence of positions says of its chunks: the skips before each position, and where they grow.
+// Properties of the chunks of a sequence of positions: the skip before each position, and where it grows.
 struct chunks_seen {
     std::vector<double> skips;
     std::vector<index_t> starts;

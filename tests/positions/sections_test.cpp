@@ -18,7 +18,7 @@ TEST_CASE("positions/sections: contiguous sections are blocks, one an axis") {
     for (std::size_t pair = 0; pair < 64; ++pair) CHECK(qwen2_vl[pair] == (pair < 16 ? 0 : pair < 40 ? 1 : 2));
 }
 
-TEST_CASE("positions/sections: interleaved sections are dealt in turn, what is left belongs to axis 0") {
+TEST_CASE("positions/sections: interleaved sections are assigned in turn, remaining pairs belong to axis 0") {
     CHECK(interleaved_axes({4, 2, 2}) == axes{0, 1, 2, 0, 1, 2, 0, 0});
     CHECK(interleaved_axes({11, 11, 10}) ==
           axes{0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1});
@@ -48,7 +48,7 @@ TEST_CASE("positions/sections: sections that cannot be are named") {
                          value_error);
     CHECK_THROWS_WITH_AS(contiguous_axes({index_t{1} << 62}),
                          "contiguous_axes: sections[0] 4611686018427387904 must be 0 to 1048576 pairs", value_error);
-    // Dealt in turn, axes 1 and 2 get at most every third of 8 pairs.
+    // Assigned in turn, axes 1 and 2 get at most every third of 8 pairs.
     CHECK_THROWS_WITH_AS(interleaved_axes({2, 3, 3}),
                          "interleaved_axes: sections[2] 3 must be at most 2, one in 3 of all 8 pairs", value_error);
 }

@@ -37,7 +37,7 @@ void for_each_lane(const heads_shape& shape, const std::vector<double>& theta, c
     });
 }
 
-// Turning by several axes is, lane by lane, turning by each of them, forward and backward.
+// Rotating by several axes equals, lane by lane, rotating by each of them, forward and backward.
 template <class T, class P>
 void check_against_single_axes(const std::vector<std::uint8_t>& axis_of_pair) {
     const std::size_t pairs = axis_of_pair.size();
@@ -102,7 +102,7 @@ void check_against_single_axes(const std::vector<std::uint8_t>& axis_of_pair) {
 
 }  // namespace
 
-TEST_CASE("rotate/axes: contiguous and interleaved sections turn each pair by its own axis, both ways") {
+TEST_CASE("rotate/axes: contiguous and interleaved sections rotate each pair by its own axis, forward and backward") {
     for (const auto& axis_of_pair :
          {contiguous_axes({6, 7, 7}), interleaved_axes({8, 6, 6}), contiguous_axes({0, 20, 0})}) {
         check_against_single_axes<float, std::int32_t>(axis_of_pair);

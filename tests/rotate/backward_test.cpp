@@ -39,7 +39,7 @@ TEST_CASE("rotate/backward: the transpose of the forward pass, <R x, g> = <x, R^
         };
         with_type(double{}, 1e-14);
         with_type(float{}, 1e-6);
-        with_type(float16{}, 1e-3);   // a storage rounding of 5e-4 an element
+        with_type(float16{}, 1e-3);   // rounding of 5e-4 for each element
         with_type(bfloat16{}, 8e-3);  // 4e-3
     });
 }
@@ -87,7 +87,7 @@ TEST_CASE("rotate/backward: the same bits for every number of threads, and on ev
     });
 }
 
-TEST_CASE("rotate/backward: grad_x may be grad_y or y itself, and what is not asked for changes nothing") {
+TEST_CASE("rotate/backward: grad_x may be grad_y or y itself, and results that are not wanted change nothing") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const heads_shape shape{1, 4, 2, 30};
         const std::vector<float> positions{0.5f, 1.0f, -8.25f, 1000.0f};
@@ -111,7 +111,7 @@ TEST_CASE("rotate/backward: grad_x may be grad_y or y itself, and what is not as
         CHECK(same_bits(apart, plain));
         std::vector<float> without_y = g;
         rotate_backward<Pairing, Backend>(angles, in_place(view(without_y)));
-        for (std::size_t i = 0; i < apart.size(); ++i) {  // another kernel, which may fuse other products
+        for (std::size_t i = 0; i < apart.size(); ++i) {  // another kernel, which may contract other products
             CHECK(std::fabs(apart[i] - without_y[i]) < 1e-6f);
         }
     });

@@ -22,7 +22,7 @@ using view = heads_view<float>;
 const basis four_pairs({1.0, 0.5, 0.25, 0.125});
 const std::vector<std::int32_t> three{0, 1, 2};
 
-// Two buffers, and calls that must throw without touching either.
+// Two buffers, and calls that must throw without changing either.
 struct bench {
     heads_shape shape{1, 3, 2, 8};
     std::vector<float> a = random_elements<float>({1, 1, 40, 10}, 50), b = random_elements<float>({1, 1, 40, 10}, 51);
@@ -119,9 +119,9 @@ TEST_CASE("rotate/checks: outputs that overlap an input partly") {
     bench t;
     view shifted = t.in_a();
     ++shifted.data;
-    t.refuses("rotate_forward: y must be x itself or apart from it, and overlaps it partly",
+    t.refuses("rotate_forward: y must be x itself or not overlap it; it overlaps it partly",
               [&] { rotate_forward<half_split>(t.angles, from_to(t.in_a(), shifted)); });
-    // Once, two layouts of one buffer passed for the same view, and x was overwritten before it was read.
+    // Once, two layouts of one buffer were taken for the same view, and x was overwritten before it was read.
     t.refuses("overlaps it partly",
               [&] { rotate_forward<half_split>(t.angles, from_to(t.in_a(), head_major(t.a.data(), t.shape))); });
     t.refuses("rotate_forward: operands [1, 3, 2, 8] and [1, 3, 2, 8] must not overlap where one of them is written",
@@ -159,11 +159,11 @@ TEST_CASE("rotate/checks: the backward pass, views and sizes of gradients") {
         rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads},
                                     grad_through(t.in_a(), with_shape(of_y, {1, 3, 2, 6}), t.in_b()));
     });
-    t.refuses("rotate_backward: grad_x must be grad_y itself or apart from it", [&] {
+    t.refuses("rotate_backward: grad_x must be grad_y itself or not overlap it", [&] {
         rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads},
                                     grad_through(t.in_a(), of_y, shifted));
     });
-    t.refuses("rotate_backward: grad_x must be y itself or apart from it", [&] {
+    t.refuses("rotate_backward: grad_x must be y itself or not overlap it", [&] {
         rotate_backward<half_split>(t.angles, rotation_gradients{.inv_freq = grads},
                                     grad_through(of_y, t.in_a(), shifted));
     });
@@ -234,13 +234,13 @@ TEST_CASE("rotate/checks: gradients of a size that forgets the bases") {
     CHECK(two == std::vector<double>(2, 1.5));
 }
 
-TEST_CASE("rotate/checks: an index that names no basis turns nothing") {
+TEST_CASE("rotate/checks: an invalid basis index is rejected") {
     const basis_list list({&four_pairs, &four_pairs});
     for (const std::int32_t wrong : {2, -1}) {
         bench t;
         const std::vector<std::int32_t> of_token{0, 1, wrong};
         const exact_angles<std::int32_t> angles(list.of(of_token), three);
-        const std::string text = "the basis of token [0, 2] " + std::to_string(wrong) + " must be 0 to 1";
+        const std::string text = "basis index of token [0, 2] " + std::to_string(wrong) + " must be 0 to 1";
         t.refuses<value_error>(("rotate_forward: " + text).c_str(),
                                [&] { rotate_forward<half_split>(angles, in_place(t.in_a())); });
         t.refuses<value_error>(("rebase: " + text).c_str(),
@@ -261,7 +261,7 @@ TEST_CASE("rotate/checks: a table that a host has filled in wrongly") {
     };
     auto bad = good;
     bad.sin_data = nullptr;
-    t.refuses("rotate_forward: table's cos_data and sin_data must not be nullptr", rotate(bad));
+    t.refuses("rotate_forward: table's cos_data and sin_data must point to the table, not nullptr", rotate(bad));
     bad = good;
     bad.pair_count = -1;
     t.refuses("rotate_forward: table [1, 3, -1] must have rows >= 1, tokens >= 0 and pairs >= 1", rotate(bad));
@@ -292,7 +292,7 @@ TEST_CASE("rotate/checks: no hands to do the work") {
                            [&] { rotate_forward<half_split>(threads{0}, t.angles, in_place(t.in_a())); });
 }
 
-// Their products were not in index_t, so the checks themselves went wrong.
+// Once their products overflowed index_t, so that the checks themselves failed.
 TEST_CASE("rotate/checks: sizes and strides that no memory holds") {
     bench t;
     constexpr index_t huge = index_t{1} << 62;
@@ -306,14 +306,14 @@ TEST_CASE("rotate/checks: sizes and strides that no memory holds") {
         t.refuses("must span at most 2^58 elements", rotate(with_shape(t.in_a(), wide)));
         t.refuses("must span at most 2^58 elements", rotate(token_major(t.a.data(), wide)));
         t.refuses("must span at most 2^58 elements", rotate(head_major(t.a.data(), wide)));
-        wide.heads = size == &heads_shape::heads ? huge : 0;  // empty, and yet its tokens cannot be counted
+        wide.heads = size == &heads_shape::heads ? huge : 0;  // empty, but its tokens overflow
         wide.batch = wide.tokens = huge;
         t.refuses("must span at most 2^58 elements", rotate(with_shape(t.in_a(), wide)));
     }
-    CHECK_NOTHROW(rotate(with(t.in_a(), &view::batch_stride, huge))());  // nobody steps along an axis of one
+    CHECK_NOTHROW(rotate(with(t.in_a(), &view::batch_stride, huge))());  // the stride of an axis of size 1 is not used
 }
 
-// What is prefetched was that stride, times a number: beyond index_t, which a sanitizer saw.
+// Once, prefetch addresses were that stride times a number and overflowed index_t.
 TEST_CASE("rotate/checks: the stride of a single head means nothing, also where a long walk prefetches") {
     const std::vector<std::int32_t> ids(4096, 1);
     const basis many_pairs(std::vector<double>(32, 0.5));
@@ -331,7 +331,7 @@ TEST_CASE("rotate/checks: a tensor without heads is done at once, however many t
     const view x{nullptr, nobody, 24, 8, 8};
     CHECK_NOTHROW(rotate_forward<half_split>(angles, in_place(x)));
     CHECK_NOTHROW(rotate_backward<half_split>(angles, rotation_gradients{}, grad_through(x, x, x)));
-    // Beside it others are rotated, whichever comes first.
+    // Other operands are rotated with it, in any order.
     const heads_shape shape{1, 3, 2, 8};
     const view none{nullptr, {1, 3, 0, 8}, 0, 0, 8};
     const auto before = random_elements<float>(shape, 3);
@@ -345,7 +345,7 @@ TEST_CASE("rotate/checks: a tensor without heads is done at once, however many t
     CHECK_FALSE(same_bits(alone, before));
 }
 
-TEST_CASE("rotate/checks: positions that are not numbers, or beyond 64 bits, turn nothing") {
+TEST_CASE("rotate/checks: invalid positions, NaN or beyond 64 bits, are rejected") {
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     for (const double bad : {nan, std::numeric_limits<double>::infinity(), -0x1p63, 1e300}) {
         CAPTURE(bad);

@@ -24,8 +24,8 @@ std::vector<std::int32_t> count_up(std::size_t n) {
     return p;
 }
 
-// Bit for bit; doubles against a source to its stated precision, as a compiler may fuse other products and sums where
-// it makes vectors of a loop.
+// Bit for bit; doubles against a source to its stated precision, since a compiler may contract other products and sums
+// in a vectorised loop.
 template <class T, class Angles>
 void check_equal(const auto& table, const Angles& angles) {
     const double allowed = std::same_as<T, double> && !has_cos_sin<Angles> ? 1.25 * cordage_test::cos_sin_double : 0.0;
@@ -45,7 +45,9 @@ void check_equal(const auto& table, const Angles& angles) {
 
 }  // namespace
 
-TEST_CASE("rotate/cos_sin_table: by the scalar backend it holds what the angles give, each rounded once, times m") {
+TEST_CASE(
+    "rotate/cos_sin_table: with the scalar backend it holds the cos and sin of the angles, each rounded once, times "
+    "m") {
     const auto positions = count_up(67);
     const exact_angles angles(b, positions);
     const cos_sin_table<float> in_float(angles, serial{}, backend::scalar{});
@@ -57,8 +59,8 @@ TEST_CASE("rotate/cos_sin_table: by the scalar backend it holds what the angles 
     CHECK(in_float.view().at<float>(0, 66, 1).sin == in_double.view().at<float>(0, 66, 1).sin);
 }
 
-TEST_CASE_TEMPLATE("rotate/cos_sin_table: by every backend it is right, whatever the positions and however many pairs",
-                   P, std::int32_t, std::int64_t, float, double) {
+TEST_CASE_TEMPLATE("rotate/cos_sin_table: every backend is correct for all positions and numbers of pairs", P,
+                   std::int32_t, std::int64_t, float, double) {
     for (const std::size_t pairs : {1u, 15u, 16u, 64u, 77u, 150u}) {
         std::vector<double> inv_freq;
         for (std::size_t i = 0; i < pairs; ++i) inv_freq.push_back(std::pow(10000.0, -double(i) / double(pairs)));
@@ -94,7 +96,7 @@ TEST_CASE("rotate/cos_sin_table: rows of a batch keep their own angles, a single
     CHECK(single.view().at<double>(5, 4, 2).cos == single.view().at<double>(0, 4, 2).cos);
 }
 
-TEST_CASE("rotate/cos_sin_table: the same bits whoever fills it, and from either way of making angles") {
+TEST_CASE("rotate/cos_sin_table: the same bits for every executor and form of the angles") {
     const auto positions = count_up(1000);
     const exact_angles exact(b, positions);
     const float32_angles rounded(b, positions);

@@ -15,7 +15,7 @@ namespace cordage_test {
 
 /// Differentiates <weight, y> by every frequency, every position and the attention factor of 0.8.
 ///
-/// @param positions  as source_of takes them, all axes of all tokens
+/// @param positions  for source_of, all axes of all tokens
 /// @param seed       of x; the next one is weight's
 /// @param source_of  (basis, positions) -> angles that refer to both
 template <class Pairing, class Backend, class SourceOf>

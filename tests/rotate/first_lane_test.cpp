@@ -9,13 +9,13 @@ using namespace cordage_test;
 
 namespace {
 
-constexpr heads_shape shape{2, 3, 2, 86};  // 5 lanes, then 70 that turn, then 11
+constexpr heads_shape shape{2, 3, 2, 86};  // 5 lanes, then 70 rotated ones, then 11
 constexpr index_t first_lane = 5, rotary_dim = 70;
 
 const basis model(frequencies(rotary_dim), 1.25);
 const std::vector<std::int32_t> positions{3, 17, 4095};
 
-// The lanes that turn, as a tensor of their own.
+// The rotated lanes as a separate tensor.
 template <class T>
 heads_view<T> turning(T* data) {
     heads_view<T> v = token_major(data, shape);
@@ -26,8 +26,8 @@ heads_view<T> turning(T* data) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("rotate/first_lane: it turns what a view of these lanes would, and copies the lanes around them", T,
-                   double, float, float16, bfloat16) {
+TEST_CASE_TEMPLATE("rotate/first_lane: it rotates as a view of these lanes does, and copies the other lanes", T, double,
+                   float, float16, bfloat16) {
     for_each_kernel_and_avx2([]<class Pairing, class Backend>(Pairing, Backend) {
         const auto x = random_elements<T>(shape, 1);
         const exact_angles angles(model, positions);
@@ -42,7 +42,7 @@ TEST_CASE_TEMPLATE("rotate/first_lane: it turns what a view of these lanes would
     });
 }
 
-TEST_CASE_TEMPLATE("rotate/first_lane: the backward pass turns and adds up these lanes", T, double, float, float16,
+TEST_CASE_TEMPLATE("rotate/first_lane: the backward pass rotates and sums these lanes", T, double, float, float16,
                    bfloat16) {
     for_each_kernel_and_avx2([]<class Pairing, class Backend>(Pairing, Backend) {
         const auto g = random_elements<T>(shape, 2), y = random_elements<T>(shape, 3);

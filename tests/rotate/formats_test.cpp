@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Formats of one's own, operands that change type, and operands of several types in one call.
+// Formats of a user, operands that change type, and operands of several types in one call.
 #include <cmath>
 
 #include "cordage/rotate/backward.hpp"
@@ -21,7 +21,7 @@ inline float wide(e4m3 x) {
     return (x.bits & 0x80u) != 0 ? -size : size;
 }
 inline e4m3 narrow(float x) {
-    std::uint8_t best = 0;  // by looking among all numbers: slow and plain
+    std::uint8_t best = 0;  // by searching all numbers: slow and simple
     for (std::uint8_t bits = 0; bits < 0x7f; ++bits) {
         const float here = std::fabs(wide({bits}) - std::fabs(x)), found = std::fabs(wide({best}) - std::fabs(x));
         if (here < found || (here == found && (bits & 1u) == 0)) best = bits;
@@ -29,7 +29,7 @@ inline e4m3 narrow(float x) {
     return {static_cast<std::uint8_t>(best | (std::signbit(x) ? 0x80u : 0u))};
 }
 
-/// int8 with a scale that the view holds.
+/// int8 with a scale in the view.
 struct scaled_int8 {
     using compute = float;
     float scale;
@@ -51,7 +51,7 @@ struct cordage::element_traits<mine::e4m3> {
 
 namespace {
 
-constexpr heads_shape shape{1, 3, 2, 46};  // lanes 3 to 40 turn: 19 pairs
+constexpr heads_shape shape{1, 3, 2, 46};  // lanes 3 to 40 are rotated: 19 pairs
 constexpr index_t rotary_dim = 38, first_lane = 3;
 const basis model(frequencies(rotary_dim), 0.75);
 const std::vector<std::int32_t> positions{0, 5, 70'001};
@@ -85,7 +85,7 @@ bool is_rotated(std::size_t i) {
     return lane >= 0 && lane < rotary_dim;
 }
 
-/// What a rotation of these numbers gives in long double; other lanes stay.
+/// The rotation of these numbers in long double; other lanes are unchanged.
 template <class Pairing>
 std::vector<double> turned(const std::vector<double>& x) {
     const heads_shape inner{1, 3, 2, rotary_dim};
@@ -102,7 +102,7 @@ std::vector<double> turned(const std::vector<double>& x) {
     return all;
 }
 
-/// `found` is `exact`, stored in its format: the element nearest to a number within float's rounding of it.
+/// Checks that `found` is `exact` stored in its format: the nearest element to a number within float's rounding of it.
 template <class T, class Format>
 void check_stored(const heads_view<T, Format>& found, const std::vector<double>& exact) {
     std::size_t wrong = 0, inexact = 0;
@@ -140,7 +140,7 @@ TEST_CASE("rotate/formats: int8 with a scale, in place, and to another scale, wh
         check_stored(int8_view(in_its_place), exact);
         rotate_forward<Pairing, Backend>(angles, from_to(int8_view(x), int8_view(coarser, 0.03f), first_lane));
         check_stored(int8_view(coarser, 0.03f), exact);
-        // In one place with two scales, every lane is read and stored anew.
+        // In place with two scales, every lane is read and stored again.
         rotate_forward<Pairing, Backend>(angles, from_to(int8_view(x), int8_view(x, 0.03f), first_lane));
         CHECK(same_bits(x, coarser));
     });
@@ -165,13 +165,13 @@ TEST_CASE("rotate/formats: from one type to another, and back") {
         check_stored(view_of(to_half), exact);
         rotate_forward<Pairing, Backend>(angles, from_to(view_of(wide), int8_view(to_int8, 0.05f), first_lane));
         check_stored(int8_view(to_int8, 0.05f), turned<Pairing>(values(wide)));
-        // A wider element over a narrower one's memory is no view of the same.
+        // A wider element over the memory of a narrower one is not the same view.
         const auto over_itself = token_major(reinterpret_cast<bfloat16*>(wide.data()), shape);
         CHECK_THROWS_AS((rotate_forward<Pairing, Backend>(angles, from_to(view_of(wide), over_itself))), shape_error);
     });
 }
 
-TEST_CASE("rotate/formats: operands of several types in one call have what they have one by one") {
+TEST_CASE("rotate/formats: operands of several types in one call have the results of separate calls") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const auto run = [](bool together) {
             auto q = random_elements<float>(shape, 5);
@@ -201,10 +201,10 @@ TEST_CASE("rotate/formats: operands of several types in one call have what they 
         };
         const auto one = run(true), other = run(false);
         std::size_t differ = 0;
-        for (std::size_t i = 0; i < one.size(); ++i) {  // each kernel may fuse other products
+        for (std::size_t i = 0; i < one.size(); ++i) {  // each kernel may contract other products
             differ += std::fabs(one[i] - other[i]) > 2e-6;
         }
-        CHECK(differ <= 1);  // where a last bit of float falls on a tie
+        CHECK(differ <= 1);  // if a last bit of float decides a tie
     });
 }
 

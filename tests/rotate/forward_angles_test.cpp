@@ -44,7 +44,7 @@ TEST_CASE("rotate/forward: positions of every type, far, negative and fractional
     check_positions<float>(std::vector<float>{0.5f, -7.75f, 131071.0f, 16777215.0f, 0.1f, 12345.5f});
 }
 
-TEST_CASE("rotate/forward: frequencies of whole turns a position, negative ones and none at all") {
+TEST_CASE("rotate/forward: frequencies of whole turns per position, negative ones and 0") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const std::vector<double> theta{7.5, -0.3, 0.0, 100.25, 1e-12, -6.5, 6.283185307179586, 1.0};
         const basis b(theta, -0.75);
@@ -58,7 +58,7 @@ TEST_CASE("rotate/forward: frequencies of whole turns a position, negative ones 
     });
 }
 
-TEST_CASE("rotate/forward: a table, of floats or of doubles, gives what the angles behind it give") {
+TEST_CASE("rotate/forward: a table, of floats or of doubles, gives the result of its angles") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const basis b(frequencies(20), 1.25);
         const std::vector<std::int32_t> positions{3, 4, 5, 1000, 1001, 1'000'002};
@@ -91,7 +91,7 @@ TEST_CASE("rotate/forward: a table of the same backend gives the bits of no tabl
     });
 }
 
-// x = (1, 0) reads cos and sin off the rotation.
+// x = (1, 0) gives cos and sin of the rotation.
 TEST_CASE("rotate/forward: cos and sin of every backend are right over the whole circle") {
     for_each_backend([]<class Backend>(Backend) {
         std::vector<double> circle;

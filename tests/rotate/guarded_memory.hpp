@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory between two pages that nobody may touch, so that a kernel which leaves its tensor ends the test program.
+// Memory between two inaccessible pages, so that a kernel that accesses memory outside of its tensor ends the program.
 #pragma once
 
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 
 namespace cordage_test {
 
-/// Which end of a block touches a forbidden page.
+/// The end of a block that borders an inaccessible page.
 enum class border { first, last };
 
 class guarded_memory {
@@ -26,7 +26,7 @@ class guarded_memory {
     guarded_memory(const guarded_memory&) = delete;
     ~guarded_memory() { munmap(begin_ - page_, bytes + 2 * page_); }
 
-    /// `count` elements, the first or the last of them at the border. Takes the place of what was there.
+    /// `count` elements, the first or the last of them at the border. Replaces the previous content.
     template <class T>
     T* block(std::ptrdiff_t count, border at) const {
         const std::size_t taken = static_cast<std::size_t>(count) * sizeof(T);

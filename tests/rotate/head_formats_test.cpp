@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rotations into formats of whole heads, out of them, and of what lies in them.
+// Rotations into formats of whole heads, out of them, and within them.
 #include "cordage/tensors/head_formats.hpp"
 
 #include <doctest/doctest.h>
@@ -24,9 +24,9 @@ std::vector<std::uint8_t> bytes_of(const std::vector<T>& elements) {
 
 const std::vector<std::int32_t> positions{3, 17, 70'000};
 
-// A rotation into a format, in one call and through floats: the same bytes, and the same scales.
+// A rotation into a format, in one call and through floats: the same bytes and scales.
 //
-// room  how far what is read may be from what was stored, as a part of the head's largest magnitude
+// room  allowed difference between values stored and read, relative to the head's largest magnitude
 template <class Pairing, class Backend, class T, class Format>
 void check_one_pass(Format once_format, Format twice_format, index_t head_dim, float room) {
     const heads_shape shape{1, 3, 11, head_dim}, cache_shape{2, 4, 11, head_dim};  // 11 heads: more than a stage holds
@@ -58,7 +58,7 @@ void check_one_pass(Format once_format, Format twice_format, index_t head_dim, f
             angles, from_to(heads_view<const float>(floats_between), in_cache(twice, twice_format)).unrotated());
         CHECK(bytes_of(once) == bytes_of(twice));
     }
-    // And out again: read, and rotated where it lies.
+    // And back: read, and rotated in place.
     std::vector<float> read(x.size()), turned(x.size());
     rotate_forward<Pairing, Backend>(angles,
                                      from_to(in_cache(once, once_format), token_major(read.data(), shape)).unrotated());
@@ -108,7 +108,7 @@ TEST_CASE("rotate/head_formats: keys that a rebase does not change keep their by
         std::vector<q4_0_block> blocks(12);
         const auto keys = token_major(blocks.data(), shape, q4_0{});
         rotate_forward<Pairing, Backend>(exact_angles(b, positions), from_to(token_major(x.data(), shape), keys));
-        for (const std::size_t i : {0u, 11u}) {  // of another program: read and stored, it would have other bytes
+        for (const std::size_t i : {0u, 11u}) {  // from another program: reading and storing would change its bytes
             blocks[i].d = to_float16(0.5f);
             blocks[i].codes.fill(0x9a);
         }
@@ -128,7 +128,7 @@ TEST_CASE("rotate/head_formats: keys that a rebase does not change keep their by
     });
 }
 
-TEST_CASE("rotate/head_formats: what does not fit a format is named before anything is written") {
+TEST_CASE("rotate/head_formats: arguments that do not fit a format are named before anything is written") {
     const heads_shape shape{1, 3, 2, 40};
     const basis b(frequencies(40));
     const exact_angles angles(b, positions);
@@ -153,10 +153,10 @@ TEST_CASE("rotate/head_formats: what does not fit a format is named before anyth
                             token_major(codes.data(), shape, scaled_bytes<std::int8_t>{{&scale, 0, 0, 0}}))
                         .normalized(rms_norm<>{.is_over_all_heads = true})),
         "rotate_forward: rms_norm's is_over_all_heads must be false where x or y is in a format of whole heads; "
-        "normalize in a call before",
+        "normalize in a separate call first",
         shape_error);
     CHECK_THROWS_WITH_AS(into(token_major(codes.data(), shape, scaled_bytes<std::int8_t>{})),
-                         "rotate_forward: y's scales.data nullptr must point to scales", shape_error);
+                         "rotate_forward: y's scales.data nullptr must point to the scales", shape_error);
     CHECK_THROWS_WITH_AS(into(token_major(codes.data(), shape,
                                           scaled_bytes<std::int8_t>{.scales = {&scale, 0, 0, 0}, .lanes_of_scale = 7})),
                          "rotate_forward: y's lanes_of_scale 7 must divide head_dim 40, or be 0", shape_error);
@@ -184,8 +184,8 @@ TEST_CASE("rotate/head_formats: scales that are made have places of their own, a
     const auto rotate = [&](const auto&... operands) { rotate_forward<half_split>(exact_angles(b, ids), operands...); };
     CHECK_THROWS_WITH_AS(
         rotate(to(scales.data(), 0, 0)),
-        "rotate_forward: y's scales [1, 1, 2, 1] with strides [0, 0, 0, 1] must each have a place, or be one that is "
-        "given: makes_scales = false",
+        "rotate_forward: y's scales [1, 1, 2, 1] with strides [0, 0, 0, 1] must not overlap each other; to read "
+        "one given scale, set makes_scales = false",
         shape_error);
     CHECK_THROWS_WITH_AS(rotate(to(x.data() + 62, 2, 1)),
                          "rotate_forward: y's scales [1, 1, 2, 1] must not overlap x [1, 1, 2, 32], as one of them is "
@@ -196,7 +196,8 @@ TEST_CASE("rotate/head_formats: scales that are made have places of their own, a
         rotate(to(scales.data(), 2, 1),
                from_to(token_major(x.data(), pair),
                        token_major(codes.data() + 64, pair, int8{.scales = {scales.data() + 1, 2, 2, 1}}))),
-        "rotate_forward: y's scales [1, 1, 2, 1] are made and must not overlap those of another operand, [1, 1, 2, 1]",
+        "rotate_forward: y's scales [1, 1, 2, 1] are written and must not overlap those of another operand, [1, 1, "
+        "2, 1]",
         shape_error);
     CHECK(codes == std::vector<std::int8_t>(128));
     scales = {1.0f, 1.0f, 1.0f, 1.0f};
@@ -205,7 +206,7 @@ TEST_CASE("rotate/head_formats: scales that are made have places of their own, a
                          from_to(token_major(x.data(), pair),
                                  token_major(codes.data() + 64, pair, int8{.scales = {scales.data() + 2, 2, 2, 1}}))));
     CHECK_NOTHROW(rotate(in_place(token_major(codes.data(), pair, int8{.scales = {scales.data(), 2, 2, 1}}))));
-    // Behind the codes of each head, and 4 bytes too early.
+    // After the codes of each head, and 4 bytes too early.
     const auto behind = [&](index_t bytes) {
         auto* const made = reinterpret_cast<float*>(both.data() + bytes);
         return heads_view<std::int8_t, int8>{both.data(), pair, 72, 72, 36, {}, int8{.scales = {made, 18, 18, 9}}};

@@ -13,7 +13,7 @@ namespace {
 const heads_shape shape{1, 5, 2, 80};
 const std::vector<double> positions{0.0, -3.5, 4095.0, 131071.25, 1e6};
 
-// Of 35 pairs, the last of which fill no vector.
+// 35 pairs, the last of which are a partial vector.
 template <class T>
 void check_directions() {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
@@ -77,14 +77,14 @@ TEST_CASE("rotate/inverse: scores of q and k depend on the distance of their pos
         for (const double distance : {0.0, 1.0, 100.5}) {
             const double near = score(distance, 0.0);
             for (const double shift : {-1000.0, 4096.0, 1e6}) {
-                // 128 terms of size 4, turned by angles that are off by at most 2e-19 * 1e6.
+                // 128 terms of magnitude 4, rotated by angles with errors of at most 2e-19 * 1e6.
                 REQUIRE(std::fabs(score(distance + shift, shift) - near) < 1e-12 + 512.0 * 2e-19 * 1e6);
             }
         }
     });
 }
 
-TEST_CASE("rotate/inverse: Theorem 1 of CLEX, positions times T turn as frequencies times T") {
+TEST_CASE("rotate/inverse: Theorem 1 of CLEX, positions times T rotate as frequencies times T") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         for (const double T : {0.25, 3.0, 7.5}) {
             std::vector<double> faster = frequencies(80), further = positions;

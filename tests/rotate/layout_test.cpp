@@ -23,7 +23,7 @@ std::vector<T> rotated_densely(std::vector<T> x, const heads_shape& shape) {
     return x;
 }
 
-// The dense result, but by `Backend`, from one view into another.
+// The dense result, computed by `Backend` from one view into another.
 template <class Pairing, class Backend, class T>
 void check_views(const heads_shape& shape, const heads_view<T>& x, const heads_view<T>& y) {
     const auto dense = random_elements<T>(shape, 7);
@@ -54,7 +54,7 @@ TEST_CASE("rotate/layout: token major, head major and padded views, and from one
 }
 
 // q has 4 heads, k and v have 2, all in one buffer [tokens, q heads + k heads + v heads, head_dim].
-TEST_CASE("rotate/layout: q and k of one fused buffer turn in one call, v and what lies between stay") {
+TEST_CASE("rotate/layout: q and k of one fused buffer are rotated in one call, v and gaps do not change") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const heads_shape whole{2, 3, 8, 24}, q_shape{2, 3, 4, 24}, k_shape{2, 3, 2, 24};
         const auto before = random_elements<float>(whole, 8);
@@ -74,7 +74,7 @@ TEST_CASE("rotate/layout: q and k of one fused buffer turn in one call, v and wh
     });
 }
 
-TEST_CASE("rotate/layout: operands together have the bits that they have one by one") {
+TEST_CASE("rotate/layout: operands in one call have the bits of separate calls") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const heads_shape q_shape{2, 3, 5, 20}, k_shape{2, 3, 1, 32};
         auto q = random_elements<float>(q_shape, 9), k = random_elements<float>(k_shape, 10);
@@ -136,7 +136,7 @@ TEST_CASE("rotate/layout: no tokens, no heads or no batch is no work") {
     CHECK(x == std::vector<float>(24, 1.0f));
 }
 
-// A sanitizer saw what a kernel does with the null data of a tensor without heads: it counted on from there.
+// A sanitizer detected pointer arithmetic on the null data of a tensor without heads.
 TEST_CASE("rotate/layout: an operand without heads, which may have no memory, beside one that has some") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const heads_shape shape{2, 3, 2, 24}, nobody{2, 3, 0, 24};

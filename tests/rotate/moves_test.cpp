@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Keys that move within one cache: to other slots, positions and bases, in any order that loses none.
+// Keys that move within one cache: to other slots, positions and bases, in any order that overwrites no unread key.
 #include "cordage/rotate/moves.hpp"
 
 #include <doctest/doctest.h>
@@ -55,14 +55,14 @@ struct key_cache {
     }
 };
 
-// Which slot each token leaves and which it gets; -1: it stays out.
+// The old and the new slot of each token; -1: skipped.
 struct moves {
     std::vector<std::int32_t> from;
     std::vector<std::int64_t> to;
     std::vector<std::int32_t> old_ids, new_ids;  // [2 axes, tokens]
 
     index_t tokens() const { return std::ssize(from); }
-    // The rule once more: nobody reads a slot that an earlier one wrote.
+    // The documented rule: no token reads a slot that an earlier one wrote.
     bool loses_none() const {
         for (std::size_t i = 0; i < from.size(); ++i) {
             for (std::size_t j = i + 1; j < from.size(); ++j) {
@@ -88,7 +88,7 @@ moves random_moves(std::mt19937& random, order how) {
         std::shuffle(to.begin(), to.end(), random);
     }
     from.resize(count), to.resize(count);
-    if (how == order::down || how == order::up) {  // what is left of the keys goes to the front, or to the back
+    if (how == order::down || how == order::up) {  // remaining keys move to the front, or to the back
         std::sort(from.begin(), from.end());
         std::iota(to.begin(), to.end(), how == order::down ? 0 : slots - static_cast<std::int32_t>(count));
         if (how == order::up) std::reverse(from.begin(), from.end()), std::reverse(to.begin(), to.end());
@@ -157,7 +157,7 @@ void check_format(unsigned seed) {
     });
 }
 
-// Stores no head as it was, and cannot copy one.
+// Changes every head it stores, and cannot copy one.
 struct own_format {
     using compute = float;
     static constexpr index_t lanes_of_element = 1;
@@ -210,7 +210,7 @@ TEST_CASE("rotate/moves: a cache is compacted by its blocks, keys and values in 
                      [](bfloat16 a, bfloat16 b) { return a.bits == b.bits; }));
 }
 
-TEST_CASE("rotate/moves: many tokens that must go one after the other do, whatever the number of threads") {
+TEST_CASE("rotate/moves: many tokens whose order matters are moved correctly with any number of threads") {
     constexpr index_t count = 700;
     std::vector<std::int32_t> from(count), to(count), ids(count), new_ids(count);
     std::iota(from.begin(), from.end(), 3);
@@ -233,7 +233,7 @@ TEST_CASE("rotate/moves: many tokens that must go one after the other do, whatev
     move_keys(loop_executor{backwards, 4, 1}, moved, moved);
     CHECK(same_bits(moved, expected));
     CHECK(slices == 0);
-    // So do others beside them, whatever these need themselves.
+    // So must other operands of the call.
     std::vector<float> apart = before;
     std::vector<std::int64_t> same(from.begin(), from.end());
     const auto change = exact_angles(long_basis, new_ids) - exact_angles(long_basis, ids);
@@ -245,7 +245,7 @@ TEST_CASE("rotate/moves: many tokens that must go one after the other do, whatev
                        from_to(in(apart, from), in(apart, same)).unrotated());
     CHECK(same_bits(moved, expected));
     CHECK(slices == 0);
-    // Those that stay in their slots go by all threads, unless one of these is read twice.
+    // Tokens that stay in their slots use all threads, unless one slot is read twice.
     std::reverse(from.begin(), from.end());
     std::reverse(same.begin(), same.end());
     std::vector<float> turned = before;
@@ -272,8 +272,8 @@ TEST_CASE("rotate/moves: a slot that is written before it is read is named with 
         return in_slots(cache.view(), table.data(), rows, 6 / rows);
     };
     CHECK_THROWS_WITH_AS(rebase<half_split>(angles, from_to(in(from, 1), in(to, 1))),
-                         "rebase: slot 10 is written by token [0, 1] and read by token [0, 2], which must come first: "
-                         "list what moves down by ascending slots, up by descending ones",
+                         "rebase: slot 10 is written by token [0, 1] and read by token [0, 2], which must come "
+                         "first; list moves to lower slots in ascending order, to higher ones in descending order",
                          value_error);
     const std::vector<std::int32_t> falling{9, 5, 3, -1, -1, -1}, into_next{5, 3, 1, -1, -1, -1};
     CHECK_THROWS_AS(rebase<half_split>(angles, from_to(in(falling, 1), in(into_next, 1))), value_error);
@@ -281,17 +281,17 @@ TEST_CASE("rotate/moves: a slot that is written before it is read is named with 
     const std::vector<std::int32_t> from_of_rows{8, 9, 10, 12, 13, 14}, to_of_rows{4, 5, 13, 6, 7, 0};
     CHECK_THROWS_WITH_AS(rebase<half_split>(exact_angles(long_basis, rows) - exact_angles(short_basis, rows),
                                             from_to(in(from_of_rows, 2), in(to_of_rows, 2))),
-                         "rebase: slot 13 is written by token [0, 2] and read by token [1, 1], which must come first: "
-                         "list what moves down by ascending slots, up by descending ones",
+                         "rebase: slot 13 is written by token [0, 2] and read by token [1, 1], which must come "
+                         "first; list moves to lower slots in ascending order, to higher ones in descending order",
                          value_error);
-    // One slot may be read twice, even by its own token last; then order counts.
+    // A slot may be read twice, also last by its own token; then order matters.
     const std::vector<std::int32_t> twice_from{5, 5, 6, 6, 7, 7}, twice_to{0, 5, 1, 2, 3, 4},
         early_to{5, 0, 1, 2, 3, 4};
     CHECK_NOTHROW(rebase<half_split>(angles, from_to(in(twice_from, 1), in(twice_to, 1))));
     key_cache<float, element_traits<float>> again(3);
     cache = again;
     CHECK_THROWS_AS(rebase<half_split>(angles, from_to(in(twice_from, 1), in(early_to, 1))), value_error);
-    // Views that are not of one cache, or not in one format, are no moves.
+    // Views of different caches or formats are not moves.
     auto shifted = cache.view();
     shifted.shape.batch -= 1;
     CHECK_THROWS_AS(rebase<half_split>(angles, from_to(in(from, 1), in_slots(shifted, to.data(), 1, 6))), shape_error);
@@ -302,7 +302,7 @@ TEST_CASE("rotate/moves: a slot that is written before it is read is named with 
     CHECK_THROWS_WITH_AS(
         rebase<half_split>(angles, from_to(in_slots(bytes.view(), from.data(), 1, 6),
                                            in_slots(with_format(bytes.view(), other.format()), to.data(), 1, 6))),
-        "rebase: y must be x itself or apart from it, and overlaps it partly", shape_error);
+        "rebase: y must be x itself or not overlap it; it overlaps it partly", shape_error);
     CHECK(cache.bytes() == before);
 }
 
@@ -334,7 +334,7 @@ TEST_CASE("rotate/moves: quantised keys that get another slot and nothing else k
                 same, from_to(in_slots(before.view(), from.data(), 1, 3), in_slots(other.view(), to.data(), 1, 3)));
             CHECK(other.bytes() == cache.bytes());
         };
-        // Of another program: read and stored, they would have other bytes.
+        // From another program: reading and storing would change their bytes.
         check(key_cache<q4_0_block, q4_0>(1), [](auto& c) {
             for (auto& block : c.elements) block.d = to_float16(0.5f), block.codes.fill(0x9a);
         });
@@ -347,7 +347,7 @@ TEST_CASE("rotate/moves: quantised keys that get another slot and nothing else k
     });
 }
 
-TEST_CASE("rotate/moves: heads of a format of one's own stay where they lie when nothing turns") {
+TEST_CASE("rotate/moves: heads of a user's format that are not rotated keep their bytes") {
     const std::vector<std::int32_t> ids{5}, slot{1};
     std::vector<float> x(2 * head_dim, 3.0f);
     const auto view = in_slots(token_major(x.data(), {1, 2, 1, head_dim}, own_format{}), slot.data(), 1, 1);
@@ -413,7 +413,7 @@ TEST_CASE("rotate/moves: a thousand moves in a row are one, up to the rounding o
                 rebase<half_split>(exact_angles(long_basis, to_ids) - exact_angles(long_basis, old_ids),
                                    from_to(in_slots(cache.view(), from.data(), 1, count),
                                            in_slots(cache.view(), to.data(), 1, count)));
-            } else {  // and out, to where nobody is
+            } else {  // and out, to unused slots
                 for (auto& slot : next) slot = 6 + slot % 22;
                 std::set<std::int32_t> used;
                 for (auto& slot : next) {

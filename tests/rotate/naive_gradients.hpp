@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The gradients behind the angles written down once more, in long double; what every backend is held against.
+// The gradients behind the angles implemented plainly in long double: the reference for every backend.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace cordage_test {
 
-/// The gradients behind the angles, and the sums of magnitudes that their roundings are relative to.
+/// The gradients behind the angles, and the sums of magnitudes to which their roundings are relative.
 struct naive_gradients {
     std::vector<long double> inv_freq, position, inv_freq_size, position_size;
     long double factor = 0, factor_size = 0;
@@ -31,8 +31,8 @@ struct naive_gradients {
     }
 };
 
-/// Grad_x and all gradients of one type by every kernel. Of more pairs than a block of cos and sin holds, the last of
-/// which fill no vector.
+/// Grad_x and all gradients of one type by every kernel. More pairs than a block of cos and sin holds; the last ones
+/// are a partial vector.
 template <class T>
 void check_gradients() {
     using namespace cordage;
@@ -50,7 +50,7 @@ void check_gradients() {
         const auto k_y = random_elements<T>(k_shape, 32), k_g = random_elements<T>(k_shape, 33);
         std::vector<T> q_x(q_y.size()), k_x(k_y.size());
 
-        std::vector<double> to_inv_freq(71, 7.0), to_position(40, -3.0);  // gradients add to what is there
+        std::vector<double> to_inv_freq(71, 7.0), to_position(40, -3.0);  // gradients are added to these
         double to_factor = 100.0;
         rotate_backward<Pairing, Backend>(
             angles,

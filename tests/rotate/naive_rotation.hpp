@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rotation written down once more, in long double with exact angles and no thought of speed: what every backend is
-// held against.
+// The rotation implemented plainly in long double with exact angles: the reference for every backend.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -23,13 +22,13 @@ namespace cordage_test {
 using cordage::heads_shape;
 using cordage::index_t;
 
-/// Calls f with the scalar backend and with the one that a call gets by default, once if they are the same.
+/// Calls f with the scalar backend and with the default one, once if they are the same.
 template <class F>
 void for_each_backend(const F& f) {
     f(cordage::backend::scalar{});
     if constexpr (!std::same_as<cordage::backend::fastest, cordage::backend::scalar>) f(cordage::backend::fastest{});
 }
-/// The same for either pairing.
+/// As above, for both pairings.
 template <class F>
 void for_each_kernel(const F& f) {
     for_each_backend([&](auto backend) {
@@ -38,7 +37,7 @@ void for_each_kernel(const F& f) {
     });
 }
 
-/// Calls f with either pairing and the vectors that a call gets by default, and AVX2's where those are wider.
+/// Calls f with both pairings and the default vectors, and with AVX2's if those are wider.
 template <class F>
 void for_each_vector_kernel([[maybe_unused]] const F& f) {
 #if defined(CORDAGE_HAS_SIMD)
@@ -53,7 +52,7 @@ void for_each_vector_kernel([[maybe_unused]] const F& f) {
 #endif
 }
 
-/// for_each_kernel, and AVX2's kernels where the default is a wider vector.
+/// for_each_kernel, and AVX2's kernels if the default is a wider vector.
 template <class F>
 void for_each_kernel_and_avx2(const F& f) {
     f(cordage::half_split{}, cordage::backend::scalar{});
@@ -64,7 +63,7 @@ void for_each_kernel_and_avx2(const F& f) {
 template <cordage::pairing Pairing>
 inline constexpr bool is_interleaved = std::same_as<Pairing, cordage::interleaved>;
 
-/// A number of the storage type, and back.
+/// A number rounded to the storage type and back.
 template <cordage::element T>
 T stored(double x) {
     return cordage::element_traits<T>::store(static_cast<cordage::compute_of<T>>(x));
@@ -86,7 +85,7 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
     return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-/// True if two kernels computed the same of numbers up to 4: each may fuse other products, so a last bit is free.
+/// True if two kernels computed the same for numbers up to 4, up to the last bit: each may contract other products.
 template <cordage::element T>
 bool nearly_same(const T& a, const T& b) {
     return std::fabs(value(a) - value(b)) <= unit_in_last_place<T>(4.0);
@@ -147,14 +146,15 @@ struct naive_rotation {
         }
     }
 
-    /// y = m R(angle) x, lanes past the last pair as they are.
+    /// y = m R(angle) x, lanes past the last pair unchanged.
     std::vector<double> turned(const std::vector<double>& x) const { return turned(x, attention_factor, 1.0L); }
     /// m R(-angle) x, the transpose.
     std::vector<double> turned_back(const std::vector<double>& x) const { return turned(x, attention_factor, -1.0L); }
     /// R(-angle) x / m, the inverse.
     std::vector<double> undone(const std::vector<double>& x) const { return turned(x, 1.0L / attention_factor, -1.0L); }
 
-    /// Every element of `found` is `expected`, as near as its type allows; lanes past the last pair are equal.
+    /// Checks that every element of `found` is `expected` within its type's tolerance; lanes past the last pair
+    /// exactly.
     template <class T>
     void check(const std::vector<double>& x, const std::vector<T>& found, const std::vector<double>& expected) const {
         std::vector<double> allowed(x.size(), 0.0);

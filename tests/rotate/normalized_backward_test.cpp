@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The backward pass of norm and rotation in one: the oracle in double against finite differences of the forward pass,
-// every kernel and type against the oracle.
+// The backward pass of norm and rotation in one call: the reference in double against finite differences of the forward
+// pass, every kernel and type against the reference.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -145,7 +145,7 @@ TEST_CASE("rotate/normalized_backward: the same bits for every number of threads
 
 namespace {
 
-// What three operands' backward pass writes, and adds to.
+// The results of the backward pass of three operands, and its sums.
 struct gradients_of_a_call {
     std::vector<float> q = std::vector<float>(180, 3.0f), k = std::vector<float>(180, 3.0f), v = k;
     std::vector<double> inv_freq = std::vector<double>(10, 1.0), weight = std::vector<double>(30, 2.0);
@@ -153,7 +153,7 @@ struct gradients_of_a_call {
 
 }  // namespace
 
-TEST_CASE("rotate/normalized_backward: operands with and without a norm share a call, sums add to what is there") {
+TEST_CASE("rotate/normalized_backward: operands with and without a norm share a call, sums are added to") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const heads_shape shape{1, 3, 2, 30};
         const std::vector<std::int64_t> slots{5, -1, 2};
@@ -184,7 +184,7 @@ TEST_CASE("rotate/normalized_backward: operands with and without a norm share a 
         CHECK(nearly_same(once.q, thrice.q));
         CHECK(nearly_same(once.k, thrice.k));
         CHECK(nearly_same(once.v, thrice.v));
-        for (std::size_t i = 60; i < 120; ++i) CHECK(once.q[i] == 3.0f);  // the token that no slot holds
+        for (std::size_t i = 60; i < 120; ++i) CHECK(once.q[i] == 3.0f);  // the token without a slot
         const auto near = [](const auto& sums, const auto& expected, double start) {
             double moved = 0.0;
             for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -213,7 +213,7 @@ TEST_CASE("rotate/normalized_backward: operands with and without a norm share a 
     });
 }
 
-TEST_CASE("rotate/normalized_backward: nothing to do, and what is wrong is named before anything is written") {
+TEST_CASE("rotate/normalized_backward: empty calls, and invalid arguments are named before anything is written") {
     const basis b(frequencies(16));
     const std::vector<std::int32_t> ids{3, 17, 70'000};
     const exact_angles angles(b, ids);

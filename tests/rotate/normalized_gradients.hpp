@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The backward pass of norm and rotation by any kernel, against the oracle in double.
+// The backward pass of norm and rotation by any kernel, against the reference in double.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ struct head_case {
     index_t heads, head_dim, pairs, first_lane;
 };
 
-// What a norm does, without its weights; and whether its heads are rotated.
+// The settings of a norm without its weights, and whether its heads are rotated.
 struct kind {
     bool adds_one = false, is_over_all_heads = false, is_after_rotation = false, rotates = true, is_weighted = true;
 
@@ -48,7 +48,7 @@ inline const kind kinds[] = {{},
 inline const std::vector<double> positions{0.25, -3.0, 11.5};
 inline constexpr double factor = 0.8;
 
-// All that goes into a loss <g, y>, and the gradients to it.
+// All inputs of a loss <g, y>, and the gradients to them.
 struct inputs {
     std::vector<double> x, weight, inv_freq, position, attention_factor{factor};
 
@@ -79,8 +79,8 @@ inputs gradients(const head_case& c, const kind& k, const std::vector<T>& x, con
     return out;
 }
 
-// One of every count of heads: fewer than a group, several groups, more than are at hand; whole vectors and parts, more
-// pairs than a row of angles has, lanes around the rotated ones.
+// Different counts of heads: fewer than a group, several groups, more than are processed at once; whole and partial
+// vectors, more pairs than a row of angles has, lanes around the rotated ones.
 inline const head_case cases[] = {{3, 128, 64, 0}, {9, 86, 35, 5},    {2, 300, 130, 20}, {1, 10, 3, 2},
                                   {150, 16, 8, 0}, {131, 132, 66, 0}, {2, 200, 16, 100}};
 
@@ -92,7 +92,7 @@ void check_against_oracle(const head_case& c, const kind& k) {
     const auto w = random_elements<W>({1, 1, c.heads, c.head_dim}, 62);
     inputs found = gradients<Pairing, Backend>(c, k, x, w, theta, positions, g);
     inputs expected = gradients<Pairing, backend::scalar>(c, k, values(x), values(w), theta, positions, values(g));
-    // Of numbers below 40, roundings of cos, sin, the weight, r, the mean and five operations.
+    // For numbers below 40: roundings of cos, sin, the weight, r, the mean and five operations.
     const double each = std::same_as<T, double> ? 1e-12 : 2e-5;
     for (std::size_t i = 0; i < x.size(); ++i) {
         const double rounding = sizeof(T) == 2 ? unit_in_last_place<T>(expected.x[i]) : 0.0;

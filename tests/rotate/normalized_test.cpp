@@ -14,7 +14,7 @@ namespace {
 
 const std::vector<std::int32_t> positions{3, 17, 70'000};
 
-// A head in the order of a sentence: normalize, rotate, or the other way round, in double.
+// A head processed step by step in double: normalize, rotate, or the other way round.
 template <class Pairing, class T>
 std::vector<double> expected_head(const std::vector<double>& x, const basis& b, index_t position, index_t first_lane,
                                   const rms_norm<T>& norm, double mean, index_t head, bool rotates) {
@@ -49,7 +49,7 @@ std::vector<double> expected_head(const std::vector<double>& x, const basis& b, 
 struct head_case {
     index_t heads, head_dim, pairs, first_lane;
 };
-// Whole vectors, parts of them, heads of more than one row of angles, lanes around the rotated ones, many heads.
+// Whole and partial vectors, heads of more than one row of angles, lanes around the rotated ones, many heads.
 const head_case cases[] = {{3, 128, 64, 0}, {2, 86, 35, 5}, {2, 300, 130, 20}, {1, 10, 3, 2}, {150, 16, 8, 0}};
 
 template <class Pairing, class Backend, class T, class W>
@@ -95,7 +95,7 @@ void check_norm(const head_case& c, rms_norm<W> norm, bool rotates) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("rotate/normalized: a norm before or after the rotation is what it is by itself", T, double, float,
+TEST_CASE_TEMPLATE("rotate/normalized: a norm before or after the rotation equals separate calls", T, double, float,
                    float16, bfloat16) {
     for_each_kernel_and_avx2([]<class Pairing, class Backend>(Pairing, Backend) {
         for (const head_case& c : cases) {
@@ -136,7 +136,7 @@ TEST_CASE_TEMPLATE("rotate/normalized: rounded between, one call has the bits of
     });
 }
 
-TEST_CASE("rotate/normalized: v goes into its cache beside q and k, converted and not rotated") {
+TEST_CASE("rotate/normalized: v is stored with q and k, converted and not rotated") {
     for_each_kernel_and_avx2([]<class Pairing, class Backend>(Pairing, Backend) {
         const heads_shape shape{1, 3, 2, 86};
         const basis b(frequencies(70));
@@ -170,7 +170,7 @@ TEST_CASE("rotate/normalized: v goes into its cache beside q and k, converted an
     });
 }
 
-TEST_CASE("rotate/normalized: what is wrong with a norm is named before anything is written") {
+TEST_CASE("rotate/normalized: invalid norms are named before anything is written") {
     const heads_shape shape{1, 3, 2, 16};
     const basis b(frequencies(16));
     auto x = random_elements<float>(shape, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Calls of more bytes than any cache has, whose results pass the caches. Most of their tokens are held by no slot, so
-// that these bytes need no memory.
+// Calls with more bytes than any cache, whose results are written by non-temporal stores. Most of their tokens have no
+// slot, so that these bytes need no memory.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -30,7 +30,7 @@ basis some_basis(index_t pairs) {
     return basis(inv_freq);
 }
 
-// Elements at a line of 64 bytes, or `offset` elements after one.
+// Elements at a 64-byte boundary, or `offset` elements after one.
 template <class T>
 struct lines {
     std::vector<std::byte> bytes;
@@ -46,7 +46,7 @@ struct lines {
     }
 };
 
-// Which token each call has, and its slot. A call of all tokens leaves the others out.
+// The tokens of each call and their slots. A call over all tokens skips the others.
 struct held_tokens {
     std::vector<std::int32_t> of_all, of_few, few;
 
@@ -60,7 +60,8 @@ struct held_tokens {
     }
 };
 
-// run(positions, slot of each token, tokens, cache): by all tokens into one cache, by those that are held into another.
+// run(positions, slot of each token, tokens, cache): with all tokens into one cache, with those that have slots into
+// another.
 template <class T, class Run>
 void check_same_bytes(const head_layout& layout, index_t offset, const Run& run) {
     const index_t tokens = many_tokens<T>(layout.head_dim), count = slots * heads * layout.head_dim;
@@ -105,7 +106,7 @@ void check_forward() {
 }  // namespace
 
 #if defined(CORDAGE_HAS_SIMD) && defined(__x86_64__)
-TEST_CASE("rotate/past_caches: 4 GB are more than any cache holds, and 32 MB are not asked about") {
+TEST_CASE("rotate/past_caches: 4 GB exceed every cache, and for 32 MB the processor is not queried") {
     CHECK(backend::is_past_caches<xsimd::default_arch>(index_t{1} << 32));
     CHECK_FALSE(backend::is_past_caches<xsimd::default_arch>(index_t{1} << 25));
 }

@@ -80,7 +80,7 @@ TEST_CASE("rotate/permute_projection: permuted weights and biases with the other
         check_outputs<half_split, interleaved>(rotary_dim, 0);
         check_outputs<interleaved, half_split>(rotary_dim, 0);
     }
-    check_outputs<interleaved, half_split>(6, 8);  // lanes that turn come last
+    check_outputs<interleaved, half_split>(6, 8);  // rotated lanes come last
     check_outputs<half_split, interleaved>(6, 3);
 }
 
@@ -103,7 +103,7 @@ TEST_CASE("rotate/permute_projection: there and back gives the same bits, in pla
         for (const int i : counted<int>(shape)) names.push_back(std::to_string(i));
         with_type(names, shape);
     }
-    // Bits that are no numbers survive too.
+    // NaN bits are preserved too.
     const projection_shape shape{.heads = 1, .head_dim = 4, .rotary_dim = 4};
     const std::vector<bfloat16> weight{{0x7fc1}, {0xff80}, {0x8000}, {0x0001}};
     const auto back = permuted<interleaved, half_split>(shape, permuted<half_split, interleaved>(shape, weight));
@@ -123,16 +123,19 @@ TEST_CASE("rotate/permute_projection: shapes and views that cannot be are refuse
     CHECK_THROWS_WITH_AS(refused({2, 8, 6, 1, 3})(),
                          "permute_projection: first_lane 3 must be 0 to head_dim - rotary_dim = 2", shape_error);
     CHECK_THROWS_WITH_AS(refused({-2, 8, 6})(),
-                         "permute_projection: heads -2, head_dim 8 and row_length 1 must be sizes, head_dim >= 2",
+                         "permute_projection: heads -2, head_dim 8 and row_length 1 must be >= 0 and <= 2^31, "
+                         "head_dim >= 2, and their product <= 2^62",
                          shape_error);
     CHECK_THROWS_AS(refused({2, 8, 6, -1})(), shape_error);
     CHECK_THROWS_AS(refused({index_t{1} << 31, index_t{1} << 31, 6, 2})(), shape_error);
     const projection_shape shape{2, 8, 6, 2};
     CHECK_THROWS_WITH_AS((permute_projection<half_split, interleaved>(shape, weight.data(), weight.data() + 1)),
-                         "permute_projection: permuted must be weight itself or apart from it, and overlaps it partly",
+                         "permute_projection: permuted must be weight itself or not overlap it; it overlaps it "
+                         "partly",
                          shape_error);
     CHECK_THROWS_WITH_AS((permute_projection<half_split, interleaved, float>(shape, nullptr, weight.data())),
-                         "permute_projection: weight and permuted nullptr must point to 32 elements", shape_error);
+                         "permute_projection: weight and permuted, one of them nullptr, must point to 32 elements",
+                         shape_error);
     CHECK(weight == before);
     CHECK_NOTHROW(refused({0, 8, 6})());
 }

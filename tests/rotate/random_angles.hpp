@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Sources of angles for random cases beyond exact ones: several axes, a basis for every row.
+// Further angle sources for random cases: several axes, a basis for every row.
 #pragma once
 
 #include "cordage/angles/axis_angles.hpp"
+#include "cordage/angles/free_angles.hpp"
+#include "cordage/angles/summed_axes.hpp"
 #include "cordage/basis/basis_list.hpp"
 #include "rotate/random_case.hpp"
 
@@ -26,13 +28,13 @@ struct axes3 {
     }
 };
 
-inline cordage::basis slower(const cordage::basis& b) {
+inline cordage::basis slower(const cordage::basis& b, double by = 3.0, double factor = 0.75) {
     std::vector<double> theta(b.inv_freq().begin(), b.inv_freq().end());
-    for (double& t : theta) t /= 3.0;
-    return cordage::basis(theta, 0.75);
+    for (double& t : theta) t /= by;
+    return cordage::basis(theta, factor);
 }
 
-/// For each row b or, by chance, another basis.
+/// For each row b or, at random, another basis.
 inline cordage::basis_list one_of_two(draw& d, const cordage::basis& b, const cordage::basis& other, index_t rows) {
     std::vector<const cordage::basis*> chosen;
     for (index_t row = 0; row < rows; ++row) chosen.push_back(d.coin() ? &b : &other);
@@ -52,7 +54,7 @@ struct rows_of_bases {
     }
 };
 
-/// For each token b or, by chance, another basis, by an index of one row or of one a row.
+/// For each token b or, at random, another basis, by an index of one row or of all rows.
 template <cordage::position_type P>
 struct tokens_of_bases {
     template <class F>
@@ -73,7 +75,7 @@ struct tokens_of_bases {
     }
 };
 
-/// Every row has a basis of its own and positions of two axes, of one tensor for all rows or of one each.
+/// Every row has its own basis and positions of two axes, of one tensor for all rows or one for each.
 template <cordage::position_type P>
 struct rows_of_axes {
     template <class F>
@@ -84,6 +86,45 @@ struct rows_of_axes {
                 const cordage::basis_list list = one_of_two(d, b, other, batch);
                 const auto axis_of_pair = random_axes(d, b.pairs(), 2);
                 f(cordage::axis_angles(list.of_rows(), axis_of_pair, cordage::axis_major(ids, 2, rows, tokens)), batch);
+            });
+    }
+};
+
+/// Angles of their own, [1 or batch, tokens, pairs] at a border: near and far.
+template <class T>
+cordage::free_angles<T> random_free_angles(draw& d, index_t rows, index_t tokens, index_t pairs) {
+    const std::span<T> phi = guarded_numbers<T>(d, 9, rows * tokens * pairs);
+    for (T& angle : phi) angle = static_cast<T>(d.between(-100'000, 100'000)) / (d.coin() ? T(1000) : T(7));
+    return {phi.data(), rows, tokens, pairs};
+}
+template <class T>
+struct free_of_tokens {
+    template <class F>
+    static void with(draw& d, const F& f) {
+        const index_t batch = d.between(1, 3), tokens = d.between(0, 5), pairs = d.between(1, 70);
+        f(random_free_angles<T>(d, d.coin() ? 1 : batch, tokens, pairs), batch);
+    }
+};
+
+/// Positions of three axes that turn every pair together, by bases of all rows or by chance of each, and angles of
+/// their own.
+template <cordage::position_type P, bool HasRows>
+struct summed3 {
+    template <class F>
+    static void with(draw& d, const F& f) {
+        with_positions<P>(
+            d, 3, [&](const cordage::basis& b, const P* ids, index_t batch, index_t rows, index_t tokens) {
+                const cordage::basis one = slower(b, 2.0, 1.25), other = slower(b), two = slower(b, 5.0);
+                std::vector<const cordage::basis*> bases;
+                for (index_t row = 0, count = HasRows && d.coin() ? batch : 1; row < count; ++row) {
+                    const bool is_first = d.coin();
+                    for (index_t axis = 0; axis < 3; ++axis) {
+                        bases.push_back(is_first ? (d.coin() ? &b : &one) : (d.coin() ? &other : &two));
+                    }
+                }
+                const cordage::basis_list list(bases);
+                const cordage::summed_axes<P> angles(list.of_rows(), cordage::axis_major(ids, 3, rows, tokens));
+                f(angles + random_free_angles<float>(d, d.coin() ? 1 : batch, tokens, b.pairs()), batch);
             });
     }
 };

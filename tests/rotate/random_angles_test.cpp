@@ -31,7 +31,7 @@ struct table {
     }
 };
 
-// Every source in one pairing and type; which ones matters little, as exact<int32> goes through all.
+// Every source with one pairing and type, since exact<int32> is tested with all.
 template <class T, class Pairing, class Kind>
 void check_angles(unsigned seed) {
     for_each_vector_kernel([seed]<class P, class Backend>(P, Backend) {

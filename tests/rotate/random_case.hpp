@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Random rotations in memory whose borders nobody may cross, any backend against the scalar one.
+// Random rotations in guarded memory, any backend against the scalar one.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace cordage_test {
 
-/// What a case draws from a fixed seed.
+/// Random draws from a fixed seed.
 class draw {
  public:
     explicit draw(unsigned seed) : random_(seed) {}
@@ -30,7 +30,7 @@ class draw {
         const double size = 0.0625 + 1.9375e-5 * static_cast<double>(between(0, 100'000));
         return stored<T>(coin() ? size : -size);
     }
-    /// Near or far, before or after 0, whole or not.
+    /// Near or far, before or after 0, integer or fractional.
     template <cordage::position_type P>
     P position() {
         constexpr index_t farthest = std::is_same_v<P, float> ? (1 << 24) - 1 : (index_t{1} << 31) - 1;
@@ -54,13 +54,13 @@ class draw {
     double farthest_ = 1.0;
 };
 
-/// One block of memory for each role in a case, used over and over.
+/// One block of memory for each role in a case, reused.
 inline const guarded_memory& memory_of(std::size_t role) {
     static const std::array<guarded_memory, 11> all;
     return all[role];
 }
 
-/// Numbers at a border, all zero at first.
+/// Numbers at a border, initially zero.
 template <class T>
 std::span<T> guarded_numbers(draw& d, std::size_t role, index_t count) {
     T* first = memory_of(role).block<T>(count, d.side());
@@ -68,7 +68,7 @@ std::span<T> guarded_numbers(draw& d, std::size_t role, index_t count) {
     return {first, static_cast<std::size_t>(count)};
 }
 
-/// A tensor of random numbers, its first or last element at a border, its axes in any order and with gaps.
+/// A tensor of random numbers, its first or last element at a border, with axes in any order and gaps.
 template <cordage::element T>
 struct random_tensor {
     cordage::heads_view<T> view;
@@ -90,7 +90,7 @@ struct random_tensor {
         before.assign(view.data, view.data + elements);
     }
 
-    /// What lay between the heads lies there still.
+    /// Checks that the gaps between heads are unchanged.
     bool gaps_are_untouched() const {
         std::vector<T> now(view.data, view.data + before.size()), then = before;
         cordage::heads_view<T> inside_now = view, inside_then = view;
@@ -101,7 +101,7 @@ struct random_tensor {
     }
 };
 
-/// Found is expected, up to what two backends may round apart; lanes that do not turn are equal.
+/// Checks that `found` is `expected`, up to the rounding of two backends; lanes that are not rotated exactly.
 template <class T>
 void check_tensor(const draw& d, const random_tensor<T>& found, const std::vector<T>& expected, index_t first_lane,
                   index_t rotary_dim) {
@@ -123,7 +123,7 @@ void check_tensor(const draw& d, const random_tensor<T>& found, const std::vecto
     REQUIRE(found.gaps_are_untouched());
 }
 
-/// The first lane that turns: the first of the head, of the last ones, or any.
+/// The first rotated lane: 0, that of the last lanes, or any.
 inline index_t random_first_lane(draw& d, const heads_shape& shape, index_t rotary_dim) {
     return d.coin() ? 0 : d.coin() ? shape.head_dim - rotary_dim : d.between(0, shape.head_dim - rotary_dim);
 }
@@ -159,7 +159,7 @@ void check_one_map(draw& d, const Source& angles, index_t batch) {
     check_tensor(d, k_to, k_expected, k_lane, rotary_dim);
 }
 
-/// The backward pass with some of the gradients behind the angles, grad_x apart, over grad_y or over y.
+/// The backward pass with some of the gradients behind the angles, grad_x separate, over grad_y or over y.
 template <class Pairing, class Backend, class T, class Source>
 void check_backward(draw& d, const Source& angles, index_t batch) {
     using namespace cordage;
@@ -167,18 +167,25 @@ void check_backward(draw& d, const Source& angles, index_t batch) {
     const random_tensor<T> g(d, 4, shape), y(d, 5, shape);
     const index_t where = d.between(0, 2), first_lane = random_first_lane(d, shape, 2 * angles.pairs());
     const random_tensor<T> g_x = where == 0 ? g : where == 1 ? y : random_tensor<T>(d, 6, shape);
-    const index_t to_inv_freq = d.coin() ? angles.bases() * angles.pairs() : 0;
-    const index_t to_position = d.coin() ? angles.axes() * batch * angles.tokens() : 0;
-    const bool to_factor = d.coin();
+    constexpr bool has_bases = differentiable_angle_source<Source>;
+    const index_t bases = has_bases ? angle_detail::bases_of(angles) : 0, axes = angle_detail::axes_of(angles);
+    const index_t to_inv_freq = d.coin() ? bases * angles.pairs() : 0;
+    const index_t to_position = has_bases && d.coin() ? axes * batch * angles.tokens() : 0;
+    const index_t to_factor = d.coin() ? bases : 0, to_angles = d.coin() ? batch * angles.tokens() * angles.pairs() : 0;
     const auto run = [&]<class B>(B, std::span<double> all, const heads_view<T>& from_g, const heads_view<T>& from_y,
                                   const heads_view<T>& to) {
-        const auto first = static_cast<std::size_t>(to_inv_freq), second = static_cast<std::size_t>(to_position);
-        const rotation_gradients grads{.inv_freq = all.first(first),
-                                       .position_ids = all.subspan(first, second),
-                                       .attention_factor = all.subspan(first + second)};
+        const auto take = [&](index_t count) {
+            const auto taken = all.first(static_cast<std::size_t>(count));
+            all = all.subspan(static_cast<std::size_t>(count));
+            return taken;
+        };
+        const rotation_gradients grads{.inv_freq = take(to_inv_freq),
+                                       .position_ids = take(to_position),
+                                       .attention_factor = take(to_factor),
+                                       .angles = take(to_angles)};
         rotate_backward<Pairing, B>(angles, grads, grad_through(from_g, from_y, to, first_lane));
     };
-    const index_t count = to_inv_freq + to_position + (to_factor ? angles.bases() : 0);
+    const index_t count = to_inv_freq + to_position + to_factor + to_angles;
     const std::span<double> found = guarded_numbers<double>(d, 7, count);
     std::vector<double> expected(found.begin(), found.end());
     std::vector<T> expected_x = gather(g.view), dense_y = gather(y.view);
@@ -193,7 +200,7 @@ void check_backward(draw& d, const Source& angles, index_t batch) {
     }
 }
 
-/// Hands `f` a basis and the positions of a case, [rows, tokens] at a border; rows is 1 or the batch of the tensors.
+/// Passes a basis and the positions of a case, [rows, tokens] at a border, to `f`; rows is 1 or the tensors' batch.
 template <cordage::position_type P, class F>
 void with_positions(draw& d, index_t axes, const F& f) {
     const index_t batch = d.between(1, 3), rows = d.coin() ? 1 : batch, tokens = d.between(0, 5);
@@ -231,7 +238,7 @@ void for_random_cases(unsigned seed, int cases, const F& f) {
 template <class Pairing, class Backend, class T, class Kind>
 void check_cases(unsigned seed, int cases) {
     for_random_cases<Kind>(seed, cases, []<class Source>(draw& d, const Source& angles, index_t batch) {
-        if constexpr (cordage::differentiable_angle_source<Source>) {
+        if constexpr (cordage::differentiable_angle_source<Source> || cordage::has_free_angles<Source>) {
             if (d.coin()) return check_backward<Pairing, Backend, T>(d, angles, batch);
         }
         check_one_map<Pairing, Backend, T>(d, angles, batch);

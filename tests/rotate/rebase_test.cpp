@@ -17,7 +17,7 @@ using namespace cordage_test;
 
 namespace {
 
-// What turns keys of the old basis to those of the new one.
+// The difference from the old basis to the new one.
 template <class Ids>
 auto change(const basis& to, const basis& from, const Ids& ids) {
     return exact_angles(to, ids) - exact_angles(from, ids);
@@ -31,7 +31,7 @@ std::vector<double> halved(std::vector<double> theta) {
 const heads_shape keys_shape{2, 3, 2, 24};
 const std::vector<double> key_positions{0.0, -3.5, 4095.0, 131071.25, 17.0, 1e6};
 const basis old_basis(frequencies(20), 1.25), new_basis(halved(frequencies(20)), 0.8);
-// What the change is: half the old angle back, and 0.8/1.25 of the size. Halves leave every difference exact.
+// The change: half the old angle back, and 0.8/1.25 of the magnitude. Halves make every difference exact.
 naive_rotation change_of(bool interleaved) {
     std::vector<double> theta = halved(frequencies(20));
     for (double& x : theta) x = -x;
@@ -50,7 +50,7 @@ void check_type() {
         rebase<Pairing, Backend>(change(new_basis, old_basis, ids), in_place(token_major(dense.data(), keys_shape)));
         naive.check(values(keys), dense, expected);
 
-        // Heads before tokens, and lanes between heads that belong to somebody else.
+        // Heads before tokens, and lanes between heads that must not change.
         const index_t width = 29, tokens = keys_shape.tokens, heads = keys_shape.heads;
         std::vector<T> wide(static_cast<std::size_t>(2 * heads * tokens * width), stored<T>(9.0));
         const heads_view<T> strided{wide.data(), keys_shape, heads * tokens * width, width, tokens * width};
@@ -71,7 +71,7 @@ void check_type() {
 }
 
 /// A paged cache of five blocks of four tokens, and a sequence of eleven tokens in its blocks 3, 0 and 4, whose last
-/// slot holds nothing.
+/// slot is empty.
 constexpr index_t block_size = 4, cache_blocks = 5;
 const std::vector<std::int32_t> table{3, 0, 4};
 const std::vector<std::int32_t> sequence = [] {
@@ -108,10 +108,10 @@ void check_paged() {
         rebase<Pairing, Backend>(angles, in_place(paged(token_major(a.data(), all))),
                                  in_place(paged(token_major(b.data(), all))));
         REQUIRE(same_bits(in_order(a), contiguous));
-        for (const index_t other : {1, 2}) {  // blocks of somebody else
+        for (const index_t other : {1, 2}) {  // blocks of other sequences
             REQUIRE(same_bits(block_of(a, other), block_of(first, other)));
         }
-        REQUIRE(std::equal(a.end() - 2 * 24, a.end(), first.end() - 2 * 24,  // the slot that holds nothing
+        REQUIRE(std::equal(a.end() - 2 * 24, a.end(), first.end() - 2 * 24,  // the empty slot
                            [](const T& x, const T& y) { return value(x) == value(y); }));
         std::vector<T> alone = second;
         rebase<Pairing, Backend>(threads{3, 1}, angles, in_place(paged(token_major(alone.data(), all))));
@@ -145,8 +145,8 @@ void check_paged() {
     });
 }
 
-/// What `changes` random changes of t leave of keys, against rotating them from scratch: largest error over largest
-/// |x|. The positions reach `furthest`, which the error must not notice.
+/// The error of keys after `changes` random changes of t, against rotating them from scratch: largest error over
+/// largest |x|. Positions reach `furthest`, on which the error must not depend.
 template <class T, class Backend>
 double error_after(int changes, std::int32_t furthest) {
     const rope_config config{64, 64, 10000.0, 4096.0};
@@ -173,7 +173,7 @@ double error_after(int changes, std::int32_t furthest) {
     return worst / 2.0;  // |x| < 2
 }
 
-/// The error of 1, 16 and 256 changes: like the root of their number, and the same at any position.
+/// The error of 1, 16 and 256 changes: proportional to the root of their number, and equal at any position.
 template <class T>
 void check_growth(double of_one) {
     for_each_backend([&]<class Backend>(Backend) {
@@ -186,7 +186,7 @@ void check_growth(double of_one) {
         CHECK(one < of_one);
         CHECK(many < 4.0 * of_one);
         CHECK(more < 16.0 * of_one);
-        CHECK(far < 16.0 * of_one + 1e-9);  // the bases' own turns are rounded: 2^31 * 2^-64 turns
+        CHECK(far < 16.0 * of_one + 1e-9);  // the turns of the bases are rounded: 2^31 * 2^-64 turns
     });
 }
 
@@ -252,8 +252,8 @@ TEST_CASE("rotate/rebase: keys move to other positions, and to another basis in 
     });
 }
 
-// A run of tokens that move by one distance shares cos and sin; what comes after it, another distance, a fraction,
-// another basis or row, must not.
+// A run of tokens that move by one distance shares cos and sin; tokens with another distance, a fraction, another basis
+// or row must not.
 TEST_CASE("rotate/rebase: tokens that move by one distance, and those between them, have the bits of each alone") {
     const heads_shape shape{2, 8, 2, 24};
     const std::vector<double> old_ids{3, 4, 5, 6, 7, 8, 9, 10, 100, 101.25, 102.25, 103, 104, 105, 106, 1e7};
@@ -280,7 +280,7 @@ TEST_CASE("rotate/rebase: tokens that move by one distance, and those between th
     });
 }
 
-// Once, a block that held keys of nobody was refused; the table of a shorter sequence is padded with -1.
+// Once, a block with empty slots was rejected; the table of a shorter sequence is padded with -1.
 TEST_CASE("rotate/rebase: blocks of -1 are left out") {
     const heads_shape shape{cache_blocks, block_size, 2, 24};
     std::vector<float> cache = random_elements<float>(shape, 67), expected = cache;
@@ -294,7 +294,7 @@ TEST_CASE("rotate/rebase: blocks of -1 are left out") {
     CHECK(same_bits(cache, expected));
 }
 
-TEST_CASE("rotate/rebase: what does not fit is named, and nothing is written") {
+TEST_CASE("rotate/rebase: invalid arguments are named, and nothing is written") {
     const heads_shape shape{cache_blocks, block_size, 2, 24};
     std::vector<float> cache = random_elements<float>(shape, 64);
     const std::vector<float> before = cache;
@@ -308,7 +308,7 @@ TEST_CASE("rotate/rebase: what does not fit is named, and nothing is written") {
                            in_place(in_blocks(view, blocks.data(), 1, tokens, std::ssize(blocks))));
     };
     CHECK_THROWS_WITH_AS(change(narrow, old_basis, sequence),
-                         "angle_difference: from [1, 11, 10] must be for the rows, tokens and pairs of to [1, 11, 6]",
+                         "angle_difference: from [1, 11, 10] must have the batch, tokens and pairs of to [1, 11, 6]",
                          shape_error);
     CHECK_THROWS_AS(exact_angles(new_basis, sequence) - exact_angles(old_basis, table), shape_error);
     CHECK_THROWS_AS(rebase<half_split>(change(huge, tiny, sequence), in_place(paged(view))), value_error);
@@ -320,7 +320,8 @@ TEST_CASE("rotate/rebase: what does not fit is named, and nothing is written") {
                          "rebase: x's block [0, 1] 5 must be below the cache's 5 blocks, or -1 to leave it out",
                          value_error);
     CHECK_THROWS_WITH_AS(with({3, 0, 3}),
-                         "rebase: x's block [0, 2] 3 must be listed once, or two tokens are written there",
+                         "rebase: x's block [0, 2] 3 must be listed once: two tokens must not be written to one "
+                         "slot",
                          value_error);
     CHECK_THROWS_WITH_AS(rebase<half_split>(angles, in_place(in_blocks(view, table.data(), 1, 8, 3))),
                          "rebase: angles [1, 11] must be [1 or batch, tokens] of [1, 8, 2, 24]", shape_error);

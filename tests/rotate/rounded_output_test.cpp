@@ -9,9 +9,10 @@
 using namespace cordage;
 using namespace cordage_test;
 
-// The backward pass reads y, which a 16-bit tensor keeps rounded. docs/precision.md states what that costs.
-TEST_CASE_TEMPLATE("rotate/rounded_output: what rounding y costs dL/dinv_freq stays what the docs say", T, float16,
-                   bfloat16) {
+// The backward pass reads y, which is rounded in 16-bit tensors. docs/precision.md states the resulting error.
+TEST_CASE_TEMPLATE(
+    "rotate/rounded_output: the error of dL/dinv_freq by the rounding of y is within the documented bound", T, float16,
+    bfloat16) {
     constexpr heads_shape shape{1, 256, 8, 32};
     constexpr double allowed = std::same_as<T, bfloat16> ? 2.5e-4 : 3.1e-5;  // 2^-12, 2^-15
     const basis model(frequencies(32));
@@ -42,5 +43,5 @@ TEST_CASE_TEMPLATE("rotate/rounded_output: what rounding y costs dL/dinv_freq st
         worst = std::max(worst, std::fabs(found[pair] - exact[pair]) / size[pair]);
     }
     CHECK(worst < allowed);
-    CHECK(worst > allowed / 16.0);  // it is the rounding of y that is seen here
+    CHECK(worst > allowed / 16.0);  // the error measured is the rounding of y
 }

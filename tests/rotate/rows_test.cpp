@@ -39,7 +39,7 @@ std::vector<std::int32_t> some_positions(index_t count) {
     return ids;
 }
 
-// One call for the batch does what one call a row does, in outputs and in gradients.
+// One call for the batch gives what one call for each row gives, in outputs and in gradients.
 template <class T>
 void check_against_single_rows(index_t tokens) {
     for_each_kernel([&]<class Pairing, class Backend>(Pairing, Backend) {
@@ -108,14 +108,14 @@ void check_against_single_rows(index_t tokens) {
 
 }  // namespace
 
-TEST_CASE("rotate/rows: one call turns every row by its own basis, forward, inverse and backward") {
+TEST_CASE("rotate/rows: one call rotates every row by its own basis, forward, inverse and backward") {
     check_against_single_rows<float>(5);
     check_against_single_rows<double>(5);
     check_against_single_rows<bfloat16>(4);
     check_against_single_rows<float>(70);  // several portions of each row's sums
 }
 
-TEST_CASE("rotate/rows: a table of them turns as they do") {
+TEST_CASE("rotate/rows: a table of them gives the same rotation") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const auto ids = some_positions(15);
         const exact_angles rows(list.of_rows(), position_view<std::int32_t>(ids.data(), 3, 5, 5));

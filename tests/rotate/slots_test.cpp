@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tokens in the slots of a paged cache: read from them, written to them, left out.
+// Tokens in the slots of a paged cache: read, written, skipped.
 #include "rotate/random_case.hpp"
 
 #include "cordage/core/threads.hpp"
@@ -9,7 +9,7 @@ using namespace cordage_test;
 
 namespace {
 
-// Which slots of a cache the tokens of a case have, as a host lays it down: a slot a token or a block a few.
+// The slots of a cache for the tokens of a case, as a host would assign them: by token or by block.
 struct random_slots {
     index_t blocks, block_size, entries_of_row;
     bool is_by_block, is_wide;
@@ -18,7 +18,7 @@ struct random_slots {
     random_slots(draw& d, index_t batch, index_t tokens, bool is_written)
         : block_size(d.between(1, 4)), is_by_block(d.coin()), is_wide(d.coin()) {
         const index_t used = is_by_block ? (tokens + block_size - 1) / block_size : tokens;
-        entries_of_row = used + (is_by_block ? d.between(0, 2) : 0);  // what a table has past its tokens is not read
+        entries_of_row = used + (is_by_block ? d.between(0, 2) : 0);  // entries past the tokens are not read
         const index_t needed = batch * used;
         blocks = (is_by_block ? needed : (needed + block_size - 1) / block_size) + d.between(1, 3);
         const index_t room = is_by_block ? blocks : blocks * block_size;
@@ -27,7 +27,7 @@ struct random_slots {
         for (index_t row = 0; row < batch; ++row) {
             for (index_t i = 0; i < entries_of_row; ++i) {
                 if (i >= used) {
-                    entries.push_back(1'000'000);  // no block of the cache
+                    entries.push_back(1'000'000);  // not a block of the cache
                 } else if (d.between(0, 5) == 0) {
                     entries.push_back(-d.between(1, 3));
                 } else {
@@ -38,7 +38,7 @@ struct random_slots {
             }
         }
     }
-    // (block, place in it) of a token, or -1: the documented rule once more.
+    // (block, slot in it) of a token, or -1: the documented rule.
     std::pair<index_t, index_t> place(index_t row, index_t token) const {
         const index_t entry =
             entries[static_cast<std::size_t>(row * entries_of_row + (is_by_block ? token / block_size : token))];
@@ -48,7 +48,7 @@ struct random_slots {
     heads_shape cache_shape(const heads_shape& tokens) const {
         return {blocks, block_size, tokens.heads, tokens.head_dim};
     }
-    // The view that the library makes; entries lie at a border.
+    // The library's view; entries are at a border.
     template <class T>
     heads_view<T> view(draw& d, std::size_t role, const heads_view<T>& cache, const heads_shape& shape) const {
         const auto with = [&]<class Entry>(Entry) {
@@ -61,7 +61,7 @@ struct random_slots {
     }
 };
 
-// A tensor of a case: dense in any order of strides, or in the slots of a cache that is.
+// A tensor of a case: dense in any order of strides, or in the slots of a cache of that kind.
 template <class T>
 struct placed {
     random_slots slots;
@@ -83,7 +83,7 @@ struct placed {
     }
 };
 
-// Every head of every token that both have, one by one by the scalar backend; what else lies in `to` must stay.
+// Every head of every token that both have, one by one by the scalar backend; the rest of `to` must not change.
 template <class Pairing, class Backend, class T>
 void check_case(draw& d) {
     const index_t batch = d.between(1, 3), tokens = d.between(0, 9), pairs = d.between(1, 40);
@@ -179,7 +179,7 @@ const std::vector<std::int32_t> three{0, 1, 2};
 
 }  // namespace
 
-TEST_CASE("rotate/slots: tokens scattered over a cache, read and written, as one by one, and nothing else is touched") {
+TEST_CASE("rotate/slots: tokens scattered over a cache, read and written, as one by one, and nothing else is changed") {
     check_type<float>(1);
 }
 TEST_CASE("rotate/slots: the same of bfloat16") { check_type<bfloat16>(2); }
@@ -232,7 +232,8 @@ TEST_CASE_TEMPLATE(
                          value_error);
     CHECK_THROWS_AS(to_slots({std::numeric_limits<Entry>::max(), 2, 3}), value_error);
     CHECK_THROWS_WITH_AS(to_slots({7, 2, 7}),
-                         "rotate_forward: y's slot [0, 2] 7 must be listed once, or two tokens are written there",
+                         "rotate_forward: y's slot [0, 2] 7 must be listed once: two tokens must not be written to "
+                         "one slot",
                          value_error);
     const std::vector<Entry> wrong_block{5}, twice{2, 2}, once{2};
     CHECK_THROWS_WITH_AS(
@@ -246,8 +247,9 @@ TEST_CASE_TEMPLATE(
             angles, rotation_gradients{},
             grad_through(token_major(other.data(), two_rows), token_major(other.data(), two_rows),
                          in_blocks(token_major(cache.data(), {5, 4, 1, 8}), twice.data(), 2, 3, 1))),
-        "rotate_backward: grad_x's block [1, 0] 2 must be listed once, or two tokens are written there", value_error);
-    std::vector<Entry> many(18, -1);  // more than are compared two by two
+        "rotate_backward: grad_x's block [1, 0] 2 must be listed once: two tokens must not be written to one slot",
+        value_error);
+    std::vector<Entry> many(18, -1);  // more than are compared pairwise
     many[3] = many[17] = 9;
     const std::vector<float> longer(18 * 8, 1.0f);
     const std::vector<std::int32_t> eighteen(18, 5);
@@ -255,7 +257,8 @@ TEST_CASE_TEMPLATE(
         rotate_forward<half_split>(exact_angles(four_pairs, eighteen),
                                    from_to(token_major(longer.data(), {1, 18, 1, 8}),
                                            in_slots(token_major(cache.data(), {5, 4, 1, 8}), many.data(), 1, 18))),
-        "rotate_forward: y's slot [0, 17] 9 must be listed once, or two tokens are written there", value_error);
+        "rotate_forward: y's slot [0, 17] 9 must be listed once: two tokens must not be written to one slot",
+        value_error);
     CHECK(same_bits(cache, cache_before));
     // What is only read may be read twice; -1 may stand anywhere and any number of times.
     CHECK_NOTHROW(rotate_forward<half_split>(
@@ -265,7 +268,7 @@ TEST_CASE_TEMPLATE(
     CHECK(same_bits(cache, cache_before));
 }
 
-TEST_CASE("rotate/slots: a cache that cannot be is refused, and so is one that overlaps what is read") {
+TEST_CASE("rotate/slots: an invalid cache is rejected, and so is one that overlaps the input") {
     std::vector<float> cache(200), x(24);
     const std::vector<std::int32_t> slots{0, 1, 2};
     const exact_angles angles(four_pairs, three);

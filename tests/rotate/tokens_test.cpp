@@ -28,7 +28,7 @@ std::vector<std::int32_t> some_positions(index_t count) {
     for (index_t i = 0; i < count; ++i) ids.push_back(static_cast<std::int32_t>(i * i + 7));
     return ids;
 }
-// In no order, so that neighbours have other bases; some basis has no token if there are few.
+// In random order, so that neighbours have different bases; some bases have no token if there are few.
 std::vector<std::int32_t> some_bases(index_t count) {
     std::vector<std::int32_t> of_token;
     for (index_t i = 0; i < count; ++i) of_token.push_back(static_cast<std::int32_t>((i * 7 + i / 3) % 3));
@@ -43,7 +43,7 @@ heads_view<T> token_of(const heads_view<T>& all, index_t token) {
     return one;
 }
 
-// One call for all tokens does what one call a token does, in outputs and in gradients.
+// One call for all tokens gives what one call for each token gives, in outputs and in gradients.
 template <class T>
 void check_against_single_tokens(index_t tokens) {
     for_each_kernel([&]<class Pairing, class Backend>(Pairing, Backend) {
@@ -89,13 +89,13 @@ void check_against_single_tokens(index_t tokens) {
 
 }  // namespace
 
-TEST_CASE("rotate/tokens: one call turns every token by its own basis, forward, inverse and backward") {
+TEST_CASE("rotate/tokens: one call rotates every token by its own basis, forward, inverse and backward") {
     check_against_single_tokens<float>(5);
     check_against_single_tokens<double>(1);
     check_against_single_tokens<double>(150);  // several portions of the sums
 }
 
-TEST_CASE("rotate/tokens: an index that is the row's number gives what a basis a row gives") {
+TEST_CASE("rotate/tokens: the row number as index gives the result of a basis for each row") {
     const heads_shape shape{3, 40, 2, 24};
     const auto ids = some_positions(120);
     const position_view<std::int32_t> view_of_ids(ids.data(), 3, 40, 40);

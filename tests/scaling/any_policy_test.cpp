@@ -17,7 +17,7 @@ using namespace cordage;
 using namespace cordage_test;
 
 namespace {
-// To a rounding or two: two copies of one formula may fuse other products and sums.
+// Equal up to a rounding or two: two copies of one formula may be contracted differently.
 bool same_numbers(const std::vector<double>& a, const std::vector<double>& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                       [](double x, double y) { return close_relative(x, y, 1e-15); });
@@ -64,7 +64,7 @@ TEST_CASE("scaling/any_policy: policies chosen at run time share one list") {
     }
 }
 
-TEST_CASE("scaling/any_policy: it checks the settings of what it holds") {
+TEST_CASE("scaling/any_policy: it checks the settings of its policy") {
     CHECK_THROWS_AS(validate(any_policy(by_parts{4.0, 1.0}), llama2()), value_error);
     CHECK_NOTHROW(validate(any_policy(ntk_aware{}), llama2()));
 }

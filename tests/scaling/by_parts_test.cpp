@@ -49,8 +49,8 @@ TEST_CASE(
     }
 }
 
-// Llama 4 Scout has both at 1, and was refused.
-TEST_CASE("scaling/by_parts: equal limits are a step, which keeps a pair that turns exactly so often") {
+// Llama 4 Scout has both at 1, which was once rejected.
+TEST_CASE("scaling/by_parts: equal limits are a step, at which a pair keeps its frequency") {
     const by_parts step{.rotations_low = 1.0, .rotations_high = 1.0};
     CHECK_NOTHROW(validate(step, llama31));
     for (index_t pair = 0; pair < 64; ++pair) {
@@ -59,7 +59,7 @@ TEST_CASE("scaling/by_parts: equal limits are a step, which keeps a pair that tu
         CHECK(close(std::exp(step.log_alpha(llama31, pair, 16.0)), rotations >= 1.0 ? 1.0 : 1.0 / 16.0, closed_form));
     }
     check_derivatives(step, llama31);
-    // Pair 0 of this model turns exactly so often as the limits say: 0/0 in a formula that divides by their difference.
+    // Pair 0 of this model rotates exactly as often as the limits: 0/0 in a formula that divides by their difference.
     const double turns = llama31.original_length / (2.0 * std::numbers::pi);
     CHECK(by_parts{turns, turns}.share(llama31, 0).r == 0.0);
 }

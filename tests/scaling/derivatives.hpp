@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every closed-form policy must keep: derivatives that are those of log alpha, and both forms of the concept
-// alike.
+// Checks for every closed-form policy: derivatives are those of log alpha, and both forms of the concept agree.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -47,14 +46,14 @@ void check_derivatives(const Policy& policy, const cordage::rope_config& config)
             const double curvature = difference([&](double at) { return policy.log_alpha_rate(config, pair, at); }, t);
             CHECK(close(policy.log_alpha_curvature(config, pair, t), curvature, first_difference));
         }
-        const double inside = std::max(t, 1.01);  // m is asked for at t >= 1 alone
+        const double inside = std::max(t, 1.01);  // m is defined for t >= 1 only
         const double rate =
             difference([&](double at) { return cordage::attention_factor(policy, config, at); }, inside);
         CHECK(close(cordage::attention_factor_rate(policy, config, inside), rate, first_difference));
     }
 }
 
-/// At the original length nothing is scaled, and every alpha falls as t grows.
+/// At the original length nothing is scaled, and every alpha decreases with t.
 template <cordage::prior_policy Policy>
 void check_starts_at_one_and_falls(const Policy& policy, const cordage::rope_config& config) {
     CHECK(cordage::attention_factor(policy, config, 1.0) == 1.0);
@@ -67,7 +66,7 @@ void check_starts_at_one_and_falls(const Policy& policy, const cordage::rope_con
     }
 }
 
-/// alpha of a few pairs at one t against printed numbers.
+/// alpha of a few pairs at one t against reference numbers.
 struct known_alpha {
     cordage::index_t pair;
     double alpha;

@@ -28,7 +28,7 @@ TEST_CASE("scaling/dype: derivatives, and alpha 1 at the trained side") {
     }
 }
 
-// The frequencies of the authors' code for FLUX (commit 436fe61) over those of no scaling, its ramps in float32.
+// Ratio of the frequencies of the authors' code for FLUX (commit 436fe61) to unscaled ones, its ramps in float32.
 TEST_CASE("scaling/dype: the numbers of the authors' code") {
     check(flux, 1.0, 2.0,
           {1.0, 0.994930922, 0.979980643, 0.955524826, 0.921926443, 0.879536171, 0.857243983, 0.6677584, 0.5, 0.5,
@@ -58,11 +58,11 @@ TEST_CASE("scaling/dype: fewer pairs are scaled the cleaner the image is") {
     }
 }
 
-TEST_CASE("scaling/dype: a step that is none is refused") {
+TEST_CASE("scaling/dype: an invalid step is rejected") {
     for (const double step : {0.0, -0.5, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
         CHECK_THROWS_AS(validate(dype{step}, flux), value_error);
     }
-    CHECK_THROWS_WITH_AS(validate(dype{2.0}, flux), "dype: step 2 must be finite and above 0, up to 1", value_error);
+    CHECK_THROWS_WITH_AS(validate(dype{2.0}, flux), "dype: step 2 must be finite and in (0, 1]", value_error);
 }
 
 TEST_CASE("scaling/dype: Dy-NTK is ntk_aware on the schedule denoising") {

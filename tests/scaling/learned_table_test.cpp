@@ -66,7 +66,7 @@ TEST_CASE("scaling/learned_table: rate and curvature are the derivatives of log 
     }
 }
 
-TEST_CASE("scaling/learned_table: the vjp is the transposed derivative in the parameters, added to what is there") {
+TEST_CASE("scaling/learned_table: the vjp is the transposed derivative in the parameters, added to") {
     const auto table = example();
     const std::vector<double> grad{0.7, -1.5, 2.0};
     for (const double t : {1.0, 1.5, 2.0, 3.0, 8.0, 50.0}) {

@@ -54,7 +54,7 @@ TEST_CASE("scaling/lerope: every frequency of the base is multiplied by the same
     }
 }
 
-TEST_CASE("scaling/lerope: dL/doffset is dL/dinv_freq times inv_freq, added to what is there") {
+TEST_CASE("scaling/lerope: dL/doffset is dL/dinv_freq times inv_freq, added to") {
     const std::vector<double> grad_inv_freq{0.7, -1.5, 2.0};
     std::vector<double> sums(3, 10.0);
     add_grad_parameters(example(), config, 4.0, grad_inv_freq, sums);
@@ -95,11 +95,11 @@ TEST_CASE("scaling/lerope: offsets that do not fit are named") {
     CHECK_THROWS_WITH_AS(example().with_parameters(std::vector<double>{0.0, 0.0, -40.5}),
                          "lerope: offset[2] -40.5 must be finite and within -40 ... 40", value_error);
     CHECK_THROWS_WITH_AS(example().with_parameters(std::vector<double>(4)),
-                         "lerope: parameters size 4 must be the offsets' 3", shape_error);
+                         "lerope: parameters size 4 must be the number of offsets, 3", shape_error);
     std::vector<double> sums(3), short_sums(2);
     CHECK_THROWS_WITH_AS(example().log_alpha_vjp(config, 1.0, short_sums, sums),
-                         "lerope: grad_log_alpha size 2 must be the offsets' 3", shape_error);
+                         "lerope: grad_log_alpha size 2 must be the number of offsets, 3", shape_error);
     CHECK_THROWS_WITH_AS(example().log_alpha_vjp(config, 1.0, sums, short_sums),
-                         "lerope: grad_parameters size 2 must be the offsets' 3", shape_error);
+                         "lerope: grad_parameters size 2 must be the number of offsets, 3", shape_error);
     CHECK_THROWS_AS(make_basis(config, lerope<yarn>{yarn{.beta_fast = -1.0}, offsets}, 1.0), value_error);
 }

@@ -34,8 +34,8 @@ TEST_CASE("scaling/longrope: short factors up to the original length, long facto
     }
 }
 
-// Engines that gave each regime a factor of its own changed the scores at the switch.
-// CLEX takes a prior's rate, and the jump has none: with its weights at 0 it kept the short factors at every t.
+// Engines with a factor for each regime changed the scores at the switch.
+// CLEX integrates a prior's rate, and the jump has none: with zero weights it kept the short factors at every t.
 static_assert(!prior_policy<longrope> && prior_policy<dynamic_longrope>);
 
 TEST_CASE("scaling/longrope: the attention factor is one number in both regimes") {
@@ -96,6 +96,6 @@ TEST_CASE("scaling/longrope: settings out of their domain are named") {
     rope_config one = model;
     one.original_length = 1.0;
     CHECK_THROWS_WITH_AS(validate(grown, one), "dynamic_longrope: original_length 1 must be > 1", value_error);
-    CHECK_THROWS_WITH_AS(longrope_attention_factor(2.0, 1.0),  // was inf, and a NaN below 1
+    CHECK_THROWS_WITH_AS(longrope_attention_factor(2.0, 1.0),  // was once infinite, and NaN below 1
                          "longrope_attention_factor: original_length 1 must be finite and > 1", value_error);
 }

@@ -16,7 +16,7 @@ namespace {
 const rope_config model{.head_dim = 12, .rotary_dim = 12, .original_length = 4096};
 }
 
-TEST_CASE("scaling/masked: a pair at rest has inv_freq 0, the others are the inner policy's") {
+TEST_CASE("scaling/masked: a pair that is not rotated has inv_freq 0, the others are the inner policy's") {
     const masked<yarn> policy{yarn{}, {1, 0, 1, 1, 0, 0}};
     const basis masked_basis = make_basis(model, policy, 4.0), inner = make_basis(model, yarn{}, 4.0);
     for (std::size_t pair = 0; pair < 6; ++pair) {
@@ -26,7 +26,7 @@ TEST_CASE("scaling/masked: a pair at rest has inv_freq 0, the others are the inn
     check_derivatives(policy, model);
 }
 
-TEST_CASE("scaling/masked: a mask of all pairs is NoPE, and one of none is the inner policy") {
+TEST_CASE("scaling/masked: masking all pairs is NoPE, masking none is the inner policy") {
     const basis nope = make_basis(model, masked<>{{}, std::vector<unsigned char>(6, 0)}, 1.0);
     for (const double theta : nope.inv_freq()) CHECK(theta == 0.0);
     const basis all = make_basis(model, masked<>{{}, std::vector<unsigned char>(6, 1)}, 1.0);
@@ -38,7 +38,7 @@ TEST_CASE("scaling/masked: a mask of all pairs is NoPE, and one of none is the i
 }
 
 // transformers 5.23 "proportional"; golden/policies.json, p = 0.5, head_dim 128, factor 2.
-TEST_CASE("scaling/masked: proportional turns the fastest share with exponents over the whole width") {
+TEST_CASE("scaling/masked: proportional rotates the fastest share with exponents over the whole width") {
     const rope_config wide{.head_dim = 128, .rotary_dim = 128, .original_length = 131072};
     const basis b = make_basis(wide, proportional{0.5}, 2.0);
     CHECK(close_relative(b.inv_freq()[0], 0.5, closed_form));
@@ -49,7 +49,7 @@ TEST_CASE("scaling/masked: proportional turns the fastest share with exponents o
     check_derivatives(proportional{0.5}, wide);
 }
 
-TEST_CASE("scaling/masked: a share that is no whole number of pairs is rounded down") {
+TEST_CASE("scaling/masked: a share that is not a whole number of pairs is rounded down") {
     CHECK(proportional{0.5}.turning_pairs(model) == 3);
     CHECK(proportional{0.45}.turning_pairs(model) == 2);
     CHECK(proportional{0.0}.turning_pairs(model) == 0);

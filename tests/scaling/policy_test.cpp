@@ -14,12 +14,12 @@ using namespace cordage_test;
 
 namespace {
 
-// A researcher's policy: only what the concept asks for.
+// A user's policy with only what the concept requires.
 struct half_way {
     double log_alpha(const rope_config&, index_t pair, double t) const { return -std::log(t) / double(pair + 1); }
     double log_alpha_rate(const rope_config&, index_t pair, double t) const { return -1.0 / (t * double(pair + 1)); }
 };
-// One that is solved for all pairs at once and has a temperature.
+// One that is solved for all pairs at once and has an attention factor.
 struct solved {
     void log_alpha(const rope_config& c, double t, std::span<double> out) const {
         for (index_t i = 0; i < c.pairs(); ++i) out[std::size_t(i)] = half_way{}.log_alpha(c, i, t);
@@ -48,7 +48,7 @@ TEST_CASE("scaling/policy: the concept takes closed and solved forms, in double,
     CHECK(prior_policy<linear>);
 }
 
-TEST_CASE("scaling/policy: both forms read alike") {
+TEST_CASE("scaling/policy: both forms give the same") {
     std::vector<double> closed(64), vector(64);
     log_alpha(half_way{}, llama2(), 3.0, closed);
     log_alpha(solved{}, llama2(), 3.0, vector);
@@ -59,7 +59,7 @@ TEST_CASE("scaling/policy: both forms read alike") {
     CHECK(closed == vector);
 }
 
-// Was a write beyond out, and a read beyond the factors.
+// Once a write beyond out, and a read beyond the factors.
 TEST_CASE("scaling/policy: log alpha and its rate need out of the right size and a policy that fits the model") {
     const rope_config four_pairs{.head_dim = 8, .rotary_dim = 8, .original_length = 4};
     std::vector<double> one(1), four(4);
@@ -72,7 +72,7 @@ TEST_CASE("scaling/policy: log alpha and its rate need out of the right size and
     CHECK_THROWS_AS(log_alpha_rate(two_factors, four_pairs, 2.0, four), shape_error);
 }
 
-// They gave NaN, or the number of another formula.
+// Once these gave NaN, or the number of another formula.
 TEST_CASE("scaling/policy: every call that takes a t refuses one that is no length ratio, and writes nothing") {
     std::vector<double> out(64, -7.0);
     const any_policy held = linear{};

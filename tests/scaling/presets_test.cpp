@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every preset against its family's config.json: a golden case's numbers, or the settings that were published.
+// Every preset against its family's config.json: numbers of a golden case, or published settings.
 #include "cordage/scaling/presets.hpp"
 
 #include <doctest/doctest.h>
@@ -39,7 +39,7 @@ bool is_golden(const model_preset<Policy>& preset, const std::string& name) {
            close(b.attention_factor(), expected["attention_factor"].get<double>());
 }
 
-/// The basis that a published config asks for, at the length where its factor holds.
+/// The basis of a published config, at the length where its factor applies.
 template <class Policy>
 bool is_published(const model_preset<Policy>& preset, const std::string& config, const std::string& layer = "") {
     const hf::model_ropes model = hf::read_config(config);
@@ -82,7 +82,7 @@ TEST_CASE("scaling/presets: Phi's geometry and attention factor, tables given") 
     const std::string phi_4 = "Phi-4-mini shape longrope, partial 0.75 (rotary 96 of 128)";
     const auto phi_4_mini = presets::phi_4_mini(tables(phi_4, "short_factor"), tables(phi_4, "long_factor"));
     CHECK(is_golden(phi_4_mini, phi_4));
-    CHECK(phi_4_mini.config.head_dim == 128);  // which no frequency shows
+    CHECK(phi_4_mini.config.head_dim == 128);  // not visible in the frequencies
 }
 
 TEST_CASE("scaling/presets: families whose settings are published") {

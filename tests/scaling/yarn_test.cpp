@@ -37,7 +37,7 @@ TEST_CASE("scaling/yarn: its defaults are Qwen2.5's at t = 4") {
     CHECK(close_relative(yarn{}.attention_factor(qwen, 4.0), 1.138629436111989, closed_form));
 }
 
-// golden/policies.json, gpt-oss-20b yarn factor 32; engines that ignored `truncate` had other low and high.
+// golden/policies.json, gpt-oss-20b yarn factor 32; engines that ignored `truncate` had different low and high.
 TEST_CASE("scaling/yarn: without truncation the ramp of gpt-oss ends between pairs") {
     const yarn untruncated{.truncate = false};
     CHECK(close_relative(untruncated.ramp(gpt_oss).low, 8.092779115512402, closed_form));
@@ -62,14 +62,14 @@ TEST_CASE("scaling/yarn: pairs turning over beta_fast times keep alpha 1, under 
     }
 }
 
-TEST_CASE("scaling/yarn: a ramp of no width becomes a step of 0.001 of a pair, as in the reference") {
+TEST_CASE("scaling/yarn: a ramp of width 0 becomes a step of 0.001 of a pair, as in the reference") {
     const rope_config tiny{.head_dim = 8, .rotary_dim = 8, .original_length = 64};
     const yarn step{.beta_fast = 2.0, .beta_slow = 2.0, .truncate = false};
     CHECK(close(step.ramp(tiny).high - step.ramp(tiny).low, 0.001, closed_form));
     check_alpha(step, tiny, 4.0, {{0, 1.0}, {1, 0.25}, {3, 0.25}});
 }
 
-TEST_CASE("scaling/yarn: the ramp begins at pair 0 where none turns beta_fast times") {
+TEST_CASE("scaling/yarn: the ramp begins at pair 0 if no pair rotates beta_fast times") {
     const rope_config short_model{.head_dim = 8, .rotary_dim = 8, .original_length = 64};
     CHECK(yarn{}.ramp(short_model).low == 0.0);  // -1 before
     CHECK(yarn{.truncate = false}.ramp(short_model).low == 0.0);
@@ -82,7 +82,7 @@ TEST_CASE("scaling/yarn: the ramp's upper end is clamped to d - 1, not to the la
     check_alpha(yarn{}, tiny, 4.0, {{0, 1.0}, {3, 1.0}});
 }
 
-// DeepSeek's configs; golden/policies.json, yarn mscale 1.0 over mscale_all_dim 0.707. Engines that dropped the ratio
+// DeepSeek's configs; golden/policies.json, yarn mscale 1.0 over mscale_all_dim 0.707. Engines that ignored the ratio
 // were 27 % off.
 TEST_CASE("scaling/yarn: mscale and mscale_all_dim are a ratio of two temperatures, and equal ones are 1 at every t") {
     const yarn ratio{.mscale = 1.0, .mscale_all_dim = 0.707}, same{.mscale = 1.0, .mscale_all_dim = 1.0};
@@ -94,7 +94,7 @@ TEST_CASE("scaling/yarn: mscale and mscale_all_dim are a ratio of two temperatur
     CHECK(attention_factor(alone, llama2(), 4.0) == attention_factor(yarn{}, llama2(), 4.0));
 }
 
-TEST_CASE("scaling/yarn: a given attention factor is the one used, whatever else is given") {
+TEST_CASE("scaling/yarn: a given attention factor is used with any other settings") {
     const yarn given{.mscale = 1.0, .mscale_all_dim = 0.5, .given_attention_factor = 1.25};
     CHECK(attention_factor(given, llama2(), 1.0) == 1.25);
     CHECK(attention_factor(given, llama2(), 16.0) == 1.25);

@@ -50,7 +50,7 @@ namespace {
 const rope_config llama2{.head_dim = 128, .rotary_dim = 128, .original_length = 4096};
 }
 
-TEST_CASE("schedule/schedules: dynamic: t is 1 up to the original length, whatever the factor") {
+TEST_CASE("schedule/schedules: dynamic: t is 1 up to the original length, for any factor") {
     for (const double factor : {1.0, 1.1, 2.0, 3.7, 8.1, 1e6}) {
         for (const double seq_len : {0.0, 100.0, 4096.0}) CHECK(ratio_at(dynamic{factor}, llama2, seq_len) == 1.0);
         CHECK(ratio_at(dynamic{factor}, llama2, 4097.0) > 1.0);
@@ -153,7 +153,7 @@ TEST_CASE("schedule/schedules: nearest_upper_bound: bad lists are refused when m
     CHECK_THROWS_WITH_AS(nearest_upper_bound({}), "nearest_upper_bound: cached_t [] must hold at least one t",
                          value_error);
     CHECK_THROWS_WITH_AS(nearest_upper_bound({1.0, 4.0, 4.0}),
-                         "nearest_upper_bound: cached_t 4 must be > the one before it, 4", value_error);
+                         "nearest_upper_bound: cached_t 4 must be > the entry before it, 4", value_error);
     CHECK_THROWS_WITH_AS(nearest_upper_bound({0.5, 1.0}),
                          "nearest_upper_bound: cached_t[0] 0.5 must be finite and >= 1", value_error);
     CHECK_THROWS_AS(nearest_upper_bound({1.0, std::numeric_limits<double>::infinity()}), value_error);
@@ -177,7 +177,7 @@ TEST_CASE("schedule/schedules: any_schedule: it gives the t of the schedule that
     }
 }
 
-TEST_CASE("schedule/schedules: any_schedule: it checks the settings of what it holds") {
+TEST_CASE("schedule/schedules: any_schedule: it checks the settings of its schedule") {
     const any_schedule held(fixed{0.0});
     CHECK_THROWS_WITH_AS(validate_schedule(held), "fixed: t 0 must be finite and >= 1", value_error);
     CHECK_THROWS_AS(ratio_at(held, model, 10.0), value_error);

@@ -17,7 +17,7 @@ using namespace cordage_test;
 
 namespace {
 
-// The matrix written down: entry (i, j) is minus where the bits that i and j share are odd in number.
+// The matrix by definition: entry (i, j) is negative if i and j share an odd number of bits.
 std::vector<double> by_matrix(const float* x, index_t size) {
     std::vector<double> y;
     for (index_t i = 0; i < size; ++i) {
@@ -59,7 +59,7 @@ TEST_CASE("tensors/hadamard: the transform is Sylvester's matrix, and its own in
     }
 }
 
-TEST_CASE("tensors/hadamard: what is stored is the transform of each group of the rotated lanes, in any format") {
+TEST_CASE("tensors/hadamard: the transform of each group of the rotated lanes is stored, in any format") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const exact_angles angles(b, position_ids);
         const auto k = random_elements<float>(shape, 4);
@@ -78,7 +78,7 @@ TEST_CASE("tensors/hadamard: what is stored is the transform of each group of th
                 q8_0{}.store_head<float>(transformed.data() + 32 * i, 128, expected.data() + i, {});
             }
             REQUIRE(std::memcmp(found.data(), expected.data(), found.size() * sizeof(q8_0_block)) == 0);
-            // A rebase turns the lanes themselves, and those that nothing turns keep their bytes.
+            // A rebase rotates the lanes themselves; heads that are not rotated keep their bytes.
             std::vector<float> read(k.size());
             rotate_inverse<Pairing, Backend>(angles, from_to(view, token_major(read.data(), shape), 20));
             for (std::size_t i = 0; i < k.size(); ++i) REQUIRE(std::fabs(read[i] - k[i]) <= 0.1f);
@@ -126,7 +126,7 @@ TEST_CASE("tensors/hadamard: transforms of two sizes are two formats") {
     const heads_shape one{1, 1, 1, 128};
     const std::vector<std::int32_t> id{3};
     std::vector<q8_0_block> x(4), same(4), other(4);
-    for (auto& block : x) block.d = to_float16(0.5f), block.codes.fill(3);  // of another program
+    for (auto& block : x) block.d = to_float16(0.5f), block.codes.fill(3);  // from another program
     const auto view = [&](std::vector<q8_0_block>& blocks, index_t size) {
         return token_major(blocks.data(), one, hadamard<q8_0>{.size = size});
     };

@@ -54,7 +54,7 @@ void check_blocks(const Format& format, Block, const std::uint8_t (&expected)[Co
     }
 }
 
-// The number that a code is, by the definition of the format.
+// The number of a code, by the definition of the format.
 double fp8_number(int code, int mantissa_bits, int bias) {
     const int exponent = (code & 0x7f) >> mantissa_bits, fraction = code & ((1 << mantissa_bits) - 1);
     const double size = exponent == 0 ? std::ldexp(fraction, 1 - bias - mantissa_bits)
@@ -144,7 +144,7 @@ TEST_CASE("tensors/head_formats: bytes with a scale for each head, or for each g
                 REQUIRE(back[i] == scales[i / each] * static_cast<float>(codes[i]));
             }
         }
-        // A scale that is given is read; what is beyond its reach becomes the largest code.
+        // A given scale is read; values out of range saturate.
         float scale = 0.5f;
         const std::vector<float> y{0.25f, -0.75f, 63.4f, 1e9f, -1e9f};
         std::vector<std::int8_t> codes(5);
@@ -152,7 +152,7 @@ TEST_CASE("tensors/head_formats: bytes with a scale for each head, or for each g
         given.store_head<Lane>(y.data(), 5, codes.data(), {});
         CHECK(codes == std::vector<std::int8_t>{0, -2, 127, 127, -127});
         CHECK(scale == 0.5f);
-        // A NaN hides no larger lane, wherever it lies.
+        // A NaN does not hide a larger lane, at any place.
         for (std::size_t i = 0; i < 64; ++i) {
             std::vector<float> with_nan(64, 0.5f);
             with_nan[i] = std::numeric_limits<float>::quiet_NaN();

@@ -25,7 +25,7 @@ TEST_CASE("tensors/heads_view: strides that 64 bits do not hold are the largest 
     CHECK(head_major<float>(nullptr, {1, huge, huge, 2}).batch_stride == largest);
 }
 
-// A cache of 5 blocks of 4 slots; heads before slots within a block, so that the strides are in no simple order.
+// A cache of 5 blocks of 4 slots; heads before slots within a block, so that the strides are not in order.
 TEST_CASE_TEMPLATE("tensors/heads_view: a slot is a place of a block, by a slot a token or a block for each few", Entry,
                    std::int32_t, std::int64_t) {
     std::vector<float> memory(1000);
@@ -40,7 +40,7 @@ TEST_CASE_TEMPLATE("tensors/heads_view: a slot is a place of a block, by a slot 
     CHECK(by_slot.token(0, 3) == place(1, 2));
     CHECK(by_slot.token(1, 0) == place(1, 3));
     CHECK(by_slot.head(1, 1, 1) == place(0, 3) + 30);
-    CHECK(by_slot.token(1, 2) == nullptr);  // past the cache, and refused by the verbs
+    CHECK(by_slot.token(1, 2) == nullptr);  // past the cache; rejected by rotations
     CHECK(by_slot.token(1, 3) == nullptr);  // any entry below 0
 
     const std::vector<Entry> table{3, 0, 4, 99, 2, -1, 1, 99};  // rows of three blocks, the last partly filled
@@ -64,7 +64,7 @@ TEST_CASE("tensors/heads_view: blocks of one slot mean the same either way") {
     for (index_t token = 0; token < 4; ++token) CHECK(slots.token(0, token) == blocks.token(0, token));
 }
 
-// 64-bit entries and tokens past 2^31: the quotient is taken in 32 bits where it can be.
+// 64-bit entries and tokens past 2^31: the quotient is computed in 32 bits if possible.
 TEST_CASE("tensors/heads_view: slots beyond 32 bits are found") {
     const heads_view<float> cache{nullptr, {index_t{1} << 40, 16, 1, 8}, 128, 8, 8};
     const std::vector<std::int64_t> slot{(index_t{1} << 40) + 5};
@@ -97,7 +97,7 @@ struct uncomparable {
 
 }  // namespace
 
-TEST_CASE("tensors/heads_view: a format comes with its view, into slots too, and is compared by its numbers") {
+TEST_CASE("tensors/heads_view: a view has its format, also in slots, and formats are compared by their data members") {
     std::vector<signed char> memory(60);
     const auto plain = heads_view<signed char, halves>{memory.data(), {1, 10, 1, 6}, 60, 6, 6, {}, halves{0.25f}};
     const std::int32_t slot = 3;
@@ -107,7 +107,7 @@ TEST_CASE("tensors/heads_view: a format comes with its view, into slots too, and
     CHECK(is_same_format(halves{1.0f}, halves{1.0f}));
     CHECK_FALSE(is_same_format(halves{1.0f}, halves{2.0f}));
     CHECK_FALSE(is_same_format(halves{}, uncomparable{}));
-    CHECK_FALSE(is_same_format(uncomparable{}, uncomparable{}));  // who cannot tell calls them different
+    CHECK_FALSE(is_same_format(uncomparable{}, uncomparable{}));  // formats without operator== count as different
     CHECK(is_same_format(element_traits<float>{}, element_traits<float>{}));
     CHECK(plain == plain);
     CHECK_FALSE(plain == with_format(plain, halves{2.0f}));
@@ -116,7 +116,7 @@ TEST_CASE("tensors/heads_view: a format comes with its view, into slots too, and
     static_assert(sizeof(heads_view<float>) < sizeof(heads_view<float, uncomparable>));
 }
 
-TEST_CASE("tensors/heads_view: a view of what may be written is one of what is read, not the other way round") {
+TEST_CASE("tensors/heads_view: a mutable view converts to a const one, not the other way round") {
     std::vector<float> memory(12);
     const auto x = token_major(memory.data(), {1, 2, 1, 6});
     const heads_view<const float> read = x;

@@ -27,7 +27,7 @@ bool is_same(const T& a, const T& b) {
     return std::memcmp(static_cast<const void*>(&a), static_cast<const void*>(&b), sizeof(T)) == 0;
 }
 
-// Where vLLM's [blocks, heads, head_dim / x, block_size, x] has an element.
+// Index of an element in vLLM's [blocks, heads, head_dim / x, block_size, x].
 index_t place(index_t slot, index_t head, index_t element, index_t elements, index_t x) {
     return (((slot / block_size * heads + head) * (elements / x) + element / x) * block_size + slot % block_size) * x +
            element % x;
@@ -75,7 +75,7 @@ void check_layout(index_t x, Format packed_format, Format dense_format) {
     }
 }
 
-// What lies in a cache of plain elements is each lane rounded once.
+// A cache of plain elements holds each lane rounded once.
 template <class Pairing, class Backend, class T>
 void check_elements(index_t x) {
     const auto k = random_elements<float>(shape, 6);
@@ -100,7 +100,7 @@ void check_elements(index_t x) {
 
 }  // namespace
 
-TEST_CASE("tensors/lane_groups: keys lie as in vLLM's packed cache, in any format, and come back") {
+TEST_CASE("tensors/lane_groups: keys are laid out as in vLLM's packed cache, in any format, and are read back") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         check_elements<Pairing, Backend, float>(4);
         check_elements<Pairing, Backend, bfloat16>(8);
@@ -117,7 +117,7 @@ TEST_CASE("tensors/lane_groups: keys lie as in vLLM's packed cache, in any forma
     });
 }
 
-TEST_CASE("tensors/lane_groups: packed keys move within their cache, and keep their bits where nothing turns") {
+TEST_CASE("tensors/lane_groups: packed keys move within their cache, and keep their bits if not rotated") {
     std::vector<bfloat16> cache;
     for (index_t i = 0; i < slots * heads * head_dim; ++i)
         cache.push_back(stored<bfloat16>(std::sin(0.37 * double(i))));
@@ -136,7 +136,7 @@ TEST_CASE("tensors/lane_groups: packed keys move within their cache, and keep th
         REQUIRE(is_same(cache[static_cast<std::size_t>(place(1, 3, i, head_dim, 8))],
                         before[static_cast<std::size_t>(place(5, 3, i, head_dim, 8))]));
     }
-    // Of other groups no bits are copied, but lanes.
+    // Between different groups lanes are copied, not bytes.
     const auto same = exact_angles(frequencies_of_keys, old_ids) - exact_angles(frequencies_of_keys, old_ids);
     rebase<half_split>(
         same, from_to(in(copy, from), in_slots(group_major(expected.data(), cache_shape, 16), to.data(), 1, 4)));
@@ -173,7 +173,7 @@ TEST_CASE("tensors/lane_groups: groups that do not fit a head, or overlap, are r
     overlapping.format.group_stride = index_t{1} << 60;
     CHECK_THROWS_AS(rotate_forward<half_split>(angles, in_place(in_slots(overlapping, slot_mapping.data(), 1, tokens))),
                     shape_error);
-    // Given scales of what is inside are looked at.
+    // Given scales of the inner format are checked.
     float zero = 0.0f;
     std::vector<std::int8_t> codes(cache.size());
     CHECK_THROWS_AS(

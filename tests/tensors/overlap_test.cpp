@@ -16,7 +16,7 @@ namespace {
 
 using view = heads_view<float>;
 
-// The elements of a view one by one, as distances from `origin`; the truth that the questions are held against.
+// The elements of a view as distances from `origin`: the reference for overlap queries.
 std::vector<index_t> elements(const view& v, const float* origin) {
     std::vector<index_t> all;
     for (index_t b = 0; b < v.shape.batch; ++b) {
@@ -59,7 +59,7 @@ struct random_views {
     heads_shape shape() { return {1 + below(3), 1 + below(3), 1 + below(3), 1 + below(4)}; }
     // Strides that may or may not be nested.
     view any() { return {memory.data() + 1024 + below(40), shape(), below(30), below(12), below(12)}; }
-    // Axes in a random order, each stepping over what lies inside it and up to 3 elements more.
+    // Axes in random order, each with a stride of its inner extent plus up to 3 elements.
     view nested(const heads_shape& s) {
         std::array<int, 3> order{0, 1, 2};
         std::shuffle(order.begin(), order.end(), engine);
@@ -102,7 +102,7 @@ TEST_CASE(
     CHECK(distinct > 1000);
 }
 
-TEST_CASE("tensors/overlap: overlap_of never says none or same where brute force says otherwise") {
+TEST_CASE("tensors/overlap: overlap_of is never none or same where brute force differs") {
     random_views random;
     int none = 0, same = 0;
     for (int i = 0; i < 40'000; ++i) {
@@ -171,7 +171,7 @@ TEST_CASE("tensors/overlap: heads in groups of lanes, against brute force") {
             ++distinct;
             REQUIRE(std::adjacent_find(of_a.begin(), of_a.end()) == of_a.end());
         }
-        // A packed cache and a part of it, or one beside it.
+        // A packed cache and a part of it, or a neighbouring one.
         const heads_shape all{1 + random.below(3), 1 + random.below(3), 1 + random.below(3), 6};
         const grouped_view packed = group_major(random.memory.data() + 1024, all, 1 + random.below(3));
         REQUIRE(has_distinct_elements(packed));
@@ -205,7 +205,7 @@ TEST_CASE("tensors/overlap: q, k and v of one fused buffer are apart, and a shif
     CHECK(overlap_of(q, k) == overlap::none);
     CHECK(overlap_of(q, q) == overlap::same);
     const view one_batch_long{k.data, shape, 999, k.token_stride, k.head_stride};
-    CHECK(overlap_of(q, one_batch_long) == overlap::none);  // nobody steps along an axis of one
+    CHECK(overlap_of(q, one_batch_long) == overlap::none);  // the stride of an axis of size 1 is not used
     view shifted = q;
     ++shifted.data;
     CHECK(overlap_of(q, shifted) == overlap::partial);
@@ -218,7 +218,7 @@ TEST_CASE("tensors/overlap: a view without elements overlaps nothing") {
     const view whole = token_major(memory.data(), {1, 4, 4, 4});
     // Once, a head_dim of 0 with strides of 0 divided by zero.
     for (const heads_shape& none : {heads_shape{0, 4, 4, 4}, {1, 0, 4, 4}, {1, 4, 0, 4}, {1, 4, 4, 0}}) {
-        CHECK(has_distinct_elements(token_major(memory.data(), none)));  // once, strides of 0 said no
+        CHECK(has_distinct_elements(token_major(memory.data(), none)));  // once false with strides of 0
         CHECK(overlap_of(whole, token_major(memory.data(), none)) == overlap::none);
         CHECK(overlap_of(view{memory.data(), none, 0, 0, 0}, whole) == overlap::none);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What other programs make of some floats: gguf 0.19.0 (Q8_0, Q4_0) and torch 2.15.0 (fp8, of clamped numbers).
+// Some floats converted by other programs: gguf 0.19.0 (Q8_0, Q4_0) and torch 2.15.0 (fp8, of clamped numbers).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Calls both units that include every header: unit.cpp, and a copy of its object under another name.
+// Calls two units that include every header: unit.cpp, and a copy of its object under another name.
 #include "cordage/core/config.hpp"
 
 extern "C" {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// libcordage_gpu_peer.so: cordage as the comparison calls it, q and k in one launch, in place.
+// libcordage_gpu_peer.so: cordage for the comparison, q and k in one launch, in place.
 #include <array>
 
 #include "../device.cuh"
@@ -11,7 +11,7 @@ using namespace cordage;
 using benchmarks::check;
 using benchmarks::device_array;
 
-// cos and sin made on the fly, or read from a table that was built once, as for a model's many layers.
+// cos and sin computed in the kernel, or read from a table built once, as for a model with many layers.
 class exact_source {
  public:
     explicit exact_source(const gpu_rope_case& c)

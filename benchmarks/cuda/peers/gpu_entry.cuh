@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From a class that rotates to an entry of the C interface; serves the libraries of the comparison on a device.
+// Wraps a rotating class as an entry of the C interface; serves the libraries of the comparison on a device.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -24,7 +24,7 @@ std::int32_t with_elements(std::int32_t dtype, void* q, void* k, const F& f) {
     }
 }
 
-/// Kernel is constructed from a gpu_rope_case, which it may refuse by throwing, and has int run(q, k, stream).
+/// Kernel is constructed from a gpu_rope_case, or throws if it does not support it, and has int run(q, k, stream).
 template <class Kernel>
 constexpr gpu_rope_peer gpu_entry(const char* name, gpu_rope_style style) {
     return {.name = name,
@@ -32,7 +32,7 @@ constexpr gpu_rope_peer gpu_entry(const char* name, gpu_rope_style style) {
             .setup = [](const gpu_rope_case* c) -> void* {
                 try {
                     return new Kernel(*c);
-                } catch (...) {  // no exception crosses a C interface: the case is refused
+                } catch (...) {  // no exception may cross a C interface: the case is not supported
                     return nullptr;
                 }
             },

@@ -10,8 +10,8 @@ extern "C" {
 enum gpu_rope_dtype : std::int32_t { gpu_rope_fp32 = 0, gpu_rope_fp16 = 1, gpu_rope_bf16 = 2 };
 enum gpu_rope_style : std::int32_t { gpu_rope_half_split = 0, gpu_rope_interleaved = 1 };
 
-/// What to rotate: q [tokens, heads, head_dim] and k [tokens, kv_heads, head_dim], dense, at positions 0 to tokens - 1.
-/// The pointers are to the device, and live as long as what was set up with them.
+/// The tensors to rotate: q [tokens, heads, head_dim] and k [tokens, kv_heads, head_dim], dense, at positions 0 to
+/// tokens - 1. Pointers are to device memory that outlives the peer's setup.
 struct gpu_rope_case {
     std::int64_t tokens, heads, kv_heads, head_dim;
     std::int32_t dtype;  ///< gpu_rope_dtype
@@ -24,15 +24,15 @@ struct gpu_rope_case {
 struct gpu_rope_peer {
     const char* name;
     std::int32_t style;                                               ///< gpu_rope_style
-    void* (*setup)(const gpu_rope_case*);                             ///< nullptr if it cannot do the case
-    std::int32_t (*run)(void*, void* q, void* k, void* cuda_stream);  ///< enqueues, in place; 0, or what went wrong
+    void* (*setup)(const gpu_rope_case*);                             ///< nullptr if the case is not supported
+    std::int32_t (*run)(void*, void* q, void* k, void* cuda_stream);  ///< enqueues, in place; 0, or an error code
     void (*release)(void*);
 };
 
-/// The library's implementations into *first, which stay its own, and how many there are.
+/// Writes the address of the library's implementations to *first; returns their number. The library owns them.
 std::int32_t gpu_rope_peers(const gpu_rope_peer** first);
 
-/// The same for what lies in one tensor qkv [tokens, heads + 2 kv_heads, head_dim], of bf16, and goes elsewhere:
+/// As above for rotations from one tensor qkv [tokens, heads + 2 kv_heads, head_dim], in bf16, to other tensors:
 ///
 ///   gpu_norm_peers        run(self, qkv, nullptr, stream): RMSNorm with weights of 1 and epsilon 1e-6, then the
 ///                         rotation, of q and k where they lie

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libsglang_gpu_peer.so: the kernel that SGLang compiles at run time, called as its apply_rope_inplace calls it, with
-// tensors made here. Compiled with the folders of its wheel and of apache-tvm-ffi's.
+// libsglang_gpu_peer.so: the kernel that SGLang compiles at run time, called as by its apply_rope_inplace, with tensors
+// made here. Compiled with the include folders of its wheel and of apache-tvm-ffi.
 #include <tvm/ffi/container/tensor.h>
 #include <tvm/ffi/extra/c_env_api.h>
 #include <array>
@@ -38,7 +38,7 @@ class rotation {
             cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess) {
             throw std::runtime_error("no device");
         }
-        overlaps_ = major >= 9;  // as its is_arch_support_pdl has it
+        overlaps_ = major >= 9;  // as in its is_arch_support_pdl
     }
     int run(void* q, void* k, cudaStream_t stream) const {
         if (TVMFFIEnvSetStream(kDLCUDA, 0, stream, nullptr) != 0) return -1;

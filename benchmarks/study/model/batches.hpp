@@ -1,49 +1,45 @@
 // SPDX-License-Identifier: MIT
-// Windows of tokens for training and for evaluation.
+// Windows as tensors, with the rows whose targets are scored.
 #pragma once
 
-#include <cstdint>
-#include <random>
+#include <ATen/ATen.h>
+
 #include <span>
 #include <vector>
 
-#include "cordage/core/index.hpp"
-#include "cordage/positions/sampler.hpp"
-#include "text/bpe.hpp"
+#include "model/rotary.hpp"
 
 namespace demo {
 
-/// std::mt19937_64 and cordage's draws give the same numbers on every platform.
-using generator = std::mt19937_64;
-
-/// An independent stream of numbers for each purpose and seed.
-inline generator stream(std::uint64_t seed, std::uint64_t purpose) {
-    std::seed_seq mixed{seed, purpose};
-    return generator(mixed);
-}
-
-/// Windows of equal length, row by row; targets are the inputs one token later.
+/// Windows of one length. Rows count tokens over all windows: row i guesses tokens[i + 1] of its window.
 struct batch {
-    cordage::index_t windows = 0, tokens = 0;
-    std::vector<std::int64_t> inputs, targets;
-
-    void add(std::span<const token> text, std::size_t start) {
-        const auto count = static_cast<std::size_t>(tokens);
-        for (std::size_t i = start; i < start + count; ++i) {
-            inputs.push_back(text[i]);
-            targets.push_back(text[i + 1]);
-        }
-        ++windows;
-    }
+    at::Tensor inputs;   ///< [windows, tokens] int64
+    at::Tensor rows;     ///< [scored] int64, in order
+    at::Tensor targets;  ///< [scored] int64
 };
 
-/// Windows from anywhere in the text, every start equally likely.
-inline batch random_windows(generator& draw, std::span<const token> text, cordage::index_t windows,
-                            cordage::index_t tokens) {
-    batch made{0, tokens, {}, {}};
-    const auto starts = text.size() - static_cast<std::size_t>(tokens);
-    for (cordage::index_t i = 0; i < windows; ++i) made.add(text, cordage::draw_below(draw, starts));
-    return made;
+/// @param is_scored  is_scored(window, i): whether tokens[i] of it is to be guessed; never asked for i = 0
+template <class IsScored>
+batch batch_of(const settings& s, std::span<const window> windows, const IsScored& is_scored) {
+    std::vector<std::int64_t> inputs, rows, targets;
+    for (const window& w : windows) {
+        const auto first = static_cast<std::int64_t>(inputs.size());
+        inputs.insert(inputs.end(), w.tokens.begin(), w.tokens.end() - 1);
+        for (index_t i = 1; i <= w.length(); ++i) {
+            if (!is_scored(w, i)) continue;
+            rows.push_back(first + i - 1);
+            targets.push_back(w.tokens[static_cast<std::size_t>(i)]);
+        }
+    }
+    const auto as_tensor = [&](const std::vector<std::int64_t>& numbers) {
+        return at::tensor(numbers, at::kLong).to(device_of(s));
+    };
+    return {as_tensor(inputs).view({std::ssize(windows), -1}), as_tensor(rows), as_tensor(targets)};
+}
+
+/// Whether anything tells what the token is.
+inline bool is_guessable(const window& w, index_t i) {
+    return w.kinds[static_cast<std::size_t>(i)] != token_kind::random;
 }
 
 }  // namespace demo

@@ -1,163 +1,128 @@
 // SPDX-License-Identifier: MIT
-// Perplexity and accuracy on windows of each length, over the same tokens.
+// What a frozen model makes of windows: losses and matches of each kind of token.
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <stdexcept>
+#include <numeric>
 
-#include "cordage/attention/score_factors.hpp"
-#include "cordage/schedule/schedules.hpp"
+#include "model/batches.hpp"
 #include "model/learning.hpp"
 #include "model/model.hpp"
 
 namespace demo {
 namespace {
 
-// A trained row on windows of one length.
-class reader {
- public:
-    reader(const settings& s, const method& how, const trained& what, index_t length)
-        : model_(*what.model), device_(device_of(s)) {
-        const auto tokens = static_cast<double>(length);
-        const auto parameters = at::tensor(what.policy_parameters, at::kDouble);
-        turn_ = rotary_at(s, how, parameters, cordage::ratio_at(how.schedule, s.rope(), tokens),
-                          at::arange(length, at::kLong));
-        if (how.has_log_scaling) {
-            turn_.score_factor = cordage::log_scaling(tokens, static_cast<double>(s.train_length));
+// What one window's tokens cost, and whether they were guessed; of those that can be guessed.
+struct guesses {
+    std::vector<double> loss;
+    std::vector<bool> hit;
+
+    double mean_loss(index_t begin, index_t count) const {
+        return std::accumulate(loss.begin() + begin, loss.begin() + begin + count, 0.0) / static_cast<double>(count);
+    }
+    index_t hits(index_t begin, index_t count) const {
+        return std::count(hit.begin() + begin, hit.begin() + begin + count, true);
+    }
+};
+
+std::vector<guesses> read(const settings& s, const decoder& model, const rotary& turn, std::span<const window> some) {
+    const batch b = batch_of(s, some, is_guessable);
+    const at::Tensor logits = model.logits(b.inputs, turn, b.rows);
+    const at::Tensor losses =
+        at::nll_loss(at::log_softmax(logits, 1), b.targets, {}, at::Reduction::None).to(at::kDouble).cpu();
+    const at::Tensor hits = logits.argmax(1).eq(b.targets).cpu();
+    const double* loss = losses.data_ptr<double>();
+    const bool* hit = hits.data_ptr<bool>();
+    std::vector<guesses> all;
+    for (const window& w : some) {
+        guesses& g = all.emplace_back();
+        g.loss.resize(w.tokens.size());
+        g.hit.resize(w.tokens.size());
+        for (index_t i = 1; i <= w.length(); ++i) {
+            if (!is_guessable(w, i)) continue;
+            g.loss[static_cast<std::size_t>(i)] = *loss++;
+            g.hit[static_cast<std::size_t>(i)] = *hit++;
         }
     }
+    return all;
+}
 
-    // [windows, tokens] each: minus log probability of the targets (float64), and whether they were guessed.
-    struct read {
-        at::Tensor losses, hits;
+void add_observations(const window& w, const guesses& g, index_t number, std::vector<observation>& to) {
+    const auto add = [&](measure what, index_t distance, double value) {
+        to.push_back({what, w.length(), number, distance, value});
     };
-    read operator()(const batch& windows) const {
-        const at::Tensor inputs =
-            at::tensor(windows.inputs, at::kLong).view({windows.windows, windows.tokens}).to(device_);
-        const at::Tensor targets = at::tensor(windows.targets, at::kLong).to(device_);
-        const at::Tensor logits = model_.logits(inputs, turn_);
-        const at::Tensor losses =
-            at::nll_loss(at::log_softmax(logits, 1), targets, {}, at::Reduction::None).to(at::kDouble);
-        return {losses.view(inputs.sizes()), logits.argmax(1).eq(targets).view(inputs.sizes())};
-    }
-
- private:
-    const decoder& model_;
-    at::Device device_;
-    rotary turn_;
-};
-
-struct mean {
-    double sum = 0.0;
-    index_t count = 0;
-    void add(const at::Tensor& part) {
-        sum += part.sum().item<double>();
-        count += part.numel();
-    }
-    double value() const { return sum / static_cast<double>(count); }
-};
-
-struct means {
-    mean loss, loss_last, loss_sliding, hits;
-};
-
-// One stretch of text cut into windows.
-class stretch_evaluation {
- public:
-    stretch_evaluation(const settings& s, const reader& read, std::span<const token> text, index_t length)
-        : s_(s), read_(read), text_(text), length_(length) {}
-
-    void add(index_t begin, means& total) const {
-        const index_t stretch = s_.longest();
-        in_windows(begin, stretch / length_, length_, [&](const reader::read& r, index_t first, index_t count) {
-            total.loss.add(r.losses);
-            total.hits.add(r.hits);
-            if (first + count == stretch / length_) {
-                total.loss_last.add(r.losses[count - 1].slice(0, length_ - s_.train_length));
-            }
-        });
-        if (!s_.slides) return;
-        const index_t half = length_ / 2;
-        in_windows(begin + stretch / 2 - half, stretch / length_, half,
-                   [&](const reader::read& r, index_t, index_t) { total.loss_sliding.add(r.losses.slice(1, half)); });
-    }
-
- private:
-    // Windows from `begin` on, `step` apart, some at a time; body(what was read, number of the first, count).
-    template <class Body>
-    void in_windows(index_t begin, index_t count, index_t step, const Body& body) const {
-        const index_t at_once = std::max<index_t>(1, s_.tokens_per_step / length_);
-        for (index_t first = 0; first < count; first += at_once) {
-            batch windows{0, length_, {}, {}};
-            for (index_t i = first; i < std::min(count, first + at_once); ++i) {
-                windows.add(text_, static_cast<std::size_t>(begin + i * step));
-            }
-            body(read_(windows), first, windows.windows);
+    for (const auto& [kind, begin, count, distance] : w.told) {
+        const index_t hits = g.hits(begin, count);
+        if (kind == token_kind::value) {
+            add(measure::match, distance, hits == count ? 1.0 : 0.0);
+            add(measure::value_loss, distance, g.mean_loss(begin, count));
+        } else {
+            add(measure::copy_loss, distance, g.mean_loss(begin, count));
+            add(measure::copy_hit, distance, static_cast<double>(hits) / static_cast<double>(count));
         }
     }
-
-    const settings& s_;
-    const reader& read_;
-    std::span<const token> text_;
-    index_t length_;
-};
+    double sum = 0.0;
+    index_t plain = 0;
+    for (index_t i = 1; i <= w.length(); ++i) {
+        if (w.kinds[static_cast<std::size_t>(i)] != token_kind::plain) continue;
+        sum += g.loss[static_cast<std::size_t>(i)];
+        ++plain;
+    }
+    if (plain > 0) add(measure::plain_loss, 0, sum / static_cast<double>(plain));
+}
 
 }  // namespace
 
-std::vector<score> evaluate(const settings& s, const method& how, const trained& what, std::span<const token> text,
-                            const progress_report& report) {
+std::vector<observation> observe(const settings& s, const decoder& model, const reading& how, const window_set& set,
+                                 index_t length, index_t count, const progress_report& report) {
     const at::NoGradGuard no_gradients;
-    // Stretches spread evenly over the text; each also needs the token after it.
-    const index_t apart = (static_cast<index_t>(text.size()) - 1) / s.evaluated_blocks;
-    if (apart < s.longest()) throw std::runtime_error("demo: the text is too short to be evaluated on");
-    const double all = static_cast<double>(s.ratios.size()) * static_cast<double>(s.evaluated_blocks);
-
-    std::vector<score> scores;
-    double done = 0.0;
-    for (const index_t ratio : s.ratios) {
-        const index_t length = ratio * s.train_length;
-        const reader read(s, how, what, length);
-        const stretch_evaluation evaluation(s, read, text, length);
-        means total;
-        for (index_t block = 0; block < s.evaluated_blocks; ++block) {
-            evaluation.add(block * apart, total);
-            report(++done / all);
+    const double t = cordage::ratio_at(how.schedule, s.rope(), static_cast<double>(length));
+    const rotary turn = rotary_at(s, how.policy, at::tensor(how.policy.parameters(), at::kDouble), t, length);
+    const index_t at_once = std::max<index_t>(1, 2048 / length);
+    std::vector<observation> all;
+    for (index_t first = 0; first < count; first += at_once) {
+        std::vector<window> some;
+        for (index_t number = first; number < std::min(count, first + at_once); ++number) {
+            generator draw = stream(set.seed, static_cast<std::uint64_t>(length << 24 | number));
+            some.push_back(draw_window(draw, s.windows, set.text, static_cast<token>(s.model.vocabulary), length));
         }
-        scores.push_back({ratio, length, std::exp(total.loss.value()), std::exp(total.loss_last.value()),
-                          total.hits.value(), s.slides ? std::exp(total.loss_sliding.value()) : 0.0});
+        const std::vector<guesses> of_each = read(s, model, turn, some);
+        for (std::size_t i = 0; i < some.size(); ++i) {
+            add_observations(some[i], of_each[i], first + static_cast<index_t>(i), all);
+        }
+        report(static_cast<double>(first + std::ssize(some)) / static_cast<double>(count));
     }
-    return scores;
+    return all;
 }
 
-std::vector<recall> measure_recall(const settings& s, const method& how, const trained& what,
-                                   std::span<const token> text) {
-    constexpr index_t phrase = 16, cue = 8;
-    const at::NoGradGuard no_gradients;
-    std::vector<recall> found;
-    for (const index_t distance : s.recall_distances) {
-        const index_t length = distance + phrase - 1;  // and one token more to be guessed
-        const reader read(s, how, what, length);
-        generator draw = stream(s.seed, 100 + static_cast<std::uint64_t>(distance));
-        const auto starts = text.size() - static_cast<std::size_t>(length);
-        mean hits, loss, loss_without;
-        for (index_t trial = 0; trial < s.recall_trials; ++trial) {
-            // A window of text; the phrase at its end, and, planted, at its beginning too.
-            const auto start = static_cast<std::ptrdiff_t>(cordage::draw_below(draw, starts));
-            const auto from = static_cast<std::ptrdiff_t>(cordage::draw_below(draw, starts));
-            std::vector<token> window(text.begin() + start, text.begin() + start + length + 1);
-            std::copy_n(text.begin() + from, phrase, window.end() - phrase);
-            const auto answers = [&](const at::Tensor& of) { return of[0].slice(0, length - (phrase - cue)); };
-            batch without{0, length, {}, {}}, with{0, length, {}, {}};
-            without.add(window, 0);
-            std::copy_n(text.begin() + from, phrase, window.begin());
-            with.add(window, 0);
-            loss_without.add(answers(read(without).losses));
-            const auto planted = read(with);
-            loss.add(answers(planted.losses));
-            hits.add(answers(planted.hits));
-        }
-        found.push_back({distance, hits.value(), loss_without.value() - loss.value()});
+std::vector<observation> evaluate(const settings& s, const decoder& model, const reading& how, const window_set& set,
+                                  const progress_report& report) {
+    std::vector<observation> all;
+    double done = 0.0, work = 0.0;
+    for (const index_t ratio : s.ratios) work += static_cast<double>(ratio * s.windows_at(ratio));
+    for (const index_t ratio : s.ratios) {
+        const double share = static_cast<double>(ratio * s.windows_at(ratio)) / work;
+        const auto some = observe(s, model, how, set, ratio * s.train_length, s.windows_at(ratio),
+                                  [&](double part) { report(done + share * part); });
+        all.insert(all.end(), some.begin(), some.end());
+        done += share;
     }
-    return found;
+    return all;
+}
+
+std::vector<double> by_octave(std::span<const observation> all, measure what) {
+    std::vector<double> sums(64), counts(64);
+    for (const observation& o : all) {
+        if (o.what != what || o.distance < 1) continue;
+        const auto octave = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(o.distance)) - 1);
+        sums[octave] += o.value;
+        ++counts[octave];
+    }
+    std::vector<double> means;
+    for (std::size_t k = 0; k < sums.size(); ++k) {
+        if (counts[k] > 0) means.push_back(sums[k] / counts[k]);
+    }
+    return means;
 }
 
 }  // namespace demo

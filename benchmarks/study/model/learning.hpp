@@ -8,7 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "methods.hpp"
+#include "cordage/scaling/any_policy.hpp"
+#include "cordage/schedule/schedules.hpp"
+#include "observation.hpp"
 #include "settings.hpp"
 #include "text/corpus.hpp"
 
@@ -20,56 +22,55 @@ using shared_decoder = std::shared_ptr<const decoder>;
 /// Told the share of the work that is done, 0 ... 1.
 using progress_report = std::function<void(double share)>;
 
-/// What training leaves.
-struct trained {
-    shared_decoder model;
-    std::vector<double> policy_parameters;  ///< of method.policy
-    std::vector<double> losses = {};        ///< of training, each the mean over a 25th of the steps
-};
-
 /// @throws std::runtime_error  if this libtorch, this program or this machine lacks the settings' device
 void require_device(const settings& s);
 
 /// libtorch on one thread; every result is then the same from run to run.
 void use_one_thread();
 
-/// A model with random weights.
-shared_decoder new_decoder(const settings& s);
+/// "bfloat16" or "float32": what products with weights are computed in on the settings' device.
+const char* arithmetic(const settings& s);
 
-/// Trains from `start`, whose model stays as it is; the policy begins as the method has it.
-///
-/// @param replicas  threads that share a step's sequences; each has its own gradients, added in their order, so the
-///                  result depends on their number and not on the machine's cores
-trained train(const settings& s, const training_run& run, const method& how, const shared_decoder& start,
-              std::span<const token> text, int replicas, const progress_report& report);
-
-/// Measured on one length.
-struct score {
-    index_t ratio;                    ///< length / L
-    index_t length;                   ///< tokens of a window; windows do not overlap
-    double perplexity;                ///< over every token
-    double perplexity_last;           ///< over the last L tokens of each stretch of the longest length
-    double accuracy;                  ///< share of tokens guessed right, 0 ... 1
-    double perplexity_sliding = 0.0;  ///< over the second half of each stretch, in windows that overlap by half and
-                                      ///< count their second half alone; 0: not measured
-};
-
-/// What a model makes of a phrase that it saw `distance` tokens before and of which it sees the first half again.
-struct recall {
-    index_t distance;
-    double accuracy;  ///< share of the second half's tokens guessed right, 0 ... 1
-    double gain;      ///< in log probability a token, in nats, over the same window without the earlier phrase
-};
-
-/// Measures all lengths on the same tokens.
-std::vector<score> evaluate(const settings& s, const method& how, const trained& what, std::span<const token> text,
-                            const progress_report& report);
-
-/// Phrases of the text planted in other places of it, at each of settings.recall_distances.
-std::vector<recall> measure_recall(const settings& s, const method& how, const trained& what,
-                                   std::span<const token> text);
-
-void save(const decoder& model, const std::filesystem::path& file);
 shared_decoder load_decoder(const settings& s, const std::filesystem::path& file);
+void save(const decoder& model, const std::filesystem::path& file);
+
+/// A model from random weights, trained on windows of up to L tokens.
+struct pretrained {
+    shared_decoder model;
+    index_t steps = 0;                   ///< of all rounds
+    std::vector<double> losses = {};     ///< means over the 50th parts of the first round, nats a token
+    std::vector<observation> seen = {};  ///< of dev windows of length L
+    /// Whether every octave of distances inside L matches as often as settings want.
+    bool passes(const settings& s) const;
+};
+pretrained pretrain(const settings& s, const corpus& text, const progress_report& report);
+
+/// How a frozen model reads a window: a policy at the t that a schedule gives its length.
+struct reading {
+    cordage::any_policy policy;
+    cordage::any_schedule schedule = cordage::continuous{};
+};
+
+/// The windows that something is chosen or measured on: of the same number they are the same for every model and row.
+struct window_set {
+    std::span<const token> text;
+    std::uint64_t seed;
+};
+inline constexpr std::uint64_t test_windows = 2001, dev_windows = 2002, choosing_windows = 2003;
+
+/// The policy's numbers after learning.steps steps of Adam, from those that it has, over frozen weights: windows of
+/// training text of learned_length(), the loss that of copied and value tokens. The last `fixed` numbers stay.
+/// @throws cordage::value_error  for a basis that is not finite
+std::vector<double> learned_parameters(const settings& s, const decoder& model, const cordage::any_policy& policy,
+                                       index_t fixed, std::span<const token> text, const progress_report& report);
+
+/// All measures of `count` windows of one length, or of each of settings.ratios.
+std::vector<observation> observe(const settings& s, const decoder& model, const reading& how, const window_set& set,
+                                 index_t length, index_t count, const progress_report& report);
+std::vector<observation> evaluate(const settings& s, const decoder& model, const reading& how, const window_set& set,
+                                  const progress_report& report);
+
+/// Means of a measure over the distances of each octave [2^k, 2^(k+1)), from the first that has any; all have some.
+std::vector<double> by_octave(std::span<const observation> all, measure what);
 
 }  // namespace demo

@@ -2,20 +2,20 @@
 // The decoder's forward pass, its first weights, and its file.
 #include "model/model.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <limits>
 #include <numbers>
 #include <stdexcept>
 #include <string>
 
-#include "model/learning.hpp"
+#include "cordage/positions/sampler.hpp"
 
 namespace demo {
 namespace {
 
 using tensors = std::vector<at::Tensor>;
+
+constexpr std::size_t parameters_of_a_layer = 8;
 
 // Shapes in the order of decoder::parameters(), and the deviation of the first weights; 0 means all ones.
 struct first_weight {
@@ -29,6 +29,8 @@ std::vector<first_weight> first_weights(const model_sizes& s) {
     for (index_t i = 0; i < s.layers; ++i) {
         weights.push_back({{s.width}, 0.0});
         weights.push_back({{3 * s.width, s.width}, fan_in(s.width)});
+        weights.push_back({{s.head_dim()}, 0.0});
+        weights.push_back({{s.head_dim()}, 0.0});
         weights.push_back({{s.width, s.width}, residual * fan_in(s.width)});
         weights.push_back({{s.width}, 0.0});
         weights.push_back({{2 * s.hidden, s.width}, fan_in(s.width)});
@@ -58,101 +60,91 @@ tensors random_values(const model_sizes& sizes, generator& draw) {
     return values;
 }
 
-// x / rms(x) * gain, row by row.
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain) {
-    return x * at::rsqrt(x.square().mean(-1, true) + 1e-5) * gain;
-}
-
 // silu(first half) * second half of each row.
 at::Tensor swiglu(const at::Tensor& gate_up) {
     const tensors halves = gate_up.chunk(2, -1);
     return at::silu(halves[0]) * halves[1];
 }
 
-// softmax(factor q k^T / sqrt(head_dim) + bias + causal mask) v; all [windows, tokens, heads, head_dim]. By blocks of
-// queries, as none of them sees the keys that come later.
-at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const rotary& turn) {
-    constexpr index_t block = 128;
-    const index_t tokens = q.size(1);
-    const double scale = turn.score_factor / std::sqrt(static_cast<double>(q.size(3)));
-    const at::Tensor queries = q.transpose(1, 2) * scale, keys = k.permute({0, 2, 3, 1}), values = v.transpose(1, 2);
-    tensors parts;
-    for (index_t first = 0; first < tokens; first += block) {
-        const index_t end = std::min(tokens, first + block);
-        const at::Tensor later =
-            at::ones({end - first, end}, q.options().dtype(at::kBool).requires_grad(false)).triu(first + 1);
-        at::Tensor scores = at::matmul(queries.slice(2, first, end), keys.slice(3, 0, end));
-        if (turn.score_bias.defined()) scores = scores + turn.score_bias.slice(1, first, end).slice(2, 0, end);
-        const at::Tensor weights = scores.masked_fill(later, -std::numeric_limits<double>::infinity()).softmax(-1);
-        parts.push_back(at::matmul(weights, values.slice(2, 0, end)));
-    }
-    return at::cat(parts, 2).transpose(1, 2);
-}
-
-// x + y weight^T, in one pass over x.
-at::Tensor add_linear(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight) {
-    return at::addmm(x, y, weight.t());
+tensors on(at::Device device, const tensors& values) {
+    tensors moved;
+    for (const at::Tensor& value : values) moved.push_back(value.to(device));
+    return moved;
 }
 
 }  // namespace
+
+bool multiplies_in_bfloat16(at::Device device) {
+    if (device.is_cuda()) return true;
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512bf16") != 0;
+#else
+    return false;
+#endif
+}
 
 decoder::decoder(const model_sizes& sizes, generator& draw) : decoder(sizes, random_values(sizes, draw)) {}
 
 decoder::decoder(const model_sizes& sizes, tensors values) : sizes_(sizes), parameters_(std::move(values)) {
     auto next = parameters_.begin();
     embedding_ = *next++;
-    for (index_t i = 0; i < sizes.layers; ++i, next += 6) {
-        layers_.push_back({next[0], next[1], next[2], next[3], next[4], next[5]});
+    for (index_t i = 0; i < sizes.layers; ++i, next += parameters_of_a_layer) {
+        layers_.push_back({next[0], next[1], next[2], next[3], next[4], next[5], next[6], next[7]});
     }
     final_gain_ = *next;
+    in_bfloat16_ = multiplies_in_bfloat16(embedding_.device());
 }
 
-decoder decoder::copy() const {
-    tensors values;
-    for (const auto& parameter : parameters_) values.push_back(parameter.detach().clone());
-    return {sizes_, std::move(values)};
+std::vector<decoder::matrix> decoder::matrices() const {
+    std::vector<matrix> all;
+    const auto add = [&](std::size_t parameter, index_t parts) {
+        const index_t rows = parameters_[parameter].size(0) / parts;
+        for (index_t i = 0; i < parts; ++i) all.push_back({parameter, i * rows, rows});
+    };
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+        const std::size_t first = 1 + l * parameters_of_a_layer;
+        add(first + 1, 3);  // q, k, v
+        add(first + 4, 1);
+        add(first + 6, 2);  // gate, up
+        add(first + 7, 1);
+    }
+    return all;
 }
 
-decoder decoder::twin(bool wants_gradients) const {
-    tensors values;
-    for (const auto& parameter : parameters_) values.push_back(parameter.detach().requires_grad_(wants_gradients));
-    return {sizes_, std::move(values)};
-}
-
-at::Tensor decoder::attend(const layer& l, const at::Tensor& x, index_t windows, const rotary& turn) const {
-    const at::Tensor projected = at::matmul(rms_norm(x, l.attention_gain), l.qkv.t());
+at::Tensor decoder::attended(const layer& l, const at::Tensor& x, index_t windows, const rotary& turn) const {
+    const at::Tensor projected = linear(rms_norm(x, l.attention_gain), l.qkv, in_bfloat16_);
     const tensors qkv = projected.view({windows, -1, 3, sizes_.heads, sizes_.head_dim()}).unbind(2);
-    return causal_attention(rotated(qkv[0], turn), rotated(qkv[1], turn), qkv[2], turn).reshape({-1, sizes_.width});
+    const query_and_key turned = normalized_and_rotated({qkv[0], qkv[1]}, {l.q_gain, l.k_gain}, turn);
+    const at::Tensor read = causal_attention(turned.q, turned.k, qkv[2]).reshape({-1, sizes_.width});
+    return x + linear(read, l.attention_out, in_bfloat16_);
 }
 
-at::Tensor decoder::logits(const at::Tensor& inputs, const rotary& turn) const {
+at::Tensor decoder::logits(const at::Tensor& inputs, const rotary& turn, const at::Tensor& rows) const {
     at::Tensor x = at::embedding(embedding_, inputs).view({-1, sizes_.width});
     for (const layer& l : layers_) {
-        x = add_linear(x, attend(l, x, inputs.size(0), turn), l.attention_out);
-        const at::Tensor gate_up = at::matmul(rms_norm(x, l.mlp_gain), l.gate_up.t());
-        x = add_linear(x, swiglu(gate_up), l.down);
+        x = attended(l, x, inputs.size(0), turn);
+        x = x + linear(swiglu(linear(rms_norm(x, l.mlp_gain), l.gate_up, in_bfloat16_)), l.down, in_bfloat16_);
     }
-    return at::matmul(rms_norm(x, final_gain_), embedding_.t());
+    return linear(rms_norm(x.index_select(0, rows), final_gain_), embedding_, false);
 }
 
-shared_decoder on_device(const decoder& model, const settings& s) {
-    tensors values;
-    for (const at::Tensor& parameter : model.parameters()) values.push_back(parameter.to(device_of(s)));
-    return std::make_shared<const decoder>(s.model, std::move(values));
-}
-
-shared_decoder new_decoder(const settings& s) {
+decoder new_decoder(const settings& s) {
     generator draw = stream(s.seed, 1);
-    return on_device(decoder(s.model, draw), s);
+    const decoder made(s.model, draw);
+    return {s.model, on(device_of(s), made.parameters())};
 }
 
 void save(const decoder& model, const std::filesystem::path& file) {
-    std::ofstream out(file, std::ios::binary);
+    std::filesystem::path part = file;
+    part += ".part";
+    std::ofstream out(part, std::ios::binary);
     for (const at::Tensor& on_its_device : model.parameters()) {
         const at::Tensor parameter = on_its_device.cpu();
         out.write(static_cast<const char*>(parameter.data_ptr()), static_cast<std::streamsize>(parameter.nbytes()));
     }
-    if (!out.flush()) throw std::runtime_error("demo: cannot write " + file.string());
+    out.close();
+    if (!out) throw std::runtime_error("demo: cannot write " + part.string());
+    std::filesystem::rename(part, file);
 }
 
 shared_decoder load_decoder(const settings& s, const std::filesystem::path& file) {
@@ -163,7 +155,7 @@ shared_decoder load_decoder(const settings& s, const std::filesystem::path& file
         in.read(static_cast<char*>(values.back().data_ptr()), static_cast<std::streamsize>(values.back().nbytes()));
     }
     if (!in) throw std::runtime_error("demo: cannot read the model in " + file.string());
-    return on_device({s.model, std::move(values)}, s);
+    return std::make_shared<const decoder>(s.model, on(device_of(s), values));
 }
 
 }  // namespace demo

@@ -4,16 +4,18 @@
 
 #include <ATen/ATen.h>
 
+#include <filesystem>
+#include <memory>
 #include <vector>
 
-#include "model/batches.hpp"
-#include "model/rotary.hpp"
+#include "model/functions.hpp"
 #include "settings.hpp"
 
 namespace demo {
 
-/// Embedding, then layers of (RMSNorm, causal attention with RoPE, RMSNorm, SwiGLU), RMSNorm, and the embedding again
-/// as the head. No biases.
+/// Embedding, then layers of (RMSNorm, causal attention with norms of q and k and RoPE, RMSNorm, SwiGLU), RMSNorm, and
+/// the embedding again as the head. No biases. Weights are float32; products with them are in bfloat16 where the device
+/// has instructions for it.
 class decoder {
  public:
     /// Random weights: standard deviation 1/sqrt(width of the input), smaller where a layer adds to the residual.
@@ -22,29 +24,40 @@ class decoder {
     /// The weights of `values`, in the order of parameters(); the tensors are shared, not copied.
     decoder(const model_sizes& sizes, std::vector<at::Tensor> values);
 
-    /// Logits [windows * tokens, vocabulary] of inputs [windows, tokens] int64.
-    at::Tensor logits(const at::Tensor& inputs, const rotary& turn) const;
+    /// Logits [rows, vocabulary], float32, of inputs [windows, tokens] int64, at these rows of [windows * tokens].
+    at::Tensor logits(const at::Tensor& inputs, const rotary& turn, const at::Tensor& rows) const;
+
+    /// A matrix that Muon makes orthogonal on its own: rows of a weight.
+    struct matrix {
+        std::size_t parameter;
+        index_t first_row, rows;
+    };
+    std::vector<matrix> matrices() const;
 
     const model_sizes& sizes() const { return sizes_; }
     const std::vector<at::Tensor>& parameters() const { return parameters_; }
 
-    /// Numbers of their own, equal to these.
-    decoder copy() const;
-
-    /// The same numbers with gradients of their own, if any are wanted.
-    decoder twin(bool wants_gradients) const;
-
  private:
     struct layer {
-        at::Tensor attention_gain, qkv, attention_out;  // [width], [3 width, width], [width, width]
-        at::Tensor mlp_gain, gate_up, down;             // [width], [2 hidden, width], [width, hidden]
+        at::Tensor attention_gain, qkv, q_gain, k_gain, attention_out;  // [width], [3 width, width], [head_dim] ...
+        at::Tensor mlp_gain, gate_up, down;                             // [width], [2 hidden, width], [width, hidden]
     };
-    at::Tensor attend(const layer& l, const at::Tensor& x, index_t windows, const rotary& turn) const;
+    at::Tensor attended(const layer& l, const at::Tensor& x, index_t windows, const rotary& turn) const;
 
     model_sizes sizes_;
     std::vector<at::Tensor> parameters_;
     at::Tensor embedding_, final_gain_;  // [vocabulary, width], [width]
     std::vector<layer> layers_;
+    bool in_bfloat16_;
 };
+
+/// Whether products on this device are in bfloat16: on a GPU, and on a CPU with instructions for them.
+bool multiplies_in_bfloat16(at::Device device);
+
+using shared_decoder = std::shared_ptr<const decoder>;
+
+decoder new_decoder(const settings& s);
+void save(const decoder& model, const std::filesystem::path& file);
+shared_decoder load_decoder(const settings& s, const std::filesystem::path& file);
 
 }  // namespace demo

@@ -1,169 +1,95 @@
 // SPDX-License-Identifier: MIT
-// Means over seeds, and the tables of them.
+// Means and differences as tables.
 #include "report/study_report.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <numeric>
-
-#include "model/bases.hpp"
+#include "methods.hpp"
 #include "report/formatted.hpp"
+#include "statistics/tests.hpp"
 
 namespace demo {
 namespace {
 
-long as_long(index_t n) { return static_cast<long>(n); }
+std::string cell(const estimate& e, const char* format) { return formatted(format, e.mean, e.half_width); }
 
-std::string line_start(const measured_row& r) {
-    return formatted("%s,%llu,\"%s\"", r.variant.c_str(), static_cast<unsigned long long>(r.seed), r.how.name.c_str());
-}
-
-// A column of a table: what it takes from a row's result.
-struct column {
-    std::string heading;
-    std::function<double(const result&)> value;
-};
-
-// Rows by columns; the best mean of each column is bold. sign: 1 if small is good, -1 if large is, 0 if neither.
-std::string table_of(const std::vector<row_of_seeds>& rows, const std::vector<column>& columns, double sign) {
-    std::vector<std::vector<mean_and_spread>> cells;
-    for (const row_of_seeds& r : rows) {
-        auto& line = cells.emplace_back();
-        for (const column& c : columns) {
-            std::vector<double> values;
-            for (const measured_row* m : r.seeds) values.push_back(c.value(m->measured));
-            line.push_back(summarized(values));
-        }
-    }
-    std::string text = "| row |", rule = "|---|";
-    for (const column& c : columns) {
-        text += " " + c.heading + " |";
+template <class Cell>
+std::string table(const study_results& results, const std::vector<std::string>& columns, const Cell& cell_of) {
+    std::string head = "| row |", rule = "|---|";
+    for (const std::string& column : columns) {
+        head += " " + column + " |";
         rule += "---|";
     }
-    text += "\n" + rule + "\n";
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        text += "| " + rows[i].name + " |";
-        for (std::size_t j = 0; j < columns.size(); ++j) {
-            const bool is_best = sign != 0.0 && std::all_of(cells.begin(), cells.end(), [&](const auto& other) {
-                                     return sign * cells[i][j].mean <= sign * other[j].mean;
-                                 });
-            const std::string mean =
-                std::isinf(cells[i][j].mean) ? "diverged" : formatted(is_best ? "**%.2f**" : "%.2f", cells[i][j].mean);
-            text += " " + mean + (rows[i].seeds.size() > 1 ? formatted(" ± %.2f |", cells[i][j].spread) : " |");
-        }
+    std::string text = head + "\n" + rule + "\n";
+    for (const std::string& row : results.rows()) {
+        text += "| " + row + " |";
+        for (std::size_t i = 0; i < columns.size(); ++i) text += " " + cell_of(row, i) + " |";
         text += "\n";
     }
     return text;
 }
 
-std::string heading_of(const score& s) { return formatted("%ld×", as_long(s.ratio)); }
-std::string heading_of(const recall& r) { return formatted("%ld", as_long(r.distance)); }
-
-// One column for each entry of a list that every row's result has.
-template <class Measured>
-std::vector<column> columns_of(const std::vector<row_of_seeds>& rows, std::vector<Measured> result::*list,
-                               double (*value)(const Measured&)) {
-    std::vector<column> columns;
-    const std::vector<Measured>& first = rows.front().seeds.front()->measured.*list;
-    for (std::size_t i = 0; i < first.size(); ++i) {
-        columns.push_back({heading_of(first[i]), [=](const result& r) { return value((r.*list)[i]); }});
+std::string table_of_matches(const settings& s, const study_results& results) {
+    std::vector<std::string> columns;
+    for (const index_t ratio : s.ratios) {
+        columns.push_back(formatted("%ld (%ld×)", static_cast<long>(ratio * s.train_length), static_cast<long>(ratio)));
     }
-    return columns;
+    columns.push_back("reach");
+    return table(results, columns, [&](const std::string& row, std::size_t i) {
+        if (i < s.ratios.size()) {
+            return cell(results.mean(row, {measure::match, s.ratios[i] * s.train_length}), "%.3f ± %.3f");
+        }
+        const reach r = results.reach_of(row);
+        return formatted("%.0f%s", r.tokens, r.is_beyond_last ? " or more" : "");
+    });
 }
 
-std::string tables_of(const settings& s, const study& st, const std::vector<row_of_seeds>& rows) {
-    std::string text = "## " + st.name + "\n\n" + st.question + "\n\n";
-    const auto add = [&](const std::string& title, const std::vector<column>& columns, double sign) {
-        text += title + "\n\n" + table_of(rows, columns, sign) + "\n";
-    };
-    const auto add_scores = [&](const std::string& title, double (*value)(const score&), double sign = 1.0) {
-        add(title, columns_of<score>(rows, &result::scores, value), sign);
-    };
-    const auto add_recalls = [&](const std::string& title, double (*value)(const recall&)) {
-        add(title, columns_of<recall>(rows, &result::recalls, value), -1.0);
-    };
-    add_scores("Perplexity, every token, windows that do not overlap:", [](const score& x) { return x.perplexity; });
-    if (s.slides) {
-        add_scores("Perplexity, the same tokens at every length, each with at least half a window before it:",
-                   [](const score& x) { return x.perplexity_sliding; });
+std::string table_of_differences(const settings& s, const study_results& results) {
+    std::vector<std::string> columns;
+    std::vector<place> places;
+    for (const index_t ratio : {s.ratios[s.ratios.size() - 2], s.ratios.back()}) {
+        for (const measure what : {measure::match, measure::copy_loss, measure::plain_loss}) {
+            columns.push_back(formatted("%s, %ld×", std::string(name_of(what)).c_str(), static_cast<long>(ratio)));
+            places.push_back({what, ratio * s.train_length});
+        }
     }
-    add_scores(formatted("Perplexity, the last %ld tokens of each stretch of %ld:", as_long(s.train_length),
-                         as_long(s.longest())),
-               [](const score& x) { return x.perplexity_last; });
-    if (!st.shows_recall) return text;
-    add_scores(
-        "Next tokens guessed right, in percent:", [](const score& x) { return 100.0 * x.accuracy; }, -1.0);
-    add_recalls("Recall: nats a token gained from a phrase planted so many tokens before:",
-                [](const recall& x) { return x.gain; });
-    add_recalls("Recall: tokens of that phrase guessed right, in percent:",
-                [](const recall& x) { return 100.0 * x.accuracy; });
-    return text;
+    return table(results, columns, [&](const std::string& row, std::size_t i) {
+        if (row == tuned_closed_form) return std::string("0");
+        return cell(results.difference(row, tuned_closed_form, places[i]), "%+.3f ± %.3f");
+    });
+}
+
+std::string contrast(const settings& s, const study_results& results, const char* first, const char* second) {
+    const index_t length = s.longest() / 2;
+    const estimate match = results.difference(first, second, {measure::match, length});
+    const auto [only_first, only_second] = results.discordant_matches(first, second, length);
+    return formatted(
+        "- *%s* against *%s*, match at %ld: %+.3f ± %.3f (p = %.3g, %ld models); questions that only one of them "
+        "answers: "
+        "%ld and %ld (McNemar p = %.3g).\n",
+        first, second, static_cast<long>(length), match.mean, match.half_width, match.p,
+        static_cast<long>(match.models), static_cast<long>(only_first), static_cast<long>(only_second),
+        mcnemar_p(only_first, only_second));
 }
 
 }  // namespace
 
-std::vector<row_of_seeds> rows_of(const study& st, const std::vector<measured_row>& rows) {
-    std::vector<row_of_seeds> found;
-    for (const std::string& name : st.rows) {
-        for (const std::string& variant : st.variants) {
-            row_of_seeds& r = found.emplace_back();
-            r.name = st.variants.size() > 1 ? name + " (" + variant + ")" : name;
-            for (const measured_row& m : rows) {
-                const bool is_wanted = st.has_all_seeds || m.seed == 1;
-                if (m.variant == variant && m.how.name == name && is_wanted) r.seeds.push_back(&m);
-            }
-        }
-    }
-    return found;
-}
-
-mean_and_spread summarized(const std::vector<double>& of_seeds) {
-    const auto n = static_cast<double>(of_seeds.size());
-    const double mean = std::accumulate(of_seeds.begin(), of_seeds.end(), 0.0) / n;
-    double squares = 0.0;
-    for (const double x : of_seeds) squares += (x - mean) * (x - mean);
-    return {mean, of_seeds.size() > 1 ? std::sqrt(squares / (n - 1.0)) : 0.0};
-}
-
-std::string as_csv(const std::vector<measured_row>& rows) {
-    std::string text =
-        "variant,seed,method,ratio,length,perplexity,perplexity_last,perplexity_sliding,accuracy,steps,seconds\n";
-    for (const measured_row& r : rows) {
-        for (const score& s : r.measured.scores) {
-            text += line_start(r) + formatted(",%ld,%ld,%.4f,%.4f,%.4f,%.5f,%ld,%.1f\n", as_long(s.ratio),
-                                              as_long(s.length), s.perplexity, s.perplexity_last, s.perplexity_sliding,
-                                              s.accuracy, as_long(r.measured.steps), r.measured.seconds);
-        }
-    }
-    return text;
-}
-
-std::string recalls_as_csv(const std::vector<measured_row>& rows) {
-    std::string text = "variant,seed,method,distance,accuracy,gain\n";
-    for (const measured_row& r : rows) {
-        for (const recall& x : r.measured.recalls) {
-            text += line_start(r) + formatted(",%ld,%.5f,%.5f\n", as_long(x.distance), x.accuracy, x.gain);
-        }
-    }
-    return text;
-}
-
-std::string study_tables(const settings& s, const std::vector<study>& all, const std::vector<measured_row>& rows) {
-    std::string text = formatted(
-        "# Replication: tables\n\nMade by `./run replicate`. A decoder of width %ld with %ld layers, pretrained for "
-        "%ld steps of %ld tokens at "
-        "L = %ld; *tuned*: %ld more steps; *frozen*: the weights stay, a learned basis trains for %ld steps. %ld "
-        "stretches of %ld tokens, the same at every length. Where there is a ±: mean and standard deviation of three "
-        "seeds (model, windows and positions); elsewhere seed 1. Bold: best of its column. "
-        "By parts is %s, YaRN has its ramp from %g to %g turns and does not round it, p-RoPE turns %g of the pairs, "
-        "Llama 3 is by parts as published.\n\n",
-        as_long(s.model.width), as_long(s.model.layers), as_long(s.pretraining.steps), as_long(s.tokens_per_step),
-        as_long(s.train_length), as_long(s.continuing.steps), as_long(s.frozen_weights.steps),
-        as_long(s.evaluated_blocks), as_long(s.longest()), parts_in_words().c_str(), yarn_for_short_length.beta_slow,
-        yarn_for_short_length.beta_fast, three_quarters_turning.share);
-    for (const study& st : all) text += tables_of(s, st, rows_of(st, rows));
-    return text;
+std::string study_tables(const settings& s, const study_results& results) {
+    const char *learned = "learned basis + temperature", *clex = "CLEX in log time + temperature";
+    const double p[] = {
+        results.difference(learned, tuned_closed_form, {measure::match, s.longest() / 2}).p,
+        results.difference(clex, learned, {measure::match, s.longest() / 2}).p,
+    };
+    const std::vector<double> corrected = holm_corrected(p);
+    return "Match by the length of the window, and reach, the length at which it falls below a half; means over models "
+           "with 95 % intervals over models and windows:\n\n" +
+           table_of_matches(s, results) +
+           formatted("\nAgainst *%s*, paired by model and window; losses in nats a token, negative is better:\n\n",
+                     tuned_closed_form) +
+           table_of_differences(s, results) + "\nThe two contrasts:\n\n" +
+           contrast(s, results, learned, tuned_closed_form) + contrast(s, results, clex, learned) +
+           formatted(
+               "\nHolm-corrected p: %.3g and %.3g. Rows that learn or are searched spend at most %ld token-forwards "
+               "each on their numbers.\n",
+               corrected[0], corrected[1], static_cast<long>(s.budget()));
 }
 
 }  // namespace demo

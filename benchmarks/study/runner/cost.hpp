@@ -10,27 +10,25 @@ namespace demo {
 /// One token of a window through the model: all matrices, and attention to half the window on average.
 inline double forward_cost(const settings& s, index_t window) {
     const double size = static_cast<double>(s.model.layers * s.model.width) / 512.0;
-    return size * (25.0 + 0.02 * static_cast<double>(window));
+    return size * (15.0 + 0.11 * static_cast<double>(window));
 }
 
-inline double training_cost(const settings& s, const training_recipe& recipe, index_t steps) {
-    const double share = recipe.weights_learn ? 3.0 : 2.2;  // without the weights' gradients a third is saved
-    const index_t window = recipe.window_tokens > 0 ? recipe.window_tokens : s.longest() / 2;
-    return share * forward_cost(s, window) * static_cast<double>(steps * s.tokens_per_step);
+inline double pretraining_cost(const settings& s) {
+    const index_t tokens = s.pretraining.steps * s.pretraining.tokens_per_step;
+    return 3.0 * forward_cost(s, s.train_length) * static_cast<double>(tokens);
 }
 
 inline double evaluation_cost(const settings& s) {
     double cost = 0.0;
     for (const index_t ratio : s.ratios) {
-        cost += forward_cost(s, ratio * s.train_length) * static_cast<double>(s.evaluated_blocks * s.longest());
+        const index_t length = ratio * s.train_length;
+        cost += forward_cost(s, length) * static_cast<double>(s.windows_at(ratio) * length);
     }
-    return s.slides ? 2.0 * cost : cost;
+    return cost;
 }
 
-inline double cost(const settings& s, const method& how) {
-    if (!how.training) return evaluation_cost(s);
-    const index_t steps = how.training->weights_learn ? s.continuing.steps : s.frozen_weights.steps;
-    return evaluation_cost(s) + training_cost(s, *how.training, how.training->times_steps * steps);
+inline double learning_cost(const settings& s, const method& how) {
+    return how.learns || how.search ? forward_cost(s, s.learned_length()) * static_cast<double>(s.budget()) / 2.0 : 0.0;
 }
 
 }  // namespace demo

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <fstream>
-#include <numeric>
-#include <set>
 #include <stdexcept>
 
+#include "model/learning.hpp"
 #include "report/formatted.hpp"
 #include "runner/cost.hpp"
 #include "runner/jobs.hpp"
-#include "runner/results.hpp"
 #include "runner/worker.hpp"
 #include "text/corpus.hpp"
 #include "text/text.hpp"
@@ -27,9 +25,9 @@ void make_folder(const std::filesystem::path& folder) {
 
 void make_tokens(const settings& s, progress& shown) {
     const split_text text = text_of(s.text);
-    byte_pairs encoding(text.train, static_cast<std::size_t>(s.model.vocabulary));
+    byte_pairs encoding(text.train, static_cast<std::size_t>(s.model.vocabulary) - 1);  // the last token is the mark
     const corpus tokens{encoding.encode(text.train), encoding.encode(text.dev), encoding.encode(text.test)};
-    save(tokens, s.tokens);
+    save(tokens, work_files(s).tokens);
     shown.line(formatted("      %zu training, %zu dev and %zu test tokens, %.2f characters a token",
                          tokens.train.size(), tokens.dev.size(), tokens.test.size(),
                          static_cast<double>(text.train.size()) / static_cast<double>(tokens.train.size())));
@@ -37,73 +35,49 @@ void make_tokens(const settings& s, progress& shown) {
 
 // One process to run.
 struct task {
-    const part* of;
-    method how;
-    bool pretrains;
+    const settings* s;
+    std::string name, file_name;
     double work;
+
+    std::filesystem::path result() const { return work_files(*s).result_of(file_name); }
+    bool pretrains() const { return file_name == pretraining_job; }
 };
 
 job job_of(const std::string& preset, const task& t) {
-    const settings& s = t.of->s;
     job made{
-        t.how.name + (t.of->variant == "base" ? "" : " (" + t.of->variant + ")"),
-        {"worker", t.how.file_name(), "--preset", preset, "--variant", t.of->variant, "--seed", std::to_string(s.seed),
-         "--out", s.out.string(), "--tokens", s.tokens.string(), "--pretrained", s.pretrained.string()},
-        work_files(s.out).folder / (t.how.file_name() + ".log")};
-    if (s.evaluate_on_dev) made.arguments.push_back("--dev");
+        formatted("%s, seed %llu", t.name.c_str(), static_cast<unsigned long long>(t.s->seed)),
+        {"worker", t.file_name, "--preset", preset, "--seed", std::to_string(t.s->seed), "--out", t.s->out.string()},
+        work_files(*t.s).log_of(t.file_name)};
+    if (t.s->evaluate_on_dev) made.arguments.push_back("--dev");
     return made;
 }
 
+// A result of other settings, or none that can be read, is made anew.
 bool is_done(const task& t) {
-    if (t.pretrains && !std::filesystem::exists(t.of->s.pretrained)) return false;
-    const auto file = work_files(t.of->s.out).result_of(t.how);
-    return std::filesystem::exists(file) && load_result(file).settings == described(t.of->s);
+    if (t.pretrains() && !std::filesystem::exists(work_files(*t.s).model)) return false;
+    try {
+        return load_row_result(t.result()).settings == described(*t.s);
+    } catch (const std::runtime_error&) {
+        return false;
+    }
+}
+
+double mean_match(const row_result& r, index_t length) {
+    double sum = 0.0, count = 0.0;
+    for (const observation& o : r.observations) {
+        if (o.what != measure::match || o.length != length) continue;
+        sum += o.value;
+        ++count;
+    }
+    return sum / count;
 }
 
 std::string summary(const task& t) {
-    const result r = load_result(work_files(t.of->s.out).result_of(t.how));
-    const std::string name =
-        job_of("", t).name + formatted(", seed %llu", static_cast<unsigned long long>(t.of->s.seed));
-    const score &first = r.scores.front(), &last = r.scores.back();
-    return formatted("      %-56s perplexity %6.2f at %ld, %6.2f at %ld   (%.0f s)", name.c_str(), first.perplexity,
-                     static_cast<long>(first.length), last.perplexity, static_cast<long>(last.length), r.seconds);
-}
-
-// Tasks that may run side by side, and those before them have ended.
-struct stage_of_work {
-    std::string title;
-    std::size_t at_once;
-    std::vector<task> tasks;
-};
-
-// Rows whose start another row makes come after it.
-std::vector<stage_of_work> stages_of(const std::vector<part>& parts) {
-    stage_of_work pretrainings{"pretraining in two threads", 1, {}}, rows{"rows, two processes at a time", 2, {}},
-        later{"rows that start from others", 2, {}};
-    std::set<std::filesystem::path> models;
-    for (const part& p : parts) {
-        if (models.insert(p.s.pretrained).second) {
-            const method how = pretraining(p.s);
-            pretrainings.tasks.push_back({&p, how, true, training_cost(p.s, *how.training, p.s.pretraining.steps)});
-        }
-        for (const method& how : p.rows) {
-            (how.starts_from.empty() ? rows : later).tasks.push_back({&p, how, false, cost(p.s, how)});
-        }
-    }
-    const auto longer = [](const task& a, const task& b) { return a.work > b.work; };
-    for (stage_of_work* s : {&rows, &later}) std::stable_sort(s->tasks.begin(), s->tasks.end(), longer);
-    if (later.tasks.empty()) return {pretrainings, rows};
-    return {pretrainings, rows, later};
-}
-
-void prepare(const std::vector<part>& parts, progress& shown) {
-    shown.stage("text to byte-pair tokens");
-    std::set<std::filesystem::path> texts;
-    for (const part& p : parts) {
-        make_folder(work_files(p.s.out).folder);
-        make_folder(p.s.pretrained.parent_path());
-        if (texts.insert(p.s.tokens).second) make_tokens(p.s, shown);
-    }
+    const row_result r = load_row_result(t.result());
+    const index_t last = t.pretrains() ? t.s->train_length : t.s->longest();
+    return formatted("      %-52s match %.2f at %ld, %.2f at %ld   (%.0f s)", job_of("", t).name.c_str(),
+                     mean_match(r, t.s->train_length), static_cast<long>(t.s->train_length), mean_match(r, last),
+                     static_cast<long>(last), r.seconds);
 }
 
 }  // namespace
@@ -113,30 +87,48 @@ void write(const std::filesystem::path& file, const std::string& text) {
     if (!(out << text).flush()) throw std::runtime_error("demo: cannot write " + file.string());
 }
 
-int stage_count(const std::vector<part>& parts) { return 1 + static_cast<int>(stages_of(parts).size()); }
-
-void run_parts(const std::string& preset, const std::vector<part>& parts, progress& shown) {
+std::vector<row_result> run_parts(const std::string& preset, const std::vector<part>& parts, progress& shown) {
     prepare_environment();
-    prepare(parts, shown);
-    std::vector<stage_of_work> stages = stages_of(parts);
-    std::vector<double> work;
-    for (stage_of_work& s : stages) {
-        std::erase_if(s.tasks, is_done);
-        for (const task& t : s.tasks) work.push_back(t.work);
+    shown.stage("text to byte-pair tokens");
+    for (const part& p : parts) make_folder(work_files(p.s).folder);
+    make_tokens(parts.front().s, shown);
+
+    struct stage_of_work {
+        const char* title;
+        std::vector<task> tasks;
+    };
+    stage_of_work models{"models", {}}, rows{"rows", {}};
+    for (const part& p : parts) {
+        models.tasks.push_back({&p.s, "the model", pretraining_job, pretraining_cost(p.s)});
+        for (const method& how : p.rows) {
+            rows.tasks.push_back({&p.s, how.name, how.file_name(), evaluation_cost(p.s) + learning_cost(p.s, how)});
+        }
     }
+    const std::vector<task> all_rows = rows.tasks;
+    std::ranges::stable_sort(rows.tasks, std::greater{}, &task::work);
+    std::vector<double> work;
+    for (stage_of_work* stage : {&models, &rows}) {
+        std::erase_if(stage->tasks, is_done);
+        for (const task& t : stage->tasks) work.push_back(t.work);
+    }
+    // What one job alone keeps busy takes twice the time of what two share.
+    if (models.tasks.size() == 1) work.front() *= 2.0;
     work_clock clock(work);
     std::size_t begin = 0;
-    for (const stage_of_work& s : stages) {
-        shown.stage(formatted("%s: %zu to do", s.title.c_str(), s.tasks.size()));
+    for (const stage_of_work& stage : {models, rows}) {
+        shown.stage(formatted("%s, two at a time: %zu to do", stage.title, stage.tasks.size()));
         std::vector<job> jobs;
-        for (const task& t : s.tasks) jobs.push_back(job_of(preset, t));
-        run_jobs(jobs, s.at_once, [&](std::size_t i, double share) {
+        for (const task& t : stage.tasks) jobs.push_back(job_of(preset, t));
+        run_jobs(jobs, 2, [&](std::size_t i, double share) {
             clock.set(begin + i, share);
-            if (share >= 1.0 && !s.tasks[i].pretrains) shown.line(summary(s.tasks[i]));
+            if (share >= 1.0) shown.line(summary(stage.tasks[i]));
             shown.bar(clock.share(begin, begin + jobs.size()), clock.seconds_left());
         });
         begin += jobs.size();
     }
+    std::vector<row_result> results;
+    for (const task& t : all_rows) results.push_back(load_row_result(t.result()));
+    return results;
 }
 
 }  // namespace demo

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: MIT
-// Runs rows as processes: the texts, the pretrained models, every row in an order that keeps the cores busy.
+// Runs models and rows as processes: the text, the pretrained models, every row in an order that keeps the cores busy.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "methods.hpp"
+#include "observation.hpp"
 #include "runner/progress.hpp"
 
 namespace demo {
 
-/// Rows that share their settings.
+/// One model and its rows.
 struct part {
-    std::string variant;  ///< of the preset
-    settings s;           ///< parts of equal settings.tokens or settings.pretrained share them
+    settings s;
     std::vector<method> rows;
 };
 
-/// As many stages of `shown` as stage_count says. What a part's folder holds of these same settings already is not
-/// done again.
-///
-/// @throws std::runtime_error  with one message, if a program is missing, a file cannot be written or a process fails
-void run_parts(const std::string& preset, const std::vector<part>& parts, progress& shown);
-int stage_count(const std::vector<part>& parts);
+/// Stages of `shown` that run_parts has.
+inline constexpr int stages_of_parts = 3;
+
+/// Does what settings.out does not hold of these same settings already; all parts have the same settings.out and text.
+/// @param preset  of which the settings are
+/// @returns the rows' results, part by part
+/// @throws std::runtime_error  with one message, if a file cannot be written or a process fails
+std::vector<row_result> run_parts(const std::string& preset, const std::vector<part>& parts, progress& shown);
 
 /// @throws std::runtime_error  if the file cannot be written
 void write(const std::filesystem::path& file, const std::string& text);

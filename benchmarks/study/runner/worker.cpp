@@ -6,11 +6,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <stdexcept>
 
-#include "cordage/core/error.hpp"
-#include "runner/results.hpp"
+#include "report/formatted.hpp"
 
 namespace demo {
 namespace {
@@ -21,95 +19,94 @@ void keep_freed_memory() {
     mallopt(M_TRIM_THRESHOLD, 2'000'000'000);
 }
 
-// Threads that share the pretraining of one model.
-int pretraining_replicas(const settings& s) { return s.device == "cpu" ? 2 : 1; }
-
-void pretrain(const settings& s, const corpus& tokens, const progress_report& report) {
-    const trained base =
-        train(s, s.pretraining, pretraining(s), new_decoder(s), tokens.train, pretraining_replicas(s), report);
-    save(*base.model, s.pretrained);
-    result r;
-    r.settings = described(s);
-    r.losses = base.losses;
-    save(r, work_files(s.out).result_of(pretraining(s)));
-}
-
-// What a row begins with: a model, and the numbers of its policy.
-trained beginning(const settings& s, const std::vector<method>& all, const method& how) {
-    const std::vector<double> parameters = how.policy.parameters();
-    if (how.starts_from.empty()) return {load_decoder(s, s.pretrained), parameters};
-    const method& first = find(all, how.starts_from);
-    trained what = beginning(s, all, first);
-    const work_files files(s.out);
-    if (first.training && first.training->weights_learn) what.model = load_decoder(s, files.model_of(first));
-    if (first.training) what.policy_parameters = load_result(files.result_of(first)).policy_parameters;
-    if (how.training) what.policy_parameters = parameters;
-    return what;
-}
-
-bool is_started_from(const std::vector<method>& all, const method& how) {
-    return std::any_of(all.begin(), all.end(), [&](const method& m) { return m.starts_from == how.name; });
-}
-
-// What is said of a row whose training left the numbers.
-void say_diverged(const settings& s, result& r) {
-    constexpr double endless = std::numeric_limits<double>::infinity();
-    for (const index_t ratio : s.ratios) {
-        r.scores.push_back({ratio, ratio * s.train_length, endless, endless, 0.0, s.slides ? endless : 0.0});
+void make_model(const settings& s, const corpus& tokens, row_result& r, const progress_report& report) {
+    const pretrained made = pretrain(s, tokens, report);
+    r.observations = made.seen;
+    r.token_forwards = 3 * made.steps * s.pretraining.tokens_per_step;
+    if (!made.passes(s)) {
+        std::string matches;
+        for (const double m : by_octave(made.seen, measure::match)) matches += formatted(" %.3f", m);
+        throw std::runtime_error(formatted(
+            "demo: the model of seed %llu finds values within L, by octaves of distance, at rates%s; every one "
+            "must be at least %g. Another --seed makes another model",
+            static_cast<unsigned long long>(s.seed), matches.c_str(), s.pretraining.matches_wanted));
     }
-    for (const index_t distance : s.recall_distances) r.recalls.push_back({distance, 0.0, 0.0});
+    save(*made.model, work_files(s).model);
 }
 
-// Training is this share of a method's work, evaluation the rest; only for the progress bar.
-constexpr double training_share = 0.8;
-
-void continue_and_evaluate(const settings& s, const std::vector<method>& all, const method& how, const corpus& tokens,
-                           const progress_report& report) {
-    const auto begin = std::chrono::steady_clock::now();
-    trained what = beginning(s, all, how);
-    result r;
-    r.settings = described(s);
-    r.train_length = s.train_length;
-    double trained_share = 0.0;
-    if (how.training) {
-        training_run run = how.training->weights_learn ? s.continuing : s.frozen_weights;
-        run.steps *= how.training->times_steps;
-        trained_share = training_share;
-        try {
-            what =
-                train(s, run, how, what.model, tokens.train, 1, [&](double share) { report(trained_share * share); });
-        } catch (const cordage::value_error&) {  // a basis that is not finite
-            say_diverged(s, r);
-            return save(r, work_files(s.out).result_of(how));
-        }
-        if (how.training->weights_learn && is_started_from(all, how))
-            save(*what.model, work_files(s.out).model_of(how));
-        r.steps = run.steps;
-        r.train_length = how.training->window_tokens > 0 ? how.training->window_tokens : s.longest();
+double mean_of(const std::vector<observation>& seen, measure what) {
+    double sum = 0.0, count = 0.0;
+    for (const observation& o : seen) {
+        if (o.what != what) continue;
+        sum += o.value;
+        ++count;
     }
-    const auto& text = s.evaluate_on_dev ? tokens.dev : tokens.test;
-    const auto report_rest = [&](double share) { report(trained_share + (1.0 - trained_share) * share); };
-    r.scores = evaluate(s, how, what, text, report_rest);
-    r.recalls = measure_recall(s, how, what, text);
-    r.policy_parameters = what.policy_parameters;
-    r.losses = what.losses;
-    r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    save(r, work_files(s.out).result_of(how));
+    return sum / count;
+}
+
+// Of windows that no row is evaluated on; copies and values count alike.
+chosen_policy search(const settings& s, const method& how, const decoder& model, std::span<const token> dev,
+                     const progress_report& report) {
+    const index_t windows = s.learning.searched_windows, length = s.learned_length();
+    index_t spent = 0;
+    const auto loss_of = [&](const cordage::any_policy& policy) {
+        const auto seen = observe(s, model, {policy}, {dev, choosing_windows}, length, windows, [](double) {});
+        spent += windows * length;
+        report(static_cast<double>(spent) / static_cast<double>(s.budget()));
+        return mean_of(seen, measure::copy_loss) + mean_of(seen, measure::value_loss);
+    };
+    return how.search({loss_of, windows * length}, s.budget());
+}
+
+void make_row(const settings& s, const method& how, const corpus& tokens, row_result& r,
+              const progress_report& report) {
+    const shared_decoder model = load_decoder(s, work_files(s).model);
+    cordage::any_policy policy = how.policy;
+    const double learned = how.learns || how.search ? 0.7 : 0.0;  // the share of learning in this job
+    const auto report_some = [&](double share) { report(learned * share); };
+    if (how.search) {
+        const chosen_policy chosen = search(s, how, *model, tokens.dev, report_some);
+        policy = chosen.policy;
+        r.policy_parameters = chosen.point;
+        r.token_forwards = chosen.token_forwards;
+    }
+    if (how.learns) {
+        policy = policy.with_parameters(learned_parameters(s, *model, policy, how.fixed, tokens.train, report_some));
+        r.token_forwards = s.budget();
+    }
+    const window_set set =
+        s.evaluate_on_dev ? window_set{tokens.dev, dev_windows} : window_set{tokens.test, test_windows};
+    if (!how.search) r.policy_parameters = policy.parameters();
+    r.observations =
+        evaluate(s, *model, {policy}, set, [&](double share) { report(learned + (1.0 - learned) * share); });
 }
 
 }  // namespace
 
-void run_worker(const settings& s, const std::string& job, const progress_report& report) {
+std::vector<method> rows_of(const std::string& preset, const settings& s) {
+    return preset.starts_with("demo") ? demo_methods(s) : study_methods(s);
+}
+
+void run_worker(const std::string& preset, const settings& s, const std::string& job, const progress_report& report) {
     keep_freed_memory();
     use_one_thread();
-    corpus tokens = load_corpus(s.tokens);
-    tokens.train.resize(static_cast<std::size_t>(s.training_share * static_cast<double>(tokens.train.size())));
-    if (job == pretraining(s).file_name()) return pretrain(s, tokens, report);
-    const std::vector<method> all = all_methods(s);
-    for (const method& how : all) {
-        if (how.file_name() == job) return continue_and_evaluate(s, all, how, tokens, report);
+    const auto begin = std::chrono::steady_clock::now();
+    const corpus tokens = load_corpus(work_files(s).tokens);
+    row_result r;
+    r.settings = described(s);
+    r.row = job;
+    r.seed = s.seed;
+    if (job == pretraining_job) {
+        make_model(s, tokens, r, report);
+    } else {
+        const std::vector<method> rows = rows_of(preset, s);
+        const auto how = std::ranges::find(rows, job, &method::file_name);
+        if (how == rows.end()) throw std::runtime_error("demo: no row is called '" + job + "'");
+        r.row = how->name;
+        make_row(s, *how, tokens, r, report);
     }
-    throw std::runtime_error("demo: no method is called '" + job + "'");
+    r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    save(r, work_files(s).result_of(job));
 }
 
 }  // namespace demo

@@ -3,6 +3,9 @@
 #include <cordage/attention/alibi.hpp>
 #include <cordage/attention/score_factors.hpp>
 #include <cordage/attention/xpos.hpp>
+#include <cordage/scaling/by_parts.hpp>
+#include <cordage/scaling/tempered.hpp>
+#include <cordage/scaling/yarn.hpp>
 #include <cordage/schedule/schedules.hpp>
 
 #include "alpha_panels.hpp"
@@ -89,6 +92,32 @@ panel score_factors() {
         .curves = {along("DeepSeek", 1, 16, 0.125, [](double t) { return cordage::deepseek_score_factor(t, 1.0); })}};
 }
 
+panel score_temperatures() {
+    const auto curve_of = [](const std::string& name, const cordage::score_temperature& of_scores) {
+        return along(name, 1, 16, 0.125, [=](double t) { return of_scores.at(t); });
+    };
+    return {.title = "τ: factor on scores over t",
+            .x = axis_of_t(),
+            .y = {"", {{1, "1"}, {1.2, "1.2"}, {1.4, "1.4"}, {1.6, "1.6"}, {1.8, "1.8"}}},
+            .curves = {curve_of("log", cordage::log_scaling_temperature(pictured_model.original_length)),
+                       curve_of("YaRN", cordage::yarn_temperature()),
+                       curve_of("power 2", {cordage::log_scaling_temperature(pictured_model.original_length).slope, 2}),
+                       curve_of("power 0", {0.1, 0})}};
+}
+
+panel attention_factors() {
+    const auto curve_of = [](const std::string& name, const cordage::any_policy& policy) {
+        return along(name, 1, 16, 0.125, [=](double t) { return policy.attention_factor(pictured_model, t); });
+    };
+    using namespace cordage;
+    const score_temperature log_scaled = log_scaling_temperature(pictured_model.original_length);
+    return {.title = "m: factor on cos and sin",
+            .x = axis_of_t(),
+            .y = {"", {{1, "1"}, {1.1, "1.1"}, {1.2, "1.2"}, {1.3, "1.3"}, {1.4, "1.4"}, {1.5, "1.5"}}},
+            .curves = {curve_of("by parts, log", tempered{by_parts{}, log_scaled}), curve_of("yarn", yarn{}),
+                       curve_of("yarn, log", tempered{yarn{}, log_scaled})}};
+}
+
 }  // namespace
 
 std::vector<picture> pictures_beside_the_rotation() {
@@ -101,5 +130,6 @@ std::vector<picture> pictures_beside_the_rotation() {
             {"xpos", {magnitudes_of_xpos()}},
             {"alibi", {biases_of_alibi()}},
             {"log_scaling", {scales_by_length()}},
+            {"temperature", {score_temperatures(), attention_factors()}},
             {"query_temperature", {temperatures(), score_factors()}}};
 }

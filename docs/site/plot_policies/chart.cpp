@@ -95,15 +95,19 @@ std::string drawn(const panel& p) {
 
 }  // namespace
 
-std::string svg_of(const std::vector<panel>& panels) {
-    const std::string width = number(panel_width * static_cast<double>(panels.size())), height = number(panel_height);
+std::string svg_of(const std::vector<panel>& panels, std::size_t columns) {
+    const std::size_t across = std::min(columns, panels.size()), rows = (panels.size() + across - 1) / across;
+    const std::string width = number(panel_width * static_cast<double>(across)),
+                      height = number(panel_height * static_cast<double>(rows));
     std::string out = "<svg xmlns='http://www.w3.org/2000/svg' width='" + width + "' height='" + height +
                       "' viewBox='0 0 " + width + " " + height +
                       "' font-family='sans-serif' font-size='12' fill='#333333'>\n"
                       "<rect width='100%' height='100%' rx='6' fill='#ffffff'/>\n";
     for (std::size_t i = 0; i < panels.size(); ++i) {
-        out += "<g transform='translate(" + number(panel_width * static_cast<double>(i)) + ")'>\n" + drawn(panels[i]) +
-               "</g>\n";
+        const double right = panel_width * static_cast<double>(i % across),
+                     down = panel_height * static_cast<double>(i / across);
+        out += "<g transform='translate(" + number(right) + (down > 0.0 ? " " + number(down) : "") + ")'>\n" +
+               drawn(panels[i]) + "</g>\n";
     }
     return out + "</svg>\n";
 }

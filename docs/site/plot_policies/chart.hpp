@@ -2,6 +2,7 @@
 // A picture of panels of curves, as an SVG file of a few kilobytes.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,5 +28,5 @@ struct panel {
     std::vector<curve> curves;
 };
 
-/// The panels side by side on white, each 370 by 280 with its legend.
-std::string svg_of(const std::vector<panel>& panels);
+/// The panels on white, each 370 by 280 with its legend, in rows of at most `columns`.
+std::string svg_of(const std::vector<panel>& panels, std::size_t columns = 2);

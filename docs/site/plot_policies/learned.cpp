@@ -32,7 +32,7 @@ Policy taught(Policy policy, double rate, int steps) {
         for (std::size_t i = 0; i < numbers.size(); ++i) {
             mean[i] = 0.9 * mean[i] + 0.1 * gradient[i];
             square[i] = 0.99 * square[i] + 0.01 * gradient[i] * gradient[i];
-            numbers[i] -= now * mean[i] / (std::sqrt(square[i]) + 1e-12);
+            numbers[i] -= now * mean[i] / (std::sqrt(square[i]) + 1e-6);
         }
         policy = policy.with_parameters(numbers);
     }

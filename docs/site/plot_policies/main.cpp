@@ -14,7 +14,7 @@ void write(const std::filesystem::path& folder, const std::vector<picture>& pict
     for (const picture& drawn : pictures) {
         const std::filesystem::path file = folder / (drawn.name + ".svg");
         std::ofstream out(file);
-        out << svg_of(drawn.panels);
+        out << svg_of(drawn.panels, drawn.columns);
         if (!out.flush()) throw std::runtime_error("plot_policies: cannot write " + file.string());
         std::printf("%s\n", file.string().c_str());
     }

@@ -2,6 +2,7 @@
 // Which pictures there are: alpha of every policy, and the companions of attention.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 struct picture {
     std::string name;  ///< of the file, without its ending
     std::vector<panel> panels;
+    std::size_t columns = 2;  ///< panels in a row
 };
 
 std::vector<picture> pictures_of_policies();

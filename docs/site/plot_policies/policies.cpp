@@ -11,6 +11,7 @@
 #include <cordage/scaling/tabulated.hpp>
 #include <cordage/scaling/yarn.hpp>
 #include <numbers>
+#include <utility>
 
 #include "alpha_panels.hpp"
 #include "pictures.hpp"
@@ -60,6 +61,24 @@ cordage::tabulated three_knots() {
     return {{1, 4, 16}, alpha};
 }
 
+/// The closed forms side by side, on the same axes.
+picture overview() {
+    using namespace cordage;
+    const std::vector<std::pair<std::string, any_policy>> all{
+        {"linear (PI)", linear{}},
+        {"ntk_aware", ntk_aware{}},
+        {"base_change_power", base_change_power{}},
+        {"yarn", yarn{}},
+        {"by_parts (Llama 3)", by_parts{}},
+        {"dynamic_longrope", dynamic_longrope{long_factors(), 16}},
+        {"proportional{0.75} (p-RoPE)", proportional{0.75}},
+        {"dype{1.0}", dype{1.0}},
+        {"resonance over linear", resonance<linear>{}}};
+    picture out{.name = "overview", .panels = {}, .columns = 3};
+    for (const auto& [name, policy] : all) out.panels.push_back(alpha_over_pairs(name, policy, {.lowest = 1.0 / 64}));
+    return out;
+}
+
 }  // namespace
 
 std::vector<picture> pictures_of_policies() {
@@ -67,7 +86,8 @@ std::vector<picture> pictures_of_policies() {
     std::vector<unsigned char> turns(64, 1);
     for (std::size_t pair = 48; pair < 64; ++pair) turns[pair] = 0;
     const alpha_range deep{.lowest = 1.0 / 1024};
-    return {wavelengths(),
+    return {overview(),
+            wavelengths(),
             alpha_of("linear", linear{}),
             alpha_of("ntk_aware", ntk_aware{}),
             {"base_change",

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """cordage's rotary position embeddings for JAX: exact angles without x64, gradients to the frequencies, CLEX.
 
-    rotate              turns q and k, differentiable in them, in log_alpha and in positions
-    move                cached keys to other positions, to another basis
-    inv_freq            RoPE's own frequencies
+    rotate              rotates q and k, differentiable in them, in log_alpha and in positions
+    move                cached keys to other positions or another basis
+    inv_freq            RoPE's unscaled frequencies
     clex                log_alpha of a neural ODE at length ratios t, differentiable in its weights
-    learned_table       log_alpha between knots
+    learned_table       log_alpha interpolated between knots
 
 All are functions of arrays: under jit, grad and vmap, over sharded arrays, on the CPU.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The handlers of _handlers.so under their names."""
+"""Registers the handlers of _handlers.so by name."""
 import ctypes
 import pathlib
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Bases that follow the length ratio t: CLEX's neural ODE, and a table."""
+"""Bases as functions of the length ratio t: CLEX's neural ODE, and a table."""
 from __future__ import annotations
 
 import functools
@@ -13,17 +13,17 @@ from ._ffi import call
 
 
 class ClexSettings(NamedTuple):
-    """Everything of a CLEX but its weights. Hashable, so that it may be a static argument.
+    """The settings of a CLEX, without its weights. Hashable, so that it can be a static argument.
 
         theta_base: the 10000 of RoPE
         original_length: tokens that the base model was trained on; t = length / original_length
-        t_max: the longest t that can be asked for
-        field: "paper" (eq. 12-14), "log_time" (in ln t, fast pairs held) or "released" (the authors' code)
+        t_max: the largest t that can be evaluated
+        field: "paper" (eq. 12-14), "log_time" (in ln t, fast pairs change less) or "released" (the authors' code)
         activation: "silu" or "tanh"; the released code has "tanh"
-        prior, prior_numbers: what W_down = 0 gives: "ntk_aware", "linear", "yarn" (beta_fast, beta_slow) or "by_parts"
+        prior, prior_numbers: the result for W_down = 0: "ntk_aware", "linear", "yarn" (beta_fast, beta_slow) or "by_parts"
             (rotations_low, rotations_high)
         tolerance: of the adaptive solver, in log inv_freq
-        step_size: if > 0 the solver takes steps of this size instead; the released code has 0.01
+        step_size: if > 0, fixed steps of this size instead; 0.01 in the released code
     """
     original_length: float
     theta_base: float = 10000.0
@@ -45,15 +45,15 @@ class ClexSettings(NamedTuple):
 def clex(W_up: jax.Array, W_down: jax.Array, t: jax.Array | float,
          settings: ClexSettings) -> tuple[jax.Array, jax.Array]:
     """log_alpha at each t, for rotate(..., inv_freq=inv_freq(2*pairs, settings.theta_base), log_alpha=...), and the
-    prior's attention factor there (without gradient).
+    prior's attention factor at t (without gradient).
 
-    The ODE and its gradient are solved in C++ in double precision, whatever the type of the weights.
+    The ODE and its gradient are solved in C++ in double precision, for any type of the weights.
 
     Args:
         W_up, W_down: [hidden, pairs] and [pairs, hidden], float32 or float64
         t: [] or [ts], 1 to settings.t_max; gets no gradient
 
-    Returns log_alpha [pairs] or [ts, pairs], and the factors [] or [ts], of the type of the weights.
+    Returns log_alpha [pairs] or [ts, pairs], and the factors [] or [ts], in the type of the weights.
     """
     if W_up.ndim != 2 or W_down.shape != W_up.shape[::-1] or W_up.dtype != W_down.dtype:
         raise ValueError(f"clex: W_up {W_up.dtype} {W_up.shape} and W_down {W_down.dtype} {W_down.shape} must be "
@@ -87,8 +87,8 @@ _clex.defvjp(_clex_forward, _clex_backward)
 
 
 def learned_table(offsets: jax.Array, knots: tuple[float, ...], t: jax.Array | float) -> jax.Array:
-    """log alpha at t as plain numbers, to be added to a prior's: 0 at t = 1, offsets[k] at knots[k], linear in ln t
-    between knots and constant beyond the last (cordage/scaling/learned_table.hpp).
+    """Learned log alpha at t, to be added to a prior's: 0 at t = 1, offsets[k] at knots[k], linear in ln t between knots
+    and constant beyond the last (cordage/scaling/learned_table.hpp).
 
     Args:
         offsets: [knots, pairs]

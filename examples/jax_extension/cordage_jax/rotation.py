@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The rotation of q and k, and the move of cached keys, as functions that JAX transforms."""
+"""The rotation of q and k, and moves of cached keys, as functions that JAX transforms."""
 from __future__ import annotations
 
 import functools
@@ -17,7 +17,7 @@ from ._ffi import call
 
 
 class _Rule(NamedTuple):
-    """What is known when a function is traced. Hashable."""
+    """The static arguments of a traced function. Hashable."""
     inv_freq: tuple[float, ...]
     attention_factor: float
     is_interleaved: bool
@@ -28,7 +28,7 @@ class _Rule(NamedTuple):
 
 
 def inv_freq(rotary_dim: int, theta_base: float = 10000.0) -> np.ndarray:
-    """RoPE's own frequencies, theta_base^(-2i/rotary_dim), radians per position: [rotary_dim/2] float64 of numpy."""
+    """RoPE's unscaled frequencies, theta_base^(-2i/rotary_dim), radians per position: [rotary_dim/2] numpy float64."""
     if rotary_dim < 2 or rotary_dim % 2:
         raise ValueError(f"inv_freq: rotary_dim {rotary_dim} must be even and >= 2")
     return theta_base ** -(np.arange(rotary_dim // 2) / (rotary_dim // 2))
@@ -36,19 +36,19 @@ def inv_freq(rotary_dim: int, theta_base: float = 10000.0) -> np.ndarray:
 
 def rotate(*x: jax.Array, position_ids: jax.Array, inv_freq: np.ndarray, log_alpha: jax.Array | None = None,
            attention_factor: float = 1.0, interleaved: bool = False) -> tuple[jax.Array, ...]:
-    """Turns the first 2*pairs lanes of every head by position * inv_freq[pair] * exp(log_alpha[pair]); later lanes are
+    """Rotates the first 2*pairs lanes of every head by position * inv_freq[pair] * exp(log_alpha[pair]); later lanes are
     copied.
 
         q, k = rotate(q, k, position_ids=ids, inv_freq=inv_freq(128))
 
-    Angles are reduced exactly: right to rounding at every position, whether or not jax_enable_x64 is set. In bfloat16
-    and float16 the arithmetic is float32. Where x is donated, or not needed any more, it is turned where it lies.
+    Angles are reduced exactly: correct to rounding at every position, with or without jax_enable_x64. In bfloat16 and
+    float16 the arithmetic is float32. If x is donated, or not needed any more, it is rotated in place.
 
     Args:
         x: q and k, or any number of arrays [batch, tokens, heads, head_dim]; float32, float64, bfloat16 or float16
         position_ids: [tokens] or [batch, tokens]; int32, int64, float32 or float64
-        inv_freq: [pairs] numbers of numpy, radians per position: constants of what is traced
-        log_alpha: [pairs] or [batch, pairs] float32 or float64: what is learned; None: 0
+        inv_freq: [pairs] numpy numbers, radians per position: constants of the traced function
+        log_alpha: [pairs] or [batch, pairs] float32 or float64, learned; None: 0
         attention_factor: multiplies cos and sin; a number
         interleaved: lanes 2i and 2i+1 form a pair, instead of i and i + pairs
 
@@ -63,14 +63,14 @@ def rotate(*x: jax.Array, position_ids: jax.Array, inv_freq: np.ndarray, log_alp
 def move(keys: jax.Array, *, old_positions: jax.Array, new_positions: jax.Array, inv_freq: np.ndarray,
          new_inv_freq: np.ndarray | None = None, attention_factor: float = 1.0,
          new_attention_factor: float | None = None, interleaved: bool = False) -> jax.Array:
-    """Cached keys, rotated at old_positions by inv_freq, as if they had been rotated at new_positions by new_inv_freq:
-    by the exact difference of the angles, once.
+    """Changes cached keys, rotated at old_positions by inv_freq, into those rotated at new_positions by new_inv_freq: one
+    rotation by the exact difference of the angles.
 
     Args:
-        keys: [batch, tokens, heads, head_dim]; turned where they lie if they are donated
-        old_positions, new_positions: [tokens] or [batch, tokens]; both whole numbers or both floating
-        inv_freq, attention_factor: that they were rotated by
-        new_inv_freq, new_attention_factor: None: the same
+        keys: [batch, tokens, heads, head_dim]; rotated in place if donated
+        old_positions, new_positions: [tokens] or [batch, tokens]; both integers or both floating
+        inv_freq, attention_factor: by which they were rotated
+        new_inv_freq, new_attention_factor: None: unchanged
 
     Raises ValueError naming the argument.
     """

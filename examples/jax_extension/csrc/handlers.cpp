@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What XLA calls: the rotation, its gradient, the move of cached keys, and CLEX, on the CPU.
+// Handlers that XLA calls: the rotation, its gradient, moves of cached keys, and CLEX, on the CPU.
 #include <xla/ffi/api/ffi.h>
 
 #include <cmath>
@@ -16,7 +16,7 @@ using namespace cordage;
 
 namespace {
 
-/// Runs body; what it throws becomes an error of XLA's.
+/// Runs body and converts what it throws to an XLA error.
 template <class Body>
 ffi::Error guarded(const Body& body) {
     try {
@@ -36,7 +36,7 @@ T* data_of(const ffi::AnyBuffer& x) {
     return static_cast<T*>(x.untyped_data());
 }
 
-/// Calls body with a value of the element type of x; complains by name about what the kernels lack.
+/// Calls body with a value of the element type of x; throws for types without kernels.
 template <class Body>
 void for_type(const char* name, const ffi::AnyBuffer& x, const Body& body) {
     switch (x.element_type()) {
@@ -85,7 +85,7 @@ struct positions {
     index_t rows, tokens;
     position_view<Position> view() const { return {ids.data(), rows, tokens, tokens}; }
 };
-/// Calls body with the positions [rows, tokens] of x as int64 or double, which hold all others: few kernels to compile.
+/// Calls body with the positions [rows, tokens] of x converted to int64 or double, which limits the kernels to compile.
 template <class Body>
 void with_positions(const char* name, const ffi::AnyBuffer& ids, const ffi::AnyBuffer& x, const Body& body) {
     const auto sizes = sizes_of(ids), wanted = sizes_of(x);
@@ -110,7 +110,7 @@ void with_positions(const char* name, const ffi::AnyBuffer& ids, const ffi::AnyB
     }
 }
 
-/// inv_freq exp(log_alpha): a basis for all rows, or one for each, by the rows of log_alpha [1 or rows, pairs].
+/// inv_freq exp(log_alpha): one basis for all rows, or one for each row of log_alpha [1 or rows, pairs].
 basis_list bases_of(ffi::Span<const double> inv_freq, double attention_factor, const ffi::AnyBuffer& log_alpha,
                     index_t rows) {
     const auto sizes = sizes_of(log_alpha);
@@ -279,7 +279,7 @@ using numbers = ffi::Span<const double>;
 
 }  // namespace
 
-// All else is hidden.
+// All other symbols are hidden.
 #pragma GCC visibility push(default)
 XLA_FFI_DEFINE_HANDLER_SYMBOL(cordage_rotate, rotate,
                               ffi::Ffi::Bind()

@@ -24,13 +24,15 @@ class Failed(Exception):
     """What llama.cpp said before it ended."""
 
 
-def run_llama(folder, library, model, *steps, **context):
-    """Results of engine.py's steps, in the library "own" or "cordage"; `context` are fields of llama_context_params."""
+def run_llama(folder, library, model, *steps, variables=None, **context):
+    """Results of engine.py's steps, in the library "own" or "cordage", with some environment variables; `context` are fields of
+    llama_context_params."""
     plan, out = folder / "plan.json", folder / "out.npz"
     plan.write_text(json.dumps({"context": {"n_ctx": 512} | context, "steps": steps}))
     package, = FOLDER.glob("llama_cpp_python-*/llama_cpp")
     own = str(LIBRARIES[library])  # LD_LIBRARY_PATH: a copied library names the folder that it was built in
     environment = os.environ | {"LLAMA_CPP_LIB_PATH": own, "LD_LIBRARY_PATH": own, "PYTHONPATH": str(package.parent)}
+    environment |= variables or {}
     done = subprocess.run([sys.executable, HERE / "engine.py", model, plan, out], env=environment, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:

@@ -16,6 +16,9 @@ import numpy as np
 
 class Engine:
     def __init__(self, path, context):
+        self.lines = []
+        self.log_callback = api.llama_log_callback(lambda _, line, __: self.lines.append(line))
+        api.llama_log_set(self.log_callback, ctypes.c_void_p(0))
         api.llama_backend_init()
         settings = api.llama_model_default_params()
         self.model = api.llama_model_load_from_file(path.encode(), settings)
@@ -52,6 +55,10 @@ class Engine:
     def shift(self, sequence, by):
         """All keys of a sequence to other positions, at the next decode."""
         api.llama_memory_seq_add(self.memory, sequence, -1, -1, by)
+
+    def said(self, text):
+        """Whether the library has logged a line with it."""
+        return np.array(any(text.encode() in line for line in self.lines))
 
     def can_shift(self):
         return np.array(api.llama_memory_can_shift(self.memory))

@@ -9,7 +9,7 @@ import pytest
 from conftest import FOLDER
 
 PUT_IN = Path(__file__).resolve().parents[1] / "put_in.py"
-FILES = ["CMakeLists.txt", "ggml/src/ggml-cpu/ops.cpp", "src/llama-kv-cache.cpp"]
+FILES = ["CMakeLists.txt", "ggml/src/ggml-cpu/ops.cpp", "src/llama-kv-cache.cpp", "ggml/src/ggml-cpu/ggml-cpu.c"]
 
 
 @pytest.fixture(scope="module")
@@ -47,13 +47,14 @@ def refused(sources, said):
 def test_it_puts_cordage_in_once(sources):
     done = put_in(sources)
     assert done.returncode == 0 and done.stdout == f"cordage rotates in {sources}\n"
-    lists, ops, cache = texts(sources)
+    lists, ops, cache, graph = texts(sources)
     assert lists.endswith('cordage.cmake")\n') and "cordage_llama_rope(dst" in ops and "cordage_llama_shift(ctx" in cache
+    assert "cordage_llama_rope_into_rows(node" in graph
     refused(sources, "ops.cpp has cordage in it already; unpack the sources anew")
 
 
 @pytest.mark.parametrize("function", ["ggml_compute_forward_rope(", "llama_kv_cache::build_rope_shift(",
-                                      "llama_kv_cache::get_can_shift(", "llama_kv_cache::seq_add("])
+                                      "ggml_cpu_try_fuse_ops(", "llama_kv_cache::get_can_shift(", "llama_kv_cache::seq_add("])
 def test_it_refuses_a_function_that_has_changed(sources, function):
     path = next(sources / name for name in FILES[1:] if function in (sources / name).read_text())
     text = path.read_text()

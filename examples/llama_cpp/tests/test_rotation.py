@@ -55,6 +55,28 @@ def test_angles_are_exact_at_long_positions(llama, model):
     assert difference(theirs, near) > 1e-3
 
 
+INTO_THE_CACHE = "keys are rotated on their way into the cache"
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_keys_are_rotated_on_their_way_into_the_cache(llama, model, name):
+    """With the bits that a rotation and a store have, as which ggml computes them where it must not fuse."""
+    plan = [["decode", PROMPT[:30], FAR], ["decode", PROMPT[30:], FAR + 30], ["said", INTO_THE_CACHE]]
+    variables = {"LLAMA_ATTN_ROT_DISABLE": "1"}  # no transform between rotation and store of quantised keys
+    *found, is_said = llama("cordage", model, *plan, variables=variables, type_k=TYPES[name])
+    *apart, is_said_apart = llama("cordage", model, *plan, variables=variables | {"GGML_CPU_DISABLE_FUSION": "1"},
+                                  type_k=TYPES[name])
+    assert is_said and not is_said_apart
+    for a, b in zip(found, apart):
+        assert difference(a, b) < (1e-5 if name[0] != "Q" else 2e-2)
+
+
+def test_keys_that_are_transformed_or_of_another_type_are_rotated_before(llama, model, multimodal):
+    assert not llama("cordage", model, ["decode", PROMPT, 0], ["said", INTO_THE_CACHE], type_k=TYPES["Q8_0"])[1]
+    assert not llama("cordage", model, ["decode", PROMPT, 0], ["said", INTO_THE_CACHE], type_k=6)[1]
+    assert llama("cordage", multimodal, ["decode", PROMPT, 0], ["said", INTO_THE_CACHE])[1]
+
+
 @pytest.mark.parametrize("by", [5, -7, FAR])
 def test_moved_keys(llama, model, by):
     moved, stayed = next_after_shift(llama, "cordage", model, by)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Keys that LMCache takes from its cache to other positions, turned by cordage: by the exact difference of the angles, under
-the rule of the model's config.
+"""Lets cordage rotate the keys that LMCache moves to other positions: by the exact difference of the angles, under the rule
+of the model's config.
 
     patch = serve("config.json")    # LMCache's rotary_embedding_k_fused is cordage's move from now on
     patch.undo()
@@ -25,15 +25,15 @@ _TYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
 def serve(config: str | PathLike | Mapping, *, length: int | None = None) -> Patch:
-    """Puts cordage's move in the place of LMCache's rotary_embedding_k_fused and its strided form, in this process, until
-    undo() of the Patch it returns.
+    """Replaces LMCache's rotary_embedding_k_fused and its strided form by cordage's move, in this process, until undo() of the
+    Patch it returns.
 
     Args:
-        config: the model's config.json: its path, or what stands in it, or a transformers config
-        length: the sequence length that the keys were turned for, where the rule depends on it (longrope, dynamic)
+        config: the model's config.json: its path, or its content, or a transformers config
+        length: the sequence length that the keys were rotated for, if the rule depends on it (longrope, dynamic)
 
-    What LMCache hands over, cos_sin_cache, says which layers' rule a key has; a key whose cos_sin_cache is not of one of the
-    config's rules is refused, as is one whose heads or pairs do not fit.
+    LMCache's cos_sin_cache identifies the layer type of a key; a key whose cos_sin_cache does not belong to one of the
+    config's rules is rejected, as is one whose heads or pairs do not fit.
 
     Raises ValueError naming the key of the config or the argument.
     """
@@ -53,7 +53,7 @@ class Patch:
             setattr(lmcache.device_ops, name, _Moving(rules, is_strided))
 
     def undo(self) -> None:
-        """Gives LMCache its own functions back. A second call does nothing."""
+        """Restores LMCache's own functions. A second call does nothing."""
         for name in _FUNCTIONS:
             vars(lmcache.device_ops).pop(name, None)
 
@@ -65,7 +65,7 @@ class Patch:
 
 
 class _Rule:
-    """What turns the layers of one type: inv_freq, the attention factor, how lanes pair up."""
+    """The rotation of the layers of one type: inv_freq, the attention factor, the pair layout."""
 
     def __init__(self, text: str, layer_type: str, length: int | None) -> None:
         says = json.loads(torch.ops.cordage.config_rule(text, layer_type))
@@ -79,7 +79,7 @@ class _Rule:
         self.inv_freq, self.attention_factor = torch.ops.cordage.config_basis(at, text, layer_type)
 
     def has_made(self, cos_sin_cache: Tensor) -> bool:
-        """Whether a row of the cache is this rule's: that of position 1, whose sines tell frequencies apart."""
+        """Whether a row of the cache is this rule's: that of position 1, whose sines distinguish frequencies."""
         row = torch.cat((self.inv_freq.cos(), self.inv_freq.sin())) * self.attention_factor
         if cos_sin_cache.dim() != 2 or cos_sin_cache.shape[0] < 2 or cos_sin_cache.shape[1] != len(row):
             return False
@@ -93,7 +93,7 @@ def _rules(text: str, length: int | None) -> list[_Rule]:
 
 
 class _Moving:
-    """What LMCache calls in the place of its own function."""
+    """Called by LMCache instead of its own function."""
 
     def __init__(self, rules: list[_Rule], is_strided: bool) -> None:
         self.rules, self.is_strided = rules, is_strided
@@ -130,7 +130,7 @@ class _Moving:
 
 
 def _move(key: Tensor, old: Tensor, new: Tensor, rule: _Rule, interleaved: bool) -> None:
-    """key [tokens, heads, head_size], where it lies, from positions to positions."""
+    """Moves key [tokens, heads, head_size] in place from positions to positions."""
     if key.device.type != "cpu":  # both positions are under one basis, so that only their difference turns
         turned, = rotate(key[None], position_ids=new - old, inv_freq=rule.inv_freq, interleaved=interleaved,
                          heads_first=False)

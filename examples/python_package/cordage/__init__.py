@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""cordage's rotary position embeddings for numpy, and for whatever speaks DLPack on the CPU.
+"""cordage's rotary position embeddings for numpy, and for any array with DLPack on the CPU.
 
-    Rule                a model's rotation, as its config.json says it, or in numbers; a CLEX with its checkpoint
+    Rule                a model's rotation, from its config.json or from numbers; a CLEX with its checkpoint
     Basis               its frequencies at a length or at a length ratio t
-    Angles              those of a batch's positions; made once for all layers; `new - old` moves cached keys
+    Angles              those of a batch's positions; computed once for all layers; `new - old` moves cached keys
     rotate, rotate_inverse, rotate_backward, move
-                        of q, k and as many arrays as one likes, by the same angles
+                        rotate q, k and any number of further arrays by the same angles
     Heads, RMSNorm, Operand
-                        caches in slots or blocks, quantised ones too; norm, rotation and store in one pass
-    inspect             what a config.json makes a model do at a length, in words or in numbers
+                        caches in slots or blocks, also quantised; norm, rotation and store in one pass
+    inspect             describes the rotation of a model at a length, from its config.json, as text or as numbers
     plots               wavelengths and factors (matplotlib)
     kernels, select_kernels
-                        the instruction set that runs: the best of the processor, chosen at run time
+                        the instruction set in use: by default the best of the processor
 
 A call that fails has written nothing and raises ValueError, ShapeError (a ValueError), MemoryError or RuntimeError with the
 library's message.

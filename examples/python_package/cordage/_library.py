@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The shared library beside these modules and its structs, as include/cordage/c/cordage.h declares them."""
+"""Loads the shared library beside these modules and declares its structs as include/cordage/c/cordage.h does."""
 from __future__ import annotations
 
 import ctypes as c
@@ -105,14 +105,14 @@ _errors = {1: ValueError, 2: ShapeError, 3: MemoryError}
 
 
 def call(name: str, *arguments) -> None:
-    """cordage_NAME. Raises what it returns, with its message."""
+    """Calls cordage_NAME; a status other than OK is raised with the library's message."""
     status = getattr(_library, "cordage_" + name)(*arguments)
     if status != 0:
         raise _errors.get(status, RuntimeError)(_library.cordage_last_error().decode(errors="replace"))
 
 
 class Handle:
-    """What the library made by cordage_NAME(*arguments, &handle); it is destroyed with this object."""
+    """A handle created by cordage_NAME(*arguments, &handle); destroyed with this object."""
 
     def __init__(self, kind: str, name: str, *arguments):
         self.value = c.c_void_p()
@@ -121,7 +121,7 @@ class Handle:
 
 
 def text(name: str, value: str | bytes) -> bytes:
-    """A text as C reads it, which ends at a NUL."""
+    """A string for C, which ends at a NUL."""
     encoded = value if isinstance(value, bytes) else value.encode()
     if b"\0" in encoded:
         raise ValueError(f"{name} {value[:40]!r} must have no NUL")
@@ -129,7 +129,7 @@ def text(name: str, value: str | bytes) -> bytes:
 
 
 def whole(name: str, value: int) -> int:
-    """A whole number of 64 bits; ctypes would wrap a larger one."""
+    """A 64-bit integer; ctypes would wrap a larger one."""
     number = operator.index(value)
     if not -2**63 <= number < 2**63:
         raise ValueError(f"{name} {number} must fit into 64 bits")
@@ -137,7 +137,7 @@ def whole(name: str, value: int) -> int:
 
 
 def named(function: str, argument: str, value: str, known: dict[str, int]) -> int:
-    """The number of a name."""
+    """The number of a name in `known`."""
     if value not in known:
         raise ValueError(f"{function}: {argument} {value!r} must be one of {', '.join(known)}")
     return known[value]
@@ -153,8 +153,8 @@ def kernels() -> str:
 
 
 def select_kernels(name: str) -> None:
-    """Selects kernels by that name, for all threads; "best" goes back. Their numbers differ by rounding.
+    """Selects kernels by that name, for all threads; "best" selects the default. Results differ by rounding.
 
-    Raises ValueError where this processor or the library lacks them.
+    Raises ValueError if this processor or the library lacks them.
     """
     call("select_kernels", text("select_kernels: name", name))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a model's config.json makes its rotation do: the program cordage_inspect, which is in the package."""
+"""Describes a model's rotation from its config.json, by the program cordage_inspect, which is in the package."""
 from __future__ import annotations
 
 import json
@@ -16,14 +16,14 @@ _program = str(FOLDER / "cordage_inspect")
 def inspect(path: str | os.PathLike, *, length: float | None = None, t: float | None = None,
             layer_type: str | None = None, checkpoint: str | os.PathLike | None = None,
             as_numbers: bool = False) -> str | dict[str, Any]:
-    """What a config.json makes a model do at a length, in words.
+    """The rotation of a model at a length, from its config.json, as text.
 
     Args:
         length: tokens; None: the config's own maximum
-        t: length ratio, in place of what the schedule says
+        t: length ratio, used instead of the schedule's
         layer_type: only this one
         checkpoint: of a CLEX
-        as_numbers: a dict in place of words: model_type, length, and of each layer type of `ropes` layer_type, rope_type,
+        as_numbers: return a dict instead: model_type, length, and for each layer type in `ropes` layer_type, rope_type,
             head_dim, rotary_dim, theta_base, original_length, t, attention_factor, inv_freq
 
     Raises ValueError with the message of the reader.

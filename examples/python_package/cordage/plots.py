@@ -21,12 +21,12 @@ def _axes(axes: Axes | None) -> Axes:
 
 
 def wavelengths(bases: Mapping[str, Basis], *, length: float | None = None, axes: Axes | None = None) -> Axes:
-    """The wavelength 2 pi / inv_freq of each pair, in positions, a line a basis; pairs at rest are left out.
+    """The wavelength 2 pi / inv_freq of each pair, in positions, a line for each basis; without pairs that are not rotated.
 
     Args:
         bases: by the names of the lines
-        length: drawn across, tokens; pairs above it complete no turn
-        axes: to draw into; None: of a new figure
+        length: drawn as a line, tokens; pairs above it complete no turn
+        axes: axes to draw into; None: those of a new figure
     """
     axes = _axes(axes)
     for name, basis in bases.items():
@@ -40,11 +40,11 @@ def wavelengths(bases: Mapping[str, Basis], *, length: float | None = None, axes
 
 
 def factors(rule: Rule, ratios: Sequence[float] = (1, 2, 4, 8, 16), *, axes: Axes | None = None) -> Axes:
-    """The factor alpha that the rule's policy puts on each frequency, a line a length ratio t.
+    """The factor alpha that the rule's policy puts on each frequency, a line for each length ratio t.
 
     Args:
         ratios: each >= 1
-        axes: to draw into; None: of a new figure
+        axes: axes to draw into; None: those of a new figure
     """
     axes = _axes(axes)
     plain = rule.theta_base ** (-2 * np.arange(rule.rotary_dim // 2) / rule.rotary_dim)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The rotation of q and k, its inverse, its gradients, and the move of cached keys."""
+"""The rotation of q and k, its inverse, its gradients, and moves of cached keys."""
 from __future__ import annotations
 
 import ctypes as c
@@ -16,17 +16,17 @@ from .tensors import Kept
 
 
 class Angles:
-    """The angles of positions, exact up to 2^31, with their cos and sin: made once for all layers. `new - old` are those
-    that turn cached keys of `old` into keys of `new`, for move.
+    """The angles of positions, exact up to 2^31, with their cos and sin: computed once for all layers. `new - old` are the
+    angles that rotate cached keys of `old` into keys of `new`, for move.
 
         angles = Angles(rule.at_length(131072), np.arange(4096))
 
     Args:
-        bases: one, or one for each row of the batch, or those that basis_of_token names
+        bases: one, or one for each row of the batch, or those that basis_of_token selects
         position_ids: [tokens] or [batch, tokens]; int32, int64, float32 or float64, any sign
-        basis_of_token: [tokens] or [batch, tokens] int32: the basis of each token
+        basis_of_token: [tokens] or [batch, tokens] int32: the index of each token's basis
         axis_of_pair: [pairs]: M-RoPE; position_ids are then [axes, tokens] or [axes, batch, tokens]
-        rounds_to_float32: float32's angles as other code has them, off by 7e-3 at position 10^5
+        rounds_to_float32: angles in float32 as in most other code, error 7e-3 at position 10^5
     """
 
     def __init__(self, bases: Basis | Sequence[Basis], position_ids: Any, *, basis_of_token: Any = None,
@@ -65,12 +65,12 @@ class RMSNorm:
     """RMSNorm of each head, in the pass that rotates it.
 
     Args:
-        weight: [head_dim], or [heads, head_dim] over all heads; float32, float16, bfloat16, or float64 of float64 heads;
+        weight: [head_dim], or [heads, head_dim] over all heads; float32, float16, bfloat16, or float64 for float64 heads;
             None: none
         adds_one: the factor is 1 + weight
         is_over_all_heads: one mean for all heads of a token
-        is_after_rotation: what is normalized is the rotated head
-        is_rounded_between: rounded to x's type between norm and rotation
+        is_after_rotation: the norm follows the rotation
+        is_rounded_between: round to x's type between norm and rotation
     """
     weight: Any = None
     epsilon: float = 1e-6
@@ -82,13 +82,13 @@ class RMSNorm:
 
 @dataclass(eq=False)
 class Operand:
-    """One array of a call, with what a plain array has not.
+    """One array of a call, with options of its own.
 
     Args:
         x: an array or Heads, which is read
-        out: an array or Heads, which is written, of the same tokens and heads; None: a new array; x itself: in place
-        norm: of rotate alone
-        first_lane: of the rotated lanes of a head; None: the call's
+        out: an array or Heads, which is written, with the same tokens and heads; None: a new array; x itself: in place
+        norm: for rotate only
+        first_lane: first rotated lane of a head; None: the call's
         is_unrotated: v on its way into a cache
     """
     x: Any
@@ -99,11 +99,11 @@ class Operand:
 
 
 class Gradients(NamedTuple):
-    """What rotate_backward gives.
+    """The results of rotate_backward.
 
-    x: the gradient of each array, of its shape and type
-    inv_freq: [bases, pairs] float64; None, as all that follow, where y was not given
-    position_ids: of the shape of the positions, float64
+    x: the gradient of each array, in its shape and type
+    inv_freq: [bases, pairs] float64; None, as the fields below, if y was not given
+    position_ids: in the shape of the positions, float64
     attention_factor: [bases] float64
     """
     x: tuple
@@ -113,7 +113,7 @@ class Gradients(NamedTuple):
 
 
 def rotate(*x: Any, angles: Angles, pairing: str, out: Any = None, first_lane: int = 0, threads: int = 1) -> tuple:
-    """Turns the first 2*pairs lanes of every head by the angle of its token and pair; later lanes are copied:
+    """Rotates the first 2*pairs lanes of every head by the angle of its token and pair; later lanes are copied:
 
         y0 = m (x0 cos a - x1 sin a),  y1 = m (x0 sin a + x1 cos a)      m the attention factor
 
@@ -124,41 +124,41 @@ def rotate(*x: Any, angles: Angles, pairing: str, out: Any = None, first_lane: i
         x: arrays [tokens, heads, head_dim] or [batch, tokens, heads, head_dim], Heads or Operands, up to 64 of the same
             batch and tokens; float32, float64, float16 or bfloat16, of numpy or anything with __dlpack__ on the CPU
         pairing: which lanes form pairs: "half_split" (i, i + pairs) or "interleaved" (2i, 2i + 1)
-        out: where to, one of these for each x; None: new numpy arrays
-        first_lane: of the rotated lanes of a head
-        threads: how many, this one among them
+        out: destinations, one of these for each x; None: new numpy arrays
+        first_lane: first rotated lane of a head
+        threads: number of threads, the calling one included
 
-    Returns what was written, always as a tuple. Arithmetic is in float32 (float64 of float64), rounded once.
+    Returns the outputs, always as a tuple. Arithmetic is in float32 (float64 for float64), rounded once.
     Raises ValueError or ShapeError, before anything is written.
     """
     return _rotate("rotate_forward", "rotate", x, angles, pairing, out, first_lane, threads)
 
 
 def rotate_inverse(*x: Any, angles: Angles, pairing: str, out: Any = None, first_lane: int = 0, threads: int = 1) -> tuple:
-    """Undoes rotate, of the same arguments: x = R(-a) y / m."""
+    """Undoes rotate with the same arguments: x = R(-a) y / m."""
     return _rotate("rotate_inverse", "rotate_inverse", x, angles, pairing, out, first_lane, threads)
 
 
 def move(*keys: Any, angles: Angles, pairing: str, out: Any = None, first_lane: int = 0, threads: int = 1) -> tuple:
-    """Turns cached keys to other positions or another basis, by a difference of angles; where they lie (out=keys), into
-    other slots, or into new arrays.
+    """Rotates cached keys to other positions or another basis, by a difference of angles; in place (out=keys), into other
+    slots, or into new arrays.
 
         move(keys, angles=Angles(basis, new_ids) - Angles(basis, old_ids), pairing="half_split", out=keys)
 
-    Quantised keys that nothing turns keep their bytes.
+    Quantised keys that are not rotated keep their bytes.
     """
     return _rotate("rebase", "move", keys, angles, pairing, out, first_lane, threads)
 
 
 def rotate_backward(*grad_y: Any, angles: Angles, pairing: str, y: Any = None, first_lane: int = 0,
                     threads: int = 1) -> Gradients:
-    """grad_x = m R(-a) grad_y, and in the same pass the gradients behind the angles; the same bits for any threads.
+    """grad_x = m R(-a) grad_y, and in the same pass the gradients behind the angles; same bits for any number of threads.
 
         grads = rotate_backward(grad_q, grad_k, angles=angles, pairing="half_split", y=(rotated_q, rotated_k))
 
     Args:
-        grad_y: the gradient of each array that rotate gave
-        y: what rotate gave, one for each; None: the gradients of x alone
+        grad_y: the gradient of each result of rotate
+        y: the results of rotate, one for each; None: only the gradients of x
     """
     function = "rotate_backward"
     _check_angles(function, angles)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a model's rotation is, and its frequencies at a length."""
+"""A model's rotation, and its frequencies at a length."""
 from __future__ import annotations
 
 import ctypes as c
@@ -18,7 +18,7 @@ class Basis:
         Basis(1e6 ** -(np.arange(64) / 64))
 
     Args:
-        inv_freq: [pairs] radians a position; pairs is rotary_dim/2
+        inv_freq: [pairs] radians per position; pairs is rotary_dim/2
         attention_factor: multiplies cos and sin
     """
 
@@ -44,7 +44,7 @@ class Basis:
 
     @property
     def inv_freq(self) -> np.ndarray:
-        """[pairs] float64, radians a position; read-only."""
+        """[pairs] float64, radians per position; read-only."""
         return self._inv_freq
 
     @property
@@ -53,7 +53,7 @@ class Basis:
 
     @property
     def fingerprint(self) -> int:
-        """64 bits of all its numbers, the same on every machine: tag the blocks of a cache by it."""
+        """A 64-bit hash of all its numbers, the same on every platform: tag the blocks of a cache by it."""
         return self._info.fingerprint
 
     def __repr__(self) -> str:
@@ -63,7 +63,7 @@ class Basis:
 class Rule:
     """A model's rotation: its policy and schedule. Made by from_file, from_config or from_numbers.
 
-    A caller that ignores first_lane, axis_of_pair, turns_back or query_beta of a model that has them rotates it wrongly.
+    A caller that ignores first_lane, axis_of_pair, turns_back or query_beta where a model has them rotates it wrongly.
     """
 
     def __init__(self, handle: Handle):
@@ -76,12 +76,12 @@ class Rule:
     @classmethod
     def from_file(cls, path: str | os.PathLike, *, checkpoint: str | os.PathLike | None = None,
                   layer_type: str | None = None) -> Rule:
-        """What a config.json says of the rotation, in any spelling of docs/config_keys.md; an unknown key is an error.
+        """The rotation described by a config.json, in any spelling in docs/config_keys.md; unknown keys are errors.
 
         Args:
-            checkpoint: the weights of a CLEX, a .safetensors file, an index or a folder; its layers, where each has its
-                own, are layer_type "layer 0" and so on
-            layer_type: of which layers, as the config names them; None where all are alike
+            checkpoint: the weights of a CLEX, a .safetensors file, an index or a folder; layers with weights of their own
+                have layer_type "layer 0" and so on
+            layer_type: the layers, as named in the config; None if all layers are alike
         """
         return cls(Handle("rule", "rule_from_file", ABI, text("Rule.from_file: path", os.fsencode(path)),
                           None if checkpoint is None else text("Rule.from_file: checkpoint", os.fsencode(checkpoint)),
@@ -89,7 +89,7 @@ class Rule:
 
     @classmethod
     def from_config(cls, config: dict | str, *, layer_type: str | None = None) -> Rule:
-        """The same of a config as a dict or as the text of a file."""
+        """As from_file, for a config as a dict or as the text of a file."""
         words = config if isinstance(config, str) else json.dumps(config)
         return cls(Handle("rule", "rule_from_config", ABI, text("Rule.from_config: config", words),
                           None if layer_type is None else text("Rule.from_config: layer_type", layer_type)))
@@ -98,10 +98,10 @@ class Rule:
     def from_numbers(cls, *, head_dim: int, rotary_dim: int | None = None, theta_base: float = 10000.0,
                      original_length: float, policy: str = "unscaled", schedule: str = "continuous",
                      factor: float = 1.0) -> Rule:
-        """A rule of a policy by its defaults. (Policies with other settings, and LongRoPE's tables, are those of a config.)
+        """A rule of a policy with default settings. (Policies with other settings, and LongRoPE's tables, need a config.)
 
         Args:
-            rotary_dim: lanes that turn, the first of a head; None: all
+            rotary_dim: rotated lanes, the first ones of a head; None: all
             original_length: tokens of the base model
             policy: "unscaled", "linear", "ntk_aware", "yarn" or "llama3"
             schedule: "fixed": t is factor; "continuous": t is length / original_length, at least factor; "dynamic":
@@ -115,11 +115,11 @@ class Rule:
         return cls(Handle("rule", "rule_from_numbers", ABI, c.byref(numbers)))
 
     def at_length(self, length: float) -> Basis:
-        """The frequencies for a sequence of that many tokens."""
+        """The frequencies for a sequence of `length` tokens."""
         return Basis._of("basis_at_length", self, length)
 
     def at_ratio(self, t: float) -> Basis:
-        """Those at a length ratio t >= 1, whatever the schedule says."""
+        """The frequencies at a length ratio t >= 1, independent of the schedule."""
         return Basis._of("basis_at_ratio", self, t)
 
     @property
@@ -128,12 +128,12 @@ class Rule:
 
     @property
     def rotary_dim(self) -> int:
-        """How many lanes of a head turn."""
+        """Number of rotated lanes of a head."""
         return self._info.rotary_dim
 
     @property
     def first_lane(self) -> int:
-        """Where they begin: the first_lane of rotate."""
+        """The first rotated lane: first_lane of rotate."""
         return self._info.first_lane
 
     @property
@@ -146,17 +146,17 @@ class Rule:
 
     @property
     def pairing(self) -> str | None:
-        """"half_split" or "interleaved"; None: not known of this family."""
+        """"half_split" or "interleaved"; None: unknown for this model family."""
         return {number: name for name, number in PAIRINGS.items()}.get(self._info.pairing)
 
     @property
     def axis_of_pair(self) -> np.ndarray | None:
-        """M-RoPE: the axis of each pair, [rotary_dim/2] uint8, as Angles takes it; None: positions have one axis."""
+        """M-RoPE: the axis of each pair, [rotary_dim/2] uint8, for Angles; None: positions have one axis."""
         return self._axes.copy() if self._info.axes > 1 else None
 
     @property
     def turns_back(self) -> bool:
-        """By the negative angle: rotate_inverse where others take rotate."""
+        """Rotation by the negative angle: use rotate_inverse instead of rotate."""
         return bool(self._info.turns_back)
 
     @property

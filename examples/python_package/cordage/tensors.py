@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Arrays as the library takes them: of numpy, or of anything with __dlpack__ on the CPU."""
+"""Conversion of arrays for the library: of numpy, or of anything with __dlpack__ on the CPU."""
 from __future__ import annotations
 
 import ctypes as c
@@ -19,20 +19,20 @@ _capsule_is.argtypes = [c.py_object, c.c_char_p]
 
 @dataclass(eq=False)
 class Heads:
-    """q, k, v or a cache, and how it is stored. An array alone is Heads(array).
+    """q, k, v or a cache, and its format. A plain array is Heads(array).
 
     Args:
         array: [tokens, heads, head_dim] or [batch, tokens, heads, head_dim]; a cache [blocks, block_size, heads, head_dim].
             Any strides whose last is 1. float32, float64, float16, bfloat16 (of ml_dtypes or by DLPack), and a cache also
             int8, float8_e4m3fn, float8_e5m2 with scales, or ggml's blocks as uint8 with dtype
-        slot_mapping: [tokens] or [batch, tokens] int32 or int64, the slot of each token; -1 leaves out
+        slot_mapping: [tokens] or [batch, tokens] int32 or int64, the slot of each token; -1 skips
         block_table: [batch, entries] int32 or int64, the blocks of each row
-        scales: of int8 and float8: float32 [batch, tokens, heads] or [blocks, block_size, heads], or an axis more, the groups
-            of lanes that share a scale
-        scales_are_given: scales are read; else they are made of what is stored
-        hadamard_size: lanes of a Hadamard transform before the store, a power of two; 0: none
-        dtype: "q8_0" or "q4_0" of a dense uint8 array whose last axis is the bytes of a head; "float8_e4m3fn" or
-            "float8_e5m2" of one of codes
+        scales: for int8 and float8: float32 [batch, tokens, heads] or [blocks, block_size, heads], or one axis more, the
+            groups of lanes that share a scale
+        scales_are_given: scales are read; otherwise they are computed when storing
+        hadamard_size: lanes of a Hadamard transform before storing, a power of two; 0: none
+        dtype: "q8_0" or "q4_0" for a dense uint8 array whose last axis is the bytes of a head; "float8_e4m3fn" or
+            "float8_e5m2" for one of codes
     """
     array: Any
     slot_mapping: Any = None
@@ -44,7 +44,7 @@ class Heads:
 
 
 class Kept:
-    """Tensors of one call, and what they point to."""
+    """The tensors of one call, and the memory that they point to."""
 
     def __init__(self, function: str):
         self.function = function
@@ -55,7 +55,7 @@ class Kept:
         return owner
 
     def tensor(self, name: str, array, dtype: str | None = None) -> Tensor:
-        """The tensor of an array; nothing is copied."""
+        """The tensor of an array; copies nothing."""
         if isinstance(array, np.ndarray):
             return self._of_numpy(name, array, dtype)
         if dtype is None and hasattr(array, "__dlpack__"):
@@ -64,7 +64,7 @@ class Kept:
                         + (f", uint8, as dtype is {dtype}" if dtype else ", or have __dlpack__"))
 
     def indices(self, name: str, array):
-        """A pointer to the tensor of an array that is read; a list is one too. None is none."""
+        """A pointer to the tensor of an array that is read, or of a list; NULL for None."""
         if array is None:
             return None
         if not hasattr(array, "__dlpack__"):
@@ -74,7 +74,7 @@ class Kept:
         return c.pointer(self.keep(self.tensor(name, array)))
 
     def exactly(self, name: str, values, dtype) -> np.ndarray:
-        """A dense copy of whole numbers in a smaller type, none of them changed."""
+        """A dense copy of integers in a smaller type; raises if a value does not fit."""
         given = np.asarray(values)
         copied = np.ascontiguousarray(given.astype(dtype)) if given.dtype.kind in "iu" else given
         if copied.dtype != dtype or not np.array_equal(copied, given):

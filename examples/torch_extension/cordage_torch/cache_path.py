@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""From the projection to a paged cache in one pass: norm and rotation of q and k, k and v into their slots; and cached
-keys that move. Operators that torch.compile sees through; without gradients."""
+"""From the projection to a paged cache in one pass: norm and rotation of q and k, k and v into their slots; and moves of
+cached keys. Operators for torch.compile; without gradients."""
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -14,8 +14,8 @@ _ops = torch.ops.cordage
 
 
 class PagedCache(NamedTuple):
-    """Keys and values in blocks, and where they are quantised a scale for each token and head. They are written where they
-    lie, so that a cache made elsewhere is taken as it is; one [blocks, heads, block_size, head_dim] is given transposed.
+    """Keys and values in blocks and, if they are quantised, a scale for each token and head. They are written in place, so
+    that a cache made elsewhere can be used; pass one [blocks, heads, block_size, head_dim] transposed.
 
         cache = PagedCache.zeros(blocks, block_size, kv_heads, head_dim, dtype=torch.int8)
 
@@ -43,17 +43,17 @@ class PagedCache(NamedTuple):
 def rotate_and_store(q: Tensor, k: Tensor, v: Tensor, *, cache: PagedCache, slot_mapping: Tensor, position_ids: Tensor,
                      inv_freq: Tensor, attention_factor: float | Tensor = 1.0, norm: RMSNorm | None = None,
                      interleaved: bool = False, heads_first: bool = True) -> Tensor:
-    """q and k normalized, if asked for, and rotated; k and v stored into the slots of a paged cache, quantised if it is.
-    One pass over the tokens; nothing in between goes through memory.
+    """Normalizes (if requested) and rotates q and k, and stores k and v into the slots of a paged cache, quantised if it is.
+    One pass over the tokens, without intermediate tensors.
 
         q = rotate_and_store(q, k, v, cache=cache, slot_mapping=slots, norm=RMSNorm(q_weight, k_weight), position_ids=ids,
                              inv_freq=inv_freq)
 
     Args:
-        q, k, v: [batch, heads, tokens, head_dim] of one type, float32, float16 or bfloat16, on the CPU; views are read where
-            they lie, in any strides whose last is 1. v is not rotated
-        cache: is written. float32 goes into float16 and bfloat16 too, other types into their own, all into quantised ones
-        slot_mapping: [tokens] of a batch of one, or [batch, tokens]; int32 or int64. Slot s is number s % block_size of
+        q, k, v: [batch, heads, tokens, head_dim] of one type, float32, float16 or bfloat16, on the CPU; views are read in
+            place, with any strides whose last is 1. v is not rotated
+        cache: is written. float32 may go into float16 and bfloat16, other types into their own, all into quantised ones
+        slot_mapping: [tokens] for a batch of one, or [batch, tokens]; int32 or int64. Slot s is slot s % block_size of
             block s // block_size; -1: the token's k and v are not stored
         position_ids, inv_freq, attention_factor, interleaved, heads_first: as for rotate
         norm: RMSNorm of q and k
@@ -81,18 +81,18 @@ def rotate_and_store(q: Tensor, k: Tensor, v: Tensor, *, cache: PagedCache, slot
 def move(cache: PagedCache, from_slots: Tensor, to_slots: Tensor, *, from_position_ids: Tensor, position_ids: Tensor,
          inv_freq: Tensor, attention_factor: float | Tensor = 1.0, from_inv_freq: Tensor | None = None,
          from_attention_factor: float | Tensor | None = None, interleaved: bool = False) -> None:
-    """Cached keys turned to other positions, another basis, or both, and moved to other slots, with their values, in one
-    pass. The angle is the exact difference; quantised keys that nothing turns keep their bytes.
+    """Rotates cached keys to other positions, another basis, or both, and moves them to other slots, with their values, in
+    one pass. The angle is the exact difference; quantised keys that are not rotated keep their bytes.
 
         move(cache, old_slots, new_slots, from_position_ids=old_ids, position_ids=new_ids, inv_freq=inv_freq)
 
     Args:
         cache: is written
-        from_slots, to_slots: [tokens] int32 or int64; -1 leaves a token out. List what moves down by ascending slots, what
-            moves up by descending ones: a slot that would be written before it is read is refused
-        from_position_ids, position_ids: [tokens], of what the keys were rotated by, and of what they shall be
-        inv_freq, attention_factor: of what they shall be
-        from_inv_freq, from_attention_factor: of what they were rotated by; without them the same
+        from_slots, to_slots: [tokens] int32 or int64; -1 skips a token. List moves to lower slots in ascending order, to
+            higher ones in descending order: a slot that would be written before it is read is an error
+        from_position_ids, position_ids: [tokens], the old and the new positions
+        inv_freq, attention_factor: the new ones
+        from_inv_freq, from_attention_factor: the old ones; if not given, unchanged
 
     Raises ValueError naming the argument, before anything is written.
     """

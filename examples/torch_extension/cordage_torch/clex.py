@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""CLEX: a basis that follows a learned ODE over the length ratio t."""
+"""CLEX: a basis from a learned ODE over the length ratio t."""
 from __future__ import annotations
 
 import math
@@ -16,29 +16,29 @@ _DEFAULT_ACTIVATION = {"paper": "silu", "log_time": "silu", "released": "tanh"}
 
 
 class CLEX(nn.Module):
-    """Continuous length extrapolation (Chen et al. 2024). forward(t) gives inv_freq at t, with gradients to the weights.
+    """Continuous length extrapolation (Chen et al. 2024). forward(t) returns inv_freq at t, with gradients to the weights.
 
         clex = CLEX(128, original_length=4096)
         inv_freq = clex(4.0)                      # [64] float64; of the prior until the weights have learned
 
-    The ODE, over one integration to t_max, and its gradient are solved in C++ in double precision, whatever the type of
-    the parameters W_up [hidden, pairs] and W_down [pairs, hidden]; W_down begins at zero.
+    The ODE is integrated once to t_max; it and its gradient are solved in C++ in double precision, for any type of the
+    parameters W_up [hidden, pairs] and W_down [pairs, hidden]. W_down is initially zero.
 
     Args:
-        rotary_dim: lanes of a head that turn, 2*pairs
+        rotary_dim: rotated lanes of a head, 2*pairs
         original_length: tokens that the base model was trained on; t = length / original_length
         theta_base: the 10000 of RoPE
-        t_max: the longest t that can be asked for
+        t_max: the largest t that can be evaluated
         hidden: width of the network; rotary_dim if None
-        field: "paper" (eq. 12-14), "log_time" (in ln t, fast pairs held) or "released" (the authors' code)
+        field: "paper" (eq. 12-14), "log_time" (in ln t, fast pairs change less) or "released" (the authors' code)
         activation: "silu" or "tanh"; None: "tanh" for the released field, else "silu"
-        prior: what W_down = 0 gives: "ntk_aware", "linear", "yarn", "by_parts", or such a name and its numbers, as
+        prior: the result for W_down = 0: "ntk_aware", "linear", "yarn", "by_parts", or a name with its numbers:
             ("yarn", beta_fast, beta_slow) or ("by_parts", rotations_low, rotations_high)
         tolerance: of the adaptive solver, in log inv_freq
-        step_size: if > 0 the solver takes steps of this size instead; None: 0.01 for the released field, else 0
-        cached_t: the ratios that serve lengths (`t_of`): the nearest from above, as the paper does; None: the exact ratio
+        step_size: if > 0, fixed steps of this size instead; None: 0.01 for the released field, else 0
+        cached_t: the ratios used for lengths (`t_of`): the nearest upper bound, as in the paper; None: the exact ratio
 
-    Raises ValueError naming the argument (those of the solver when it first solves).
+    Raises ValueError naming the argument (for settings of the solver when it first solves).
     """
 
     def __init__(self, rotary_dim: int, *, original_length: float, theta_base: float = 10000.0, t_max: float = 16.0,
@@ -71,9 +71,8 @@ class CLEX(nn.Module):
 
     @classmethod
     def for_config(cls, config, layer_type: str | None = None, **settings) -> CLEX:
-        """One that fits a model: rotary_dim, theta_base and original_length of its transformers config, for the layers of
-        this type where there are several ("full_attention", or "rope" of Mistral Large 4, if None); the other arguments as
-        above."""
+        """A CLEX that fits a model: rotary_dim, theta_base and original_length from its transformers config, for the layers of
+        this type if there are several (None: "full_attention", or "rope" of Mistral Large 4); other arguments as above."""
         rule = Rule(config.get_text_config(), layer_type)
         own = {name: rule[name] for name in ("rotary_dim", "theta_base", "original_length")}
         return cls(**(own | settings))
@@ -83,7 +82,7 @@ class CLEX(nn.Module):
         return self.basis(t)[0]
 
     def basis(self, t: float | Tensor) -> tuple[Tensor, Tensor]:
-        """inv_freq as forward gives it, and the prior's attention factor at t, float64 of t's shape (no gradient)."""
+        """inv_freq as from forward, and the prior's attention factor at t, float64 in t's shape (no gradient)."""
         ts = t.detach() if isinstance(t, Tensor) else torch.full((), t, dtype=torch.float64)
         inv_freq, factor = _ops.clex(self.W_up, self.W_down, ts, self.theta_base, self.original_length, self.t_max,
                                      self.field, self.activation, self.prior, [float(n) for n in self.prior_numbers],
@@ -102,8 +101,8 @@ class CLEX(nn.Module):
 
     @contextmanager
     def held_at(self, t: float):
-        """Within this context a patched model uses t, whatever the length: a t drawn for training, or the one of a whole
-        generation, so that all cached keys share a basis."""
+        """Within this context a patched model uses t for every length: a t drawn for training, or the t of a whole generation,
+        so that all cached keys have one basis."""
         if not 1.0 <= t <= self.t_max:
             raise ValueError(f"CLEX.held_at: t {t} must be in [1, t_max = {self.t_max}]")
         before, self._held_t = self._held_t, float(t)

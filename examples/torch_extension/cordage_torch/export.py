@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""A learned basis as engines without cordage read it: LongRoPE's factors in a config.json, LeRoPE's alpha, and tensors for
-ggml."""
+"""Writes a learned basis in forms that engines without cordage read: LongRoPE's factors in a config.json, LeRoPE's alpha,
+and tensors for ggml."""
 from __future__ import annotations
 
 import copy
 import json
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -16,27 +17,48 @@ from .clex import CLEX
 from .lerope import LeRoPE
 from .rules import LEROPE_FAMILIES, Rule
 from .table import LearnedTable
+from .tempered import Tempered, check_whole_heads
+
+LearnedModule = CLEX | LearnedTable | LeRoPE | Tempered
 
 
-def save_longrope(config, basis: CLEX | LearnedTable | LeRoPE, length: int, folder: str | Path) -> None:
-    """Writes folder/config.json: the model's, with `longrope` factors that are the basis at `length` tokens.
+def longrope_parameters(config, basis: LearnedModule, length: int) -> dict:
+    """LongRoPE's dictionary of the basis at `length` tokens: `rope_parameters` without the config's own rope_theta, and a rule
+    for apply_to.
+
+    The short factors are used up to the trained length, the long ones, 1 / alpha(t) of the pairs, beyond. Engines have one
+    attention factor for both, so it is that of `length` tokens: a temperature (Tempered) acts up to the trained length too.
+    It is written as `attention_factor` for transformers, which warns of the other two, and as `short_mscale` and
+    `long_mscale` for vLLM.
+
+    Args:
+        config: the model's transformers config, of rope_type "default"
+        basis: a CLEX, LearnedTable or LeRoPE, of its rotary_dim and theta_base, Tempered or not
+        length: tokens, beyond the trained length
+
+    Raises ValueError naming the argument.
+    """
+    trained = round(basis.original_length)
+    return {"rope_type": "longrope", "factor": length / trained, "original_max_position_embeddings": trained,
+            **_factors(config, basis, length)}
+
+
+def save_longrope(config, basis: LearnedModule, length: int, folder: str | Path) -> None:
+    """Writes folder/config.json: the model's, with `longrope` factors that give the basis at `length` tokens.
 
         save_longrope(model.config, clex, 32768, "extended")
 
-    The short factors serve up to the trained length, the long ones, 1 / alpha(t) of the pairs, beyond. Written are
-    `rope_parameters` as transformers 5 reads them and, where whole heads turn and all layers alike, `rope_scaling` as
-    transformers 4 does. The attention factor is said as `attention_factor` for transformers, which warns of the other two,
-    and as `short_mscale` and `long_mscale` for vLLM.
+    Writes `rope_parameters` (longrope_parameters) for transformers 5 and, if whole heads are rotated and all layers are
+    alike, `rope_scaling` for transformers 4.
 
     Args:
-        config: the model's transformers config, of rope_type "default"; it is not changed
-        basis: a CLEX, LearnedTable or LeRoPE, of its rotary_dim and theta_base
+        config, basis: as for longrope_parameters; the config is not changed
         length: tokens, beyond the trained length; becomes max_position_embeddings
 
     Raises ValueError naming the argument.
     """
-    trained, factors = round(basis.original_length), _factors(config, basis, length)
-    longrope = {"rope_type": "longrope", "factor": length / trained, "original_max_position_embeddings": trained, **factors}
+    longrope = longrope_parameters(config, basis, length)
+    trained = longrope["original_max_position_embeddings"]
     config = copy.deepcopy(config)
     text = config.get_text_config()
     by_layer_type = "full_attention" in text.rope_parameters
@@ -53,15 +75,15 @@ def save_longrope(config, basis: CLEX | LearnedTable | LeRoPE, length: int, fold
     _replace(path, lambda new: new.write_text(json.dumps(said, indent=2) + "\n"))
 
 
-def save_freq_factors(config, basis: CLEX | LearnedTable | LeRoPE, length: int, path: str | Path) -> None:
-    """Writes the basis at `length` tokens as float32 tensors [pairs] in a GGUF file: what ggml_rope_ext takes as
-    freq_factors (it divides inv_freq by them). Needs PyPI's gguf.
+def save_freq_factors(config, basis: LearnedModule, length: int, path: str | Path) -> None:
+    """Writes the basis at `length` tokens as float32 tensors [pairs] in a GGUF file: freq_factors of ggml_rope_ext (which
+    divides inv_freq by them). Needs PyPI's gguf.
 
         rope_freqs.weight           for every length
         rope_factors_long.weight    the same, and
         rope_factors_short.weight   for llama.cpp's choice between both by the length of the context
 
-    The metadata say rope.scaling.attn_factor, rope.scaling.original_context_length and context_length. Config, basis and
+    The metadata are rope.scaling.attn_factor, rope.scaling.original_context_length and context_length. Config, basis and
     length are as for save_longrope; path is the file. Raises ValueError naming the argument.
     """
     import gguf
@@ -94,13 +116,13 @@ _GGUF_TENSORS = {
 _GGUF_ARCHITECTURES = {"llama": ("llama",), "mistral": ("llama", "mistral3"), "phi3": ("phi3",)}  # by model_type
 
 
-def check_gguf(config, basis: CLEX | LearnedTable | LeRoPE, model: str | Path, path: str | Path) -> None:
-    """What save_gguf would refuse of these; raises ValueError naming the argument or the key, and the way out."""
+def check_gguf(config, basis: LearnedModule, model: str | Path, path: str | Path) -> None:
+    """Checks the arguments of save_gguf; raises ValueError naming the argument or the key, and the remedy."""
     _read_gguf(config, basis, model, path)
 
 
-def save_gguf(config, basis: CLEX | LearnedTable | LeRoPE, length: int, model: str | Path, path: str | Path) -> None:
-    """Writes a whole GGUF file that llama.cpp runs: `model`, and in it the basis at `length` tokens. Needs PyPI's gguf.
+def save_gguf(config, basis: LearnedModule, length: int, model: str | Path, path: str | Path) -> None:
+    """Writes a complete GGUF file that llama.cpp runs: `model` with the basis at `length` tokens. Needs PyPI's gguf.
 
         save_gguf(model.config, clex, 32768, "model.gguf", "extended.gguf")
 
@@ -111,10 +133,10 @@ def save_gguf(config, basis: CLEX | LearnedTable | LeRoPE, length: int, model: s
 
     Args:
         config, basis, length: as for save_longrope
-        model: GGUF file, of any quantisation, that llama.cpp's converter made of the same model
+        model: GGUF file, with any quantisation, that llama.cpp's converter made of the same model
         path: the file to write
 
-    Raises ValueError naming the argument or the key, for an architecture without such tensors too.
+    Raises ValueError naming the argument or the key, also for an architecture without such tensors.
     """
     import gguf
 
@@ -157,7 +179,7 @@ def save_gguf(config, basis: CLEX | LearnedTable | LeRoPE, length: int, model: s
     _replace(Path(path), write)
 
 
-def _read_gguf(config, basis: CLEX | LearnedTable | LeRoPE, model: str | Path, path: str | Path):
+def _read_gguf(config, basis: LearnedModule, model: str | Path, path: str | Path):
     """The reader of a GGUF file that fits config and basis, and its architecture."""
     import gguf
 
@@ -200,9 +222,9 @@ def _read_gguf(config, basis: CLEX | LearnedTable | LeRoPE, model: str | Path, p
 
 
 @torch.no_grad()
-def lerope_alpha(config, basis: CLEX | LearnedTable | LeRoPE, length: int) -> Tensor:
-    """The alpha, [pairs] float32, with which a model of LeRoPE turns by the basis at `length` tokens: the logarithm of its
-    inv_freq over that of the config's rule. Raises ValueError naming the argument."""
+def lerope_alpha(config, basis: LearnedModule, length: int) -> Tensor:
+    """The alpha, [pairs] float32, with which a LeRoPE model has the basis at `length` tokens: the logarithm of its inv_freq
+    divided by that of the config's rule. Raises ValueError naming the argument."""
     text = config.get_text_config()
     if text.model_type not in LEROPE_FAMILIES:
         raise ValueError(f"export: config of model_type {text.model_type!r} has no alpha, must be of {LEROPE_FAMILIES[-1]!r}; "
@@ -217,16 +239,18 @@ def lerope_alpha(config, basis: CLEX | LearnedTable | LeRoPE, length: int) -> Te
     return (learned / own).log().float()
 
 
-def save_lerope(config, basis: CLEX | LearnedTable | LeRoPE, length: int, folder: str | Path) -> None:
-    """Writes folder/lerope.safetensors, the alpha of the basis at `length` tokens under the name that it has in the model,
-    and folder/config.json, the model's for that many tokens, where it was for fewer.
+def save_lerope(config, basis: LearnedModule, length: int, folder: str | Path,
+                temperatures: Mapping[str, Tensor] | None = None) -> None:
+    """Writes folder/lerope.safetensors, the alpha of the basis at `length` tokens under its name in the model, and
+    folder/config.json, the model's, with max_position_embeddings of at least that many tokens.
 
         save_lerope(model.config, clex, 32768, "extended")
         model.load_state_dict(safetensors.torch.load_file("extended/lerope.safetensors"), strict=False)
 
     Args:
         config: the transformers config of a Mistral Large 4, or of its language model; it is not changed
-        basis: a CLEX, LearnedTable or LeRoPE, of its rotary_dim, theta_base and attention factor
+        basis: a CLEX, LearnedTable or LeRoPE, with the model's rotary_dim, theta_base and attention factor
+        temperatures: scale and bias of heads, by their names in the model, to be written beside the alpha
 
     Raises ValueError naming the argument.
     """
@@ -237,15 +261,16 @@ def save_lerope(config, basis: CLEX | LearnedTable | LeRoPE, length: int, folder
     text = config.get_text_config()
     text.max_position_embeddings = max(length, text.max_position_embeddings)
     name = "rotary_emb.alpha" if text is config else "model.language_model.rotary_emb.alpha"
+    tensors = {name: alpha, **{key: one.detach().contiguous() for key, one in (temperatures or {}).items()}}
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
-    _replace(path / "lerope.safetensors", lambda new: save_file({name: alpha}, new, {"format": "pt"}))
+    _replace(path / "lerope.safetensors", lambda new: save_file(tensors, new, {"format": "pt"}))
     _replace(path / "config.json", lambda new: new.write_text(json.dumps(config.to_diff_dict(), indent=2) + "\n"))
 
 
 @torch.no_grad()
-def _factors(config, basis: CLEX | LearnedTable | LeRoPE, length: int) -> dict:
-    """What LongRoPE's dictionary says of the basis at the trained length and at `length`."""
+def _factors(config, basis: LearnedModule, length: int) -> dict:
+    """LongRoPE's dictionary for the basis at the trained length and at `length`."""
     rule = Rule(config.get_text_config())
     if rule["rope_type"] != "default":
         raise ValueError(f"export: config has rope_type {rule['rope_type']!r}, must have 'default'")
@@ -254,22 +279,20 @@ def _factors(config, basis: CLEX | LearnedTable | LeRoPE, length: int) -> dict:
         raise ValueError(f"export: length {length} must be > the trained length {basis.original_length:g}")
     t = _ratio(basis, length)
     unscaled = basis.theta_base**(-torch.arange(0, basis.rotary_dim, 2, dtype=torch.float64) / basis.rotary_dim)
-    (short, short_factor), (long, long_factor) = basis.basis(1.0), basis.basis(t)
-    if short_factor != long_factor:
-        raise ValueError(f"export: basis has attention factor {short_factor:g} at t = 1 and {long_factor:g} at t = {t:g}, must "
-                         "have one: engines know one for LongRoPE")
-    factor = float(long_factor)
+    (short, _), (long, factor) = basis.basis(1.0), basis.basis(t)
+    factor = float(factor)
     return {"short_factor": (unscaled / short).tolist(), "long_factor": (unscaled / long).tolist(),
             "attention_factor": factor, "short_mscale": factor, "long_mscale": factor}
 
 
-def _check_same_pairs(rule: Rule, basis: CLEX | LearnedTable | LeRoPE) -> None:
+def _check_same_pairs(rule: Rule, basis: LearnedModule) -> None:
     for name in ("rotary_dim", "theta_base"):
         if getattr(basis, name) != rule[name]:
             raise ValueError(f"export: basis has {name} {getattr(basis, name)}, must have the config's {rule[name]}")
+    check_whole_heads("export", basis, rule)
 
 
-def _ratio(basis: CLEX | LearnedTable | LeRoPE, length: int) -> float:
+def _ratio(basis: LearnedModule, length: int) -> float:
     t = length / basis.original_length
     if t > basis.t_max:
         raise ValueError(f"export: length {length} is t = {t:g}, must be <= t_max = {basis.t_max:g} of the basis")
@@ -277,7 +300,7 @@ def _ratio(basis: CLEX | LearnedTable | LeRoPE, length: int) -> float:
 
 
 def _replace(path: Path, write) -> None:
-    """The file is the old one or the whole new one, whatever happens meanwhile."""
+    """Writes a file atomically: it is always either the old or the whole new one."""
     new = path.with_name(path.name + ".new")
     write(new)
     os.replace(new, path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""LeRoPE: a learned factor on every frequency of a rule, the same at every length; a learned factor on queries."""
+"""LeRoPE: a learned factor on every frequency of a rule, independent of the length; a learned factor on queries."""
 from __future__ import annotations
 
 import math
@@ -13,7 +13,7 @@ from .rules import Rule
 
 
 class LeRoPE(nn.Module):
-    """inv_freq of a config's rule times exp(alpha), alpha learned, as Mistral Large 4 has it (cordage/scaling/lerope.hpp).
+    """inv_freq of a config's rule times exp(alpha), alpha learned, as in Mistral Large 4 (cordage/scaling/lerope.hpp).
 
         basis = LeRoPE(model.config, {"rope_type": "yarn", "factor": 4.0})
         patch = apply_to(model, basis)
@@ -21,11 +21,11 @@ class LeRoPE(nn.Module):
         save_lerope(model.config, basis, 32768, "extended")      # or save_longrope, for models without an alpha
 
     Args:
-        config: of a transformers model; its rule, which must be the same at every length, is the basis at alpha 0
-        scaling: None, or a rope dictionary in place of the config's, as config.json would say it
-        alpha: [pairs] to begin with, such as `rotary_emb.alpha` of the model; None: zeros
-        layer_type: of the layers, where there are several types; None: "full_attention", or "rope" of Mistral Large 4
-        t_max: the longest t that `save_longrope` may be asked for; alpha does not depend on t
+        config: of a transformers model; its rule, which must not depend on the length, is the basis at alpha 0
+        scaling: None, or a rope dictionary that replaces the config's, as in a config.json
+        alpha: initial values [pairs], such as `rotary_emb.alpha` of the model; None: zeros
+        layer_type: of the layers, if there are several types; None: "full_attention", or "rope" of Mistral Large 4
+        t_max: the largest t for `save_longrope`; alpha does not depend on t
 
     The parameter `alpha` is [pairs] float32. Raises ValueError naming the argument.
     """
@@ -44,23 +44,30 @@ class LeRoPE(nn.Module):
             raise ValueError(f"LeRoPE: alpha {list(alpha.shape)} must be [{pairs}] finite numbers")
         self.of_config, self.attention_factor = self.rule.basis(torch.zeros((), dtype=torch.int64))
         self.alpha = nn.Parameter(torch.zeros(pairs) if alpha is None else alpha.detach().clone().float().cpu())
+        self._held_t: float | None = None
 
     def forward(self, t: float | Tensor = 1.0) -> Tensor:
-        """inv_freq, float64 on the CPU: [pairs], whatever t."""
+        """inv_freq, float64 on the CPU: [pairs], independent of t."""
         return self.basis(t)[0]
 
     def basis(self, t: float | Tensor = 1.0) -> tuple[Tensor, Tensor]:
-        """inv_freq as forward gives it, and the rule's attention factor, [] float64."""
+        """inv_freq as from forward, and the rule's attention factor, [] float64."""
         return self.of_config * self.alpha.to("cpu", torch.float64).exp(), self.attention_factor
 
     def t_of(self, length: Tensor) -> Tensor:
-        """1, [] float64: every length has the same basis."""
-        return torch.ones((), dtype=torch.float64)
+        """The ratio t for a sequence of `length` tokens, [] float64: every t has the same basis, a temperature over it not."""
+        if self._held_t is not None:
+            return torch.full((), self._held_t, dtype=torch.float64)
+        return (length.to(torch.float64) / self.original_length).clamp(1.0, self.t_max)
 
     @contextmanager
     def held_at(self, t: float):
-        """As CLEX.held_at; the basis stays what it is."""
-        yield self
+        """As CLEX.held_at; does not change the basis."""
+        before, self._held_t = self._held_t, float(t)
+        try:
+            yield self
+        finally:
+            self._held_t = before
 
     def extra_repr(self) -> str:
         return f"rope_type={self.rule['rope_type']}, rotary_dim={self.rotary_dim}"
@@ -74,10 +81,10 @@ def scale_queries(q: Tensor, *, scale: Tensor, bias: Tensor, position_ids: Tenso
     Args:
         q: [batch, heads, tokens, head_dim], of any floating type, before or after its rotation
         scale, bias: [heads], of any floating type
-        position_ids: [tokens] or [batch, tokens], >= 0, which is looked at on a CPU and outside of torch.compile
+        position_ids: [tokens] or [batch, tokens], >= 0, which is checked on a CPU and outside of torch.compile
         heads_first: False for q of [batch, tokens, heads, head_dim]
 
-    The factor is made in float64, the product in float32, or float64 for such q. Gradients flow to q, scale, bias and
+    The factor is computed in float64, the product in float32, or float64 for such q. Gradients flow to q, scale, bias and
     (floating) position_ids. Raises ValueError naming the argument.
     """
     layout = "[batch, heads, tokens, head_dim]" if heads_first else "[batch, tokens, heads, head_dim]"

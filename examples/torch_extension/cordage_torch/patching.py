@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""cordage's rotation inside models of transformers: by their own config, by another rule, or under a learned basis."""
+"""cordage's rotation inside models of transformers: by their own config, by another rule, or with a learned basis."""
 from __future__ import annotations
 
 import sys
@@ -11,13 +11,15 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from .rotation import rotate, rotate_by_table
+from .rotation import rotate, rotate_by_axes, rotate_by_table
 from .rules import LEROPE_FAMILIES, Rule
+from .tempered import check_whole_heads
 
 
 @runtime_checkable
 class LearnedBasis(Protocol):
-    """What apply_to asks of a basis that learns; CLEX and LearnedTable are two, any nn.Module with these is another."""
+    """Interface of a learned basis for apply_to: CLEX, LearnedTable, LeRoPE, Tempered over any of them, or any nn.Module with
+    these methods."""
 
     rotary_dim: int
     theta_base: float
@@ -30,26 +32,26 @@ class LearnedBasis(Protocol):
 
 
 def apply_to(model: nn.Module, scaling: Mapping | LearnedBasis | None = None, *, exact: bool = True) -> Patch:
-    """Gives a transformers model cordage's rotation, in place, until undo() of the Patch it returns.
+    """Replaces the rotation of a transformers model by cordage's, in place, until undo() of the Patch it returns.
 
         apply_to(model)                                             # the rule of model.config
-        apply_to(model, {"rope_type": "yarn", "factor": 4.0})       # another one, as config.json would say it
+        apply_to(model, {"rope_type": "yarn", "factor": 4.0})       # another one, as in a config.json
         apply_to(model, CLEX.for_config(model.config))              # a learned one; its weights become the model's
 
     Args:
-        model: whose rotary embeddings are attributes rotary_emb... or pos_emb, as in transformers, or one that contains such
-            a model. Towers that turn by rows and columns of a grid name theirs otherwise and keep their own rotation
-        scaling: None; a rope dictionary as in config.json (docs/config_keys.md), of all layers or, where the model has
-            layers of several types, of its "full_attention" ones; or a LearnedBasis, such as a CLEX, for the same layers
+        model: a model whose rotary embeddings are attributes rotary_emb... or pos_emb, as in transformers, or one that
+            contains such a model. Towers with positions on a grid use other names and keep their own rotation
+        scaling: None; a rope dictionary as in config.json (docs/config_keys.md), for all layers or, if the model has
+            layers of several types, for its "full_attention" ones; or a LearnedBasis, such as a CLEX, for the same layers
         exact: False takes cos and sin from the model's own rotary embedding, so that in float32 the result has the bits of
             transformers' own; only with scaling None
 
-    A model with an alpha of its own (LeRoPE: Mistral Large 4) keeps it under its config's rule and another one; a
-    LearnedBasis comes in its place.
+    A model with an alpha of its own (LeRoPE: Mistral Large 4) keeps it under its config's rule or another one; a
+    LearnedBasis replaces it.
 
-    The model's own modules stay as they are but for the rotary embeddings, which are replaced, and the functions
-    apply_rotary_pos_emb and apply_rotary_pos_emb_interleave of its modeling module, which still serve models that are not
-    patched. A rule that gives other frequencies than the model's own rotary embedding has is refused.
+    The model's modules are unchanged except for the rotary embeddings, which are replaced, and the functions
+    apply_rotary_pos_emb and apply_rotary_pos_emb_interleave of its modeling module, which still serve unpatched models. A
+    rule whose frequencies differ from those of the model's own rotary embedding is an error.
 
     Raises ValueError or TypeError naming the argument.
     """
@@ -75,7 +77,7 @@ def _is_rotary(path: str, module: nn.Module) -> bool:
 
 
 class Patch:
-    """A model under cordage's rotation; a context manager that ends with undo()."""
+    """A model with cordage's rotation; a context manager that ends with undo()."""
 
     def __init__(self, replaced: list[tuple[nn.Module, str, CordageRotary]]) -> None:
         self._replaced = replaced
@@ -85,11 +87,11 @@ class Patch:
 
     @property
     def rules(self) -> str:
-        """What turns the model's layers, in words."""
+        """The rotation of the model's layers as text."""
         return "".join(rotary.words for _, _, rotary in self._replaced)
 
     def undo(self) -> None:
-        """Gives the model its own rotation back. A second call does nothing."""
+        """Restores the model's own rotation. A second call does nothing."""
         for parent, name, rotary in self._replaced:
             parent.add_module(name, rotary.original)
             _release(rotary.modeling)
@@ -106,7 +108,7 @@ class Patch:
 
 
 class Convention(NamedTuple):
-    """What a function apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim) does."""
+    """The convention of a function apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim)."""
 
     interleaved: bool  # pairs (2i, 2i + 1) instead of (i, i + pairs)
     turns_back: bool  # by the negative angle
@@ -114,14 +116,14 @@ class Convention(NamedTuple):
     splits: bool  # what it returns has the first lanes of all pairs in front, then the second ones
 
     def tables(self, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-        """Its cos and sin as [..., pairs] of a turn by the positive angle."""
+        """Its cos and sin as [..., pairs] of a rotation by the positive angle."""
         if self.is_table_doubled:  # the second half repeats the first
             pairs = cos.shape[-1] // 2
             cos, sin = cos[..., :pairs], sin[..., :pairs]
         return cos, -sin if self.turns_back else sin
 
     def laid_out(self, turned: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Rotated heads as the function would return them."""
+        """Rotated heads in the layout that the function returns."""
         if not self.splits:
             return turned
         return tuple(torch.cat((one[..., ::2], one[..., 1::2]), -1) for one in turned)
@@ -134,7 +136,7 @@ _KNOWN = {  # of 1 2 3 4, by a quarter turn
 
 
 def convention_of(function) -> Convention | None:
-    """What a model's own function does with a head of four lanes, or None where that is no rotation of pairs."""
+    """The convention of a model's own function, from its result for a head of four lanes; None if it is not a rotation."""
     x = torch.tensor([1.0, 2.0, 3.0, 4.0], device="cpu").reshape(1, 1, 1, 4)
     for width in (4, 2):
         zeros, ones = torch.zeros(1, 1, width, device="cpu"), torch.ones(1, 1, width, device="cpu")
@@ -152,7 +154,7 @@ def convention_of(function) -> Convention | None:
 
 
 class _Opaque:
-    """Stands where a model expects a tensor, on its way to a function that is served."""
+    """Passed where a model expects a tensor, on its way to a replaced function."""
 
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
@@ -188,7 +190,7 @@ class _TableTurn(_Opaque):
 
 @dataclass
 class _AxesTurn(_Opaque):
-    """By positions of several axes, each pair by one of them: exact angles, as a table."""
+    """Angles of positions with several axes, each pair rotated by one of them."""
 
     position_ids: Tensor  # [axes, batch, tokens]
     axis_of_pair: Tensor
@@ -196,17 +198,14 @@ class _AxesTurn(_Opaque):
     attention_factor: Tensor
 
     def apply(self, *x: Tensor, heads_first: bool, convention: Convention) -> tuple[Tensor, ...]:
-        of_pair = self.position_ids[self.axis_of_pair.to(self.position_ids.device)].movedim(0, -1)
-        angle = of_pair * self.inv_freq.to(x[0].device)  # float64: right to 1e-9 at position 10^7
-        dtype = x[0].dtype if x[0].dtype == torch.float64 else torch.float32
-        factor = self.attention_factor.to(x[0].device)
-        cos, sin = (angle.cos() * factor).to(dtype), (angle.sin() * factor).to(dtype)
-        return rotate_by_table(*x, cos=cos, sin=-sin if convention.turns_back else sin,
-                               interleaved=convention.interleaved, heads_first=heads_first)
+        position_ids = -self.position_ids if convention.turns_back else self.position_ids
+        return rotate_by_axes(*x, position_ids=position_ids, axis_of_pair=self.axis_of_pair, inv_freq=self.inv_freq,
+                              attention_factor=self.attention_factor, interleaved=convention.interleaved,
+                              heads_first=heads_first)
 
 
 class CordageRotary(nn.Module):
-    """Stands for a model's rotary embedding: gives its attention a turn, twice, where it expects cos and sin."""
+    """Replaces a model's rotary embedding: passes a rotation to its attention, twice, where it expects cos and sin."""
 
     def __init__(self, original: nn.Module, scaling: Mapping | LearnedBasis | None, exact: bool) -> None:
         super().__init__()
@@ -258,7 +257,7 @@ def _rename(state: dict[str, Tensor], old: str, new: str) -> None:
 
 
 def _own_inv_freq(rotary: nn.Module, layer_type: str) -> Tensor | None:
-    """What a rotary embedding of transformers begins with."""
+    """The constructor arguments of a rotary embedding of transformers."""
     prefix = f"{layer_type}_" if layer_type else ""
     for name in (f"{prefix}original_inv_freq", f"{prefix}inv_freq"):
         if isinstance(getattr(rotary, name, None), Tensor):
@@ -267,7 +266,7 @@ def _own_inv_freq(rotary: nn.Module, layer_type: str) -> Tensor | None:
 
 
 class _ConfigBasis(nn.Module):
-    """inv_freq and attention factor by a config, for the sequence that position_ids are of."""
+    """inv_freq and attention factor from a config, for the sequence of position_ids."""
 
     def __init__(self, config, layer_type: str, scaling: Mapping | None = None) -> None:
         super().__init__()
@@ -282,7 +281,7 @@ class _ConfigBasis(nn.Module):
 
     @classmethod
     def of(cls, rotary: nn.Module, layer_type: str) -> _ConfigBasis:
-        """The rule of a model's rotary embedding: of its layer type, or that of its config's which has its frequencies."""
+        """The rule of a model's rotary embedding: that of its layer type, or the config's rule with its frequencies."""
         own = _own_inv_freq(rotary, layer_type)
         first = cls(rotary.config, layer_type)
         for warning in first.rule["warnings"]:
@@ -303,7 +302,7 @@ class _ConfigBasis(nn.Module):
         if len(self.axis_of_pair) == 0:
             raise ValueError(f"apply_to: position_ids {list(position_ids.shape)} must be [batch, tokens], as the config "
                              "names no axes that its pairs turn by")
-        if inv_freq.requires_grad:
+        if inv_freq.requires_grad or attention_factor.requires_grad:
             raise ValueError("apply_to: a basis that learns needs position_ids [batch, tokens], and this model has "
                              f"{list(position_ids.shape)}, of several axes; pass its frequencies as a rope dictionary")
         return _AxesTurn(position_ids, self.axis_of_pair, inv_freq, attention_factor)
@@ -335,7 +334,7 @@ class _OwnAlpha(nn.Module):
 
 
 class _SequenceBasis(nn.Module):
-    """inv_freq and attention factor of a LearnedBasis, at the ratio of the sequence that position_ids are of."""
+    """inv_freq and attention factor of a LearnedBasis, at the ratio of the sequence of position_ids."""
 
     def __init__(self, basis: LearnedBasis, own: _ConfigBasis) -> None:
         super().__init__()
@@ -343,6 +342,7 @@ class _SequenceBasis(nn.Module):
             if getattr(basis, name) != own.rule[name]:
                 raise ValueError(f"apply_to: scaling has {name} {getattr(basis, name)}, must have the model's "
                                  f"{own.rule[name]}")
+        check_whole_heads("apply_to", basis, own.rule)
         self.basis, self.turn = basis, own.turn
         self.words = f"layers: {own.rule.layer_type or 'all'}\n  {basis}\n"
 
@@ -363,7 +363,7 @@ def _own_convention(modeling, name: str) -> Convention | None:
 
 
 def _serve(modeling) -> None:
-    """From now on the module's functions take turns too."""
+    """Makes the module's functions accept cordage's rotations too."""
     for name in _served_names(modeling):
         if not hasattr(getattr(modeling, name), "patches"):
             setattr(modeling, name, _serving(getattr(modeling, name)))
@@ -386,7 +386,7 @@ def _serving(own):
 
 
 def _release(modeling) -> None:
-    """One patched model less; the last one leaves the module as it was."""
+    """Removes one patched model; the last one restores the module."""
     for name in _served_names(modeling):
         served = getattr(modeling, name)
         served.patches -= 1

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""The rotation of q and k as differentiable operators that torch.compile sees through."""
+"""The rotation of q and k as differentiable operators for torch.compile."""
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from . import _C  # noqa: F401  registers the operators
+from . import _operators  # noqa: F401  registers them
 
 _ops = torch.ops.cordage
 
 
 class RMSNorm:
-    """RMSNorm of every head, of all its lanes: x * w / sqrt(mean of x^2 + eps), with its mean in float32 (float64's in
+    """RMSNorm of every head, of all its lanes: x * w / sqrt(mean of x^2 + eps), with the mean in float32 (float64 for
     float64).
 
         q, k = rotate(q, k, norm=RMSNorm(q_norm.weight, k_norm.weight, eps=1e-6), position_ids=ids, inv_freq=inv_freq)
@@ -19,10 +19,10 @@ class RMSNorm:
     Args:
         weights: one for each tensor, [head_dim], or [heads, head_dim] over all heads, of any floating type; or none
         eps: finite, >= 0
-        adds_one: the factor is 1 + w, as Gemma's
+        adds_one: the factor is 1 + w, as in Gemma
         over_all_heads: one mean for all heads of a token
-        after_rotation: what is normalized is the rotated head
-        rounded_between: what comes first, norm or rotation, is rounded to the type of x, as two calls round it
+        after_rotation: the norm follows the rotation
+        rounded_between: the result of the first step, norm or rotation, is rounded to the type of x, as by two calls
     """
 
     def __init__(self, *weights: Tensor, eps: float = 1e-6, adds_one: bool = False, over_all_heads: bool = False,
@@ -33,28 +33,28 @@ class RMSNorm:
 
 def rotate(*x: Tensor, position_ids: Tensor, inv_freq: Tensor, attention_factor: float | Tensor = 1.0,
            norm: RMSNorm | None = None, interleaved: bool = False, heads_first: bool = True) -> tuple[Tensor, ...]:
-    """Turns the first 2*pairs lanes of every head by position * inv_freq[pair]; later lanes are copied.
+    """Rotates the first 2*pairs lanes of every head by position * inv_freq[pair]; later lanes are copied.
 
         q, k = rotate(q, k, position_ids=ids, inv_freq=inv_freq)
 
-    Angles are reduced exactly: right to rounding at every position. In bfloat16 and float16 the arithmetic is float32.
+    Angles are reduced exactly: correct to rounding at every position. In bfloat16 and float16 the arithmetic is float32.
 
     Args:
         x: q and k, or any number of tensors [batch, heads, tokens, head_dim] of one type, float32, float64, bfloat16 or
-            float16 (on a GPU not float64); views are read where they lie, in any strides whose last is 1
+            float16 (on a GPU not float64); views are read in place, with any strides whose last is 1
         position_ids: [tokens] or [batch, tokens]; int32, int64, float32 or float64
-        inv_freq: [pairs] float64, radians per position; on the CPU, wherever x is
+        inv_freq: [pairs] float64, radians per position; always on the CPU
         attention_factor: multiplies cos and sin; a number, or a tensor [] float64 on the CPU
         norm: RMSNorm of all tensors, in the same pass; on the CPU
         interleaved: lanes 2i and 2i+1 form a pair, instead of i and i + pairs
         heads_first: False for x of [batch, tokens, heads, head_dim]
 
-    On a GPU nothing waits for the device, unless inv_freq or attention_factor requires a gradient, which is made there and
-    lies here. A CUDA graph keeps the numbers that they have when it is captured.
+    On a GPU the call does not synchronise, unless inv_freq or attention_factor requires a gradient, which is copied to the
+    CPU. A CUDA graph keeps the values that they have at capture.
 
-    Returns new tensors of x's shapes. Gradients flow to x, and to a norm's weights, inv_freq, attention_factor and (floating)
-    position_ids where they require it; all in one pass over the gradient and the result, or x where it was normalized. There
-    are no second derivatives.
+    Returns new tensors in x's shapes. Gradients flow to x, and to a norm's weights, inv_freq, attention_factor and (floating)
+    position_ids if they require it; all in one pass over the gradient and the result (x, if it was normalized). There are
+    no second derivatives.
 
     Raises ValueError naming the argument.
     """
@@ -87,7 +87,7 @@ def check_norm(function: str, norm: RMSNorm, x: Tensor) -> None:
 
 def checked_angles(function: str, position_ids: Tensor, inv_freq: Tensor,
                    attention_factor: float | Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """As the operators take them."""
+    """The arguments in the form of the operators."""
     if inv_freq.dim() != 1 or inv_freq.dtype != torch.float64:
         raise ValueError(f"{function}: inv_freq {inv_freq.dtype} {list(inv_freq.shape)} must be float64 [rotary_dim/2]")
     if not isinstance(attention_factor, Tensor):
@@ -100,14 +100,13 @@ def checked_angles(function: str, position_ids: Tensor, inv_freq: Tensor,
 
 def rotate_by_table(*x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False,
                     heads_first: bool = True) -> tuple[Tensor, ...]:
-    """Turns by cos and sin made elsewhere, with every product and sum rounded as torch rounds them: in float32 and float64
-    the result has the bits of q * cos + rotate_half(q) * sin. In bfloat16 and float16 the arithmetic is float32, and is
-    rounded once.
+    """Rotates by given cos and sin, with every product and sum rounded as in torch: in float32 and float64 the result has
+    the bits of q * cos + rotate_half(q) * sin. In bfloat16 and float16 the arithmetic is float32, rounded once.
 
     Args:
         x: as for rotate
-        cos, sin: [batch or 1, tokens, pairs] of x's type, or float32 where that has 16 bits; on its device; already times the
-            attention factor; they get no gradient
+        cos, sin: [batch or 1, tokens, pairs] in x's type, or float32 if that has 16 bits; on its device; times the attention
+            factor; without gradients
     """
     if cos.dim() != 3 or cos.shape != sin.shape:
         raise ValueError(f"rotate_by_table: cos {list(cos.shape)} and sin {list(sin.shape)} must both be "
@@ -115,6 +114,23 @@ def rotate_by_table(*x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = Fa
     seen = [one.transpose(1, 2) for one in x] if heads_first else list(x)
     turned = _ops.rotate_by_table(seen, cos, sin, interleaved, False)
     return tuple(one.transpose(1, 2) for one in turned) if heads_first else tuple(turned)
+
+
+def rotate_by_axes(*x: Tensor, position_ids: Tensor, axis_of_pair: Tensor, inv_freq: Tensor, attention_factor: Tensor,
+                   interleaved: bool = False, heads_first: bool = True) -> tuple[Tensor, ...]:
+    """Turns each pair by the position of one axis (M-RoPE), by exact angles as a table.
+
+    Args:
+        x, inv_freq, attention_factor: as for rotate; inv_freq and the factor get no gradient
+        position_ids: [axes, batch or 1, tokens]
+        axis_of_pair: [pairs] int64
+    """
+    of_pair = position_ids[axis_of_pair.to(position_ids.device)].movedim(0, -1)
+    angle = of_pair * inv_freq.to(x[0].device)  # float64: right to 1e-9 at position 10^7
+    dtype = x[0].dtype if x[0].dtype == torch.float64 else torch.float32
+    factor = attention_factor.to(x[0].device)
+    return rotate_by_table(*x, cos=(angle.cos() * factor).to(dtype), sin=(angle.sin() * factor).to(dtype),
+                           interleaved=interleaved, heads_first=heads_first)
 
 
 # What torch.compile is told: shapes and strides -------------------------------------------------------------------

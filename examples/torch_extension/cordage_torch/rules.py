@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The rule that a transformers config gives a type of layers, or would give them with another rope dictionary."""
+"""The rule of a transformers config for a type of layers, also with another rope dictionary."""
 from __future__ import annotations
 
 import json
@@ -15,18 +15,18 @@ LEROPE_FAMILIES = ("mistral_large4", "mistral_large4_text")  # whose rotary embe
 
 
 def layer_type_of(config) -> str:
-    """The layers whose rule is meant where nobody says which."""
+    """The layer type used if none is given."""
     return "rope" if config.model_type in LEROPE_FAMILIES else "full_attention"
 
 
 class Rule:
-    """What config_rule says of a config, by name, and the basis.
+    """The result of config_rule for a config, by name, and the basis.
 
     Args:
-        config: a transformers config without others inside
-        layer_type: None: the layers that are meant where nobody says which; "": the first that turn
-        scaling: a rope dictionary in place of the config's, whose rope_theta, partial_rotary_factor and mrope_... stay where
-            it does not say others
+        config: a transformers config without nested configs
+        layer_type: None: the default layer type; "": the first rotated layers
+        scaling: a rope dictionary that replaces the config's; rope_theta, partial_rotary_factor and mrope_... are kept
+            unless it has them
     """
 
     def __init__(self, config, layer_type: str | None = None, scaling: Mapping | None = None) -> None:
@@ -46,9 +46,14 @@ class Rule:
     def __getitem__(self, name: str):
         return self._said[name]
 
+    @property
+    def turns_whole_heads(self) -> bool:
+        """Whether every lane of a head turns, so that a factor on cos and sin is one on scores."""
+        return self["rotary_dim"] == self["head_dim"] and not self.settings.get("qk_nope_head_dim")
+
     def basis(self, length: Tensor) -> tuple[Tensor, Tensor]:
         """inv_freq [pairs] and the attention factor [], float64 on the CPU, for a sequence of `length` tokens, [] integer.
-        Of LeRoPE without its alpha."""
+        Without the alpha of LeRoPE."""
         return _ops.config_basis(length, self._config_json, self.layer_type)
 
 

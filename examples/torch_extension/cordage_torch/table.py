@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A basis learned as plain numbers: log alpha of every pair at a few length ratios, over the prior of a CLEX."""
+"""A basis learned as parameters: log alpha of every pair at a few length ratios, over the prior of a CLEX."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from .clex import CLEX
 
 
 class LearnedTable(nn.Module):
-    """log alpha_i(t) = log alpha_prior,i(t) + offset_i(t): a parameter for each pair and knot, where CLEX has an ODE.
+    """log alpha_i(t) = log alpha_prior,i(t) + offset_i(t), with a parameter for each pair and knot instead of an ODE.
 
         prior = CLEX.for_config(model.config, field="log_time", prior=("by_parts", 0.5, 4.0))
         patch = apply_to(model, LearnedTable(prior))
@@ -19,7 +19,7 @@ class LearnedTable(nn.Module):
     offset_i is 0 at t = 1, linear in ln t between knots and constant beyond the last (cordage/scaling/learned_table.hpp).
 
     Args:
-        prior: the basis at offset 0: what this CLEX gives, which no longer learns; lengths have its ratios t
+        prior: the basis at offset 0: that of this CLEX, whose weights are fixed; its t_of gives the ratio of a length
         knots: increasing ratios > 1; None: 2, 4, 8 … below the prior's t_max, and t_max
 
     The parameter `offsets` is [knots, pairs]. Raises ValueError naming the argument.
@@ -43,7 +43,7 @@ class LearnedTable(nn.Module):
         return self.basis(t)[0]
 
     def basis(self, t: float | Tensor) -> tuple[Tensor, Tensor]:
-        """inv_freq as forward gives it, and the prior's attention factor at t, float64 of t's shape (no gradient)."""
+        """inv_freq as from forward, and the prior's attention factor at t, float64 in t's shape (no gradient)."""
         inv_freq, factor = self.prior.basis(t)
         log_t = torch.as_tensor(t, dtype=torch.float64).detach().cpu().log()
         upper = torch.searchsorted(self.log_knots, log_t, right=True).clamp(max=len(self.log_knots) - 1)
@@ -58,7 +58,7 @@ class LearnedTable(nn.Module):
         return self.prior.t_of(length)
 
     def held_at(self, t: float):
-        """A context in which a patched model uses t, whatever the length."""
+        """A context in which a patched model uses t for every length."""
         return self.prior.held_at(t)
 
     def extra_repr(self) -> str:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The operators of the cache path: norm and rotation in one pass, k and v stored into a paged cache, cached keys that
-// move; for the CPU. Autograd of the norm and fake kernels are in cordage_torch/.
+// The operators of the cache path: norm and rotation in one pass, k and v stored into a paged cache, moves of cached
+// keys; for the CPU. Autograd of the norm and fake kernels are in cordage_torch/.
 #include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
 #include <torch/library.h>
 
@@ -32,7 +32,7 @@ tensors rotate_normalized(at::TensorList x, at::TensorList weights, double eps, 
     });
 }
 
-/// As rotate_gradients, with the gradients to weights in second place, in the weights' types.
+/// As rotate_gradients, with the gradients to weights second, in the weights' types.
 std::tuple<tensors, tensors, Tensor, Tensor, Tensor> rotate_normalized_backward(
     at::TensorList grad_y, at::TensorList x, at::TensorList weights, double eps, bool adds_one, bool over_all_heads,
     bool after_rotation, bool rounded_between, const Tensor& position_ids, const Tensor& inv_freq,
@@ -124,7 +124,7 @@ TORCH_LIBRARY_IMPL(cordage, CPU, m) {
     m.impl("move", &move);
 }
 
-// What writes a cache has no derivative: asking for one is an error.
+// Operators that write a cache have no derivative; requesting one is an error.
 TORCH_LIBRARY_IMPL(cordage, Autograd, m) {
     for (const char* name : {"rotate_and_store", "move"})
         m.impl(name, torch::autograd::autogradNotImplementedFallback());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The choices of CLEX that are types in the library, as names.
+// Selects the template arguments of clex by name.
 #include "clex_model.hpp"
 
 #include <cmath>

@@ -12,7 +12,7 @@
 
 namespace cordage_torch {
 
-/// Everything of a CLEX but its weights.
+/// All of a CLEX except its weights.
 struct clex_settings {
     cordage::rope_config config;
     double t_max = 16.0;
@@ -38,7 +38,7 @@ class clex_model {
 };
 
 /// Solves, or returns the solution of the last few calls with the same settings and weights.
-/// @throws cordage::error naming the setting that is wrong
+/// @throws cordage::error naming the invalid setting
 std::shared_ptr<const clex_model> solved_clex(const clex_settings& settings, const cordage::clex_weights& weights);
 
 }  // namespace cordage_torch

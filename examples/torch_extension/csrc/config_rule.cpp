@@ -30,7 +30,7 @@ std::shared_ptr<const cordage::hf::model_ropes> parsed(const std::string& config
     return ropes;
 }
 
-/// The rule of a layer type; without one, of the first layers that turn.
+/// The rule of a layer type; without one, that of the first rotated layers.
 const cordage::hf::layer_rope& rule_of(const cordage::hf::model_ropes& ropes, const std::string& layer_type) {
     if (!layer_type.empty()) return ropes.of(layer_type);
     const auto turning = std::ranges::find_if(ropes.ropes, [](const auto& rule) { return rule.rope_type != "none"; });
@@ -61,8 +61,8 @@ std::string describe_rule(const std::string& config_json, const std::string& lay
         {"original_length", rule.config.original_length},
         {"layout", cordage::hf::name_of(rule.layout)},
         {"depends_on_length", rule.schedule.ratio(rule.config, 1.0) != rule.schedule.ratio(rule.config, endless)},
-        {"is_plain", rule.axis_of_pair.empty() && !rule.turns_back && rule.first_lane == 0 && !rule.llama4_beta &&
-                         !rule.clex && !rule.needs_offsets},
+        {"is_plain", !rule.turns_back && !rule.llama4_beta && !rule.clex && !rule.needs_offsets},
+        {"first_lane", rule.first_lane},
         {"axis_of_pair", rule.axis_of_pair},
         {"words", cordage::hf::describe(rule)},
         {"warnings", ropes->warnings},

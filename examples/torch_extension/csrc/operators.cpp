@@ -127,7 +127,7 @@ TORCH_LIBRARY_IMPL(cordage, CPU, m) {
     m.impl("config_basis", &config_basis);
 }
 
-// Bases are made on the host and stay there, wherever the weights and the length lie.
+// Bases are computed on the host and stay there, wherever the weights and the length are.
 TORCH_LIBRARY_IMPL(cordage, CUDA, m) {
     m.impl("clex", &clex);
     m.impl("clex_backward", &clex_backward);
@@ -136,9 +136,9 @@ TORCH_LIBRARY_IMPL(cordage, CUDA, m) {
 
 }  // namespace cordage_torch
 
-/// The module has no functions of its own: importing it registers the operators.
-PyMODINIT_FUNC PyInit__C() {
+/// The module has no functions of its own: importing it registers the operators. Its name is setup.py's.
+PyMODINIT_FUNC C10_CONCATENATE(PyInit_, TORCH_EXTENSION_NAME)() {
     static PyModuleDef definition{
-        PyModuleDef_HEAD_INIT, "_C", nullptr, -1, nullptr, nullptr, nullptr, nullptr, nullptr};
+        .m_base = PyModuleDef_HEAD_INIT, .m_name = C10_STRINGIZE(TORCH_EXTENSION_NAME), .m_size = -1};
     return PyModule_Create(&definition);
 }

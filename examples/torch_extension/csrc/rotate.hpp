@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The operators rotate and rotate_backward, for tensors in any place, and the errors of all operators.
+// The operators rotate and rotate_backward, for tensors on any device, and the errors of all operators.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,7 +13,7 @@
 
 namespace cordage_torch {
 
-/// Runs body; what cordage throws becomes a ValueError of Python's.
+/// Runs body and converts errors of cordage to Python's ValueError.
 template <class Body>
 auto guarded(const Body& body) {
     try {
@@ -37,7 +37,7 @@ inline cordage::aten::angle_tensors angles_of(const at::Tensor& position_ids, co
     return {position_ids, inv_freq, attention_factor.item<double>()};
 }
 
-/// What takes the place of a gradient that was not wanted is empty.
+/// The gradient like its input; empty if it was not wanted.
 inline at::Tensor like(const at::Tensor& grad, const at::Tensor& input) {
     return grad.defined() ? grad.to(input.options()) : at::empty({0}, input.options());
 }

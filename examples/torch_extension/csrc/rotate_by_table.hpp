@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The operator rotate_by_table, for tensors in any place.
+// The operator rotate_by_table, for tensors on any device.
 #pragma once
 
 #include "rotate.hpp"

@@ -408,7 +408,7 @@ def test_the_backward_operator_compares_its_tensors():
         return torch.ops.cordage.rotate_normalized_backward(grad_y, x, list(weights), 1e-6, *SWITCHES_OFF, *ANGLES, False,
                                                             [False] * 3, True)
 
-    for others, words in (([x.half()], r"x\[0\] of type Half must be of one type with grad_y\[0\], Float"),
+    for others, words in (([x.half()], r"x\[0\] of type Half must have the type of grad_y\[0\], Float"),
                           ([x[:, :4]], r"x \[1, 4, 2, 8\] must have the shape of grad_y"), ([x[0]], r"x\[0\] has 3 dimensions"),
                           ([x, x], "x has 2 tensors, must have 1"), ([], "x has 0 tensors, must have 1")):
         with pytest.raises(ValueError, match=words):
@@ -432,7 +432,7 @@ OVERLAPPING = torch.zeros(BLOCKS, BLOCK_SIZE, KV_HEADS, HEAD_DIM)
 
 @pytest.mark.parametrize("change, words", [
     (changed(q=torch.zeros(3, 5, 8)), r"q \[3, 5, 8\] must be \[batch, heads, tokens, head_dim\]"),
-    (changed(k=torch.zeros(1, 2, 5, 8, dtype=torch.float16)), "k of type Half must be of one type with q, Float"),
+    (changed(k=torch.zeros(1, 2, 5, 8, dtype=torch.float16)), "k of type Half must have the type of q, Float"),
     (changed(v=torch.zeros(1, 2, 5, 8, device="meta")), "v on meta must be on cpu"),
     (changed(v=torch.zeros(1, 2, 4, 8)), "must have the same batch and tokens"),
     (changed(v=torch.zeros(1, 3, 5, 8)), r"values \[3, 4, 2, 8\] must have the heads and head_dim of v \[1, 5, 3, 8\]"),
@@ -452,7 +452,7 @@ OVERLAPPING = torch.zeros(BLOCKS, BLOCK_SIZE, KV_HEADS, HEAD_DIM)
     (cache_with(key_scales=torch.ones(3, 4, 1)), r"key_scales of type Float \[3, 4, 1\] must be float32"),
     (cache_with(key_scales=torch.ones(3, 4, 2).double()), "key_scales of type Double"),
     (cache_with(key_scales=torch.ones(3, 4, 2, device="meta")), "key_scales on meta must be on cpu"),
-    (cache_with(key_scales=torch.ones(3, 4, 1).expand(3, 4, 2)), "key_scales with strides .* an entry of its own"),
+    (cache_with(key_scales=torch.ones(3, 4, 1).expand(3, 4, 2)), "key_scales with strides .* a separate element"),
     (cache_with(key_scales=OVERLAPPING[..., 0], value_scales=OVERLAPPING[..., 0]), "value_scales must not overlap key_scales"),
     (lambda a: cache_with(value_scales=a["q"].view(-1)[:24].view(3, 4, 2))(a), "value_scales must not overlap q"),
     (changed(slot_mapping=SLOTS.float()), r"slot_mapping of type Float \[5\] must be int32 or int64 \[1, 5\]"),

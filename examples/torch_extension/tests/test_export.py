@@ -120,8 +120,6 @@ def test_errors_name_the_argument(tmp_path):
                          (2 * TARGET, "length 512 is t = 16, must be <= t_max = 8 of the basis")):
         with pytest.raises(ValueError, match=said):
             save_longrope(config, table, length, tmp_path / "folder")
-    with pytest.raises(ValueError, match="attention factor 1 at t = 1 and 1.13863 at t = 4, must have one"):
-        save_longrope(config, learned(config, prior="yarn"), 4 * TRAINED, tmp_path / "folder")
     for save in (save_longrope, save_freq_factors):
         with pytest.raises(ValueError, match="config has rope_type 'linear', must have 'default'"):
             save(small("llama", "linear").config, table, TARGET, tmp_path / "folder")

@@ -178,7 +178,7 @@ FACTOR = torch.ones((), dtype=torch.float64)
 
 @pytest.mark.parametrize("y, words", [
     # Read past its end once: an operator may be called by anyone.
-    ([X.half()], r"y\[0\] of type Half must be of one type with grad_y\[0\], Float"),
+    ([X.half()], r"y\[0\] of type Half must have the type of grad_y\[0\], Float"),
     ([X[0]], r"y\[0\] has 3 dimensions"),
     ([X[:, :4]], r"y \[1, 4, 2, 8\] must have the shape of grad_y, \[1, 5, 2, 8\]"),
     ([X, X], "y has 2 tensors, must have 1"),

@@ -81,7 +81,8 @@ def test_it_gains_at_eight_times_the_length(tuned):
         assert rows["learned"][0] == pytest.approx(rows["own rotation"][0], rel=1e-5)  # nothing is lost at the trained length
     assert rows["learned"][-1] < 0.97 * rows["by parts"][-1]
     assert rows["learned"][-1] < 0.8 * rows["own rotation"][-1]
-    assert rows["learned, as exported"][-1] == rows["learned"][-1]
+    assert rows["learned, as exported"][-1] == pytest.approx(rows["learned"][-1], rel=1e-4)
+    assert result["temperature"][0] == 1.0 and result["temperature"][-1] != 1.0
 
 
 def test_the_exported_config_is_the_tuned_model(tuned, model, text):
@@ -101,6 +102,8 @@ def test_the_exported_config_is_the_tuned_model(tuned, model, text):
             expected = exported(ids[:, :length]).logits
             with apply_to(exported):  # cordage's own reading of that config
                 assert (exported(ids[:, :length]).logits - expected).abs().max() <= AGREEMENT * expected.abs().max()
+            if length == L:  # where the exported temperature is that of TARGET
+                continue
             with apply_to(own, basis):
                 assert (own(ids[:, :length]).logits - expected).abs().max() <= AGREEMENT * expected.abs().max()
         plain = own(ids).logits  # the comparison would notice the wrong basis
@@ -108,17 +111,24 @@ def test_the_exported_config_is_the_tuned_model(tuned, model, text):
 
 
 def test_the_alpha_of_a_mistral_large_4(text, tmp_path):
-    """Its own, on from what it has learned, over its own YaRN."""
+    """Its own, on from what it has learned, over its own YaRN, and the temperatures of its heads."""
     large4 = test_lerope.large4(vocab_size=256)
+    own_heads = {name: p.detach().clone() for name, p in large4.named_parameters() if "self_attn.softmax_scaling" in name}
     large4.save_pretrained(tmp_path / "model")
     save_tokenizer(tmp_path / "model")
     result = tune(tmp_path / "model", text, tmp_path / "out", "--form", "lerope", "--steps", "2", "--measured", "1", length=64)
     rows = result["perplexity"]
     assert result["lengths"] == [32, 64] and rows["own alpha"] == pytest.approx(rows["own rotation"], rel=1e-4)
-    learned = load_file(tmp_path / "out/lerope.safetensors")["model.language_model.rotary_emb.alpha"]
+    tensors = load_file(tmp_path / "out/lerope.safetensors")
+    learned = tensors.pop("model.language_model.rotary_emb.alpha")
+    assert tensors.keys() == own_heads.keys() and len(tensors) == 2 * 4  # scale and bias of four layers, by their own names
+    assert all(1e-4 < (tensors[name] - own).abs().max() < 0.01 for name, own in own_heads.items())  # at 0.001
     own = test_lerope.rotary_of(large4).alpha
     assert 1e-3 < (learned - own).abs().max() < 0.1  # two steps of Adam at 0.01
     assert not (tmp_path / "out/freq_factors.gguf").exists()
+    tune(tmp_path / "model", text, tmp_path / "alone", "--form", "lerope", "--steps", "1", "--measured", "1", "--temperature",
+         "none", length=64)
+    assert len(load_file(tmp_path / "alone/lerope.safetensors")) == 1
     with pytest.raises(ValueError, match="--form table must be lerope for MODEL .*: its weights hold an alpha"):
         tune(tmp_path / "model", text, tmp_path / "other", "--form", "table", length=64)
 
@@ -210,6 +220,14 @@ def test_what_it_refuses(model, text, tmp_path, monkeypatch):
                               ("--tokens", "100", "--tokens 100 must be >= LENGTH 256")):
         with pytest.raises(ValueError, match=said):
             tune(model, text, out, name, value)
+
+    partial = LlamaConfig.from_pretrained(model).to_dict() | {"model_type": "gpt_neox", "rotary_pct": 0.5}
+    (tmp_path / "partial").mkdir()
+    (tmp_path / "partial/config.json").write_text(json.dumps({key: partial[key] for key in (
+        "model_type", "rotary_pct", "vocab_size", "hidden_size", "num_attention_heads", "num_hidden_layers",
+        "intermediate_size", "max_position_embeddings")}))
+    with pytest.raises(ValueError, match="--temperature learned must be none for MODEL .*: lanes of its heads do not turn"):
+        tune(tmp_path / "partial", text, out, "--temperature", "learned")
 
     gpt2 = tmp_path / "gpt2"
     GPT2LMHeadModel(GPT2Config(vocab_size=256, n_positions=L, n_embd=16, n_layer=1, n_head=1)).save_pretrained(gpt2)

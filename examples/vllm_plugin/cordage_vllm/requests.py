@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The length that a request names: read and checked where vLLM takes a request, made part of its prefix-cache key, and
-found again where a batch is computed."""
+"""The length that a request sets: read and checked where vLLM accepts a request, added to its prefix-cache key, and
+looked up where a batch is computed."""
 from __future__ import annotations
 
 import functools
@@ -17,7 +17,7 @@ KEY = "rope_length"
 
 
 def length_of(params) -> int | None:
-    """What extra_args={"rope_length": n} says."""
+    """The value of extra_args={"rope_length": n}."""
     return (getattr(params, "extra_args", None) or {}).get(KEY)
 
 
@@ -25,7 +25,7 @@ def length_of(params) -> int | None:
 
 
 class BatchLengths(LogitsProcessor):
-    """Told by vLLM of each request that comes, goes or moves within the batch; leaves logits as they are."""
+    """Notified by vLLM of each request that is added, removed or moved within the batch; does not change logits."""
 
     def __init__(self, vllm_config, device, is_pin_memory: bool) -> None:
         self.of_rows: dict[int, int] = {}
@@ -46,7 +46,7 @@ _engines: weakref.WeakValueDictionary[int, BatchLengths] = weakref.WeakValueDict
 
 
 def lengths_of_batch(tokens: int) -> list[tuple[int, int, int | None]]:
-    """(first token, end, length) of the requests of the batch that is being computed, or of all of it where none names a
+    """(first token, end, length) of the requests of the current batch; one entry for all of it if no request sets a
     length."""
     everything = [(0, tokens, None)]
     if not is_forward_context_available():

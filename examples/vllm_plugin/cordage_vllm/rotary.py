@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What stands for vLLM's rotary classes, and the one operator that it calls."""
+"""The replacements of vLLM's rotary classes, and the operator that they call."""
 from __future__ import annotations
 
 import hashlib
@@ -10,8 +10,10 @@ from torch import Tensor
 from vllm.config import get_current_vllm_config
 from vllm.model_executor.custom_op import CustomOp
 from vllm.model_executor.layers import rotary_embedding
+from vllm.model_executor.layers.rotary_embedding.mrope import apply_interleaved_rope
 
 from cordage_torch import rotate
+from cordage_torch.rotation import rotate_by_axes
 
 from .requests import lengths_of_batch
 from .rules import WAY_OUT, LayerRule, ModelRules
@@ -23,26 +25,52 @@ SERVED = {
     "DynamicNTKScalingRotaryEmbedding": "dynamic",
     "DynamicNTKAlphaRotaryEmbedding": "dynamic",
     "YaRNScalingRotaryEmbedding": "yarn",
+    "DeepseekScalingRotaryEmbedding": "yarn",
     "Llama3RotaryEmbedding": "llama3",
     "Phi3LongRoPEScaledRotaryEmbedding": "longrope",
+    "MRotaryEmbedding": "default",  # or "yarn"
 }
+_TYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 _layers: dict[str, CordageRotary] = {}
 
 
 class CordageRotary:
-    """Before a rotary class of vLLM: the same constructor, cordage's rotation. A table of cos and sin is not made, so that a
-    kernel that reads one fails."""
+    """Base of the replacements: the constructor of vLLM's class, cordage's rotation. There is no table of cos and sin, so
+    that a kernel that reads one fails."""
 
     rope_type: str
-    rule: LayerRule
+    rule: LayerRule | None
 
     def __init__(self, *args, **kwargs) -> None:
+        config = get_current_vllm_config()
+        rules = ModelRules(config)
         super().__init__(*args, **kwargs)
-        self.rule = ModelRules(get_current_vllm_config()).of(self.rope_type, self.rotary_dim, self.base)
+        rope_type = self.rope_type
+        if getattr(self, "mrope_section", None) and self.scaling_factor is not None:
+            rope_type = "yarn"
+        try:
+            self.rule = rules.of(rope_type, self.rotary_dim, self.base)
+        except ValueError as refused:
+            towers = config.model_config.multimodal_config
+            if towers is None or not towers.language_model_only:
+                raise
+            self.rule, self.refused = None, str(refused)  # of a tower, which vLLM makes and leaves out
+            return
         self.interleaved = not getattr(self, "is_neox_style", True)  # LongRoPE's class has half-split pairs alone
         if self.rotary_dim > self.head_size:
             raise ValueError(f"cordage_vllm: head_dim {self.head_size} must be >= rotary_dim {self.rotary_dim}; {WAY_OUT}")
+        if self.rule.rule["first_lane"] > 0 and self.rotary_dim != self.head_size:  # vLLM cuts these lanes out of DeepSeek's
+            raise ValueError(f"cordage_vllm: the lanes that turn must be a head of their own, {self.rotary_dim}, and vLLM's "
+                             f"head_dim is {self.head_size}; {WAY_OUT}")
+        factor = float(self.rule.at(None).attention_factor)
+        if self.rule.learned is None and abs(getattr(self, "mscale", factor) - factor) > 1e-6:
+            raise ValueError(f"cordage_vllm: vLLM's attention factor {self.mscale} must be the {factor} that rope_parameters "
+                             f"mean; {WAY_OUT}")
+        axes = _axis_of_pair(self)
+        if axes != self.rule.axis_of_pair.tolist():
+            raise ValueError(f"cordage_vllm: vLLM turns pairs by the axes {axes}, must be {self.rule.axis_of_pair.tolist()} as "
+                             f"mrope_section and mrope_interleaved say; {WAY_OUT}")
         # The same in all processes and at each start, as it stands in compiled code that vLLM keeps on disk.
         said = f"{self.rule.config_json} {self.rule.layer_type} {self.head_size} {self.interleaved}"
         self.key = hashlib.sha256(said.encode()).hexdigest()
@@ -52,6 +80,8 @@ class CordageRotary:
         return torch.empty(0, self.rotary_dim)
 
     def forward_native(self, positions: Tensor, query: Tensor, key: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        if self.rule is None:
+            raise ValueError(self.refused)
         turned = torch.ops.cordage_vllm.rotate(positions, [query] if key is None else [query, key], self.key)
         return turned[0], None if key is None else turned[1]
 
@@ -64,19 +94,49 @@ class CordageLongRope(CordageRotary):
     forward = CordageRotary.forward_native
 
 
+def _axis_of_pair(layer) -> list[int]:
+    """Of a layer of vLLM's: by which of a token's positions each pair turns; [] where a token has one."""
+    section = getattr(layer, "mrope_section", None)
+    if not section:
+        return []
+    if layer.mrope_interleaved:
+        return apply_interleaved_rope(torch.arange(3)[:, None].expand(3, layer.rotary_dim // 2), section).tolist()
+    return [axis for axis, pairs in enumerate(section) for _ in range(pairs)]
+
+
 def _rotate(positions: Tensor, x: list[Tensor], key: str) -> list[Tensor]:
-    layer, ids = _layers[key], positions.flatten()
-    heads = [one.reshape(1, len(ids), -1, layer.head_size) for one in x]
+    layer = _layers[key]
+    ids, heads = _checked(layer, positions, x)
     turned = []
-    for begin, end, basis in _runs(layer.rule, len(ids)):
-        turned.append(rotate(*(one[:, begin:end] for one in heads), position_ids=ids[begin:end], inv_freq=basis.inv_freq,
-                             attention_factor=basis.attention_factor, interleaved=layer.interleaved, heads_first=False))
+    for begin, end, basis in _runs(layer.rule, ids.shape[-1]):
+        parts, of_part = (one[:, begin:end] for one in heads), ids[:, begin:end]
+        turn = {"inv_freq": basis.inv_freq, "attention_factor": basis.attention_factor, "interleaved": layer.interleaved,
+                "heads_first": False}
+        if len(ids) == 1:
+            turned.append(rotate(*parts, position_ids=of_part[0], **turn))
+        else:
+            turned.append(rotate_by_axes(*parts, position_ids=of_part[:, None], axis_of_pair=layer.rule.axis_of_pair, **turn))
     whole = turned[0] if len(turned) == 1 else [torch.cat(parts, 1) for parts in zip(*turned, strict=True)]
     return [y.reshape(one.shape) for y, one in zip(whole, x, strict=True)]
 
 
+def _checked(layer, positions: Tensor, x: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+    """Positions as [1 or axes, tokens], and each x as [1, tokens, heads, head_dim]."""
+    has_axes = positions.dim() == 2 and len(layer.rule.axis_of_pair) > 0
+    tokens = positions.shape[1:] if has_axes else positions.shape
+    for one in x:
+        if one.shape[:len(tokens)] != tokens or one.shape[-1] % layer.head_size != 0:
+            raise ValueError(f"cordage_vllm: q or k {list(one.shape)} must be [tokens, heads * head_dim] of head_dim "
+                             f"{layer.head_size} and positions {list(positions.shape)}; {WAY_OUT}")
+        if one.dtype not in _TYPES:
+            raise ValueError(f"cordage_vllm: q or k of {one.dtype} must be float32, bfloat16 or float16, as dtype says; "
+                             f"{WAY_OUT}")
+    count = tokens.numel()
+    return positions.reshape(-1 if has_axes else 1, count), [one.reshape(1, count, -1, layer.head_size) for one in x]
+
+
 def _runs(rule: LayerRule, tokens: int) -> list[list]:
-    """[first token, end, basis] of neighbours that share a basis. What is behind the last request is padding."""
+    """[first token, end, basis] of neighbouring requests with one basis. Tokens after the last request are padding."""
     runs: list[list] = []
     for begin, end, length in lengths_of_batch(tokens):
         basis = rule.at(length if rule.depends_on_length else None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The basis of a model's layers: by its config, as cordage reads it, or a learned one; at any length."""
+"""The basis of a model's layers, from its config or learned; at any length."""
 from __future__ import annotations
 
 import functools
@@ -34,19 +34,20 @@ class LayerRule:
             raise ValueError(f"cordage_vllm: {_first_line(refused)}; {WAY_OUT}") from None
         if not self.rule["is_plain"]:
             keys = ", ".join(rope)
-            raise ValueError(f"cordage_vllm: rope_parameters with the keys {keys} must turn the first lanes of a head by one "
-                             f"position; {WAY_OUT}")
+            raise ValueError(f"cordage_vllm: rope_parameters with the keys {keys} must turn q and k by nothing but "
+                             f"frequencies; {WAY_OUT}")
         for name in ("rotary_dim", "theta_base"):
             if learned is not None and getattr(learned, name) != self.rule[name]:
                 raise ValueError(f"cordage_vllm: additional_config['cordage']['basis'] has {name} {getattr(learned, name)}, "
                                  f"must have the model's {self.rule[name]}")
         self.config_json, self.layer_type, self.learned = config_json, layer_type, learned
+        self.axis_of_pair = torch.tensor(self.rule["axis_of_pair"], dtype=torch.int64)  # [pairs] of M-RoPE, else empty
         self.depends_on_length = learned is not None or self.rule["depends_on_length"]
         self.default_length = default_length
         self.at = functools.lru_cache(maxsize=1024)(self._at)
 
     def _at(self, length: int | None) -> Basis:
-        """For a request of that many tokens; None: the longest that the engine serves."""
+        """The basis for a request of that many tokens; None: for the longest one that the engine serves."""
         length = torch.tensor(self.default_length if length is None else length)
         with torch.no_grad():
             if self.learned is not None:
@@ -58,18 +59,21 @@ class LayerRule:
 
 
 class ModelRules:
-    """The rules of all layers of a model, of vLLM's config of the engine."""
+    """The rules of all layers of a model, from vLLM's engine config."""
 
     def __init__(self, vllm_config) -> None:
         config = vllm_config.model_config.hf_text_config
         ropes = getattr(config, "rope_parameters", None)
         self.of_layers: dict[str, LayerRule] = {}
+        self.way_out = WAY_OUT
+        if vllm_config.model_config.is_multimodal_model:
+            self.way_out += ", or with language_model_only=True to leave towers out"
         if not ropes:
             return  # a model without rotary embeddings
         if vllm_config.model_config.using_transformers_backend():
             raise ValueError(f"cordage_vllm: model_type {config.model_type!r} runs by vLLM's transformers backend, which "
                              f"rotates by transformers; {WAY_OUT}")
-        config_json = config.to_json_string(use_diff=False)
+        config_json = config.to_json_string(use_diff=False).replace('"deepseek_yarn"', '"yarn"')  # as vLLM renames it
         learned = _learned_basis(vllm_config)
         layer_types = [key for key, value in ropes.items() if isinstance(value, dict)]
         scaled = "full_attention" if layer_types else ""
@@ -85,11 +89,11 @@ class ModelRules:
         return sorted({warning for rule in self.of_layers.values() for warning in rule.rule["warnings"]})
 
     def fingerprint(self, length: int | None) -> str:
-        """Of the bases of all layers."""
+        """A fingerprint of the bases of all layers."""
         return hashlib.sha256("".join(rule.at(length).fingerprint for rule in self.of_layers.values()).encode()).hexdigest()
 
     def of(self, rope_type: str, rotary_dim: int, theta_base: float) -> LayerRule:
-        """The rule that vLLM's rotary embedding with these arguments is of."""
+        """The rule for vLLM's rotary embedding with these arguments."""
         found = [rule for rule in self.of_layers.values()
                  if (rule.rule["rope_type"], rule.rule["rotary_dim"], rule.rule["theta_base"])
                  == (rope_type, rotary_dim, theta_base)]
@@ -98,12 +102,12 @@ class ModelRules:
                               f"{rule.rule['theta_base']:g}" for rule in self.of_layers.values()) or "none"
             raise ValueError(f"cordage_vllm: vLLM makes a rotary embedding of rope_type {rope_type!r} with rotary_dim "
                              f"{rotary_dim} and rope_theta {theta_base:g}, which must be one rule of rope_parameters "
-                             f"({named}); {WAY_OUT}")
+                             f"({named}); {self.way_out}")
         return found[0]
 
 
 def _learned_basis(vllm_config) -> LearnedBasis | None:
-    """What additional_config={"cordage": {"basis": "module:function"}} names, called with the model's config."""
+    """The LearnedBasis of additional_config={"cordage": {"basis": "module:function"}}, called with the model's config."""
     settings = (vllm_config.additional_config or {}).get("cordage", {})
     unknown = sorted(set(settings) - {"basis"})
     if unknown:

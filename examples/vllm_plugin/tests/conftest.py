@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 HERE = Path(__file__).parent
@@ -27,8 +27,19 @@ def save_model(folder, family="llama", rope=None, **changes):
     return str(folder)
 
 
-def load_model(folder):
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+def save_vision_model(folder, family, rope):
+    """The same of a model that reads images too, with a tower of one layer."""
+    text = SIZES | {"rope_parameters": rope, "max_position_embeddings": 4 * TRAINED}
+    tower = {"depth": 1, "embed_dim": 32, "hidden_size": 64, "num_heads": 2, "out_hidden_size": 64, "intermediate_size": 64,
+             "deepstack_visual_indexes": []}
+    torch.manual_seed(7)
+    model = AutoModelForImageTextToText.from_config(CONFIG_MAPPING[family](text_config=text, vision_config=tower))
+    model.save_pretrained(folder)
+    return str(folder)
+
+
+def load_model(folder, kind=AutoModelForCausalLM):
+    return kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
 
 
 def prompt(length, seed=11):
@@ -36,9 +47,9 @@ def prompt(length, seed=11):
 
 
 @torch.no_grad()
-def logprobs(model, ids, made):
+def logprobs(model, ids, made, **inputs):
     """log p of every token of `made`, the first after ids, by transformers."""
-    of_all = model(torch.tensor([ids + made])).logits[0].log_softmax(-1)
+    of_all = model(torch.tensor([ids + made]), **inputs).logits[0].log_softmax(-1)
     return of_all[len(ids) - 1:-1].gather(1, torch.tensor(made)[:, None])[:, 0].tolist()
 
 

@@ -2,14 +2,17 @@
 """Runs vLLM in a process of its own: reads [[arguments of LLM, calls], ...] as JSON, a call being a list of requests that go
 into one batch, and writes what they gave, or what an engine said in place of it, as the last line.
 
-A request: {"ids": token ids, "tokens": to make, "extra": extra_args or null, "salt": cache_salt or null}.
+A request: {"ids": token ids, "tokens": to make, "extra": extra_args or null, "salt": cache_salt or null}. Among the arguments
+may be "positions": [module, class, the positions [axes][tokens] of each prompt], for a model that would take them from images.
 """
+import importlib
 import json
 import os
 import sys
 
 os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # the model in this process, for rotaries()
 
+import torch  # noqa: E402
 from vllm import LLM, SamplingParams  # noqa: E402
 
 
@@ -26,7 +29,15 @@ def answer(llm, call):
             for given in llm.generate(prompts, params, use_tqdm=False)]
 
 
+def give_positions(module, name, positions):
+    ids = torch.tensor(positions)
+    made = getattr(importlib.import_module(f"vllm.model_executor.models.{module}"), name)
+    made.get_mrope_input_positions = lambda *_, **__: (ids, int(ids.max()) + 1 - ids.shape[1])
+
+
 def serve(settings, calls):
+    if "positions" in settings:
+        give_positions(*settings.pop("positions"))
     defaults = {"skip_tokenizer_init": True, "dtype": "float32", "enforce_eager": True, "kv_cache_memory_bytes": 1 << 26,
                 "block_size": 32, "max_num_seqs": 8, "seed": 0}
     try:

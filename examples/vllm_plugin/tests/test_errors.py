@@ -19,7 +19,7 @@ WRONG_ENGINES = {
     "a rule without sense": (overridden(PLAIN | {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 4.0,
                                                  "high_freq_factor": 1.0, "original_max_position_embeddings": TRAINED}),
                              ["low_freq_factor", "high_freq_factor", WAY_OUT]),
-    "several axes": (overridden(PLAIN | {"mrope_section": [4, 6, 6]}), ["mrope_section", WAY_OUT]),
+    "pairs that turn by no axis": (overridden(PLAIN | {"mrope_section": [4, 6, 5]}), ["mrope_section", WAY_OUT]),
     "no such module": ({"additional_config": {"cordage": {"basis": "no_such_module:table"}}},
                        ["['basis'] 'no_such_module:table'", "No module named"]),
     "no basis": ({"additional_config": {"cordage": {"basis": "learned_basis:nothing"}}}, ["returned a NoneType"]),
@@ -84,7 +84,8 @@ with set_current_vllm_config(config):
                  lambda: get_rope(32, 256, rope_parameters=plain | {"partial_rotary_factor": 0.5}, dtype=torch.float32),
                  lambda: get_rope(16, 256, rope_parameters=plain | {"rope_dim": 32}, dtype=torch.float32),
                  lambda: layer(torch.arange(2), torch.zeros(2, 64).to(torch.float8_e4m3fn)),
-                 lambda: layer(torch.arange(2), torch.zeros(2, 65))):
+                 lambda: layer(torch.arange(2), torch.zeros(2, 65)),
+                 lambda: layer(torch.arange(6).view(3, 2), torch.zeros(2, 192))):
         try:
             print("served", make())
         except (ValueError, RuntimeError) as refused:
@@ -94,13 +95,14 @@ with set_current_vllm_config(config):
     done = subprocess.run([sys.executable, "-c", program, folder], capture_output=True, text=True,
                           env=os.environ | {"VLLM_PLUGINS": "cordage", "VLLM_LOGGING_LEVEL": "ERROR"})
     assert done.returncode == 0, done.stderr[-3000:]
-    said = done.stdout.splitlines()[-8:]
+    *said, table = done.stdout.splitlines()[-9:]
+    assert all(WAY_OUT in one for one in said)
     assert "vLLM's NTKScalingRotaryEmbedding is of a rope_type that cordage_vllm does not serve" in said[0]
-    assert WAY_OUT in said[0]
-    assert "vLLM's MRotaryEmbedding" in said[1] and WAY_OUT in said[1]
-    assert "rope_theta 10, which must be one rule of rope_parameters" in said[2] and WAY_OUT in said[2]
-    assert "rotary_dim 16" in said[3] and WAY_OUT in said[3]
-    assert "head_dim 16 must be >= rotary_dim 32" in said[4] and WAY_OUT in said[4]
-    assert "Float8" in said[5] and "served" not in said[5]
-    assert "served" not in said[6]
-    assert said[7] == "0"  # no table of vLLM's own
+    assert "vLLM turns pairs by the axes [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2], must be []" in said[1]
+    assert "rope_theta 10, which must be one rule of rope_parameters" in said[2]
+    assert "rotary_dim 16" in said[3]
+    assert "head_dim 16 must be >= rotary_dim 32" in said[4]
+    assert "q or k of torch.float8_e4m3fn must be float32, bfloat16 or float16" in said[5]
+    assert "q or k [2, 65] must be [tokens, heads * head_dim] of head_dim 32" in said[6]
+    assert "q or k [2, 192]" in said[7] and "positions [3, 2]" in said[7]
+    assert table == "0"  # no table of vLLM's own

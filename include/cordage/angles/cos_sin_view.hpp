@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A table of cos and sin, made here or elsewhere, as a source of angles; stage angles.
+// A table of cos and sin, made by cordage or elsewhere, as an angle source; stage angles.
 #pragma once
 
 #include "cordage/angles/angle_source.hpp"
@@ -7,16 +7,17 @@
 
 namespace cordage {
 
-/// View of a table made here or elsewhere. T, float or double, is part of the type: nothing is narrowed silently.
+/// View of a table of cos and sin. T, float or double, is part of the type: nothing is narrowed silently.
 template <class T>
 struct cos_sin_view {
-    const T* cos_data = nullptr;  ///< [batch, tokens, pairs], dense, already times the attention factor
+    const T* cos_data = nullptr;  ///< [batch, tokens, pairs], dense, multiplied by the attention factor
     const T* sin_data = nullptr;  ///< as cos_data
     index_t rows = 1;
     index_t token_count = 0;
     index_t pair_count = 0;
-    double carried_attention_factor = 1.0;            ///< the factor that cos and sin already carry
-    const double* token_attention_factors = nullptr;  ///< [rows, tokens], read instead where tokens carry their own
+    double carried_attention_factor = 1.0;  ///< the attention factor in cos and sin
+    const double* token_attention_factors =
+        nullptr;  ///< [rows, tokens], used instead if not null: a factor for each token
 
     index_t batch() const noexcept { return rows; }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t tokens() const noexcept { return token_count; }
@@ -26,7 +27,7 @@ struct cos_sin_view {
                                                   : token_attention_factors[entry(row, token)];
     }
 
-    /// The first of a token's entries, by its number among all tokens.
+    /// Index of a token's first entry, from the token's number in the batch.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t entry(index_t row, index_t token) const noexcept {
         return (rows == 1 ? 0 : row) * token_count + token;
     }
@@ -36,7 +37,7 @@ struct cos_sin_view {
         return {static_cast<To>(cos_data[i]), static_cast<To>(sin_data[i])};
     }
 
-    /// A table is an aggregate that a host fills in. What it points to is not read.
+    /// Checks the fields, which a host fills in as an aggregate. Does not read what the pointers point to.
     /// @throws shape_error, value_error  naming the field
     void check_fields(const char* function) const {
         if (rows < 1 || token_count < 0 || pair_count < 1) {
@@ -48,14 +49,14 @@ struct cos_sin_view {
                 {function, ": table [", rows, ", ", token_count, ", ", pair_count, "] must have at most 2^58 entries"});
         }
         if ((cos_data == nullptr || sin_data == nullptr) && token_count > 0) {
-            fail<shape_error>({function, ": table's cos_data and sin_data must not be nullptr"});
+            fail<shape_error>({function, ": table's cos_data and sin_data must point to the table, not nullptr"});
         }
         if (token_attention_factors == nullptr && !is_attention_factor(carried_attention_factor)) {
             fail<value_error>({function, ": table's carried_attention_factor ", carried_attention_factor,
                                " must be 2^-60 to 2^60 in magnitude"});
         }
     }
-    /// The same, and the attention factors of tokens.
+    /// check_fields, and the attention factors of tokens.
     void check(const char* function) const {
         check_fields(function);
         for (index_t i = 0; token_attention_factors != nullptr && i < rows * token_count; ++i) {

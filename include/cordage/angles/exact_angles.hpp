@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Angles = position * inv_freq without a table: exact ones, and float32's as other code computes them; stage angles.
+// Angles = position * inv_freq without a table: exact ones, and float32 ones as other code computes them; stage angles.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 namespace cordage {
 
 /// angle = position * inv_freq, reduced without rounding the product: the phase is within 2 pi |position| 2^-65 rad
-/// (3.7e-10 at 2^31, 4.8e-8 at 2^38), so float cos and sin are right to rounding up to about 2^38; beyond, and for
-/// double, that bound is the error. A view: holds no numbers, allocates nothing, and the bases and positions must
-/// outlive it; temporary ones do not compile.
+/// (3.7e-10 at 2^31, 4.8e-8 at 2^38), so float cos and sin have only their own rounding up to about 2^38; beyond, and
+/// in double, the bound above is the error. A view: allocates nothing. The bases and positions must outlive it;
+/// temporaries do not compile.
 ///
-/// @param bases         a basis, or what basis_list::of_rows and basis_list::of give: a basis a row, or one a token
+/// @param bases         a basis, basis_list::of_rows (one for each row) or basis_list::of (one for each token)
 /// @param position_ids  [tokens] or [batch, tokens] of any position type, any sign; |position| < 2^63
 /// @throws shape_error
 template <position_type P>
@@ -27,7 +27,7 @@ class exact_angles : public angle_detail::positions_and_bases<P> {
         return this->phase_of_pair(position_traits<P>::split(this->position_id(row, token)),
                                    this->basis_index(row, token), pair);
     }
-    /// The same of one token, for loops over its pairs.
+    /// The phases of one token, for loops over its pairs.
     CORDAGE_ALWAYS_INLINE position_phases of_token(index_t row, index_t token) const noexcept {
         const index_t first = this->basis_index(row, token) * this->pairs();
         return {position_traits<P>::split(this->position_id(row, token)), this->bases_.fractions + first,
@@ -35,9 +35,9 @@ class exact_angles : public angle_detail::positions_and_bases<P> {
     }
 };
 
-/// The common way, to reproduce what other code computed: inv_freq and position rounded to float32, their product
-/// rounded to float32 (bit-equal to theirs), then cos and sin of that angle, |angle| <= 2^62. Off by 7e-3 at position
-/// 10^5. Arguments as exact_angles'.
+/// Angles as most other code computes them, to reproduce its results: inv_freq and position rounded to float32, their
+/// product rounded to float32 (bit-equal to that code), then cos and sin of this angle, |angle| <= 2^62. The error is
+/// 7e-3 at position 10^5. Arguments as for exact_angles.
 template <position_type P>
 class float32_angles : public angle_detail::positions_and_bases<P> {
  public:
@@ -50,7 +50,7 @@ class float32_angles : public angle_detail::positions_and_bases<P> {
                static_cast<float>(this->inv_freq(this->basis_index(row, token))[pair]);
     }
 
-    /// @throws value_error  also for a position whose angle is beyond 2^62
+    /// @throws value_error  also if an angle exceeds 2^62
     void check(const char* function) const {
         angle_detail::positions_and_bases<P>::check(function);
         double fastest = 0.0;

@@ -9,7 +9,7 @@
 namespace cordage {
 
 /// View of angles in radians, [batch, tokens, rotary_dim/2] dense, as a network makes them: Selective RoPE, CARoPE.
-/// Finite, at most 2^62 in magnitude.
+/// Finite, at most 2^62 in magnitude. They may lie on a device, which makes NaN of the lanes of other angles.
 ///
 ///   const auto angles = exact_angles(b, ids) + free_angles(phi, batch, tokens, pairs);
 ///   rotate_backward<half_split>(angles, rotation_gradients{.angles = grad_phi}, grad_through(grad_q, q, grad_q));
@@ -32,23 +32,31 @@ class free_angles {
     }
 
     index_t batch() const noexcept { return batch_; }
-    index_t tokens() const noexcept { return tokens_; }
-    index_t pairs() const noexcept { return pairs_; }
-    double attention_factor(index_t, index_t) const noexcept { return 1.0; }
-    CORDAGE_ALWAYS_INLINE T angle(index_t row, index_t token, index_t pair) const noexcept {
+    CORDAGE_HOST_DEVICE index_t tokens() const noexcept { return tokens_; }
+    CORDAGE_HOST_DEVICE index_t pairs() const noexcept { return pairs_; }
+    CORDAGE_HOST_DEVICE double attention_factor(index_t, index_t) const noexcept { return 1.0; }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE T angle(index_t row, index_t token, index_t pair) const noexcept {
         return data_[((batch_ == 1 ? 0 : row) * tokens_ + token) * pairs_ + pair];
+    }
+    /// Of angles on a device, where nobody can throw.
+    CORDAGE_HOST_DEVICE bool is_valid(index_t row, index_t token, index_t pair) const noexcept {
+        return is_angle(angle(row, token, pair));
     }
     /// @throws value_error  naming the first angle that is not finite, or too large
     void check(const char* function) const {
         for (index_t i = 0; i < batch_ * tokens_ * pairs_; ++i) {
             const double angle = data_[i];
-            if (is_finite(angle) && angle <= 0x1p62 && angle >= -0x1p62) continue;
+            if (is_angle(data_[i])) continue;
             fail<value_error>({function, ": angle [", i / (tokens_ * pairs_), ", ", i / pairs_ % tokens_, ", ",
                                i % pairs_, "] ", angle, " must be finite and at most 2^62 in magnitude"});
         }
     }
 
  private:
+    CORDAGE_HOST_DEVICE static bool is_angle(T angle) noexcept {
+        return is_finite(angle) && angle <= T(0x1p62) && angle >= T(-0x1p62);
+    }
+
     const T* data_;
     index_t batch_, tokens_, pairs_;
 };
@@ -65,20 +73,29 @@ class angle_sum : public angle_detail::two_sources<angle_detail::sum_rule, A, B>
     static constexpr bool sums_axes = angle_detail::sums_axes<A>;
     using shared::shared;
 
-    index_t axes() const noexcept { return angle_detail::axes_of(this->first_); }
-    index_t axis(index_t pair) const noexcept { return angle_detail::axis_of(this->first_, pair); }
-    index_t bases() const noexcept { return angle_detail::bases_of(this->first_); }
-    CORDAGE_ALWAYS_INLINE index_t basis_index(index_t row, index_t token) const noexcept {
+    const A& first() const noexcept { return this->first_; }
+    const B& second() const noexcept { return this->second_; }
+    CORDAGE_HOST_DEVICE index_t axes() const noexcept { return angle_detail::axes_of(this->first_); }
+    CORDAGE_HOST_DEVICE index_t axis(index_t pair) const noexcept { return angle_detail::axis_of(this->first_, pair); }
+    CORDAGE_HOST_DEVICE index_t bases() const noexcept { return angle_detail::bases_of(this->first_); }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t basis_index(index_t row, index_t token) const noexcept {
         return angle_detail::basis_of(this->first_, row, token);
     }
     bool has_basis_of_token() const noexcept {
         if constexpr (requires { this->first_.has_basis_of_token(); }) return this->first_.has_basis_of_token();
         return false;
     }
-    double position(index_t row, index_t token, index_t axis) const noexcept requires differentiable_angle_source<A> {
+    double factor_of_basis(index_t row, index_t token) const noexcept {
+        return angle_detail::factor_of_basis(this->first_, row, token);
+    }
+    /// Where a's bases are.
+    const basis_view& basis_numbers() const noexcept requires requires(const A& a) { a.basis_numbers(); }
+    { return this->first_.basis_numbers(); }
+    CORDAGE_HOST_DEVICE double position(index_t row, index_t token,
+                                        index_t axis) const noexcept requires differentiable_angle_source<A> {
         return this->first_.position(row, token, axis);
     }
-    const double* inv_freq(index_t basis) const noexcept requires differentiable_angle_source<A> {
+    CORDAGE_HOST_DEVICE const double* inv_freq(index_t basis) const noexcept requires differentiable_angle_source<A> {
         return this->first_.inv_freq(basis);
     }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What sources of angles = position * inv_freq share: the two views, their sizes and checks; stage angles.
+// Base of sources with angles = position * inv_freq: views of both, their sizes and checks; stage angles.
 #pragma once
 
 #include <cmath>
@@ -19,17 +19,15 @@ inline constexpr const char* expected_position = "finite and below 2^63 in magni
     fail<value_error>({function, ": position_ids[", where, "] ", position, " must be ", expected});
 }
 
-/// Positions [axes, batch, tokens] and the bases that turn by them. What the views point to is not read when they are
-/// put together, so that it may lie on a device.
+/// Positions [axes, batch, tokens] and the bases that rotate by them. The constructor does not read what the views
+/// point to, which may lie on a device.
 template <position_type P>
 class positions_and_bases {
  public:
     /// @throws shape_error
     CORDAGE_ALWAYS_INLINE positions_and_bases(const char* function, const basis_view& bases,
                                               const position_view<P>& ids, index_t most_axes, index_t bases_of_row = 1)
-        : bases_(bases),
-          ids_(ids),
-          bases_of_row_(bases_of_row) {  // inlined, so that neither view is copied through memory at each call
+        : bases_(bases), ids_(ids), bases_of_row_(bases_of_row) {  // inlined, which keeps both views in registers
         check_sizes(function, most_axes);
     }
     void check_sizes(const char* function, index_t most_axes) const {
@@ -40,7 +38,8 @@ class positions_and_bases {
                            ids.batch_stride, ", ", ids.token_stride, "]");
         };
         if (bases.fractions == nullptr || bases.pairs < 1 || bases.count < 1) {
-            fail<shape_error>({function, ": bases [", bases.count, ", ", bases.pairs, "] must be a basis"});
+            fail<shape_error>(
+                {function, ": bases [", bases.count, ", ", bases.pairs, "] must hold at least one basis of one pair"});
         }
         if (ids.axes < 1 || ids.batch < 1 || ids.tokens < 0 || ids.axis_stride < 0 || ids.batch_stride < 0 ||
             ids.token_stride < 0) {
@@ -84,7 +83,7 @@ class positions_and_bases {
         if (bases_of_row_ == 1) return bases_.index(row, token);
         return rows_of_bases() == 1 ? 0 : row * bases_of_row_;
     }
-    /// Whether the tokens of a row may have several bases.
+    /// Whether the tokens of a row may have different bases.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool has_basis_of_token() const noexcept {
         return bases_.of_token != nullptr;
     }
@@ -103,14 +102,14 @@ class positions_and_bases {
     const basis_view& basis_numbers() const noexcept { return bases_; }
     const position_view<P>& position_ids() const noexcept { return ids_; }
 
-    /// One look at each position and index: when a rotation or table begins.
+    /// Reads each position and basis index once, when a rotation or table begins.
     ///
-    /// @throws value_error  naming the first position that is not valid, or the first index that names no basis
+    /// @throws value_error  naming the first invalid position, or the first index that is not that of a basis
     void check(const char* function) const {
         for (index_t i = 0; bases_.of_token != nullptr && i < bases_.rows * bases_.tokens; ++i) {
             if (const index_t b = bases_.of_token[i]; b < 0 || b >= bases_.count) {
-                fail<value_error>({function, ": the basis of token [", i / bases_.tokens, ", ", i % bases_.tokens, "] ",
-                                   b, " must be 0 to ", bases_.count - 1});
+                fail<value_error>({function, ": basis index of token [", i / bases_.tokens, ", ", i % bases_.tokens,
+                                   "] ", b, " must be 0 to ", bases_.count - 1});
             }
         }
         if constexpr (!std::is_integral_v<P>) {
@@ -145,7 +144,7 @@ class positions_and_bases {
 
     basis_view bases_;
     position_view<P> ids_;
-    index_t bases_of_row_ = 1;  // one after the other; the first is basis_index
+    index_t bases_of_row_ = 1;  // consecutive; the first one is basis_index
 };
 
 /// The position type of a row of positions, a view of them, or a pointer to them.

@@ -6,6 +6,16 @@
 
 namespace cordage {
 
+namespace angle_detail {
+
+inline void check_bases_of_axes(const char* function, const basis_view& bases, index_t axes) {
+    if (bases.of_token == nullptr && bases.count % axes == 0) return;
+    fail<shape_error>(
+        {function, ": ", bases.count, " bases must be one for each of ", axes, " axes, or for each row and axis"});
+}
+
+}  // namespace angle_detail
+
 /// angle(token, pair) = sum over axes of position_ids[axis][token] * inv_freq[axis][pair], as exact as exact_angles:
 /// the mixed frequencies of rope-ViT (Heo et al. 2024, arXiv:2403.13298), Mochi's learned ones. A view, as
 /// exact_angles.
@@ -27,10 +37,7 @@ class summed_axes : public angle_detail::positions_and_bases<P> {
     summed_axes(const basis_view& bases, const position_view<P>& position_ids)
         : angle_detail::positions_and_bases<P>("summed_axes", bases, position_ids, most_axes, position_ids.axes) {
         const index_t axes = position_ids.axes;
-        if (bases.of_token != nullptr || bases.count % axes != 0) {
-            fail<shape_error>({"summed_axes: ", bases.count, " bases must be one for each of ", axes,
-                               " axes, or for each row and axis"});
-        }
+        angle_detail::check_bases_of_axes("summed_axes", bases, axes);
         for (index_t i = 0; i < bases.count; ++i) {
             const double m = bases.attention_factors[i], first = bases.attention_factors[i - i % axes];
             if (m == first) continue;

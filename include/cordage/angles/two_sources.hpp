@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the sum and the difference of two sources share: sizes, factors, checks, phases of a token; stage angles.
+// Base of the sum and the difference of two sources: sizes, factors, checks, phases of a token; stage angles.
 #pragma once
 
 #include "cordage/angles/positions_and_bases.hpp"
@@ -14,30 +14,30 @@ concept phase_source = angle_source<S> && !has_cos_sin<S>;
 
 namespace angle_detail {
 
-/// a + b of angles, m_a m_b of factors.
+/// Angles a + b, factors m_a m_b.
 struct sum_rule {
     static constexpr const char *name = "angle_sum: second", *name_of_first = "first", *between_factors = " * ";
     CORDAGE_HOST_DEVICE static constexpr std::uint64_t phase(std::uint64_t a, std::uint64_t b) { return a + b; }
     CORDAGE_HOST_DEVICE static constexpr double factor(double a, double b) { return a * b; }
 };
-/// a - b of angles, m_a / m_b of factors.
+/// Angles a - b, factors m_a / m_b.
 struct difference_rule {
     static constexpr const char *name = "angle_difference: from", *name_of_first = "to", *between_factors = " / ";
     CORDAGE_HOST_DEVICE static constexpr std::uint64_t phase(std::uint64_t a, std::uint64_t b) { return a - b; }
     CORDAGE_HOST_DEVICE static constexpr double factor(double a, double b) { return a / b; }
 };
 
-/// The rotation of one source after that of another or its inverse: phases modulo one turn. Holds both, which are
-/// views.
+/// The rotation of one source followed by that of another or its inverse: phases modulo one turn. Holds copies of both
+/// sources, which are views.
 template <class Rule, phase_source First, phase_source Second>
 class two_sources {
  public:
-    /// @throws shape_error  unless both are for the same tokens and pairs, and for as many rows or one
+    /// @throws shape_error  unless both have the same tokens and pairs, and the same batch or batch 1
     two_sources(const First& first, const Second& second) : first_(first), second_(second) {
         const bool rows_fit = first.batch() == second.batch() || first.batch() == 1 || second.batch() == 1;
         if (rows_fit && first.tokens() == second.tokens() && first.pairs() == second.pairs()) return;
         fail<shape_error>({Rule::name, " [", second.batch(), ", ", second.tokens(), ", ", second.pairs(),
-                           "] must be for the rows, tokens and pairs of ", Rule::name_of_first, " [", first.batch(),
+                           "] must have the batch, tokens and pairs of ", Rule::name_of_first, " [", first.batch(),
                            ", ", first.tokens(), ", ", first.pairs(), "]"});
     }
 
@@ -50,6 +50,11 @@ class two_sources {
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token,
                                                                   index_t pair) const noexcept {
         return Rule::phase(phase_at(first_, row, token, pair), phase_at(second_, row, token, pair));
+    }
+
+    /// Of sources on a device.
+    CORDAGE_HOST_DEVICE bool is_valid(index_t row, index_t token, index_t pair) const noexcept {
+        return is_valid_pair(first_, row, token, pair) && is_valid_pair(second_, row, token, pair);
     }
 
     /// The phases of one token, where both sources have such.
@@ -70,7 +75,7 @@ class two_sources {
         return phases{first_.of_token(row, token), second_.of_token(row, token)};
     }
 
-    /// Whether all tokens have one attention factor, as those of one basis.
+    /// Whether all tokens have one attention factor, as tokens of one basis do.
     bool has_one_factor() const noexcept {
         const auto has_one = [](const auto& source) {
             if constexpr (requires { source.has_one_factor(); }) return source.has_one_factor();
@@ -78,7 +83,7 @@ class two_sources {
         };
         return has_one(first_) && has_one(second_);
     }
-    /// As both sources check theirs, and that both factors make an attention factor.
+    /// Checks both sources, and that the combined factor of each token is a valid attention factor.
     void check(const char* function) const {
         if constexpr (requires { first_.check(function); }) first_.check(function);
         if constexpr (requires { second_.check(function); }) second_.check(function);

@@ -12,9 +12,9 @@
 
 namespace cordage {
 
-/// One slope a head: 2^(-8(i+1)/n), i = 0 ... n-1, for n heads where n is a power of two (Press et al. 2022). For other
-/// n the slopes of the largest power of two c below n, and then the first, third, fifth ... of those of 2c (the
-/// authors' code; BLOOM and MPT have the same).
+/// One slope for each head: 2^(-8(i+1)/n), i = 0 ... n-1, for n heads if n is a power of two (Press et al. 2022). For
+/// other n the slopes of the largest power of two c below n, followed by the first, third, fifth ... of those of 2c
+/// (the authors' code; also BLOOM and MPT).
 ///
 /// @throws value_error
 inline std::vector<double> alibi_slopes(index_t heads) {
@@ -31,14 +31,14 @@ inline std::vector<double> alibi_slopes(index_t heads) {
     return slopes;
 }
 
-/// What is added to the score of a query and a key: -slope (query - key), and 0 for keys after the query, which a
+/// The bias added to the score of a query and a key: -slope (query - key), and 0 for keys after the query, which a
 /// causal mask hides.
 inline double alibi_bias(double slope, double query_position, double key_position) noexcept {
     return key_position < query_position ? -slope * (query_position - key_position) : 0.0;
 }
 
-/// The same for all heads, queries and keys: [heads, queries, keys] dense. Keys are at positions 0 ... keys-1, queries
-/// at the last ones of these, as with a cache of keys.
+/// The biases of all heads, queries and keys: [heads, queries, keys] dense. Keys are at positions 0 ... keys-1, queries
+/// at the last of these positions, as with a cache of keys.
 ///
 /// @throws value_error
 inline std::vector<double> alibi_bias(std::span<const double> slopes, index_t queries, index_t keys) {
@@ -47,7 +47,7 @@ inline std::vector<double> alibi_bias(std::span<const double> slopes, index_t qu
     }
     if (!is_addressable(view_axis{std::ssize(slopes), 0}, view_axis{queries, 0}, view_axis{keys, 0})) {
         fail<value_error>({"alibi_bias: slopes ", slopes.size(), " * queries ", queries, " * keys ", keys,
-                           " must be at most 2^58 entries"});
+                           " entries must be at most 2^58"});
     }
     std::vector<double> bias;
     bias.reserve(slopes.size() * static_cast<std::size_t>(queries) * static_cast<std::size_t>(keys));

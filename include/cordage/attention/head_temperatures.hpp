@@ -15,9 +15,9 @@
 
 namespace cordage {
 
-/// The factor scale_h ln(p + 1) + bias_h on the query of head h at position p, as Mistral Large 4 has it in every
-/// layer, with rotation or without, on all lanes of a head (transformers 5.23, MistralLarge4TextSoftmaxScaling; after
-/// the scalable softmax of Nakanishi 2025). Both vectors are learned, for each layer; its indexer has two of its own.
+/// The factor scale_h ln(p + 1) + bias_h on the query of head h at position p, used by Mistral Large 4 in every layer,
+/// rotated or not, on all lanes of a head (transformers 5.23, MistralLarge4TextSoftmaxScaling; after the scalable
+/// softmax of Nakanishi 2025). Both vectors are learned, for each layer; its indexer has two of its own.
 struct head_temperatures {
     std::vector<double> scale;  ///< [heads]
     std::vector<double> bias;   ///< [heads]
@@ -35,13 +35,13 @@ struct head_temperatures {
         return factor(head, std::log1p(position));
     }
 
-    /// The factor at a position of which ln(p + 1) is known. Nothing is checked.
+    /// The factor at a position whose ln(p + 1) is given. Unchecked.
     double factor(index_t head, double log_position) const noexcept {
         const auto h = static_cast<std::size_t>(head);
         return scale[h] * log_position + bias[h];
     }
 
-    /// @throws shape_error  unless there is a bias for each scale; value_error naming one that is not finite
+    /// @throws shape_error  unless there is a bias for each scale; value_error naming a number that is not finite
     void validate() const {
         if (scale.size() != bias.size()) {
             fail<shape_error>({"head_temperatures: bias size ", bias.size(), " must be scale size ", scale.size()});
@@ -53,7 +53,7 @@ struct head_temperatures {
     }
 };
 
-/// Sums that scale_queries_backward adds to, [heads] each; one that is empty is not wanted.
+/// Sums that scale_queries_backward adds to, [heads] each; empty: not computed.
 struct head_temperature_gradients {
     std::span<double> scale = {};
     std::span<double> bias = {};
@@ -61,7 +61,7 @@ struct head_temperature_gradients {
 
 namespace attention_detail {
 
-/// ln(p + 1) of every position, [1 or batch, tokens]; none where there are no queries.
+/// ln(p + 1) of every position, [1 or batch, tokens]; empty without queries.
 struct log_positions {
     std::vector<double> numbers;
     index_t rows, tokens;
@@ -71,8 +71,8 @@ struct log_positions {
     }
 };
 
-/// All checks of a call, before anything is written: those of a rotation by these positions of one pair at rest, and of
-/// the temperatures.
+/// All checks of a call, before anything is written: those of a rotation by these positions, and those of the
+/// temperatures.
 template <class P, class O>
 log_positions checked_log_positions(const char* function, const head_temperatures& temperatures,
                                     const position_view<P>& ids, const O& q) {
@@ -81,8 +81,8 @@ log_positions checked_log_positions(const char* function, const head_temperature
     const angle_detail::positions_and_bases<P> positions(function, at_rest, ids, 1);
     const auto size = rotate_detail::check_all<rotate_detail::memory::host>(function, positions, q);
     if (q.shape().heads != temperatures.heads()) {
-        fail<shape_error>({function, ": temperatures of ", temperatures.heads(), " heads must be of the ",
-                           q.shape().heads, " of ", describe(q.shape())});
+        fail<shape_error>({function, ": temperatures have ", temperatures.heads(), " heads, must have the ",
+                           q.shape().heads, " heads of ", describe(q.shape())});
     }
     log_positions logs{{}, ids.batch, ids.tokens};
     if (size.is_empty) return logs;
@@ -94,22 +94,22 @@ log_positions checked_log_positions(const char* function, const head_temperature
     return logs;
 }
 
-/// Formats whose elements are read and stored one by one.
+/// Formats whose elements are read and stored one at a time.
 template <class T, class Format>
 inline constexpr bool is_plain_view = std::same_as<Format, element_traits<std::remove_const_t<T>>>;
 
 }  // namespace attention_detail
 
-/// y = (scale_h ln(p + 1) + bias_h) x for the query of every head h at position p, on all lanes: before the rotation or
-/// after it, which commute.
+/// y = (scale_h ln(p + 1) + bias_h) x for the query of every head h at position p, on all lanes; before or after the
+/// rotation, which commute.
 ///
 ///   scale_queries(temperatures, position_ids, in_place(q));    // or from_to(q, y)
 ///
-/// Takes positions as exact_angles does. The factor is made in double and rounded once to the type of the arithmetic,
-/// float, or double for doubles; the product is rounded once. (transformers makes it in the type of q.) Serial;
+/// Positions as for exact_angles. The factor is computed in double and rounded once to the type of the arithmetic
+/// (float, or double for doubles); the product is rounded once. (transformers computes it in the type of q.) Serial;
 /// allocates a number for each position.
 /// @throws value_error or shape_error  as a rotation by these positions, and naming a position below 0, a scale or bias
-///                                     that is not finite, or numbers of heads that differ; before anything is written
+///                                     that is not finite, or different numbers of heads; before anything is written
 template <class Row, class X, class Y, class XFormat, class YFormat>
 void scale_queries(const head_temperatures& temperatures, Row&& position_ids,
                    const operand<X, Y, XFormat, YFormat>& q) {
@@ -140,9 +140,9 @@ void scale_queries(const head_temperatures& temperatures, Row&& position_ids,
 ///   scale_queries_backward(temperatures, position_ids, {.scale = grad_scale, .bias = grad_bias},
 ///                          grad_through(grad_q, q, grad_q));
 ///
-/// @param q  grad_y, x and grad_x, as grad_through takes them: x is what scale_queries read (its result would not do,
+/// @param q  grad_y, x and grad_x, as for grad_through: x is the input of scale_queries (not its result, which is 0
 ///           where f is 0); grad_x may be grad_y or x
-/// Sums are in double and in one order. Throws as scale_queries, and shape_error for sums that are not of [heads].
+/// Sums are in double and in a fixed order. Throws as scale_queries, and shape_error for sums that are not [heads].
 template <class Row, class T, class Format>
 void scale_queries_backward(const head_temperatures& temperatures, Row&& position_ids,
                             const head_temperature_gradients& sums, const backward_operand<T, Format>& q) {

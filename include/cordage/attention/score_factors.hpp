@@ -25,14 +25,14 @@ inline double log_scaling(double seq_len, double train_length) {
     return std::max(1.0, attention_detail::log_ratio("log_scaling", seq_len, train_length));
 }
 
-/// log_train_length(seq_len) without the max, as CLEX's released code multiplies queries (with train_length =
-/// max_position_embeddings): below train_length it shrinks the scores.
+/// log_train_length(seq_len) without the max, by which CLEX's released code multiplies queries (with train_length =
+/// max_position_embeddings): below train_length it reduces the scores.
 inline double unclamped_log_scaling(double seq_len, double train_length) {
     return attention_detail::log_ratio("unclamped_log_scaling", seq_len, train_length);
 }
 
-/// 1 + beta ln(1 + floor((position + counted_from) / block_length)): 1 in the first block of the sequence, a step up at
-/// each block's end. Models differ in whether positions are counted from 0 or from 1, which moves the steps by a token:
+/// 1 + beta ln(1 + floor((position + counted_from) / block_length)): 1 in the first block of the sequence, with a step
+/// at the end of each block. Models count positions from 0 or from 1, which shifts the steps by a token:
 /// llama4_temperature and ministral3_temperature.
 struct query_temperature {
     double block_length;
@@ -54,23 +54,24 @@ struct query_temperature {
     }
 };
 
-/// Llama 4's, on its layers without rotation only: 1 + attn_scale ln(1 + floor((position + 1) / floor_scale))
-/// (transformers 5.23, Llama4TextAttention; floor_scale and attn_scale are keys of config.json, with these defaults).
+/// The temperature of Llama 4, on its layers without rotation only: 1 + attn_scale ln(1 + floor((position + 1) /
+/// floor_scale)) (transformers 5.23, Llama4TextAttention; floor_scale and attn_scale are keys of config.json, with
+/// these defaults).
 inline query_temperature llama4_temperature(double floor_scale = 8192.0, double attn_scale = 0.1) {
     return {floor_scale, attn_scale, 1.0};
 }
 
-/// Ministral 3's, on every layer after rotation: 1 + beta ln(1 + floor(position / original_length)) (transformers 5.23,
-/// ministral3; llama_4_scaling_beta and original_max_position_embeddings of rope_parameters).
+/// That of Ministral 3, on every layer after rotation: 1 + beta ln(1 + floor(position / original_length))
+/// (transformers 5.23, ministral3; llama_4_scaling_beta and original_max_position_embeddings of rope_parameters).
 inline query_temperature ministral3_temperature(double original_length, double beta = 0.1) {
     return {original_length, beta, 0.0};
 }
 
-/// (0.1 mscale_all_dim ln t + 1)^2, the factor that DeepSeek-V2 and later put on every score under YaRN, on the
-/// lanes that do not turn too (transformers 5.23, DeepseekV3Attention.scaling); 1 where mscale_all_dim is 0 or t <= 1.
+/// (0.1 mscale_all_dim ln t + 1)^2, the factor on every score under YaRN in DeepSeek-V2 and later, including lanes that
+/// are not rotated (transformers 5.23, DeepseekV3Attention.scaling); 1 if mscale_all_dim is 0 or t <= 1.
 ///
-/// It comes beside YaRN's own factor on cos and sin, which is a ratio there, (0.1 mscale ln t + 1) / (0.1
-/// mscale_all_dim ln t + 1), and 1 for DeepSeek's equal pair.
+/// It is applied in addition to YaRN's factor on cos and sin, there the ratio (0.1 mscale ln t + 1) / (0.1
+/// mscale_all_dim ln t + 1), which is 1 for DeepSeek's equal values.
 ///
 /// @param t  the "factor" of rope_scaling, > 0
 /// @throws value_error
@@ -81,9 +82,9 @@ inline double deepseek_score_factor(double t, double mscale_all_dim) {
     return magnitude * magnitude;
 }
 
-/// What q . k is multiplied with before the softmax: qk_head_dim^(-1/2) deepseek_score_factor(t, mscale_all_dim).
+/// The factor on q . k before the softmax: qk_head_dim^(-1/2) deepseek_score_factor(t, mscale_all_dim).
 ///
-/// @param qk_head_dim  lanes of q, those that turn and those that do not: 128 + 64 in DeepSeek-V3
+/// @param qk_head_dim  lanes of q, rotated and not: 64 + 128 in DeepSeek-V3
 /// @throws value_error
 inline double deepseek_softmax_scale(index_t qk_head_dim, double t, double mscale_all_dim) {
     if (qk_head_dim < 1) {

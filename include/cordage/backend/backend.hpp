@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a backend has to offer, and which one a call uses when it names none; serves stage rotation.
+// The functions that a backend provides, and the default backend of a call; serves stage rotation.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "cordage/backend/scalar/forward.hpp"
 #include "cordage/backend/scalar/table.hpp"
 
-// xsimd has vectors where the compiler was told of an instruction set; CORDAGE_NO_SIMD asks for the scalar backend.
+// xsimd has vectors if the compiler targets an instruction set with them; CORDAGE_NO_SIMD selects the scalar backend.
 #if !defined(CORDAGE_NO_SIMD) && __has_include(<xsimd/xsimd.hpp>)
 #include "cordage/backend/simd/backward.hpp"
 #include "cordage/backend/simd/forward.hpp"
@@ -22,15 +22,15 @@
 
 namespace cordage::backend {
 
-/// The fastest backend that this translation unit can have, by its instruction set.
+/// The fastest backend for the instruction set of this translation unit.
 #if defined(CORDAGE_HAS_SIMD)
 using fastest = simd<xsimd::default_arch>;
 #else
 using fastest = scalar;
 #endif
 
-// A backend is an empty struct and three functions beside it, which the verbs find by its type. They are noexcept, get
-// checked arguments, and do the tokens [begin, end); docs/extending.md adds one.
+// A backend is an empty struct and three functions beside it, found by argument-dependent lookup. They are noexcept,
+// get checked arguments, and process the tokens [begin, end); docs/extending.md adds one.
 
 template <class B>
 concept has_rotate_range = requires(const exact_angles<std::int32_t>& angles,
@@ -48,7 +48,7 @@ concept has_fill_range = requires(const exact_angles<std::int32_t>& angles, floa
     fill_range(B{}, angles, numbers, numbers, i, i);
 };
 
-/// Asserts of a verb that its backend has what the verb calls.
+/// Asserts that a backend has the function that the caller needs.
 template <class B>
 constexpr void require_rotate_range() {
     static_assert(

@@ -9,7 +9,7 @@ namespace cordage::backend {
 /// y = m R(angle) x.
 struct forward {
     static constexpr int sine_sign = 1;
-    /// What multiplies m cos and m sin besides.
+    /// Factor on m cos and m sin.
     CORDAGE_HOST_DEVICE static constexpr double extra_factor(double) noexcept { return 1.0; }
 };
 
@@ -19,7 +19,7 @@ struct adjoint {
     CORDAGE_HOST_DEVICE static constexpr double extra_factor(double) noexcept { return 1.0; }
 };
 
-/// x = R(-angle) y / m. cos and sin carry m already, hence 1/m^2.
+/// x = R(-angle) y / m. cos and sin already contain m, hence 1/m^2.
 struct inverse {
     static constexpr int sine_sign = -1;
     CORDAGE_HOST_DEVICE static constexpr double extra_factor(double m) noexcept { return 1.0 / (m * m); }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Where a backend adds the gradients behind the angles of one range of tokens; serves all CPU backends.
+// The spans to which a backend adds the gradients of one range of tokens; serves all CPU backends.
 #pragma once
 
 #include "cordage/angles/angle_source.hpp"
 
 namespace cordage::backend {
 
-/// Where one range of tokens adds its share of the gradients. A null data pointer means: not wanted.
+/// Destinations of the gradients of one range of tokens. A null pointer: not computed.
 struct angle_gradients {
     double* inv_freq = nullptr;          ///< [bases of the range, pairs]
     double* attention_factor = nullptr;  ///< [bases of the range]
@@ -14,13 +14,13 @@ struct angle_gradients {
     double* position = nullptr;          ///< [axes, batch, tokens] dense, each token written by one range only
     index_t axis_stride = 0;             ///< batch * tokens, from one axis of `position` to the next
     double* angle = nullptr;             ///< [batch, tokens, pairs] dense, each token written by one range only
-    double* weights = nullptr;           ///< of the operands' norms, one after the other, as many as are wanted
+    double* weights = nullptr;           ///< of the operands' norms, concatenated; only those wanted
 
-    /// Adds what one token's dL/dangle of pairs [first, first + count) gives to frequencies and to its position:
+    /// Adds one token's dL/dangle of pairs [first, first + count) to frequencies and to its position:
     ///
     ///   dL/dinv_freq += position * dL/dangle            dL/dposition += sum of inv_freq * dL/dangle, by axis
     ///
-    /// and the angles' own.
+    /// and to the angles' own gradient.
     template <class Source, class Real>
     CORDAGE_ALWAYS_INLINE void add(const Source& angles, index_t row, index_t token, index_t first, index_t count,
                                    const Real* grad_angle) const noexcept {
@@ -51,7 +51,7 @@ struct angle_gradients {
     template <class Source>
     CORDAGE_ALWAYS_INLINE void add_factor(const Source& angles, index_t row, index_t token, double dot) const noexcept {
         attention_factor[angle_detail::basis_of(angles, row, token) - first_basis] +=
-            dot / angles.attention_factor(row, token);
+            dot / angle_detail::factor_of_basis(angles, row, token);
     }
 
  private:

@@ -4,11 +4,11 @@
 
 namespace cordage::backend {
 
-/// The plain, readable truth that every other backend is tested against.
+/// The plain reference implementation that every other backend is tested against.
 struct scalar {};
 
-/// xsimd's vectors of Arch for every element type. Arch is part of every symbol, so that translation units
-/// built for different instruction sets link into one program.
+/// Vectors of xsimd's Arch for every element type. Arch is part of every symbol, so that translation units built for
+/// different instruction sets link into one program.
 template <class Arch>
 struct simd {};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A basis that starts anew for every axis of a position, as vision encoders have it; stage policy at t -> basis.
+// A basis that restarts for every axis of a position, as in vision encoders; stage policy at t -> basis.
 #pragma once
 
 #include <utility>
@@ -10,12 +10,12 @@
 
 namespace cordage {
 
-/// The frequencies of several axes, one after the other, for contiguous_axes: axes with a policy and t of their own.
+/// The frequencies of several axes, concatenated, for contiguous_axes; each axis may have its own policy and t.
 ///
 ///   const basis of_time = make_basis(model_of_time, ntk_aware{}, 2.0), of_side = ...;
 ///   const basis all = axial_basis({&of_time, &of_side, &of_side});
 ///
-/// @param per_axis  bases of one attention factor, not empty
+/// @param per_axis  bases with equal attention factors, not empty
 /// @returns [sum of their pairs]
 /// @throws value_error
 inline basis axial_basis(const std::vector<const basis*>& per_axis) {
@@ -33,13 +33,12 @@ inline basis axial_basis(const std::vector<const basis*>& per_axis) {
     return basis(std::move(inv_freq), m);
 }
 
-/// The frequencies of one axis once for each axis, one after the other, with the same attention factor. 2-D axial RoPE
-/// of head_dim d (Qwen2-VL's vision encoder) has frequencies theta_base^(-2i/(d/2)), i < d/4, for rows, and again for
-/// columns:
+/// The frequencies of one axis, repeated for each axis, with the same attention factor. 2-D axial RoPE of head_dim d
+/// (Qwen2-VL's vision encoder) has frequencies theta_base^(-2i/(d/2)), i < d/4, for rows and again for columns:
 ///
 ///   const rope_config of_an_axis{.head_dim = d, .rotary_dim = d / 2, .original_length = 64};
 ///   const basis both = axial_basis(make_basis(of_an_axis, unscaled{}, 1.0), 2);
-///   const auto axes = contiguous_axes({d / 4, d / 4});      // rows turn the first half of the pairs
+///   const auto axes = contiguous_axes({d / 4, d / 4});      // rows rotate the first half of the pairs
 ///
 /// dL/dinv_freq of the one axis is the sum over its copies.
 /// @param per_axis  [pairs of an axis]
@@ -51,7 +50,7 @@ inline basis axial_basis(const basis& per_axis, index_t axes) {
     return axial_basis(std::vector<const basis*>(static_cast<std::size_t>(axes), &per_axis));
 }
 
-/// The unscaled frequencies of axes of unequal width, theta_base^(-2i/width) of each, for contiguous_axes(sections):
+/// The unscaled frequencies of axes of different width, theta_base^(-2i/width) each, for contiguous_axes(sections):
 ///
 ///   const std::vector<index_t> sections{8, 28, 28};     // Flux: 16, 56 and 56 lanes
 ///   const basis all = axial_basis(sections, 256.0);     // Z-Image's base

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The basis: inv_freq as plain numbers and as turns, and the attention factor; stage policy at t -> basis.
+// The basis: inv_freq as doubles and as turns, and the attention factor; stage policy at t -> basis.
 #pragma once
 
 #include <cmath>
@@ -14,19 +14,19 @@
 
 namespace cordage {
 
-/// Whether m may multiply cos and sin: the inverse of a rotation divides by m^2, in float.
+/// Whether m is a valid factor on cos and sin: the inverse of a rotation divides by m^2, in float.
 inline bool is_attention_factor(double m) noexcept {
     return is_finite(m) && std::fabs(m) >= 0x1p-60 && std::fabs(m) <= 0x1p60;
 }
 
-/// Everything that angles need of a model at one t: theta_i(t) = alpha_i(t) theta_i and m(t). Immutable.
+/// The part of a model at one t from which angles are computed: theta_i(t) = alpha_i(t) theta_i and m(t). Immutable.
 class basis {
  public:
-    /// From plain numbers, as an engine has them.
+    /// From frequencies that an engine already has.
     ///
     /// @param inv_freq          [rotary_dim/2], radians per position; finite, at most 2^62 in magnitude, not empty
     /// @param attention_factor  multiplies cos and sin; 2^-60 to 2^60 in magnitude
-    /// @throws value_error  naming the first entry that is out of its domain
+    /// @throws value_error  naming the first entry that is out of range
     explicit basis(std::vector<double> inv_freq, double attention_factor = 1.0)
         : numbers_(std::move(inv_freq)), turns_(2 * numbers_.size()) {
         if (numbers_.empty()) fail<value_error>({"basis: inv_freq [] must have at least one entry"});
@@ -47,7 +47,7 @@ class basis {
     index_t rotary_dim() const noexcept { return 2 * pairs(); }
     std::span<const double> inv_freq() const noexcept { return {numbers_.data(), numbers_.size() - 1}; }
     double attention_factor() const noexcept { return numbers_.back(); }
-    /// Turns of a pair a position.
+    /// Turns of a pair per position.
     turns turns_per_position(index_t pair) const noexcept {
         const auto i = static_cast<std::size_t>(pair);
         return {static_cast<std::int64_t>(turns_[inv_freq().size() + i]), turns_[i]};
@@ -62,7 +62,7 @@ class basis {
     CORDAGE_ALWAYS_INLINE position_phases phases(P position) const noexcept {
         return {position_traits<P>::split(position), turns_.data(), turns_.data() + pairs()};
     }
-    /// The numbers for angles. The basis must outlive them.
+    /// View of the numbers, for angles. The basis must outlive it.
     CORDAGE_ALWAYS_INLINE operator basis_view() const& noexcept {
         return {.fractions = turns_.data(),
                 .whole_turns = turns_.data() + pairs(),
@@ -72,14 +72,14 @@ class basis {
     }
     operator basis_view() const&& = delete;
 
-    /// A name for these numbers, to tag the blocks of a KV cache so that keys turned by two bases never mix: the
-    /// fingerprint_of_words of pairs(), the bits of every inv_freq, and those of attention_factor. Equal bits have
-    /// equal fingerprints on every platform, and a change of one bit changes it. (Whether two machines compute equal
-    /// numbers from a config is up to their exp and pow, which differ in a last bit now and then: send the numbers, not
-    /// the config, to a machine that shares a cache.) What else a block depends on, positions, axes, pairing and
-    /// element type, is not in it.
+    /// A hash of these numbers, to tag the blocks of a KV cache so that keys rotated by different bases are never
+    /// mixed: fingerprint_of_words of pairs(), the bits of every inv_freq, and those of attention_factor. Equal bits
+    /// have equal fingerprints on every platform, and a change of one bit changes it. (Two machines may compute
+    /// inv_freq from a config with a different last bit, by their exp and pow: send the numbers, not the config, to a
+    /// machine that shares a cache.) Positions, axes, pairing and element type, on which a block also depends, are not
+    /// included.
     std::uint64_t fingerprint() const noexcept { return words().value(); }
-    /// The same with all of a model's config after it, for a cache that several models share.
+    /// The hash of these numbers and all of a model's config, for a cache that several models share.
     std::uint64_t fingerprint(const rope_config& config) const noexcept {
         fingerprint_of_words all = words();
         all.add(static_cast<std::uint64_t>(config.head_dim));
@@ -107,7 +107,7 @@ class basis {
 
 /// The basis of a policy at length ratio t: theta_i(t) = alpha_i(t) theta_i (CLEX, eq. 8).
 ///
-/// @throws value_error  if config, the policy's parameters or t are out of their domain
+/// @throws value_error  if config, the policy's parameters or t are out of range
 template <scaling_policy Policy>
 basis make_basis(const rope_config& config, const Policy& policy, double t) {
     validate(policy, config);

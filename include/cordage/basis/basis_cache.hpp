@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The K bases of a server that keeps a few t_k ready; stage policy at t -> basis.
+// The K bases of a server that keeps one for each of a few t_k; stage policy at t -> basis.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace cordage {
 
-/// One basis for each cached t_k, built once, chosen by the nearest upper bound of a length (CLEX, section 3.3).
+/// One basis for each cached t_k, computed once, selected by the nearest upper bound of a length (CLEX, section 3.3).
 /// Reading allocates nothing and is safe from several threads.
 class basis_cache {
  public:

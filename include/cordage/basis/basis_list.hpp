@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Several bases side by side, for a batch whose requests are at different t; stage policy at t -> basis.
+// Several bases in one array, for a batch whose requests have different t; stage policy at t -> basis.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@
 
 namespace cordage {
 
-/// Copies of bases of one rotary_dim, one after the other in memory: requests of different lengths, each at its own t,
-/// in one call.
+/// Contiguous copies of bases of one rotary_dim, so that one call serves requests of different lengths, each at its own
+/// t.
 ///
 ///   const basis_list list({&cache.at_length(900), &cache.at_length(70000)});
-///   rotate_forward<half_split>(exact_angles(list.of_rows(), position_ids), ...);             // a basis a row
-///   rotate_forward<half_split>(exact_angles(list.of(basis_of_token), position_ids), ...);    // a basis a token
+///   rotate_forward<half_split>(exact_angles(list.of_rows(), position_ids), ...);             // a basis for each row
+///   rotate_forward<half_split>(exact_angles(list.of(basis_of_token), position_ids), ...);    // a basis for each token
 class basis_list {
  public:
-    /// @param bases  not null, at least one, of as many pairs each; may repeat
+    /// @param bases  not null, at least one, all with the same number of pairs; may repeat
     /// @throws shape_error
     explicit basis_list(std::span<const basis* const> bases) {
         if (bases.empty()) fail<shape_error>({"basis_list: bases [] must have at least one entry"});
@@ -46,18 +46,18 @@ class basis_list {
     index_t count() const noexcept { return std::ssize(attention_factors_); }
     index_t pairs() const noexcept { return std::ssize(fractions_) / count(); }
 
-    /// Row r of a batch has basis r; a single basis serves every row.
+    /// Row r of a batch uses basis r; a single basis serves every row.
     basis_view of_rows() const& noexcept {
         return {fractions_.data(), whole_turns_.data(), inv_freq_.data(), attention_factors_.data(), pairs(), count()};
     }
-    /// Each token has the basis that an index names: a flat batch of requests, or LongRoPE's start tokens.
+    /// Each token uses the basis with the given index: a flat batch of requests, or LongRoPE's start tokens.
     ///
-    /// @param of_token  [tokens], for every row, or [rows, tokens] dense; entries 0 to count() - 1, which the verbs
-    /// check
+    /// @param of_token  [tokens], for every row, or [rows, tokens] dense; entries 0 to count() - 1, checked by each
+    /// call
     template <class Index>
     basis_view of(Index&& of_token, index_t rows = 1) const& {
         static_assert(outlives_its_call<Index>,
-                      "cordage::basis_list: the index must outlive the angles: name the vector that holds it");
+                      "cordage::basis_list: the index must outlive the angles: pass a named vector, not a temporary");
         const std::span<const std::int32_t> entries(of_token);
         if (rows < 1 || std::ssize(entries) % rows != 0) {
             fail<shape_error>(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A 64-bit name for numbers by their bits, to tell bases apart; stage policy at t -> basis.
+// A 64-bit hash of numbers by their bits, to tell bases apart; stage policy at t -> basis.
 #pragma once
 
 #include <bit>
@@ -8,10 +8,10 @@
 
 namespace cordage {
 
-/// A 64-bit value over a sequence of 64-bit words, the same on every platform: value = mix(value ^ word), one word
-/// after the other, where mix is SplitMix64's finaliser (Steele et al. 2014). Each step is one-to-one in the word and
-/// in the value before it, so two sequences of one length that differ in one word never have the same fingerprint;
-/// others coincide with a chance of 2^-64. Not a guard against someone who looks for a coincidence.
+/// A 64-bit hash of a sequence of 64-bit words, the same on every platform: value = mix(value ^ word) for each word,
+/// where mix is SplitMix64's finaliser (Steele et al. 2014). Each step is one-to-one in the word and in the previous
+/// value, so that two sequences of one length that differ in one word always have different hashes; others collide with
+/// probability 2^-64. Not cryptographic.
 class fingerprint_of_words {
  public:
     constexpr void add(std::uint64_t word) noexcept { value_ = mix(value_ ^ word); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From dL/dinv_freq back to log alpha, t and a policy's parameters; the backward walk of stage policy at t -> basis.
+// Gradients from dL/dinv_freq to log alpha, t and a policy's parameters; the backward pass of stage policy at t ->
+// basis.
 #pragma once
 
 #include "cordage/basis/basis.hpp"
@@ -10,7 +11,7 @@ namespace cordage {
 ///
 /// @param b              the basis at t
 /// @param grad_inv_freq  dL/dinv_freq, [rotary_dim/2]
-/// @throws shape_error   if grad_inv_freq has another size than the basis
+/// @throws shape_error   unless grad_inv_freq has the basis's size
 inline std::vector<double> grad_log_alpha(const basis& b, std::span<const double> grad_inv_freq) {
     if (grad_inv_freq.size() != b.inv_freq().size()) {
         fail<shape_error>({"grad_log_alpha: grad_inv_freq has ", grad_inv_freq.size(),
@@ -35,13 +36,18 @@ double grad_t(const Policy& policy, const rope_config& config, double t, std::sp
 
 /// Adds dL/dparameters of a learned policy to grad_parameters.
 ///
-/// @param grad_parameters  as policy.parameters(), added to
-/// @throws shape_error     if a size disagrees
+/// @param grad_parameters        [policy.parameters().size()], added to
+/// @param grad_attention_factor  dL/dm; a temperature (tempered) learns by it, other policies do not use it
+/// @throws shape_error           if sizes differ
 template <learned_policy Policy>
 void add_grad_parameters(const Policy& policy, const rope_config& config, double t,
-                         std::span<const double> grad_inv_freq, std::span<double> grad_parameters) {
+                         std::span<const double> grad_inv_freq, std::span<double> grad_parameters,
+                         double grad_attention_factor = 0.0) {
     const std::vector<double> grad = grad_log_alpha(make_basis(config, policy, t), grad_inv_freq);
     policy.log_alpha_vjp(config, t, grad, grad_parameters);
+    if constexpr (has_attention_factor_vjp<Policy>) {
+        policy.attention_factor_vjp(config, t, grad_attention_factor, grad_parameters);
+    }
 }
 
 }  // namespace cordage

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A model's whole scaling rule, config x policy x schedule, asked for a basis by length; stage policy at t -> basis.
+// A model's scaling rule, config x policy x schedule, which gives the basis of a length; stage policy at t -> basis.
 #pragma once
 
 #include <utility>
@@ -10,8 +10,8 @@
 
 namespace cordage {
 
-/// Which basis to use at which length. Policy and Schedule are chosen at compile time, or at run time as any_policy and
-/// any_schedule:
+/// Gives the basis to use at each length. Policy and Schedule are chosen at compile time, or at run time as any_policy
+/// and any_schedule:
 ///
 ///   rope_scaling llama(config, ntk_aware{}, continuous{});        // the exact t of every length
 ///   rope_scaling<any_policy, any_schedule> served(config, yarn{}, nearest_upper_bound({1, 2, 4}));
@@ -31,14 +31,14 @@ class rope_scaling {
         "ratio t >= 1 at that length; docs/extending.md");
 
  public:
-    /// @throws value_error  if config, the policy's parameters or the schedule's settings are out of their domain
+    /// @throws value_error  if config, the policy's parameters or the schedule's settings are out of range
     rope_scaling(rope_config config, Policy policy, Schedule schedule)
         : config_(config), policy_(std::move(policy)), schedule_(std::move(schedule)) {
         validate(policy_, config_);
         validate_schedule(schedule_);
     }
 
-    /// The t that the schedule gives a sequence of seq_len tokens.
+    /// The schedule's t for a sequence of seq_len tokens.
     double ratio(double seq_len) const { return ratio_at(schedule_, config_, seq_len); }
     /// The basis for a sequence of seq_len tokens.
     basis at_length(double seq_len) const { return make_basis(config_, policy_, ratio(seq_len)); }

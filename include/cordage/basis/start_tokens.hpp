@@ -11,8 +11,8 @@
 
 namespace cordage {
 
-/// LongRoPE's second finding: positions below `count` are better left unscaled. Two bases, chosen by position; both
-/// have the policy's attention factor, since it acts on scores between all tokens.
+/// LongRoPE's second finding: positions below `count` work better unscaled. Two bases, selected by position; both have
+/// the policy's attention factor, which acts on scores between all tokens.
 ///
 ///   const start_tokens chosen(config, policy, t, 4);
 ///   const std::vector<std::int32_t> basis_of_token = chosen.indices(position_ids);
@@ -24,7 +24,7 @@ class start_tokens {
     start_tokens(const rope_config& config, const Policy& policy, double t, double count)
         : start_tokens(config, make_basis(config, policy, t), count) {}
 
-    /// Which of bases() each position has: 0 the policy's, 1 the model's own.
+    /// Index into bases() of each position: 0 the policy's basis, 1 the model's own.
     template <position_type P>
     std::vector<std::int32_t> indices(const position_view<P>& position_ids) const {
         std::vector<std::int32_t> of_token;
@@ -35,7 +35,7 @@ class start_tokens {
         }
         return of_token;
     }
-    /// The same of one row.
+    /// As above, for one row.
     template <class Row>
     std::vector<std::int32_t> indices(const Row& row) const {
         return indices(position_view<typename Row::value_type>(row));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a cordage_angles names: positions and bases, and the tables of their angles; serves the C interface.
+// The object behind a cordage_angles: positions, bases and tables of their angles; serves the C interface.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ namespace cordage::c {
 
 enum class direction : std::uint8_t { forward, inverse, adjoint };
 
-/// Tables of the same angles in Real, each made when it is first asked for.
+/// Tables of the same angles in Real, each computed when first used.
 template <class Real>
 class tables_on_demand {
  public:
-    /// Valid while this lives.
+    /// Valid as long as this object.
     /// @param with_source  with_source(f) calls f with the source of the angles
     template <class WithSource>
     cos_sin_view<Real> view(direction d, const WithSource& with_source) {
@@ -38,7 +38,7 @@ class tables_on_demand {
     }
 
  private:
-    /// cos and -sin, and of the inverse both by m^2: cos and sin carry m already.
+    /// cos and -sin, for the inverse both divided by m^2, since cos and sin contain m.
     struct turned_back {
         std::once_flag is_made;
         std::vector<Real> cos, sin;
@@ -62,12 +62,12 @@ class tables_on_demand {
     turned_back inverse_, adjoint_;
 };
 
-/// Angles and their tables: in float from the start, all others when they are first asked for.
+/// Angles and their tables: those in float computed by the constructor, others when first used.
 class angles_object {
  public:
     static constexpr const char* kind = "angles";
 
-    /// Positions and bases, which sources of angles view.
+    /// Positions and bases, viewed by angle sources.
     struct origin {
         explicit origin(basis_list of) : bases(std::move(of)) {}
 
@@ -102,7 +102,7 @@ class angles_object {
 
     const std::shared_ptr<const origin>& to() const { return to_; }
     bool is_difference() const { return from_ != nullptr; }
-    /// Whether a token's rotation changes nothing, of a difference.
+    /// Whether the rotation of a token is the identity, for a difference.
     bool is_identity(index_t row, index_t token) const {
         return is_difference() && is_identity_[static_cast<std::size_t>((rows_ == 1 ? 0 : row) * to_->tokens + token)];
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A format of heads that is known at run time, so that one kernel serves all caches; serves the C interface.
+// A format of heads selected at run time, so that one kernel serves all caches; serves the C interface.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 
 namespace cordage::c {
 
-/// What the elements of a cache are.
+/// Element type of a cache.
 enum class element_code : std::uint8_t { float32, float16, bfloat16, int8, fp8_e4m3, fp8_e5m2, q8_0, q4_0 };
 
-/// The backend that works with a lane.
+/// The backend for a lane type.
 template <class Lane>
 struct backend_of_lane {
     using type = backend::scalar;
@@ -28,14 +28,14 @@ struct backend_of_lane<xsimd::batch<float, Arch>> {
 };
 #endif
 
-/// Heads of any elements as bytes: the views of it count bytes, and check what they say as views of elements.
+/// Heads of any element type as bytes: views count bytes, and messages count elements.
 struct any_format {
     using compute = float;
     static constexpr index_t lanes_of_element = 1;
 
     element_code element = element_code::float32;
     index_t hadamard_size = 0;   ///< lanes; 0: none
-    index_t bytes_of_group = 0;  ///< of a head in groups (tensors/lane_groups.hpp); 0: it lies in one piece
+    index_t bytes_of_group = 0;  ///< bytes of a group of a head (tensors/lane_groups.hpp); 0: contiguous heads
     index_t group_stride = 0;    ///< bytes
     scale_table scales = {};     ///< in floats; of int8 and fp8
     index_t lanes_of_scale = 0;
@@ -76,7 +76,7 @@ struct any_format {
             to_groups<T, Format>(bytes, to, count);
         });
     }
-    /// Bytes and scales; false where the two formats differ.
+    /// Copies bytes and scales; returns false if the two formats differ.
     CORDAGE_ALWAYS_INLINE bool copy_head(const any_format& source, const std::uint8_t* from, const head_place& from_at,
                                          std::uint8_t* to, const head_place& to_at, index_t count) const noexcept {
         if (source.element != element || source.hadamard_size != hadamard_size) return false;
@@ -114,7 +114,7 @@ struct any_format {
  private:
     using bytes_of_head = std::array<std::uint8_t, most_lanes_of_head * sizeof(float)>;
 
-    /// f(null of the element's type, its format).
+    /// Calls f(null pointer of the element's type, its format).
     template <class F>
     CORDAGE_ALWAYS_INLINE void with_elements(const F& f) const noexcept {
         const auto coded = [&]<class Code>(const Code* null) CORDAGE_ALWAYS_INLINE_LAMBDA {

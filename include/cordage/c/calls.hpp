@@ -19,7 +19,7 @@
 
 namespace cordage::c {
 
-/// The library's pool of so many threads, made when first asked for; never destroyed, as threads may outlive main.
+/// The library's pool with this many threads, created when first used; never destroyed, as threads may outlive main.
 inline const threads& pool_of(index_t count) {
     static std::mutex mutex;
     static auto& pools = *new std::map<index_t, threads>;
@@ -55,10 +55,10 @@ class any_executor {
     const threads* pool_ = nullptr;
 };
 
-/// The most operands of a call.
+/// Upper bound on the operands of a call.
 inline constexpr std::int64_t most_operands = 64;
 
-/// The tensors of an operand, and "operands[1].y", their names, made once.
+/// Names of an operand's tensors, such as "operands[1].y", built once.
 enum class tensor_field : std::uint8_t { x, y, grad_y, grad_x };
 inline const char* name_of_tensor(tensor_field field, index_t operand) {
     struct names {
@@ -75,7 +75,7 @@ inline const char* name_of_tensor(tensor_field field, index_t operand) {
     return all.of[static_cast<std::size_t>(field)][static_cast<std::size_t>(operand)].c_str();
 }
 
-/// The operands of a call and what checks read of them; Each tensors.
+/// The operands of a call and their tensors, Each for an operand, as checks read them.
 template <class Variant, std::size_t Each>
 struct call_operands {
     std::vector<Variant> operands;
@@ -110,19 +110,19 @@ inline void add_operand(const char* function, const cordage_operand& given, inde
         a.refuse<value_error>({".is_unrotated ", given.is_unrotated, " must be 0 or 1"});
     }
     if (given.norm != nullptr && !may_have_norm) {
-        a.refuse<value_error>({".norm must be NULL: heads are normalized by cordage_rotate_forward alone"});
+        a.refuse<value_error>({".norm must be NULL: only cordage_rotate_forward normalizes heads"});
     }
     const described_heads x = describe_heads(a.of(".x"), given.x, tokens, !has_y);
     const described_heads y = has_y ? describe_heads(a.of(".y"), given.y, tokens, true) : x;
     const element_type &x_type = *x.tensor.type, &y_type = *y.tensor.type;
     const bool is_one_type = x_type.dtype == y_type.dtype, is_plain = is_one_type && x.is_plain && y.is_plain;
     if (!is_plain && (x_type.dtype == CORDAGE_FLOAT64 || y_type.dtype == CORDAGE_FLOAT64)) {
-        a.refuse<value_error>({" goes from ", x_type.name, " to ", y_type.name,
-                               ", must go from float64 to float64 in one piece, without a transform"});
+        a.refuse<value_error>({" converts ", x_type.name, " to ", y_type.name,
+                               "; float64 must stay float64, in contiguous heads, without a transform"});
     }
     if (!is_plain && given.norm != nullptr && given.norm->is_rounded_between == 1 && x_type.dtype != CORDAGE_FLOAT32) {
         a.refuse<value_error>({".norm.is_rounded_between 1 must be 0 where ", x_type.name,
-                               " goes to another format: normalize and rotate in a call before"});
+                               " is converted to another format: normalize and rotate in a separate call first"});
     }
     const bool rotates = given.is_unrotated == 0;
     bool is_in_place = false;
@@ -154,7 +154,7 @@ inline void add_operand(const char* function, const cordage_operand& given, inde
            lane, rotates, is_one_type && x.format == y.format}}});
 }
 
-/// All checks of a call, as rotate_detail::check_all makes them of operands whose types are known when it is compiled.
+/// All checks of a call: those of rotate_detail::check_all, for operands whose types are known at run time.
 template <class Variant, std::size_t Each>
 rotate_detail::call_size check_call(const char* function, const angles_object& angles,
                                     call_operands<Variant, Each>& call) {
@@ -193,7 +193,7 @@ rotate_detail::call_size check_call(const char* function, const angles_object& a
     return size;
 }
 
-/// Runs one operand over a range of tokens. Quantised keys that nothing turns keep their bytes.
+/// Rotates one operand over a range of tokens. Quantised keys that are not rotated keep their bytes.
 inline void rotate_range_of(bool pairs_are_interleaved, const cos_sin_tables& tables, const angles_object& angles,
                             const forward_operand& operand, index_t begin, index_t end) noexcept {
     const auto run = [&](const forward_operand& o, index_t first, index_t last) {
@@ -247,7 +247,7 @@ inline void rotate_call(const char* function, const cordage_executor* where, con
     }
 }
 
-/// An operand of the backward pass: with gradients behind it, or, without y, grad_x alone.
+/// An operand of the backward pass: with gradients behind the angles, or, without y, grad_x alone.
 using any_backward_operand =
     std::variant<backward_operand<float>, backward_operand<float16>, backward_operand<bfloat16>,
                  backward_operand<double>, normalized_gradient<float>, normalized_gradient<float16>,
@@ -265,14 +265,14 @@ inline void add_backward_operand(const char* function, const cordage_backward_op
     const described_heads y = has_y ? heads_in_order(a.of(".y"), given.y, false, {dtype}) : grad_y;
     const described_heads grad_x = heads_in_order(a.of(".grad_x"), given.grad_x, true, {dtype});
     if (!has_y && (has_gradients || given.norm != nullptr)) {
-        a.refuse<value_error>({".y must be given where gradients are wanted or heads were normalized"});
+        a.refuse<value_error>({".y must be given if gradients are wanted or heads were normalized"});
     }
     if (given.is_unrotated != 0 && (given.is_unrotated != 1 || given.norm == nullptr)) {
-        a.refuse<value_error>({".is_unrotated ", given.is_unrotated, " must be 0, or 1 beside a norm"});
+        a.refuse<value_error>({".is_unrotated ", given.is_unrotated, " must be 0, or 1 with a norm"});
     }
     if (given.grad_weight_count < 0 || (given.grad_weight == nullptr) != (given.grad_weight_count == 0)) {
-        a.refuse<value_error>(
-            {".grad_weight_count ", given.grad_weight_count, " must be what grad_weight points to, 0 of NULL"});
+        a.refuse<value_error>({".grad_weight_count ", given.grad_weight_count,
+                               " must be the number of entries of grad_weight, 0 for NULL"});
     }
     if (given.grad_weight != nullptr && given.norm == nullptr) {
         a.refuse<value_error>({".grad_weight must be NULL without a norm"});
@@ -300,11 +300,11 @@ inline void add_backward_operand(const char* function, const cordage_backward_op
           {name_of_tensor(tensor_field::grad_x, number), grad_x.memory, true, false, number, lane, rotates}}});
 }
 
-/// A span of the caller's gradients.
+/// The span of one of the caller's gradients.
 inline std::span<double> gradients_of(const char* function, const char* name, double* data, std::int64_t count) {
     if (count < 0 || (data == nullptr) != (count == 0)) {
-        fail<value_error>(
-            {function, ": gradients.", name, "_count ", count, " must be what ", name, " points to, 0 of NULL"});
+        fail<value_error>({function, ": gradients.", name, "_count ", count, " must be the number of entries of ", name,
+                           ", 0 for NULL"});
     }
     return {data, static_cast<std::size_t>(count)};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which kernels run: those of the best instruction set that the library and the processor have; serves the C interface.
+// Selects kernels: those of the best instruction set that library and processor support; serves the C interface.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace cordage::c {
 
-/// Kernels, and whether this processor runs them.
+/// Kernels, and whether this processor can run them.
 struct usable_kernels {
     const kernels* table;
     bool is_usable;
@@ -21,7 +21,8 @@ struct usable_kernels {
 #if defined(CORDAGE_C_DISPATCH)
 inline std::array<usable_kernels, 3> all_kernels() noexcept {
     const auto has = [](auto... answers) { return (... && (answers != 0)); };
-    const bool has_avx2 = has(__builtin_cpu_supports("avx2"), __builtin_cpu_supports("fma"));  // F16C comes along
+    const bool has_avx2 =
+        has(__builtin_cpu_supports("avx2"), __builtin_cpu_supports("fma"));  // processors with AVX2 have F16C
     const bool has_avx512 = has_avx2 && has(__builtin_cpu_supports("avx512f"), __builtin_cpu_supports("avx512cd"),
                                             __builtin_cpu_supports("avx512dq"), __builtin_cpu_supports("avx512bw"),
                                             __builtin_cpu_supports("avx512vl"));
@@ -31,7 +32,7 @@ inline std::array<usable_kernels, 3> all_kernels() noexcept {
 inline std::array<usable_kernels, 1> all_kernels() noexcept { return {{{&native_kernels, true}}}; }
 #endif
 
-/// Those that a name asks for; "best": the first that the processor runs.
+/// The kernels of a name; "best": the first that the processor can run.
 /// @throws value_error
 inline const kernels* kernels_named(const char* function, std::string_view name) {
     std::string names;
@@ -40,19 +41,19 @@ inline const kernels* kernels_named(const char* function, std::string_view name)
         if (is_usable) names += message("'", table->name, "', ");
     }
     fail<value_error>({function, ": name ", in_quotes(name),
-                       " must be one of those that this library and processor have: ", names, "'best'"});
+                       " must be one that this library and processor support: ", names, "'best'"});
 }
 
-/// Those that run. The processor is looked at once.
+/// The selected kernels. The processor is queried once.
 inline std::atomic<const kernels*>& chosen_kernels() {
     static std::atomic<const kernels*> chosen{kernels_named("cordage", "best")};
     return chosen;
 }
 
-/// Those for heads that compute in double: of any processor, as such heads are rare.
+/// The kernels for heads that compute in double: baseline only, since such heads are rare.
 inline const kernels& kernels_for_double() noexcept { return *all_kernels().back().table; }
 
-/// The backend whose functions look up the kernels that were chosen.
+/// The backend whose functions call the selected kernels.
 struct dispatched {};
 
 template <class Source>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The entry points of the C interface. One unit of a program defines CORDAGE_C_IMPLEMENTATION and includes cordage.h,
-// which includes this.
+// The entry points of the C interface, included by cordage.h in the one unit of a program that defines
+// CORDAGE_C_IMPLEMENTATION.
 #pragma once
 
 #include "cordage/basis/rope_scaling.hpp"
@@ -12,11 +12,11 @@
 
 namespace cordage::c {
 
-/// The rule of one layer type, ready to be asked.
+/// Makes the handle of the rule of one layer type.
 inline void make_rule(const char* function, hf::layer_rope rope, cordage_rule** rule) {
     if (rope.clex && rope.policy_words.find("with its weights") == std::string::npos) {
         fail<value_error>(
-            {function, ": rope type 'clex' must come with its weights: cordage_rule_from_file(..., checkpoint, ...)"});
+            {function, ": rope type 'clex' needs its weights: use cordage_rule_from_file(..., checkpoint, ...)"});
     }
     handle_table::of_program().add<rule_object>(std::make_shared<rule_object>(rule_object{std::move(rope)}), rule);
 }
@@ -70,12 +70,12 @@ inline hf::layer_rope rule_of_numbers(const char* function, const cordage_rule_n
     return rope;
 }
 
-/// @throws shape_error  unless so many numbers are asked for as there are pairs
+/// @throws shape_error  unless `given` is the number of pairs
 inline void check_pairs(const char* function, std::int64_t given, index_t pairs) {
     if (given != pairs) fail<shape_error>({function, ": pairs ", given, " must be rotary_dim/2 = ", pairs});
 }
 
-/// The positions and bases of angles, copied.
+/// Copies of the positions and bases of angles.
 inline std::shared_ptr<const angles_object::origin> origin_of(const char* function, const cordage_basis* const* bases,
                                                               std::int64_t count, const cordage_tensor& position_ids,
                                                               const cordage_angle_options& options) {
@@ -117,7 +117,7 @@ inline std::shared_ptr<const angles_object::origin> origin_of(const char* functi
                                   : std::vector<std::uint8_t>(static_cast<std::size_t>(pairs), 0);
     made->rounds_to_float32 = options.rounds_to_float32 == 1;
     if (made->rounds_to_float32 && has_axes) {
-        fail<value_error>({function, ": options.rounds_to_float32 1 must be 0 beside axis_of_pair"});
+        fail<value_error>({function, ": options.rounds_to_float32 1 must be 0 with axis_of_pair"});
     }
     if (options.basis_of_token != nullptr) {
         const argument of{function, "options.basis_of_token"};
@@ -157,7 +157,7 @@ inline std::shared_ptr<const angles_object::origin> origin_of(const char* functi
         default:
             read(static_cast<const double*>(s.data));
     }
-    if (made->tokens == 0) made->position_ids.reserve(1);  // a view of no positions points somewhere
+    if (made->tokens == 0) made->position_ids.reserve(1);  // so that data is not null
     made->rounds_to_float32 ? made->float32().check(function) : made->exact().check(function);
     return made;
 }
@@ -345,8 +345,7 @@ cordage_status cordage_angles_difference(const cordage_angles* to, const cordage
         for (const auto& [name, of] : {std::pair{"to", &a}, std::pair{"from", &b}}) {
             if (!(*of)->is_difference() && !(*of)->to()->rounds_to_float32) continue;
             cordage::fail<cordage::value_error>(
-                {function, ": ", name,
-                 " must be angles of cordage_angles_create that are exact, not rounded to float32"});
+                {function, ": ", name, " must be exact angles of cordage_angles_create, not rounded to float32"});
         }
         (a->to()->exact() - b->to()->exact()).check(function);
         table.add<cordage::c::angles_object>(std::make_shared<cordage::c::angles_object>(a->to(), b->to()), difference);

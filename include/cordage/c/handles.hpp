@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the handles of the C interface name, and how its errors become a status and a message.
+// The objects behind handles of the C interface, and the conversion of errors to a status and a message.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,22 @@
 
 namespace cordage::c {
 
-/// What a cordage_rule names.
+/// The object behind a cordage_rule.
 struct rule_object {
     static constexpr const char* kind = "rule";
     hf::layer_rope rope;
 };
 
-/// What a cordage_basis names.
+/// The object behind a cordage_basis.
 struct basis_object {
     static constexpr const char* kind = "basis";
     basis numbers;
 };
 
-/// All objects that handles name. A handle is a number that is given once, so that no call reads memory by it.
+/// All objects behind handles. A handle is a number that is used once, never an address that a call would read.
 class handle_table {
  public:
-    /// The one of the program; never destroyed, as threads may outlive main.
+    /// The table of the program; never destroyed, as threads may outlive main.
     static handle_table& of_program() {
         static handle_table& table = *new handle_table;
         return table;
@@ -42,7 +42,7 @@ class handle_table {
     template <class Object, class Handle>
     void add(std::shared_ptr<const Object> object, Handle** handle) {
         const std::unique_lock lock(mutex_);
-        const std::uintptr_t name = 2 * ++last_ + 1;  // odd, as no address of an object is
+        const std::uintptr_t name = 2 * ++last_ + 1;  // odd, unlike addresses of objects
         objects_.emplace(name, entry{Object::kind, std::move(object)});
         *handle = reinterpret_cast<Handle*>(name);
     }
@@ -56,7 +56,7 @@ class handle_table {
     template <class Object>
     void remove(const char* function, const void* handle) {
         if (handle == nullptr) return;
-        std::shared_ptr<const void> last;  // destroyed without the lock
+        std::shared_ptr<const void> last;  // destroyed after the lock is released
         const std::unique_lock lock(mutex_);
         const auto at = entry_of(objects_, function, Object::kind, handle, Object::kind);
         last = std::move(at->second.object);
@@ -74,7 +74,7 @@ class handle_table {
         const auto found = objects.find(reinterpret_cast<std::uintptr_t>(handle));
         if (found == objects.end()) {
             fail<value_error>({function, ": ", argument, handle == nullptr ? " nullptr" : message(" ", handle),
-                               " must be a handle of this library that was not destroyed"});
+                               " must be a handle of this library that has not been destroyed"});
         }
         if (found->second.kind != kind) {
             fail<value_error>(
@@ -88,7 +88,7 @@ class handle_table {
     std::uintptr_t last_ = 0;
 };
 
-/// The message of this thread's last failure: plain memory, which needs no destructor.
+/// The message of this thread's last failure: plain memory without a destructor.
 inline char* last_error() noexcept {
     thread_local char text[1024] = "";
     return text;
@@ -99,7 +99,7 @@ inline cordage_status failed(cordage_status status, const char* text) noexcept {
     return status;
 }
 
-/// Runs body(function), the body of an entry point of that name; what it throws becomes a status.
+/// Runs body(function), the body of the entry point of that name, and converts what it throws to a status.
 template <class Body>
 cordage_status guarded(const char* function, const Body& body) noexcept {
     try {
@@ -120,7 +120,7 @@ cordage_status guarded(const char* function, const Body& body) noexcept {
 
 /// @throws value_error
 inline void expect_pointer(const char* function, const char* argument, const void* pointer) {
-    if (pointer == nullptr) fail<value_error>({function, ": ", argument, " nullptr must not be null"});
+    if (pointer == nullptr) fail<value_error>({function, ": ", argument, " must not be NULL"});
 }
 inline void check_abi(const char* function, std::int32_t abi) {
     if (abi == CORDAGE_ABI) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kernels of the C interface for one instruction set, as a table: a unit for each set holds one, and calls nothing
-// but kernels (docs/backends.md).
+// The kernels of the C interface for one instruction set, as a table: a unit for each set holds one and contains
+// nothing but kernels (docs/backends.md).
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace cordage::c {
 
-/// A position of any type, as angles are made of it.
+/// A position of any type, in the form from which angles are computed.
 struct held_position {
     split_position split;
     double value = 0.0;
@@ -33,7 +33,7 @@ struct cordage::position_traits<cordage::c::held_position> {
 
 namespace cordage::c {
 
-/// The norm of heads of T, its weights in the type of the arithmetic.
+/// The norm of heads of T, with weights in the compute type.
 template <class T>
 using norm_of = rms_norm<compute_of<T>>;
 template <class T>
@@ -42,7 +42,7 @@ using normalized_operand = operand<T, T, element_traits<T>, element_traits<T>, n
 template <class Norm>
 using any_operand = operand<std::uint8_t, std::uint8_t, any_format, any_format, Norm>;
 
-/// The operands that there are kernels for; the last two of each list compute in double.
+/// The operand types that have kernels; the last two of each list compute in double.
 using forward_operand =
     std::variant<operand<float>, operand<float16>, operand<bfloat16>, any_operand<no_norm>, normalized_operand<float>,
                  normalized_operand<float16>, normalized_operand<bfloat16>, any_operand<rms_norm<float>>,
@@ -54,7 +54,7 @@ using gradient_operand =
                  normalized_gradient<float>, normalized_gradient<float16>, normalized_gradient<bfloat16>,
                  backward_operand<double>, normalized_gradient<double>>;
 
-/// The angles of a call by their cos and sin, in float and, once asked for, in double.
+/// The angles of a call as cos and sin, in float and, once used, in double.
 struct cos_sin_tables {
     cos_sin_view<float> of_float;
     cos_sin_view<double> of_double;
@@ -68,7 +68,7 @@ struct cos_sin_tables {
     }
 };
 
-/// The same with what gradients flow to.
+/// As above, with the positions and bases to which gradients flow.
 template <class Real>
 struct gradient_source {
     cos_sin_view<Real> table;
@@ -103,7 +103,7 @@ struct gradient_source {
     }
 };
 
-/// What tables are made of.
+/// The source from which tables are computed.
 using exact_source = axis_angles<held_position>;
 using difference_source = angle_difference<exact_source, exact_source>;
 using float32_source = float32_angles<held_position>;
@@ -112,7 +112,7 @@ inline constexpr int source_code = std::same_as<Source, exact_source>        ? 0
                                    : std::same_as<Source, difference_source> ? 1
                                                                              : 2;
 
-/// The kernels of one instruction set. Operands and sources go by address, with the number of their type.
+/// The kernels of one instruction set. Operands and sources are passed by address, with the index of their type.
 struct kernels {
     const char* name;
     void (*rotate)(bool is_interleaved, const cos_sin_tables&, std::size_t type, const void* operand, index_t begin,
@@ -122,15 +122,15 @@ struct kernels {
     void (*fill_float)(int source_code, const void* source, float* cos, float* sin, index_t begin,
                        index_t end) noexcept;
     void (*fill_double)(int source_code, const void* source, double* cos, double* sin, index_t begin,
-                        index_t end) noexcept;  ///< null where there are none for double
+                        index_t end) noexcept;  ///< null without kernels for double
 };
 
-/// What the table of a backend points to. There is no rotation back: its table has -sin.
+/// The functions in the table of a backend. There is no inverse: its table has -sin.
 ///
-/// @tparam WithDoubles  whether there are kernels for double; of all tables of a library one has them
+/// @tparam WithDoubles  whether there are kernels for double; one table of a library has them
 template <class Backend, bool WithDoubles>
 struct kernels_of {
-    /// f(null of the type's address) of the one of a list's types that has this number.
+    /// Calls f(null pointer) with the type of this index in a list.
     template <class List, class F>
     static CORDAGE_ALWAYS_INLINE void with_type(std::size_t type, const F& f) noexcept {
         [&]<std::size_t... I>(std::index_sequence<I...>) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -180,8 +180,8 @@ struct kernels_of {
     }
 };
 
-/// Of the units that a library links beside its implementation, which then defines CORDAGE_C_DISPATCH; and of the
-/// implementation's own unit, where it does not.
+/// Defined in the units that a library links besides its implementation, which then defines CORDAGE_C_DISPATCH;
+/// otherwise native_kernels in the implementation's unit.
 extern const kernels avx512_kernels, avx2_kernels, baseline_kernels, native_kernels;
 
 }  // namespace cordage::c

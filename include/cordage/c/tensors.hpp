@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tensors of the C interface, checked and as views; serves the C interface.
+// Tensors of the C interface, checked and converted to views.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace cordage::c {
 
-/// Bytes and lanes of an element of a dtype, and its name; of what heads may be, its code.
+/// Bytes and lanes of an element of a dtype, its name, and, for dtypes of heads, its code.
 struct element_type {
     std::int32_t dtype;
     const char* name;
@@ -37,14 +37,14 @@ inline constexpr element_type element_types[] = {
     {CORDAGE_INT64, "int64", 8, 1, false},
 };
 
-/// An argument's place, for messages: "operands[1].x". Made a text where there is one to write.
+/// An argument's name for messages: "operands[1].x". Converted to a string only for a message.
 struct argument {
     const char* function;
     const char* text;
     index_t number = -1;
     const argument* outer = nullptr;
 
-    /// A field of it, which must not outlive it.
+    /// A field of it; must not outlive it.
     argument of(const char* field) const { return {function, field, -1, this}; }
     std::string name() const {
         const std::string own = number < 0 ? std::string(text) : message(text, "[", number, "]");
@@ -56,8 +56,8 @@ struct argument {
     }
 };
 
-/// @param wanted  the dtypes that may be; empty: those of heads
-/// @throws value_error  naming them
+/// @param wanted  the valid dtypes; empty: those of heads
+/// @throws value_error  listing them
 inline const element_type& type_of(const argument& a, std::int32_t dtype, std::initializer_list<std::int32_t> wanted) {
     const auto is_wanted = [&](const element_type& type) {
         return wanted.size() == 0 ? type.is_of_heads
@@ -73,7 +73,7 @@ inline const element_type& type_of(const argument& a, std::int32_t dtype, std::i
     a.refuse<value_error>({".dtype ", dtype, " must be one of ", names});
 }
 
-/// A tensor of the caller's with its strides resolved. An axis of one step has stride 0.
+/// A tensor of the caller's with its strides computed. An axis of size 1 has stride 0.
 struct strided {
     void* data;
     const element_type* type;
@@ -81,7 +81,7 @@ struct strided {
     index_t shape[5];
     index_t strides[5];
 
-    /// The axis that is so many before the last.
+    /// Size of the axis `i` before the last.
     index_t size_from_end(int i) const { return shape[axes - 1 - i]; }
     index_t stride_from_end(int i) const { return strides[axes - 1 - i]; }
 };
@@ -93,7 +93,7 @@ inline strided strided_of(const argument& a, const cordage_tensor& t, int fewest
     if (t.ndim < fewest || t.ndim > most) {
         a.refuse<shape_error>({".ndim ", t.ndim, " must be ", fewest, " to ", most});
     }
-    if (is_written && t.is_read_only != 0) a.refuse<value_error>({" is read-only, and would be written"});
+    if (is_written && t.is_read_only != 0) a.refuse<value_error>({" is read-only, must be writable for this call"});
     strided s{t.data, &type, t.ndim, {}, {}};
     bool is_dense = true, is_empty = false;
     for (int i = 0; i < t.ndim; ++i) {
@@ -123,19 +123,18 @@ inline void expect_dense(const argument& a, const strided& s, int first_axis) {
     index_t stride = 1;
     for (int i = s.axes - 1; i >= first_axis; --i) {
         if (s.shape[i] > 1 && s.strides[i] != stride) {
-            a.refuse<shape_error>(
-                {".strides[", i, "] ", s.strides[i], " must be ", stride, ", as the entries must be dense"});
+            a.refuse<shape_error>({".strides[", i, "] ", s.strides[i], " must be ", stride, ": entries must be dense"});
         }
         stride = saturated_product(stride, s.shape[i]);
     }
 }
 
-/// Heads as they lie in memory, and by what format.
+/// Heads in memory, and their format.
 struct described_heads {
     strided tensor;
     heads_memory memory;  ///< in elements
     any_format format;
-    bool is_plain;  ///< elements of float32, float64, float16 or bfloat16 in one piece
+    bool is_plain;  ///< contiguous heads of float32, float64, float16 or bfloat16
 
     template <class T>
     heads_view<T> as() const {
@@ -154,7 +153,7 @@ struct described_heads {
     }
 };
 
-/// A heads tensor that lies in order.
+/// A tensor of heads without slots.
 inline described_heads heads_in_order(const argument& a, const cordage_tensor& t, bool is_written,
                                       std::initializer_list<std::int32_t> wanted = {}) {
     described_heads h{strided_of(a, t, 3, wanted.size() == 0 ? 5 : 4, wanted, is_written), {}, {}, false};
@@ -188,10 +187,10 @@ inline described_heads heads_in_order(const argument& a, const cordage_tensor& t
     return h;
 }
 
-/// Slots of a cache, whose tensor was described. Of a block table the tokens are those of the angles.
+/// Sets the slots of a described cache. With a block table the tokens are those of the angles.
 inline void set_slots(const argument& a, const cordage_heads& heads, index_t tokens, heads_memory& m) {
     if (heads.slot_mapping != nullptr && heads.block_table != nullptr) {
-        a.refuse<value_error>({" has a slot_mapping and a block_table, must have one of them"});
+        a.refuse<value_error>({" has a slot_mapping and a block_table, must have only one of them"});
     }
     const bool is_by_block = heads.block_table != nullptr;
     const cordage_tensor* const given = is_by_block ? heads.block_table : heads.slot_mapping;
@@ -205,13 +204,13 @@ inline void set_slots(const argument& a, const cordage_heads& heads, index_t tok
     const index_t held = s.size_from_end(0);
     if (is_by_block && (m.shape.tokens < 1 || held < rounded_up_quotient(tokens, m.shape.tokens))) {
         entries.refuse<shape_error>({".shape[", s.axes - 1, "] ", held, " must be at least the blocks of ", tokens,
-                                     " tokens, ", m.shape.tokens, " in each"});
+                                     " tokens, ", m.shape.tokens, " to a block"});
     }
     m.shape.batch = s.axes == 2 ? s.shape[0] : 1;
     m.shape.tokens = is_by_block ? tokens : held;
 }
 
-/// Scales of a cache or of a tensor in order.
+/// Sets the scales of a cache or of a tensor without slots.
 inline void set_scales(const argument& a, const cordage_heads& heads, bool is_written, described_heads& h) {
     any_format& format = h.format;
     if (heads.scales == nullptr) {
@@ -220,7 +219,7 @@ inline void set_scales(const argument& a, const cordage_heads& heads, bool is_wr
     }
     const argument scales = a.of(".scales");
     if (!format.has_scales()) {
-        scales.refuse<value_error>({" must be left out for ", h.tensor.type->name, ", which has none"});
+        scales.refuse<value_error>({" must be NULL for ", h.tensor.type->name, ", which has none"});
     }
     if (heads.scales_are_given != 0 && heads.scales_are_given != 1) {
         a.refuse<value_error>({".scales_are_given ", heads.scales_are_given, " must be 0 or 1"});
@@ -228,11 +227,11 @@ inline void set_scales(const argument& a, const cordage_heads& heads, bool is_wr
     format.makes_scales = heads.scales_are_given == 0;
     const strided s = strided_of(scales, *heads.scales, 1, 4, {CORDAGE_FLOAT32}, is_written && format.makes_scales);
     format.scales.data = static_cast<float*>(s.data);
-    if (s.axes == 1 && s.shape[0] == 1) return;  // one for all
+    if (s.axes == 1 && s.shape[0] == 1) return;  // one scale for all
     const heads_shape& all = h.memory.shape;     // before slots
     if (s.axes < 3 || s.shape[0] != all.batch || s.shape[1] != all.tokens || s.shape[2] != all.heads) {
         scales.refuse<shape_error>({" must be one number, or [", all.batch, ", ", all.tokens, ", ", all.heads,
-                                    "] or a size more, as the tensor"});
+                                    "], optionally with a fourth size, as the tensor"});
     }
     format.scales.row_stride = s.strides[0];
     format.scales.token_stride = s.strides[1];
@@ -246,7 +245,7 @@ inline void set_scales(const argument& a, const cordage_heads& heads, bool is_wr
     }
 }
 
-/// Heads with all that is said of them.
+/// Heads with slots, scales and transform.
 inline described_heads describe_heads(const argument& a, const cordage_heads& heads, index_t tokens, bool is_written) {
     described_heads h = heads_in_order(a.of(".tensor"), heads.tensor, is_written);
     set_scales(a, heads, is_written, h);
@@ -259,13 +258,13 @@ inline described_heads describe_heads(const argument& a, const cordage_heads& he
     return h;
 }
 
-/// The weights of norms in the type of the arithmetic, for the time of a call.
+/// The weights of norms converted to the compute type, kept for one call.
 struct held_weights {
     std::vector<std::vector<float>> floats;
     std::vector<std::vector<double>> doubles;
 };
 
-/// A norm whose weights are floats, or of float64 heads doubles.
+/// A norm with weights in float, or in double for float64 heads.
 template <class Real>
 rms_norm<Real> norm_from(const argument& a, const cordage_norm& norm, const heads_shape& shape, held_weights& held) {
     for (const auto& [name, flag] : {std::pair{".adds_one ", norm.adds_one},
@@ -333,7 +332,7 @@ void for_plain_type(const element_type& type, const Body& body) {
     }
 }
 
-/// The tensor of a DLTensor of the host.
+/// The tensor of a DLTensor in host memory.
 /// @throws value_error, shape_error
 inline cordage_tensor tensor_from_dlpack(const char* function, const dlpack::tensor& t, bool is_read_only) {
     const argument a{function, "dl_tensor"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tensors of a model by name, from one safetensors file or from shards and their index (nlohmann-json).
+// The tensors of a model by name, from one safetensors file or from shards with an index (nlohmann-json).
 #pragma once
 
 #include <filesystem>
@@ -14,9 +14,9 @@
 
 namespace cordage {
 
-/// "weight_map" of a model.safetensors.index.json: which file holds which tensor.
-/// @throws value_error  unless text is strict JSON with a "weight_map" of plain names that end in ".safetensors":
-///                      files of the index's own folder, none beyond
+/// "weight_map" of a model.safetensors.index.json: the file of each tensor.
+/// @throws value_error  unless text is strict JSON with a "weight_map" to plain file names ending in ".safetensors",
+///                      without a path
 inline std::map<std::string, std::string> parse_weight_map(const std::string& who, std::string_view text) {
     const nlohmann::json index = json_detail::parse_strict_json(who, text);
     if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object()) {
@@ -24,7 +24,7 @@ inline std::map<std::string, std::string> parse_weight_map(const std::string& wh
     }
     std::map<std::string, std::string> files;
     for (const auto& [tensor, file] : index["weight_map"].items()) {
-        if (!file.is_string()) fail<value_error>({who, ": file of tensor ", in_quotes(tensor), " must be a text"});
+        if (!file.is_string()) fail<value_error>({who, ": file of tensor ", in_quotes(tensor), " must be a string"});
         const auto name = file.get<std::string>();
         constexpr std::string_view forbidden("/\\:\0", 4);
         if (name.find_first_of(forbidden) != name.npos || name.starts_with('.') || !name.ends_with(".safetensors")) {
@@ -36,8 +36,8 @@ inline std::map<std::string, std::string> parse_weight_map(const std::string& wh
     return files;
 }
 
-/// The tensors of a model, wherever they lie. Shards are opened when one of their tensors is read, each once. Several
-/// threads may read from one at a time.
+/// The tensors of a model in any number of files. A shard is opened, once, when one of its tensors is first read. Safe
+/// for reads by several threads.
 class checkpoint {
  public:
     /// @param path  a .safetensors file; an index of shards, ending in .json; or a folder that holds
@@ -67,7 +67,7 @@ class checkpoint {
     }
     bool has(const std::string& name) const { return file_of_.contains(name); }
 
-    /// @throws value_error  if there is no such tensor, its shard lacks it or is no safetensors file
+    /// @throws value_error  if there is no such tensor, or its shard lacks it or is not a safetensors file
     safetensors_numbers numbers(const std::string& name) const {
         const auto found = file_of_.find(name);
         if (found == file_of_.end()) {
@@ -87,13 +87,13 @@ class checkpoint {
     static std::string index_text(const std::filesystem::path& path) {
         constexpr auto largest = safetensors_file::longest_header;
         if (auto text = json_detail::text_of_file(path, largest)) return *std::move(text);
-        fail<value_error>({"checkpoint: index ", in_quotes(path.string()),
-                           " must be a file that can be read, of at most ", largest, " bytes"});
+        fail<value_error>({"checkpoint: index ", in_quotes(path.string()), " must be a readable file of at most ",
+                           largest, " bytes"});
     }
 
     std::filesystem::path folder_;
-    std::map<std::string, std::string> file_of_;              // tensor -> shard; "" is the one file there is
-    mutable std::map<std::string, safetensors_file> shards_;  // those opened
+    std::map<std::string, std::string> file_of_;              // tensor -> shard; "" is the only file
+    mutable std::map<std::string, safetensors_file> shards_;  // the opened ones
     std::unique_ptr<std::mutex> opening_ = std::make_unique<std::mutex>();
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a checkpoint holds of LeRoPE: the offsets of its basis and the temperatures of its heads (nlohmann-json).
+// The tensors of LeRoPE in a checkpoint: offsets of the basis and temperatures of heads (nlohmann-json).
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@
 
 namespace cordage {
 
-/// The names of all tensors that are offsets of LeRoPE: "lerope.alpha" as released, "...rotary_emb.alpha" as
-/// transformers saves it. A model has one.
+/// The names of all tensors with offsets of LeRoPE: "lerope.alpha" as released, "...rotary_emb.alpha" as saved by
+/// transformers. A model has one.
 inline std::vector<std::string> lerope_tensors(const checkpoint& from) {
     std::vector<std::string> found;
     for (const std::string& name : from.names()) {
@@ -43,8 +43,8 @@ inline std::vector<double> vector_of(const checkpoint& from, const std::string& 
 
 /// The offsets of a checkpoint's LeRoPE.
 /// @param pairs  rotary_dim/2 of the config
-/// @throws value_error or shape_error  as checkpoint, and naming the tensor: none, more than one, of another shape, or
-///                                     with a number that is not finite or beyond lerope<>::largest_offset
+/// @throws value_error or shape_error  as checkpoint, and naming the tensor: missing, more than one, of another shape,
+///                                     or with a number that is not finite or beyond lerope<>::largest_offset
 inline std::vector<double> load_lerope(const checkpoint& from, index_t pairs) {
     const std::vector<std::string> names = lerope_tensors(from);
     if (names.size() != 1) {
@@ -57,9 +57,9 @@ inline std::vector<double> load_lerope(const checkpoint& from, index_t pairs) {
     return offsets;
 }
 
-/// The temperatures of a layer's heads: "...layers.N.self_attn.softmax_scaling.scale" and ".bias" as transformers saves
-/// them, "layers.N.attention.ssmax_scaling.s" and ".b" as released; with `of_indexer` those of its indexer's heads.
-/// @throws value_error or shape_error  as checkpoint, and naming the tensor: none, of another shape, or not finite
+/// The temperatures of a layer's heads: "...layers.N.self_attn.softmax_scaling.scale" and ".bias" as saved by
+/// transformers, "layers.N.attention.ssmax_scaling.s" and ".b" as released; with `of_indexer` those of its indexer.
+/// @throws value_error or shape_error  as checkpoint, and naming the tensor: missing, of another shape, or not finite
 inline head_temperatures load_head_temperatures(const checkpoint& from, index_t layer, index_t heads,
                                                 bool of_indexer = false) {
     const std::string at = message("layers.", layer, "."), part = of_indexer ? "indexer." : "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The weights of CLEX out of checkpoints as its authors released them (nlohmann-json).
+// Reads the weights of CLEX from checkpoints as released by its authors (nlohmann-json).
 #pragma once
 
 #include <algorithm>
@@ -18,15 +18,15 @@ namespace cordage {
 /// One CLEX layer of a checkpoint.
 struct named_clex_weights {
     std::string prefix;            ///< the name of its matrices before "ode_up_proj" and "ode_down_proj"
-    std::optional<index_t> layer;  ///< the number in the prefix; none where all layers share one
-    clex_row_weights weights;      ///< to_columns makes them weights of clex_released
+    std::optional<index_t> layer;  ///< the number in the prefix; none if all layers share one
+    clex_row_weights weights;      ///< to_columns converts them to weights of clex_released
 };
 
 namespace released_clex_detail {
 
 inline constexpr std::string_view up_name = "ode_up_proj", down_name = "ode_down_proj", owner = "proj_func.";
 
-/// The first part of a dotted name that is a number: 3 of "model.layers.3.self_attn".
+/// The first part of a dotted name that is an integer: 3 of "model.layers.3.self_attn".
 inline std::optional<index_t> layer_in(const std::string& name) {
     std::istringstream parts(name);
     for (std::string part; std::getline(parts, part, '.');) {
@@ -55,7 +55,8 @@ inline clex_row_weights row_weights(const checkpoint& from, const std::string& p
     const std::string up = prefix + std::string(up_name), down = prefix + std::string(down_name);
     for (const auto& [name, other] : {std::pair{up, down}, std::pair{down, up}}) {
         if (!from.has(name)) {
-            fail<value_error>({"released_clex: ", in_quotes(name), " must be there beside ", in_quotes(other)});
+            fail<value_error>(
+                {"released_clex: ", in_quotes(name), " must be in the checkpoint beside ", in_quotes(other)});
         }
     }
     const safetensors_numbers up_found = from.numbers(up);
@@ -69,7 +70,7 @@ inline clex_row_weights row_weights(const checkpoint& from, const std::string& p
 
 }  // namespace released_clex_detail
 
-/// The names of all tensors of a checkpoint that are matrices of CLEX.
+/// The names of all CLEX matrices in a checkpoint.
 inline std::vector<std::string> released_clex_tensors(const checkpoint& from) {
     using namespace released_clex_detail;
     std::vector<std::string> found;
@@ -87,8 +88,8 @@ inline std::vector<std::string> released_clex_tensors(const checkpoint& from) {
 ///   const auto layers = load_released_clex("folder of the model");
 ///   const clex_released<> policy(config, to_columns(layers[0].weights), released_options(max_factor, time_dt));
 ///
-/// A model whose layers share one field gives one, without a number.
-/// @throws value_error or shape_error  as checkpoint, and naming the matrix: none there, one without the other, of
+/// A model whose layers share one field gives one entry, without a number.
+/// @throws value_error or shape_error  as checkpoint, and naming the matrix: missing, one without the other, of
 ///                                     another shape, or not finite
 inline std::vector<named_clex_weights> load_released_clex(const checkpoint& from) {
     using namespace released_clex_detail;
@@ -96,7 +97,7 @@ inline std::vector<named_clex_weights> load_released_clex(const checkpoint& from
     for (const std::string& name : released_clex_tensors(from)) {
         const bool is_up = name.ends_with(up_name);
         const std::string prefix = name.substr(0, name.size() - (is_up ? up_name : down_name).size());
-        if (!is_up && from.has(prefix + std::string(up_name))) continue;  // found by its up
+        if (!is_up && from.has(prefix + std::string(up_name))) continue;  // found with its up matrix
         layers.push_back({prefix, layer_in(prefix), row_weights(from, prefix)});
     }
     if (layers.empty()) {
@@ -105,7 +106,7 @@ inline std::vector<named_clex_weights> load_released_clex(const checkpoint& from
     std::ranges::sort(layers, {}, [](const auto& one) { return std::tie(one.layer, one.prefix); });
     return layers;
 }
-/// The same of a .safetensors file, an index or a folder.
+/// As above, for a .safetensors file, an index or a folder.
 inline std::vector<named_clex_weights> load_released_clex(const std::filesystem::path& path) {
     return load_released_clex(checkpoint(path));
 }

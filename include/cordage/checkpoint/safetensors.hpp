@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One file of tensors in the safetensors format, which is taken to be hostile (nlohmann-json).
+// One file of tensors in the safetensors format, treated as hostile input (nlohmann-json).
 #pragma once
 
 #include <algorithm>
@@ -24,15 +24,15 @@
 
 namespace cordage {
 
-/// What a header says of one tensor.
+/// The header's entry for one tensor.
 struct safetensors_entry {
     std::string dtype;                 ///< as written: F32, BF16, ...
     std::vector<std::uint64_t> shape;  ///< slowest first; no axis for a scalar
-    std::uint64_t begin = 0;           ///< of its bytes, counted from the first after the header
+    std::uint64_t begin = 0;           ///< offset of its bytes, counted from the end of the header
     std::uint64_t end = 0;
 };
 
-/// One tensor, widened to double.
+/// One tensor, converted to double.
 struct safetensors_numbers {
     std::vector<std::uint64_t> shape;
     std::vector<double> data;
@@ -40,7 +40,7 @@ struct safetensors_numbers {
 
 namespace safetensors_detail {
 
-/// Bytes of an element, where the format's dtype has whole bytes and is known here.
+/// Bytes of an element; nullopt for a dtype that is unknown or has no whole bytes.
 inline std::optional<std::uint64_t> element_size(std::string_view dtype) {
     static const std::map<std::string_view, std::uint64_t> sizes = {
         {"F64", 8}, {"I64", 8},  {"U64", 8},     {"C64", 8},     {"F32", 4},    {"I32", 4},
@@ -78,21 +78,21 @@ std::vector<double> widened(const std::string& bytes) {
 /// A file of named tensors: 8 bytes length of the header, little-endian; the header, a JSON object of
 /// {"dtype", "shape", "data_offsets": [begin, end]} by name; then the tensors' bytes, one after the other.
 ///
-/// The header is read and checked when opened, tensors when asked for: a large file costs what is read of it. Every
-/// length is checked against the file's before anything is allocated for it. Several threads may read from one at a
-/// time: its bytes are read by one thread after the other, and widened side by side.
+/// The header is read and checked when the file is opened, tensors when they are requested: the cost is that of what is
+/// read. Every length is checked against the file's length before memory is allocated. Safe for several threads: bytes
+/// are read by one thread at a time and converted in parallel.
 class safetensors_file {
  public:
-    /// The longest header that is read; the format's own bound.
+    /// The longest header that is read: the limit of the format.
     static constexpr std::uint64_t longest_header = 100'000'000;
 
-    /// @throws value_error  naming what is wrong: no regular file, truncated, a header that is too long or no strict
+    /// @throws value_error  naming the fault: not a regular file, truncated, a header that is too long or not strict
     ///                      JSON (config/json.hpp), a tensor whose dtype, shape and data_offsets disagree or overflow,
-    ///                      tensors that overlap, leave holes, or do not end with the file
+    ///                      tensors that overlap, leave gaps, or do not end with the file
     explicit safetensors_file(const std::filesystem::path& path)
         : safetensors_file(opened(path), message("safetensors ", in_quotes(path.filename().string()))) {}
 
-    /// From any stream that can be searched; `who` begins the messages.
+    /// From any seekable stream; `who` begins the messages.
     explicit safetensors_file(std::unique_ptr<std::istream> bytes, std::string who = "safetensors")
         : bytes_(std::move(bytes)), who_(std::move(who)) {
         const std::uint64_t size = size_of_stream();
@@ -109,7 +109,7 @@ class safetensors_file {
 
     const std::map<std::string, safetensors_entry>& entries() const noexcept { return entries_; }
 
-    /// A tensor of F64, F32, F16 or BF16, widened. NaN and infinities come through as they are.
+    /// A tensor of F64, F32, F16 or BF16, converted to double. NaN and infinities are kept.
     /// @throws value_error  if there is none of this name, or it has another dtype
     safetensors_numbers numbers(const std::string& name) const {
         const auto found = entries_.find(name);
@@ -131,21 +131,21 @@ class safetensors_file {
     }
 
     static std::unique_ptr<std::istream> opened(const std::filesystem::path& path) {
-        std::error_code ignored;  // of what is no file: opening a pipe would wait for who writes to it
+        std::error_code ignored;  // not for pipes, whose opening would block
         if (std::filesystem::is_regular_file(path, ignored)) {
             if (auto bytes = std::make_unique<std::ifstream>(path, std::ios::binary); *bytes) return bytes;
         }
-        fail<value_error>({"safetensors: path ", in_quotes(path.string()), " must be a file that can be read"});
+        fail<value_error>({"safetensors: path ", in_quotes(path.string()), " must be a readable file"});
     }
 
     std::uint64_t size_of_stream() const {
         bytes_->seekg(0, std::ios::end);
         const auto end = static_cast<std::streamoff>(bytes_->tellg());
-        if (!*bytes_ || end < 0) refuse({"stream must have an end that can be found"});
+        if (!*bytes_ || end < 0) refuse({"stream must be seekable"});
         return static_cast<std::uint64_t>(end);
     }
 
-    /// `count` bytes from `begin`, which lie within the file when it was opened.
+    /// Reads `count` bytes from `begin`, which lay within the file when it was opened.
     std::string read(std::uint64_t begin, std::uint64_t count) const {
         std::string text(static_cast<std::size_t>(count), '\0');
         const std::lock_guard one_at_a_time(*reading_);
@@ -163,7 +163,7 @@ class safetensors_file {
             if (name != "__metadata__") {
                 entries_.emplace(name, entry_of(message(who_, ": tensor ", in_quotes(name)), value));
             } else if (!value.is_object() || !std::ranges::all_of(value, [](auto& each) { return each.is_string(); })) {
-                refuse({"__metadata__ must be an object of texts"});
+                refuse({"__metadata__ must be an object of strings"});
             }
         }
     }
@@ -176,19 +176,20 @@ class safetensors_file {
         const auto whole_numbers = [&](const char* name) {
             std::vector<std::uint64_t> all;
             for (const auto& each : field(name)) {
-                if (!each.is_number_unsigned()) refuse(who, {": ", name, " must hold whole numbers of 0 to 2^64-1"});
+                if (!each.is_number_unsigned()) refuse(who, {": ", name, " must hold integers in 0 ... 2^64-1"});
                 all.push_back(each.get<std::uint64_t>());
             }
             return all;
         };
-        if (!field("dtype").is_string()) refuse(who, {": dtype must be a text"});
+        if (!field("dtype").is_string()) refuse(who, {": dtype must be a string"});
         if (!field("shape").is_array()) refuse(who, {": shape must be an array"});
         std::vector<std::uint64_t> shape = whole_numbers("shape");
         if (!field("data_offsets").is_array() || field("data_offsets").size() != 2) {
             refuse(who, {": data_offsets must be [begin, end]"});
         }
         const std::vector<std::uint64_t> offsets = whole_numbers("data_offsets");
-        if (offsets[1] < offsets[0]) refuse(who, {": data_offsets [", offsets[0], ", ", offsets[1], "] must not fall"});
+        if (offsets[1] < offsets[0])
+            refuse(who, {": data_offsets [", offsets[0], ", ", offsets[1], "] must not decrease"});
         safetensors_entry entry{field("dtype").get<std::string>(), std::move(shape), offsets[0], offsets[1]};
         check_size(who, entry);
         return entry;
@@ -196,7 +197,7 @@ class safetensors_file {
 
     static void check_size(const std::string& who, const safetensors_entry& entry) {
         std::optional<std::uint64_t> bytes = safetensors_detail::element_size(entry.dtype);
-        if (!bytes) return;  // a dtype of the future, which nobody can ask for here
+        if (!bytes) return;  // an unknown dtype; numbers() rejects it
         for (const std::uint64_t axis : entry.shape) {
             if (*bytes != 0 && axis > std::numeric_limits<std::uint64_t>::max() / *bytes) {
                 refuse(who, {": shape must have fewer than 2^64 bytes"});
@@ -209,7 +210,7 @@ class safetensors_file {
         }
     }
 
-    /// Tensors follow one another from the first byte to the last.
+    /// Checks that tensors follow one another from the first byte to the last.
     void check_layout(std::uint64_t data_size) const {
         std::multimap<std::pair<std::uint64_t, std::uint64_t>, const std::string*> in_order;
         for (const auto& [name, entry] : entries_) in_order.emplace(std::pair{entry.begin, entry.end}, &name);
@@ -217,7 +218,7 @@ class safetensors_file {
         for (const auto& [range, name] : in_order) {
             if (range.first != reached) {
                 refuse({"tensor ", in_quotes(*name), " data_offsets [", range.first, ", ", range.second,
-                        "] must begin at ", reached, ", where those before it end"});
+                        "] must begin at ", reached, ", the end of the tensor before it"});
             }
             reached = range.second;
         }
@@ -227,7 +228,7 @@ class safetensors_file {
     }
 
     std::unique_ptr<std::istream> bytes_;
-    std::unique_ptr<std::mutex> reading_ = std::make_unique<std::mutex>();  // of bytes_: one place at a time
+    std::unique_ptr<std::mutex> reading_ = std::make_unique<std::mutex>();  // guards bytes_
     std::string who_;
     std::uint64_t data_begin_ = 0;
     std::map<std::string, safetensors_entry> entries_;

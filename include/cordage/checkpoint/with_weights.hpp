@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A config together with what its checkpoint has learned of the rotation, CLEX or LeRoPE (nlohmann-json, Eigen).
+// A config combined with the learned parameters of the rotation in its checkpoint, CLEX or LeRoPE (nlohmann-json,
+// Eigen).
 #pragma once
 
 #include <algorithm>
@@ -37,8 +38,8 @@ inline layer_rope with_weights(layer_rope rope, const clex_row_weights& weights)
     return rope;
 }
 
-/// One rule for each CLEX layer of a checkpoint, named "layer 0" and so on; one with the rule's own name where all
-/// layers share one field.
+/// One rule for each CLEX layer of a checkpoint, named "layer 0" and so on; one with the rule's own name if all layers
+/// share one field.
 /// @throws as load_released_clex and the function above; value_error as clex_settings::check_states
 inline std::vector<layer_rope> with_weights(const layer_rope& rope, const checkpoint& weights) {
     const std::vector<named_clex_weights> layers = load_released_clex(weights);
@@ -52,18 +53,18 @@ inline std::vector<layer_rope> with_weights(const layer_rope& rope, const checkp
     }
     return all;
 }
-/// The same of a .safetensors file, an index of shards or a folder.
+/// As above, for a .safetensors file, an index of shards or a folder.
 inline std::vector<layer_rope> with_weights(const layer_rope& rope, const std::filesystem::path& checkpoint_path) {
     return with_weights(rope, checkpoint(checkpoint_path));
 }
 
-/// What a config and its checkpoint say together, of any model: rules as they are where nothing is learned, one for
-/// each CLEX layer, and under LeRoPE the config's policy with the offsets of the weights.
+/// The rules of a config combined with its checkpoint, for any model: unchanged without learned parameters, one rule
+/// for each CLEX layer, and for LeRoPE the config's policy with the offsets of the weights.
 ///
 ///   const auto model = hf::with_weights(hf::read_config_file("folder/config.json"), "folder");
 ///
-/// @throws value_error or shape_error  naming the tensor and the remedy: for a learned basis of which the config does
-///                                     not speak, which would otherwise be ignored; for one that the config asks for
+/// @throws value_error or shape_error  naming the tensor and the remedy: for a learned basis that the config does not
+///                                     mention, which would otherwise be ignored; for one that the config requires
 ///                                     and the checkpoint lacks, or that does not fit it
 inline model_ropes with_weights(model_ropes model, const checkpoint& weights) {
     const std::vector<std::string> offsets = lerope_tensors(weights), fields = released_clex_tensors(weights);
@@ -73,11 +74,11 @@ inline model_ropes with_weights(model_ropes model, const checkpoint& weights) {
         fail<value_error>(
             {"hf::with_weights: tensor ", in_quotes(offsets[0]), " must be left out, or model_type ",
              in_quotes(model.model_type),
-             " be one whose code multiplies inv_freq by its exponential, as that of 'mistral_large4' does"});
+             " must be one with LeRoPE, whose code multiplies inv_freq by its exponential, such as 'mistral_large4'"});
     }
     if (!has_clex && !fields.empty()) {
         fail<value_error>({"hf::with_weights: tensor ", in_quotes(fields[0]),
-                           " must be left out, or the config have rope type 'clex': it is a learned basis"});
+                           " must be left out, or the config must have rope type 'clex': it is a learned basis"});
     }
     if (has_clex) model.ropes = with_weights(model.ropes.front(), weights);
     for (layer_rope& rope : model.ropes) {
@@ -88,7 +89,7 @@ inline model_ropes with_weights(model_ropes model, const checkpoint& weights) {
     }
     return model;
 }
-/// The same of a .safetensors file, an index of shards or a folder.
+/// As above, for a .safetensors file, an index of shards or a folder.
 inline model_ropes with_weights(model_ropes model, const std::filesystem::path& checkpoint_path) {
     return with_weights(std::move(model), checkpoint(checkpoint_path));
 }

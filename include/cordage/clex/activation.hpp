@@ -10,7 +10,7 @@
 
 namespace cordage {
 
-/// An activation computes on a number, float or double, or on a packet of them, which is a vector of the processor.
+/// An activation, defined on a number, float or double, and on a packet of them (a vector register of Eigen).
 template <class A>
 concept activation = requires(double x, double& out) {
     { A::value(x) } -> std::same_as<double>;  // sigma(x)
@@ -19,8 +19,8 @@ concept activation = requires(double x, double& out) {
 
 namespace clex_detail {
 
-/// y = sigma(x), and its slope, of `size` numbers, whole packets of them, aligned; y or slope may be x. (No expressions
-/// of Eigen, whose types take a compiler much longer.)
+/// y = sigma(x), and its slope, of `size` numbers: whole packets, aligned. y or slope may be x. (Plain loops over
+/// packets: Eigen's expression types take much longer to compile.)
 template <activation A, class Scalar>
 void activate(const Scalar* x, std::size_t size, Scalar* y) {
     using packet = typename panel<Scalar>::packet;
@@ -42,8 +42,8 @@ void activate(const Scalar* x, std::size_t size, Scalar* y, Scalar* slope) {
 }  // namespace clex_detail
 
 /// SiLU, x sigma(x) with sigma(x) = 1 / (1 + exp(-x)), the paper's choice; its slope is sigma (1 + x exp(-x) sigma).
-/// Below -limit, where it is 0 but for a number beyond the reach of any sum, x is taken as -limit: nothing overflows in
-/// whatever order the compiler multiplies.
+/// x below -limit is replaced by -limit, where the value is negligibly small, so that nothing overflows in any order of
+/// multiplication.
 struct silu {
     template <class Packet>
     static Packet value(const Packet& x) {
@@ -75,7 +75,7 @@ struct tanh_activation {
         if constexpr (sizeof(typename unpacket_traits<Packet>::type) == sizeof(float)) {
             return ptanh(x);
         } else {
-            // Eigen 3.4 has no vectors of tanh in double. exp(2x) = 2^n (q + p) / (q - p), |2x - n ln 2| <= ln 2 / 2,
+            // Eigen 3.4 does not vectorise tanh in double. exp(2x) = 2^n (q + p) / (q - p), |2x - n ln 2| <= ln 2 / 2,
             // with the fraction of Cephes' exp; so tanh x = (exp(2x) - 1) / (exp(2x) + 1) takes one division. Beyond 20
             // it is 1.
             const auto number = [](double c) { return pset1<Packet>(c); };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CLEX as a scaling policy: solved once, read and differentiated at any t; last file of the stage clex.
+// CLEX as a scaling policy: solved once, then evaluated and differentiated at any t; last file of the stage clex.
 #pragma once
 
 #include <algorithm>
@@ -24,14 +24,14 @@
 
 namespace cordage {
 
-/// How to solve.
+/// Settings of the solve.
 struct clex_options {
-    double t_max = 16.0;                            ///< the longest length ratio that can be read
+    double t_max = 16.0;                            ///< the largest t that can be evaluated
     cordage::tolerance tolerance = {1e-10, 1e-10};  ///< of the adaptive solver, in log inv_freq
     index_t max_steps = 10'000;                     ///< of the adaptive solver
-    index_t fixed_steps = 0;                        ///< if > 0: so many equal steps instead
+    index_t fixed_steps = 0;                        ///< if > 0: this many equal steps instead
     double step_size = 0.0;                         ///< if > 0: steps of this size instead, the last one shortened
-    std::optional<cordage::tolerance> continuous_adjoint = {};  ///< if given: of gradients by a solve backwards
+    std::optional<cordage::tolerance> continuous_adjoint = {};  ///< if given: of gradients by a backward solve
 };
 
 namespace clex_detail {
@@ -39,39 +39,39 @@ namespace clex_detail {
 /// The solver's variable at t.
 inline double variable_at(double t, bool in_log_time) { return in_log_time ? std::log(t) : t; }
 
-/// Throws value_error for a setting out of its domain, for a trajectory that holds `most` steps; `fixed_only` names a
-/// rule that cannot choose its steps.
+/// Throws value_error for a setting out of range, for a trajectory of at most `most` steps. `fixed_only` is the name of
+/// a tableau without error weights, else empty.
 inline void validate(const clex_options& options, index_t most, bool in_log_time, std::string_view fixed_only) {
     const auto [t_max, tolerance, max_steps, fixed_steps, step_size, continuous_adjoint] = options;
     validate_ratio({"clex: t_max"}, t_max);
     if (continuous_adjoint) ode_detail::validate("clex: continuous_adjoint", *continuous_adjoint);
     if (fixed_steps < 0 || fixed_steps > most) {
-        fail<value_error>({"clex: fixed_steps ", fixed_steps, " must be >= 0 and <= ", most,
-                           ", the most that fit into a trajectory"});
+        fail<value_error>(
+            {"clex: fixed_steps ", fixed_steps, " must be >= 0 and <= ", most, ", the capacity of a trajectory"});
     }
     validate_number({"clex: step_size"}, step_size, step_size >= 0.0, {">= 0"});
     const double least = (variable_at(t_max, in_log_time) - variable_at(1.0, in_log_time)) / static_cast<double>(most);
     if (step_size > 0.0 && !(least <= step_size)) {
-        fail<value_error>({"clex: step_size ", step_size, " must be >= ", least, ", or the steps to t_max ", t_max,
-                           " do not fit into a trajectory"});
+        fail<value_error>({"clex: step_size ", step_size, " must be >= ", least, ", so that the steps to t_max ", t_max,
+                           " fit into a trajectory"});
     }
     if (fixed_steps > 0 && step_size > 0.0) {
         fail<value_error>({"clex: fixed_steps ", fixed_steps, " and step_size ", step_size, " must not both be given"});
     }
     if (fixed_steps == 0 && step_size == 0.0 && !fixed_only.empty()) {
-        fail<value_error>({"clex: fixed_steps 0 must be >= 1 or step_size 0 be > 0, since ", fixed_only,
+        fail<value_error>({"clex: fixed_steps 0 must be >= 1, or step_size 0 must be > 0: tableau ", fixed_only,
                            " has no error weights to choose steps by"});
     }
 }
 
-/// Throws value_error unless a policy is asked about the config that it was solved for.
+/// Throws value_error unless config is the one that the policy was solved for.
 inline void validate(const rope_config& config, const rope_config& solved) {
     if (config == solved) return;
     fail<value_error>({"clex: rope_config with rotary_dim ", config.rotary_dim, ", theta_base ", config.theta_base,
-                       ", original_length ", config.original_length, " must be the one it was solved for, with ",
+                       ", original_length ", config.original_length, " must be the solved one, with ",
                        solved.rotary_dim, ", ", solved.theta_base, ", ", solved.original_length});
 }
-/// The same for the t that it is asked about.
+/// Throws value_error unless t is in the solved range.
 inline void validate(const char* who, double t, double t_max) {
     if (is_finite(t) && t >= 1.0 && t <= t_max) return;
     fail<value_error>({who, ": t ", t, " must be in [1, ", t_max, "], the solved range"});
@@ -79,23 +79,23 @@ inline void validate(const char* who, double t, double t_max) {
 
 }  // namespace clex_detail
 
-/// The gradient of a loss to log inv_freq(t), or, which is the same, to log alpha(t).
+/// The gradient of a loss to log inv_freq(t), which equals that to log alpha(t).
 struct clex_seed {
     double t;
     std::span<const double> grad_log_inv_freq;  ///< [pairs]
 };
 
-/// The gradient of a loss to all that CLEX is made of.
+/// The gradient of a loss to all inputs of CLEX.
 struct clex_gradient {
     std::vector<double> up;    ///< [hidden, pairs]
     std::vector<double> down;  ///< [pairs, hidden]
     std::vector<double> z1;    ///< to z(1) [pairs]
-    std::vector<double> t;     ///< to each seed's t, the mesh held fixed [seeds]
-    double t_max = 0.0;        ///< to t_max, all steps and seeds moving in proportion (in log time: in ln t)
+    std::vector<double> t;     ///< to each seed's t, with the mesh fixed [seeds]
+    double t_max = 0.0;        ///< to t_max, with all steps and seeds in proportion (in log time: to ln t_max)
 };
 
-/// A right-hand side that clex can solve: differentiable, over the prior whose attention factor the policy takes, with
-/// the parameters of clex_weights (up, then down) and log inv_freq as its state.
+/// A right-hand side that clex can solve: differentiable, with a prior whose attention factor the policy uses, the
+/// parameters of clex_weights (up, then down) and log inv_freq as its state.
 template <class F>
 concept clex_field = differentiable_field<F, double> && std::copy_constructible<F> && requires {
     requires prior_policy<typename F::prior_type>;
@@ -103,27 +103,27 @@ concept clex_field = differentiable_field<F, double> && std::copy_constructible<
     requires std::constructible_from<F, const rope_config&, const clex_weights&, const typename F::prior_type&>;
 };
 
-/// Continuous length extrapolation (Chen et al. 2024): the basis follows an ODE whose field is partly learned, from
-/// z(1) = log alpha_prior(1) + log theta. One integration to t_max gives the basis at every t.
+/// Continuous length extrapolation (Chen et al. 2024): the basis is the solution of an ODE whose field is partly
+/// learned, from z(1) = log alpha_prior(1) + log theta. One integration to t_max gives the basis at every t.
 ///
-///   const clex policy(config, clex_initial_weights(config, 1, 0), {.t_max = 32});    // W_down = 0: the prior itself
+///   const clex policy(config, clex_initial_weights(config, 1, 0), {.t_max = 32});    // W_down = 0: equals the prior
 ///   const basis b = make_basis(config, policy, 3.7);
 ///   const clex_seed seed{.t = 3.7, .grad_log_inv_freq = grad};    // dL/dlog inv_freq(3.7), [pairs]
 ///   const clex_gradient g = policy.gradient({&seed, 1});          // to W_up, W_down, z(1), t, t_max
 ///
 /// A scaling_policy in the whole-vector form and a learned_policy, whose flat parameters are up, then down. The
-/// attention factor is the prior's. Copies share the solution, which nobody can change any more.
+/// attention factor is the prior's. Copies share the solution, which is immutable.
 ///
-/// Field says what is solved, over which prior, with which activation and in which arithmetic: `paper_field`,
-/// `log_time_field`, `released_field`, or one of your own that is a clex_field.
+/// Field selects the ODE, its prior, activation and arithmetic: `paper_field`, `log_time_field`, `released_field`, or
+/// your own clex_field.
 ///
 ///   clex<log_time_field<by_parts, tanh_activation, float>> policy(config, weights, {}, by_parts{1, 4});
 ///
-/// With float the network is that good (about 1e-6 in log inv_freq over the whole way) and twice as quick; states,
-/// steps and sums stay in double. Tableau is any rule; one without error weights needs clex_options::fixed_steps or
-/// step_size (of the solver's variable: t, or ln t in log time). The gradient is that of the computed numbers
-/// (ode/adjoint.hpp) unless clex_options::continuous_adjoint asks for the flow's (ode/continuous_adjoint.hpp). For it
-/// the solve keeps the path and, of its first 128 evaluations, what the network made of W_up (clex/network.hpp).
+/// With float the network's error is about 1e-6 in log inv_freq over the whole range of t; states, steps and sums stay
+/// in double. Tableau is any explicit rule; one without error weights needs clex_options::fixed_steps or step_size (in
+/// the solver's variable: t, or ln t in log time). Gradients are exact for the computed numbers (ode/adjoint.hpp)
+/// unless clex_options::continuous_adjoint selects those of the flow (ode/continuous_adjoint.hpp). For gradients the
+/// policy keeps the trajectory and W_up z of the first 128 evaluations (clex/network.hpp).
 template <class Field = paper_field<>, butcher_tableau Tableau = tsit5>
 class clex {
     static_assert(clex_field<Field>,
@@ -136,7 +136,7 @@ class clex {
     using prior_type = typename Field::prior_type;
     using path_type = trajectory<Tableau, double>;
 
-    /// @throws value_error or shape_error naming the weight or setting that is wrong; cordage::error if the solve fails
+    /// @throws value_error or shape_error naming the invalid weight or setting; cordage::error if the solve fails
     clex(const rope_config& config, clex_weights weights, const clex_options& options = {},
          const prior_type& prior = {})
         : solution_(std::make_shared<const solution>(config, std::move(weights), options, prior)) {}
@@ -146,11 +146,12 @@ class clex {
     const clex_options& options() const noexcept { return solution_->options; }
     const prior_type& prior() const noexcept { return solution_->prior; }
 
-    /// The solution: states of the field over its variable, t or ln t (field_type::in_log_time). They are log inv_freq
-    /// itself but for reduced_released_field, whatever the steps; log_inv_freq and log_inv_freq_rate read any of them.
+    /// The solution: states of the field over its variable, t or ln t (field_type::in_log_time). States are log
+    /// inv_freq, except those of reduced_released_field; log_inv_freq and log_inv_freq_rate convert the states of any
+    /// field.
     const path_type& path() const noexcept { return solution_->path; }
 
-    /// log inv_freq of a state of the path, and its change along a slope of the path [pairs].
+    /// log inv_freq of a state of the path, and its derivative for a slope of the path [pairs].
     std::vector<double> log_inv_freq(std::span<const double> state) const {
         if constexpr (has_coordinates) return solution_->field.coordinates().point(state);
         return {state.begin(), state.end()};
@@ -161,7 +162,7 @@ class clex {
     }
 
     /// log alpha(t) = z(t) - log theta into out [pairs].
-    /// @throws value_error unless 1 <= t <= t_max and config is the one solved for; shape_error for the size of out
+    /// @throws value_error unless 1 <= t <= t_max and config is the solved one; shape_error unless out has [pairs]
     void log_alpha(const rope_config& config, double t, std::span<double> out) const {
         check("clex::log_alpha", config, t);
         path().at(time_of(t), out);
@@ -186,13 +187,13 @@ class clex {
         return cordage::attention_factor_rate(prior(), config, t);
     }
 
-    /// Throws value_error unless config is the one solved for.
+    /// Throws value_error unless config is the solved one.
     void validate(const rope_config& config) const { clex_detail::validate(config, this->config()); }
 
     /// up, then down.
     std::vector<double> parameters() const { return flat_parameters(weights()); }
 
-    /// The same model, solved again with other numbers. Throws as the constructor.
+    /// The same model solved with other parameters. Throws as the constructor.
     clex with_parameters(std::span<const double> parameters) const {
         return clex(config(), with_flat_parameters(weights(), parameters), options(), prior());
     }
@@ -208,7 +209,7 @@ class clex {
         for (std::size_t i = 0; i < size; ++i) grad_parameters[i] += parts.parameters[i];
     }
 
-    /// The gradient to everything, for any number of seeds in one reverse sweep. Throws as log_alpha.
+    /// The gradient to all inputs, for any number of seeds in one reverse sweep. Throws as log_alpha.
     clex_gradient gradient(std::span<const clex_seed> seeds) const {
         gradient_parts parts = pull_back("clex::gradient", seeds);
         clex_weights shaped = with_flat_parameters(weights(), parts.parameters);
@@ -232,7 +233,7 @@ class clex {
             }
         }
         field_type field = solution_->field;
-        std::vector<std::vector<double>> grads;  // to the field's states, where these are not log inv_freq
+        std::vector<std::vector<double>> grads;  // to the field's states, if these are not log inv_freq
         std::vector<gradient_seed<double>> placed;
         for (const auto& seed : seeds) {
             std::span<const double> grad = seed.grad_log_inv_freq;
@@ -262,7 +263,9 @@ class clex {
               path(solved()) {
             if (path.status() != solve_status::success) {
                 fail<error>({"clex: the solve to t_max ", options.t_max, " must end in success, not in ",
-                             name_of(path.status()), " after ", path.statistics().accepted, " steps"});
+                             name_of(path.status()), " at t ",
+                             Field::in_log_time ? std::exp(path.reached()) : path.reached(), " after ",
+                             path.statistics().accepted, " steps; ", remedy_of(path.status())});
             }
         }
 
@@ -302,7 +305,7 @@ class clex {
         }
     };
 
-    /// The field's states are not log inv_freq but what its coordinates make of it.
+    /// Whether the field's states are coordinates of log inv_freq instead of log inv_freq.
     static constexpr bool has_coordinates = requires(const Field& field) { field.coordinates(); };
 
     void check(const char* who, const rope_config& config, double t) const {
@@ -310,7 +313,8 @@ class clex {
         clex_detail::validate(who, t, options().t_max);
     }
 
-    /// The solver's variable at t, its derivative in t, and it within the solved interval whatever the rounding of ln.
+    /// The solver's variable at t, its derivative in t, and time_of, which clamps it to the solved interval against
+    /// rounding of ln.
     static double variable(double t) { return clex_detail::variable_at(t, Field::in_log_time); }
     static double time_rate(double t) { return Field::in_log_time ? 1.0 / t : 1.0; }
     double time_of(double t) const { return std::clamp(variable(t), path().interval().begin, path().interval().end); }
@@ -321,20 +325,20 @@ class clex {
 template <class Prior>
 clex(const rope_config&, clex_weights, const clex_options&, const Prior&) -> clex<paper_field<Prior>>;
 
-/// The authors' released layer: released_field solved by the 3/8 rule in steps of time_dt from t = 1, the last one
-/// shortened, and z read on straight lines between the steps. t = 1 is the unscaled basis.
+/// The layer of the authors' released code: released_field solved by the 3/8 rule in steps of time_dt from t = 1, the
+/// last one shortened, with linear interpolation of z between steps. t = 1 is the unscaled basis.
 ///
 ///   const clex_released<> policy(config, to_columns(rows), released_options(16, 0.01));    // tanh
 ///   const clex_released<silu> policy(...);
 ///
-/// For inference solve to max_factor and read at the t of `rounded_up`; for training solve to the t that was drawn, as
-/// the released code does: the ends of steps, and so the last bits, differ. config.original_length is
+/// For inference solve to max_factor and evaluate at the t of `rounded_up`. For training solve to the drawn t, as the
+/// released code does: the ends of steps, and so the last bits, differ. config.original_length is
 /// max_position_embeddings.
 template <activation Activation = tanh_activation, class Scalar = double>
 using clex_released = clex<reduced_released_field<Activation, Scalar>, linear_output<rk4_38>>;
 
-/// How the released layer is solved: up to t_max, which is max_factor or a t drawn for training, in steps of time_dt.
-/// @throws value_error from clex's constructor, if either is out of its domain
+/// Options of the released layer: up to t_max, which is max_factor or a t drawn for training, in steps of time_dt.
+/// @throws value_error from clex's constructor, if either is out of range
 inline clex_options released_options(double t_max, double time_dt) { return {.t_max = t_max, .step_size = time_dt}; }
 
 }  // namespace cordage

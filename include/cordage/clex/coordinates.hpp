@@ -14,26 +14,26 @@
 
 namespace cordage {
 
-/// y = T (z - origin), where as many rows of T as can be are rows of W_up and the others unit vectors. In y,
+/// y = T (z - origin), where as many rows of T as possible are rows of W_up and the others unit vectors. In y,
 ///
 ///   dz/dt = W_down sigma(W_up x) + ...    is    dy/dt = (T W_down) sigma((W_up T^-1) T x) + ...
 ///
-/// and the rows of W_up T^-1 that belong to T's are unit vectors, which cost nothing: with hidden = 2 pairs an
-/// evaluation reads a quarter less. A Runge-Kutta rule with given steps computes the same in either coordinates, but
-/// for rounding. Making T costs as much as some hundred evaluations. Its rows are the pivots of a complete elimination,
-/// down to 1/64 of the first, so that it is well conditioned.
+/// and the rows of W_up T^-1 that belong to those of T are unit vectors, which cost nothing: with hidden = 2 pairs an
+/// evaluation reads a quarter less. A Runge-Kutta rule with given steps gives the same result in both coordinates, up
+/// to rounding. Computing T costs about as much as a hundred evaluations. Its rows are the pivots of an elimination
+/// with complete pivoting, down to 1/64 of the first pivot, so that T is well conditioned.
 class clex_coordinates {
  public:
     using vector = std::vector<double>;
 
-    /// Those of z itself: T is the identity.
+    /// The coordinates of z itself: T is the identity.
     explicit clex_coordinates(index_t pairs) : origin_(static_cast<std::size_t>(pairs)) {}
 
-    /// Those made for these weights, with y = 0 at z = origin [pairs].
+    /// Coordinates for these weights, with y = 0 at z = origin [pairs].
     clex_coordinates(const clex_weights& weights, const vector& origin)
         : origin_(origin), hidden_(size(weights.hidden)) {
         const std::size_t pairs = origin_.size();
-        vector table = weights.up;  // rows: hidden units, then what they were exchanged for; columns alike
+        vector table = weights.up;  // rows and columns: hidden units, or what they were exchanged for
         std::vector<std::size_t> rows, columns;
         std::vector<bool> row_is_used(hidden_);
         vector open(pairs, 1.0);  // 0 where a column is used
@@ -76,7 +76,7 @@ class clex_coordinates {
         order_ = std::move(rows);
     }
 
-    /// So many rows of W_up T^-1, the first ones, are unit vectors: row i is the i-th.
+    /// Number of leading rows of W_up T^-1 that are unit vectors: row i is the i-th unit vector.
     index_t unit_rows() const noexcept { return unit_rows_; }
     const vector& origin() const noexcept { return origin_; }
 
@@ -89,7 +89,7 @@ class clex_coordinates {
         return {of_z.hidden, of_z.pairs, up_, down};
     }
 
-    /// The gradient to W_up and W_down, flat, from that to the weights of y.
+    /// The gradient to W_up and W_down, flat, from the gradient to the weights of y.
     vector parameter_gradient(const vector& of_y) const {
         if (is_identity()) return of_y;
         const std::size_t pairs = origin_.size(), half = hidden_ * pairs;
@@ -127,7 +127,7 @@ class clex_coordinates {
     bool is_identity() const noexcept { return to_.empty(); }
     static std::size_t size(index_t count) noexcept { return static_cast<std::size_t>(count); }
 
-    /// The largest |open[j] row[j]|, of eight running ones, so that compilers use vectors.
+    /// The largest |open[j] row[j]|, in eight running maxima, so that compilers vectorise.
     static double largest_open(const vector& open, const double* row) {
         double largest[8] = {};
         const std::size_t whole = open.size() / 8 * 8;
@@ -142,7 +142,7 @@ class clex_coordinates {
         return *std::max_element(largest, largest + 8);
     }
 
-    /// In outputs = table * inputs, output `row` and input `column` change sides.
+    /// In outputs = table * inputs, exchanges output `row` and input `column`.
     void exchange(vector& table, std::size_t row, std::size_t column) const {
         const std::size_t pairs = origin_.size();
         double* const pivot_row = table.data() + row * pairs;
@@ -182,8 +182,8 @@ class clex_coordinates {
     }
 
     vector origin_;                   // [pairs]
-    std::size_t hidden_ = 0;          // what follows is empty if T is the identity
-    std::vector<std::size_t> order_;  // of the hidden units [hidden]
+    std::size_t hidden_ = 0;          // 0, and the members below empty, if T is the identity
+    std::vector<std::size_t> order_;  // permutation of the hidden units [hidden]
     vector to_, from_;                // T, T^-1 [pairs, pairs]
     vector up_;                       // W_up T^-1 in that order [hidden, pairs]
     index_t unit_rows_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The weights that CLEX begins to learn with; stage clex. Included by itself: <random> costs a compiler a good part of
-// what the library does, and only who trains needs it.
+// Initial weights for training CLEX; stage clex. Not part of cordage.hpp: <random> adds much to compile time, and only
+// training needs it.
 #pragma once
 
 #include <cmath>
@@ -12,8 +12,8 @@
 
 namespace cordage {
 
-/// Weights to begin training with: hidden = lambda * rotary_dim, up random with standard deviation 1/sqrt(pairs), down
-/// zero, so that the first basis is the prior's. The same numbers on every machine.
+/// Initial weights for training: hidden = lambda * rotary_dim, up normal with standard deviation 1/sqrt(pairs), down
+/// zero, so that the initial basis is the prior's. The same numbers on every platform.
 /// @throws value_error if lambda is not 1 to 1024 or the config is not valid
 inline clex_weights clex_initial_weights(const rope_config& config, index_t lambda, std::uint64_t seed) {
     validate(config);
@@ -24,8 +24,8 @@ inline clex_weights clex_initial_weights(const rope_config& config, index_t lamb
     const auto size = static_cast<std::size_t>(weights.hidden * weights.pairs);
     weights.up.resize(size);
     weights.down.assign(size, 0.0);
-    // The sum of 12 uniform integers below 2^32 has standard deviation 2^32 and is close to normal. It is exact, where
-    // the logarithms of other ways, and the distributions of <random>, differ between machines.
+    // The sum of 12 uniform integers below 2^32 has standard deviation 2^32 and is close to normal. It is exact,
+    // whereas logarithms and the distributions of <random> differ between platforms.
     std::mt19937_64 generator(seed);
     constexpr double unit = 4294967296.0, mean = 6.0 * (unit - 1.0);
     const double deviation = 1.0 / std::sqrt(static_cast<double>(weights.pairs));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The network that all CLEX fields share, W_down sigma(W_up z), with its backward; serves the stage clex.
+// The network shared by all CLEX fields, W_down sigma(W_up z), with its backward pass; serves the stage clex.
 #pragma once
 
 #include <Eigen/Core>
@@ -14,13 +14,13 @@
 
 namespace cordage {
 
-/// net(z) = W_down sigma(W_up z), with the workspace for one call at a time. Keeps W_up z of its first 128 evaluations
-/// for a gradient, which it need not make again: (pairs + hidden) numbers each, padded to whole panels, 96 KB in float
-/// for 64 pairs and 128 hidden units. States may be of another type than Scalar, in which the network computes.
+/// net(z) = W_down sigma(W_up z), with the workspace for one call at a time. Stores W_up z of its first 128
+/// evaluations, so that a gradient need not recompute it: (pairs + hidden) numbers each, padded to whole panels, 96 KB
+/// in float for 64 pairs and 128 hidden units. States may have another type than Scalar, in which the network computes.
 template <class Scalar, activation Activation>
 class clex_network {
  public:
-    /// The first unit_rows rows of W_up are those of the identity (coordinates.hpp).
+    /// The first unit_rows rows of W_up must be those of the identity (coordinates.hpp).
     explicit clex_network(const clex_weights& weights, index_t unit_rows = 0)
         : pairs_(static_cast<std::size_t>(weights.pairs)),
           hidden_(static_cast<std::size_t>(weights.hidden)),
@@ -38,7 +38,7 @@ class clex_network {
     template <class From, class To>
     void operator()(std::span<const From> z, std::span<To> out) {
         if (is_recorded_) kept_ = 0, is_recorded_ = false;
-        const std::size_t slot = kept_;  // the one after the kept ones is where the others are evaluated
+        const std::size_t slot = kept_;  // evaluations that are not kept use the slot after the kept ones
         if (kept_ < most_kept) ++kept_;
         Scalar* const input = kept_inputs_.data() + slot * wide_;
         copy(z, input);
@@ -50,8 +50,8 @@ class clex_network {
         for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<To>(y[i]);
     }
 
-    /// Looks at `count` states, z [count, pairs], which the calls of pull_back until the next record are about. Keeps
-    /// 2 (pairs + hidden) numbers a state, padded to whole panels.
+    /// Evaluates `count` states, z [count, pairs], to which calls of pull_back refer until the next record. Stores
+    /// 2 (pairs + hidden) numbers for each state, padded to whole panels.
     template <class State>
     void record(std::size_t count, std::span<const State> z) {
         count_ = count;
@@ -62,19 +62,19 @@ class clex_network {
         clex_detail::activate<Activation>(slopes_.data(), count_ * high_, outputs_.data(), slopes_.data());
     }
 
-    /// J^T grad_out at recorded state i, once each; [pairs], valid until the next call. Allocates nothing.
+    /// J^T grad_out at recorded state i, once for each; [pairs], valid until the next call. Allocates nothing.
     template <class From>
     const Scalar* pull_back(index_t i, std::span<const From> grad_out) {
         const auto at = static_cast<std::size_t>(i);
         Scalar* const grad_output = grad_outputs_.data() + at * wide_;
         copy(grad_out, grad_output);
         return backward_(grad_output, [this, at](std::size_t first, Scalar* column) {
-            Scalar* const slopes = slopes_.data() + at * high_ + first;  // afterwards the gradient to the sums
+            Scalar* const slopes = slopes_.data() + at * high_ + first;  // afterwards: the gradient to the sums
             clex_detail::multiply(column, slopes);
         });
     }
 
-    /// grad_parameters += what the calls of pull_back owe to them, up then down.
+    /// grad_parameters += the sum over the calls of pull_back, up then down.
     template <class State>
     void collect(std::span<State> grad_parameters) {
         const auto half = hidden_ * pairs_;
@@ -83,14 +83,14 @@ class clex_network {
     }
 
  private:
-    /// Evaluations whose input and W_up z are kept: the first ones since a record.
+    /// Number of evaluations since a record whose input and W_up z are kept: the first ones.
     static constexpr std::size_t most_kept = 128;
 
-    /// Copies W_up z of the last recorded states that were kept, found by equal inputs in the same order. Returns how
-    /// many states are left.
+    /// Copies W_up z of the last recorded states that were kept, matched by equal inputs in the same order. Returns the
+    /// number of remaining states.
     std::size_t take_kept() {
         std::size_t left = count_;
-        for (std::size_t slot = kept_; left > 0 && slot-- > 0;) {  // rejected steps lie between
+        for (std::size_t slot = kept_; left > 0 && slot-- > 0;) {  // skips rejected steps
             const Scalar* const input = inputs_.data() + (left - 1) * wide_;
             if (!std::equal(input, input + pairs_, kept_inputs_.data() + slot * wide_)) continue;
             std::copy_n(kept_sums_.data() + slot * high_, high_, slopes_.data() + --left * high_);
@@ -112,7 +112,8 @@ class clex_network {
     static void copy(std::span<const State> from, Scalar* to) {
         for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<Scalar>(from[i]);
     }
-    /// At least `count` numbers; those past the first `pairs_` or `hidden_` of a row are never written and so stay 0.
+    /// Resizes to at least `count` numbers; those past the first `pairs_` or `hidden_` of a row are never written, so
+    /// stay 0.
     static void zero_grown(numbers& column, std::size_t count) {
         if (column.size() < size(count)) column.setZero(size(count));
     }
@@ -135,27 +136,27 @@ class clex_network {
     }
 
     std::size_t pairs_, hidden_;
-    clex_detail::panel_pair<Scalar> forward_, backward_;  // up and down; their transposes
+    clex_detail::panel_pair<Scalar> forward_, backward_;  // up and down; transposes of both
     std::size_t wide_, high_;                             // pairs and hidden, padded to whole panels
     numbers kept_inputs_, kept_sums_;                     // [most_kept + 1, wide], [most_kept + 1, high]
     std::size_t kept_ = 0;
-    bool is_recorded_ = false;       // since the last evaluation
+    bool is_recorded_ = false;       // whether record() followed the last evaluation
     numbers grad_;                   // workspace [high, wide] or [wide, high]
-    std::size_t count_ = 0;          // recorded
+    std::size_t count_ = 0;          // recorded states
     numbers inputs_, grad_outputs_;  // recorded [count, wide]
     numbers outputs_, slopes_;       // recorded [count, high]
 };
 
 namespace clex_detail {
 
-/// What fields around one network have alike. Derived is a recording_field but for what stands here.
+/// Base of fields around one network. Derived becomes a recording_field by these members and its own.
 template <class Derived, class Scalar, activation Activation>
 class field_of_network {
  public:
     index_t size() const noexcept { return network_.pairs(); }
     index_t parameter_count() const noexcept { return network_.parameter_count(); }
 
-    /// One state, recorded, pulled back and collected.
+    /// vjp of one state: record, pull_back, collect.
     template <class State>
     State vjp(State time, std::type_identity_t<std::span<const State>> z,
               std::type_identity_t<std::span<const State>> grad_dz, std::type_identity_t<std::span<State>> grad_z,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Two matrices in a row with something between them, at the speed of the cache; serves the stage clex.
+// Products with two matrices in sequence and a function in between, blocked for the cache; serves the stage clex.
 #pragma once
 
 #include <Eigen/Core>
@@ -13,14 +13,14 @@
 
 namespace cordage::clex_detail {
 
-/// Calls body(integral_constant<size_t, i>) for i = 0 ... Count-1: arrays of vectors stay in registers.
+/// Calls body(integral_constant<size_t, i>) for i = 0 ... Count-1, so that arrays of vectors stay in registers.
 template <std::size_t Count, class Body>
 void unroll(Body&& body) {
     [&]<std::size_t... I>(std::index_sequence<I...>) { (body(std::integral_constant<std::size_t, I>{}), ...); }
     (std::make_index_sequence<Count>{});
 }
 
-/// Four vectors of the processor: so many rows of a matrix are summed at once.
+/// Numbers in four vector registers: the rows of a matrix that are summed at once.
 template <class Scalar>
 struct panel {
     using packet = typename Eigen::internal::packet_traits<Scalar>::type;
@@ -32,9 +32,9 @@ struct panel {
 /// x rounded up to a multiple of `unit`.
 constexpr std::size_t padded(std::size_t x, std::size_t unit) { return (x + unit - 1) / unit * unit; }
 
-/// y = M x for one panel, whose columns lie one after the other, or for two panels, of which the second lies behind the
-/// first; y [Panels * panel rows], x [columns], columns even. All aligned to packets. Eight packets of sums hide the
-/// latency of a product: those of two panels, or of the even and the odd columns of one.
+/// y = M x for one panel, stored by columns, or for two panels, one after the other; y [Panels * panel rows], x
+/// [columns], columns even. All aligned to packets. Eight packets of sums hide the latency of a product: those of two
+/// panels, or of the even and the odd columns of one.
 template <std::size_t Panels, class Scalar>
 void product(const Scalar* m, const Scalar* x, std::size_t columns, Scalar* y) noexcept {
     using namespace Eigen::internal;
@@ -59,7 +59,7 @@ void product(const Scalar* m, const Scalar* x, std::size_t columns, Scalar* y) n
 }
 
 /// y = M x of one panel for Count states at once, x [Count, x_stride] and y [Count, y_stride]: a column of m is read
-/// once for all of them. Sums of Count times two packets.
+/// once for all of them. Count times two packets of sums.
 template <std::size_t Count, class Scalar>
 void products(const Scalar* m, const Scalar* x, std::size_t x_stride, std::size_t columns, Scalar* y,
               std::size_t y_stride) noexcept {
@@ -83,7 +83,7 @@ void products(const Scalar* m, const Scalar* x, std::size_t x_stride, std::size_
     }
 }
 
-/// x *= y, and y becomes the same, for one panel's rows.
+/// x *= y, then y = x, for the rows of one panel.
 template <class Scalar>
 void multiply(Scalar* x, Scalar* y) noexcept {
     using namespace Eigen::internal;
@@ -117,8 +117,8 @@ void add_outer_tile(const Scalar* a, std::size_t a_size, const Scalar* b, std::s
 }
 
 /// sums [b_size, a_size] += sum_n b[n] a[n]^T for a [count, a_size] and b [count, b_size], both sizes multiples of a
-/// panel's rows; sums need not be aligned. Twelve sums in registers hide the latency of a product; so many n at a time
-/// as leave a and b in the nearest cache.
+/// panel's rows; sums need not be aligned. Twelve sums in registers hide the latency of a product; as many n at a time
+/// as keep a and b in the L1 cache.
 template <class Scalar>
 void add_outer_products(const Scalar* a, std::size_t a_size, const Scalar* b, std::size_t b_size, std::size_t count,
                         Scalar* sums) noexcept {
@@ -145,13 +145,14 @@ struct matrix_view {
     matrix_view transposed() const { return {first, columns, rows, column_stride, row_stride}; }
 };
 
-/// y = second * f(first * x) with first [hidden, ends], second [ends, hidden] and f of whole panels of hidden rows.
+/// y = second * f(first * x) with first [hidden, ends], second [ends, hidden] and f applied to whole panels of hidden
+/// rows.
 ///
 ///   memory:  [ first of panel 0 | second of panel 0 | first of panel 1 | second of panel 1 | ... ]
 ///
-/// Calls walk the panels up and down in turn, so that what the last call read last is still in the nearest cache. The
-/// sums are formed in one order either way: equal calls give equal bits. Whole panels at the beginning where `first` is
-/// the identity, or `second` is, are neither stored nor read.
+/// Successive calls go through the panels in alternating order, so that each begins with the panels that the previous
+/// call left in the cache. Sums have one order in both cases: equal calls give equal bits. Leading whole panels in
+/// which `first` or `second` is the identity are neither stored nor read.
 template <class Scalar>
 class panel_pair {
     static constexpr std::size_t rows = panel<Scalar>::rows;
@@ -183,7 +184,7 @@ class panel_pair {
     std::size_t hidden_padded() const noexcept { return panels_ * rows; }
 
     /// second * f(first * x), valid until the next call [ends]; x [ends_padded] with zeros at its end.
-    /// between(first_row, column [panel rows]) is f in place, called once a panel.
+    /// between(first_row, column [panel rows]) applies f in place, once for each panel.
     template <class Between>
     const Scalar* operator()(const Scalar* x, Between&& between) {
         descending_ = !descending_;
@@ -214,7 +215,7 @@ class panel_pair {
         return total;
     }
 
-    /// first * x for many x [count, ends_padded] into out [count, hidden_padded], one panel after the other.
+    /// first * x for many x [count, ends_padded] into out [count, hidden_padded], panel by panel.
     void first_products(const Scalar* x, std::size_t count, Scalar* out) const {
         constexpr std::size_t at_once = 6;
         for (std::size_t p = 0; p < panels_; ++p) {
@@ -229,7 +230,7 @@ class panel_pair {
     }
 
  private:
-    /// One panel of first * x; returns where the panel of `second` begins.
+    /// One panel of first * x; returns the address of the panel of `second`.
     const Scalar* multiply_first(std::size_t p, const Scalar* x, Scalar* out) const {
         const Scalar* const m = memory_.data() + starts_[p];
         if (p < first_units_) {
@@ -242,7 +243,7 @@ class panel_pair {
 
     static Eigen::Index size(std::size_t count) { return static_cast<Eigen::Index>(count); }
 
-    /// One panel from a corner of a matrix, with zeros for what lies outside. Returns the place after it.
+    /// Stores one panel from a corner of a matrix, zero-padded. Returns the address after it.
     static Scalar* store(const matrix_view& from, std::size_t row, std::size_t column, std::size_t columns,
                          Scalar* to) {
         const std::size_t filled = row < from.rows ? std::min(rows, from.rows - row) : 0;
@@ -257,7 +258,7 @@ class panel_pair {
 
     std::size_t ends_, ends_padded_, panels_, first_units_, second_units_;
     column memory_;
-    std::vector<std::ptrdiff_t> starts_;  // of the panels, in memory_
+    std::vector<std::ptrdiff_t> starts_;  // offsets of the panels in memory_
     column hidden_, sums_, total_;        // workspace [panel rows], [panels, ends_padded], [ends_padded]
     bool descending_ = false;
 };

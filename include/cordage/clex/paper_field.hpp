@@ -19,7 +19,7 @@ namespace cordage {
 
 namespace clex_detail {
 
-/// paper_field and log_time_field, of states and times in float or double.
+/// paper_field and log_time_field, for states and times in float or double.
 template <prior_policy Prior, activation Activation, class Scalar, bool InLogTime>
 class prior_field : public field_of_network<prior_field<Prior, Activation, Scalar, InLogTime>, Scalar, Activation> {
     using base = field_of_network<prior_field, Scalar, Activation>;
@@ -29,7 +29,7 @@ class prior_field : public field_of_network<prior_field<Prior, Activation, Scala
     using prior_type = Prior;
     static constexpr bool in_log_time = InLogTime;  ///< the solver's variable is ln t
 
-    /// The weights fit the config (weights.hpp: validate).
+    /// The weights must fit the config (weights.hpp: validate).
     prior_field(const rope_config& config, const clex_weights& weights, const Prior& prior = {})
         : base(weights), config_(config), prior_(prior) {
         for (index_t pair = 0; pair < config.pairs(); ++pair) {
@@ -88,16 +88,16 @@ class prior_field : public field_of_network<prior_field<Prior, Activation, Scala
 /// With the NTK-aware prior xi_i = -2i/((d-2) t), i from 0: the paper prints i from 1, but only i from 0 leaves theta_0
 /// unscaled and divides the last frequency by t, as NTK-aware scaling and the authors' code do.
 ///
-/// Scalar is the arithmetic of the network. States and times are float or double, as the solver's are.
+/// Scalar is the arithmetic of the network. States and times are float or double, as in the solver.
 template <prior_policy Prior = ntk_aware, activation Activation = silu, class Scalar = double>
 using paper_field = clex_detail::prior_field<Prior, Activation, Scalar, false>;
 
-/// This library's variant, of z over tau = ln t:
+/// A variant of this library, of z over tau = ln t:
 ///
 ///   dz_i/dtau = s_i [W_down sigma(W_up z)]_i + t xi_i(t)          s_i = 1/(1 + theta_i original_length)
 ///
-/// Doubling the length is the same stretch of tau anywhere, so that even steps serve t = 1 ... 64; and a pair that
-/// turns often within the original length is moved little, as every good closed form leaves such pairs alone.
+/// Every doubling of the length has the same extent in tau, so that equal steps suit t = 1 ... 64; and a pair that
+/// rotates often within the original length changes little, as in the closed forms that work well.
 template <prior_policy Prior = ntk_aware, activation Activation = silu, class Scalar = double>
 using log_time_field = clex_detail::prior_field<Prior, Activation, Scalar, true>;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The ODE of CLEX as its authors released it, another than the paper's; serves the stage clex.
+// The ODE of CLEX as released by its authors, which differs from the paper's; serves the stage clex.
 #pragma once
 
 #include <algorithm>
@@ -20,17 +20,17 @@
 
 namespace cordage {
 
-/// The released layer, of z = log inv_freq [pairs], with a = 2t - 1:
+/// The released layer, for z = log inv_freq [pairs], with a = 2t - 1:
 ///
 ///   dz_i/dt = [W_down sigma(W_up (z + log n(t)))]_i + xi_i(t)
 ///   log n_i(t) = -(2i/d) ln 10000 - (2i/(d-2)) ln a          xi_i(t) = d log n_i/dt = -(4i/(d-2)) / a
 ///
-/// n is the NTK-aware basis at factor a, with base 10000 whatever the model's theta_base. The paper (eq. 12-14) has
-/// neither n nor the 2 in a: weights trained on the one ODE mean nothing on the other.
+/// n is the NTK-aware basis at factor a, with base 10000 for any theta_base of the model. The paper (eq. 12-14) has
+/// neither n nor the 2 in a: weights trained on one of the two ODEs do not fit the other.
 ///
-/// All that depends on t has the direction of one vector, so that the ODE is as simple in other coordinates y = T (z -
-/// o) (coordinates.hpp); then states and parameters are those of y. Scalar is the arithmetic of the network. States and
-/// times are float or double, as the solver's are.
+/// All terms that depend on t have the direction of one vector, so that the ODE keeps its form in other coordinates
+/// y = T (z - o) (coordinates.hpp); states and parameters are then those of y. Scalar is the arithmetic of the network.
+/// States and times are float or double, as in the solver.
 template <activation Activation = tanh_activation, class Scalar = double>
 class released_field : public clex_detail::field_of_network<released_field<Activation, Scalar>, Scalar, Activation> {
     using base = clex_detail::field_of_network<released_field, Scalar, Activation>;
@@ -40,11 +40,11 @@ class released_field : public clex_detail::field_of_network<released_field<Activ
     using prior_type = ntk_aware;
     static constexpr bool in_log_time = false;  ///< the solver's variable is t
 
-    /// The weights fit the config (weights.hpp: validate).
+    /// The weights must fit the config (weights.hpp: validate).
     released_field(const rope_config& config, const clex_weights& weights, const ntk_aware& = {})
         : released_field(config, weights, clex_coordinates(config.pairs())) {}
 
-    /// The same ODE of y.
+    /// The same ODE in coordinates y.
     released_field(const rope_config& config, const clex_weights& weights, const clex_coordinates& coordinates)
         : base(coordinates.weights(weights), coordinates.unit_rows()),
           coordinates_(coordinates),
@@ -60,7 +60,7 @@ class released_field : public clex_detail::field_of_network<released_field<Activ
         log_theta_ = coordinates.direction(log_theta);
     }
 
-    /// What its states are.
+    /// The coordinates of its states.
     const clex_coordinates& coordinates() const noexcept { return coordinates_; }
 
     template <class State>
@@ -86,8 +86,7 @@ class released_field : public clex_detail::field_of_network<released_field<Activ
     State pull_back(index_t i, std::span<const State> grad_dz, std::span<State> grad_z) {
         const Scalar* const grad_seen = network_.pull_back(i, grad_dz);
         for (std::size_t k = 0; k < grad_z.size(); ++k) grad_z[k] += static_cast<State>(grad_seen[k]);
-        // t moves what the network sees by xi = -exponent scale, and xi itself by 2 exponent scale / a = exponent
-        // scale^2.
+        // d/dt of the network's input is xi = -exponent scale, and d xi/dt is 2 exponent scale / a = exponent scale^2.
         const double scale = 2.0 / factor(times_[static_cast<std::size_t>(i)]);
         const std::span<const double> exponents(exponents_);
         using ode_detail::dot;
@@ -95,10 +94,10 @@ class released_field : public clex_detail::field_of_network<released_field<Activ
     }
 
  private:
-    /// a = 2t - 1, held at 1 below t = 1.
+    /// a = 2t - 1, clamped to 1 below t = 1.
     static double factor(double t) { return std::max(2.0 * t - 1.0, 1.0); }
 
-    /// seen = z + log n(t), what the network is given.
+    /// seen = z + log n(t), the input of the network.
     template <class State>
     void look_at(double t, std::span<const State> z, Scalar* seen) const {
         const double log_factor = std::log(factor(t));
@@ -113,7 +112,7 @@ class released_field : public clex_detail::field_of_network<released_field<Activ
     std::vector<Scalar> all_seen_;               // recorded [count, pairs]
 };
 
-/// The same ODE in coordinates made for its weights, at the cost of some hundred evaluations: for many fixed steps.
+/// The same ODE in coordinates computed for its weights, which costs about a hundred evaluations: for many fixed steps.
 template <activation Activation = tanh_activation, class Scalar = double>
 struct reduced_released_field : released_field<Activation, Scalar> {
     reduced_released_field(const rope_config& config, const clex_weights& weights, const ntk_aware& = {})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The numbers that CLEX learns: their flat order, and the layout of released checkpoints; first file of the stage clex.
+// The parameters of CLEX: their flat order, and the layout of released checkpoints; first file of the stage clex.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct clex_weights {
     friend bool operator==(const clex_weights&, const clex_weights&) = default;
 };
 
-/// All weights in one row: up, then down.
+/// All weights in one vector: up, then down.
 inline std::vector<double> flat_parameters(const clex_weights& weights) {
     std::vector<double> flat(weights.up.size() + weights.down.size());
     const auto rest = std::copy(weights.up.begin(), weights.up.end(), flat.begin());
@@ -33,7 +33,7 @@ inline std::vector<double> flat_parameters(const clex_weights& weights) {
 }
 
 /// Weights of the same shape with the numbers of `flat`.
-/// @throws shape_error if there are not 2 * hidden * pairs of them
+/// @throws shape_error unless flat has 2 * hidden * pairs entries
 inline clex_weights with_flat_parameters(const clex_weights& shape, std::span<const double> flat) {
     const auto half = static_cast<std::size_t>(saturated_product(shape.hidden, shape.pairs));
     if (flat.size() % 2 != 0 || flat.size() / 2 != half) {
@@ -44,7 +44,7 @@ inline clex_weights with_flat_parameters(const clex_weights& shape, std::span<co
     return {shape.hidden, shape.pairs, {up.begin(), up.end()}, {down.begin(), down.end()}};
 }
 
-/// Throws shape_error or value_error naming what does not fit the config or is not a number.
+/// Throws shape_error or value_error naming the field that does not fit the config or is not finite.
 inline void validate(const clex_weights& weights, const rope_config& config) {
     if (weights.pairs != config.pairs()) {
         fail<shape_error>({"clex_weights: pairs ", weights.pairs, " must be rotary_dim/2 = ", config.pairs()});
@@ -90,15 +90,15 @@ inline std::vector<double> transposed(const char* name, std::span<const double> 
 
 }  // namespace clex_detail
 
-/// The same weights for columns: both matrices transposed.
-/// @throws shape_error if a matrix has not pairs * hidden numbers
+/// The same weights acting on columns: both matrices transposed.
+/// @throws shape_error unless both matrices have pairs * hidden entries
 inline clex_weights to_columns(const clex_row_weights& rows) {
     using clex_detail::transposed;
     return {rows.hidden, rows.pairs, transposed("to_columns: up", rows.up, rows.pairs, rows.hidden),
             transposed("to_columns: down", rows.down, rows.hidden, rows.pairs)};
 }
 
-/// The same weights for rows, to be saved as released code reads them; a gradient is turned in the same way. Throws as
+/// The same weights acting on rows, to be saved as released code reads them; also transposes a gradient. Throws as
 /// to_columns.
 inline clex_row_weights to_rows(const clex_weights& weights) {
     using clex_detail::transposed;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What configs leave unsaid because the model's code knows it: layouts, defaults and layers by model_type; data.
+// Properties of model families that configs omit because the model's code has them: layouts, defaults, layer kinds;
+// data.
 #pragma once
 
 #include <algorithm>
@@ -13,16 +14,16 @@
 
 namespace cordage::hf::config_detail {
 
-/// One kind of layer, of a family whose layers differ, or as a config tells them apart.
+/// One kind of layer of a family with different layers, or of a config that distinguishes them.
 struct layer_kind {
-    std::string_view layer_type;         ///< empty where all layers are alike
+    std::string_view layer_type;         ///< empty if all layers are alike
     bool turns = true;                   ///< false: no rotary embedding in these layers
-    bool is_scaled = true;               ///< by a dictionary that is not by layer type
-    double theta_base = 0.0;             ///< where no key gives one; 0: that of the other layers
-    double partial_rotary_factor = 0.0;  ///< the same; 0: that of the family
-    index_t head_dim = 0;              ///< whatever head_dim says, unless global_head_dim or per_layer_config is there
-    double yarn_attention_factor = 0;  ///< where the dictionary gives none; 0: YaRN's own
-    std::string_view head_dim_key = {};  ///< of an indexer (sparse attention): it turns its first lanes, half_split
+    bool is_scaled = true;               ///< by a rope dictionary that is not by layer type
+    double theta_base = 0.0;             ///< used if no key gives one; 0: that of the other layers
+    double partial_rotary_factor = 0.0;  ///< used if no key gives one; 0: that of the family
+    index_t head_dim = 0;                ///< replaces head_dim unless global_head_dim or per_layer_config is given
+    double yarn_attention_factor = 0;    ///< used if the dictionary gives none; 0: YaRN's own
+    std::string_view head_dim_key = {};  ///< of an indexer (sparse attention): its first lanes are rotated, half_split
 };
 
 // clang-format off
@@ -41,7 +42,7 @@ inline constexpr layer_kind deepseek_v32_layers[] = {
 inline constexpr layer_kind neomme_layers[] = {
     {.layer_type = "full_attention", .theta_base = 1e6, .partial_rotary_factor = 0.25},
     {.layer_type = "sliding_attention", .theta_base = 1e4}};
-/// Of any config that has compress_rope_theta, rope_scaling_layers, or sizes of its own for a layer type.
+/// Used for any config with compress_rope_theta, rope_scaling_layers, or sizes for one layer type.
 inline constexpr layer_kind compressed_layers[] = {
     {.layer_type = "main", .is_scaled = false}, {.layer_type = "compress", .yarn_attention_factor = 1.0}};
 inline constexpr layer_kind partly_scaled_layers[] = {
@@ -50,41 +51,41 @@ inline constexpr layer_kind full_and_sliding_layers[] = {
     {.layer_type = "full_attention"}, {.layer_type = "sliding_attention"}};
 // clang-format on
 
-/// How the axes of a position (time, row, column) share the pairs, where there are several; serves set_axes.
+/// How the axes of a position (time, row, column) share the pairs, if there are several; serves set_axes.
 enum class axis_order {
     as_the_config_says,  ///< mrope_section, in blocks or by mrope_interleaved
     blocks,              ///< contiguous_axes
     interleaved,         ///< interleaved_axes
-    rows_columns_time,   ///< rows and columns in turn, then time (Ernie 4.5 VL), whose sections come in that order
-    lanes,               ///< of the two lanes of a pair each has an axis of its own, which is no rotation
+    rows_columns_time,   ///< rows and columns alternate, then time (Ernie 4.5 VL); sections have that order
+    lanes,               ///< the two lanes of a pair have different axes, which is not a rotation
 };
 
-/// What the code of some model types knows.
+/// Properties that the code of some model types has.
 struct family {
-    std::string_view model_types;  ///< each with a space before and after
+    std::string_view model_types;  ///< separated, begun and ended by spaces
     pair_layout layout = pair_layout::unknown;
     double theta_base = 10000.0;
     double partial_rotary_factor = 1.0;
-    index_t head_dim = 0;                     ///< where no key gives one; 0: head_width * hidden_size / heads
-    index_t rotary_dim = 0;                   ///< the same; 0: by partial_rotary_factor
-    double head_width = 1.0;                  ///< Zamba 2's heads see two hidden states side by side
-    std::string_view heads_key = {};          ///< the key of the number of heads, where it is another one
-    bool head_is_derived = false;             ///< from hidden_size and heads, whatever head_dim says
-    bool turns_own_part = false;              ///< qk_rope_head_dim, which must be given
-    bool reads_rotary_dim = true;             ///< false: a key without effect on its code
-    bool reads_share = false;                 ///< partial_rotary_factor, where 1 is its default
-    bool some_layers_rest = false;            ///< every n-th does not turn, unless no_rope_layers says otherwise
-    bool turns_back = false;                  ///< by the negative angle
-    bool is_lerope = false;                   ///< its weights hold offsets of the basis, and temperatures of heads
-    std::string_view turns_by = {};           ///< a key without which nothing turns
-    std::string_view default_rope_type = {};  ///< of its code where no dictionary is given, by numbers of its own
-    std::span<const layer_kind> layers = {};  ///< where the dictionary is not by layer type; else their defaults
-    bool dense_layers_turn = false;           ///< those before the experts, though they see everything
-    std::string_view layers_differ_by = {};   ///< a key that makes all layers alike if it is null
+    index_t head_dim = 0;                     ///< used if no key gives one; 0: head_width * hidden_size / heads
+    index_t rotary_dim = 0;                   ///< used if no key gives one; 0: by partial_rotary_factor
+    double head_width = 1.0;                  ///< 2 for Zamba 2, whose heads read two concatenated hidden states
+    std::string_view heads_key = {};          ///< the key of the number of heads, if not a usual one
+    bool head_is_derived = false;             ///< from hidden_size and heads; head_dim is ignored
+    bool turns_own_part = false;              ///< rotates qk_rope_head_dim lanes; the key is required
+    bool reads_rotary_dim = true;             ///< false: its code ignores the key
+    bool reads_share = false;                 ///< reads partial_rotary_factor, although its default is 1
+    bool some_layers_rest = false;            ///< every n-th layer is not rotated, unless no_rope_layers is given
+    bool turns_back = false;                  ///< rotates by the negative angle
+    bool is_lerope = false;                   ///< its weights hold offsets of the basis and temperatures of heads
+    std::string_view turns_by = {};           ///< a key without which there is no rotation
+    std::string_view default_rope_type = {};  ///< default of its code without a dictionary, with its own parameters
+    std::span<const layer_kind> layers = {};  ///< used if the dictionary is not by layer type; else defaults
+    bool dense_layers_turn = false;           ///< layers before the experts are rotated despite full attention
+    std::string_view layers_differ_by = {};   ///< a key that, if null, makes all layers alike
     axis_order order = axis_order::as_the_config_says;
-    std::array<index_t, 3> sections = {};  ///< where mrope_section is not given; zeros: one axis, or equal shares
+    std::array<index_t, 3> sections = {};  ///< used if mrope_section is not given; zeros: one axis, or equal shares
 
-    /// The kind of this name, or one without defaults.
+    /// The kind of this name; without defaults if there is none.
     layer_kind kind(std::string_view layer_type) const {
         const auto found = std::ranges::find(layers, layer_type, &layer_kind::layer_type);
         return found == layers.end() ? layer_kind{layer_type} : *found;
@@ -94,11 +95,11 @@ struct family {
 inline constexpr family unknown_family{.model_types = "", .reads_share = true};
 
 using enum pair_layout;
-/// Of families whose code has a dictionary by layer type.
+/// default_rope_type of families whose code has a dictionary by layer type.
 inline constexpr const char* by_layer_type = "default, by layer type";
 
 /// As in transformers 5.23 (layouts: of the weights that its model code expects); tests/hosts/test_configs.py compares
-/// each with its class.
+/// each entry with its class.
 // clang-format off
 inline constexpr family families[] = {
     {" arcee aria chameleon dbrx deepseek_ocr2_encoder diffllama doge dots1 esmc eurobert "
@@ -239,10 +240,10 @@ inline constexpr family families[] = {
      .order = axis_order::rows_columns_time, .sections = {22, 22, 20}},
     {.model_types = " hunyuan_vl ", .layout = half_split, .order = axis_order::lanes}};
 
-/// Model types without the rotary embedding that is read here, and what they have instead; as in transformers 5.23.
+/// Model types without the rotary embedding that is read here, and what they use instead; as in transformers 5.23.
 struct other_positions {
     std::string_view what;
-    std::string_view model_types;  ///< as family's
+    std::string_view model_types;  ///< as family::model_types
 };
 inline constexpr other_positions unrotated[] = {
     {"learned positions",
@@ -257,15 +258,15 @@ inline constexpr other_positions unrotated[] = {
     {"relative positions",
      " cpmant deberta deberta-v2 funnel inkling longt5 mpnet mt5 pop2piano switch_transformers t5 udop umt5 xlnet "},
     {"no positions", " falcon_mamba jamba kimi_linear mamba mamba2 nemotron_h rwkv xlstm zamba "}};
-/// The same for those that turn by something else than positions in a text.
+/// Model types that rotate by something other than positions in a text.
 inline constexpr other_positions turned_otherwise[] = {
     {"the two lanes of a pair by different angles", " vjepa2 "},
     {"by learned directions of its key points", " lightglue "},
-    {"its values, too", " clvp_encoder "},
-    {"by the rules of its parts, each a config of its own", " blt chmv2 deepseek_ocr2_vision_encoder "}};
+    {"its values too", " clvp_encoder "},
+    {"by the rules of its parts, each with its own config", " blt chmv2 deepseek_ocr2_vision_encoder "}};
 // clang-format on
 
-/// The entry of a model_type, or of what stands before its "_text"; nullptr where there is none.
+/// The entry of a model_type, or of the part before its "_text"; nullptr if there is none.
 inline const auto* entry_of(const auto& table, std::string_view model_type) {
     const auto entry_of_word = [&](std::string_view type) {
         const std::string word = " " + std::string(type) + " ";
@@ -282,7 +283,7 @@ inline const auto* entry_of(const auto& table, std::string_view model_type) {
 /// The family of a model_type; nullptr for an unknown one.
 inline const family* find_family(std::string_view model_type) { return entry_of(families, model_type); }
 
-/// What a model_type has instead, by one of the tables above; nothing for one that is not there.
+/// The description of a model_type in one of the tables above; empty if it is not there.
 inline std::string_view what_of(const auto& table, std::string_view model_type) {
     const other_positions* const found = entry_of(table, model_type);
     return found == nullptr ? "" : found->what;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// JSON from files that are not trusted, parsed strictly and read by type; serves config/ and checkpoint/.
+// JSON from untrusted files, parsed strictly and read by type; serves config/ and checkpoint/.
 #pragma once
 
 #include <algorithm>
@@ -28,14 +28,14 @@
 
 namespace cordage::json_detail {
 
-/// All of a file, or nothing if it is none, cannot be read, is longer than `largest` bytes or changes its length
-/// meanwhile.
+/// The content of a file; nullopt if it is not a regular file, cannot be read, is longer than `largest` bytes or
+/// changes its length while it is read.
 inline std::optional<std::string> text_of_file(const std::filesystem::path& path, std::uintmax_t largest) {
-    std::error_code failure;  // of what is no file: opening a pipe would wait for who writes to it
+    std::error_code failure;  // not for pipes, whose opening would block
     const std::uintmax_t size = std::filesystem::file_size(path, failure);
     if (failure || size > largest) return std::nullopt;
     std::ifstream in(path, std::ios::binary);
-    std::string text(static_cast<std::size_t>(size) + 1, '\0');  // one more than is there, to see it grow
+    std::string text(static_cast<std::size_t>(size) + 1, '\0');  // one more byte, to detect growth
     in.read(text.data(), static_cast<std::streamsize>(text.size()));
     const auto found = static_cast<std::uintmax_t>(in.gcount());
     if (!in.eof() || in.bad() || found != size) return std::nullopt;
@@ -43,11 +43,11 @@ inline std::optional<std::string> text_of_file(const std::filesystem::path& path
     return text;
 }
 
-/// The deepest nesting that parse_strict_json takes; what models ship stays below 10.
+/// The deepest nesting that parse_strict_json accepts; models' files stay below 10.
 inline constexpr std::size_t deepest_json = 64;
 
-/// The most values (objects, arrays, numbers, texts) that it takes. Each needs many times the bytes it has in the text;
-/// the header of a file of 100 000 tensors has a million.
+/// The largest number of values (objects, arrays, numbers, strings) that it accepts. A value takes many times the
+/// memory of its text; the header of a file with 100 000 tensors has a million values.
 inline constexpr std::size_t most_json_values = std::size_t{1} << 22;
 
 /// @param subject  begins the messages
@@ -79,13 +79,13 @@ inline nlohmann::json parse_strict_json(const std::string& subject, std::string_
     try {
         return nlohmann::json::parse(text, watch);
     } catch (const nlohmann::json::parse_error& why) {
-        fail<value_error>({subject, ": text must be JSON, and is not at byte ", why.byte});
+        fail<value_error>({subject, ": text must be JSON; it is invalid at byte ", why.byte});
     } catch (const nlohmann::json::exception&) {
         fail<value_error>({subject, ": text must be JSON whose numbers are doubles or 64-bit integers"});
     }
 }
 
-/// How many single-character changes lead from a to b.
+/// Number of single-character edits from a to b.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
@@ -100,7 +100,7 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
     return row.back();
 }
 
-/// "; did you mean 'beta_fast'?", or nothing where no known key is near.
+/// "; did you mean 'beta_fast'?", or nothing if no known key is similar.
 inline std::string nearest_known(std::string_view key, const auto& known) {
     if (std::empty(known) || key.size() > 64) return "";
     const auto nearest =
@@ -113,11 +113,11 @@ inline bool is_in(const auto& list, std::string_view key) {
     return std::find(std::begin(list), std::end(list), key) != std::end(list);
 }
 
-/// A view of a JSON object and its place in the file, which begins the messages. A null is "not given". Wrong types are
-/// errors; doubtful settings (unknown, contradictory, without effect) are errors or warnings.
+/// A view of a JSON object, with its place in the file, which begins messages. null counts as not given. Wrong types
+/// are errors; doubtful settings (unknown, contradictory, without effect) are errors or warnings.
 class json_object {
  public:
-    /// @param warnings  takes the doubts; where there is none they are thrown
+    /// @param warnings  collects doubtful settings; if null they are thrown
     json_object(const nlohmann::json& object, std::string where, std::vector<std::string>* warnings = nullptr)
         : object_(&object), warnings_(warnings), where_(std::move(where)) {
         if (!object.is_object()) refuse({shown(object), " must be an object"});
@@ -126,17 +126,17 @@ class json_object {
     json_object other(const nlohmann::json& object, std::string where) const {
         return {object, std::move(where), warnings_};
     }
-    /// Another one without keys.
+    /// An empty object of the same file.
     json_object none(std::string where) const {
         static const nlohmann::json nothing = nlohmann::json::object();
         return other(nothing, std::move(where));
     }
-    /// The object of a key, or one without keys where there is none.
+    /// The object of a key; empty if the key is not there.
     json_object part(std::string_view key) const {
         const auto* found = find(key);
         return found != nullptr && found->is_object() ? other(*found, std::string(key)) : none(std::string(key));
     }
-    /// This object with keys that come before its own. Views them.
+    /// This object with some values replaced. A view of both.
     json_object overridden_by(const nlohmann::json& overrides) const {
         json_object out = *this;
         out.overrides_ = &overrides;
@@ -161,7 +161,7 @@ class json_object {
         return value<bool>(key, &nlohmann::json::is_boolean, "true or false");
     }
     std::optional<std::string> text(std::string_view key) const {
-        return value<std::string>(key, &nlohmann::json::is_string, "a text");
+        return value<std::string>(key, &nlohmann::json::is_string, "a string");
     }
     std::optional<std::vector<double>> numbers(std::string_view key) const {
         const auto* list = find(key);
@@ -172,23 +172,24 @@ class json_object {
         }
         return list->get<std::vector<double>>();
     }
-    /// A whole number of things, 1 ... 2^31.
+    /// A count, an integer in 1 ... 2^31.
     std::optional<index_t> count(std::string_view key) const {
         const auto value = number(key);
         if (!value) return std::nullopt;
         if (!(*value >= 1.0 && *value <= 0x1p31) || *value != std::floor(*value)) {
-            refuse(key, *find(key), "a whole number of 1 ... 2^31");
+            refuse(key, *find(key), "an integer in 1 ... 2^31");
         }
         return static_cast<index_t>(*value);
     }
 
-    /// A number that a caller cannot do without.
+    /// A required number; `by` names what requires it.
     double required(std::string_view key, std::string_view by) const {
         const auto value = number(key);
         if (!value) refuse({key, " must be given for ", by});
         return *value;
     }
-    /// The value of a key, or of what stands for it, that must be at least `least`, or above 0.
+    /// Returns `value`, the value or default of a key, if it is at least `least` (at_least) or above 0 (positive);
+    /// throws otherwise.
     double at_least(double least, std::string_view key, double value) const {
         if (!(value >= least)) refuse({key, " ", value, " must be >= ", least});
         return value;
@@ -209,7 +210,7 @@ class json_object {
         warnings_->push_back(where_ + ": " + joined(why));
     }
 
-    /// A value as it is written, shortened.
+    /// A value as in the file, shortened.
     static std::string shown(const nlohmann::json& value) {
         if (value.is_object()) return "{...}";
         if (value.is_array()) return "[...]";
@@ -233,7 +234,7 @@ class json_object {
     std::string where_;
 };
 
-/// The number of a layer that a text is as a whole: "12".
+/// The layer index that a whole text is: 12 of "12".
 inline std::optional<std::uint32_t> number_in(std::string_view text) {
     std::uint32_t number = 0;
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -241,19 +242,19 @@ inline std::optional<std::uint32_t> number_in(std::string_view text) {
     return number;
 }
 
-/// The words of a list of keys.
+/// The words of a space-separated list of keys.
 inline std::vector<std::string> words(const std::string& list) {
     std::istringstream in(list);
     return {std::istream_iterator<std::string>(in), {}};
 }
 
-/// The keys of an object under which one setting may stand.
+/// Keys of an object under which one setting may be given.
 struct places {
     const json_object& object;
-    std::string keys;  ///< with spaces between
+    std::string keys;  ///< separated by spaces
 };
 
-/// The setting that stands in one place or several; the first if they disagree, which is doubtful.
+/// A setting that may be given in several places; the first value, and a doubt if they disagree.
 template <auto Read = &json_object::number>
 auto agreed(std::initializer_list<places> all) {
     std::invoke_result_t<decltype(Read), const json_object&, std::string_view> found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which lanes of a head turn, and along which axes, by every name that a config.json has for it; serves config/.
+// The rotated lanes of a head and their axes, from every key of config.json for them; serves config/.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ namespace cordage::hf::config_detail {
 
 using namespace json_detail;
 
-/// A size of one layer type's heads: "swa_head_dim" and its like before the same key without "swa_".
+/// A size of one layer type's heads: "swa_head_dim" and similar keys take precedence over the key without "swa_".
 inline std::optional<index_t> size_of(const json_object& config, std::string_view layer_type, const std::string& key) {
     const bool slides = layer_type == "sliding_attention", sees_all = layer_type == "full_attention";
     const std::string own_key = slides ? "swa_" + key : sees_all && key == "head_dim" ? "global_head_dim" : key;
@@ -24,7 +24,7 @@ inline std::optional<index_t> size_of(const json_object& config, std::string_vie
     return config.overrides(key) ? agreed<&json_object::count>({{config, key + " " + own_key}}) : config.count(own_key);
 }
 
-/// Size of a head by the sizes of the model, rounded down as its code does.
+/// head_dim from the sizes of the model, rounded down as in its code.
 inline index_t share_of_hidden_size(const json_object& config, const family& known) {
     const std::string heads_keys(known.heads_key.empty() ? "num_attention_heads n_head n_heads" : known.heads_key);
     const auto hidden = agreed<&json_object::count>({{config, "hidden_size n_embd d_model"}});
@@ -33,8 +33,8 @@ inline index_t share_of_hidden_size(const json_object& config, const family& kno
         config.refuse({"head_dim, or hidden_size and ", words(heads_keys).front(), ", must be given"});
     }
     if (*hidden % *heads != 0 && known.layout == pair_layout::unknown) {
-        config.refuse(
-            {"hidden_size ", *hidden, " must be a multiple of num_attention_heads ", *heads, ", or head_dim be given"});
+        config.refuse({"hidden_size ", *hidden, " must be a multiple of num_attention_heads ", *heads,
+                       ", or head_dim must be given"});
     }
     const index_t lanes = *hidden / *heads;
     return static_cast<index_t>(known.head_width * static_cast<double>(lanes));
@@ -44,7 +44,7 @@ inline index_t head_dim_of(const json_object& config, const family& known, const
     if (kind.head_dim > 0 && !config.has("global_head_dim") && !config.has("per_layer_config")) return kind.head_dim;
     const auto own = size_of(config, kind.layer_type, "head_dim");
     const auto hybrid = own && own != config.count("head_dim") ? std::nullopt : config.count("attention_head_dim");
-    const bool has_channels = !hybrid && known.head_width == 1.0;  // Zamba 2's are another size
+    const bool has_channels = !hybrid && known.head_width == 1.0;  // in Zamba 2's configs they have another meaning
     const auto other = has_channels ? config.count("kv_channels") : hybrid;
     if (own && other && *own != *other) {
         config.doubt({has_channels ? "kv_channels " : "attention_head_dim ", *other, " must equal head_dim ", *own});
@@ -60,7 +60,7 @@ inline index_t head_dim_of(const json_object& config, const family& known, const
     return known.head_dim > 0 ? known.head_dim : share_of_hidden_size(config, known);
 }
 
-/// DeepSeek: a part of the head turns, as a whole.
+/// DeepSeek: a contiguous part of the head is rotated.
 inline void set_part_of_head(const json_object& config, const family& known, const layer_kind& kind,
                              std::optional<double> share, index_t turning, layer_rope& rope) {
     rope.config.head_dim = rope.config.rotary_dim = turning;
@@ -70,17 +70,17 @@ inline void set_part_of_head(const json_object& config, const family& known, con
     const auto is_share_of = [&](index_t head) {
         return std::fabs(*share * static_cast<double>(head) - static_cast<double>(turning)) < 1.0;
     };
-    const bool is_of_part = share == 1.0 && !known.turns_own_part;  // a share of what turns
+    const bool is_of_part = share == 1.0 && !known.turns_own_part;  // a share of the rotated part
     if (share && !is_of_part && !is_share_of(whole.value_or(*share == 1.0 ? turning : rope.first_lane + turning))) {
-        config.doubt({"partial_rotary_factor ", *share, " must leave qk_rope_head_dim ", turning, " lanes"});
+        config.doubt({"partial_rotary_factor ", *share, " must give qk_rope_head_dim ", turning, " lanes"});
     }
-    // head_dim is the part that turns, or both parts together.
+    // head_dim is the rotated part, or both parts together.
     if (!share && whole && known.turns_own_part && *whole != turning && *whole != rest.value_or(0) + turning) {
-        config.doubt({"head_dim ", *whole, " must be qk_rope_head_dim ", turning, ", or that and qk_nope_head_dim"});
+        config.doubt({"head_dim ", *whole, " must be qk_rope_head_dim ", turning, ", or that plus qk_nope_head_dim"});
     }
     if (whole && *whole != turning && rope.rope_type == "default" && known.turns_own_part && !known.reads_share) {
         config.doubt({"head_dim ", *whole, " must be qk_rope_head_dim ", turning,
-                      " for rope type 'default', which turns all of it in the code of this model_type"});
+                      " for rope type 'default', which rotates the whole head in the code of this model_type"});
     }
 }
 
@@ -91,7 +91,7 @@ inline double set_lanes(const json_object& config, const json_object& dict, cons
     const auto given_share =
         agreed({{dict, "partial_rotary_factor"},
                 {config, "partial_rotary_factor rotary_pct rope_pct rotary_percentage rotary_emb_fraction"}});
-    const bool is_proportional = rope.rope_type == "proportional";  // turns some pairs of the whole head
+    const bool is_proportional = rope.rope_type == "proportional";  // rotates some pairs of the whole head
     const double own_share =
         kind.partial_rotary_factor > 0.0 ? kind.partial_rotary_factor : known.partial_rotary_factor;
     const double share = given_share.value_or(is_proportional ? 1.0 : own_share);
@@ -99,12 +99,13 @@ inline double set_lanes(const json_object& config, const json_object& dict, cons
     if (const auto turning = size_of(config, kind.layer_type, "qk_rope_head_dim")) {
         if (is_proportional) {
             dict.refuse(
-                {"rope type 'proportional' turns the pairs of a whole head, and qk_rope_head_dim must be left out"});
+                {"qk_rope_head_dim must be left out for rope type 'proportional', which rotates pairs of the whole "
+                 "head"});
         }
         set_part_of_head(config, known, kind, given_share, *turning, rope);
         return share;
     }
-    if (known.turns_own_part) config.doubt({"qk_rope_head_dim must be given: these lanes alone turn"});
+    if (known.turns_own_part) config.doubt({"qk_rope_head_dim must be given: only these lanes are rotated"});
     if (share != own_share && rope.rope_type == "default" && !known.reads_share && known.partial_rotary_factor == 1.0) {
         dict.doubt({"partial_rotary_factor must be left out: the code of this model_type does not read it"});
     }
@@ -117,7 +118,7 @@ inline double set_lanes(const json_object& config, const json_object& dict, cons
     if (!given && !given_share && known.rotary_dim > 0) given = known.rotary_dim;
     index_t lanes = given ? *given : is_proportional ? head_dim : static_cast<index_t>(lanes_of_share);
     if (!given && lanes % 2 != 0 && lanes < head_dim && rope.rope_type != "dynamic" && rope.rope_type != "ntk") {
-        // One lane more turns, with exponents over the odd number.
+        // One lane more is rotated, with exponents over the odd number.
         rope.config.theta_base =
             std::pow(rope.config.theta_base, static_cast<double>(lanes + 1) / static_cast<double>(lanes));
         ++lanes;
@@ -130,13 +131,13 @@ inline double set_lanes(const json_object& config, const json_object& dict, cons
     return share;
 }
 
-/// The pairs of each axis, by the config or the family; empty where there is one axis.
+/// The pairs of each axis, from the config or the family; empty for positions of one axis.
 inline std::vector<index_t> sections_of(const json_object& dict, const family& known, index_t pairs) {
     std::vector<index_t> sections;
     const auto given = dict.numbers("mrope_section");
     for (const double entry : given.value_or(std::vector<double>{})) {
         if (!(entry >= 0.0 && entry <= 0x1p20) || entry != std::floor(entry)) {
-            dict.refuse({"mrope_section entry ", entry, " must be a whole number of 0 ... 2^20"});
+            dict.refuse({"mrope_section entry ", entry, " must be an integer in 0 ... 2^20"});
         }
         sections.push_back(static_cast<index_t>(entry));
     }
@@ -145,7 +146,7 @@ inline std::vector<index_t> sections_of(const json_object& dict, const family& k
         dict.refuse({"mrope_section must be given for rope type 'mrope'"});
     }
     if (known.sections[0] > 0) sections.assign(known.sections.begin(), known.sections.end());
-    if (known.order == axis_order::interleaved) {  // in its code time has what the others leave
+    if (known.order == axis_order::interleaved) {  // in its code time gets the remaining pairs
         if (sections.empty()) sections = {0, pairs};
         const auto axes = static_cast<index_t>(sections.size());
         sections[0] = pairs;
@@ -158,7 +159,7 @@ inline std::vector<index_t> sections_of(const json_object& dict, const family& k
     return sections;
 }
 
-/// M-RoPE: which pairs turn by which position.
+/// M-RoPE: the axis of each pair.
 inline void set_axes(const json_object& dict, const family& known, layer_rope& rope) {
     const auto around = dict.flag("mrope_interleaved");
     axis_order order = known.order;
@@ -171,12 +172,12 @@ inline void set_axes(const json_object& dict, const family& known, layer_rope& r
     const std::vector<index_t> sections = sections_of(dict, known, rope.config.pairs());
     if (sections.empty()) return;
     if (order == axis_order::lanes) {
-        dict.doubt({"mrope_section must be left out: the two lanes of a pair would turn by different axes"});
+        dict.doubt({"mrope_section must be left out: the two lanes of a pair would be rotated by different axes"});
         return;
     }
     const index_t sum = std::accumulate(sections.begin(), sections.end(), index_t{0});
     if (sum != rope.config.pairs()) {
-        dict.doubt({"mrope_section sums to ", sum, " and must sum to rotary_dim/2 = ", rope.config.pairs()});
+        dict.doubt({"mrope_section sums to ", sum, ", must sum to rotary_dim/2 = ", rope.config.pairs()});
         return;
     }
     if (order == axis_order::rows_columns_time) {
@@ -196,12 +197,12 @@ inline void set_axes(const json_object& dict, const family& known, layer_rope& r
     }
 }
 
-/// How lanes pair up, by the config's keys or the family.
+/// The pair layout, from the config's keys or the family.
 inline pair_layout layout_of(const json_object& config, const family& known) {
     std::optional<bool> found;
     for (const char* key : {"rope_interleave", "rope_interleaved", "rotary_emb_interleaved"}) {
         const auto flag = config.flag(key);
-        if (found && flag && *found != *flag) config.doubt({key, " must equal the other keys of the pairs' layout"});
+        if (found && flag && *found != *flag) config.doubt({key, " must equal the other keys for the pair layout"});
         if (!found) found = flag;
     }
     return !found ? known.layout : *found ? pair_layout::interleaved : pair_layout::half_split;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rules of a model's layers, one for each kind of them that its config.json tells apart; serves config/read.hpp.
+// The rules of a model's layers, one for each kind that its config.json distinguishes; serves config/read.hpp.
 #pragma once
 
 #include <algorithm>
@@ -14,22 +14,22 @@
 
 namespace cordage::hf::config_detail {
 
-/// Keys of the base of layers that see a window.
+/// Keys of theta_base of sliding-window layers.
 inline constexpr const char* local_theta_keys = "rope_local_base_freq local_rope_theta swa_rope_theta";
 
-/// original_length of a model that names no longest input: t stays 1 at every length.
+/// original_length of a model without a longest input: t stays 1 at every length.
 inline constexpr double no_longest_length = 0x1p53;
 
-/// What the rules of one config share, and how each is made.
+/// Inputs shared by the rules of one config, and the functions that make each rule.
 struct layer_reader {
     json_object whole;
     per_layer layers;
     family known;
-    double max_length;  ///< 0 where it is not given
+    double max_length;  ///< 0 if not given
 
     /// The rule of one kind of layer.
-    /// @param dict         its dictionary, or the one of all kinds
-    /// @param dict_is_own  whether rope_theta in it is of this kind alone
+    /// @param dict         its dictionary, or the one for all kinds
+    /// @param dict_is_own  whether its rope_theta is for this kind alone
     layer_rope rope(const layer_kind& kind, const json_object& dict, bool dict_is_own) const {
         const auto [overrides, count] = layers.overrides_of(kind.layer_type, kind.turns);
         const json_object config = whole.overridden_by(overrides);
@@ -66,13 +66,13 @@ struct layer_reader {
         }
         if (!kind.turns) {
             out.rope_type = "none";
-            out.policy = proportional{0.0};  // no mask: a file may have many such layer types, and wide heads
-            out.policy_words = "nothing turns (NoPE)";
+            out.policy = proportional{0.0};  // needs no memory: a file may have many such layer types with wide heads
+            out.policy_words = "no rotation (NoPE)";
         }
         return out;
     }
 
-    /// theta_base of one kind of layer. A number in its own dictionary and one beside it must agree.
+    /// theta_base of one kind of layer. A number in its own dictionary and one outside of it must agree.
     double theta_of(const layer_kind& kind, const json_object& config, const json_object& dict,
                     bool dict_is_own) const {
         const double ratio = config.number("rope_ratio").value_or(1.0);
@@ -91,11 +91,11 @@ struct layer_reader {
                                     {config, "rope_base rotary_base"},
                                     {config.part("attn_config"), "rope_theta"}});  // DBRX
         if (!of_all && is_its_own)
-            dict.doubt({"rope_theta must be given: the code of this model_type has one of its own"});
+            dict.doubt({"rope_theta must be given: the code of this model_type has another default"});
         return ratio * of_all.value_or(known.theta_base);
     }
 
-    /// The kinds of layers where one dictionary is of them all.
+    /// The kinds of layers if one dictionary is for all of them.
     std::vector<layer_kind> kinds() const {
         const auto all_of = [](const auto& some) { return std::vector<layer_kind>(std::begin(some), std::end(some)); };
         const auto has_one_of = [&](const char* keys) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a model's config.json says of its rotation, as plain values, and in words; serves config/read.hpp.
+// The rotation that a model's config.json describes, as plain values and as text; serves config/read.hpp.
 #pragma once
 
 #include <algorithm>
@@ -15,17 +15,17 @@
 
 namespace cordage::hf {
 
-/// How lanes pair up, where the model's family is known to pair them so (rotate: half_split, interleaved).
+/// The pair layout, if known for the model's family (rotate: half_split, interleaved).
 enum class pair_layout { unknown, half_split, interleaved };
 
-/// The layout in words.
+/// The layout as text.
 inline const char* name_of(pair_layout layout) {
     return layout == pair_layout::half_split    ? "half_split"
            : layout == pair_layout::interleaved ? "interleaved"
                                                 : "layout unknown";
 }
 
-/// CLEX's own keys, with the released code's defaults. The learned part is in the checkpoint, not in the config.
+/// CLEX's own keys, with the released code's defaults. The learned weights are in the checkpoint, not in the config.
 struct clex_settings {
     double max_factor = 16.0;   ///< the largest t
     double param_factor = 1.0;  ///< hidden width / rotary_dim
@@ -33,11 +33,11 @@ struct clex_settings {
     std::string act = "tanh";   ///< or "silu"
     bool log_scale = false;     ///< log scaling of the scores
 
-    /// The most steps times pairs that the layers of one model may have together, which their solutions keep: 5 doubles
-    /// each, and 2 for each step, 0.7 to 1 GB. A layer of what was released has 100 000.
+    /// Upper bound on steps times pairs of all layers of one model: their solutions store 5 doubles each, and 2 for
+    /// each step, 0.7 to 1 GB. A released layer has 100 000.
     static constexpr double most_states = 0x1p24;
 
-    /// @throws value_error  where so many layers would have more; `who` begins its text
+    /// @throws value_error  if this many layers would exceed it; `who` begins the message
     void check_states(std::string_view who, index_t pairs, index_t layers = 1) const {
         const double states = (max_factor - 1.0) / time_dt * static_cast<double>(pairs) * static_cast<double>(layers);
         if (states <= most_states) return;
@@ -47,35 +47,35 @@ struct clex_settings {
     }
 };
 
-/// The rule of one layer type, with its three parts in words.
+/// The rule of one layer type, with its three parts also as text.
 struct layer_rope {
-    std::string layer_type;  ///< as the config names it; empty where all layers are alike
-    std::string rope_type;   ///< "yarn", "llama3", ...; "none" where nothing turns
+    std::string layer_type;  ///< as in the config; empty if all layers are alike
+    std::string rope_type;   ///< "yarn", "llama3", ...; "none" without rotation
     rope_config config;
     any_policy policy = unscaled{};
     any_schedule schedule = fixed{};  ///< sequence length -> t; a "factor" is fixed{factor}
     pair_layout layout = pair_layout::unknown;
-    index_t first_lane = 0;                  ///< where the rotated lanes begin in a head of the model
-    std::vector<std::uint8_t> axis_of_pair;  ///< M-RoPE: the axis (time, row, column) that turns each pair, as
-                                             ///< axis_angles takes it; empty where there is one axis
-    bool turns_back = false;                 ///< by the negative angle: rotate_inverse where others take rotate_forward
+    index_t first_lane = 0;                  ///< first rotated lane in a head of the model
+    std::vector<std::uint8_t> axis_of_pair;  ///< M-RoPE: the axis (time, row, column) that rotates each pair, for
+                                             ///< axis_angles; empty for positions of one axis
+    bool turns_back = false;                 ///< by the negative angle: use rotate_inverse instead of rotate_forward
     std::optional<double> llama4_beta;       ///< query temperature 1 + beta ln(1 + floor(p / original_length))
-    bool needs_offsets = false;  ///< LeRoPE: `policy` is without the offsets of the weights until hf::with_weights
-    bool has_head_temperatures = false;  ///< on queries (head_temperatures), rotated or not, of the weights
-    std::optional<clex_settings> clex;   ///< of rope type "clex", whose `policy` is its drift until hf::with_weights
+    bool needs_offsets = false;          ///< LeRoPE: `policy` lacks the offsets of the weights until hf::with_weights
+    bool has_head_temperatures = false;  ///< the weights have head_temperatures for queries, rotated or not
+    std::optional<clex_settings> clex;   ///< for rope type "clex"; `policy` is its drift until hf::with_weights
     std::string policy_words, schedule_words, attention_words;
-    std::string override_words;  ///< what its layers say of themselves in place of the config; empty where nothing
+    std::string override_words;  ///< values that these layers override; empty if none
 };
 
 /// A whole config.
 struct model_ropes {
     std::string model_type;         ///< empty if not given
-    double max_length = 0.0;        ///< max_position_embeddings; 0 where it is not given
+    double max_length = 0.0;        ///< max_position_embeddings; 0 if not given
     std::vector<layer_rope> ropes;  ///< at least one
     std::vector<std::string> warnings;
 
     /// The rule of a layer type; the only one if all layers are alike.
-    /// @throws value_error naming the layer types that there are
+    /// @throws value_error naming the model's layer types
     const layer_rope& of(const std::string& layer_type) const {
         if (ropes.size() == 1 && ropes[0].layer_type.empty()) return ropes[0];
         std::string names;
@@ -87,7 +87,7 @@ struct model_ropes {
     }
 };
 
-/// The rule in words, some lines.
+/// The rule as a few lines of text.
 inline std::string describe(const layer_rope& rope) {
     const rope_config& c = rope.config;
     std::string axes;
@@ -96,7 +96,7 @@ inline std::string describe(const layer_rope& rope) {
     }
     std::string text =
         message(rope.layer_type.empty() ? "all layers" : "layers: " + printable(rope.layer_type), " (", rope.rope_type,
-                ")\n  rotation: ", c.rotary_dim, " of ", c.head_dim, " lanes turn, ", c.pairs(), " pairs, ",
+                ")\n  rotation: ", c.rotary_dim, " of ", c.head_dim, " lanes, ", c.pairs(), " pairs, ",
                 name_of(rope.layout), ", theta_base ", c.theta_base, ", original length ", c.original_length);
     if (rope.turns_back) text += "; by the negative angle (rotate_inverse)";
     if (rope.first_lane > 0) text += message("; they begin at lane ", rope.first_lane, " of the model's head");
@@ -111,15 +111,14 @@ inline std::string describe(const layer_rope& rope) {
         text += message("\n  query temperature: 1 + ", *rope.llama4_beta, " ln(1 + floor(position / ",
                         c.original_length, "))");
     }
-    if (rope.needs_offsets)
-        text += "\n  learned: frequencies times exp(alpha), a tensor of the weights, which is not read";
+    if (rope.needs_offsets) text += "\n  learned: frequencies times exp(alpha), a tensor of the weights, not loaded";
     if (rope.has_head_temperatures) {
-        text += "\n  query temperature: scale ln(position + 1) + bias by head, of the weights";
+        text += "\n  query temperature: scale ln(position + 1) + bias for each head, from the weights";
     }
     return text + "\n";
 }
 
-/// What a model's config says of its rotation, in words: each layer type in turn.
+/// The rotation that a model's config describes as text, each layer type in turn.
 inline std::string describe(const model_ropes& model) {
     std::string text = message("model type ", model.model_type.empty() ? "not given" : printable(model.model_type));
     text += model.max_length > 0.0 ? message(", up to ", model.max_length, " positions\n") : ", of any length\n";

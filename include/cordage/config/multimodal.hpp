@@ -14,11 +14,11 @@ namespace cordage::hf {
 
 namespace config_detail {
 
-/// What the code of some model types knows of positions, and the keys that it reads.
+/// How the code of some model types counts positions, and the keys that it reads.
 struct counting_family {
-    std::string_view model_types;  ///< each with a space before and after
+    std::string_view model_types;  ///< separated, begun and ended by spaces
     multimodal_rule rule = {};
-    std::string_view rate_key = {};  ///< positions_per_second, in vision_config or beside it
+    std::string_view rate_key = {};  ///< the key of positions_per_second, in vision_config or beside it
 };
 
 // clang-format off
@@ -37,7 +37,7 @@ inline constexpr counting_family counting_families[] = {
 
 }  // namespace config_detail
 
-/// How a parsed config's model counts positions. Throws as read_multimodal_rule(text).
+/// How the model of a parsed config counts positions. Throws as read_multimodal_rule(text).
 inline multimodal_rule read_parsed_multimodal_rule(const nlohmann::json& root) {
     using namespace config_detail;
     using json_detail::json_object;
@@ -46,8 +46,7 @@ inline multimodal_rule read_parsed_multimodal_rule(const nlohmann::json& root) {
     const std::string model_type = whole.text("model_type").value_or("");
     const counting_family* const known = entry_of(counting_families, model_type);
     if (known == nullptr) {
-        whole.refuse(
-            {"model_type ", in_quotes(model_type), " must be a vision-language model whose positions are known"});
+        whole.refuse({"model_type ", in_quotes(model_type), " must be that of a supported vision-language model"});
     }
     multimodal_rule rule = known->rule;
     const json_object vision = whole.part("vision_config");
@@ -72,11 +71,11 @@ inline multimodal_rule read_parsed_multimodal_rule(const nlohmann::json& root) {
     return rule;
 }
 
-/// How the model of a config.json counts positions: the rule of multimodal_positions.
+/// The rule of multimodal_positions for the model of a config.json.
 ///
 ///   multimodal_positions<std::int32_t> positions(hf::read_multimodal_rule(text));   // float for Qwen3-Omni
 ///
-/// @throws value_error  for a model type whose positions are not known, or a key that is missing or wrong
+/// @throws value_error  for an unsupported model type, or a missing or invalid key
 inline multimodal_rule read_multimodal_rule(std::string_view text) {
     return read_parsed_multimodal_rule(json_detail::parse_strict_json("hf::read_multimodal_rule", text));
 }

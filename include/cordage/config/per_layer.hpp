@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a config.json says layer by layer (per_layer_config, layer_types, lists of one number a layer); serves config/.
+// Settings for single layers in config.json (per_layer_config, layer_types, lists with a number for each layer).
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace cordage::hf::config_detail {
 
 using namespace json_detail;
 
-/// The most layers of which a config may say something each, and the most layer types; models have up to 5.
+/// Upper bound on the layers with settings of their own, and on layer types; models have up to 5 types.
 inline constexpr std::size_t most_layers = std::size_t{1} << 14;
 inline constexpr std::size_t most_layer_types = 64;
 
-/// Keys of the top level that may differ from layer to layer; all of them change a rotation.
+/// Top-level keys that may differ between layers; all of them change a rotation.
 inline const std::vector<std::string>& layer_keys() {
     static const std::vector<std::string> keys = words(
         "attention_head_dim head_dim hidden_size kv_channels max_position_embeddings num_attention_heads "
@@ -29,7 +29,7 @@ inline const std::vector<std::string>& layer_keys() {
     return keys;
 }
 
-/// Each layer's type and what it overrides of the config's top level, as far as it changes a rotation.
+/// Each layer's type and the top-level keys that it overrides, if they change a rotation.
 class per_layer {
  public:
     explicit per_layer(const json_object& config) : config_(config) {
@@ -46,8 +46,8 @@ class per_layer {
         }
     }
 
-    /// Whether some layers do not turn at all: those with a base of 0, or a 0 in no_rope_layers, or every n-th (Llama
-    /// 4, SmolLM3), which the model's code may know.
+    /// Whether some layers are not rotated: those with theta_base 0, with a 0 in no_rope_layers, or every n-th (Llama
+    /// 4, SmolLM3), which may be known from the model's code alone.
     bool has_layers_at_rest(bool where_not_said) const {
         if (!std::ranges::all_of(layers_, &layer::turns)) return true;
         const auto turns = config_.numbers("no_rope_layers");
@@ -55,14 +55,14 @@ class per_layer {
         return config_.count("no_rope_layer_interval") || where_not_said;
     }
 
-    /// Whether layers that turn override different things.
+    /// Whether rotated layers have different overrides.
     bool differ() const {
         const auto first = std::ranges::find(layers_, true, &layer::turns);
         return std::any_of(first, layers_.end(),
                            [&](const layer& each) { return each.turns && each.overrides != first->overrides; });
     }
 
-    /// The types of the layers that turn, each once.
+    /// The types of rotated layers, each once.
     std::vector<std::string_view> types() const {
         std::vector<std::string_view> found;
         for (const layer& each : layers_) {
@@ -75,14 +75,14 @@ class per_layer {
         return found;
     }
 
-    /// Whether a layer of this type turns, or there is none.
+    /// Whether a layer of this type is rotated, or there is no such layer.
     bool turns(std::string_view type) const {
         return std::ranges::find(layers_, type, &layer::type) == layers_.end() || has(type, true);
     }
 
-    /// What all layers of this type that turn (or all that do not) override, and how many they are; of all types if
-    /// there is none of this name.
-    /// @throws value_error  if they override different things
+    /// The overrides shared by all layers of this type that are rotated (or are not), and the number of these layers;
+    /// of all types if there is none of this name.
+    /// @throws value_error  if their overrides differ
     std::pair<nlohmann::json, std::size_t> overrides_of(std::string_view type, bool turning) const {
         const bool by_type = has(type, turning);
         const layer* first = nullptr;
@@ -108,7 +108,7 @@ class per_layer {
     }
 
     layer& layer_at(std::size_t index, std::string_view key) {
-        if (index >= most_layers) config_.refuse({key, " must be of at most ", most_layers, " layers"});
+        if (index >= most_layers) config_.refuse({key, " must have at most ", most_layers, " layers"});
         if (index >= layers_.size()) layers_.resize(index + 1);
         return layers_[index];
     }
@@ -117,23 +117,24 @@ class per_layer {
         const char* const key = config_.has("layer_types") ? "layer_types" : "layers_block_type";
         const auto* types = config_.find(key);
         if (types == nullptr) return;
-        if (!types->is_array()) config_.refuse(key, *types, "a list of texts");
+        if (!types->is_array()) config_.refuse(key, *types, "a list of strings");
         for (const auto& type : *types) {
-            if (!type.is_string()) config_.refuse("layer_types", type, "a list of texts");
+            if (!type.is_string()) config_.refuse("layer_types", type, "a list of strings");
             layer_at(layers_.size(), "layer_types").type = type.get<std::string>();
         }
-        if (layers_.empty()) return;  // the list may go on, for further heads
+        if (layers_.empty()) return;  // the list may be longer, for additional heads
         const auto count = static_cast<std::size_t>(config_.count("num_hidden_layers").value_or(most_layers));
         layers_.resize(std::min(layers_.size(), count));
     }
 
-    /// A list of one number a layer; a number there is of all layers.
+    /// A list with one number for each layer; a single number is for all layers.
     void read_list(const char* key, const char* overridden) {
         const auto* list = config_.find(key);
         if (list == nullptr || !list->is_array()) return;
         const std::vector<double> numbers = *config_.numbers(key);
         if (numbers.size() < layers_.size()) {
-            config_.refuse({key, " of ", numbers.size(), " numbers must be of ", layers_.size(), ", one a layer"});
+            config_.refuse(
+                {key, " has ", numbers.size(), " numbers, must have ", layers_.size(), ", one for each layer"});
         }
         const std::size_t count = layers_.empty() ? numbers.size() : layers_.size();
         for (std::size_t i = 0; i < count; ++i) {
@@ -141,7 +142,7 @@ class per_layer {
             if (value.is_null()) value = numbers[i];
             if (value != numbers[i]) {
                 config_.doubt({key, " ", numbers[i], " of layer ", i, " must equal ", json_object::shown(value),
-                               ", said of it elsewhere"});
+                               ", given for it elsewhere"});
             }
         }
     }
@@ -159,7 +160,7 @@ class per_layer {
         for (const auto& [name, entry] : entries->items()) {
             const auto index = number_in(name);
             if (!index || (known > 0 && *index >= known)) {
-                all.refuse({"key ", in_quotes(name), " must be the number of a layer"});
+                all.refuse({"key ", in_quotes(name), " must be the index of a layer"});
             }
             layer& one = layer_at(*index, all.where());
             if (seen[*index]) all.refuse({"layer ", *index, " must occur once"});
@@ -172,7 +173,7 @@ class per_layer {
         }
     }
 
-    /// Step 3.5: what the layers of one type have.
+    /// Step 3.5: settings of the layers of one type.
     void read_setting() {
         const auto* found = config_.find("attention_other_setting");
         if (found == nullptr) return;
@@ -188,7 +189,7 @@ class per_layer {
         }
     }
 
-    /// Takes over the keys that change a rotation and differ from the config's own.
+    /// Adds the keys that change a rotation and differ from the config's own.
     void override_by(const json_object& entry, layer& one) {
         for (const std::string& key : layer_keys()) {
             const auto *value = entry.find(key), *own = config_.find(key);
@@ -198,14 +199,15 @@ class per_layer {
 
     [[noreturn]] void refuse(const layer& a, const layer& b) const {
         const auto value = [](const layer& each, const std::string& key) {
-            return each.overrides.contains(key) ? json_object::shown(each.overrides[key]) : "nothing";
+            return each.overrides.contains(key) ? json_object::shown(each.overrides[key]) : "none";
         };
         std::string key;
         for (const std::string& each : layer_keys()) {
             if (value(a, each) != value(b, each)) key = each;
         }
-        config_.refuse({key, " of layers ", &a - layers_.data(), " and ", &b - layers_.data(), ", ", value(a, key),
-                        " and ", value(b, key), " of their own, must be equal, or layer_types tell them apart"});
+        config_.refuse({key, " of layers ", &a - layers_.data(), " and ", &b - layers_.data(), ": overrides ",
+                        value(a, key), " and ", value(b, key),
+                        " must be equal, or the layers must have different layer_types"});
     }
 
     json_object config_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads what any model's config.json says of its rotation, in every spelling in use (nlohmann-json).
+// Reads the rotation of a model from its config.json, in every spelling in use (nlohmann-json).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace cordage::hf {
 
-/// How to read.
+/// Options of read_config.
 struct read_options {
     bool lenient = false;  ///< doubtful settings become model_ropes::warnings instead of errors
 };
@@ -22,7 +22,7 @@ struct read_options {
 namespace config_detail {
 
 // clang-format off
-/// Top-level keys that say something of rotation; one that looks like them and is none of them is doubtful.
+/// Top-level keys about rotation; a similar key that is not in this list is doubtful.
 inline constexpr std::string_view rope_keys[] = {
     "compress_rope_theta", "global_rope_theta", "layer_rope_theta", "local_rope_theta", "no_rope_layer_interval",
     "no_rope_layers", "partial_rotary_factor", "partial_rotary_factors", "qk_rope_head_dim", "rope_base",
@@ -32,36 +32,35 @@ inline constexpr std::string_view rope_keys[] = {
     "swa_qk_rope_head_dim", "swa_rope_theta"};
 // clang-format on
 
-/// Complains of keys of the top level that look like a misspelt one, and of those whose effect is not known here.
+/// Reports top-level keys that resemble a known one, and those whose effect is not supported.
 inline void check_top_keys(const json_object& config) {
     for (const auto& [key, entry] : config.json().items()) {
         const auto is_near = [&key = key](const char* name) { return edit_distance(key, name) <= 2; };
         const bool looks_alike = key.starts_with("rope_") || key.starts_with("rotary_") ||
                                  (key.size() < 24 && (is_near("rope_scaling") || is_near("rope_parameters")));
         if (!looks_alike || is_in(rope_keys, key) || (key == "rotary_emb_scale_base" && entry.is_null())) continue;
-        config.doubt({"key ", in_quotes(key), " must be a known one", nearest_known(key, rope_keys)});
+        config.doubt({"key ", in_quotes(key), " must be a known key", nearest_known(key, rope_keys)});
     }
     for (const auto& [key, why] : {std::pair{"use_dynamic_ntk", "its rule for more than seq_length tokens"},  // Qwen
                                    {"rotary_value", "a rotation of values"}}) {  // RoFormer
-        if (config.flag(key).value_or(false)) config.doubt({key, " true must be false: ", why, " is not known here"});
+        if (config.flag(key).value_or(false)) config.doubt({key, " true must be false: ", why, " is not supported"});
     }
 }
 
-/// Doubts layers of one type of which some turn and some do not (Cohere 2 MoE).
+/// Reports layers of one type of which some are rotated and some are not (Cohere 2 MoE).
 inline void check_dense_layers(const json_object& config, const family& known) {
     const auto* types = config.find("mlp_layer_types");
     const bool has_dense = config.number("first_k_dense_replace").value_or(0.0) > 0.0 ||
                            (types != nullptr && types->is_array() && is_in(*types, "dense"));
     if (known.dense_layers_turn && has_dense &&
         config.number("prefix_dense_sliding_window_pattern").value_or(1.0) == 1.0) {
-        config.doubt(
-            {"prefix_dense_sliding_window_pattern 1 must be another one beside dense layers, which turn though ",
-             "other layers of type full_attention do not"});
+        config.doubt({"prefix_dense_sliding_window_pattern must not be 1 with dense layers: these are rotated, ",
+                      "other layers of type full_attention are not"});
     }
 }
 
-/// The part of a config that describes the language model: its "text_config", unless only the top level speaks of a
-/// rotation; where both do, that of the top level may be another part's.
+/// The part of a config that describes the language model: its "text_config", unless only the top level has keys of a
+/// rotation; if both have, those of the top level may belong to another part.
 inline json_object language_part(const json_object& whole) {
     const auto has_rotation = [](const json_object& part) {
         return part.has("rope_scaling") || part.has("rope_parameters") || part.has("rope_theta");
@@ -79,24 +78,24 @@ inline json_object language_part(const json_object& whole) {
     return whole;
 }
 
-/// Refuses models without a rotary embedding, and doubts those of which nothing says that they have one.
+/// Rejects models without a rotary embedding, and reports those without evidence of one.
 inline void check_that_it_turns(const json_object& config, const std::string& model_type, const family* known) {
     const auto refuse = [&](std::initializer_list<message_part> what) {
         config.refuse({joined(what), "; only models that rotate q and k can be read"});
     };
     const std::string quoted = "model_type " + in_quotes(model_type);
     if (const auto instead = what_of(unrotated, model_type); !instead.empty()) {
-        refuse({quoted, " has no rotary embedding, it has ", instead});
+        refuse({quoted, " has no rotary embedding but ", instead});
     }
     if (find_tower(model_type) != nullptr) {
-        config.refuse({quoted, " turns by the places of a grid, which hf::read_tower reads"});
+        config.refuse({quoted, " is a tower with positions on a grid: use hf::read_tower"});
     }
     if (const auto how = what_of(turned_otherwise, model_type); !how.empty()) {
-        config.refuse({quoted, " turns ", how, ", which is not read here"});
+        config.refuse({quoted, " rotates ", how, ", which is not supported"});
     }
     const json_object inner = config.part("attn_config");
     if (config.flag("alibi").value_or(false) || inner.flag("alibi").value_or(false)) {
-        refuse({"alibi true says that it has ALiBi instead of a rotary embedding"});
+        refuse({"alibi true selects ALiBi instead of a rotary embedding"});
     }
     bool says_so = inner.has("rope_theta");
     for (const char* key : {"position_embedding_type", "position_embeddings_type"}) {
@@ -108,24 +107,25 @@ inline void check_that_it_turns(const json_object& config, const std::string& mo
     }
     for (const char* key : {"use_mem_rope", "use_rotary_embedding"}) {
         const auto flag = config.flag(key);
-        if (flag && !*flag) refuse({key, " false says that it has no rotary embedding"});
+        if (flag && !*flag) refuse({key, " false means that it has no rotary embedding"});
         says_so = says_so || flag;
     }
-    if (config.number("qk_rope_head_dim") == 0.0) refuse({"qk_rope_head_dim 0 says that no lanes turn"});
+    if (config.number("qk_rope_head_dim") == 0.0) refuse({"qk_rope_head_dim 0 means that no lanes are rotated"});
     if (known != nullptr && !known->turns_by.empty() && !config.has(known->turns_by)) {
-        refuse({quoted, " has a rotary embedding only where ", known->turns_by, " says so"});
+        refuse({quoted, " has a rotary embedding only if ", known->turns_by, " is given"});
     }
     if (known == nullptr && config.has("patch_size") && !config.has("vocab_size")) {
-        config.doubt({quoted, " must be a known one: patch_size says that it may turn by the places of a grid"});
+        config.doubt({quoted, " must be a known model type: patch_size suggests a tower with positions on a grid"});
     }
-    for (const std::string_view key : rope_keys) says_so = says_so || config.json().contains(key);  // null: known to it
+    for (const std::string_view key : rope_keys) says_so = says_so || config.json().contains(key);  // a null counts
     if (known == nullptr && !says_so) {
-        config.doubt({quoted, " must be a known one, or rope_theta or rope_parameters be given: nothing says that its ",
-                      "q and k are rotated"});
+        config.doubt({quoted,
+                      " must be a known model type, or rope_theta or rope_parameters must be given: no key shows ",
+                      "that q and k are rotated"});
     }
 }
 
-/// The one dictionary among "rope_parameters" (new) and "rope_scaling" (old).
+/// The rope dictionary: "rope_parameters" (new) or "rope_scaling" (old).
 inline json_object rope_dictionary(const json_object& config, const std::string& model_type, const family& known) {
     const auto* parameters = config.find("rope_parameters");
     const auto* scaling = config.find("rope_scaling");
@@ -136,14 +136,14 @@ inline json_object rope_dictionary(const json_object& config, const std::string&
     if (scaling != nullptr) return config.other(*scaling, "rope_scaling");
     if (!known.default_rope_type.empty()) {
         config.doubt({"rope_parameters must be given for model_type ", in_quotes(model_type),
-                      ": its code has numbers of its own for rope type '", known.default_rope_type, "'"});
+                      ": its code has its own defaults for rope type '", known.default_rope_type, "'"});
     }
     return config.none(config.where());
 }
 
 }  // namespace config_detail
 
-/// What a parsed config says of its model's rotation, one rule for each layer type. Throws as read_config(text).
+/// The rotation of a parsed config's model, one rule for each layer type. Throws as read_config(text).
 inline model_ropes read_parsed_config(const nlohmann::json& root, const read_options& options = {}) {
     using namespace config_detail;
     model_ropes out;
@@ -154,7 +154,7 @@ inline model_ropes read_parsed_config(const nlohmann::json& root, const read_opt
     check_top_keys(config);
     check_that_it_turns(config, out.model_type, known);
 
-    std::optional<index_t> positions;  // the first; the others mean something else in some families (Qwen's seq_length)
+    std::optional<index_t> positions;  // the first found; later ones may mean something else (Qwen's seq_length)
     for (const char* key :
          {"max_position_embeddings", "n_positions", "seq_length", "max_seq_len", "model_max_length"}) {
         if (!positions) positions = config.count(key);
@@ -166,28 +166,27 @@ inline model_ropes read_parsed_config(const nlohmann::json& root, const read_opt
     return out;
 }
 
-/// What the text of a config.json says of its model's rotation.
+/// The rotation of a model from the text of its config.json.
 ///
 ///   const auto model = hf::read_config(text);
 ///   const auto& rule = model.of("full_attention");
 ///   rope served(rule.config, rule.policy, rule.schedule);      // basis by length, attention factor included
 ///
-/// It knows rope_scaling and rope_parameters, flat or by layer type, `type` and `rope_type`, and the other names listed
-/// in docs/config_keys.md, each mapped to its formula. Inside the rope dictionaries a key that is unknown, without
-/// effect on the type, or contradicts another one is an error that names it and the nearest known key; with
-/// options.lenient it becomes a warning; so does a model_type that is not known and of which no key says that it has a
-/// rotary embedding. Wrong types, numbers out of their domain, and models without one are always errors. Sizes are
-/// those of each layer type, wherever the config gives them (per_layer_config, global_head_dim, attention_head_dim,
-/// swa_...).
+/// Reads rope_scaling and rope_parameters, flat or by layer type, `type` and `rope_type`, and the other keys listed in
+/// docs/config_keys.md, each mapped to its formula. A key in a rope dictionary that is unknown, without effect for the
+/// type, or contradicts another one is an error that names it and the most similar known key; with options.lenient a
+/// warning. The same holds for an unknown model_type without any key of a rotary embedding. Wrong types, numbers out of
+/// range, and models without a rotary embedding are always errors. Sizes are those of each layer type, wherever the
+/// config gives them (per_layer_config, global_head_dim, attention_head_dim, swa_...).
 ///
-/// Follows transformers 5.23 but for `truncate` in dictionaries by layer type, which that version looks up in the wrong
-/// place and so loses.
-/// @throws value_error or shape_error, nothing else but std::bad_alloc
+/// Follows transformers 5.23, except for `truncate` in dictionaries by layer type, which that version looks up in the
+/// wrong place and ignores.
+/// @throws value_error or shape_error; otherwise only std::bad_alloc
 inline model_ropes read_config(std::string_view text, const read_options& options = {}) {
     return read_parsed_config(json_detail::parse_strict_json("hf::read_config", text), options);
 }
 
-/// The JSON of a config.json, for read_parsed_config and its like. @throws value_error also if it cannot be read
+/// The JSON of a config.json, for read_parsed_config and similar. @throws value_error also if it cannot be read
 inline nlohmann::json parse_config_file(const std::string& path) {
     constexpr std::uintmax_t largest = std::uintmax_t{64} << 20;
     const auto text = json_detail::text_of_file(path, largest);

@@ -20,7 +20,7 @@
 
 namespace cordage::hf {
 
-/// What the released CLEX layer does where it has learned nothing: NTK-aware scaling by 2t - 1.
+/// The released CLEX layer with zero weights: NTK-aware scaling by 2t - 1.
 struct clex_drift {
     double log_alpha(const rope_config& c, index_t pair, double t) const {
         return ntk_aware{}.log_alpha(c, pair, 2.0 * t - 1.0);
@@ -35,14 +35,14 @@ namespace config_detail {
 
 using namespace json_detail;
 
-/// A rope dictionary, what of the model its rule depends on, and the rule, which has its type, config and original
-/// length.
+/// A rope dictionary, the model parameters that its rule depends on, and the rule, whose type, config and original
+/// length are already set.
 struct rule_source {
     const json_object& dict;
-    const json_object& config;  ///< the model's, where some of CLEX's keys stand
-    double share;               ///< partial_rotary_factor, for the type that reads it as a share of pairs
-    double max_length;          ///< max_position_embeddings; 0 where it is not given
-    bool has_original_length;   ///< given by a key of its own, not taken from max_position_embeddings
+    const json_object& config;  ///< the model's, which has some of CLEX's keys
+    double share;               ///< partial_rotary_factor, for the type that uses it as a share of pairs
+    double max_length;          ///< max_position_embeddings; 0 if not given
+    bool has_original_length;   ///< has its own key, not taken from max_position_embeddings
     layer_rope& rope;
 
     void set(any_policy policy, any_schedule schedule, std::string policy_words) const {
@@ -57,18 +57,18 @@ struct rule_source {
         if (max_length == 0.0) config.refuse({"max_position_embeddings must be given for ", by()});
         return max_length;
     }
-    /// original_length is max_position_embeddings where it is not given.
+    /// original_length is max_position_embeddings if not given.
     void need_original_length() const {
         if (!has_original_length) longest();
     }
 
-    /// "factor", or the ratio of the two lengths where it is not given.
+    /// "factor", or the ratio of the two lengths if not given.
     double factor_or_ratio() const {
         if (dict.has("factor")) return factor();
         const double original = rope.config.original_length;
         if (longest() < original) {
             dict.refuse({"max_position_embeddings ", max_length, " must be >= original_max_position_embeddings ",
-                         original, ", or factor be given"});
+                         original, ", or factor must be given"});
         }
         return max_length / original;
     }
@@ -91,7 +91,7 @@ inline void codellama_rule(const rule_source& from) {
     from.set(base_change{by}, fixed{}, message("base change, theta_base times ", by, " at every t"));
 }
 
-/// Hugging Face's formula.
+/// The formula of transformers.
 inline void dynamic_rule(const rule_source& from) {
     const double factor = from.factor();
     from.rope.config.original_length = from.longest();
@@ -99,10 +99,10 @@ inline void dynamic_rule(const rule_source& from) {
     from.rope.schedule_words = message("dynamic: t = ", factor, " max(1, L / ", from.max_length, ") - ", factor - 1.0);
 }
 
-/// Hunyuan's "alpha" changes the base once and for all, by alpha^(d/(d-2)).
+/// Hunyuan's "alpha" changes the base by alpha^(d/(d-2)), at every length.
 inline void alpha_rule(const rule_source& from) {
     from.set(ntk_aware{}, fixed{from.dict.at_least(1.0, "alpha", from.required("alpha"))},
-             "NTK-aware with t = alpha, once and for all: alpha_i = t^(-2i/(d-2))");
+             "NTK-aware with t = alpha at every length: alpha_i = t^(-2i/(d-2))");
 }
 
 inline yarn yarn_settings(const json_object& dict) {
@@ -115,9 +115,9 @@ inline yarn yarn_settings(const json_object& dict) {
     if (const auto given = dict.number("attention_factor")) {
         policy.given_attention_factor = dict.positive("attention_factor", *given);
     }
-    for (const char* key : {"attn_factor", "extrapolation_factor"}) {  // factors of the authors' code, which are 1
+    for (const char* key : {"attn_factor", "extrapolation_factor"}) {  // factors of the authors' code, 1 by default
         if (const double factor = dict.number(key).value_or(1.0); factor != 1.0) {
-            dict.doubt({key, " ", factor, " must be 1; for a factor on cos and sin say attention_factor"});
+            dict.doubt({key, " ", factor, " must be 1; for a factor on cos and sin use attention_factor"});
         }
     }
     return policy;
@@ -155,7 +155,7 @@ inline void llama3_rule(const rule_source& from) {
     from.dict.at_least(0.0, "low_freq_factor", low);
     if (!(high >= low)) from.dict.refuse({"high_freq_factor ", high, " must be >= low_freq_factor ", low});
     from.set(llama3{low, high}, fixed{from.factor()},
-             message("Llama 3: pairs turning ", high == low ? "at least " : "over ", high,
+             message("Llama 3: pairs rotating ", high == low ? "at least " : "over ", high,
                      " times in the original length kept, ",
                      high == low ? "all others divided by t"
                                  : message("under ", low, " times divided by t, linear between")));
@@ -185,7 +185,7 @@ inline void longrope_rule(const rule_source& from) {
     if (factor > 1.0) {
         rope.schedule = two_regimes{factor};
         rope.schedule_words = message("two regimes: t = 1 up to ", original, " tokens, ", factor, " beyond");
-    } else {  // nothing beyond the original length is promised, and yet it has factors for it
+    } else {  // no length beyond the original one, although it has factors for it
         rope.schedule = continuous{};
         rope.schedule_words = message("continuous: t = max(1, L / ", original, "); any t > 1 has the long factors");
     }
@@ -196,7 +196,7 @@ inline void proportional_rule(const rule_source& from) {
     validate(policy, from.rope.config);
     from.set(policy, fixed{from.dict.at_least(1.0, "factor", from.dict.number("factor").value_or(1.0))},
              message("proportional (p-RoPE): the fastest ", policy.turning_pairs(from.rope.config),
-                     " pairs turn, divided by t; the others do not turn"));
+                     " pairs are rotated, divided by t; the others are not"));
 }
 
 inline void clex_rule(const rule_source& from) {
@@ -221,12 +221,12 @@ inline void clex_rule(const rule_source& from) {
     rope.clex = settings;
 }
 
-/// A rope type: its name, the keys that it reads beside common_keys, and its rule.
+/// A rope type: its name, the keys that it reads besides common_keys, and its rule.
 struct known_type {
     std::string_view name;
     const char* keys;
     void (*rule)(const rule_source&);
-    std::string_view only_with = {};  ///< a key that tells it from a later one of this name
+    std::string_view only_with = {};  ///< a key that distinguishes it from a later entry of this name
 };
 inline constexpr const char* common_keys =
     "llama_4_scaling_beta max_position_embeddings mrope_interleaved mrope_section partial_rotary_factor rope_theta "
@@ -251,7 +251,7 @@ inline constexpr known_type known_types[] = {
     {"clex", "max_factor param_factor time_dt act log_scale factor", clex_rule}};
 // clang-format on
 
-/// The one name of a rope type that has several; an unknown one as it is.
+/// The canonical name of a rope type with several names; unknown ones unchanged.
 inline std::string canonical_type(const std::string& type) {
     if (type.empty() || type == "none" || type == "mrope") return "default";
     if (type == "su") return "longrope";
@@ -259,18 +259,18 @@ inline std::string canonical_type(const std::string& type) {
     return type == "deepseek_yarn" || type == "telechat3-yarn" ? "yarn" : type;
 }
 
-/// The rope type of a dictionary, by its one name.
+/// The canonical rope type of a dictionary.
 inline std::string type_of(const json_object& dict) {
     const auto new_name = dict.text("rope_type"), old_name = dict.text("type");
     std::string type = canonical_type(new_name ? *new_name : old_name.value_or("default"));
     if (new_name && old_name && type != canonical_type(*old_name)) {
         dict.doubt({"type ", in_quotes(*old_name), " must equal rope_type ", in_quotes(*new_name)});
     }
-    // Phi-3 configs of the first months say "yarn" where they mean their tables.
+    // Early Phi-3 configs say "yarn" for LongRoPE's tables.
     return type == "yarn" && dict.has("short_factor") ? "longrope" : type;
 }
 
-/// Complains of keys of a rope dictionary that nobody knows, and of those that this rope type does not look at.
+/// Reports unknown keys of a rope dictionary, and known ones that this rope type ignores.
 inline void check_keys(const json_object& dict, const known_type& type) {
     const std::vector<std::string> common = words(common_keys), used = words(type.keys);
     std::set<std::string> known(common.begin(), common.end());
@@ -280,14 +280,14 @@ inline void check_keys(const json_object& dict, const known_type& type) {
     for (const auto& [key, entry] : dict.json().items()) {
         if (is_in(common, key) || is_in(used, key)) continue;
         if (!known.contains(key)) {
-            dict.doubt({"key ", in_quotes(key), " must be a known one", nearest_known(key, known)});
+            dict.doubt({"key ", in_quotes(key), " must be a known key", nearest_known(key, known)});
         } else if (!entry.is_null()) {
             dict.doubt({"key '", key, "' must be left out: rope type '", type.name, "' ignores it"});
         }
     }
 }
 
-/// Fills policy, schedule and words of a rope whose type, config and original length are known.
+/// Sets policy, schedule and texts of a rope whose type, config and original length are set.
 inline void apply_rule(const rule_source& from) {
     layer_rope& rope = from.rope;
     const auto* const type = std::ranges::find_if(known_types, [&](const known_type& each) {
@@ -296,8 +296,8 @@ inline void apply_rule(const rule_source& from) {
     if (type == std::end(known_types)) {
         std::vector<std::string_view> names{"mrope", "su"};
         for (const known_type& each : known_types) names.push_back(each.name);
-        from.dict.refuse(
-            {"rope_type ", in_quotes(rope.rope_type), " must be a known one", nearest_known(rope.rope_type, names)});
+        from.dict.refuse({"rope_type ", in_quotes(rope.rope_type), " must be a known rope type",
+                          nearest_known(rope.rope_type, names)});
     }
     check_keys(from.dict, *type);
     rope.attention_words = "1";

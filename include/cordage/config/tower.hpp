@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What turns the patches of a vision or audio tower, from its config.json (nlohmann-json).
+// The rotation of a vision or audio tower, from its config.json (nlohmann-json).
 #pragma once
 
 #include <algorithm>
@@ -20,31 +20,31 @@
 
 namespace cordage::hf {
 
-/// The rotation of a tower: how its grids are counted, and which axis turns which pair by which frequency.
+/// The rotation of a tower: how its grids are counted, and the axis and frequency of each pair.
 struct tower_rope {
     std::string model_type;
-    index_t head_dim = 0;  ///< of what turns as one head: hidden_size in EfficientLoFTR and MusicFlamingo
+    index_t head_dim = 0;  ///< size of a rotated unit: hidden_size in EfficientLoFTR and MusicFlamingo
     pair_layout layout = pair_layout::half_split;
-    index_t parts = 1;  ///< of a head, side by side; each is turned as a head of its own, by its
-                        ///< share of the pairs (Gemma 4: 2, columns and rows)
+    index_t parts = 1;                             ///< of a head, contiguous; each is rotated as a head of its own by
+                                                   ///< its share of the pairs (Gemma 4: 2, columns and rows)
     cordage::basis basis = cordage::basis({1.0});  ///< [pairs], 2 pairs() <= head_dim
     std::vector<std::uint8_t> axis_of_pair;  ///< [pairs]; 0 rows, 1 columns; of three axes 0 frames, 1 rows, 2 columns
     grid_rule grid;
-    coordinate_noise noise;  ///< of training images
+    coordinate_noise noise;  ///< applied to training images
     std::vector<std::string> warnings;
 };
 
 namespace config_detail {
 
-/// The part of a config that is a tower, and its family; nullptr where none is known, of the innermost part.
+/// The part of a config that describes a tower, and its family; nullptr and the innermost part if none is known.
 struct found_tower {
     json_object part;
     const tower_family* known;
     std::string model_type;
 };
 
-/// @param key         of the part in the model around it; empty of a whole config
-/// @param type_above  model_type of that model, which a vision_config need not repeat
+/// @param key         of the part in the enclosing model; empty for a whole config
+/// @param type_above  model_type of that model, used if the part has none
 inline found_tower find_tower_part(const json_object& part, std::string_view key, const std::string& type_above) {
     const std::string type = part.text("model_type").value_or(type_above);
     if (const auto* known = find_tower(type)) return {part, known, type};
@@ -60,11 +60,11 @@ inline found_tower find_tower_part(const json_object& part, std::string_view key
     return {part, nullptr, type};
 }
 
-/// The base, by the rope dictionary and the key beside it.
+/// theta_base, from the rope dictionary and the key beside it.
 inline double tower_theta(const json_object& config, const tower_family& known, const json_object& dict) {
     const auto type = agreed<&json_object::text>({{dict, "rope_type type"}}).value_or("default");
     if (known.rope_type.empty() && !dict.json().empty()) {
-        dict.doubt({"rope_parameters must be left out: this tower reads rope_theta beside it alone"});
+        dict.doubt({"rope_parameters must be left out: this tower reads only the config's rope_theta"});
     } else if (type != "default" && type != known.rope_type) {
         dict.refuse({"rope_type ", in_quotes(type), " must be '", known.rope_type, "'"});
     }
@@ -80,24 +80,24 @@ inline double tower_theta(const json_object& config, const tower_family& known, 
     return base;
 }
 
-/// A size, by its keys or the family.
+/// A size, from its keys or the family.
 inline index_t tower_size(const json_object& part, std::string_view keys, index_t otherwise) {
     return agreed<&json_object::count>({{part, std::string(keys)}}).value_or(otherwise);
 }
 
-/// hidden_size / heads, or head_dim where the tower reads it.
+/// hidden_size / heads, or head_dim if the tower reads it.
 inline index_t tower_head_dim(const json_object& config, const tower_family& known, index_t hidden_size) {
     const index_t heads = tower_size(config, known.heads_keys, known.sizes.heads);
-    const index_t thinner = tower_size(config, "memory_attention_downsample_rate", 1);  // of SAM's memory alone
+    const index_t thinner = tower_size(config, "memory_attention_downsample_rate", 1);  // SAM's memory attention
     const index_t derived = known.head_dim > 0 ? known.head_dim : hidden_size / heads / thinner;
     const auto own = config.count("head_dim");
     if (own && !known.reads_head_dim && *own != derived) {
-        config.doubt({"head_dim ", *own, " must be left out or ", derived, ", which the sizes of this tower give"});
+        config.doubt({"head_dim ", *own, " must be left out or ", derived, ", as given by the sizes of this tower"});
     }
     return own && known.reads_head_dim ? *own : derived;
 }
 
-/// Complains of keys of a rotation that this tower does not read.
+/// Reports keys of a rotation that this tower does not read.
 inline void check_tower_keys(const json_object& config, const tower_family& known) {
     check_top_keys(config);
     for (const std::string_view key : rope_keys) {
@@ -107,7 +107,7 @@ inline void check_tower_keys(const json_object& config, const tower_family& know
     }
 }
 
-/// How many pairs an axis turns; sets out.head_dim.
+/// Number of pairs of each axis; sets out.head_dim.
 inline index_t pairs_of_an_axis(const json_object& config, const json_object& dict, const tower_family& known,
                                 tower_rope& out) {
     const json_object sizes = known.sizes_in.empty() ? config : config.part(known.sizes_in);
@@ -119,8 +119,8 @@ inline index_t pairs_of_an_axis(const json_object& config, const json_object& di
     }
     if (known.share == 0.0) {
         if (axes == 2 && head_dim % 4 != 0) {
-            config.refuse({"head_dim ", head_dim, " must be a multiple of 4: rows turn one half of the pairs, columns ",
-                           "the other"});
+            config.refuse({"head_dim ", head_dim,
+                           " must be a multiple of 4: rows rotate one half of the pairs, columns ", "the other"});
         }
         return head_dim / axes / 2;
     }
@@ -136,7 +136,7 @@ inline index_t pairs_of_an_axis(const json_object& config, const json_object& di
     return static_cast<index_t>(lanes) / 2;
 }
 
-/// What the frequencies of each axis are multiplied by.
+/// Factors on the frequencies of each axis.
 inline std::array<double, 3> scale_of_axes(const json_object& config, const tower_family& known, double base) {
     constexpr double turn = 2.0 * std::numbers::pi;
     if (known.grid.coordinate == grid_coordinate::centre) return {turn, turn, turn};
@@ -144,10 +144,10 @@ inline std::array<double, 3> scale_of_axes(const json_object& config, const towe
     if (const double longest = config.number("max_position_embeddings").value_or(base); longest != base) {
         config.doubt({"max_position_embeddings ", longest, " must be left out or rope_theta ", base});
     }
-    return {turn / base, turn * turn / base, 0.0};  // windows and their tokens are counted in shares of the longest
+    return {turn / base, turn * turn / base, 0.0};  // windows and their tokens are counted relative to the longest
 }
 
-/// What else its keys say of a tower's coordinates.
+/// Other keys of a tower's coordinates.
 inline void set_grid(const json_object& config, const tower_family& known, tower_rope& out) {
     out.grid = known.grid;
     if (known.sizes.merge > 0) {
@@ -156,19 +156,19 @@ inline void set_grid(const json_object& config, const tower_family& known, tower
     if (out.grid.coordinate == grid_coordinate::of_reference) {
         out.grid.reference_columns = static_cast<double>(config.count("window_size").value_or(24));
     }
-    if (out.grid.coordinate == grid_coordinate::times_seconds) {  // 4 frames of the spectrogram are a token
+    if (out.grid.coordinate == grid_coordinate::times_seconds) {  // a token has 4 frames of the spectrogram
         const double step = config.number("audio_frame_step").value_or(0.01);
         out.grid.seconds_per_token = 4.0 * config.positive("audio_frame_step", step);
     }
     if (out.grid.coordinate == grid_coordinate::centre) {
         if (config.number("num_register_tokens") == 0.0) {
             out.grid.tokens_before = 1;
-        } else {  // a class token before them
+        } else {  // and a class token
             out.grid.tokens_before = 1 + tower_size(config, "num_register_tokens", known.grid.tokens_before - 1);
         }
         out.noise.shift = config.at_least(0.0, "pos_embed_shift", config.number("pos_embed_shift").value_or(0.0));
         out.noise.jitter = config.at_least(1.0, "pos_embed_jitter", config.number("pos_embed_jitter").value_or(1.0));
-        const double rescale = config.json().contains("pos_embed_rescale") ? 1.0 : 2.0;  // null: none
+        const double rescale = config.json().contains("pos_embed_rescale") ? 1.0 : 2.0;  // null: no rescaling
         out.noise.rescale =
             config.at_least(1.0, "pos_embed_rescale", config.number("pos_embed_rescale").value_or(rescale));
     }
@@ -176,13 +176,13 @@ inline void set_grid(const json_object& config, const tower_family& known, tower
 
 }  // namespace config_detail
 
-/// Whether a parsed config is of a tower that read_parsed_tower knows, or of a model around one.
+/// Whether read_parsed_tower knows the tower of a parsed config, or one in the model that it describes.
 inline bool has_tower(const nlohmann::json& root) {
     using namespace config_detail;
     return root.is_object() && find_tower_part(json_object(root, "config"), "", "").known != nullptr;
 }
 
-/// What turns a parsed config's tower. Throws as read_tower(text).
+/// The rotation of a parsed config's tower. Throws as read_tower(text).
 inline tower_rope read_parsed_tower(const nlohmann::json& root, const read_options& options = {}) {
     using namespace config_detail;
     std::vector<std::string> warnings;
@@ -190,8 +190,8 @@ inline tower_rope read_parsed_tower(const nlohmann::json& root, const read_optio
     const auto [config, known, model_type] = find_tower_part(whole, "", "");
     if (known == nullptr) {
         const std::string_view how = what_of(turned_otherwise, model_type);
-        config.refuse({"model_type ", in_quotes(model_type), " must be a tower whose rotation is known",
-                       how.empty() ? "" : message("; it turns ", how)});
+        config.refuse({"model_type ", in_quotes(model_type), " must be that of a supported tower",
+                       how.empty() ? "" : message("; it rotates ", how)});
     }
     check_tower_keys(config, *known);
     const json_object dict = rope_dictionary(config, model_type, unknown_family);
@@ -215,21 +215,21 @@ inline tower_rope read_parsed_tower(const nlohmann::json& root, const read_optio
     return out;
 }
 
-/// What turns the patches of a vision or audio tower: of its own config.json, or of that of the model around it
-/// (vision_config, thinker_config, backbone_config).
+/// The rotation of a vision or audio tower, from its own config.json or that of the enclosing model (vision_config,
+/// thinker_config, backbone_config).
 ///
 ///   const auto tower = hf::read_tower(text);
 ///   const auto positions = grid_positions(tower.grid, grids);     // [tokens, axes]
 ///   axis_angles angles(tower.basis, tower.axis_of_pair, axis_minor(positions.data(), tower.grid.axes, 1, tokens));
 ///
-/// Follows transformers 5.23. It reads as strictly as read_config: a key that this tower's rotation does not read but
-/// that looks like one of a rotation is an error, with options.lenient a warning.
-/// @throws value_error  also for a tower whose rotation is not known
+/// Follows transformers 5.23. As strict as read_config: a key that resembles one of a rotation but is not read by this
+/// tower is an error, with options.lenient a warning.
+/// @throws value_error  also for an unsupported tower
 inline tower_rope read_tower(std::string_view text, const read_options& options = {}) {
     return read_parsed_tower(json_detail::parse_strict_json("hf::read_tower", text), options);
 }
 
-/// The tower in words, some lines.
+/// The tower as a few lines of text.
 inline std::string describe(const tower_rope& tower) {
     const grid_rule& grid = tower.grid;
     const char* const axes = grid.axes == 3               ? "frames, rows, columns"
@@ -239,15 +239,15 @@ inline std::string describe(const tower_rope& tower) {
         std::ranges::find_if(tower.axis_of_pair, [&](auto axis) { return axis != tower.axis_of_pair[0]; });
     const bool in_turn = first - tower.axis_of_pair.begin() == 1 && tower.axis_of_pair.size() > 3;
     std::string text = message("tower ", tower.model_type, "\n  rotation: ", tower.basis.rotary_dim(), " of ",
-                               tower.head_dim, " lanes turn, ", tower.basis.pairs(), " pairs, ", name_of(tower.layout));
+                               tower.head_dim, " lanes, ", tower.basis.pairs(), " pairs, ", name_of(tower.layout));
     if (tower.parts > 1) text += message(" in each of ", tower.parts, " parts");
     text += message("\n  axes: ", axes, in_turn ? " in turn" : " in blocks", ", the fastest ",
-                    tower.basis.inv_freq()[0], " rad a position");
+                    tower.basis.inv_freq()[0], " rad per position");
     constexpr const char* coordinates[] = {"numbers", "centres of patches from -1 to 1 over the image",
                                            "numbers over columns times ", "numbers times seconds, of "};
     text += message("\n  positions: ", coordinates[static_cast<int>(grid.coordinate)]);
     if (grid.coordinate == grid_coordinate::of_reference) text += message(grid.reference_columns);
-    if (grid.coordinate == grid_coordinate::times_seconds) text += message(grid.seconds_per_token, " a token");
+    if (grid.coordinate == grid_coordinate::times_seconds) text += message(grid.seconds_per_token, " per token");
     if (grid.shift[0] != 0.0) text += message(", from ", grid.shift[0]);
     if (grid.spatial_merge_size == 0) {
         text += ", in blocks that the processor merges: set spatial_merge_size";
@@ -256,8 +256,8 @@ inline std::string describe(const tower_rope& tower) {
     }
     for (const auto& [count, where] : {std::pair{grid.tokens_before, "before"}, {grid.tokens_after, "after"}}) {
         if (count == 0) continue;
-        text += message("; ", count, count == 1 ? " token " : " tokens ", where, " a grid ", count == 1 ? "does" : "do",
-                        " not turn");
+        text += message("; ", count, count == 1 ? " token " : " tokens ", where, " a grid ", count == 1 ? "is" : "are",
+                        " not rotated");
     }
     const coordinate_noise& noise = tower.noise;
     if (noise.shift > 0.0 || noise.jitter > 1.0 || noise.rescale > 1.0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What configs of vision and audio towers leave unsaid because the model's code knows it, by model_type; data.
+// Properties of vision and audio towers that configs omit because the model's code has them, by model_type; data.
 #pragma once
 
 #include <string_view>
@@ -9,42 +9,42 @@
 
 namespace cordage::hf::config_detail {
 
-/// Which frequencies turn which pairs of a tower's head.
+/// How frequencies are assigned to the pairs of a tower's head.
 enum class tower_basis {
-    of_each_axis,  ///< the same for each axis, exponents over an axis' share of the lanes
-    shared,        ///< one basis of the whole head, whose frequencies go to the axes in turn (Pixtral)
+    of_each_axis,  ///< the same for each axis, with exponents over the lanes of one axis
+    shared,        ///< one basis of the whole head, whose frequencies alternate between axes (Pixtral)
 };
 
-/// Sizes where no key gives them; merge 0: no key is read, and patches come row by row.
+/// Sizes used if no key gives them; merge 0: no key is read, and patches are in row order.
 struct tower_sizes {
     index_t hidden_size, heads, merge = 0;
 };
 
-/// What a tower's rotation is without its config's keys.
+/// A tower's rotation without its config's keys.
 struct tower_family {
-    std::string_view model_types;  ///< each with a space before and after
+    std::string_view model_types;  ///< separated, begun and ended by spaces
     tower_sizes sizes;
     std::string_view heads_keys = "num_attention_heads";
     std::string_view hidden_keys = "hidden_size";
     std::string_view sizes_in = {};  ///< the part of the config that has hidden_size
     double theta_base = 10000.0;
     pair_layout layout = half_split;
-    bool columns_first = false;            ///< the first pairs turn by columns, the next ones by rows
-    bool in_turn = false;                  ///< pairs go round the axes, else in blocks
-    bool reads_head_dim = true;            ///< false: head_dim is what hidden_size and the heads give
+    bool columns_first = false;            ///< the first pairs are rotated by columns, the next ones by rows
+    bool in_turn = false;                  ///< pairs alternate between the axes, else in blocks
+    bool reads_head_dim = true;            ///< false: head_dim is hidden_size / heads
     bool turns_hidden_size = false;        ///< all heads as one
-    double share = 0.0;                    ///< partial_rotary_factor where no key gives it; 0: no key is read
-    std::string_view rope_type = "axial";  ///< the only one; empty: no rope dictionary is read
+    double share = 0.0;                    ///< partial_rotary_factor if no key gives it; 0: no key is read
+    std::string_view rope_type = "axial";  ///< the only valid one; empty: no rope dictionary is read
     tower_basis basis = tower_basis::of_each_axis;
-    index_t parts = 1;     ///< of a head, each an axis' own
-    index_t head_dim = 0;  ///< where no key gives it; 0: hidden_size / heads
+    index_t parts = 1;     ///< of a head, one for each axis
+    index_t head_dim = 0;  ///< used if no key gives it; 0: hidden_size / heads
     grid_rule grid = {};
 };
 
 inline constexpr std::string_view either_heads = "num_heads num_attention_heads";
 inline constexpr grid_rule from_one{.shift = {1.0, 1.0}};
 
-/// As in transformers 5.23; tests/hosts/test_configs.py compares each with its class.
+/// As in transformers 5.23; tests/hosts/test_configs.py compares each entry with its class.
 // clang-format off
 inline constexpr tower_family tower_families[] = {
     // rows, then columns; half_split; patches in blocks

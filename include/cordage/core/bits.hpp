@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Facts read off the bits of a number, which hold under fast-math too; serves all stages.
+// Classification, decomposition and products of numbers by their bits, valid under fast-math; serves all stages.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 
 namespace cordage {
 
-/// True unless x is an infinity or a NaN. Looks at the exponent's bits, so -ffinite-math-only cannot remove it.
+/// True unless x is infinite or NaN. Reads the exponent's bits, so -ffinite-math-only cannot remove it.
 CORDAGE_HOST_DEVICE constexpr bool is_finite(double x) noexcept {
     return (__builtin_bit_cast(std::uint64_t, x) & 0x7ff0'0000'0000'0000u) != 0x7ff0'0000'0000'0000u;
 }
-/// The same.
+/// As above, for float.
 CORDAGE_HOST_DEVICE constexpr bool is_finite(float x) noexcept {
     return (__builtin_bit_cast(std::uint32_t, x) & 0x7f80'0000u) != 0x7f80'0000u;
 }
 
-/// Two halves of a number of 128 bits.
+/// The two halves of a number of 128 bits.
 struct wide_product {
     std::uint64_t high;
     std::uint64_t low;
 };
-/// The whole product a*b.
+/// The 128-bit product a*b.
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr wide_product multiply_wide(std::uint64_t a,
                                                                                std::uint64_t b) noexcept {
     const std::uint64_t a_low = a & 0xffff'ffffu, a_high = a >> 32;
@@ -38,7 +38,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr std::uint64_t multiply_high(
                                                                                 std::uint64_t b) noexcept {
     return multiply_wide(a, b).high;
 }
-/// The same by the processor's own product, for loops that compilers make no vectors of.
+/// multiply_high by the processor's 64-bit product, for loops that compilers do not vectorise.
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr std::uint64_t multiply_high_alone(std::uint64_t a,
                                                                                       std::uint64_t b) noexcept {
 #if defined(__SIZEOF_INT128__) && !defined(__CUDA_ARCH__)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The few numbers that define a model's unscaled rotary embedding; serves every stage after it.
+// The parameters of a model's unscaled rotary embedding; serves every stage after it.
 #pragma once
 
 #include <cmath>
@@ -11,10 +11,10 @@
 
 namespace cordage {
 
-/// What a policy needs to know of the model. theta_i = theta_base^(-2i/rotary_dim), i = 0 ... rotary_dim/2-1.
+/// The parameters of a model that policies read. theta_i = theta_base^(-2i/rotary_dim), i = 0 ... rotary_dim/2-1.
 struct rope_config {
     index_t head_dim = 0;          ///< size of a head
-    index_t rotary_dim = 0;        ///< lanes of a head that turn: even, <= head_dim
+    index_t rotary_dim = 0;        ///< rotated lanes of a head: even, <= head_dim
     double theta_base = 10000.0;   ///< the 10000 of RoPE
     double original_length = 0.0;  ///< tokens the base model was trained on; the L of t = seq_len / L
 
@@ -34,7 +34,7 @@ struct rope_config {
     friend bool operator==(const rope_config&, const rope_config&) = default;
 };
 
-/// The largest head_dim that a config may have: a basis is made of half as many numbers.
+/// Largest head_dim that validate accepts; it bounds the size of a basis.
 inline constexpr index_t largest_head_dim = index_t{1} << 20;
 
 /// Throws value_error unless t is a length ratio, finite and >= 1.
@@ -42,7 +42,7 @@ inline void validate_ratio(std::initializer_list<message_part> name, double t) {
     validate_number(name, t, t >= 1.0, {">= 1"});
 }
 
-/// Throws value_error naming the first field that is out of its domain.
+/// Throws value_error naming the first field that is out of its range.
 inline void validate(const rope_config& config) {
     if (config.head_dim < 2 || config.head_dim > largest_head_dim) {
         fail<value_error>({"rope_config: head_dim ", config.head_dim, " must be >= 2 and <= ", largest_head_dim});
@@ -55,7 +55,7 @@ inline void validate(const rope_config& config) {
     validate_number({"rope_config: original_length"}, config.original_length, config.original_length >= 1.0, {">= 1"});
 }
 
-/// Throws shape_error, "name size must be rotary_dim/2 = ...", unless there is one entry for each pair.
+/// Throws shape_error, "name size must be rotary_dim/2 = ...", unless size is the number of pairs.
 inline void validate_pairs(std::initializer_list<message_part> name, std::size_t size, const rope_config& config) {
     if (size != static_cast<std::size_t>(config.pairs())) {
         fail<shape_error>({joined(name), " ", size, " must be rotary_dim/2 = ", config.pairs()});

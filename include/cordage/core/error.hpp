@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What entry points throw; serves all stages.
+// The errors that entry points throw, and their messages; serves all stages.
 #pragma once
 
 #include <charconv>
@@ -17,12 +17,12 @@
 
 namespace cordage {
 
-/// Parent of everything the library throws. The text reads "function: field value must be what was expected".
+/// Parent of all errors that the library throws. The text reads "function: field value must be what was expected".
 struct error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// A number, name or setting outside its domain.
+/// A number, name or setting outside its range.
 struct value_error : error {
     using error::error;
 };
@@ -32,7 +32,8 @@ struct shape_error : error {
     using error::error;
 };
 
-/// The number with as few of 15, 16 or 17 significant digits as read back as it: 0.1, not 0.10000000000000001.
+/// The decimal text of a number with the fewest of 15, 16 or 17 significant digits that reads back as the same number:
+/// 0.1, not 0.10000000000000001.
 inline std::string digits_of(double number) {
     char text[32];
     for (int digits = 15;; ++digits) {
@@ -43,8 +44,8 @@ inline std::string digits_of(double number) {
     }
 }
 
-/// A text, number or address in a message, viewed. One type for all of them: what each part of each message would
-/// instantiate would take a compiler a good part of the time of the whole library (docs/performance.md).
+/// A view of one part of a message: a text, a number or an address. One type for all parts, because a template
+/// instantiated for every combination of parts would dominate the compile time of the library (docs/performance.md).
 class message_part {
  public:
     message_part(const char* text) : text_(text) {}
@@ -56,7 +57,7 @@ class message_part {
     message_part(std::signed_integral auto number) : kind_(kind::whole), whole_(number) {}
     message_part(std::unsigned_integral auto number) : kind_(kind::natural), natural_(number) {}
 
-    /// As it is written whatever the host's locale: 4096, 0.1, 0x7ffe10.
+    /// The part as text, independent of the host's locale: 4096, 0.1, 0x7ffe10.
     std::string text() const {
         if (kind_ == kind::text) return std::string(text_);
         if (kind_ == kind::real) return digits_of(real_);
@@ -82,24 +83,24 @@ inline std::string joined(std::initializer_list<message_part> parts) {
     for (const message_part& part : parts) all += part.text();
     return all;
 }
-/// The same of any number of parts: message("t ", t).
+/// joined of any number of arguments: message("t ", t).
 template <class... Parts>
 std::string message(const Parts&... parts) {
     return joined({message_part(parts)...});
 }
 
-/// A name out of a file, fit for a message or a terminal: cut after 80 bytes, what is not printable ASCII as '?'.
+/// A name read from a file, made fit for a message or a terminal: at most 80 bytes, other than printable ASCII as '?'.
 inline std::string printable(std::string_view name) {
     constexpr std::size_t longest = 80;
     std::string text;
     for (const char c : name.substr(0, longest)) text += c >= ' ' && c <= '~' ? c : '?';
     return text + (name.size() > longest ? "..." : "");
 }
-/// The same in quotes.
+/// printable(name) in single quotes.
 inline std::string in_quotes(std::string_view name) { return "'" + printable(name) + "'"; }
 
-/// Throws an Error whose message is made of these parts. Where exceptions are off (-fno-exceptions), prints the message
-/// to stderr and aborts.
+/// Throws an Error whose message is the joined parts. Without exceptions (-fno-exceptions) prints the message to stderr
+/// and aborts.
 ///
 ///   fail<value_error>({"linear: t ", t, " must be finite and >= 1"});
 template <class Error>
@@ -112,13 +113,13 @@ template <class Error>
 #endif
 }
 
-/// Throws value_error, "name x must be finite and expected". Not inlined, so that a check costs a compiler little.
+/// Throws value_error, "name x must be finite and expected". Not inlined, which keeps checks cheap to compile.
 [[noreturn]] CORDAGE_ONE_BODY inline void fail_number(std::initializer_list<message_part> name, double x,
                                                       std::initializer_list<message_part> expected) {
     fail<value_error>({joined(name), " ", x, " must be finite", expected.size() == 0 ? "" : " and ", joined(expected)});
 }
 
-/// Throws value_error, "name x must be finite", unless x is.
+/// Throws value_error, "name x must be finite", unless x is finite.
 inline void validate_finite(std::initializer_list<message_part> name, double x) {
     if (!is_finite(x)) fail_number(name, x, {});
 }
@@ -128,7 +129,7 @@ inline void validate_number(std::initializer_list<message_part> name, double x, 
                             std::initializer_list<message_part> expected) {
     if (!is_finite(x) || !holds) fail_number(name, x, expected);
 }
-/// The same for a number that must be > 0.
+/// validate_number for a number that must be > 0.
 inline void validate_positive(std::initializer_list<message_part> name, double x) {
     validate_number(name, x, x > 0.0, {"> 0"});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who runs the slices of a kernel: this thread, or the host's own pool (threads.hpp has one); serves angles and
-// rotation.
+// Executors, which run the slices of a kernel: on the calling thread or in the host's own pool (threads.hpp has a
+// pool); serves angles and rotation.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace cordage {
 
-/// Bytes of the smallest slice, where an executor names none: a core moves twice as many in about the time in which a
-/// sleeping thread wakes (rotate/forward/.../threads:2).
+/// Smallest slice in bytes where an executor sets none: a core processes about twice as many bytes in the time a
+/// sleeping thread needs to wake (benchmark rotate/forward/.../threads:2).
 inline constexpr index_t usual_smallest_slice = index_t{1} << 20;
 
 /// Runs everything on the calling thread. The default.
@@ -24,7 +24,8 @@ struct serial {
     }
 };
 
-/// The host's own loop: loop(n, body) must call body(0) ... body(n-1), in any order, and return when all have returned.
+/// Runs slices by the host's own loop: loop(n, body) must call body(0) ... body(n-1), in any order, and return when all
+/// have returned.
 ///
 ///   loop_executor pool{[&](index_t n, auto&& body) { host_pool.run(n, body); },
 ///                     static_cast<index_t>(host_pool.size())};
@@ -46,8 +47,8 @@ loop_executor(Loop, index_t) -> loop_executor<Loop>;
 template <class Loop>
 loop_executor(Loop, index_t, index_t) -> loop_executor<Loop>;
 
-/// An executor says how many slices of one job are worth making, and runs slice(0) ... slice(n - 1), which do not
-/// throw. It may say by smallest_slice() of how many bytes a slice must be.
+/// concurrency() returns into how many slices a job is worth cutting; run(n, slice) calls slice(0) ... slice(n - 1),
+/// which do not throw. An optional smallest_slice() returns the minimum bytes of a slice.
 template <class E>
 concept executor = requires(const E& e, index_t n, void (*slice)(index_t)) {
     { e.concurrency() } -> std::convertible_to<index_t>;
@@ -55,13 +56,13 @@ concept executor = requires(const E& e, index_t n, void (*slice)(index_t)) {
 };
 static_assert(executor<serial>);
 
-/// Cuts [0, items) into as many equal parts as the executor wants, none of fewer bytes than its smallest slice, and
-/// runs body(begin, end) on each. Work of less than two such slices stays on the calling thread. body must not throw.
+/// Cuts [0, items) into how.concurrency() equal parts, or fewer, so that none has fewer bytes than the smallest slice,
+/// and runs body(begin, end) on each. Less than two such slices run on the calling thread. body must not throw.
 template <executor Executor, class Body>
 void for_each_range(const Executor& how, index_t items, index_t bytes_of_item, const Body& body) {
     if (how.concurrency() < 1) fail<value_error>({"executor: concurrency ", how.concurrency(), " must be >= 1"});
     index_t slices = 1;
-    if (items > 1) {  // a decode step does not pay for divisions
+    if (items > 1) {  // one item, as in a decode step, skips the divisions
         index_t smallest = usual_smallest_slice;
         if constexpr (requires { how.smallest_slice(); }) smallest = how.smallest_slice();
         const index_t grain = (std::max<index_t>(smallest, 1) - 1) / std::max<index_t>(bytes_of_item, 1) + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A pool of threads for hosts without one of their own. Included by itself: <thread> costs a compiler as much as all
-// kernels do (docs/performance.md).
+// A thread pool for hosts without one. Not part of cordage.hpp: <thread> takes as long to compile as all kernels
+// (docs/performance.md).
 #pragma once
 
 #include <algorithm>
@@ -14,17 +14,17 @@
 
 namespace cordage {
 
-/// The calling thread and `count - 1` others, which are started by the first call that needs them and live as long as
-/// this object.
+/// A pool of the calling thread and `count - 1` workers. The workers are started by the first call that needs them and
+/// end with this object.
 ///
 ///   const threads pool{4};
 ///   for (layer& l : layers) rotate_forward<half_split>(pool, angles, in_place(l.q), in_place(l.k));
 ///
-/// A call's slices are taken one by one by whoever is free, the calling thread too, so that nobody waits for a thread
-/// that wakes late. Between calls the others look for work for 50 us, then sleep. Several threads may call at a time,
-/// and a slice may call again: whoever finds the pool at work does its own slices alone. Slices must not throw. Where
-/// the system gives fewer threads, those do the work. In the child of a fork the caller does it alone; the child must
-/// not destroy the pool, since it would wait for threads that it does not have.
+/// Each free thread, the calling one included, takes the next slice of a call, so that no slice waits for a thread that
+/// wakes late. Between calls workers spin for 50 us, then sleep. Several threads may use a pool at a time, and a slice
+/// may use its own pool: a call that finds the pool busy runs its slices on its own thread. Slices must not throw. If
+/// the system starts fewer threads, those do the work. In the child of a fork the calling thread does all work; the
+/// child must not destroy the pool, since the destructor would wait for threads that the child does not have.
 class threads {
  public:
     explicit threads(index_t count, index_t smallest_slice = usual_smallest_slice) noexcept
@@ -37,7 +37,7 @@ class threads {
         for (std::thread& other : others_) other.join();
     }
 
-    /// Slices that are worth making: four for each thread, so that one that is late leaves them to others.
+    /// Number of slices to cut a job into: four for each thread, which balances threads that start late.
     index_t concurrency() const noexcept { return count_ > 1 ? std::min(count_, most) * slices_each : count_; }
 
     index_t smallest_slice() const noexcept { return smallest_slice_; }
@@ -65,7 +65,7 @@ class threads {
 
  private:
     static constexpr index_t most = 1024, slices_each = 4, most_slices = index_t{1} << 30;
-    static constexpr int closed = -1;  // unclaimed_ of a pool that ends
+    static constexpr int closed = -1;  // value of unclaimed_ once the destructor runs
 
     struct job {
         void (*run)(const void* slice, index_t ith) noexcept;
@@ -81,14 +81,14 @@ class threads {
 #if defined(__cpp_exceptions) || defined(_CPPUNWIND)
         try {
             start_others();
-        } catch (const std::exception&) {  // no more threads to be had, or no memory for one
+        } catch (const std::exception&) {  // the system has no more threads, or no memory for one
         }
 #else
         start_others();
 #endif
     }
 
-    // The life of one of the others.
+    // Loop of a worker thread.
     void serve() const noexcept {
         for (;;) {
             take_slices();
@@ -98,7 +98,7 @@ class threads {
         }
     }
 
-    // Who takes a slice finds the job that it belongs to, which stays until its last slice has returned.
+    // The job is valid while a slice is claimed: run() returns only after the last slice has returned.
     void take_slices() const noexcept {
         for (int left = unclaimed_.load(std::memory_order_acquire); left > 0;) {
             if (!unclaimed_.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel)) continue;
@@ -117,10 +117,10 @@ class threads {
     }
 
     index_t count_, smallest_slice_;
-    mutable std::vector<std::thread> others_;  // this and job_ belong to whom is_busy_ is true for
+    mutable std::vector<std::thread> others_;  // others_ and job_ are accessed only by the call that set is_busy_
     mutable job job_ = {};
     mutable std::atomic<bool> is_busy_ = false;
-    mutable std::atomic<int> unclaimed_ = 0;   // slices of the job that nobody has taken, or closed
+    mutable std::atomic<int> unclaimed_ = 0;   // slices of the job that no thread has taken, or closed
     mutable std::atomic<int> unfinished_ = 0;  // slices that have not returned
 };
 static_assert(executor<threads>);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Walks over the tokens of a batch, and tokens cut into chunks that each leave a partial sum; serves the backends.
+// Loops over the tokens of a batch, and chunks of tokens that each produce a partial sum; serves the backends.
 #pragma once
 
 #include <algorithm>
@@ -9,15 +9,15 @@
 
 namespace cordage {
 
-/// The tokens of a batch in chunks, of which equal shares belong to each basis. A chunk has one basis. How many there
-/// are depends on sizes alone, so that sums over chunks have the same bits whoever makes them.
+/// The tokens of a batch cut into chunks. Each basis has an equal share of the tokens, and a chunk has one basis. The
+/// number of chunks depends on sizes alone, so that sums over chunks have the same bits for any number of threads.
 struct token_chunks {
     index_t share;      ///< tokens of a basis
     index_t length;     ///< of a chunk; the last one of a share may be shorter
     index_t per_basis;  ///< chunks
     index_t count;
 
-    /// At most `most` chunks, or one a basis where those are more, and none shorter than `smallest` but the last.
+    /// At most `most` chunks, or one for each basis if that is more; at least `smallest` tokens each but the last.
     static token_chunks of(index_t tokens, index_t bases, index_t most, index_t smallest) noexcept {
         const index_t share = tokens / bases;
         const index_t length = std::max(smallest, rounded_up_quotient(share, std::max<index_t>(most / bases, 1)));
@@ -35,7 +35,7 @@ struct token_chunks {
     }
 };
 
-/// f(row, token) of the tokens [begin, end), counted over rows of `tokens` tokens.
+/// Calls f(row, token) for the tokens [begin, end), numbered row * tokens + token.
 template <class F>
 CORDAGE_ALWAYS_INLINE void for_each_token(index_t tokens, index_t begin, index_t end, const F& f) {
     if (begin >= end) return;

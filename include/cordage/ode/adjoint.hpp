@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The gradient of a solve, exact for the numbers it computed; the backward of the stage ode.
+// The gradient of a solve, exact for the computed numbers; the backward pass of the stage ode.
 #pragma once
 
 #include <algorithm>
@@ -19,24 +19,24 @@
 
 namespace cordage {
 
-/// The gradient of a loss to the state read at t: where the reverse sweep takes something in.
+/// The gradient of a loss to the state at t: an input of the reverse sweep.
 template <class Scalar>
 struct gradient_seed {
     Scalar t;
     std::span<const Scalar> grad_z;  ///< [size]
 };
 
-/// Where discrete_adjoint and continuous_adjoint add their results.
+/// Spans to which discrete_adjoint and continuous_adjoint add their results.
 template <class Scalar>
 struct gradient_sums {
     std::span<Scalar> grad_z0;          ///< [size]
     std::span<Scalar> grad_parameters;  ///< [parameter_count]
-    std::span<Scalar> grad_times = {};  ///< [seeds], to each seed's t with the mesh held fixed; empty if not wanted
+    std::span<Scalar> grad_times = {};  ///< [seeds], to each seed's t with the mesh fixed; empty: not computed
 };
 
 namespace ode_detail {
 
-/// Throws what both adjoints throw for a trajectory that failed, sizes that disagree and seeds outside the interval.
+/// The checks of both adjoints: the trajectory succeeded, sizes agree, seeds lie in the interval.
 template <butcher_tableau Tableau, class Scalar, class Field>
 void validate_gradient(const char* who, const trajectory<Tableau, Scalar>& path, const Field& field,
                        std::span<const gradient_seed<Scalar>> seeds, const gradient_sums<Scalar>& sums) {
@@ -54,8 +54,8 @@ void validate_gradient(const char* who, const trajectory<Tableau, Scalar>& path,
     for (const auto& seed : seeds) path.locate(who, seed.t, seed.grad_z.size());
 }
 
-/// 0 ... count-1, the index of the greatest key first, those of equal keys in order. (Not by std::stable_sort, whose
-/// parts in some standard libraries C++17 has deprecated, of which compilers warn.)
+/// 0 ... count-1 sorted by descending key, those of equal keys in order. (Not std::stable_sort, for which some standard
+/// libraries give deprecation warnings.)
 template <class Key>
 std::vector<std::size_t> greatest_first(std::size_t count, const Key& key) {
     std::vector<std::size_t> order(count);
@@ -65,19 +65,19 @@ std::vector<std::size_t> greatest_first(std::size_t count, const Key& key) {
     return order;
 }
 
-/// The gradient to a state read somewhere in a trajectory.
+/// The gradient to the state at a place in a trajectory.
 template <class Scalar>
 struct placed_gradient {
     trajectory_place<Scalar> place;
     std::span<const Scalar> grad_z;  ///< [size]
 };
 
-/// One sweep of discrete_adjoint. It stands at a node and holds the gradient to the state and to the
-/// slope there. step_back(n) takes it from node n+1 to node n by the transpose of
+/// One sweep of discrete_adjoint. It is at a node and holds the gradient to the state and to the slope there.
+/// step_back(n) goes from node n+1 to node n by the transpose of
 ///
 ///   z_i = z_n + h sum_{j<i} a_ij k_j      k_i = f(t_n + c_i h, z_i)      z_{n+1} = z_last
 ///
-/// The states z_i of many steps are recorded together, before the sweep goes through those steps.
+/// The states z_i of many steps are recorded at once, before the sweep goes through those steps.
 template <butcher_tableau Tableau, class Scalar>
 class reverse_sweep {
     using form = fsal_form<Tableau>;
@@ -101,15 +101,15 @@ class reverse_sweep {
     /// The gradient to the state at this node.
     std::span<Scalar> grad_z() noexcept { return grad_z_; }
 
-    /// What stretching the whole mesh about its begin by a factor does to the loss, per unit of that factor.
+    /// Derivative of the loss in a factor that stretches the whole mesh about its begin.
     Scalar grad_stretch() const noexcept { return grad_stretch_; }
 
-    /// From node n+1 to node n; `inside` are the seeds between the two.
+    /// Goes from node n+1 to node n; `inside` are the seeds between the two.
     void step_back(std::size_t n, std::span<const placed_gradient<Scalar>> inside) {
         if (n < recorded_) record_steps_before(n + 1);
         const Scalar h = path_.step_size(n);
         const auto k = path_.slopes(n);
-        // This step's last slope is the first of the step after, where its gradient so far has gathered.
+        // The last slope of this step is the first one of the next step, where its gradient was accumulated.
         std::ranges::copy(grad_slopes_[0], grad_slopes_[form::last].begin());
         for (std::size_t i = 0; i < form::last; ++i) std::ranges::fill(grad_slopes_[i], Scalar{0});
         std::ranges::fill(grad_before_, Scalar{0});
@@ -124,12 +124,12 @@ class reverse_sweep {
             }
             add_scaled<Scalar>(1, grad_z_, grad_before_);
         }
-        // Each h a_ij k_j is what a stretch by a factor moves a state by, per unit of the factor.
+        // h a_ij k_j is the derivative of a state in a factor that stretches the mesh.
         for (std::size_t j = 0; j < form::last; ++j) grad_stretch_ += dot<Scalar>(grad_slopes_[j], k[j]);
         std::swap(grad_z_, grad_before_);
     }
 
-    /// At node 0, whose slope is the field at (begin, z0); then the parameters get what they are owed.
+    /// At node 0, whose slope is the field at (begin, z0); then adds the gradients of the parameters.
     void finish() {
         if (recorded_ > 0) record_steps_before(0);
         pull_back(0, grad_slopes_[0]);
@@ -137,14 +137,14 @@ class reverse_sweep {
     }
 
  private:
-    /// Enough for the products of matrices to be quick, and little enough to stay in the cache.
+    /// Many enough for fast matrix products, few enough for the cache.
     static constexpr std::size_t steps_at_once = 256 / form::last;
 
-    /// Where the stages begin in what is recorded: after node 0, if it is among them.
+    /// Index of the first stage among the recorded states: after node 0, if that is recorded.
     std::size_t first_stage() const noexcept { return recorded_ == 0 ? 1 : 0; }
 
-    /// Records the stages of the steps before `end`, as far back as fit, and node 0 before those of the first, all in
-    /// the order in which the solve came by them.
+    /// Records the stages of the steps before `end`, as many as fit, and node 0 before those of the first step, in the
+    /// order of the solve.
     void record_steps_before(std::size_t end) {
         if (!times_.empty()) field_.collect(grad_parameters_);
         recorded_ = end - std::min(end, steps_at_once);
@@ -167,7 +167,7 @@ class reverse_sweep {
         field_.record(std::span<const Scalar>(times_), std::span<const Scalar>(states_));
     }
 
-    /// The transpose of reading z(t_n + s h) = z_n + h sum_i w_i(s) k_i.
+    /// The transpose of evaluating z(t_n + s h) = z_n + h sum_i w_i(s) k_i.
     void read_back(const placed_gradient<Scalar>& seed, Scalar h,
                    const std::array<const Scalar*, form::slopes>& k) noexcept {
         const auto weights = dense_weights<Tableau>(seed.place.fraction);
@@ -176,7 +176,7 @@ class reverse_sweep {
         }
         add_scaled<Scalar>(1, seed.grad_z, grad_before_);
         grad_stretch_ +=
-            h * weights[form::last] * dot<Scalar>(seed.grad_z, k[form::last]);  // step_back sees to the others
+            h * weights[form::last] * dot<Scalar>(seed.grad_z, k[form::last]);  // step_back adds the other terms
     }
 
     /// The transpose of k = f(t, z) at a recorded state, into grad_z_.
@@ -188,8 +188,8 @@ class reverse_sweep {
     const trajectory<Tableau, Scalar>& path_;
     recorded_field<Scalar>& field_;
     std::span<Scalar> grad_parameters_;
-    std::size_t recorded_;                // the first step that is recorded
-    std::vector<Scalar> times_, states_;  // recorded: of the stages
+    std::size_t recorded_;                // the first recorded step
+    std::vector<Scalar> times_, states_;  // recorded stages
     std::vector<Scalar> memory_;
     std::array<std::span<Scalar>, form::slopes> grad_slopes_;
     std::span<Scalar> grad_z_, grad_before_;
@@ -198,17 +198,18 @@ class reverse_sweep {
 
 }  // namespace ode_detail
 
-/// The discrete gradient: of the very numbers that a solve computed, interpolant included, accepted steps held fixed.
+/// The discrete gradient: exact for the numbers that a solve computed, interpolant included, with accepted steps fixed.
 /// One sweep from the last seed back to begin serves all seeds.
 ///
 /// @param field  the one the trajectory was solved with, differentiable
 /// @param seeds  any number, in any order, each t within the interval
-/// @param sums   results are added to what is there; must not overlap
+/// @param sums   results are added to them; must not overlap
 /// @return       the gradient to interval.end with all nodes and seeds moving in proportion, t = begin + r (end -
-///               begin) (so T of a fixed mesh: through h and through the stages' times); 0 if the interval is empty
-/// @throws cordage::error unless the solve was a success; value_error for a seed's t; shape_error for sizes: all before
+///               begin) (the end time of a fixed mesh: through h and the stages' times); 0 if the interval is empty
+/// @throws cordage::error unless the solve succeeded; value_error for a seed's t; shape_error for sizes; all before
 ///         anything is added
-/// Precision: Scalar. Calls vjp at most as often as the accepted steps called the field. Allocates its workspace once.
+/// Precision: Scalar. Calls vjp at most once for each field evaluation of an accepted step. Allocates its workspace
+/// once.
 template <butcher_tableau Tableau, class Scalar, class Field>
 Scalar discrete_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
                         std::type_identity_t<std::span<const gradient_seed<Scalar>>> seeds,
@@ -226,7 +227,7 @@ Scalar discrete_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
         }
     }
 
-    // The sweep meets the last seed first. A seed at the last node adds to the state there, any other to its step.
+    // The sweep meets the last seed first. A seed at the last node adds to the state there, any other one to its step.
     std::vector<placed_gradient<Scalar>> placed;
     for (const std::size_t i : greatest_first(places.size(), [&](std::size_t k) { return places[k].node; })) {
         placed.push_back({places[i], seeds[i].grad_z});

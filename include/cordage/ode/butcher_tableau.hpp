@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an explicit Runge-Kutta rule is, a type holding its coefficients as constants, and the interpolant of its steps;
-// first file of the stage ode.
+// The concept of an explicit Runge-Kutta rule, a type with its coefficients as constants, and the interpolant of its
+// steps; first file of the stage ode.
 #pragma once
 
 #include <array>
@@ -26,20 +26,20 @@ concept butcher_tableau = requires {
 template <butcher_tableau T>
 inline constexpr std::size_t stages_of = std::size(T::b);
 
-/// The rule also carries `error`, b minus the weights of an embedded rule of order `embedded_order`.
+/// A rule that also has `error`, b minus the weights of an embedded rule of order `embedded_order`.
 template <class T>
 concept has_error_weights = butcher_tableau<T> && requires {
     int{T::embedded_order};
     double{T::error[0]};
 };
 
-/// The rule's interpolant is better than the cubic; `quartic` says by how much.
+/// A rule with an interpolant of order 4: `quartic` holds its difference from the cubic.
 template <class T>
 concept has_quartic = butcher_tableau<T> && requires {
     double{T::quartic[0]};
 };
 
-/// The rule is read on straight lines between nodes instead.
+/// A rule read by linear interpolation between nodes.
 template <class T>
 concept has_linear_output = butcher_tableau<T> && requires {
     requires T::is_read_linearly;
@@ -54,8 +54,8 @@ constexpr bool is_fsal() {
     return same;
 }
 
-/// Every rule seen as one whose first stage is the last of the step before: a rule that is not gets the slope at the
-/// end of the step as one more stage. Steps, dense output and gradients are written for this form alone.
+/// Any rule as one whose first stage is the last one of the previous step: a rule that is not fsal gets the slope at
+/// the end of the step as an additional stage. Steps, dense output and gradients are written for this form only.
 template <butcher_tableau T>
 struct fsal_form {
     static constexpr std::size_t stages = stages_of<T>;
@@ -82,9 +82,9 @@ namespace ode_detail {
 ///   z(t + s h) = z + h sum_i w_i(s) k_i
 ///   w_i(s) = b_i (3 s^2 - 2 s^3)  +  [i first] s (1-s)^2  -  [i last] s^2 (1-s)  +  quartic_i s^2 (1-s)^2
 ///
-/// The first three terms are the cubic that meets z and f at both ends, of order 3. Every quartic that meets them too
-/// differs from it by a multiple of s^2 (1-s)^2, so that the interpolants of order 4 need one more number a slope. A
-/// rule that is read on straight lines has w_i(s) = s b_i.
+/// The first three terms are the cubic that matches z and f at both ends, of order 3. Every quartic that matches them
+/// too differs from it by a multiple of s^2 (1-s)^2, so that interpolants of order 4 need one more number for each
+/// slope. With linear output w_i(s) = s b_i.
 template <butcher_tableau T, class Scalar>
 constexpr std::array<Scalar, fsal_form<T>::slopes> dense_weights(Scalar s) {
     using form = fsal_form<T>;

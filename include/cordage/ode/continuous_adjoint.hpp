@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The gradient of the flow that a solve approximates, by another solve backwards; the other backward of the stage ode.
+// The gradient of the flow that a solve approximates, by a backward solve; the other backward pass of the stage ode.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace ode_detail {
 template <class Scalar>
 class adjoint_flow {
  public:
-    /// `state` reads the forward trajectory.
+    /// `state` evaluates the forward trajectory.
     adjoint_flow(recorded_field<Scalar>& field, std::function<void(Scalar, std::span<Scalar>)> state, std::size_t size)
         : field_(field), state_(std::move(state)), lambda_(size), z_(size), unread_(size) {}
 
@@ -39,7 +39,7 @@ class adjoint_flow {
         std::ranges::transform(rate, rate.begin(), std::negate<>{});
     }
 
-    /// Carries lambda from one time to another and adds what the parameters gather on the way.
+    /// Integrates lambda from one time to another and adds the parameters' integral over that interval.
     solve_status carry(Scalar from, Scalar to, std::span<Scalar> grad_parameters, const adaptive_options& options) {
         if (from == to) return solve_status::success;
         const auto back = solve_adaptive<tsit5, Scalar>(*this, {from, to}, lambda_, options);
@@ -52,7 +52,7 @@ class adjoint_flow {
  private:
     using form = fsal_form<tsit5>;
 
-    /// The integral over one step by the step's own rule: as exact as the step itself.
+    /// The parameters' integral over one step, by the rule of the step: of the same order.
     void gather(const trajectory<tsit5, Scalar>& back, std::size_t n, std::span<Scalar> grad_parameters) {
         const Scalar t = back.times()[n], h = back.step_size(n);
         const std::size_t size = lambda_.size();
@@ -64,7 +64,7 @@ class adjoint_flow {
         }
         field_.record(times_, states_);
         const auto k = back.slopes(n);
-        for (std::size_t i = 0; i < form::last; ++i) {  // the last slope has no weight in the rule
+        for (std::size_t i = 0; i < form::last; ++i) {  // the weight of the last slope is 0
             stage_state<tsit5, Scalar>(i, h, back.state(n), k, z_);
             for (Scalar& lambda : z_) lambda *= -h * static_cast<Scalar>(form::b(i));
             field_.pull_back(static_cast<index_t>(i), z_, unread_);
@@ -80,15 +80,15 @@ class adjoint_flow {
 
 }  // namespace ode_detail
 
-/// The continuous gradient: of the exact flow through z0, as far as the trajectory and the backward solve are exact.
-/// Other than discrete_adjoint (whose arguments and results these are) it keeps no relation to the steps of the forward
-/// solve and evaluates the field where its own tolerance wants it.
+/// The continuous gradient: of the exact flow through z0, up to the errors of the trajectory and of the backward solve.
+/// Unlike discrete_adjoint (with the same arguments and results) it is independent of the steps of the forward solve
+/// and evaluates the field where its own tolerance requires.
 ///
-/// @param options  of the backward solves, one between each two seeds' times; tsit5 chooses its steps by lambda alone,
-///                 the parameters' integral follows with the order of the rule
+/// @param options  of the backward solves, one between successive seeds' times; tsit5 chooses its steps by lambda
+///                 alone, the parameters' integral has the order of the rule
 /// @return         the gradient to interval.end with all seeds moving in proportion, t = begin + r (end - begin)
-/// @throws cordage::error unless the solve was a success and the backward ones are; value_error for a seed's t or a
-///         setting; shape_error for sizes. Nothing has been added then.
+/// @throws cordage::error unless the forward and the backward solves succeed; value_error for a seed's t or a setting;
+///         shape_error for sizes. Then nothing has been added.
 /// Error: that of the trajectory between its nodes (the order of its interpolant: 4 for tsit5 and dopri5, 3 for the
 /// other rules, 1 for linear_output) plus the tolerance's. Allocates its workspace and the backward trajectories.
 template <butcher_tableau Tableau, class Scalar, class Field>
@@ -105,7 +105,8 @@ Scalar continuous_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field
     const Scalar begin = path.interval().begin, end = path.interval().end;
     const std::size_t size = path.size();
     std::vector<Scalar> z(size), slope(size), grad_times(sums.grad_times.size());
-    std::vector<Scalar> grad_parameters(sums.grad_parameters.size());  // a solve back may fail: added at the end
+    std::vector<Scalar> grad_parameters(
+        sums.grad_parameters.size());  // added at the end, since a backward solve may fail
     Scalar grad_end = 0;
     for (std::size_t i = 0; i < seeds.size(); ++i) {
         path.at(seeds[i].t, z);
@@ -117,7 +118,7 @@ Scalar continuous_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field
 
     const auto order = greatest_first(seeds.size(), [&](std::size_t i) { return std::abs(seeds[i].t - begin); });
     recorder<Scalar, field_type> recorded(field);
-    const auto state = [&](Scalar t, std::span<Scalar> out) {  // a stage's time may be rounded out of the trajectory
+    const auto state = [&](Scalar t, std::span<Scalar> out) {  // rounding may put a stage's time outside the trajectory
         path.at(std::clamp(t, std::min(begin, end), std::max(begin, end)), out);
     };
     adjoint_flow<Scalar> flow(recorded, state, size);
@@ -127,8 +128,8 @@ Scalar continuous_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field
         const Scalar stop = i + 1 < order.size() ? seeds[order[i + 1]].t : begin;
         const solve_status status = flow.carry(seed.t, stop, grad_parameters, options);
         if (status != solve_status::success) {
-            fail<error>({"continuous_adjoint: the solve back from t ", seed.t, " to ", stop,
-                         " must end in success, not in ", name_of(status)});
+            fail<error>({"continuous_adjoint: the backward solve from t ", seed.t, " to ", stop,
+                         " must end in success, not in ", name_of(status), "; ", remedy_of(status)});
         }
     }
     add_scaled<Scalar>(1, flow.lambda(), sums.grad_z0);

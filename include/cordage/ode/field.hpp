@@ -13,13 +13,13 @@
 
 namespace cordage {
 
-/// dz/dt = f(t, z), written to dz [size]. A field may keep its workspace inside, so it is called as non-const.
+/// dz/dt = f(t, z), written to dz [size]. A field may hold its workspace, so it is called as non-const.
 template <class F, class Scalar>
 concept ode_field = requires(F& f, Scalar t, std::span<const Scalar> z, std::span<Scalar> dz) {
     f(t, z, dz);
 };
 
-/// A field that knows its size, so that solvers can check z0 against it.
+/// A field with a size, so that solvers can check z0.
 template <class F>
 concept sized_field = requires(const F& f) {
     { f.size() } -> std::convertible_to<index_t>;
@@ -35,12 +35,12 @@ concept differentiable_field = ode_field<F, Scalar> && sized_field<F> &&
     { f.vjp(t, in, in, out, out) } -> std::same_as<Scalar>;
 };
 
-/// A field that is quicker when it is told beforehand at which states it will be pulled back, because it can then look
-/// at all of them at once and owe the parameters' part of every vjp until the end:
+/// A field that is told beforehand at which states vjps will be needed, so that it can evaluate all of them at once and
+/// add the parameters' part of all vjps at the end:
 ///
 ///   record(times [n], states [n, size])     states until the next record
-///   pull_back(i, grad_dz, grad_z)           the vjp at state i without the parameters; once each
-///   collect(grad_parameters)                adds to the parameters what those calls left out; once
+///   pull_back(i, grad_dz, grad_z)           the vjp at state i without the parameters; once for each
+///   collect(grad_parameters)                adds the parameters' part of those vjps; once
 template <class F, class Scalar>
 concept recording_field = differentiable_field<F, Scalar> &&
     requires(F& f, std::span<const Scalar> in, std::span<Scalar> out, index_t i) {
@@ -51,11 +51,11 @@ concept recording_field = differentiable_field<F, Scalar> &&
 
 namespace ode_detail {
 
-/// Any field, called through a pointer: solvers are compiled once for all fields.
+/// Any field behind a pointer: solvers are compiled once for all fields.
 template <class Scalar>
 using any_field = std::function<void(Scalar, std::span<const Scalar>, std::span<Scalar>)>;
 
-/// Every differentiable field as one that records, so that gradients are compiled once for all fields.
+/// Any differentiable field as a recording one, so that gradients are compiled once for all fields.
 template <class Scalar>
 struct recorded_field {
     virtual void record(std::span<const Scalar> times, std::span<const Scalar> states) = 0;
@@ -66,7 +66,7 @@ struct recorded_field {
     ~recorded_field() = default;
 };
 
-/// One that has only vjp is called at once in pull_back.
+/// For a field with vjp alone, pull_back calls vjp at once.
 template <class Scalar, differentiable_field<Scalar> Field>
 class recorder final : public recorded_field<Scalar> {
     static constexpr bool records = recording_field<Field, Scalar>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The order of a tableau and of its interpolant, proved by the compiler; serves the stage ode.
+// The order of a tableau and of its interpolant, computed at compile time; serves the stage ode.
 #pragma once
 
 #include <array>
@@ -9,13 +9,13 @@
 
 namespace cordage {
 
-/// Room for the rounding of published coefficients: those of tsit5 reach 13 and carry 16 digits.
+/// Tolerance for the rounding of published coefficients: those of tsit5 have 16 digits and are as large as 13.
 inline constexpr double order_tolerance = 1e-13;
 
-/// Whether x and y differ by less than that.
+/// Whether x and y differ by less than order_tolerance.
 constexpr bool nearly_equal(double x, double y) { return x - y < order_tolerance && y - x < order_tolerance; }
 
-/// Row sums of a are c, and nothing of a lies on or above the diagonal.
+/// Whether the row sums of a are c and a is strictly lower triangular.
 template <butcher_tableau T>
 constexpr bool is_explicit_and_consistent() {
     for (std::size_t i = 0; i < stages_of<T>; ++i) {
@@ -36,7 +36,7 @@ constexpr int order_of(const std::array<double, Slopes>& weights, double s = 1.0
     using form = fsal_form<T>;
     static_assert(Slopes == form::slopes);
     using vector = std::array<double, Slopes>;
-    // The two ways to grow a tree: hang it on a new root (a times v), join two trees at the root (v times w).
+    // The two ways to make a larger tree: attach one to a new root (a times v), or join two at the root (v times w).
     const auto grow = [](const vector& v) {
         vector out{};
         for (std::size_t i = 0; i < Slopes; ++i) {
@@ -75,7 +75,7 @@ constexpr int order_of(const std::array<double, Slopes>& weights, double s = 1.0
     return fifth ? 5 : 4;
 }
 
-/// The order that the weights b reach.
+/// The order of the weights b.
 template <butcher_tableau T>
 constexpr int order_of_solution() {
     std::array<double, fsal_form<T>::slopes> weights{};
@@ -83,7 +83,7 @@ constexpr int order_of_solution() {
     return order_of<T>(weights);
 }
 
-/// The order that the embedded weights b - error reach.
+/// The order of the embedded weights b - error.
 template <has_error_weights T>
 constexpr int order_of_embedded() {
     std::array<double, fsal_form<T>::slopes> weights{};
@@ -91,8 +91,8 @@ constexpr int order_of_embedded() {
     return order_of<T>(weights);
 }
 
-/// The order that the interpolant reaches everywhere, looked at in four places (its weights are quartics without a
-/// constant term, so that four places decide).
+/// The order of the interpolant at every s, tested at four s, which suffice since its weights are quartics without a
+/// constant term.
 template <butcher_tableau T>
 constexpr int order_of_interpolant() {
     int order = 5;
@@ -103,7 +103,7 @@ constexpr int order_of_interpolant() {
     return order;
 }
 
-/// All that the tests assert of a shipped tableau. Say static_assert(is_proved<my_rule>()) of your own.
+/// All properties that are asserted of a shipped tableau. Write static_assert(is_proved<my_rule>()) for your own.
 template <butcher_tableau T>
 constexpr bool is_proved() {
     return is_explicit_and_consistent<T>() && order_of_solution<T>() == T::order;

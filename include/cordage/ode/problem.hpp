@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How every solve begins: its checks and its first node; serves the stage ode.
+// Common start of every solve: checks and the first node; serves the stage ode.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@
 
 namespace cordage::ode_detail {
 
-/// The field as solvers call it.
-/// @throws value_error or shape_error naming what is wrong with the initial value problem
+/// The field in the form that solvers call.
+/// @throws value_error or shape_error naming the invalid part of the initial value problem
 template <class Scalar, class Field>
 any_field<Scalar> checked_field(const char* function, Field& field, time_interval<Scalar> interval,
                                 std::span<const Scalar> z0) {
@@ -32,7 +32,7 @@ any_field<Scalar> checked_field(const char* function, Field& field, time_interva
     return std::ref(field);
 }
 
-/// The first node with its slope, from which `march` takes the steps and says how the solve ended.
+/// Makes the first node with its slope; `march` then takes the steps and returns how the solve ended.
 template <butcher_tableau Tableau, class Scalar, class March>
 trajectory<Tableau, Scalar> solved(const any_field<Scalar>& field, time_interval<Scalar> interval,
                                    std::span<const Scalar> z0, std::size_t expected_steps, const March& march) {

@@ -27,7 +27,7 @@ struct tolerance {
 /// Settings of solve_adaptive.
 struct adaptive_options {
     cordage::tolerance tolerance = {};
-    index_t max_steps = 100'000;            ///< steps tried, accepted or not; at most trajectory::most_steps
+    index_t max_steps = 100'000;            ///< limit on steps, accepted and rejected; at most trajectory::most_steps
     std::optional<double> first_step = {};  ///< size of the first step tried; chosen by first_step_size if absent
 };
 
@@ -38,12 +38,12 @@ inline void validate(const char* who, const tolerance& allowed) {
     validate_positive({who, ": tolerance.absolute"}, allowed.absolute);
 }
 
-/// Root mean square of x over the error allowed between the states z and z_next. 1 is just allowed.
+/// Root mean square of x relative to the error allowed between the states z and z_next; allowed if <= 1.
 template <class Scalar>
 double scaled_norm(const tolerance& allowed, std::span<const Scalar> x, std::span<const Scalar> z,
                    std::span<const Scalar> z_next) noexcept {
     if (x.empty()) return 0.0;
-    constexpr std::size_t lanes = 8;  // running sums, so that compilers use vectors
+    constexpr std::size_t lanes = 8;  // running sums, which compilers vectorise
     double sums[lanes] = {};
     const auto square = [&](std::size_t i) {
         const double size = std::max(std::abs(double{z[i]}), std::abs(double{z_next[i]}));
@@ -68,7 +68,7 @@ double scaled_norm(const tolerance& allowed, std::span<const Scalar> x, std::spa
 class pi_controller {
  public:
     static constexpr double safety = 0.9, shrink = 0.2, grow = 10.0;
-    static constexpr double least_error = 1e-10;  ///< an error of 0 asks for `grow`, not for infinity
+    static constexpr double least_error = 1e-10;  ///< an error of 0 gives `grow`, not infinity
 
     explicit pi_controller(int embedded_order) noexcept : exponent_(1.0 / (embedded_order + 1.0)) {}
 
@@ -82,7 +82,7 @@ class pi_controller {
         return std::clamp(factor, shrink, most);
     }
 
-    /// The factor on the step size after a step with error > 1, or with no finite error: then the most cautious one.
+    /// The factor on the step size after a step with error > 1.
     double after_rejected(double error) noexcept {
         after_rejection_ = true;
         return std::max(shrink, safety * std::pow(error, -exponent_));
@@ -99,14 +99,14 @@ class pi_controller {
 };
 
 /// A step size > 0, at most the interval's length, whose error should be near the tolerance for a rule of this order:
-/// Hairer, Norsett, Wanner, "Solving ODEs I", II.4. Looks at f after a small Euler step: one evaluation.
+/// Hairer, Norsett, Wanner, "Solving ODEs I", II.4. Evaluates the field once, after a small Euler step.
 template <class Scalar>
 double first_step_size(const any_field<Scalar>& field, time_interval<Scalar> interval, std::span<const Scalar> z0,
                        std::span<const Scalar> slope0, const tolerance& allowed, int order) {
     const double length = std::abs(double{interval.end} - double{interval.begin});
     const double state_norm = scaled_norm(allowed, z0, z0, z0);
     const double slope_norm = scaled_norm(allowed, slope0, z0, z0);
-    const bool no_ratio = state_norm < 1e-5 || slope_norm < 1e-5 || !is_finite(slope_norm);  // norms overflow too
+    const bool no_ratio = state_norm < 1e-5 || slope_norm < 1e-5 || !is_finite(slope_norm);  // norms may overflow
     const double trial = std::min(no_ratio ? 1e-6 : 0.01 * state_norm / slope_norm, length);
 
     const auto h = static_cast<Scalar>(interval.end > interval.begin ? trial : -trial);
@@ -129,7 +129,7 @@ inline void validate(const char* who, const adaptive_options& options) {
     if (options.first_step) validate_positive({who, ": first_step"}, *options.first_step);
 }
 
-/// Takes steps from the first node until interval().end, or until it cannot.
+/// Takes steps from the first node until interval().end or failure.
 template <has_error_weights Tableau, class Scalar>
 solve_status march(trajectory<Tableau, Scalar>& path, const any_field<Scalar>& field, const adaptive_options& options) {
     const auto [begin, end] = path.interval();
@@ -142,11 +142,11 @@ solve_status march(trajectory<Tableau, Scalar>& path, const any_field<Scalar>& f
     }
     pi_controller controller(Tableau::embedded_order);
     std::vector<Scalar> difference(path.size());
-    solve_status trouble = solve_status::step_too_small;  // what the last step tried suffered from, should we give up
+    solve_status trouble = solve_status::step_too_small;  // status if the next step would be too small
     const index_t most = std::min(options.max_steps, static_cast<index_t>(path.most_steps(path.size())));
     for (index_t tried = 0; tried < most; ++tried) {
         const Scalar t = path.reached();
-        const bool last = 1.01 * size >= std::abs(double{end} - double{t});  // leaves no sliver of a step for the end
+        const bool last = 1.01 * size >= std::abs(double{end} - double{t});  // avoids a tiny last step
         const double resolution = 8.0 * std::numeric_limits<Scalar>::epsilon() * std::abs(double{t});
         if (!last && size <= std::max(resolution, double{std::numeric_limits<Scalar>::min()})) return trouble;
         const Scalar h = last ? end - t : static_cast<Scalar>(end > begin ? size : -size);
@@ -173,15 +173,15 @@ solve_status march(trajectory<Tableau, Scalar>& path, const any_field<Scalar>& f
 
 }  // namespace ode_detail
 
-/// Solves dz/dt = f(t, z), z(begin) = z0, with steps that keep the error estimate within the tolerance; the result can
-/// be read at every t of the interval at the order of the rule's interpolant. An empty interval gives one node.
+/// Solves dz/dt = f(t, z), z(begin) = z0, with steps that keep the error estimate within the tolerance. The result can
+/// be evaluated at every t of the interval, at the order of the rule's interpolant. An empty interval gives one node.
 ///
 ///   const auto path = solve_adaptive<tsit5>(field, {1.0, 16.0}, z0, {.tolerance = {1e-10, 1e-10}});
 ///   path.at(2.5, z);
 ///
 /// @param z0  [size], finite
-/// @throws value_error for a setting or number out of its domain; shape_error if z0 is not of the field's size
-/// Ends with any solve_status; nothing can be read unless it is `success`. Allocates where the trajectory grows.
+/// @throws value_error for a setting or number out of range; shape_error unless z0 has the field's size
+/// Ends with any solve_status; only after `success` can the trajectory be read. Allocates as the trajectory grows.
 /// Gradient: ode/adjoint.hpp.
 template <butcher_tableau Tableau = tsit5, class Scalar = double, class Field>
 trajectory<Tableau, Scalar> solve_adaptive(Field&& field, std::type_identity_t<time_interval<Scalar>> interval,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Solves an ODE with steps chosen beforehand; serves the stage ode.
+// Solves an ODE with given steps; serves the stage ode.
 #pragma once
 
 #include <cmath>
@@ -14,19 +14,19 @@
 
 namespace cordage {
 
-/// So many steps of one size, h = (end - begin)/count.
+/// Number of steps of equal size, h = (end - begin)/count.
 struct equal_steps {
     index_t count;
 };
 
-/// Steps of this size (> 0, whatever the direction), the last one shortened to end where asked.
+/// Size of the steps (> 0 in either direction); the last one may be shortened to end at interval.end.
 struct step_size {
     double value;
 };
 
 namespace ode_detail {
 
-/// Takes `count` steps of size h; the last one, of whatever size is left, ends at interval.end.
+/// Takes `count` steps of size h; the last one has the remaining size and ends at interval.end.
 template <butcher_tableau Tableau, class Scalar>
 trajectory<Tableau, Scalar> solved_in_steps(const any_field<Scalar>& field, time_interval<Scalar> interval,
                                             std::span<const Scalar> z0, std::size_t count, Scalar h) {
@@ -52,10 +52,10 @@ trajectory<Tableau, Scalar> solved_in_steps(const any_field<Scalar>& field, time
 ///   const auto path = solve_fixed<rk4_classic>(field, {1.0, 16.0}, z0, equal_steps{60});
 ///
 /// @param z0  [size], finite
-/// @throws value_error unless all numbers are finite and steps.count is 1 to trajectory::most_steps; shape_error if z0
-///         is not of the field's size
-/// Ends with `success` or `non_finite`. Evaluates the field stages * count + 1 times, once less a step if the rule is
-/// fsal. Allocates the trajectory before the first step. Gradient: ode/adjoint.hpp.
+/// @throws value_error unless all numbers are finite and steps.count is 1 to trajectory::most_steps; shape_error unless
+///         z0 has the field's size
+/// Ends with `success` or `non_finite`. Evaluates the field stages * count + 1 times, once less for each step if the
+/// rule is fsal. Allocates the trajectory before the first step. Gradient: ode/adjoint.hpp.
 template <butcher_tableau Tableau, class Scalar = double, class Field>
 trajectory<Tableau, Scalar> solve_fixed(Field&& field, std::type_identity_t<time_interval<Scalar>> interval,
                                         std::type_identity_t<std::span<const Scalar>> z0, equal_steps steps) {
@@ -63,14 +63,14 @@ trajectory<Tableau, Scalar> solve_fixed(Field&& field, std::type_identity_t<time
     const std::size_t most = trajectory<Tableau, Scalar>::most_steps(z0.size());
     if (steps.count < 1 || static_cast<std::size_t>(steps.count) > most) {
         fail<value_error>({"solve_fixed: equal_steps.count ", steps.count, " must be >= 1 and <= ", most,
-                           ", the most that a trajectory of ", z0.size(), " numbers a state holds"});
+                           ", the capacity of a trajectory with states of ", z0.size(), " numbers"});
     }
     const auto count = interval.begin == interval.end ? 0 : static_cast<std::size_t>(steps.count);
     const Scalar h = (interval.end - interval.begin) / static_cast<Scalar>(steps.count);
     return ode_detail::solved_in_steps<Tableau>(any, interval, z0, count, h);
 }
 
-/// As above with steps of a given size; the last one is shortened where the interval is not a multiple of it.
+/// As above with steps of a given size; the last one is shortened if the interval is not a multiple of it.
 /// @throws value_error unless the size is finite, > 0, and gives at most trajectory::most_steps steps
 template <butcher_tableau Tableau, class Scalar = double, class Field>
 trajectory<Tableau, Scalar> solve_fixed(Field&& field, std::type_identity_t<time_interval<Scalar>> interval,
@@ -80,10 +80,10 @@ trajectory<Tableau, Scalar> solve_fixed(Field&& field, std::type_identity_t<time
     const std::size_t most = trajectory<Tableau, Scalar>::most_steps(z0.size());
     if (!is_finite(step.value) || !(step.value > 0.0) || !(length <= step.value * static_cast<double>(most))) {
         fail<value_error>({"solve_fixed: step_size ", step.value, " must be finite, > 0 and at least 1/", most,
-                           " of the interval ", length, ", the most steps that a trajectory of ", z0.size(),
-                           " numbers a state holds"});
+                           " of the interval ", length, ": a trajectory with states of ", z0.size(), " numbers holds ",
+                           most, " steps"});
     }
-    // A ratio that is whole but for rounding means whole steps, not one more of no length.
+    // A ratio that is an integer up to rounding means that many steps, not an additional step of size 0.
     const double ratio = length / step.value, whole = std::round(ratio);
     const bool exact = std::abs(ratio - whole) <= 16.0 * double{std::numeric_limits<Scalar>::epsilon()} * ratio;
     const auto count = static_cast<std::size_t>(exact ? whole : std::ceil(ratio));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sums over states and slopes, written so that compilers use vectors, and one step of an explicit rule made of them;
-// serves the stage ode.
+// Vectorisable sums over states and slopes, and one step of an explicit rule made of them; serves the stage ode.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +17,7 @@
 
 namespace cordage::ode_detail {
 
-/// True if no entry is infinite or NaN. Looks at all of them without a branch, so that compilers use vectors.
+/// True if no entry is infinite or NaN. Tests all entries without a branch, so that compilers vectorise.
 template <class Scalar>
 bool all_finite(std::span<const Scalar> values) noexcept {
     using bits = std::conditional_t<sizeof(Scalar) == sizeof(float), std::uint32_t, std::uint64_t>;
@@ -34,10 +33,10 @@ void add_scaled(Scalar factor, std::span<const Scalar> from, std::span<Scalar> t
     for (std::size_t i = 0; i < to.size(); ++i) to[i] += factor * from[i];
 }
 
-/// Terms of one sum over slopes.
+/// Maximum number of terms of one sum over slopes.
 inline constexpr std::size_t most_terms = 8;
 
-/// out[i] = from[i] + factor * sum_j weights[j] slopes[j][i] for so many terms, one pass.
+/// out[i] = from[i] + factor * sum_j weights[j] slopes[j][i], in one pass, for a fixed number of terms.
 template <class Scalar, std::size_t... J>
 void sum_slopes(std::index_sequence<J...>, Scalar factor, const Scalar* weights, const Scalar* const* slopes,
                 const Scalar* from, std::span<Scalar> out) noexcept {
@@ -46,8 +45,8 @@ void sum_slopes(std::index_sequence<J...>, Scalar factor, const Scalar* weights,
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = from[i] + factor * (... + (weight[J] * slope[J][i]));
 }
 
-/// out = from + factor * sum_j weights[j] slopes[j], each [out.size()]; from may be out. One function for all rules:
-/// their weights are numbers here, and only those that are not 0 are read.
+/// out = from + factor * sum_j weights[j] slopes[j], each [out.size()]; from may be out. One function for all rules,
+/// with the weights at run time; slopes of weight 0 are not read.
 template <class Scalar>
 void add_slopes(Scalar factor, std::span<const Scalar> weights, const Scalar* const* slopes, const Scalar* from,
                 std::span<Scalar> out) noexcept {
@@ -69,7 +68,7 @@ void add_slopes(Scalar factor, std::span<const Scalar> weights, const Scalar* co
     if (from != out.data()) std::copy_n(from, out.size(), out.data());
 }
 
-/// sum_i x[i] y[i] in eight running sums: one would wait for itself, and the compiler may not split it.
+/// sum_i x[i] y[i] in eight running sums: a single sum has a serial dependency that compilers must not break.
 template <class X, class Y>
 X dot(std::span<const X> x, const Y* y) noexcept {
     constexpr std::size_t lanes = 8;
@@ -85,7 +84,7 @@ X dot(std::span<const X> x, const Y* y) noexcept {
     return sums[0];
 }
 
-/// The weights a of fsal_form, in the type of the states.
+/// The weights a of fsal_form in the type of the states.
 template <butcher_tableau Tableau, class Scalar>
 inline constexpr auto stage_weights = [] {
     using form = fsal_form<Tableau>;
@@ -96,8 +95,8 @@ inline constexpr auto stage_weights = [] {
     return weights;
 }();
 
-/// The memory of one step: the state it starts from, the slopes of fsal_form (k[0] is known, the others are filled in)
-/// and the state it ends in. Nothing overlaps.
+/// The memory of one step: the initial state, the slopes of fsal_form (k[0] is given, the others are computed) and the
+/// final state. Nothing overlaps.
 template <butcher_tableau Tableau, class Scalar>
 struct step_view {
     std::span<const Scalar> z;                               ///< [size]
@@ -105,14 +104,14 @@ struct step_view {
     std::span<Scalar> z_next;                                ///< [size]
 };
 
-/// The state of a stage into out: z + h sum_{j < stage} a(stage, j) k_j.
+/// Writes the state of a stage to out: z + h sum_{j < stage} a(stage, j) k_j.
 template <butcher_tableau Tableau, class Scalar, class Pointer>
 void stage_state(std::size_t stage, Scalar h, std::span<const Scalar> z,
                  const std::array<Pointer, fsal_form<Tableau>::slopes>& slopes, std::span<Scalar> out) noexcept {
     add_slopes<Scalar>(h, {stage_weights<Tableau, Scalar>[stage].data(), stage}, slopes.data(), z.data(), out);
 }
 
-/// Goes from t to t + h. Every stage's state is formed in z_next; the last stage's state is the result.
+/// Steps from t to t + h. Every stage's state is computed in z_next; the last stage's state is the result.
 /// Evaluates the field slopes-1 times. Allocates nothing.
 template <butcher_tableau Tableau, class Scalar>
 void step(const any_field<Scalar>& field, Scalar t, Scalar h, const step_view<Tableau, Scalar>& view) {
@@ -124,7 +123,7 @@ void step(const any_field<Scalar>& field, Scalar t, Scalar h, const step_view<Ta
     }
 }
 
-/// True if a step ended in numbers and met nothing else on its way: a field may hide the NaN of an earlier stage.
+/// True if all slopes and the result of a step are finite: a field may hide the NaN of an earlier stage.
 template <butcher_tableau Tableau, class Scalar>
 bool is_finite_step(const step_view<Tableau, Scalar>& view) noexcept {
     bool finite = all_finite(std::span<const Scalar>(view.z_next));

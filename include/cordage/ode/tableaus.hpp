@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rules that the library ships, each one type of constants; serves the stage ode.
+// The explicit rules of the library, each a type of constants; serves the stage ode.
 #pragma once
 
 #include <string_view>
@@ -53,7 +53,7 @@ struct heun3 {
     static constexpr double b[3] = {1.0 / 4, 0.0, 3.0 / 4};
 };
 
-/// "The" Runge-Kutta rule (Kutta 1901).
+/// The classical Runge-Kutta rule (Kutta 1901).
 struct rk4_classic {
     static constexpr std::string_view name = "rk4_classic";
     static constexpr int order = 4;
@@ -71,7 +71,8 @@ struct rk4_38 {
     static constexpr double b[4] = {1.0 / 8, 3.0 / 8, 3.0 / 8, 1.0 / 8};
 };
 
-/// Bogacki and Shampine, "A 3(2) pair of Runge-Kutta formulas", Appl. Math. Letters 2 (1989). Three evaluations a step.
+/// Bogacki and Shampine, "A 3(2) pair of Runge-Kutta formulas", Appl. Math. Letters 2 (1989). Three evaluations per
+/// step.
 struct bosh3 {
     static constexpr std::string_view name = "bosh3";
     static constexpr int order = 3;
@@ -83,8 +84,8 @@ struct bosh3 {
 };
 static_assert(is_fsal<bosh3>());
 
-/// Dormand and Prince, "A family of embedded Runge-Kutta formulae", J. Comp. Appl. Math. 6 (1980). Six evaluations a
-/// step. The error weights are the authors' own, as in DOPRI5 of Hairer, Norsett, Wanner (others ship Shampine's); so
+/// Dormand and Prince, "A family of embedded Runge-Kutta formulae", J. Comp. Appl. Math. 6 (1980). Six evaluations per
+/// step. The error weights are the authors', as in DOPRI5 of Hairer, Norsett, Wanner (other codes use Shampine's); so
 /// is the interpolant of order 4 (II.6.13).
 struct dopri5 {
     static constexpr std::string_view name = "dopri5";
@@ -114,7 +115,7 @@ struct dopri5 {
 static_assert(is_fsal<dopri5>());
 
 /// Tsitouras, "Runge-Kutta pairs of order 5(4) satisfying only the first column simplifying assumption", Comput. Math.
-/// Appl. 62 (2011), with its error weights and its interpolant of order 4. Six evaluations a step.
+/// Appl. 62 (2011), with its error weights and its interpolant of order 4. Six evaluations per step.
 struct tsit5 {
     static constexpr std::string_view name = "tsit5";
     static constexpr int order = 5;
@@ -148,9 +149,9 @@ struct tsit5 {
 };
 static_assert(is_fsal<tsit5>());
 
-/// The same rule with z(t + s h) = (1 - s) z + s z_next: exact to order 1 between nodes, however exact it is at them.
-/// That is how torchdiffeq (0.2.5) reads what its fixed-step solvers leave. At a node, where two lines meet, the slope
-/// of the trajectory is the field's.
+/// The same rule with linear interpolation, z(t + s h) = (1 - s) z + s z_next: of order 1 between nodes, whatever the
+/// order at them. torchdiffeq (0.2.5) interpolates its fixed-step solutions in this way. At a node, where two lines
+/// meet, the slope of the trajectory is the field's.
 template <butcher_tableau Rule>
 struct linear_output : Rule {
     static constexpr bool is_read_linearly = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A solved ODE: how the solve ended, its nodes and slopes, readable at every t of the interval; serves the stage ode.
+// A solved ODE: its status, nodes and slopes, which can be evaluated at every t of the interval; serves the stage ode.
 #pragma once
 
 #include <algorithm>
@@ -19,21 +19,30 @@
 
 namespace cordage {
 
-/// How a solve ended. Only after `success` can its trajectory be read.
+/// How a solve ended. Its trajectory can be read only after `success`.
 enum class solve_status {
     success,            ///< the whole interval is solved
-    max_steps_reached,  ///< as many steps were tried as allowed
+    max_steps_reached,  ///< the limit on steps was reached
     step_too_small,     ///< the tolerance needs steps below the resolution of t: the solution likely blows up here
     non_finite,         ///< the field or the state became infinite or NaN
 };
 
-/// The status by its name, for messages.
+/// The status as text, for messages.
 constexpr std::string_view name_of(solve_status status) {
     constexpr std::string_view names[] = {"success", "max_steps_reached", "step_too_small", "non_finite"};
     return names[static_cast<int>(status)];
 }
 
-/// What a solve cost.
+/// What to change after a solve that failed, for messages.
+constexpr std::string_view remedy_of(solve_status status) {
+    constexpr std::string_view remedies[] = {
+        "", "raise max_steps or loosen the tolerance",
+        "loosen the tolerance or end at an earlier t: the solution may diverge here",
+        "end at an earlier t or check the field's parameters: the field or its state is not finite"};
+    return remedies[static_cast<int>(status)];
+}
+
+/// The cost of a solve.
 struct solve_statistics {
     index_t evaluations = 0;  ///< calls of the field
     index_t accepted = 0;     ///< steps kept
@@ -42,28 +51,28 @@ struct solve_statistics {
     friend bool operator==(const solve_statistics&, const solve_statistics&) = default;
 };
 
-/// Where to solve: from `begin` to `end`, which may lie before it.
+/// The interval of a solve: from `begin` to `end`, which may be less than `begin`.
 template <class Scalar>
 struct time_interval {
     Scalar begin;
     Scalar end;
 };
 
-/// A place in a trajectory: `fraction` in [0, 1) of the way through the step that starts at `node`.
+/// A place in a trajectory: `fraction` in [0, 1) of the step that starts at `node`.
 template <class Scalar>
 struct trajectory_place {
     std::size_t node;
     Scalar fraction;
 };
 
-/// The most numbers that one trajectory holds: 2 GiB in double.
+/// Largest number of entries of one trajectory: 2 GiB in double.
 inline constexpr std::size_t most_trajectory_numbers = std::size_t{1} << 28;
 
-/// What a solver leaves behind. Node n holds t_n and one row of memory, the step that starts there:
+/// The result of a solve. Node n has t_n and one row of memory, the step that starts there:
 ///
 ///   row n:  [ z_n | k_0 = f(t_n, z_n) | k_1 | ... ]     the last slope of the step is k_0 of row n+1
 ///
-/// Reading throws cordage::error unless the solve was a success, and value_error outside the interval.
+/// Reading throws cordage::error unless the solve succeeded, and value_error outside the interval.
 template <butcher_tableau Tableau, std::floating_point Scalar = double>
 class trajectory {
  public:
@@ -71,7 +80,7 @@ class trajectory {
     using tableau = Tableau;
     using scalar = Scalar;
 
-    /// The most steps that a trajectory of states of this size can hold.
+    /// The largest number of steps that a trajectory of states of this size can hold.
     static constexpr std::size_t most_steps(std::size_t size) noexcept {
         return most_trajectory_numbers / (2 + (1 + form::last) * size) - 1;
     }
@@ -81,8 +90,8 @@ class trajectory {
     std::size_t size() const noexcept { return size_; }                    ///< entries of a state
     std::size_t nodes() const noexcept { return times_.size(); }           ///< accepted steps + 1
     std::span<const Scalar> times() const noexcept { return times_; }      ///< t of the nodes [nodes]
-    time_interval<Scalar> interval() const noexcept { return interval_; }  ///< what was asked for
-    Scalar reached() const noexcept { return times_.back(); }              ///< how far the solve got
+    time_interval<Scalar> interval() const noexcept { return interval_; }  ///< as requested
+    Scalar reached() const noexcept { return times_.back(); }              ///< the last t solved
 
     std::span<const Scalar> state(std::size_t node) const noexcept { return {row(node), size_}; }
     std::span<const Scalar> slope(std::size_t node) const noexcept { return {row(node) + size_, size_}; }
@@ -96,14 +105,14 @@ class trajectory {
         return out;
     }
 
-    /// The state at t into out [size]: exactly the stored one at a node, the interpolant between.
+    /// Writes the state at t to out [size]: exactly the stored one at a node, the interpolant in between.
     void at(Scalar t, std::span<Scalar> out) const {
         const auto [node, fraction] = locate("trajectory::at", t, out.size());
         std::ranges::copy(state(node), out.begin());
         if (fraction != 0) add(node, steps_[node], ode_detail::dense_weights<Tableau>(fraction), out);
     }
 
-    /// The states at many t, in any order, into out [times, size].
+    /// Writes the states at many t, in any order, to out [times, size].
     void at(std::span<const Scalar> times, std::span<Scalar> out) const {
         if (out.size() != times.size() * size_) {
             fail<shape_error>(
@@ -112,7 +121,7 @@ class trajectory {
         for (std::size_t i = 0; i < times.size(); ++i) at(times[i], out.subspan(i * size_, size_));
     }
 
-    /// dz/dt of the interpolant at t into out [size]: at a node the field itself.
+    /// Writes dz/dt of the interpolant at t to out [size]; at a node that of the field.
     void slope_at(Scalar t, std::span<Scalar> out) const {
         const auto [node, fraction] = locate("trajectory::slope_at", t, out.size());
         if (fraction == 0) {
@@ -123,11 +132,11 @@ class trajectory {
         }
     }
 
-    /// Finds t among the steps. `who` begins the messages; `out_size` is checked against size().
+    /// Finds the step of t. `who` begins the messages; `out_size` is checked against size().
     trajectory_place<Scalar> locate(const char* who, Scalar t, std::size_t out_size) const {
         if (status_ != solve_status::success) {
             fail<error>({who, ": status ", name_of(status_), " must be success; the solve from t ", interval_.begin,
-                         " to ", interval_.end, " ended at t ", reached()});
+                         " to ", interval_.end, " ended at t ", reached(), "; ", remedy_of(status_)});
         }
         if (out_size != size_) fail<shape_error>({who, ": out size ", out_size, " must be ", size_});
         const bool forward = interval_.end >= interval_.begin;
@@ -142,9 +151,9 @@ class trajectory {
         return {node, (t - times_[node]) / steps_[node]};
     }
 
-    // For solvers: start at a node, let `next_step` be filled in, keep it or drop it, finish.
+    // For solvers: start at a node, fill in `next_step`, accept or reject it, finish.
 
-    /// One node, z0, whose slope the solver writes next. Room for `expected_steps` is set aside.
+    /// One node, z0, whose slope the solver writes next. Reserves memory for `expected_steps`.
     trajectory(time_interval<Scalar> interval, std::span<const Scalar> z0, std::size_t expected_steps)
         : interval_(interval), size_(z0.size()) {
         times_.reserve(expected_steps + 1);
@@ -168,7 +177,7 @@ class trajectory {
         return view;
     }
 
-    /// Keeps the step that was filled in: it has size h and ends at t_next.
+    /// Accepts the step that was filled in, of size h, ending at t_next.
     void accept(Scalar t_next, Scalar h) {
         times_.push_back(t_next);
         steps_.push_back(h);
@@ -195,7 +204,7 @@ class trajectory {
     std::size_t size_;
     std::vector<Scalar> times_;  // [nodes]
     std::vector<Scalar> steps_;  // [nodes - 1]
-    std::vector<Scalar> rows_;   // [nodes, 1 + last, size], and one more row while a step is tried
+    std::vector<Scalar> rows_;   // [nodes, 1 + last, size], and one more row during a step
     solve_status status_ = solve_status::max_steps_reached;
     solve_statistics statistics_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cos and sin of a phase, in double and in lanes of floats; stage register layer.
+// cos and sin of a phase, in double and in lanes of floats; register layer.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace cordage {
 
-/// cos and sin of one angle, or of a vector of angles. T: a lane.
+/// cos and sin of one angle, or of a vector of angles. T: a lane type.
 template <class T>
 struct cos_sin {
     T cos;
@@ -19,8 +19,8 @@ struct cos_sin {
 
 namespace pair_detail {
 
-/// cos and sin of an angle, turned on by the quarters that the two upper bits of t say, of which Top is the upper one:
-/// quarters swap cos and sin and flip their signs by bits.
+/// cos and sin of an angle plus the quarter turns in the two upper bits of t; Top is the upper one of these bits.
+/// Quarter turns swap cos and sin and change their signs, done on bits.
 template <int Top, class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr cos_sin<Lane> turned_by_quarters(
     const typename lane_traits<Lane>::word& t, const cos_sin<Lane>& at) noexcept {
@@ -32,7 +32,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr cos_sin<Lane> turned_by_quar
             lane::from_bits(lane::where_bit(t, Top - 1, c, s) ^ (t & top))};
 }
 
-/// cos and sin of x, |x| <= pi/4, within 2.2e-16: Taylor series to x^17 and x^16, whose next terms are below 3e-18.
+/// cos and sin of x, |x| <= pi/4, within 2.2e-16: Taylor series to x^17 and x^16, truncation below 3e-18.
 /// Lanes of doubles.
 template <class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr cos_sin<Lane> cos_sin_of_small(const Lane& x) noexcept {
@@ -47,7 +47,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr cos_sin<Lane> cos_sin_of_sma
     return {sum(1.0, c1), lane_traits<Lane>::multiply_add(x * z, s1, x)};
 }
 
-/// The quarters of the turn nearest to a phase, in the two upper bits, and the rest in radians, at most pi/4.
+/// The nearest quarter of a turn to a phase, in the two upper bits of t, and the remainder in radians, at most pi/4.
 template <class Lane>
 struct reduced_angle {
     typename lane_traits<Lane>::word quarters;
@@ -64,8 +64,8 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr reduced_angle<Lane> reduced(
 
 }  // namespace pair_detail
 
-/// cos and sin of phase * 2^-64 turn, within 2.2e-16: of one phase, or of a vector of them. The nearest quarter turn is
-/// taken off in integers.
+/// cos and sin of phase * 2^-64 turn, within 2.2e-16, for one phase or a vector of them. The nearest quarter turn is
+/// subtracted in integers.
 template <class Lane = double>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr cos_sin<Lane> cos_sin_of_phase(
     const typename lane_traits<Lane>::word& phase) noexcept {
@@ -73,22 +73,22 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr cos_sin<Lane> cos_sin_of_pha
     return pair_detail::turned_by_quarters<63>(at.quarters, pair_detail::cos_sin_of_small(at.rest));
 }
 
-/// cos and sin of an angle in radians, float or double, any |angle| <= 2^62: reduced as exactly as a basis is, and near
-/// 0 with all digits of the sine.
+/// cos and sin of an angle in radians, float or double, |angle| <= 2^62. Argument reduction is as exact as that of a
+/// basis; near 0 the sine keeps full relative precision.
 template <class Real>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr cos_sin<double> cos_sin_of(Real angle) noexcept {
     const auto at = pair_detail::reduced<double>(phase_of_angle(angle));
-    const bool is_small = angle < Real(0.75) && angle > Real(-0.75);  // no quarter then
+    const bool is_small = angle < Real(0.75) && angle > Real(-0.75);  // no reduction needed
     return pair_detail::turned_by_quarters<63>(at.quarters,
                                                pair_detail::cos_sin_of_small(is_small ? double{angle} : at.rest));
 }
 
-/// cos and sin of y turns, |y| <= 1/8, within 8e-8. With w = y^2 and minimax coefficients in turns
+/// cos and sin of y turns, |y| <= 1/8, within 8e-8. With w = y^2 and minimax coefficients, in turns:
 ///
 ///   sin = y (2 pi + w (s1 + w (s2 + w s3)))      cos = 1 + w (c1 + w (c2 + w (c3 + w c4)))
 ///
-/// where 2 pi is split in two floats, the larger one inside the last product. No sum that a compiler may contract or
-/// reorder.
+/// 2 pi is split into two floats, the larger one inside the last product. The result does not depend on how a compiler
+/// contracts or reorders sums.
 template <class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE cos_sin<Lane> cos_sin_of_turns(const Lane& y) noexcept {
     using lane = lane_traits<Lane>;
@@ -102,10 +102,10 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE cos_sin<Lane> cos_sin_of_turns(const L
     return {lane::fused(w, c2, Lane(1.0f)), lane::fused(y, Lane(0x1.921fb6p+2f), y * s1)};
 }
 
-/// cos and sin of phase * 2^-32 turn in floats, within 8e-8; calls no sinf.
+/// cos and sin of phase * 2^-32 turn in floats, within 8e-8; does not call sinf.
 ///
-/// The nearest quarter turn comes off in integers: t = phase + 1/8 turn, its two upper bits are the quarter, and y =
-/// phase - quarter is at most an eighth of a turn.
+/// The nearest quarter turn is subtracted in integers: t = phase + 1/8 turn, its two upper bits are the quarter, and y
+/// = phase - quarter is at most an eighth of a turn.
 template <class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE cos_sin<Lane> cos_sin_of_phase32(
     const typename lane_traits<Lane>::word& phase) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Element formats: how a stored element is read as a number and a number stored; stage register layer.
+// Element formats: conversion between a stored element and a number; register layer.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ struct float16 {
     std::uint16_t bits;
 };
 
-/// bfloat16 as bits, the upper half of a binary32. Storage only.
+/// bfloat16 as bits, the upper half of a binary32. Storage only: arithmetic is done in float.
 struct bfloat16 {
     std::uint16_t bits;
 };
@@ -40,27 +40,27 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr float to_float(bfloat16 x) n
     return lane_traits<float>::from_bits(static_cast<std::uint32_t>(x.bits) << 16);
 }
 
-/// x rounded to bfloat16, nearest, ties to even, in the upper half of a word; the lower half is left as it comes. A NaN
-/// stays a (quiet) NaN. Lane: floats, one or a vector. (Vectors that are stored by AVX512_BF16's own conversion make
-/// zeros of what is below 2^-126, which is kept here.)
+/// x rounded to bfloat16, nearest, ties to even, in the upper half of a word; the lower half is unspecified. A NaN
+/// becomes a quiet NaN. Lane: one float or a vector of floats. (Vectors stored by the AVX512_BF16 instruction flush
+/// magnitudes below 2^-126 to 0; this function keeps them.)
 template <class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr auto bfloat16_in_upper_half(const Lane& x) noexcept {
     using lane = lane_traits<Lane>;
     return lane::rounded_upper_half(lane::bits(lane::plain_nan(x)));
 }
-/// The same for one number.
+/// As above, for one number.
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr bfloat16 to_bfloat16(float x) noexcept {
     return {static_cast<std::uint16_t>(bfloat16_in_upper_half(x) >> 16)};
 }
 
-/// Rounds to nearest, ties to even, with subnormals; too large becomes infinity, a NaN stays a (quiet) NaN.
+/// x rounded to binary16, nearest, ties to even, subnormals included; overflow gives infinity, a NaN a quiet NaN.
 CORDAGE_ALWAYS_INLINE constexpr float16 to_float16(float x) noexcept {
     const auto bits = lane_traits<float>::bits(x);
     const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
     const std::uint32_t magnitude = bits & 0x7fff'ffffu;
     const auto with_sign = [sign](std::uint32_t half) { return float16{static_cast<std::uint16_t>(sign | half)}; };
     if (magnitude > 0x7f80'0000u) return with_sign(0x7e00u);
-    if (magnitude >= 0x4780'0000u) return with_sign(0x7c00u);  // 65536 and above
+    if (magnitude >= 0x4780'0000u) return with_sign(0x7c00u);  // 65536 and above: infinity
     if (magnitude >= 0x3880'0000u) {                           // a normal half: rebias, round the 13 lost bits
         const std::uint32_t rebiased = magnitude - 0x3800'0000u;
         return with_sign((rebiased + 0xfffu + ((rebiased >> 13) & 1u)) >> 13);
@@ -73,14 +73,14 @@ CORDAGE_ALWAYS_INLINE constexpr float16 to_float16(float x) noexcept {
     return with_sign(half + ((lost > tie || (lost == tie && (half & 1u) != 0)) ? 1u : 0u));
 }
 
-/// The format of elements T where a view names none. Specialise it for a type of your own (at::Half, _Float16, an fp8)
-/// and every kernel takes tensors of it. A `using same_bits_as = cordage::float16;` (or bfloat16) there gives it the
-/// vector kernels of that type.
+/// The format of elements of type T where a view names none. Specialise it for a type of your own (at::Half, _Float16,
+/// an fp8) and every kernel accepts tensors of it. `using same_bits_as = cordage::float16;` (or bfloat16) in the
+/// specialisation selects the vector kernels of that type.
 template <class T>
 struct element_traits;
 
-/// A format reads and stores one element: load(T) gives a `compute`, float or double, in which all arithmetic is done,
-/// and store(compute) the element nearest to it. A format may hold numbers, such as the scale of an int8:
+/// A format converts one element: load(T) returns a `compute`, float or double, in which all arithmetic is done, and
+/// store(compute) returns the nearest element. A format may have data members, such as the scale of an int8:
 ///
 ///   struct scaled_int8 {
 ///       using compute = float;
@@ -91,7 +91,7 @@ struct element_traits;
 ///   heads_view<std::int8_t, scaled_int8> keys = token_major(data, shape, scaled_int8{0.02f});
 template <class F, class T>
 concept format_of = requires(const F& format, T x) {
-    sizeof(F);  // a type without element_traits is no element
+    sizeof(F);  // fails for a type without element_traits
     requires std::is_trivially_copyable_v<F>;
     typename F::compute;
     { format.load(x) } -> std::same_as<typename F::compute>;
@@ -147,12 +147,12 @@ struct element_traits<bfloat16> {
 #endif
 };
 
-/// What a tensor of q or k may hold: a type with element_traits.
+/// An element type of q or k: a type with element_traits.
 template <class T>
 concept element = format_of<element_traits<T>, T>;
 static_assert(element<double> && element<float> && element<float16> && element<bfloat16>);
 
-/// The type of the arithmetic on elements T.
+/// The type in which elements T are computed with.
 template <element T>
 using compute_of = typename element_traits<T>::compute;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fp8 in both layouts of the OCP standard: e4m3 (no infinity) and e5m2; stage register layer.
+// fp8 in both layouts of the OCP standard: e4m3 (no infinity) and e5m2; register layer.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace cordage {
 
-/// Floats of a byte: a sign, 7 - MantissaBits bits of an exponent, MantissaBits bits of a fraction.
+/// An 8-bit float: 1 sign bit, 7 - MantissaBits bits of exponent, MantissaBits bits of fraction.
 ///
 ///   e4m3   largest 448, a NaN (s1111111), no infinity       (torch.float8_e4m3fn)
 ///   e5m2   largest 57344, infinities, NaNs                  (torch.float8_e5m2)
@@ -17,15 +17,15 @@ template <int MantissaBits>
 struct fp8 {
     std::uint8_t bits;
 
-    static constexpr int shift = 23 - MantissaBits;  // from a float's fraction to ours
+    static constexpr int shift = 23 - MantissaBits;  // from the fraction of a float to that of an fp8
     static constexpr std::uint32_t bias = MantissaBits == 3 ? 7 : 15;
     static constexpr std::uint32_t largest_bits = MantissaBits == 3 ? 0x7eu : 0x7bu;
     static constexpr float largest = MantissaBits == 3 ? 448.0f : 57344.0f;
     friend constexpr bool operator==(fp8, fp8) = default;
 };
-/// Three bits of fraction, as most weights and caches in fp8.
+/// fp8 with three bits of fraction, used for most fp8 weights and caches.
 using fp8_e4m3 = fp8<3>;
-/// Two bits of fraction, the range of float16.
+/// fp8 with two bits of fraction and the range of float16.
 using fp8_e5m2 = fp8<2>;
 
 namespace pair_detail {
@@ -39,15 +39,15 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr Word where_below(const Word&
 
 }  // namespace pair_detail
 
-/// x rounded to fp8, nearest, ties to even, as the low byte of a word. What is too large, infinities too, becomes the
-/// largest number, as in engines' stores; a NaN stays a NaN. (torch's casts make a NaN of it in e4m3, an infinity in
-/// e5m2.) Lane: floats, one or a vector.
+/// x rounded to fp8, nearest, ties to even, as the low byte of a word. Values beyond the largest number, infinities
+/// included, become the largest number, as in engines' cache stores; a NaN stays a NaN. (torch's casts give NaN in e4m3
+/// and infinity in e5m2.) Lane: one float or a vector of floats.
 template <class Fp8, class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto fp8_bits(const Lane& x) noexcept {
     using lane = lane_traits<Lane>;
     using word = typename lane::word;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
-    // The same bits, but for the sign of a NaN, which the instruction drops.
+    // Same bits as below, except for the sign of a NaN, which the instruction drops.
     std::uint16_t both;
     if constexpr (Fp8::shift == 20) {
         asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(both) : "f"(0.0f), "f"(x));
@@ -60,8 +60,8 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto fp8_bits(const Lane& x) noexcept 
     constexpr std::uint32_t smallest_normal = (128u - Fp8::bias) << 23;
     const word w = lane::bits(x), magnitude = w & word(0x7fff'ffffu);
     const word in_range = lane::smaller(magnitude, lane::bits(Lane(Fp8::largest)));
-    // 2^shift times x's power of two, that of the smallest normal number if x is less: whatever is added to it is
-    // rounded to a multiple of x's last bit in fp8, and counts these in the last bits of the sum.
+    // 2^shift times the power of two of x, or of the smallest normal number if that is larger: adding it to x rounds x
+    // to a multiple of its last bit in fp8, and the last bits of the sum count those multiples.
     const word power = lane::larger(in_range & word(0x7f80'0000u), word(smallest_normal));
     const word unit = power + word(static_cast<std::uint32_t>(shift) << 23);
     const word count = lane::bits(Lane(lane::from_bits(in_range) + lane::from_bits(unit))) - unit;
@@ -71,7 +71,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto fp8_bits(const Lane& x) noexcept 
 #endif
 }
 
-/// The number that the low byte of a word is.
+/// The number encoded in the low byte of a word.
 template <class Fp8, class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Lane from_fp8_bits(const typename lane_traits<Lane>::word& code) noexcept {
     using lane = lane_traits<Lane>;
@@ -91,10 +91,10 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Lane from_fp8_bits(const typename lane
     constexpr int shift = Fp8::shift;
     const word magnitude = code & word(0x7fu), sign = (code & word(0x80u)) << 24;
     constexpr std::uint32_t smallest = (128u - Fp8::bias - (23u - shift))
-                                       << 23;  // of the subnormal numbers, as a float
+                                       << 23;  // value of a subnormal number, as a float
     const word small = lane::bits(Lane(lane::from_signed(magnitude) * lane::from_bits(word(smallest))));
     const word normal = (magnitude << shift) + word((127u - Fp8::bias) << 23);
-    // Above the largest: e4m3's NaN; e5m2's infinity and NaNs, whose fraction stays.
+    // Codes above the largest number: e4m3's NaN; e5m2's infinity and NaNs, which keep their fraction.
     const word beyond = shift == 20 ? word(0x7fc0'0000u) : word((magnitude << shift) | word(0x7f80'0000u));
     const word finite = pair_detail::where_below<Lane>(magnitude, 1u << (23 - shift), small, normal);
     return lane::from_bits(pair_detail::where_below<Lane>(magnitude, Fp8::largest_bits + 1u, finite, beyond) | sign);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the register layer asks of a lane type, and its answers for one number: float, double, or a CUDA thread's float.
+// The operations that the register layer needs of a lane type, and those of float and double (CUDA: float).
 #pragma once
 
 #include <cstdint>
@@ -8,27 +8,27 @@
 
 namespace cordage {
 
-/// The operations behind the formulas of pair/ that + and * do not give. A lane is one number or a vector of them:
+/// The operations on lanes that the formulas of pair/ need beside + and *. A lane is one number or a vector of numbers:
 /// float and double here, xsimd's vectors in backend/simd/lane.hpp. Specialise it for another vector type and every
-/// formula takes that type.
+/// formula accepts that type.
 ///
 ///   multiply_add(a, b, c)       a b + c, rounded once or twice
-///   negative(x)                 -x, which compilers fold into the sums and products around it
-///   word                        unsigned integers of as many bits as the numbers have, as many as the lane has numbers
+///   negative(x)                 -x, which compilers fold into neighbouring sums and products
+///   word                        unsigned integers of the numbers' width, one for each number of the lane
 ///   bits(x), from_bits(w)       the same bits as the other type
-///   from_signed(w)              the number that w is as a signed integer, rounded once
+///   from_signed(w)              w as a signed integer, converted to a number, rounded once
 ///   where_bit(w, n, a, b)       a where bit n of w is set, else b; words
 /// and for floats
 ///   fused(a, b, c)              a b + c, rounded once
 ///   smaller(v, w), larger(v, w)  of unsigned words
-///   plain_nan(x)                x, but one quiet NaN for every NaN
-///   rounded_upper_half(w)       w + 0x7fff + (bit 16 of w), whose upper half is w's, rounded to nearest, ties to even
+///   plain_nan(x)                x, with every NaN replaced by one quiet NaN
+///   rounded_upper_half(w)       w + 0x7fff + (bit 16 of w); its upper half is w rounded to nearest, ties to even
 template <class Lane>
 struct lane_traits;
 
 namespace pair_detail {
 
-/// What one float and one double have alike.
+/// Operations shared by one float and one double.
 template <class Real, class Word, class Signed>
 struct one_number {
     using word = Word;

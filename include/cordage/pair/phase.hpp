@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Frequencies and angles as exact fractions of a turn, and the phase of a position: an integer; stage register layer.
+// Frequencies and angles as exact fractions of a turn, and the phase of a position as an integer; register layer.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace cordage {
 
-/// theta / 2 pi = whole + fraction * 2^-64 turns a position, rounded to the nearest 2^-64; fraction >= 0.
+/// theta / 2 pi = whole + fraction * 2^-64 turns per position, rounded to the nearest 2^-64; fraction >= 0.
 struct turns {
     std::int64_t whole = 0;
     std::uint64_t fraction = 0;
@@ -23,12 +23,12 @@ struct turns {
 /// 2^130 / (2 pi), rounded: 2/pi = 0.A2F9836E 4E441529 FC2757D1 F534DDC0 DB62...
 inline constexpr wide_product inverse_two_pi{0xa2f9'836e'4e44'1529u, 0xfc27'57d1'f534'ddc1u};
 
-/// The largest |inv_freq| that turns_of takes, radians a position.
+/// Largest |inv_freq| that turns_of accepts, radians per position.
 inline constexpr double largest_inv_freq = 0x1p62;
 
 /// theta / 2 pi of a double theta, in integer arithmetic only: the 53 bits of theta times 128 bits of 1/2pi. Exact to
 /// half a unit of 2^-64 turn, so that position * fraction mod 2^64 is the phase of position * theta within
-/// 2 pi |position| 2^-65 rad (3.7e-10 at 2^31), and -ffast-math has nothing to reorder.
+/// 2 pi |position| 2^-65 rad (3.7e-10 at 2^31). Integer arithmetic is unaffected by -ffast-math.
 ///
 /// @param theta  finite, |theta| <= largest_inv_freq (precondition; `basis` checks it)
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr turns turns_of(double theta) noexcept {
@@ -36,7 +36,8 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr turns turns_of(double theta)
     const wide_product low = multiply_wide(parts.mantissa, inverse_two_pi.low);
     const wide_product high = multiply_wide(parts.mantissa, inverse_two_pi.high);
     const std::uint64_t middle = low.high + high.low;
-    // |theta| / 2 pi = product * 2^(exponent - 130) and a unit of the result is 2^-64, so the product moves right.
+    // |theta| / 2 pi = product * 2^(exponent - 130) and the unit of the result is 2^-64, so the product is shifted
+    // right.
     const std::uint64_t top = high.high + (middle < high.low ? 1u : 0u);
     const int shift = 66 - parts.exponent;  // >= 56
     const auto limb = [&](int i) { return i == 0 ? low.low : i == 1 ? middle : i == 2 ? top : 0u; };
@@ -57,7 +58,7 @@ static_assert(turns_of(0.0) == turns{0, 0});
 static_assert(turns_of(1.0) == turns{0, 0x28be'60db'9391'054au});
 static_assert(turns_of(-1.0) == turns{-1, ~0x28be'60db'9391'054au + 1u});
 
-/// A position of any type: steps + rest * 2^-64, negated where is_negative. A whole position is steps alone, modulo
+/// A position of any type: steps + rest * 2^-64, negated where is_negative. An integer position is steps alone, modulo
 /// 2^64.
 struct split_position {
     std::uint64_t steps;
@@ -68,9 +69,9 @@ struct split_position {
     CORDAGE_HOST_DEVICE constexpr bool is_whole() const noexcept { return rest == 0 && !is_negative && is_valid; }
 };
 
-/// What a position type has to say. Specialise it for a type of your own (a fixed-point number, a 16-bit index):
+/// The properties of a position type. Specialise it for a type of your own (a fixed-point number, a 16-bit index):
 ///
-///   split(p)   p as whole steps and a fraction, exactly, in code that runs on a device too
+///   split(p)   p as an integer and a fraction, exactly; also callable on a device
 ///   value(p)   the nearest double, for gradients and messages
 template <class P>
 struct position_traits;
@@ -105,11 +106,11 @@ concept position_type = requires(P p) {
 static_assert(position_type<std::int32_t> && position_type<std::int64_t> && position_type<float> &&
               position_type<double>);
 
-/// Phase of position * theta in units of 2^-64 turn, theta / 2 pi = whole + fraction * 2^-64 turns. Exact wrap-around
-/// of an integer product for whole positions; of a fractional one, what lies below 2^-64 of a position is cut off.
+/// Phase of position * theta in units of 2^-64 turn, theta / 2 pi = whole + fraction * 2^-64 turns. For integer
+/// positions an integer product with exact wrap-around; of fractional positions, digits below 2^-64 are truncated.
 ///
-/// @param whole  points to the whole turns, which whole positions do not read
-/// High is the product's upper half: multiply_high in loops that compilers make vectors of.
+/// @param whole  points to the whole turns; not read for integer positions
+/// High is the function that returns the product's upper half: multiply_high in loops that compilers vectorise.
 template <auto High = multiply_high_alone>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr std::uint64_t phase_of(const split_position& p,
                                                                            std::uint64_t fraction,
@@ -118,14 +119,14 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr std::uint64_t phase_of(const
     if (p.rest != 0) phase += High(p.rest, fraction) + p.rest * *whole;
     return p.is_negative ? ~phase + 1u : phase;
 }
-/// The same of one frequency and a position of any type.
+/// As above, of one frequency and a position of any type.
 template <position_type P>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr std::uint64_t phase_of(const turns& rate, P position) noexcept {
     const auto whole = static_cast<std::uint64_t>(rate.whole);
     return phase_of(position_traits<P>::split(position), rate.fraction, &whole);
 }
 
-/// The phases of one position at every frequency of a basis, of which it holds pointers.
+/// The phases of one position at every frequency of a basis. A view: holds pointers to the basis.
 struct position_phases {
     split_position position;
     const std::uint64_t* fractions;    ///< [pairs]
@@ -143,13 +144,13 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr std::uint64_t phase_of_angle
 
 namespace pair_detail {
 
-/// The last bit of a float in units of 2^-96 turn, modulo one turn, by the float's exponent.
+/// The value of the last bit of a float in units of 2^-96 turn, modulo one turn, for each exponent of a float.
 struct turns_of_bit {
     std::uint64_t high;
     std::uint32_t low;
 };
 inline constexpr std::array<turns_of_bit, 256> turns_of_last_bit = [] {
-    const auto shifted = [](int right) -> std::uint64_t {  // the low 64 bits of 2^130 / 2 pi, moved to the right
+    const auto shifted = [](int right) -> std::uint64_t {  // the low 64 bits of 2^130 / 2 pi, shifted right
         const auto [high, low] = inverse_two_pi;
         if (right <= 0) return low << -right;
         if (right < 64) return (low >> right) | (high << (64 - right));
@@ -165,13 +166,13 @@ inline constexpr std::array<turns_of_bit, 256> turns_of_last_bit = [] {
 
 }  // namespace pair_detail
 
-/// Phase of an angle in float32, |angle| <= 2^62, within 2^-64 turn: its 24 bits times the turns of the last of them.
+/// Phase of an angle in float32, |angle| <= 2^62, within 2^-64 turn: its 24 bits times the turns of the last bit.
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr std::uint64_t phase_of_angle(float angle) noexcept {
 #if defined(__CUDA_ARCH__)
     return phase_of_angle(double{angle});
 #else
     const auto bits = __builtin_bit_cast(std::uint32_t, angle);
-    const auto& last_bit = pair_detail::turns_of_last_bit[(bits >> 23) & 0xffu];  // a subnormal's is 0
+    const auto& last_bit = pair_detail::turns_of_last_bit[(bits >> 23) & 0xffu];  // 0 for subnormal numbers
     const std::uint64_t mantissa = (bits & 0x007f'ffffu) | 0x0080'0000u;
     const std::uint64_t phase = last_bit.high * mantissa + ((last_bit.low * mantissa) >> 32);
     return (bits >> 31) != 0 ? ~phase + 1u : phase;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rotation of a pair, its transpose and its gradients, on values in registers; stage register layer.
+// The rotation of a pair, its transpose and its gradients, on values in registers; register layer.
 #pragma once
 
 #include "cordage/pair/cos_sin.hpp"
@@ -14,7 +14,7 @@ struct lane_pair {
     Lane second;
 };
 
-/// c x0 - s x1, the first number of a rotated pair. (The second is this of (x1, x0) with -s.)
+/// c x0 - s x1, the first number of a rotated pair. (The second one is rotated_first of (x1, x0) with -s.)
 template <class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Lane rotated_first(const cos_sin<Lane>& at, const Lane& x0,
                                                              const Lane& x1) noexcept {
@@ -35,7 +35,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE cos_sin<Lane> transposed(const cos_sin
     return {at.cos, lane_traits<Lane>::negative(at.sin)};
 }
 
-/// sum + dL/dangle = sum + grad_y1 y0 - grad_y0 y1, with y = rotated(at, x) and g its gradient. It needs only y.
+/// sum + dL/dangle = sum + grad_y1 y0 - grad_y0 y1, with y = rotated(at, x) and g its gradient. Reads y, not x.
 template <class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Lane plus_grad_angle(const Lane& sum, const lane_pair<Lane>& g,
                                                                const lane_pair<Lane>& y) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows and columns of a training image shifted, stretched and rescaled at random; stage positions.
+// Random shift, stretch and scale of a training image's row and column positions; stage positions.
 #pragma once
 
 #include <cmath>
@@ -9,15 +9,15 @@
 
 namespace cordage {
 
-/// What a training image's coordinates are changed by (DINOv3: pos_embed_shift, pos_embed_jitter, pos_embed_rescale).
+/// Random changes of a training image's coordinates (DINOv3: pos_embed_shift, pos_embed_jitter, pos_embed_rescale).
 struct coordinate_noise {
-    double shift = 0.0;    ///< added: of rows and of columns one draw each, uniform in -shift ... shift
+    double shift = 0.0;    ///< added: one draw each for rows and columns, uniform in -shift ... shift
     double jitter = 1.0;   ///< factor: one draw each, its logarithm uniform in -log jitter ... log jitter
     double rescale = 1.0;  ///< factor of both: one draw, its logarithm likewise
 };
 
-/// The rule of one training image: grid_positions by it are those by `rule`, changed by draws of `noise`
-/// (augment_patches_center_coordinates of transformers 5.23). Draws five numbers, whatever the noise.
+/// The rule of one training image: its grid_positions are those of `rule`, changed by draws of `noise`
+/// (augment_patches_center_coordinates of transformers 5.23). Always draws five numbers.
 ///
 ///   position = (position + shift_axis) jitter_axis rescale
 ///

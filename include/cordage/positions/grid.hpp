@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Positions of the patches of images and videos, as vision towers count their rows and columns; stage positions.
+// Positions of the patches of images and videos, as vision towers count rows and columns; stage positions.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ struct patch_grid {
 namespace positions_detail {
 
 /// The grid in blocks of frames x side x side patches.
-/// @throws value_error  naming the grid, unless it has patches, at most 2^31, and the blocks are whole
+/// @throws value_error  naming the grid, unless it has 1 to 2^31 patches in whole blocks
 inline patch_grid in_blocks(std::initializer_list<message_part> name, const patch_grid& grid, index_t frames,
                             index_t side) {
     const auto refuse = [&](const std::string& expected) {
@@ -37,41 +37,41 @@ inline patch_grid in_blocks(std::initializer_list<message_part> name, const patc
         refuse("1 to 2^31 patches");
     }
     if (grid.rows % side != 0 || grid.columns % side != 0 || grid.frames % frames != 0) {
-        refuse(message("whole blocks of ", frames, " x ", side, " x ", side, ", which are merged"));
+        refuse(message("whole blocks of ", frames, " x ", side, " x ", side, ", the patches that are merged"));
     }
     return {grid.frames / frames, grid.rows / side, grid.columns / side};
 }
 
 }  // namespace positions_detail
 
-/// What the number of a row or a column, from 0, becomes.
+/// The coordinate of row or column `number`, from 0.
 enum class grid_coordinate : std::uint8_t {
-    number,         ///< itself
-    centre,         ///< that of its patch where the image goes from -1 to 1: (2 number + 1) / count - 1 (DINOv3)
-    of_reference,   ///< number reference_columns / columns, of a row too (SAM 3)
-    times_seconds,  ///< number times the seconds at which the token begins; rows are windows (MusicFlamingo)
+    number,         ///< number
+    centre,         ///< centre of the patch in an image from -1 to 1: (2 number + 1) / count - 1 (DINOv3)
+    of_reference,   ///< number * reference_columns / columns, for rows too (SAM 3)
+    times_seconds,  ///< number * start of the token in seconds; rows are windows (MusicFlamingo)
 };
 
-/// How a tower counts rows and columns. hf::read_tower (config/tower.hpp) makes it of a config.
+/// How a tower counts rows and columns; hf::read_tower (config/tower.hpp) reads it from a config.
 ///
-///   position = (coordinate + shift) factor        of rows and of columns; frames are numbers from 0
+///   position = (coordinate + shift) factor        for rows and columns; frames are numbered from 0
 ///
 ///   Qwen2-VL   {.spatial_merge_size = 2}
 ///   DINOv3     {.coordinate = grid_coordinate::centre, .tokens_before = 5}      a class token and 4 registers
 struct grid_rule {
     index_t axes = 2;                ///< row, column; 3: frame, row, column
-    index_t spatial_merge_size = 1;  ///< patches come block by block, and a block has so many rows and columns
+    index_t spatial_merge_size = 1;  ///< patches are ordered in blocks of this many rows and columns
     grid_coordinate coordinate = grid_coordinate::number;
     double reference_columns = 0.0;  ///< of_reference
     double seconds_per_token = 0.0;  ///< times_seconds
     std::array<double, 2> shift = {0.0, 0.0};
     std::array<double, 2> factor = {1.0, 1.0};
-    index_t tokens_before = 0;  ///< of each grid: class token and registers, at position 0 on all axes: do not turn
-    index_t tokens_after = 0;   ///< the same
+    index_t tokens_before = 0;  ///< before each grid: class token and registers, at position 0, so not rotated
+    index_t tokens_after = 0;   ///< after each grid, at position 0
 };
 
 /// The positions of all patches of some images and videos, one grid after the other, frame by frame:
-/// get_vision_position_ids of transformers 5.23, and what its other towers do in its place.
+/// get_vision_position_ids of transformers 5.23, and the corresponding code of its other towers.
 ///
 ///   const auto positions = grid_positions(tower.grid, std::array{patch_grid{.rows = 36, .columns = 24}});
 ///   rotate_forward<half_split>(axis_angles(tower.basis, tower.axis_of_pair, axis_minor(positions.data(), 2, 1, 864)),

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Positions of image and video models: text tokens in a line and latents in a grid, one after the other; stage
-// positions.
+// Positions of image and video models: text tokens along a line and latents on a grid, in sequence; stage positions.
 #pragma once
 
 #include <cmath>
@@ -19,7 +18,7 @@ namespace positions_detail {
 
 inline constexpr index_t most_latents = index_t{1} << 31;
 
-/// Throws value_error unless P holds first + (count - 1) step.
+/// Throws value_error unless P can represent first + (count - 1) step.
 template <class P>
 void check_steps(const char* function, index_t count, P first, P step) {
     if (count < 0 || count > most_latents) {
@@ -30,7 +29,7 @@ void check_steps(const char* function, index_t count, P first, P step) {
     constexpr int digits = std::numeric_limits<P>::digits;
     if (std::integral<P> && !(std::fabs(last) < std::ldexp(1.0, digits))) {
         fail<value_error>({function, ": position ", last, " of token ", count - 1, " must be below 2^", digits,
-                           " in magnitude, the most that its type holds"});
+                           " in magnitude, the limit of its type"});
     }
 }
 
@@ -39,10 +38,10 @@ void check_steps(const char* function, index_t count, P first, P step) {
 /// Coordinates along an axis: first, first + step, first + 2 step, ...
 ///
 ///   spaced(4)                  0  1  2  3
-///   spaced(5, -3)             -3 -2 -1  0  1          rows about 0 as Qwen-Image counts them, first = -(n - n/2)
-///   spaced(4, -1.5 * s, s)     centres of four cells of size s about 0: Mochi, first = (1 - n)/2 s
+///   spaced(5, -3)             -3 -2 -1  0  1          Qwen-Image's rows, centred at 0: first = -(n - n/2)
+///   spaced(4, -1.5 * s, s)     centres of four cells of size s, centred at 0: Mochi, first = (1 - n)/2 s
 ///
-/// @throws value_error  for a negative count, or integers that P does not hold
+/// @throws value_error  for a negative count, or positions that P cannot represent
 template <class P = double>
 requires std::integral<P> || std::floating_point<P> std::vector<P> spaced(index_t count,
                                                                           std::type_identity_t<P> first = 0,
@@ -61,7 +60,7 @@ requires std::integral<P> || std::floating_point<P> std::vector<P> spaced(index_
 ///   positions.grid({spaced(1, 19), spaced(32), spaced(24)});       // an image of 32 x 24 latents after it
 ///   rotate_forward<interleaved>(axis_angles(b, axis_of_pair, positions.view()), in_place(q));
 ///
-/// Coordinates are the model's own: scaled, centred, with gaps, fractional. A call that throws appends nothing.
+/// Coordinates may be scaled, centred, fractional or have gaps. A call that throws appends nothing.
 template <class P = double>
 requires std::integral<P> || std::floating_point<P>
 class latent_positions {
@@ -76,12 +75,13 @@ class latent_positions {
 
     index_t axes() const noexcept { return axes_; }
     index_t tokens() const noexcept { return static_cast<index_t>(ids_.size()) / axes_; }
-    /// [axes, 1, count], the tokens from `first` on: text and image apart. Of a named object, which it views.
+    /// [axes, 1, count], the tokens from `first` on, such as text or image alone. A view of this named
+    /// object.
     /// @throws value_error
     position_view<P> view(index_t first, index_t count) const& {
         if (first < 0 || count < 0 || first > tokens() - count) {
             fail<value_error>({"latent_positions::view: first ", first, " and count ", count, " must lie within the ",
-                               tokens(), " tokens that are there"});
+                               tokens(), " tokens appended so far"});
         }
         return axis_minor(ids_.data() + first * axes_, axes_, 1, count);
     }
@@ -90,9 +90,9 @@ class latent_positions {
     void view(index_t, index_t) const&& = delete;
     void view() const&& = delete;
 
-    /// Tokens in a line: token i is at first[axis] + i step[axis].
+    /// Tokens along a line: token i is at first[axis] + i step[axis].
     ///
-    /// @param first, step  [axes]; step may be left out: all tokens at one place
+    /// @param first, step  [axes]; without step all tokens have one position
     /// @throws shape_error, value_error
     void text(index_t count, const std::vector<P>& first, const std::vector<P>& step = {}) {
         check_axes("text: first", first.size());
@@ -111,7 +111,7 @@ class latent_positions {
 
     /// Every combination of the axes' coordinates, the last axis fastest: frames, rows, columns.
     ///
-    /// @param coordinates  [axes], of each axis as many as the grid has; an axis that stands still has one
+    /// @param coordinates  for each axis the grid's coordinates along it; one for a constant axis
     /// @throws shape_error, value_error
     void grid(const std::vector<std::vector<P>>& coordinates) {
         check_axes("grid: coordinates", coordinates.size());
@@ -138,8 +138,8 @@ class latent_positions {
     }
     void reserve(const char* piece, index_t count) {
         if (count > positions_detail::most_latents - tokens()) {
-            fail<value_error>(
-                {"latent_positions::", piece, ": ", count, " tokens after ", tokens(), " must be at most 2^31 in all"});
+            fail<value_error>({"latent_positions::", piece, ": ", count, " tokens after ", tokens(),
+                               " must be at most 2^31 in total"});
         }
         ids_.reserve(ids_.size() + static_cast<std::size_t>(count * axes_));
     }

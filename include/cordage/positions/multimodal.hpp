@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Positions of a sequence of text, images, videos and audio, as vision-language models count them; stage positions.
+// Positions of sequences of text, images, videos and audio, as vision-language models count them; stage positions.
 #pragma once
 
 #include <algorithm>
@@ -20,30 +20,31 @@
 
 namespace cordage {
 
-/// Where counting goes on after a grid, from the position that it began at.
+/// The position after a grid, relative to the grid's first one.
 enum class after_grid : std::uint8_t {
-    longest_side,      ///< past its longer side, in merged patches: transformers 5.23 of Qwen-VL, GLM-V, Ernie VL
-    largest_position,  ///< past its largest position, of time too: the Qwen-Omni models; Qwen2-VL's own code and vLLM
-    token_count,       ///< each token counts one, and a grid has rows and columns from 0: HunYuan-VL
+    longest_side,      ///< after its longer side, in merged patches: transformers 5.23 of Qwen-VL, GLM-V, Ernie VL
+    largest_position,  ///< after its largest position, time included: the Qwen-Omni models; Qwen2-VL's own code and
+                       ///< vLLM
+    token_count,       ///< each token counts as one; rows and columns of a grid start at 0: HunYuan-VL
 };
 
-/// How a family of models counts positions. read_multimodal_rule (config/multimodal.hpp) makes it of a config.
+/// How a model family counts positions; read_multimodal_rule (config/multimodal.hpp) reads it from a config.
 ///
 ///   Qwen2-VL      {.spatial_merge_size = 2}
 ///   Qwen2.5-VL    {.spatial_merge_size = 2, .positions_per_second = 2, .rounds_frame_step = true}
 struct multimodal_rule {
-    index_t axes = 3;                 ///< time, row, column; HunYuan-VL: text alone, column, row, image
+    index_t axes = 3;                 ///< time, row, column; HunYuan-VL: text only, column, row, image
     index_t spatial_merge_size = 1;   ///< rows and columns of patches that make a token
     index_t temporal_merge_size = 1;  ///< frames of a video that make a token (Ernie 4.5 VL)
-    double positions_per_second = 0;  ///< of a video's time; 0: a position a frame
-    bool rounds_frame_step = false;   ///< float(i) float(seconds positions_per_second), else the product from the left
-    bool frames_are_images = false;   ///< text stands between the frames of a video (Qwen3-VL, GLM-4V)
+    double positions_per_second = 0;  ///< of a video's time; 0: one position for each frame
+    bool rounds_frame_step = false;   ///< i * float(seconds * positions_per_second), else (i * seconds) * the latter
+    bool frames_are_images = false;   ///< there is text between the frames of a video (Qwen3-VL, GLM-4V)
     double seconds_per_chunk = 0;     ///< of audio within video (Qwen2.5-Omni); 0: token by token (Qwen3-Omni)
     bool repeats_marks = false;       ///< the two marks around audio within video share a position (Qwen2.5-Omni)
     after_grid next = after_grid::longest_side;
 };
 
-/// What a token of a prompt is: mm_token_type_ids of transformers' processors.
+/// The type of a prompt's token: mm_token_type_ids of transformers' processors.
 enum class token_type : std::uint8_t { text, image, video };
 
 /// The positions of one sequence, appended piece by piece: get_rope_index of transformers 5.23.
@@ -52,13 +53,13 @@ enum class token_type : std::uint8_t { text, image, video };
 ///   positions.text(15);
 ///   positions.image({.rows = 36, .columns = 24});
 ///   positions.text(9);
-///   positions.decoded(1);    // a token that the model made
+///   positions.decoded(1);    // a generated token
 ///   rotate_forward<half_split>(axis_angles(b, axis_of_pair, positions.view(first, count)), in_place(q));
 ///
-/// What is appended does not move what is there: a prompt in chunks has the positions of the whole. Audio counts as
-/// text. A call that throws appends nothing.
+/// Appending does not change earlier positions: a prompt in chunks has the positions of the whole prompt. Audio counts
+/// as text. A call that throws appends nothing.
 ///
-/// @tparam P  an integer: fractions of time are cut off; or a floating type: they are kept (Qwen3-Omni, in float)
+/// @tparam P  an integer type truncates fractions of time; a floating-point type keeps them (Qwen3-Omni, in float)
 template <class P = std::int32_t>
 requires std::integral<P> || std::floating_point<P>
 class multimodal_positions {
@@ -77,14 +78,14 @@ class multimodal_positions {
     }
 
     index_t tokens() const noexcept { return static_cast<index_t>(ids_.size()) / rule_.axes; }
-    /// What the position of a decoded token is above its index: mrope_position_deltas.
+    /// Position of a decoded token minus its index: mrope_position_deltas.
     P delta() const noexcept { return static_cast<P>(past_largest_ - static_cast<P>(tokens())); }
-    /// [axes, 1, count], the tokens from `first` on: a chunk of a prompt. Of a named object, which it views.
+    /// [axes, 1, count], the tokens from `first` on: a chunk of a prompt. A view of this object, which must be named.
     /// @throws value_error
     position_view<P> view(index_t first, index_t count) const& {
         if (first < 0 || count < 0 || first > tokens() - count) {
             fail<value_error>({"multimodal_positions::view: first ", first, " and count ", count,
-                               " must lie within the ", tokens(), " tokens that are there"});
+                               " must lie within the ", tokens(), " tokens appended so far"});
         }
         return axis_minor(ids_.data() + first * rule_.axes, rule_.axes, 1, count);
     }
@@ -93,19 +94,19 @@ class multimodal_positions {
     void view(index_t, index_t) const&& = delete;
     void view() const&& = delete;
 
-    /// Text, audio and marks: each token one further, on all axes.
-    /// @throws value_error  for a negative count, or positions that P cannot hold exactly
+    /// Text, audio and marks: each token one position further, on all axes.
+    /// @throws value_error  for a negative count, or positions that P cannot represent exactly
     void text(index_t count) { append_steps("text", count, start()); }
-    /// Tokens that the model made after its prompt: their index + delta. That is where text goes on too, but after a
-    /// video that lasts longer than its sides are long (after_grid::longest_side).
+    /// Generated tokens, at index + delta. Text continues at the same position, except after a video that is longer in
+    /// time than in its sides (after_grid::longest_side).
     void decoded(index_t count) { append_steps("decoded", count, past_largest_); }
     /// @throws value_error  naming the grid, unless it has one frame and spatial_merge_size divides it
     void image(const patch_grid& grid) {
-        if (grid.frames != 1) fail_grid("image", grid, "one frame; video takes more");
+        if (grid.frames != 1) fail_grid("image", grid, "one frame; append several by video()");
         append_grid("image", merged("image", grid, 1), 1.0);
     }
-    /// @param seconds_per_frame  of the grid's frames, video_second_per_grid; read where rule.positions_per_second > 0
-    /// @throws value_error       also where rule.frames_are_images and there is more than one frame
+    /// @param seconds_per_frame  of the grid's frames, video_second_per_grid; used if rule.positions_per_second > 0
+    /// @throws value_error       also if rule.frames_are_images and there is more than one frame
     void video(const patch_grid& grid, double seconds_per_frame = 1.0) {
         if (rule_.frames_are_images && grid.frames != 1) {
             fail_grid("video", grid, "one frame for each call: this model has text between frames");
@@ -114,7 +115,7 @@ class multimodal_positions {
     }
     /// A video and its sound interleaved by time, with the two marks before and the two after.
     ///
-    /// @param audio_tokens  how many tokens the sound has
+    /// @param audio_tokens  number of audio tokens
     void video_with_audio(const patch_grid& grid, double seconds_per_frame, index_t audio_tokens) {
         const video_clip clip{merged("video_with_audio", grid, rule_.temporal_merge_size),
                               checked_seconds(seconds_per_frame),
@@ -128,14 +129,13 @@ class multimodal_positions {
         append_marks();
     }
 
-    /// A whole prompt by the types of its tokens. A run of image or video tokens takes the next grid, or grids.
+    /// A whole prompt, given the types of its tokens. A run of image or video tokens uses the next grid, or grids.
     ///
     /// @param token_types        [tokens]
-    /// @param images, videos     grids in the order of the prompt; where rule.frames_are_images each frame of a video
-    /// is
-    ///                           a run
+    /// @param images, videos     grids in the order of the prompt; if rule.frames_are_images, each frame of a video is
+    ///                           a separate run
     /// @param seconds_per_frame  [videos], or empty: 1 each
-    /// @throws value_error       naming the run and the grid that do not agree, or what is left over
+    /// @throws value_error       naming the run and the grid that disagree, or the number of unused grids
     void prompt(std::span<const token_type> token_types, std::span<const patch_grid> images,
                 std::span<const patch_grid> videos = {}, std::span<const double> seconds_per_frame = {}) {
         if (!seconds_per_frame.empty() && seconds_per_frame.size() != videos.size()) {
@@ -144,7 +144,7 @@ class multimodal_positions {
         }
         multimodal_positions all = *this;
         std::size_t image_at = 0, video_at = 0;
-        index_t frame = 0;  // of the video at hand
+        index_t frame = 0;  // of the current video
         for (std::size_t at = 0, end = 0; at < token_types.size(); at = end) {
             const token_type type = token_types[at];
             while (end < token_types.size() && token_types[end] == type) ++end;
@@ -164,7 +164,7 @@ class multimodal_positions {
             while (left > 0) {
                 if (grid_at == grids.size()) {
                     fail<value_error>({"multimodal_positions::prompt: ", left, " ", name, " tokens before token ", end,
-                                       " have no grid: there are ", grids.size()});
+                                       " must have a grid; number of grids: ", grids.size()});
                 }
                 patch_grid grid = grids[grid_at];
                 const index_t frames = grid.frames;
@@ -199,7 +199,7 @@ class multimodal_positions {
     }
 
  private:
-    // A video in tokens, and the position that it begins at.
+    // A video in tokens, and its first position.
     struct video_clip {
         patch_grid grid;
         double seconds_per_frame;
@@ -220,7 +220,7 @@ class multimodal_positions {
     [[noreturn]] static void fail_grid(const char* piece, const patch_grid& grid, std::string_view expected) {
         fail<value_error>({"multimodal_positions::", piece, ": grid ", text_of(grid), " must have ", expected});
     }
-    // Room for so many tokens, the last of which is at begin + distance.
+    // Throws unless `count` tokens fit, the last of which is at begin + distance.
     void check_room(const char* piece, P begin, index_t count, double distance) const {
         constexpr index_t most_tokens = index_t{1} << 31;
         if (count < 0 || count > most_tokens) {
@@ -229,7 +229,7 @@ class multimodal_positions {
         constexpr int digits = std::numeric_limits<P>::digits;
         if (static_cast<double>(begin) + distance >= std::ldexp(1.0, digits)) {
             fail<value_error>({"multimodal_positions::", piece, ": position ", static_cast<double>(begin) + distance,
-                               " must be below 2^", digits, ", the most that its type holds"});
+                               " must be below 2^", digits, ", the limit of its type"});
         }
     }
 
@@ -244,7 +244,7 @@ class multimodal_positions {
     }
 
     P start() const noexcept { return rule_.next == after_grid::token_count ? static_cast<P>(tokens()) : next_; }
-    // How far a frame is from the first, as torch multiplies in float32.
+    // Position of a frame relative to the first one, multiplied in float32 as in torch.
     P time(index_t frame, double seconds_per_frame) const noexcept {
         if (rule_.positions_per_second == 0.0) return static_cast<P>(frame);
         const auto product = [](float a, float b) {
@@ -264,7 +264,7 @@ class multimodal_positions {
         return std::max(side, frames * rate);
     }
 
-    // The position of the next axis.
+    // Appends the position on the next axis.
     void append_id(P position) {
         ids_.push_back(position);
         past_largest_ = std::max(past_largest_, static_cast<P>(position + 1));
@@ -284,7 +284,7 @@ class multimodal_positions {
         append_token(rule_.repeats_marks ? begin : static_cast<P>(begin + 1));
         next_ = static_cast<P>(begin + (rule_.repeats_marks ? 1 : 2));
     }
-    // A token of a video: time, row, column. Returns the largest of them.
+    // Appends a token of a video: time, row, column. Returns the largest of them.
     P append_patch(const video_clip& clip, index_t token) {
         const index_t in_frame = clip.grid.rows * clip.grid.columns;
         const auto at = [&](P distance) { return static_cast<P>(clip.begin + distance); };
@@ -309,7 +309,7 @@ class multimodal_positions {
                     ? static_cast<P>(clip.begin + static_cast<P>(std::max(grid.rows, grid.columns)))
                     : static_cast<P>(largest + 1);
     }
-    // HunYuan-VL: the last three axes have column, row and image; each row ends with a token of its own.
+    // HunYuan-VL: the last three axes hold column, row and image; each row ends with an additional token.
     void append_image_of_rows(const patch_grid& grid) {
         const index_t columns = grid.columns + 1, text_axes = rule_.axes - 3;
         for (index_t token = 0; token < grid.rows * columns; ++token) {
@@ -323,8 +323,8 @@ class multimodal_positions {
         images_ = static_cast<P>(images_ + 1);
     }
 
-    // Video and sound by chunks of time, or token by token, the earlier first. Returns the largest position of the last
-    // piece.
+    // Appends video and audio in chunks of time, or token by token in order of time. Returns the largest position of
+    // the last piece.
     P interleave(const video_clip& clip, index_t audio_tokens) {
         const index_t in_frame = clip.grid.rows * clip.grid.columns, video_tokens = clip.grid.frames * in_frame;
         const auto video_time = [&](index_t token) { return time(token / in_frame, clip.seconds_per_frame); };
@@ -343,7 +343,7 @@ class multimodal_positions {
             past += chunk;
             const auto end_of_chunk = [&](index_t first, index_t end, const auto& time_of) {
                 if (first == end) return end;
-                do ++first;  // at least one token of each, as their code has it
+                do ++first;  // at least one token of each, as in the reference
                 while (first < end && static_cast<double>(time_of(first)) < past);
                 return first;
             };
@@ -364,7 +364,7 @@ class multimodal_positions {
 
     multimodal_rule rule_;
     std::vector<P> ids_;  // [tokens, axes]
-    P next_ = P(0);       // of text
+    P next_ = P(0);       // next position of text
     P past_largest_ = P(0);
     P images_ = P(0);
 };

@@ -22,14 +22,14 @@ inline constexpr bool is_span<std::span<T, Extent>> = true;
 
 }  // namespace positions_detail
 
-/// Whether a range outlives the call that it is handed to, so that a view of it may be kept: a variable or a span, but
-/// no temporary vector or array. The rule for all views of the library. (std::ranges::borrowed_range says the same, in
-/// a header that takes a compiler as long as all kernels.)
+/// Whether a range outlives the call that it is passed to, so that a view of it may be kept: a named object or a span,
+/// but not a temporary vector or array. Used by all views of the library. (The same as std::ranges::borrowed_range,
+/// whose header takes as long to compile as all kernels.)
 template <class R>
 concept outlives_its_call = std::is_lvalue_reference_v<R> || positions_detail::is_span<std::remove_cvref_t<R>>;
 
-/// View of position_ids [axes, batch, tokens], in elements and any order of strides. A batch_stride of 0 gives every
-/// row of the batch the same positions.
+/// View of position_ids [axes, batch, tokens], with strides in elements and in any order. With a batch_stride of 0 all
+/// rows of the batch have the same positions.
 template <position_type P>
 struct position_view {
     const P* data = nullptr;
@@ -43,14 +43,15 @@ struct position_view {
     position_view() = default;
     CORDAGE_ALWAYS_INLINE position_view(const P* first, index_t rows, index_t count, index_t row_stride)
         : data(first), batch(rows), tokens(count), batch_stride(row_stride) {}
-    /// One row of positions, for every row of the batch: a vector, an array, a span.
-    template <class Row>  // a view converts to no span:
+    /// One row of positions, used for every row of the batch: a vector, an array, a span.
+    template <class Row>  // not for a position_view, which is not convertible to a span:
     // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
     requires std::convertible_to<Row, std::span<const P>> position_view(Row&& row)
         : position_view(std::span<const P>(row).data(), 1, std::ssize(row), 0) {
-        static_assert(outlives_its_call<Row>,
-                      "cordage::position_view: positions must outlive the view: name the vector or array that holds "
-                      "them, a temporary is gone before they are read");
+        static_assert(
+            outlives_its_call<Row>,
+            "cordage::position_view: positions must outlive the view: pass a named vector or array, not a temporary, "
+            "which is destroyed before it is read");
     }
 
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE P at(index_t row, index_t token, index_t axis = 0) const noexcept {
@@ -58,8 +59,8 @@ struct position_view {
     }
 };
 
-/// View of a dense [axes, batch, tokens] array, as M-RoPE's processors make it. (Strides that 64 bits do not hold are
-/// the largest number, which angles refuse.)
+/// View of a dense [axes, batch, tokens] array, the layout of M-RoPE processors. (A stride that overflows 64 bits
+/// becomes the largest index_t, which angles reject.)
 template <position_type P>
 position_view<P> axis_major(const P* data, index_t axes, index_t batch, index_t tokens) {
     position_view<P> view(data, batch, tokens, tokens);
@@ -68,7 +69,7 @@ position_view<P> axis_major(const P* data, index_t axes, index_t batch, index_t 
     return view;
 }
 
-/// View of a dense [batch, tokens, axes] array: the (row, column) of one patch after the other.
+/// View of a dense [batch, tokens, axes] array, such as (row, column) for each patch.
 template <position_type P>
 position_view<P> axis_minor(const P* data, index_t axes, index_t batch, index_t tokens) {
     position_view<P> view(data, batch, tokens, saturated_product(tokens, axes));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Position extrapolation: which positions a training sequence pretends to have, drawn from any bit generator, the same
-// on every platform; stage positions.
+// Position extrapolation: draws the positions of a training sequence from any bit generator, with the same result on
+// every platform; stage positions.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace cordage {
 
-/// What std::uniform_random_bit_generator asks for, without its header, which is dear to a compiler.
+/// The requirements of std::uniform_random_bit_generator, whose header is slow to compile.
 template <class Generator>
 concept bit_generator = requires(Generator& generator) {
     { generator() } -> std::unsigned_integral;
@@ -30,11 +30,11 @@ concept bit_generator = requires(Generator& generator) {
 template <bit_generator Generator>
 std::uint64_t draw_bits(Generator& generator) {
     static_assert(Generator::min() == 0 && Generator::max() == std::numeric_limits<std::uint64_t>::max(),
-                  "cordage samplers: Generator must give 64 random bits a call, as std::mt19937_64 does");
+                  "cordage samplers: Generator must return 64 random bits per call, as std::mt19937_64 does");
     return generator();
 }
 
-/// An integer in [0, bound), bound >= 1, each equally likely (high half of a product, biased draws thrown away).
+/// An integer in [0, bound), bound >= 1, uniform (upper half of a product, biased draws rejected).
 template <bit_generator Generator>
 std::uint64_t draw_below(Generator& generator, std::uint64_t bound) {
     const std::uint64_t threshold = (0u - bound) % bound;
@@ -43,16 +43,16 @@ std::uint64_t draw_below(Generator& generator, std::uint64_t bound) {
     return product.high;
 }
 
-/// A real in [low, high], of 53 random bits; high itself only by rounding. The fused multiply-add is written out, since
-/// a compiler may make one of a product and a sum, or not, and then platforms would differ in the last bit.
+/// A real in [low, high], from 53 random bits; equal to high only by rounding. The fused multiply-add is explicit,
+/// since compilers may or may not contract a product and a sum, and platforms would then differ in the last bit.
 template <bit_generator Generator>
 double draw_real(Generator& generator, double low, double high) {
     return std::fma(high - low, static_cast<double>(draw_bits(generator) >> 11) * 0x1p-53, low);
 }
 
-/// The lengths that a sampler of positions works with.
+/// The lengths that samplers use.
 struct sampled_range {
-    index_t train_length = 0;      ///< positions to make, L_train
+    index_t train_length = 0;      ///< number of positions, L_train
     double original_length = 0.0;  ///< L of the base model
     double t = 1.0;                ///< t' of this training step; positions reach t' * L
 };
@@ -77,10 +77,10 @@ inline void check(const char* function, const sampled_range& range) {
     }
 }
 
-// `count` distinct integers of 1 ... last, in order, every subset equally likely (Floyd's method).
+// `count` distinct integers of 1 ... last, sorted, every subset equally likely (Floyd's method).
 template <class Generator>
 std::vector<std::uint64_t> sorted_distinct(Generator& generator, std::uint64_t count, std::uint64_t last) {
-    std::unordered_map<std::uint64_t, bool> chosen;  // a set; <functional> draws in this header anyway
+    std::unordered_map<std::uint64_t, bool> chosen;  // used as a set; <functional> includes this header anyway
     std::vector<std::uint64_t> sorted;
     for (std::uint64_t top = last - count + 1; top <= last; ++top) {
         const std::uint64_t drawn = 1 + draw_below(generator, top);
@@ -103,10 +103,10 @@ inline std::vector<double> uniform_positions(const sampled_range& range) {
 }
 
 /// L_train positions drawn from 1 ... floor(t' L) without replacement, sorted, every choice equally likely (CLEX,
-/// section 3.3; Algorithm 1 writes another range and count, which would not give a training sequence its positions).
+/// section 3.3; Algorithm 1 prints another range and count, which do not give a training sequence its positions).
 ///
-/// Where t' L < L_train there are not enough integers; then they are drawn in the same way from the multiples of 1/m, m
-/// the smallest integer that gives L_train of them in (0, floor(t' L)].
+/// If t' L < L_train there are not enough integers; then positions are drawn in the same way from the multiples of 1/m,
+/// with the smallest integer m that gives L_train of them in (0, floor(t' L)].
 template <bit_generator Generator>
 std::vector<double> sorted_random_positions(Generator& generator, const sampled_range& range) {
     positions_detail::check("sorted_random_positions", range);
@@ -120,8 +120,8 @@ std::vector<double> sorted_random_positions(Generator& generator, const sampled_
     return positions;
 }
 
-/// Two runs of neighbours with one skip between them, inside [0, floor(t' L)): like PoSE (Zhu et al. 2023) with two
-/// chunks. Neighbours stay at distance 1, as at test time, while distances up to t' L occur. Where t' L <= L_train
+/// Two runs of consecutive positions with one skip between them, in [0, floor(t' L)): like PoSE (Zhu et al. 2023) with
+/// two chunks. Neighbours stay at distance 1, as at test time, while distances up to t' L occur. If t' L <= L_train
 /// there is no room for a skip, and the positions are 0 ... L_train-1.
 template <bit_generator Generator>
 std::vector<double> two_contiguous_runs(Generator& generator, const sampled_range& range) {
@@ -138,17 +138,17 @@ std::vector<double> two_contiguous_runs(Generator& generator, const sampled_rang
     return positions;
 }
 
-/// Positional skip-wise training (PoSE, Zhu et al. 2023): 0 ... train_length-1 cut into chunks of neighbours. The first
-/// stays, every other one is moved by a skip that is no smaller than the one before it, so that positions stay below
-/// floor(t L), the length to extend to:
+/// Positional skip-wise training (PoSE, Zhu et al. 2023): 0 ... train_length-1 cut into chunks of consecutive
+/// positions. The first chunk stays, every other one is shifted by a skip that is at least that of the chunk before it,
+/// so that positions stay below floor(t L), the target length:
 ///
 ///   skip_0 = 0,   skip_i uniform in skip_(i-1) ... floor(t L) - train_length
 ///
-/// The authors' code has two chunks, the first of a length uniform in 1 ... ceil(train_length/2); with more of them,
-/// every chunk but the last has one in 1 ... ceil(train_length/chunks), at most what leaves each later chunk a token
-/// (ours: their code stops at two). Where floor(t L) <= train_length there is no room, and nothing moves.
+/// The authors' code has two chunks, the first of a length uniform in 1 ... ceil(train_length/2). Here, with more
+/// chunks, every one but the last has a length uniform in 1 ... ceil(train_length/chunks), at most what leaves each
+/// later chunk one token. If floor(t L) <= train_length there is no room, and nothing is shifted.
 ///
-/// two_contiguous_runs differs: its first run moves too, and may be almost the whole sequence.
+/// two_contiguous_runs differs: its first run is shifted too, and may be almost the whole sequence.
 ///
 /// @param chunks  1 to train_length
 /// @throws value_error
@@ -175,13 +175,12 @@ std::vector<double> pose_positions(Generator& generator, const sampled_range& ra
 }
 
 /// RandomPos (Ruoss et al. 2023): train_length distinct integers of 1 ... floor(t L), sorted, every choice equally
-/// likely. The range is that of the longest sequence to come, and is drawn from anew for each sequence; at test time
-/// positions are 1 ... n.
+/// likely, drawn anew for each sequence. t L is the longest sequence to be served; at test time positions are 1 ... n.
 ///
 ///   random_positions(generator, {.train_length = 40, .original_length = 2048})
 ///
-/// It is sorted_random_positions, but for a range that holds fewer integers than are wanted, which the method does not
-/// have: that is refused here.
+/// Equal to sorted_random_positions, except that a range with fewer integers than train_length is an error, since the
+/// method is not defined for it.
 /// @throws value_error
 template <bit_generator Generator>
 std::vector<double> random_positions(Generator& generator, const sampled_range& range) {
@@ -194,18 +193,18 @@ std::vector<double> random_positions(Generator& generator, const sampled_range& 
     return sorted_random_positions(generator, range);
 }
 
-/// What the released sampler works with.
+/// The settings of the released sampler.
 struct released_range {
-    index_t train_length = 0;     ///< positions to make, at least 2
+    index_t train_length = 0;     ///< number of positions, at least 2
     index_t original_length = 0;  ///< max_position_embeddings
     index_t t = 1;                ///< the t of this training step, at least 1
-    bool original_end = false;    ///< true: the last position as released, which may repeat or lie below the one before
+    bool original_end = false;    ///< true: the last position as in the released code, maybe <= the one before it
 
-    /// Positions are multiples of 1/per_unit: as often as train_length holds original_length, at least 1.
+    /// Positions are multiples of 1/per_unit: train_length / original_length, rounded down, at least 1.
     index_t per_unit() const { return std::max<index_t>(1, train_length / original_length); }
 
-    /// The position of a draw, (drawn + 1)/per_unit, rounded to float32 where the released code does: after each
-    /// operation. (A quotient in double, rounded then, is the one in float, and -ffast-math cannot change it.)
+    /// The position of a draw, (drawn + 1)/per_unit, rounded to float32 after each operation as in the released code.
+    /// (The quotient in double, then rounded, equals the one in float, and -ffast-math cannot change it.)
     double position_of(index_t drawn) const {
         const float numerator = static_cast<float>(double{static_cast<float>(drawn)} + 1.0);
         return double{static_cast<float>(double{numerator} / static_cast<double>(per_unit()))};
@@ -228,23 +227,23 @@ inline void check(const char* function, const released_range& range) {
 
 }  // namespace positions_detail
 
-/// t of one training step, each of 1 ... max_factor equally likely.
+/// t of one training step, uniform in 1 ... max_factor.
 template <bit_generator Generator>
 index_t sample_whole_ratio(Generator& generator, index_t max_factor) {
     if (max_factor < 1) fail<value_error>({"sample_whole_ratio: max_factor ", max_factor, " must be >= 1"});
     return 1 + static_cast<index_t>(draw_below(generator, static_cast<std::uint64_t>(max_factor)));
 }
 
-/// The positions that belong to given draws. With n = train_length t and s = per_unit():
+/// The positions for given draws. With n = train_length t and s = per_unit():
 ///
 ///   0, (drawn[0] + 1)/s, ..., (drawn[train_length - 3] + 1)/s, (n - 1)/s
 ///
-/// The released code ends at floor(n/s) - 1 instead (original_end). That is the same for s = 1, but for s = 2 it may
-/// repeat the position before it, and for s >= 3 lie below it; the multiples of 1/s up to n/s end where this one ends.
-/// All are float32 numbers, as released, so that those beyond 2^24/s may repeat.
+/// The released code ends at floor(n/s) - 1 instead (original_end), which is equal for s = 1, may repeat the position
+/// before it for s = 2, and may lie below it for s >= 3. (n - 1)/s is the largest multiple of 1/s below n/s. All are
+/// float32 numbers, as in the released code, so that those beyond 2^24/s may repeat.
 ///
 /// @param drawn  train_length - 2 integers of 0 ... n - 3, increasing
-/// @throws value_error for the range or a draw; shape_error for their number
+/// @throws value_error for the range or a draw; shape_error unless there are train_length - 2 draws
 inline std::vector<double> released_positions(const released_range& range, std::span<const index_t> drawn) {
     positions_detail::check("released_positions", range);
     if (static_cast<index_t>(drawn.size()) != range.train_length - 2) {
@@ -257,7 +256,7 @@ inline std::vector<double> released_positions(const released_range& range, std::
     for (const index_t draw : drawn) {
         if (draw <= before || draw > count - 3) {
             fail<value_error>({"released_positions: drawn ", draw, " must be > ", before,
-                               ", the one before it, and <= train_length * t - 3 = ", count - 3});
+                               ", the draw before it, and <= train_length * t - 3 = ", count - 3});
         }
         before = draw;
         positions.push_back(range.position_of(draw));
@@ -268,7 +267,7 @@ inline std::vector<double> released_positions(const released_range& range, std::
     return positions;
 }
 
-/// As above, drawn here: every choice of train_length - 2 integers equally likely.
+/// As above with random draws: every choice of train_length - 2 integers equally likely.
 template <bit_generator Generator>
 std::vector<double> released_positions(Generator& generator, const released_range& range) {
     positions_detail::check("released_positions", range);
@@ -276,7 +275,7 @@ std::vector<double> released_positions(Generator& generator, const released_rang
     const auto last = static_cast<std::uint64_t>(range.train_length * range.t - 2);
     std::vector<index_t> drawn;
     for (const std::uint64_t one : positions_detail::sorted_distinct(generator, count, last)) {
-        drawn.push_back(static_cast<index_t>(one) - 1);  // they are of 1 ... last
+        drawn.push_back(static_cast<index_t>(one) - 1);  // draws are 1 ... last
     }
     return released_positions(range, drawn);
 }

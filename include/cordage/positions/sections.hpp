@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which axis of a position turns which pair, as a table of bytes; stage positions.
+// The axis of a position that rotates each pair, as a table of bytes; stage positions.
 #pragma once
 
 #include <cstdint>
@@ -29,14 +29,14 @@ inline std::size_t pairs_of_sections(const char* function, const std::vector<ind
 
 }  // namespace positions_detail
 
-/// Blocks of neighbouring pairs, one block an axis: M-RoPE as Qwen2-VL has it, with sections {16, 24, 24} for time, row
-/// and column. Equal sections, {20, 20}, over a basis that starts anew for every axis (axial_basis) are 2-D axial RoPE.
+/// Contiguous blocks of pairs, one for each axis: M-RoPE of Qwen2-VL, with sections {16, 24, 24} for time, row and
+/// column. Equal sections, {20, 20}, over a basis that restarts for every axis (axial_basis) are 2-D axial RoPE.
 ///
 ///   {2, 3, 3}:  0 0 1 1 1 2 2 2
 ///
 /// @param sections  pairs of each axis, sum rotary_dim/2
 /// @returns the axis of every pair, [rotary_dim/2]
-/// @throws value_error  for a negative section or none at all
+/// @throws value_error  for a negative section, or if sections is empty
 inline std::vector<std::uint8_t> contiguous_axes(const std::vector<index_t>& sections) {
     std::vector<std::uint8_t> axis_of_pair;
     axis_of_pair.reserve(positions_detail::pairs_of_sections("contiguous_axes", sections));
@@ -46,15 +46,15 @@ inline std::vector<std::uint8_t> contiguous_axes(const std::vector<index_t>& sec
     return axis_of_pair;
 }
 
-/// Pairs dealt to the axes in turn: M-RoPE as Qwen3-VL has it, with sections {24, 20, 20}, or {11, 11, 10}. Pair i
-/// belongs to axis i mod n, n axes, while i < n sections[axis]; every other pair belongs to axis 0 (transformers 5.23,
+/// Pairs assigned to the axes in turn: M-RoPE of Qwen3-VL, with sections {24, 20, 20}, or {11, 11, 10}. Pair i belongs
+/// to axis i mod n, n axes, while i < n sections[axis]; every other pair belongs to axis 0 (transformers 5.23,
 /// apply_interleaved_mrope, for n = 3).
 ///
 ///   {4, 2, 2}:  0 1 2 0 1 2 0 0
 ///
 /// @param sections  pairs of each axis, sum rotary_dim/2
 /// @returns the axis of every pair, [rotary_dim/2]
-/// @throws value_error  also where dealing cannot give every axis its section, as for {2, 3, 3}
+/// @throws value_error  also if some axis cannot get its section, as for {2, 3, 3}
 inline std::vector<std::uint8_t> interleaved_axes(const std::vector<index_t>& sections) {
     std::vector<std::uint8_t> axis_of_pair(positions_detail::pairs_of_sections("interleaved_axes", sections), 0);
     const std::size_t axes = sections.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The backward pass of the rotation: to x, and to frequencies, positions and the attention factor; stage rotation.
+// The backward pass of the rotation: gradients to x, frequencies, positions and the attention factor; stage rotation.
 #pragma once
 
 #include <algorithm>
@@ -9,19 +9,19 @@
 
 namespace cordage {
 
-/// The gradients beyond grad_x that a backward pass adds to. Leave out what is not wanted.
+/// Spans to which a backward pass adds gradients beyond grad_x. An empty span: not computed.
 struct rotation_gradients {
     std::span<double> inv_freq = {};          ///< dL/dinv_freq, [bases, rotary_dim/2] dense, added to
     std::span<double> position_ids = {};      ///< dL/dposition, [axes, batch, tokens] dense, added to
     std::span<double> attention_factor = {};  ///< dL/dm, [bases], added to
-    std::span<double> angles = {};            ///< dL/dangle, [batch, tokens, rotary_dim/2] dense, added to; on the host
+    std::span<double> angles = {};            ///< dL/dangle, [batch, tokens, rotary_dim/2] dense, added to
     std::span<double> workspace = {};         ///< on a device only: backward_workspace_size doubles, of any content
 };
 
 namespace rotate_detail {
 
-// Tokens are cut into at most this many chunks, or one a basis where those are more, each with its own partial sums,
-// whoever runs them: so the sums are added in one order and have the same bits whatever the number of threads.
+// Tokens are cut into at most this many chunks, or one for each basis if that is more, each with its own partial sums.
+// The chunks do not depend on the executor, so that sums have the same bits for any number of threads.
 inline constexpr index_t most_chunks = 64;
 inline constexpr index_t smallest_chunk = 32;
 
@@ -46,7 +46,7 @@ void check_gradients(const rotation_gradients& grads, const Source& angles, inde
     check_size("angles", grads.angles, "batch*tokens*rotary_dim/2", tokens * angles.pairs());
 }
 
-// The sums of a norm's weights, empty where there are none.
+// The sums of a norm's weight gradients; empty without a norm.
 template <class Operand>
 constexpr std::span<double> grad_weight_of(const Operand& o) {
     if constexpr (Operand::is_normalized) return o.grad_weight;
@@ -60,7 +60,7 @@ requires(operand_type<Operands>&&...) void backward_at(const Where& where, const
     rotate<Pairing, Backend, backend::adjoint>("rotate_backward", where, angles, operands...);
 }
 
-// grad_x, and the gradients to weights and behind the angles, on the host.
+// grad_x, the gradients to weights and those behind the angles, on the host.
 template <pairing Pairing, class Backend, executor Executor, class Source, class... Operands>
 void backward_through(const Executor& where, const Source& angles, const rotation_gradients& grads,
                       const Operands&... given) {
@@ -71,14 +71,14 @@ void backward_through(const Executor& where, const Source& angles, const rotatio
     if constexpr (!differentiable_angle_source<Source>) {
         if (!grads.inv_freq.empty() || !grads.position_ids.empty()) {
             fail<value_error>(
-                {"rotate_backward: grads.inv_freq and position_ids must be empty with these angles, which "
-                 "have neither; grads.angles is theirs"});
+                {"rotate_backward: grads.inv_freq and grads.position_ids must be empty for angles without positions "
+                 "and frequencies; their gradient is grads.angles"});
         }
     }
     if (size.is_empty) return;
     const auto run = [&](const auto& operands) {
-        // Of rows a chunk has one basis, or one for each of the axes that turn together; where each token names its
-        // own, a chunk has sums for all, and there are fewer.
+        // With a basis for each row a chunk has one basis, or one for each axis that rotates together; with a basis for
+        // each token a chunk has sums for all bases, and there are fewer chunks.
         const index_t tokens = size.tokens, pairs = angles.pairs(), bases = angle_detail::bases_of(angles);
         const bool by_token = has_basis_of_token(angles) && bases > 1;
         const index_t bases_of_chunk = by_token ? bases : angle_detail::bases_of_token(angles);
@@ -134,7 +134,7 @@ template <pairing Pairing, class Backend, executor Executor, class Source, class
 void backward_at(const Executor& where, const Source& angles, const rotation_gradients& grads,
                  const Operands&... given) {
     static_assert(sizeof...(Operands) > 0 && (backward_operand_type<Operands> && ...),
-                  "cordage::rotate_backward: after the gradients come grad_through(grad_y, y, grad_x)");
+                  "cordage::rotate_backward: after the gradients write operands grad_through(grad_y, y, grad_x)");
     static_assert(differentiable_angle_source<Source> || has_free_angles<Source>,
                   "cordage::rotate_backward: gradients behind the angles need 'double position(index_t row, index_t "
                   "token, index_t axis) const' and 'const double* inv_freq(index_t basis) const'; docs/extending.md");
@@ -143,8 +143,8 @@ void backward_at(const Executor& where, const Source& angles, const rotation_gra
 
 }  // namespace rotate_detail
 
-/// grad_x = m R(-a) grad_y, the transpose of rotate_forward, and in the same pass over grad_y and y the gradients
-/// behind the angles:
+/// grad_x = m R(-a) grad_y, the transpose of rotate_forward, and in the same pass over grad_y and y the gradients of
+/// what the angles are computed from:
 ///
 ///   dL/da           = grad_y1 y0 - grad_y0 y1
 ///   dL/dinv_freq_i += sum over tokens and heads of position * dL/da_i
@@ -156,20 +156,20 @@ void backward_at(const Executor& where, const Source& angles, const rotation_gra
 ///   rotate_backward<half_split>(angles, rotation_gradients{.inv_freq = grad}, grad_through(grad_q, q, grad_q), ...);
 ///
 /// Arguments, in this order:
-///   where     (optional) as rotate_forward's
-///   angles    for grad_x alone any source; for more, one that knows its positions and frequencies: exact_angles,
+///   where     (optional) as for rotate_forward
+///   angles    for grad_x alone any source; for more, one with positions and frequencies: exact_angles,
 ///             float32_angles, axis_angles
-///   grads     (optional) rotation_gradients, added to, never set; what is left empty is not computed
-///   operands  without grads as rotate_forward's; with them grad_through(grad_y, y, grad_x), where y is what
-///             rotate_forward wrote; with or without them grad_through(grad_y, x, grad_x).normalized(norm,
-///             grad_weight), where x is what it read (docs/cache_path.md). grad_x may be grad_y or the view after
-///             it, must not partly overlap them
-/// @throws shape_error, value_error  as rotate_forward, before anything is written
-/// Sums over tokens in double (over one token's heads too, but a vector backend does those of an fp32 tensor in fp32)
-/// and in a fixed order: the same bits whatever the number of threads. A 16-bit y is rounded, which brings its relative
-/// rounding (2^-8 for bfloat16) of each |grad_y y| into the sums. Allocates the partial sums, at most max(64, bases) *
-/// rotary_dim/2 doubles, 64 times that where each token names its basis, when inv_freq or attention_factor is wanted,
-/// and as many times the weights of norms whose gradient is wanted.
+///   grads     (optional) rotation_gradients, added to, never set; empty spans are not computed
+///   operands  without grads as for rotate_forward; with them grad_through(grad_y, y, grad_x), where y is the output
+///             of rotate_forward; with or without them grad_through(grad_y, x, grad_x).normalized(norm, grad_weight),
+///             where x is the input of rotate_forward (docs/cache_path.md). grad_x may be grad_y or the second view,
+///             and must not partly overlap them
+/// @throws shape_error, value_error  as for rotate_forward, before anything is written
+/// Sums over tokens are in double (sums over one token's heads too, except that a vector backend adds those of fp32
+/// tensors in fp32) and in a fixed order: the same bits for any number of threads. A 16-bit y is rounded; its relative
+/// rounding (2^-8 for bfloat16) of each |grad_y y| enters the sums. If inv_freq or attention_factor is wanted,
+/// allocates partial sums, at most max(64, bases) * rotary_dim/2 doubles, 64 times that with a basis for each token; if
+/// weight gradients are wanted, as many times the weights.
 template <pairing Pairing, class Backend = backend::fastest, class First, class... Rest>
 void rotate_backward(const First& first, const Rest&... rest) {
     if constexpr (angles_of_tokens<First>) {
@@ -179,8 +179,8 @@ void rotate_backward(const First& first, const Rest&... rest) {
     } else {
         static_assert(
             requires { first.processors("rotate_backward"); },
-            "cordage: the first argument must be a source of angles, an executor (serial, threads, loop_executor) or "
-            "on(stream) with what cordage/cuda.cuh takes there");
+            "cordage: the first argument must be an angle source, an executor (serial, threads, loop_executor) or "
+            "on(stream) of cordage/cuda.cuh followed by device arguments");
         launch_backward<Pairing>(rotate_detail::on_device{}, "rotate_backward", first, rest...);
     }
 }

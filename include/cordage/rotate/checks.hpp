@@ -16,20 +16,20 @@
 
 namespace cordage::rotate_detail {
 
-/// Whether what the pointers point to can be read here, or lies on a device.
+/// Whether the memory of a call can be read here, or lies on a device.
 enum class memory { host, device };
 
-/// One tensor of an operand, without its type, so that all calls share the checks.
+/// One tensor of an operand without its type, so that all calls share the checks.
 struct checked_tensor {
     const char* name;
     heads_memory view;
     bool is_written;
-    bool is_repeated;  ///< the operand's first tensor once more, y of in_place: nothing else is said of it
-    index_t operand;   ///< number
+    bool is_repeated;  ///< y of in_place, which is x; no other field is set
+    index_t operand;   ///< index of the operand
     index_t first_lane;
     bool is_rotated = true;
     bool has_format_of_x = false;
-    std::intptr_t begin = 0, end = 0;  ///< its bytes, once its sizes were checked
+    std::intptr_t begin = 0, end = 0;  ///< its bytes, set once its sizes are checked
 };
 template <operand_type O>
 CORDAGE_ALWAYS_INLINE std::array<checked_tensor, 2> tensors_of(const O& o, index_t operand) {
@@ -50,7 +50,7 @@ CORDAGE_ALWAYS_INLINE std::array<checked_tensor, 3> tensors_of(const O& o, index
     }
 }
 
-/// What angles are for.
+/// The sizes that angles apply to.
 struct angle_sizes {
     index_t batch, tokens, pairs;
 };
@@ -113,7 +113,7 @@ inline void check_angles(const char* function, const angle_sizes& angles, const 
     }
 }
 
-/// A tensor has the shape of its operand's first one, and the rows and tokens of the call's first one.
+/// A tensor has the shape of the first one of its operand, and the batch and tokens of the first one of the call.
 CORDAGE_ALWAYS_INLINE void check_shape(const char* function, const checked_tensor& of_call,
                                        const checked_tensor& of_operand, const checked_tensor& tensor) {
     const heads_shape &shape = tensor.view.shape, &wanted = of_operand.view.shape, &first = of_call.view.shape;
@@ -127,13 +127,13 @@ CORDAGE_ALWAYS_INLINE void check_shape(const char* function, const checked_tenso
     }
 }
 
-/// Whether y's tokens are x's in other slots of one cache.
+/// Whether x and y are slots of one cache: tokens that move within it.
 inline bool is_move(const checked_tensor& x, const checked_tensor& y) {
     return !y.is_repeated && y.has_format_of_x && are_of_one_cache(x.view, y.view);
 }
 
-/// What is written is one of its operand's other tensors or apart from it, or a move that is looked at later; what one
-/// operand writes, no other reads or writes.
+/// A written tensor is another tensor of its operand or does not overlap it, or the operand moves tokens within a cache
+/// (checked later by check_moves); no other operand reads or writes what one operand writes.
 template <memory Memory>
 void check_overlap(const char* function, const checked_tensor& a, const checked_tensor& b) {
     const overlap found = overlap_of(a.view, b.view);
@@ -141,8 +141,8 @@ void check_overlap(const char* function, const checked_tensor& a, const checked_
         const bool moves = is_move(a, b);
         if (moves && Memory == memory::host) return;
         fail<shape_error>(
-            {function, ": ", b.name, " must be ", a.name, " itself or apart from it, and overlaps it partly",
-             moves ? "; on a device tokens move within a cache by way of a tensor beside it: from_to(x, tensor), "
+            {function, ": ", b.name, " must be ", a.name, " itself or not overlap it; it overlaps it partly",
+             moves ? "; to move tokens within a cache on a device, copy by way of another tensor: from_to(x, tensor), "
                      "then from_to(tensor, y).unrotated()"
                    : ""});
     }
@@ -152,7 +152,7 @@ void check_overlap(const char* function, const checked_tensor& a, const checked_
     }
 }
 
-/// Whether entries of a slot table may be equal: not where they ascend; of few, as in a decode step, all are compared.
+/// Whether entries of a slot table may repeat: false if they ascend; up to 16, as in a decode step, are compared.
 inline bool may_have_repeated_entries(const slot_table& s, index_t rows, index_t entries_of_row) {
     index_t last = -1, count = 0;
     bool ascends = true;
@@ -174,8 +174,8 @@ inline bool may_have_repeated_entries(const slot_table& s, index_t rows, index_t
     return false;
 }
 
-/// The slots of a view, each below the cache's, and each once where they are written. The work is that of the entries,
-/// however large the cache.
+/// Checks the slots of a view: each below the cache's, and none twice if written. The cost is proportional to the
+/// number of entries, whatever the size of the cache.
 inline void check_slots(const char* function, const checked_tensor& tensor) {
     const heads_memory& v = tensor.view;
     const slot_table& s = v.slots;
@@ -194,13 +194,13 @@ inline void check_slots(const char* function, const checked_tensor& tensor) {
             }
             if (may_repeat && listed.exchange(entry, i) >= 0) {
                 fail<value_error>({function, ": ", tensor.name, "'s ", kind, " [", row, ", ", i, "] ", entry,
-                                   " must be listed once, or two tokens are written there"});
+                                   " must be listed once: two tokens must not be written to one slot"});
             }
         }
     }
 }
 
-/// The norm of an operand, and that its weights are not written.
+/// Checks the norm of an operand, and that its weights are not overwritten.
 template <class Operand>
 void check_norm(const char* function, const Operand& o, const checked_tensor& written) {
     const auto& norm = o.norm;
@@ -211,7 +211,7 @@ void check_norm(const char* function, const Operand& o, const checked_tensor& wr
         if (Operand::has_head_format && norm.is_over_all_heads) {
             fail<shape_error>({function,
                                ": rms_norm's is_over_all_heads must be false where x or y is in a format of "
-                               "whole heads; normalize in a call before"});
+                               "whole heads; normalize in a separate call first"});
         }
     }
     if (norm.weight == nullptr) return;
@@ -225,7 +225,7 @@ void check_norm(const char* function, const Operand& o, const checked_tensor& wr
     }
 }
 
-/// The sums of a norm's weights: as many as there are weights, and apart from these and all tensors of the call.
+/// Checks the spans for weight gradients: as many entries as weights, not overlapping these or any tensor of the call.
 template <class Operand, std::size_t Each>
 void check_grad_weight(const char* function, const Operand& o, std::span<std::array<checked_tensor, Each>> operands) {
     const auto& sums = o.grad_weight;
@@ -251,7 +251,7 @@ void check_grad_weight(const char* function, const Operand& o, std::span<std::ar
     }
 }
 
-/// Scales that are given and read are finite and not 0.
+/// Given scales are finite and not 0.
 template <class View>
 void check_scales(const char* function, const char* name, const View& v) {
     if (v.format.makes_scales) return;
@@ -272,8 +272,8 @@ void check_scales(const char* function, const char* name, const View& v) {
     }
 }
 
-/// Heads in formats of whole heads have whole elements, few enough lanes for the stack, and what the format itself
-/// asks.
+/// Checks that heads in formats of whole heads have whole elements and at most most_lanes_of_head lanes, then calls the
+/// format's own check.
 template <memory Memory, class View>
 void check_format(const char* function, const char* name, const View& v) {
     using format = std::remove_cvref_t<decltype(v.format)>;
@@ -291,8 +291,7 @@ void check_format(const char* function, const char* name, const View& v) {
     if constexpr (requires { v.format.inner; }) check_format<Memory>(function, name, with_format(v, v.format.inner));
 }
 
-/// The scales beside the codes of a view, as a tensor [batch, tokens, heads, groups] of floats; without data where it
-/// has none.
+/// The scales of a view as a tensor [batch, tokens, heads, groups] of floats; data is null where there are none.
 struct scales_memory {
     heads_memory view;
     bool are_made = false;
@@ -321,7 +320,7 @@ CORDAGE_ALWAYS_INLINE scales_memory scales_of(const View& v) {
     }
 }
 
-/// Those of x and of y; of an operand in place those of y, which is x.
+/// The scales of x and of y; for an operand in place, those of y, which is x.
 template <class O>
 CORDAGE_ALWAYS_INLINE std::array<scales_memory, 2> scales_of_operand(const O& o) {
     if constexpr (operand_type<O>) {
@@ -337,7 +336,7 @@ inline constexpr bool has_scales = false;
 template <operand_type O>
 requires O::has_head_format inline constexpr bool has_scales<O> = true;
 
-/// The same memory as bytes: scales and codes that alternate are told apart.
+/// The same memory in bytes, in which scales and codes can be compared.
 inline heads_memory in_bytes(heads_memory v) {
     for (index_t* size : {&v.head_size, &v.batch_stride, &v.token_stride, &v.head_stride, &v.group_stride}) {
         *size *= v.element_size;
@@ -346,8 +345,8 @@ inline heads_memory in_bytes(heads_memory v) {
     return v;
 }
 
-/// Scales that are made have places of their own, and no tensor or other operand's scales are where scales are written,
-/// nor scales where elements are.
+/// Computed scales do not overlap each other, and neither computed scales and tensors or scales of other operands, nor
+/// given scales and written tensors.
 template <std::size_t Each>
 void check_places_of_scales(const char* function, const char* name, const scales_memory& scales, index_t operand,
                             std::span<std::array<checked_tensor, Each>> operands,
@@ -356,7 +355,7 @@ void check_places_of_scales(const char* function, const char* name, const scales
     if (view.data == nullptr || tensors_detail::is_empty(view.shape)) return;
     if (scales.are_made && !has_distinct_elements(view)) {
         fail<shape_error>({function, ": ", name, "'s scales ", describe(view.shape), " with strides ", strides_of(view),
-                           " must each have a place, or be one that is given: makes_scales = false"});
+                           " must not overlap each other; to read one given scale, set makes_scales = false"});
     }
     for (const auto& tensors : operands) {
         for (const checked_tensor& tensor : tensors) {
@@ -372,14 +371,14 @@ void check_places_of_scales(const char* function, const char* name, const scales
             if (i == operand || !scales.may_meet(other.begin, other.end)) continue;
             if (overlap_of(view, other.view) == overlap::none) continue;
             fail<shape_error>({function, ": ", name, "'s scales ", describe(view.shape),
-                               " are made and must not overlap those of another operand, ",
+                               " are written and must not overlap those of another operand, ",
                                describe(other.view.shape)});
         }
     }
 }
 
-/// How many tokens a call rotates, whether they have elements (of no heads there is nothing to do), whether they must
-/// go one after the other, and how many bytes each has in all tensors.
+/// Sizes of a call: the tokens, whether there are elements at all (no heads: nothing to do), whether tokens must be
+/// processed in order, and the bytes of a token in all tensors.
 struct call_size {
     index_t tokens;
     bool is_empty;
@@ -418,7 +417,7 @@ call_size check_tensors(const char* function, const angle_sizes& angles,
         }
         check_angles(function, angles, of_operand[0]);
     }
-    size.tokens = first.batch * first.tokens;  // within index_t, as the views are
+    size.tokens = first.batch * first.tokens;  // fits index_t, since the views were checked
     for (std::size_t i = 0; Memory == memory::host && i < operands.size(); ++i) {
         for (const checked_tensor& tensor : operands[i]) {
             if (tensor.view.slots.entries != nullptr && !tensor.is_repeated) check_slots(function, tensor);
@@ -429,7 +428,7 @@ call_size check_tensors(const char* function, const angle_sizes& angles,
     return size;
 }
 
-/// All checks of a call. Those of values, positions, tables' factors and slots, are made where they can be read.
+/// All checks of a call. Those of positions, table factors and slots are made where this side can read them.
 template <memory Memory, angles_of_tokens Source, class... Operands>
 CORDAGE_ALWAYS_INLINE call_size check_all(const char* function, const Source& angles, const Operands&... operands) {
     if constexpr (requires { angles.check_fields(function); }) angles.check_fields(function);

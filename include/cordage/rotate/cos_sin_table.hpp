@@ -11,14 +11,14 @@
 
 namespace cordage {
 
-/// Owns a table of m*cos and m*sin, [batch, tokens, pairs]: by `Backend`, the bits that a rotation makes of the same
-/// angles without a table. By backend::scalar each entry is rounded once to T; a vector backend's floats are within
-/// 8e-8 m.
+/// Owns a table of m*cos and m*sin, [batch, tokens, pairs], with the bits that a rotation by `Backend` computes from
+/// the same angles without a table. With backend::scalar each entry is rounded once to T; a vector backend's floats are
+/// within 8e-8 m.
 ///
 ///   cos_sin_table<float> table(exact_angles(b, position_ids));
 ///   rotate_forward<half_split>(table.view(), in_place(q), in_place(k));
 ///
-/// Throws value_error for a position that is not valid (NaN, 2^63), before anything is allocated.
+/// Throws value_error for an invalid position (NaN, 2^63), before anything is allocated.
 template <class T>
 class cos_sin_table {
     static_assert(std::same_as<T, float> || std::same_as<T, double>,
@@ -50,13 +50,13 @@ class cos_sin_table {
     }
 
  private:
-    // Checks what can be, before anything is allocated.
+    // Makes all checks that are possible before anything is allocated.
     template <class Source>
     static std::size_t entries(const Source& angles) {
         if (!is_addressable(view_axis{angles.batch(), 0}, view_axis{angles.tokens(), 0},
                             view_axis{angles.pairs(), 0})) {
             fail<shape_error>({"cos_sin_table: angles [", angles.batch(), ", ", angles.tokens(), ", ", angles.pairs(),
-                               "] must be at most 2^58"});
+                               "] must have at most 2^58 entries"});
         }
         if constexpr (requires { angles.check("cos_sin_table"); }) angles.check("cos_sin_table");
         return static_cast<std::size_t>(angles.batch() * angles.tokens() * angles.pairs());
@@ -64,7 +64,7 @@ class cos_sin_table {
 
     index_t rows_, tokens_, pairs_;
     std::vector<T> cos_, sin_;
-    std::vector<double> attention_factors_;  // one a token
+    std::vector<double> attention_factors_;  // [batch, tokens]
 };
 
 }  // namespace cordage

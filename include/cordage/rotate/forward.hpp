@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rotation: forward, its inverse, and the change of what cached keys are rotated by; stage rotation.
+// The rotation: forward, inverse, and rebase, which changes the basis or positions of cached keys; stage rotation.
 #pragma once
 
 #include "cordage/angles/angle_difference.hpp"
@@ -11,7 +11,7 @@ namespace cordage {
 
 namespace rotate_detail {
 
-/// Makes this namespace one where a device's calls are found (rotate/cuda/).
+/// Names this namespace in calls, so that argument-dependent lookup finds the functions of rotate/cuda/.
 struct on_device {};
 
 template <class Source>
@@ -33,25 +33,25 @@ constexpr void require_source() {
 template <class Direction, class... Operands>
 constexpr void require_operands() {
     static_assert(sizeof...(Operands) > 0 && (operand_type<Operands> && ...),
-                  "cordage: after the angles come operands: in_place(view) or from_to(view, view)");
+                  "cordage: after the angles write operands: in_place(view) or from_to(view, view)");
     if constexpr ((operand_type<Operands> && ...)) {
         static_assert(
             std::same_as<Direction, backend::forward> || (!Operands::is_normalized && ...),
-            "cordage: operands are normalized by rotate_forward alone; its backward pass takes "
+            "cordage: only rotate_forward normalizes; the backward pass takes "
             "grad_through(grad_y, x, grad_x).normalized(...), and rotate_inverse operands without 'normalized'");
     }
 }
 
-// Runs rotate_tokens(begin, end) over all tokens of a call, in slices on the executor; in one where they must go one
-// after the other.
+// Runs rotate_tokens(begin, end) over all tokens of a call, in slices on the executor; in one slice if tokens must be
+// processed in order.
 template <executor Executor, class RotateTokens>
 void for_each_slice(const Executor& where, const call_size& size, const RotateTokens& rotate_tokens) {
-    const bool is_one = size.is_in_order;  // as if all tokens were one
+    const bool is_one = size.is_in_order;  // a single item: for_each_range then makes one slice
     for_each_range(where, is_one ? 1 : size.tokens, size.bytes_of_token,
                    [&](index_t begin, index_t end) noexcept { rotate_tokens(begin, is_one ? size.tokens : end); });
 }
 
-// The host's path: checks, then slices of tokens on the executor.
+// The path on the host: checks, then slices of tokens on the executor.
 template <pairing Pairing, class Backend, class Direction, executor Executor, class Source, class... Operands>
 CORDAGE_ALWAYS_INLINE void rotate_at(const char* function, const Executor& where, const Source& angles,
                                      const Operands&... given) {
@@ -60,11 +60,11 @@ CORDAGE_ALWAYS_INLINE void rotate_at(const char* function, const Executor& where
     backend::require_rotate_range<Backend>();
     static_assert(
         !requires { Source::is_on_device; },
-        "cordage: these angles are for a device: the first argument must be on(stream)");
+        "cordage: these angles lie on a device: the first argument must be on(stream)");
     const call_size size = check_all<memory::host>(function, angles, given...);
     if (size.is_empty) return;
     const auto run = [&](const auto& operands) {
-        using backend::rotate_range;  // or the one that stands beside a Backend of the caller's
+        using backend::rotate_range;  // or the one found beside the caller's own Backend
         for_each_slice(where, size, [&](index_t begin, index_t end) noexcept {
             rotate_range<Pairing, Direction>(Backend{}, angles, operands, begin, end);
         });
@@ -72,7 +72,7 @@ CORDAGE_ALWAYS_INLINE void rotate_at(const char* function, const Executor& where
     with_operands(run, given...);
 }
 
-// Where a call runs is its first argument, or here: serial.
+// Selects by the first argument where a call runs; without such an argument on the calling thread.
 template <pairing Pairing, class Backend, class Direction, class First, class... Rest>
 CORDAGE_ALWAYS_INLINE void rotate(const char* function, const First& first, const Rest&... rest) {
     if constexpr (angles_of_tokens<First>) {
@@ -82,8 +82,8 @@ CORDAGE_ALWAYS_INLINE void rotate(const char* function, const First& first, cons
     } else {
         static_assert(
             requires { first.processors(function); },  // nvcc 13 finds the call below, but not in a requirement
-            "cordage: the first argument must be a source of angles, an executor (serial, threads, "
-            "loop_executor) or on(stream) with what cordage/cuda.cuh takes there");
+            "cordage: the first argument must be an angle source, an executor (serial, threads, "
+            "loop_executor) or on(stream) of cordage/cuda.cuh followed by device arguments");
         launch_rotation<Pairing, Direction>(on_device{}, function, first, rest...);
     }
 }
@@ -102,27 +102,26 @@ CORDAGE_ALWAYS_INLINE void rotate(const char* function, const First& first, cons
 ///   head_dim 8, rotary_dim 4:  interleaved [c s c s . . . .]   half_split [c c s s . . . .]
 ///
 /// @tparam Pairing  half_split or interleaved, as the model was trained
-/// @tparam Backend  of the host; the fastest that the translation unit was compiled for
+/// @tparam Backend  of the host; default: the fastest one of the instruction set that the unit is compiled for
 /// Arguments, in this order:
-///   where     (optional) an executor (docs/backends.md), such as a pool of `threads`, or a device's stream; without it
+///   where     (optional) an executor (docs/backends.md), such as a pool of `threads`, or a device's stream; default:
 ///             the calling thread
-///   angles    a source (angles/angle_source.hpp): exact_angles, axis_angles, a table, one of the caller's
-///   operands  one or more: in_place(view), from_to(x, y); views [batch, tokens, heads, head_dim] with last stride 1,
-///   in
-///             any order of strides, or in the slots of a cache. They share batch and tokens, and may differ in heads,
-///             head_dim, strides, type, format and first lane. The lanes outside of the rotated ones are copied. y may
-///             be x, or other slots of its cache; other overlaps of what is written are refused
+///   angles    a source (angles/angle_source.hpp): exact_angles, axis_angles, a table, or your own
+///   operands  one or more of in_place(view) and from_to(x, y). Views are [batch, tokens, heads, head_dim] with last
+///             stride 1 and the others in any order, or lie in the slots of a cache. Operands have one batch and
+///             tokens, and may differ in heads, head_dim, strides, type, format and first lane. Lanes that are not
+///             rotated are copied. y may be x, or other slots of its cache; other overlaps of what is written throw
 /// @throws shape_error, value_error  naming the field, its value and what was expected, before anything is written
 /// Precision: angles exact to 3.7e-10 rad at 2^31, arithmetic in float (double for double), one rounding on store.
-/// Allocates nothing, but where slots that are written do not ascend up to 64 bytes for each, and so where tokens move
-/// within a cache. Gradient: rotate/backward.hpp.
+/// Allocates nothing, with two exceptions, at most 64 bytes a token: written slots that do not ascend, and tokens that
+/// move within a cache. Gradient: rotate/backward.hpp.
 template <pairing Pairing, class Backend = backend::fastest, class... Arguments>
 void rotate_forward(const Arguments&... arguments) {
     rotate_detail::rotate<Pairing, Backend, backend::forward>("rotate_forward", arguments...);
 }
 
-/// Undoes rotate_forward: x = R(-a) y / m. Arguments, errors and precision as rotate_forward's, with x and y of an
-/// operand meaning source and destination.
+/// Undoes rotate_forward: x = R(-a) y / m. Arguments, errors and precision as for rotate_forward; the x and y of an
+/// operand are source and destination.
 template <pairing Pairing, class Backend = backend::fastest, class... Arguments>
 void rotate_inverse(const Arguments&... arguments) {
     rotate_detail::rotate<Pairing, Backend, backend::inverse>("rotate_inverse", arguments...);
@@ -137,8 +136,8 @@ inline constexpr bool is_difference<angle_difference<To, From>> = true;
 
 }  // namespace rotate_detail
 
-/// Turns cached keys that were rotated by one source of angles into what another would have made of them, without the
-/// keys they were made of:
+/// Changes cached keys that one angle source has rotated into the keys that another one would give, without the
+/// unrotated keys:
 ///
 ///   y = (m_to / m_from) R(a_to - a_from) x
 ///
@@ -146,14 +145,14 @@ inline constexpr bool is_difference<angle_difference<To, From>> = true;
 ///   rebase<half_split>(exact_angles(b, new_ids) - exact_angles(b, old_ids),
 ///                      from_to(in_slots(cache, old_slots, 1, n), in_slots(cache, new_slots, 1, n)));
 ///
-/// Arguments, errors and precision as rotate_forward's, but that the angles are a difference `to - from`: to another
-/// basis, to other positions, or to both. The angle is exact, however many changes came before; what each change adds
-/// is rotate_forward's rounding, in cos, sin and on store (docs/precision.md). Slots that hold no key yet may have any
-/// position, but not NaN. A block that several sequences share is listed once: they hold it at the same positions.
+/// Arguments, errors and precision as for rotate_forward, except that the angles are a difference `to - from`: to
+/// another basis, to other positions, or both. The angle stays exact over any number of changes; each change adds the
+/// rounding of a rotation, in cos, sin and on store (docs/precision.md). Slots that hold no key yet may have any finite
+/// position. List a block that several sequences share once: they hold it at the same positions.
 ///
-/// Keys may move to other slots of their cache. Tokens go in the order in which they are listed, and where one is
-/// written to the slot of another on one thread; a slot that would be written before it is read is refused by name, and
-/// so is every such move on a device.
+/// Keys may move to other slots of their cache. Tokens are processed in the order in which they are listed, on one
+/// thread if one is written to a slot that another one reads. A slot that would be written before it is read is an
+/// error that names it; on a device every such move is an error.
 template <pairing Pairing, class Backend = backend::fastest, class... Arguments>
 void rebase(const Arguments&... arguments) {
     static_assert((rotate_detail::is_difference<Arguments> || ...),

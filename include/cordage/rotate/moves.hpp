@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tokens that move within one cache, from slots to other slots of it: no slot is written before it is read; stage
-// rotation.
+// Checks of tokens that move within one cache: no slot is written before it is read; stage rotation.
 #pragma once
 
 #include <algorithm>
@@ -16,19 +15,19 @@
 
 namespace cordage::rotate_detail {
 
-/// A number >= 0 for each of at most `most` slots, wherever in a cache they are: a hash table, at most half full.
+/// A hash table, at most half full, of a number >= 0 for each of at most `most` slots.
 class numbers_of_slots {
  public:
     explicit numbers_of_slots(index_t most)
         : entries_(most == 0 ? 0 : std::bit_ceil(2 * static_cast<std::size_t>(most))) {}
 
-    /// Notes a slot's number, and returns the one that it had, or -1.
+    /// Stores a slot's number; returns its previous one, or -1.
     index_t exchange(index_t slot, index_t number) {
         entry& at = entries_[place_of(slot)];
         at.slot = slot;
         return std::exchange(at.number, number);
     }
-    /// The number of a slot, or -1. Not of an empty table.
+    /// The number of a slot, or -1. The table must not be empty.
     index_t of(index_t slot) const { return entries_[place_of(slot)].number; }
 
  private:
@@ -36,7 +35,7 @@ class numbers_of_slots {
         index_t slot = -1;
         index_t number = -1;
     };
-    // Where a slot is noted, or would be.
+    // Index of the slot's entry, or of the free entry for it.
     std::size_t place_of(index_t slot) const {
         const std::size_t mask = entries_.size() - 1;
         auto place = static_cast<std::size_t>((static_cast<std::uint64_t>(slot) * 0x9e37'79b9'7f4a'7c15u) >> 32) & mask;
@@ -46,7 +45,7 @@ class numbers_of_slots {
     std::vector<entry> entries_;
 };
 
-/// Whether two views are of tokens in slots of one cache. Their formats are for the caller to compare.
+/// Whether two views lie in slots of one cache. The caller compares their formats.
 inline bool are_of_one_cache(heads_memory a, heads_memory b) noexcept {
     if (a.slots.entries == nullptr || b.slots.entries == nullptr || a.slots.blocks != b.slots.blocks ||
         a.slots.block_size != b.slots.block_size) {
@@ -56,13 +55,14 @@ inline bool are_of_one_cache(heads_memory a, heads_memory b) noexcept {
     return a == b;
 }
 
-/// Tokens of x and y, slots of one cache, may go in the order of their numbers: none reads what one before it wrote.
+/// Checks that the tokens of x and y, slots of one cache, can be processed in order: none reads what an earlier one
+/// wrote.
 ///
-/// @returns  whether they must, since one writes what another one reads
-/// @throws value_error  naming the slot and both tokens, else
+/// @returns  whether they must be processed in order, since one writes what another one reads
+/// @throws value_error  naming the slot and both tokens, if order does not suffice
 inline bool check_moves(const char* function, const heads_memory& x, const heads_memory& y) {
     const index_t tokens = x.shape.tokens, count = x.shape.batch * tokens;
-    const auto slot_of = [](const heads_memory& v, index_t row, index_t token) {  // negative where it is left out
+    const auto slot_of = [](const heads_memory& v, index_t row, index_t token) {  // negative: skipped
         const slot_table::location at = v.slots.location_of(row, token);
         return at.block * v.slots.block_size + at.in_block;
     };
@@ -72,7 +72,7 @@ inline bool check_moves(const char* function, const heads_memory& x, const heads
             if (from >= 0 && to >= 0) f(row * tokens + token, from, to);
         });
     };
-    // A compaction needs no table: who comes later reads above all that was written.
+    // A compaction needs no table: each token reads above all slots written before.
     bool goes_down = true, stays = true;
     index_t first_from = -1, last_from = -1, highest_to = -1;
     for_each_move([&](index_t, index_t from, index_t to) {
@@ -90,10 +90,10 @@ inline bool check_moves(const char* function, const heads_memory& x, const heads
     for_each_move([&](index_t number, index_t, index_t to) {
         const index_t reader = last_readers.of(to);
         if (reader > number) {
-            fail<value_error>(
-                {function, ": slot ", to, " is written by token [", number / tokens, ", ", number % tokens,
-                 "] and read by token [", reader / tokens, ", ", reader % tokens,
-                 "], which must come first: list what moves down by ascending slots, up by descending ones"});
+            fail<value_error>({function, ": slot ", to, " is written by token [", number / tokens, ", ",
+                               number % tokens, "] and read by token [", reader / tokens, ", ", reader % tokens,
+                               "], which must come first; list moves to lower slots in ascending order, to higher ones "
+                               "in descending order"});
         }
         if (reader >= 0 && (reader != number || is_read_twice)) is_in_order = true;
     });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Projection weights reordered from one pair layout to the other, once, instead of q and k at every token; stage
+// Reorders projection weights once from one pair layout to the other, instead of q and k at every token; stage
 // rotation.
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace cordage {
 
-/// The weights or the bias of a projection to q or k: [heads * head_dim, row_length] dense, a row for each lane of its
-/// output, as torch.nn.Linear keeps them.
+/// The weights or bias of a projection to q or k: [heads * head_dim, row_length] dense, a row for each lane of its
+/// output, as in torch.nn.Linear.
 struct projection_shape {
     index_t heads = 0;
     index_t head_dim = 0;
-    index_t rotary_dim = 0;  ///< lanes of a head that turn; the others stay where they are
+    index_t rotary_dim = 0;  ///< rotated lanes of a head; the others keep their place
     index_t row_length = 1;  ///< inputs of the projection; 1 for a bias
-    index_t first_lane = 0;  ///< where the lanes that turn begin: after the others in DeepSeek's heads
+    index_t first_lane = 0;  ///< first rotated lane; in DeepSeek's heads after the others
 };
 
 namespace rotate_detail {
@@ -30,7 +30,7 @@ inline void check(const projection_shape& s) {
     if (!between(s.heads, 0, most) || !between(s.head_dim, 2, most) || !between(s.row_length, 0, most) ||
         (s.heads > 0 && s.row_length > 0 && s.heads * s.head_dim > (index_t{1} << 62) / s.row_length)) {
         fail<shape_error>({"permute_projection: heads ", s.heads, ", head_dim ", s.head_dim, " and row_length ",
-                           s.row_length, " must be sizes, head_dim >= 2"});
+                           s.row_length, " must be >= 0 and <= 2^31, head_dim >= 2, and their product <= 2^62"});
     }
     if (s.rotary_dim < 0 || s.rotary_dim % 2 != 0 || s.rotary_dim > s.head_dim) {
         fail<shape_error>(
@@ -44,36 +44,37 @@ inline void check(const projection_shape& s) {
 
 }  // namespace rotate_detail
 
-/// Moves the rows of every head from the lanes that From pairs to those that To pairs. Rotating the outputs of the
-/// permuted projections by To gives the outputs of the old ones rotated by From, in the new order of lanes; scores q .
-/// k are the same, if q's and k's projections are permuted alike.
+/// Moves the rows of every head from the lanes paired by From to those paired by To. Rotating the outputs of the
+/// permuted projection with To gives the rotated outputs of the original with From, in the new lane order. Scores q . k
+/// are unchanged if the projections of q and k are permuted alike.
 ///
 ///   rotary_dim 4 of 6, half_split -> interleaved:   rows 0 1 2 3 4 5 become 0 2 1 3 4 5
 ///
 ///   const projection_shape q{.heads = 32, .head_dim = 128, .rotary_dim = 128, .row_length = 4096};
 ///   permute_projection<half_split, interleaved>(q, weight.data(), weight.data());     // in place
 ///
-/// It only moves elements, of any type, so that the way there and back gives the same bits. transformers' conversion of
-/// LLaMA's released weights is <interleaved, half_split>.
+/// Moves elements of any type without changing them, so that the inverse call restores the same bits. transformers'
+/// conversion of LLaMA's released weights is <interleaved, half_split>.
 ///
 /// @param weight    [heads * head_dim, row_length]
 /// @param permuted  as weight; may be weight itself, must not partly overlap it
 /// @throws shape_error, before anything is written
-/// Allocates one head's rotated rows if in place, nothing otherwise.
+/// Allocates the rotated rows of one head if in place, nothing otherwise.
 template <pairing From, pairing To, class T>
 void permute_projection(const projection_shape& shape, const T* weight, T* permuted) {
     rotate_detail::check(shape);
     const index_t length = shape.row_length, head_size = shape.head_dim * length, size = shape.heads * head_size;
     if (size == 0) return;
     if (weight == nullptr || permuted == nullptr) {
-        fail<shape_error>({"permute_projection: weight and permuted nullptr must point to ", size, " elements"});
+        fail<shape_error>(
+            {"permute_projection: weight and permuted, one of them nullptr, must point to ", size, " elements"});
     }
     const auto bytes = static_cast<std::uintptr_t>(size) * sizeof(T);
     const auto at_in = reinterpret_cast<std::uintptr_t>(weight), at_out = reinterpret_cast<std::uintptr_t>(permuted);
     const bool is_in_place = at_in == at_out;
     if (!is_in_place && at_in < at_out + bytes && at_out < at_in + bytes) {
         fail<shape_error>(
-            {"permute_projection: permuted must be weight itself or apart from it, and overlaps it partly"});
+            {"permute_projection: permuted must be weight itself or not overlap it; it overlaps it partly"});
     }
 
     const index_t pairs = shape.rotary_dim / 2, begin = shape.first_lane * length, turning = shape.rotary_dim * length;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A policy chosen at run time, over the same policies; last file of the stage t -> log alpha.
+// A policy chosen at run time; last file of the stage t -> log alpha.
 #pragma once
 
 #include <concepts>
@@ -13,8 +13,8 @@
 
 namespace cordage {
 
-/// Holds any scaling policy, a researcher's own included, as one value type that is a scaling policy itself. Copies
-/// share the policy, which nobody can change any more. A learned policy stays one; any other has no parameters.
+/// Holds any scaling policy, including your own, as one value type that is itself a scaling policy. Copies share the
+/// policy, which is immutable. A learned policy keeps its parameters; any other has none.
 class any_policy {
  public:
     template <scaling_policy Policy>
@@ -31,13 +31,16 @@ class any_policy {
 
     std::vector<double> parameters() const { return policy_->parameters(); }
 
-    /// @throws shape_error for a number of them that is not parameters().size()
+    /// @throws shape_error unless the policy has as many parameters as numbers
     any_policy with_parameters(std::span<const double> numbers) const {
         return any_policy(policy_->with_parameters(numbers));
     }
     void log_alpha_vjp(const rope_config& c, double t, std::span<const double> grad_log_alpha,
                        std::span<double> grad_parameters) const {
         policy_->log_alpha_vjp(c, t, grad_log_alpha, grad_parameters);
+    }
+    void attention_factor_vjp(const rope_config& c, double t, double grad, std::span<double> grad_parameters) const {
+        policy_->attention_factor_vjp(c, t, grad, grad_parameters);
     }
 
  private:
@@ -51,6 +54,7 @@ class any_policy {
         virtual std::vector<double> parameters() const = 0;
         virtual std::shared_ptr<const interface> with_parameters(std::span<const double>) const = 0;
         virtual void log_alpha_vjp(const rope_config&, double, std::span<const double>, std::span<double>) const = 0;
+        virtual void attention_factor_vjp(const rope_config&, double, double, std::span<double>) const = 0;
     };
 
     template <class Policy>
@@ -89,6 +93,10 @@ class any_policy {
                 expect_none(grad_parameters.size());
             }
         }
+        void attention_factor_vjp(const rope_config& c, double t, double grad,
+                                  std::span<double> grad_parameters) const override {
+            if constexpr (has_attention_factor_vjp<Policy>) policy.attention_factor_vjp(c, t, grad, grad_parameters);
+        }
         static void expect_none(std::size_t size) {
             if (size != 0) fail<shape_error>({"any_policy: parameters size ", size, " must be 0 for this policy"});
         }
@@ -99,6 +107,6 @@ class any_policy {
 
     std::shared_ptr<const interface> policy_;
 };
-static_assert(learned_policy<any_policy> && has_attention_factor<any_policy>);
+static_assert(learned_policy<any_policy> && has_attention_factor<any_policy> && has_attention_factor_vjp<any_policy>);
 
 }  // namespace cordage

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// NTK-by-parts with a ramp over rotations, which is also Llama-3's rule; a policy of the stage t -> log alpha.
+// NTK-by-parts with a ramp over the number of rotations, Llama-3's rule; a policy of the stage t -> log alpha.
 #pragma once
 
 #include <cmath>
@@ -9,12 +9,12 @@
 
 namespace cordage {
 
-/// The form that all "by parts" policies share: alpha(t) = r/t + 1 - r, for a share r in [0, 1] that does not depend on
-/// t: r = 0 leaves the pair as it was, r = 1 is position interpolation.
+/// The form shared by all "by parts" policies: alpha(t) = r/t + 1 - r, for a share r in [0, 1] that does not depend on
+/// t: r = 0 leaves the frequency unchanged, r = 1 is position interpolation.
 struct interpolated_share {
     double r;
 
-    /// 1 / alpha = 1 + r (t - 1) / (r + (1 - r) t), which cancels nothing at any t.
+    /// 1 / alpha = 1 + r (t - 1) / (r + (1 - r) t), without cancellation at any t.
     double log_alpha(double t) const { return -std::log1p(r * (t - 1.0) / (r + (1.0 - r) * t)); }
     /// d log alpha / dt = -(r/t^2) / alpha
     double rate(double t) const { return -r / (t * (r + (1.0 - r) * t)); }
@@ -22,14 +22,14 @@ struct interpolated_share {
     double curvature(double t) const { return rate(t) * (-2.0 / t - rate(t)); }
 };
 
-/// Pairs that turn at least `rotations_high` times over the original length keep their frequency, pairs that turn at
-/// most `rotations_low` times are interpolated (1/t), and between the two the share falls linearly in the number of
+/// Pairs that rotate at least `rotations_high` times over the original length keep their frequency, pairs that rotate
+/// at most `rotations_low` times are interpolated (1/t), and in between the share falls linearly in the number of
 /// rotations original_length / wavelength (YaRN, Peng et al. 2023, eq. 17-18, without its temperature).
 ///
-/// Llama 3.1's "llama3" rope type is this rule with low_freq_factor = rotations_low and high_freq_factor =
-/// rotations_high, at t = factor; the defaults are Llama 3.1's, and `llama3` is its other name. Equal limits, as in
-/// Llama 4 Scout, are a step: a pair that turns exactly that often is kept. (`yarn` is the other ramp in use: linear in
-/// the pair.)
+/// Llama 3.1's rope type "llama3" is this rule with low_freq_factor = rotations_low and high_freq_factor =
+/// rotations_high, at t = factor; the defaults are Llama 3.1's, and `llama3` is an alias. Equal limits, as in Llama 4
+/// Scout, give a step; a pair with exactly that many rotations keeps its frequency. (The ramp of `yarn` is linear in
+/// the pair instead.)
 struct by_parts {
     double rotations_low = 1.0;
     double rotations_high = 4.0;
@@ -40,7 +40,7 @@ struct by_parts {
         return share(c, pair).curvature(t);
     }
 
-    /// 1 where the pair is fully interpolated, 0 where it is left alone.
+    /// 1: the pair is fully interpolated; 0: it is unchanged.
     interpolated_share share(const rope_config& c, index_t pair) const {
         const double rotations = c.original_length * c.inv_freq(pair) / (2.0 * std::numbers::pi);
         if (rotations >= rotations_high) return {0.0};

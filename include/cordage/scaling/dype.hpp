@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// DyPE: scaling of image positions that fades while a diffusion model denoises; a policy of the stage t -> log alpha.
+// DyPE: scaling of image positions that decreases while a diffusion model denoises; policy of the stage t -> log alpha.
 #pragma once
 
 #include <cmath>
@@ -10,16 +10,15 @@
 
 namespace cordage {
 
-/// Dy-YaRN (Issachar et al. 2025, arXiv:2510.20766, as in the authors' code for FLUX): one axis of an image of t times
-/// the trained side, at one step of denoising. Three rules follow each other over the pairs, fast to slow: unscaled,
-/// NTK-aware, interpolated,
+/// Dy-YaRN (Issachar et al. 2025, arXiv:2510.20766, as in the authors' code for FLUX): one axis of an image that is t
+/// times as long as in training, at one step of denoising. From fast to slow, pairs are unscaled, NTK-aware, and
+/// interpolated:
 ///
 ///   alpha(t) = g + (1 - g) (b t^(-2i/(d-2)) + (1 - b) / t)        m(t) = 0.1 ln t + 1
 ///
-/// where 1 - g and 1 - b are ramps between pairs by their turns over original_length (ramp_of_turns): from
-/// kappa 16 to kappa 2 turns, and from kappa 1.25 to kappa 0.75. kappa = step^2, so that both ramps move to slower
-/// pairs while the image becomes clean, and ever fewer pairs are scaled. (Dy-NTK is `ntk_aware` on the schedule
-/// `denoising`.)
+/// where 1 - g and 1 - b are ramps over pairs by their rotations over original_length (ramp_of_turns): from
+/// kappa 16 to kappa 2 rotations, and from kappa 1.25 to kappa 0.75. kappa = step^2, so that both ramps move to slower
+/// pairs as the image becomes clean, and fewer pairs are scaled. (Dy-NTK is `ntk_aware` on the schedule `denoising`.)
 ///
 ///   const basis rows = make_basis(axis, dype{.step = 0.8}, 2.0);    // axis.original_length: 64 patches for FLUX
 struct dype {
@@ -38,7 +37,7 @@ struct dype {
     double attention_factor_rate(const rope_config&, double t) const { return 0.1 / t; }
 
     void validate(const rope_config& c) const {
-        validate_number({"dype: step"}, step, step > 0.0 && step <= 1.0, {"above 0, up to 1"});
+        validate_number({"dype: step"}, step, step > 0.0 && step <= 1.0, {"in (0, 1]"});
         cordage::validate(ntk_aware{}, c);
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// log alpha at a few t as parameters to be learned, over any prior; a policy of the stage t -> log alpha.
+// log alpha at a few t as learned parameters, over any prior; a policy of the stage t -> log alpha.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +17,14 @@
 namespace cordage {
 
 /// log alpha_i(t) = log alpha_prior,i(t) + offset_i(t), where offset_i is 0 at t = 1, a parameter at each knot t_k > 1,
-/// linear in ln t between knots and constant beyond the last. As free as a solved policy, pair by pair, and without its
-/// structure: the control for what an ODE is said to do.
+/// linear in ln t between knots and constant beyond the last. As flexible per pair as a solved policy but without an
+/// ODE: the control in comparisons with CLEX.
 ///
 ///   learned_table<by_parts> table(config, {2, 4, 8, 16});            // all offsets 0: the prior itself
 ///   table = table.with_parameters(offsets);                          // [knots, pairs]
 ///
-/// A closed form, so that a table can be the prior of another policy too. The attention factor is the prior's. At a
-/// knot the rate is that of the side above.
+/// A closed form, so that a table can be the prior of another policy. The attention factor is the prior's. At a knot
+/// the rate is that of the interval above it.
 template <class Prior = ntk_aware>
 class learned_table {
     static_assert(has_log_alpha<Prior> && has_log_alpha_rate<Prior>,
@@ -65,7 +65,7 @@ class learned_table {
         return cordage::attention_factor_rate(prior_, c, t);
     }
 
-    /// Throws unless the table was made for as many pairs.
+    /// Throws unless the table has the config's number of pairs.
     void validate(const rope_config& c) const {
         validate_pairs({"learned_table: pairs"}, pairs_, c);
         cordage::validate(prior_, c);
@@ -75,7 +75,7 @@ class learned_table {
     std::vector<double> parameters() const { return offsets_; }
 
     /// The same table with other offsets.
-    /// @throws shape_error for their number, value_error for one that is not finite
+    /// @throws shape_error unless there are knots * pairs offsets, value_error for one that is not finite
     learned_table with_parameters(std::span<const double> offsets) const {
         expect_parameters(offsets.size());
         for (std::size_t i = 0; i < offsets.size(); ++i) {
@@ -86,7 +86,7 @@ class learned_table {
         return other;
     }
 
-    /// grad_parameters += (d log alpha(t) / d parameters)^T grad_log_alpha: only the knots on both sides of t.
+    /// grad_parameters += (d log alpha(t) / d parameters)^T grad_log_alpha; only the knots on both sides of t change.
     void log_alpha_vjp(const rope_config& c, double t, std::span<const double> grad_log_alpha,
                        std::span<double> grad_parameters) const {
         validate(c);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// LeRoPE: a learned factor on every frequency of another policy, the same at every t; stage t -> log alpha.
+// LeRoPE: a learned factor on every frequency of another policy, independent of t; stage t -> log alpha.
 #pragma once
 
 #include <cmath>
@@ -14,8 +14,8 @@
 namespace cordage {
 
 /// log alpha_i(t) = log alpha_base,i(t) + offset_i, so that inv_freq_i is the base's times exp(offset_i) at every t.
-/// The offsets are parameters; the attention factor is the base's. As Mistral Large 4 ships it over YaRN: its
-/// checkpoint holds the offsets as the tensor `alpha` (transformers 5.23, MistralLarge4TextRotaryEmbedding;
+/// The offsets are parameters; the attention factor is the base's. Mistral Large 4 uses it over YaRN: its checkpoint
+/// holds the offsets as the tensor `alpha` (transformers 5.23, MistralLarge4TextRotaryEmbedding;
 /// checkpoint/lerope.hpp).
 ///
 ///   lerope<yarn> policy{yarn{}, offsets};                 // [pairs]; zeros: the base itself
@@ -25,7 +25,7 @@ struct lerope {
     Base base;
     std::vector<double> offsets;  ///< [pairs], finite, -largest_offset ... largest_offset
 
-    /// exp of it, 2e17, leaves every frequency of a model within what a basis takes.
+    /// exp(largest_offset), 2e17, keeps every frequency of a model within the range of a basis.
     static constexpr double largest_offset = 40.0;
 
     void log_alpha(const rope_config& c, double t, std::span<double> out) const {
@@ -40,7 +40,7 @@ struct lerope {
         return cordage::attention_factor_rate(base, c, t);
     }
 
-    /// Throws shape_error unless there is an offset for each pair, value_error naming one that is out of its domain.
+    /// Throws shape_error unless there is an offset for each pair, value_error naming one that is out of range.
     void validate(const rope_config& c) const {
         cordage::validate(base, c);
         validate_pairs({"lerope: offsets size"}, offsets.size(), c);
@@ -49,15 +49,15 @@ struct lerope {
 
     std::vector<double> parameters() const { return offsets; }
 
-    /// The same with other offsets. Throws as validate.
+    /// The same policy with other offsets. Throws as validate.
     lerope with_parameters(std::span<const double> numbers) const {
         expect_size("parameters", numbers.size());
         check_offsets("lerope", numbers);
         return {base, {numbers.begin(), numbers.end()}};
     }
 
-    /// grad_parameters += grad_log_alpha: every log alpha is its offset and what does not depend on it.
-    /// @throws shape_error  for a size that is not that of the offsets
+    /// grad_parameters += grad_log_alpha, since d log alpha_i / d offset_i = 1.
+    /// @throws shape_error  unless both have the size of offsets
     void log_alpha_vjp(const rope_config&, double, std::span<const double> grad_log_alpha,
                        std::span<double> grad_parameters) const {
         expect_size("grad_log_alpha", grad_log_alpha.size());
@@ -65,7 +65,7 @@ struct lerope {
         for (std::size_t pair = 0; pair < offsets.size(); ++pair) grad_parameters[pair] += grad_log_alpha[pair];
     }
 
-    /// Throws value_error naming the first number that is no offset; `who` begins the text.
+    /// Throws value_error naming the first number that is not a valid offset; `who` begins the message.
     static void check_offsets(std::string_view who, std::span<const double> numbers) {
         for (std::size_t pair = 0; pair < numbers.size(); ++pair) {
             validate_number({who, ": offset[", pair, "]"}, numbers[pair], std::fabs(numbers[pair]) <= largest_offset,
@@ -76,20 +76,20 @@ struct lerope {
  private:
     void expect_size(const char* name, std::size_t size) const {
         if (size != offsets.size()) {
-            fail<shape_error>({"lerope: ", name, " size ", size, " must be the offsets' ", offsets.size()});
+            fail<shape_error>({"lerope: ", name, " size ", size, " must be the number of offsets, ", offsets.size()});
         }
     }
 };
 static_assert(learned_policy<lerope<>> && has_attention_factor<lerope<>>);
 
-/// The offsets with which lerope<Base> at base_t turns as another policy does at t, such as a CLEX, whose basis of one
-/// length then is a tensor that a host of LeRoPE reads:
+/// The offsets with which lerope<Base> at base_t has the frequencies of another policy at t, for example of a CLEX,
+/// whose basis at one length can then be stored as a tensor that LeRoPE hosts read:
 ///
 ///   log alpha_wanted,i(t) - log alpha_base,i(base_t)
 ///
 /// @returns [pairs]
-/// @throws value_error or shape_error  as log_alpha does of both; value_error naming a pair that turns under one policy
-///                      alone, or where the two have different attention factors, which offsets cannot make up for
+/// @throws value_error or shape_error  as log_alpha of either policy; value_error naming a pair that only one of the
+///                      policies rotates, or if their attention factors differ, which offsets cannot change
 template <scaling_policy Wanted, scaling_policy Base>
 std::vector<double> lerope_offsets(const rope_config& config, const Wanted& wanted, double t, const Base& base,
                                    double base_t) {

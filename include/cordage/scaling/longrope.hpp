@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// LongRoPE: searched factors, one table a regime, and its form that is continuous in t; stage t -> log alpha.
+// LongRoPE: searched factors, one table for each regime, and its form that is continuous in t; stage t -> log alpha.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace cordage {
 namespace longrope_detail {
 
-/// Throws unless a table has one finite factor > 0 for each pair. `who` is the policy, `field` the table.
+/// Throws unless a table has one finite factor > 0 for each pair. `who` is the policy's name, `field` the table's.
 inline void validate_factors(const char* who, const char* field, const std::vector<double>& factors,
                              const rope_config& c) {
     validate_pairs({who, ": ", field, " size"}, factors.size(), c);
@@ -22,7 +22,7 @@ inline void validate_factors(const char* who, const char* field, const std::vect
 
 }  // namespace longrope_detail
 
-/// The factor on cos and sin that LongRoPE models are served with, sqrt(1 + ln t / ln original_length); 1 for t <= 1.
+/// The factor on cos and sin with which LongRoPE models are served, sqrt(1 + ln t / ln original_length); 1 for t <= 1.
 ///
 /// @throws value_error  unless original_length > 1
 inline double longrope_attention_factor(double t, double original_length) {
@@ -30,14 +30,13 @@ inline double longrope_attention_factor(double t, double original_length) {
     return t > 1.0 ? std::sqrt(1.0 + std::log(t) / std::log(original_length)) : 1.0;
 }
 
-/// LongRoPE (Ding et al. 2024) as config files have it ("longrope", formerly "su"): alpha_i = 1/short_factor[i] up to
-/// the original length and 1/long_factor[i] beyond it, that is at t = 1 and at every t > 1; nothing else depends on t.
-/// alpha(1) is not 1. The schedule is `two_regimes`. The attention factor is one number in both regimes, as
-/// transformers has it: the given one, else longrope_attention_factor(factor, original_length), factor = the longest t
-/// promised.
+/// LongRoPE (Ding et al. 2024) as in config files ("longrope", formerly "su"): alpha_i = 1/short_factor[i] up to the
+/// original length and 1/long_factor[i] beyond it, that is at t = 1 and at every t > 1; alpha depends on t in no other
+/// way. alpha(1) is not 1. The schedule is `two_regimes`. The attention factor is one number in both regimes, as in
+/// transformers: the given one, else longrope_attention_factor(factor, original_length), factor = the largest t.
 ///
-/// Changing the regime in mid-generation changes every key, so cached ones must be rotated again or dropped. No prior
-/// of CLEX: an ODE follows rates, and would never see the jump to the long factors.
+/// A change of regime during generation changes every key, so cached keys must be rotated again or dropped. Not usable
+/// as a prior of CLEX: an ODE integrates rates, and the jump to the long factors has none.
 struct longrope {
     std::vector<double> short_factor;  ///< [pairs]
     std::vector<double> long_factor;   ///< [pairs]
@@ -58,13 +57,14 @@ struct longrope {
 };
 static_assert(scaling_policy<longrope> && has_attention_factor<longrope>);
 
-/// LongRoPE's factors grown into with the length ("dynamic" in its authors' code), so that one table serves every t:
+/// LongRoPE's factors approached continuously with t ("dynamic" in its authors' code), so that one table serves every
+/// t:
 ///
 ///   alpha_i(t) = 1 / (1 + (factor[i] - 1) (t - 1) / (t_max - 1)),   m(t) = sqrt(1 + ln t / ln original_length)
 ///
-/// alpha(1) = 1 and alpha(t_max) = 1/factor; beyond t_max both alpha and m stay.
+/// alpha(1) = 1 and alpha(t_max) = 1/factor; beyond t_max both alpha and m are constant.
 struct dynamic_longrope {
-    std::vector<double> factor;  ///< [pairs], those searched for t_max
+    std::vector<double> factor;  ///< [pairs], searched for t_max
     double t_max = 2.0;
 
     double log_alpha(const rope_config&, index_t pair, double t) const { return -std::log(grown(pair, t)); }

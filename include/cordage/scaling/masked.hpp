@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pairs that do not turn: a mask over any policy, and p-RoPE ("proportional"); stage t -> log alpha.
+// Pairs that are not rotated: a mask over any policy, and p-RoPE ("proportional"); stage t -> log alpha.
 #pragma once
 
 #include <cmath>
@@ -12,13 +12,13 @@
 
 namespace cordage {
 
-/// log alpha of a pair that does not turn. Finite, so that sums and fast-math stay sound, and so low that exp gives
-/// exactly 0 whatever is added to it.
+/// log alpha of a pair that is not rotated. Finite, so that sums stay valid under fast-math, and so small that its exp
+/// is exactly 0 whatever is added to it.
 inline constexpr double log_alpha_at_rest = -1e4;
 
-/// Some pairs of any policy do not turn at all (NoPE on those channels; DoPE's bands): their alpha is 0.
+/// Any policy with some pairs not rotated (NoPE on those channels; DoPE's bands): their alpha is 0.
 ///
-///   masked<yarn>{yarn{}, {1, 1, 1, 0}}    // the slowest of four pairs is at rest
+///   masked<yarn>{yarn{}, {1, 1, 1, 0}}    // the slowest of four pairs is not rotated
 template <class Policy = unscaled>
 struct masked {
     static_assert(has_log_alpha<Policy> && has_log_alpha_rate<Policy>,
@@ -26,7 +26,7 @@ struct masked {
                   "and 'double log_alpha_rate' alike; docs/extending.md");
 
     Policy policy;
-    std::vector<unsigned char> turns;  ///< [pairs]: 0 where a pair is at rest
+    std::vector<unsigned char> turns;  ///< [pairs]: 0 where a pair is not rotated
 
     double log_alpha(const rope_config& c, index_t pair, double t) const {
         return is_turning(pair) ? policy.log_alpha(c, pair, t) : log_alpha_at_rest;
@@ -52,9 +52,9 @@ struct masked {
     bool is_turning(index_t pair) const { return turns[static_cast<std::size_t>(pair)] != 0; }
 };
 
-/// p-RoPE, "proportional" in config files (Gemma 4; Barbero et al. 2024): only the fastest floor(share d)/2 pairs turn,
-/// rounded down, with exponents over the whole d = rotary_dim; those are divided by t. (Partial rotary is another
-/// thing: there rotary_dim < head_dim, and exponents are over rotary_dim.)
+/// p-RoPE, "proportional" in config files (Gemma 4; Barbero et al. 2024): only the fastest floor(share d / 2) pairs are
+/// rotated, with exponents over the whole d = rotary_dim; these are divided by t. (Partial rotary is different: there
+/// rotary_dim < head_dim, and exponents are over rotary_dim.)
 struct proportional {
     double share = 1.0;  ///< of d; partial_rotary_factor in config files
 

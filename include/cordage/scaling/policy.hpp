@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The concept of a scaling policy and the calls that read any of its forms; first file of the stage t -> log alpha.
+// The concept of a scaling policy and functions over all its forms; first file of the stage t -> log alpha.
 #pragma once
 
 #include <concepts>
@@ -22,13 +22,13 @@ concept has_log_alpha_rate = requires(const P& p, const rope_config& c, index_t 
     { p.log_alpha_rate(c, pair, t) } -> std::same_as<double>;
 };
 
-/// Closed form: d^2 log alpha_pair / dt^2. Only the prior of an ODE needs it, for the gradient to the end time.
+/// Closed form: d^2 log alpha_pair / dt^2. Needed only of the prior of an ODE, for the gradient to the end time.
 template <class P>
 concept has_log_alpha_curvature = requires(const P& p, const rope_config& c, index_t pair, double t) {
     { p.log_alpha_curvature(c, pair, t) } -> std::same_as<double>;
 };
 
-/// Whole-vector form, for policies that are solved rather than evaluated pair by pair: out has rotary_dim/2 entries.
+/// Whole-vector form, for policies that are solved rather than evaluated by pair: out has rotary_dim/2 entries.
 template <class P>
 concept has_log_alpha_vector = requires(const P& p, const rope_config& c, double t, std::span<double> out) {
     p.log_alpha(c, t, out);
@@ -46,7 +46,7 @@ concept has_attention_factor = requires(const P& p, const rope_config& c, double
 template <class P>
 concept scaling_policy = (has_log_alpha<P> && has_log_alpha_rate<P>) || has_log_alpha_vector<P>;
 
-/// A closed form that an ODE can take as its prior.
+/// A closed form that can be the prior of an ODE.
 template <class P>
 concept prior_policy = has_log_alpha<P> && has_log_alpha_rate<P> && has_log_alpha_curvature<P>;
 
@@ -59,7 +59,15 @@ concept learned_policy = scaling_policy<P> &&
     p.log_alpha_vjp(c, t, in, out);
 };
 
-/// Calls the policy's own check of its parameters, where it has one.
+/// Optional, of a learned policy: attention_factor_vjp adds grad * dm/dparameters to grad_parameters. Absent means that
+/// m(t) depends on no parameter.
+template <class P>
+concept has_attention_factor_vjp = requires(const P& p, const rope_config& c, double t, double grad,
+                                            std::span<double> out) {
+    p.attention_factor_vjp(c, t, grad, out);
+};
+
+/// Calls the policy's own check of its parameters, if it has one.
 template <scaling_policy Policy>
 void validate(const Policy& policy, const rope_config& config) {
     validate(config);
@@ -68,7 +76,7 @@ void validate(const Policy& policy, const rope_config& config) {
 
 namespace policy_detail {
 
-// Closed forms compute whatever t is, read their tables, and out is written, without a look.
+// Policies do not check: closed forms accept any t, read their tables and write out unchecked.
 template <scaling_policy Policy>
 void check(const char* who, const Policy& policy, const rope_config& config, double t, std::span<double> out) {
     validate(policy, config);
@@ -80,7 +88,7 @@ void check(const char* who, const Policy& policy, const rope_config& config, dou
 
 /// log alpha(t) of every pair, into out [rotary_dim/2].
 ///
-/// @throws value_error, shape_error  as validate does; for t, unless finite and >= 1; for the size of out
+/// @throws value_error, shape_error  as validate; unless t is finite and >= 1 and out has rotary_dim/2 entries
 template <scaling_policy Policy>
 void log_alpha(const Policy& policy, const rope_config& config, double t, std::span<double> out) {
     policy_detail::check("log_alpha", policy, config, t, out);
@@ -104,7 +112,7 @@ void log_alpha_rate(const Policy& policy, const rope_config& config, double t, s
     }
 }
 
-/// The policy's attention factor m(t), 1 where it defines none. Throws value_error unless t is finite and >= 1.
+/// The policy's attention factor m(t), 1 if it defines none. Throws value_error unless t is finite and >= 1.
 template <scaling_policy Policy>
 double attention_factor(const Policy& policy, const rope_config& config, double t) {
     validate_ratio({"attention_factor: t"}, t);
@@ -112,7 +120,7 @@ double attention_factor(const Policy& policy, const rope_config& config, double 
     return 1.0;
 }
 
-/// dm/dt, 0 where the policy defines no attention factor. Throws as attention_factor.
+/// dm/dt, 0 if the policy defines no attention factor. Throws as attention_factor.
 template <scaling_policy Policy>
 double attention_factor_rate(const Policy& policy, const rope_config& config, double t) {
     validate_ratio({"attention_factor_rate: t"}, t);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rules whose alpha_i is a power, of t or of another base; policies of the stage t -> log alpha.
+// Policies whose alpha_i is a power of t or of a factor on the base; stage t -> log alpha.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace cordage {
 
-/// alpha_i(t) = 1: the basis the model was trained with, at every length (Su et al. 2021).
+/// alpha_i(t) = 1: the basis of training, at every length (Su et al. 2021).
 struct unscaled {
     double log_alpha(const rope_config&, index_t, double) const { return 0.0; }
     double log_alpha_rate(const rope_config&, index_t, double) const { return 0.0; }
@@ -16,8 +16,8 @@ struct unscaled {
 };
 static_assert(scaling_policy<unscaled> && prior_policy<unscaled>);
 
-/// Position Interpolation ("linear" in config files; Chen et al. 2023): alpha_i(t) = 1/t for every pair. By Theorem 1
-/// of the CLEX paper the same as dividing positions by t.
+/// Position Interpolation ("linear" in config files; Chen et al. 2023): alpha_i(t) = 1/t for every pair. Equivalent to
+/// dividing positions by t (CLEX, Theorem 1).
 struct linear {
     double log_alpha(const rope_config&, index_t, double t) const { return -std::log(t); }
     double log_alpha_rate(const rope_config&, index_t, double t) const { return -1.0 / t; }
@@ -42,7 +42,7 @@ struct ntk_aware {
 static_assert(scaling_policy<ntk_aware> && prior_policy<ntk_aware>);
 
 /// Base change (CodeLLaMA, "CL-Scaling" in the CLEX paper, ABF): theta_base is multiplied by base_factor, so
-/// alpha_i = base_factor^(-2i/d). There is no t in it, so alpha(1) is not 1.
+/// alpha_i = base_factor^(-2i/d), independent of t; alpha(1) is not 1.
 struct base_change {
     double base_factor = 100.0;  ///< new base / old base; CodeLLaMA: 10^6 / 10^4
 

@@ -18,8 +18,8 @@ namespace cordage {
 ///   resonance<yarn>{}            // Resonance YaRN
 ///   resonance<>{}                // Resonance RoPE
 ///
-/// Rounding has no useful derivative, so the rates are the inner policy's ("straight through"); they are right on
-/// average over a rounding step. (As a prior of CLEX it is therefore rounded at t = 1 only.) Pairs that do not turn
+/// Rounding has no useful derivative, so the rates are the inner policy's (straight-through), which is their average
+/// over a rounding step. (As a prior of CLEX the result is therefore rounded at t = 1 only.) Pairs that are not rotated
 /// stay so.
 template <class Policy = unscaled>
 struct resonance {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Given alpha at a few t, made continuous by monotone cubics in log t; a policy of the stage t -> log alpha.
+// Given alpha at a few t, interpolated by monotone cubics in ln t; a policy of the stage t -> log alpha.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace cordage {
 
 namespace scaling_detail {
 
-/// Where ln t lies among increasing x: the entries on both sides, how far it is from one to the other, and how far they
-/// are apart. Beyond an end both are that end, and width is 0.
+/// The interval of increasing x that contains ln t: its two entries, the fraction of the way between them, and their
+/// distance. Beyond an end both entries are that end, and width is 0.
 struct segment {
     std::size_t lower, upper;
     double share, width;
@@ -32,18 +32,18 @@ inline segment segment_of(const std::vector<double>& x, double t) {
 
 }  // namespace scaling_detail
 
-/// Searched or measured factors made continuous: log alpha_i is given at chosen t_k and follows, between them, the
-/// monotone cubic in ln t of Fritsch and Butland (1984), which has a continuous slope and never leaves the range of two
-/// neighbours. Before the first and after the last t_k it is constant.
+/// Searched or measured factors made continuous: log alpha_i is given at chosen t_k and interpolated by the monotone
+/// cubic in ln t of Fritsch and Butland (1984), which has a continuous slope and stays between neighbouring values.
+/// Before the first and after the last t_k it is constant.
 ///
 ///   tabulated table({1, 4, 16}, alpha);         // alpha [3, pairs]
 ///
-/// At a t_k where the slope jumps (the two ends) the rate is that of the side above.
+/// At a t_k where the slope jumps (the two ends) the rate is that of the interval above it.
 class tabulated {
  public:
     /// @param knots  t_k, increasing, finite, >= 1
     /// @param alpha  [knots, pairs], factors on inv_freq; finite and > 0
-    /// @throws value_error or shape_error naming the entry that is wrong
+    /// @throws value_error or shape_error naming the invalid entry
     tabulated(std::vector<double> knots, std::vector<double> alpha) : log_alpha_(std::move(alpha)) {
         if (knots.empty()) fail<value_error>({"tabulated: knots size 0 must be >= 1"});
         for (std::size_t k = 0; k < knots.size(); ++k) {
@@ -53,8 +53,8 @@ class tabulated {
             }
             x_.push_back(std::log(knots[k]));
             if (k > 0 && !(x_[k] > x_[k - 1])) {
-                fail<value_error>({"tabulated: knots[", k, "] ", knots[k], " is too near ", knots[k - 1],
-                                   ", their logarithms must differ"});
+                fail<value_error>({"tabulated: knots[", k, "] ", knots[k], " must differ from ", knots[k - 1],
+                                   " by more than the rounding of their logarithms"});
             }
         }
         if (log_alpha_.empty() || log_alpha_.size() % x_.size() != 0) {
@@ -77,7 +77,7 @@ class tabulated {
         return (y.bend - y.slope) / (t * t);
     }
 
-    /// Throws unless the table was made for as many pairs.
+    /// Throws unless the table has the config's number of pairs.
     void validate(const rope_config& c) const { validate_pairs({"tabulated: pairs"}, pairs_, c); }
 
  private:

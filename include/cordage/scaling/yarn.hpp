@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// YaRN as its code and Hugging Face configs have it: a ramp over pairs and a temperature; stage t -> log alpha.
+// YaRN as in its code and Hugging Face configs: a ramp over pairs and a temperature; stage t -> log alpha.
 #pragma once
 
 #include <algorithm>
@@ -12,20 +12,20 @@
 
 namespace cordage {
 
-/// Both ends of YaRN's ramp, in (fractional) pairs, after clamping, and made to differ: what the formula divides by.
+/// Both ends of YaRN's ramp, in (fractional) pairs, after clamping, and never equal: the formula divides by high - low.
 struct yarn_ramp {
     double low;
     double high;
 
-    /// 0 up to low, 1 from high on, linear in the pair between; where clamping has left low > high it falls instead.
+    /// 0 up to low, 1 from high on, linear in the pair between; falling instead if clamping has left low > high.
     double at(index_t pair) const { return std::clamp((static_cast<double>(pair) - low) / (high - low), 0.0, 1.0); }
 };
 
-/// The ramp between the pairs that turn `beta_fast` and `beta_slow` times over original_length:
+/// The ramp between the pairs that rotate `beta_fast` and `beta_slow` times over original_length:
 ///
 ///   pair(beta) = d ln(original_length / (2 pi beta)) / (2 ln theta_base)
 ///
-/// rounded outwards if `truncate`, then clamped to [0, last]; where they are equal after that, high is 0.001 more.
+/// rounded outwards if `truncate`, then clamped to [0, last]; if then equal, high is increased by 0.001.
 inline yarn_ramp ramp_of_turns(const rope_config& c, double beta_fast, double beta_slow, bool truncate, double last) {
     const auto pair_turning = [&](double beta) {
         return static_cast<double>(c.rotary_dim) * std::log(c.original_length / (beta * 2.0 * std::numbers::pi)) /
@@ -41,15 +41,15 @@ inline yarn_ramp ramp_of_turns(const rope_config& c, double beta_fast, double be
 
 /// YaRN (Peng et al. 2023) as in the authors' code and transformers' "yarn": pairs up to `low` keep their frequency,
 /// pairs from `high` on are interpolated, linear in the pair index between: ramp_of_turns, clamped to [0, d-1] (not
-/// d/2-1: as the reference has it). Where original_length is far below 2 pi beta_slow, or so long that every pair turns
-/// more than beta_fast times, clamping may leave low > high; then no pair, or every one, is interpolated, as there.
+/// d/2-1, as in the reference). If original_length is far below 2 pi beta_slow, or so large that every pair rotates
+/// more than beta_fast times, clamping may leave low > high; then no pair, or every pair, is interpolated, as there.
 ///
 /// The factor on cos and sin, m(t), is the first of these that applies:
 ///   the given number                                        if `given_attention_factor`
 ///   g(t, mscale) / g(t, mscale_all_dim)                     if neither of the two is 0 (DeepSeek, Ministral 3)
 ///   g(t, 1)                                                 else; g(t, s) = 0.1 s ln t + 1
 ///
-/// With one t for every length it is what config files call "yarn"; on the schedule `continuous` it is dynamic YaRN.
+/// With one t for every length it is the "yarn" of config files; on the schedule `continuous` it is dynamic YaRN.
 struct yarn {
     double beta_fast = 32.0;
     double beta_slow = 1.0;
@@ -68,7 +68,7 @@ struct yarn {
         return ramp_of_turns(c, beta_fast, beta_slow, truncate, static_cast<double>(c.rotary_dim - 1));
     }
 
-    /// 1 where the pair is fully interpolated, 0 where it is left alone.
+    /// 1: the pair is fully interpolated; 0: it is unchanged.
     interpolated_share share(const rope_config& c, index_t pair) const { return {ramp(c).at(pair)}; }
 
     double attention_factor(const rope_config&, double t) const {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The concept of a length schedule, those that the library ships, and any of them chosen at run time; stage sequence
-// length -> t.
+// The concept of a length schedule, the library's schedules, and one chosen at run time; stage sequence length -> t.
 #pragma once
 
 #include <algorithm>
@@ -15,35 +14,35 @@
 
 namespace cordage {
 
-/// Which length ratio t >= 1 to use for a sequence of seq_len tokens.
+/// Returns the length ratio t >= 1 to use for a sequence of seq_len tokens.
 template <class S>
 concept length_schedule = requires(const S& s, const rope_config& c, double seq_len) {
     { s.ratio(c, seq_len) } -> std::same_as<double>;
 };
 
-/// Calls the schedule's own check of its settings, where it has one.
+/// Calls the schedule's own check of its settings, if it has one.
 template <length_schedule Schedule>
 void validate_schedule(const Schedule& schedule) {
     if constexpr (requires { schedule.validate(); }) schedule.validate();
 }
 
-/// Throws value_error unless seq_len is a number of tokens.
+/// Throws value_error unless seq_len is finite and >= 0.
 inline void validate_length(const char* who, double seq_len) {
     validate_number({who, ": seq_len"}, seq_len, seq_len >= 0.0, {">= 0"});
 }
 
-/// t of a schedule, with its arguments, its own settings and the t checked.
+/// t of a schedule; checks its arguments, its settings and the t it returns.
 template <length_schedule Schedule>
 double ratio_at(const Schedule& schedule, const rope_config& config, double seq_len) {
     validate(config);
     validate_schedule(schedule);
     validate_length("ratio_at", seq_len);
     const double t = schedule.ratio(config, seq_len);
-    validate_ratio({"ratio_at: t"}, t);  // of a schedule that overflows, or of a caller's own
+    validate_ratio({"ratio_at: t"}, t);  // a schedule may overflow, or be the caller's
     return t;
 }
 
-/// The same t whatever the length: what "factor" means in most config files.
+/// The same t at every length: "factor" in most config files.
 struct fixed {
     double t = 1.0;
 
@@ -62,22 +61,21 @@ struct continuous {
 };
 static_assert(length_schedule<continuous>);
 
-/// t = s * max(1, seq_len / original_length) - (s - 1), s = factor: what transformers' "dynamic" does to the base of
+/// t = s * max(1, seq_len / original_length) - (s - 1), s = factor: transformers' "dynamic", which scales the base of
 /// NTK-aware scaling, so dynamic NTK is `ntk_aware` on this schedule. factor 1 is `continuous`.
 struct dynamic {
     double factor = 1.0;
 
     double ratio(const rope_config& c, double seq_len) const {
-        // The 1 last: a factor of 2^53 and more would round it away.
+        // 1 is subtracted last: added to a factor of 2^53 or more it would be lost to rounding.
         return std::max(1.0, factor * (seq_len / c.original_length) - (factor - 1.0));
     }
     void validate() const { validate_number({"dynamic: factor"}, factor, factor >= 1.0, {">= 1"}); }
 };
 static_assert(length_schedule<dynamic>);
 
-/// t = ceil(seq_len / original_length), at least 1 and at most t_max: what CLEX's released code does, where t_max is
-/// its max_factor and original_length its max_position_embeddings. The same as `nearest_upper_bound` of 1, 2, ...,
-/// t_max.
+/// t = ceil(seq_len / original_length), at least 1 and at most t_max: the rule of CLEX's released code, where t_max is
+/// its max_factor and original_length its max_position_embeddings. Equal to `nearest_upper_bound` of 1, 2, ..., t_max.
 struct rounded_up {
     double t_max = 16.0;
 
@@ -92,9 +90,9 @@ struct rounded_up {
 };
 static_assert(length_schedule<rounded_up>);
 
-/// The smallest t_k with seq_len <= t_k * original_length, and the largest t_k beyond all of them (CLEX section 3.3;
-/// the paper leaves that last case open, its released code caps as here). A server then holds K bases and changes
-/// rarely.
+/// The smallest t_k with seq_len <= t_k * original_length, or the largest t_k if there is none (CLEX section 3.3; the
+/// paper leaves the last case open, its released code uses the largest). A server then holds K bases and changes the
+/// basis rarely.
 class nearest_upper_bound {
  public:
     /// @throws value_error unless cached_t is not empty, strictly increasing, finite and >= 1
@@ -103,7 +101,7 @@ class nearest_upper_bound {
         for (std::size_t k = 0; k < cached_t_.size(); ++k) {
             validate_ratio({"nearest_upper_bound: cached_t[", k, "]"}, cached_t_[k]);
             if (k > 0 && !(cached_t_[k] > cached_t_[k - 1])) {
-                fail<value_error>({"nearest_upper_bound: cached_t ", cached_t_[k], " must be > the one before it, ",
+                fail<value_error>({"nearest_upper_bound: cached_t ", cached_t_[k], " must be > the entry before it, ",
                                    cached_t_[k - 1]});
             }
         }
@@ -124,7 +122,7 @@ class nearest_upper_bound {
 };
 static_assert(length_schedule<nearest_upper_bound>);
 
-/// t = 1 up to original_length tokens and t = `beyond` for more: the switch between LongRoPE's short and long factors.
+/// t = 1 up to original_length tokens and t = `beyond` for more: switches between LongRoPE's short and long factors.
 struct two_regimes {
     double beyond = 2.0;
 
@@ -133,8 +131,8 @@ struct two_regimes {
 };
 static_assert(length_schedule<two_regimes>);
 
-/// t = (seq_len / original_length)^(2 step^2), at least 1, of one side of an image, at one step of denoising:
-/// `ntk_aware` on it is Dy-NTK (DyPE, Issachar et al. 2025, arXiv:2510.20766, with lambda_s = lambda_t = 2).
+/// t = (seq_len / original_length)^(2 step^2), at least 1, for one side of an image at one step of denoising: with
+/// `ntk_aware` it is Dy-NTK (DyPE, Issachar et al. 2025, arXiv:2510.20766, with lambda_s = lambda_t = 2).
 struct denoising {
     double step = 1.0;  ///< 1: pure noise, 0: a clean image
 
@@ -145,7 +143,7 @@ struct denoising {
 };
 static_assert(length_schedule<denoising>);
 
-/// Holds any length schedule as one value type that is a length schedule itself. Copies share it.
+/// Holds any length schedule as one value type that is itself a length schedule. Copies share it.
 class any_schedule {
  public:
     template <length_schedule Schedule>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Heads whose lanes are transformed by a Hadamard matrix before they are stored; stage tensors.
+// Formats whose heads are transformed by a Hadamard matrix before they are stored; stage tensors.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace cordage {
 
 namespace tensors_detail {
 
-/// x + y of the lower of lanes i and i ^ Half, x - y of the upper: the stages of the transform below a vector's size.
+/// x + y for the lower of lanes i and i ^ Half, x - y for the upper one: the stages inside one vector.
 template <index_t Half, class Lane>
 CORDAGE_ALWAYS_INLINE Lane sums_within(const Lane& x) noexcept {
     using memory = lane_memory<Lane>;
@@ -35,11 +35,11 @@ CORDAGE_ALWAYS_INLINE Lane all_sums_within(const Lane& x) noexcept {
 
 }  // namespace tensors_detail
 
-/// H x in place of `size` lanes, a power of two: H is symmetric and orthogonal, so that H H x = x up to rounding.
+/// H x, in place, of `size` lanes, a power of two. H is symmetric and orthogonal, so H H x = x up to rounding.
 ///
 ///   H = H_size / sqrt(size),   H_1 = 1,   H_2n = [H_n H_n; H_n -H_n]        (Sylvester 1867)
 ///
-/// The bits are the same for every Lane, float or a vector.
+/// The result has the same bits for every Lane, float or a vector.
 template <class Lane = float>
 CORDAGE_ALWAYS_INLINE void hadamard_transform(float* x, index_t size) noexcept {
     using memory = lane_memory<Lane>;
@@ -62,20 +62,21 @@ CORDAGE_ALWAYS_INLINE void hadamard_transform(float* x, index_t size) noexcept {
     for (index_t i = 0; i < size; i += memory::size) memory::store(memory::load(x + i) * scale, x + i);
 }
 
-/// A format of which each group of `size` lanes is transformed before it is stored, and back when it is read: outliers
-/// spread over the group, which quantises better. Queries must be transformed alike, as scores then stay.
+/// A format that transforms each group of `size` lanes before it is stored, and back when it is read. This spreads
+/// outliers over the group, which reduces the quantisation error. Queries must be transformed too, so that scores q . k
+/// are unchanged.
 ///
 ///   hadamard<q8_0>{.size = 128}
 ///
-/// As llama.cpp's quantised caches (since PR 21038): of K the size is the largest power of two that divides head_dim,
-/// of V 64; head_dim is a multiple of 64. It multiplies by a matrix, whose sums round in another order.
+/// Follows llama.cpp's quantised caches (since PR 21038): for K size is the largest power of two that divides head_dim,
+/// for V 64; head_dim is a multiple of 64. llama.cpp multiplies by a matrix, so its sums round in another order.
 template <class Format>
 struct hadamard {
     using compute = float;
     static constexpr index_t lanes_of_element = cordage::lanes_of_element<Format>;
     static_assert(
         !requires(Format f) { f.group_stride; },
-        "cordage::hadamard: write lane_groups<hadamard<Format>>, not the other way");
+        "cordage::hadamard: write lane_groups<hadamard<Format>>, not hadamard<lane_groups<Format>>");
 
     index_t size = 64;                        ///< lanes, a power of two that divides head_dim
     [[no_unique_address]] Format inner = {};  ///< of elements or of whole heads

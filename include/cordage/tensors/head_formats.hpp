@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Formats that store a head as a whole, with scales made of its lanes: int8, fp8, ggml's blocks; stage tensors.
+// Formats that store a head as a whole, with scales computed from its lanes: int8, fp8, ggml's blocks; stage tensors.
 #pragma once
 
 #include <array>
@@ -16,24 +16,24 @@
 
 namespace cordage {
 
-/// Where a head lies: row and token of a dense tensor, block and slot of a cache.
+/// The place of a head: row and token of a dense tensor, block and slot of a cache.
 struct head_place {
     index_t row;
     index_t token;
     index_t head;
 };
 
-/// A format of whole heads: `lanes_of_element` lanes in each element T, and two functions for all lanes of one head.
-/// What it keeps beside the elements, such as a scale for each head, it finds by the place.
+/// A format of whole heads: `lanes_of_element` lanes in each element T, and two functions that convert all lanes of one
+/// head. Data beside the elements, such as a scale for each head, is found by the head's place.
 ///
-///   load_head<Lane>(elements, place, lanes, count)     elements to `count` floats
-///   store_head<Lane>(lanes, count, elements, place)    the way back
+///   load_head<Lane>(elements, place, lanes, count)   reads elements into `count` floats
+///   store_head<Lane>(lanes, count, elements, place)  writes `count` floats as elements
 ///
-/// Lane: float, or a vector of floats that a backend works with; a format may do without it. A format may also have
+/// Lane: float, or a vector of floats that a backend uses; a format may ignore it. A format may also have
 ///
 ///   bool copy_head(source, elements, place, to_elements, to_place, count)
 ///
-/// which copies a head bit for bit from the format `source` of its own type, and returns false where that cannot be.
+/// which copies a head bit for bit from `source`, a format of the same type, and returns false where it cannot.
 template <class F, class T>
 concept head_format = requires(const F& format, const T* from, T* to, const head_place& at, float* lanes,
                                const float* numbers, index_t count) {
@@ -43,15 +43,15 @@ concept head_format = requires(const F& format, const T* from, T* to, const head
     format.template store_head<float>(numbers, count, to, at);
 };
 
-/// Lanes of one element: 1, but in blocks.
+/// Lanes of one element: 1, except in block formats.
 template <class Format>
 inline constexpr index_t lanes_of_element = 1;
-/// Those that the format names.
+/// The format's own lanes_of_element.
 template <class Format>
 requires requires { Format::lanes_of_element; }
 inline constexpr index_t lanes_of_element<Format> = Format::lanes_of_element;
 
-/// Whether two formats read and store alike: of one type, and equal where they hold numbers.
+/// Whether two formats convert alike: of one type and, where they have data members, equal.
 template <class A, class B>
 CORDAGE_HOST_DEVICE constexpr bool is_same_format(const A& a, const B& b) noexcept {
     if constexpr (!std::same_as<A, B>) {
@@ -63,21 +63,21 @@ CORDAGE_HOST_DEVICE constexpr bool is_same_format(const A& a, const B& b) noexce
     }
 }
 
-/// How many elements a head of `lanes` lanes has in a format: as many, but in blocks (tensors/head_formats.hpp).
+/// Number of elements in a head of `lanes` lanes: `lanes`, except in block formats.
 template <class Format>
 constexpr index_t elements_of_head(index_t lanes) noexcept {
     return rounded_up_quotient(lanes, lanes_of_element<Format>);
 }
 
-/// What a tensor may be kept in: a format of elements, or of heads.
+/// A format that a tensor of elements T may have: of single elements, or of whole heads.
 template <class F, class T>
 concept tensor_format = format_of<F, T> || head_format<F, T>;
 
-/// The most lanes of a head in such a format: heads go through memory on the stack.
+/// Largest head, in lanes, of a format of whole heads: heads are converted in buffers on the stack.
 inline constexpr index_t most_lanes_of_head = 2048;
 
 /// Float scales of quantised heads: [rows, tokens, heads, groups], or [blocks, block_size, heads, groups] of a cache,
-/// in any strides; one of 0 gives all the same scale. The groups of a head are dense.
+/// with any strides; along a stride of 0 all share one scale. The groups of a head are dense.
 struct scale_table {
     float* data = nullptr;
     index_t row_stride = 0;
@@ -92,13 +92,13 @@ struct scale_table {
 
 namespace tensors_detail {
 
-/// Elements bit for bit; they may be where they were.
+/// Copies elements bit for bit; source and destination may overlap.
 template <class T>
 CORDAGE_ALWAYS_INLINE void copy_elements(const T* from, T* to, index_t count) noexcept {
     std::memmove(static_cast<void*>(to), from, static_cast<std::size_t>(count) * sizeof(T));
 }
 
-/// A head of elements or of a format of heads, to floats and back.
+/// Converts a head, of elements or of a format of whole heads, to floats and back.
 template <class Lane, class Format, class T>
 CORDAGE_ALWAYS_INLINE void load_lanes(const Format& format, const T* from, const head_place& at, float* lanes,
                                       index_t count) noexcept {
@@ -117,7 +117,7 @@ CORDAGE_ALWAYS_INLINE void store_lanes(const Format& format, const float* lanes,
         for (index_t i = 0; i < count; ++i) to[i] = format.store(lanes[i]);
     }
 }
-/// A head bit for bit; false where it cannot be.
+/// Copies a head bit for bit; false if the format cannot.
 template <class Format, class T>
 CORDAGE_ALWAYS_INLINE bool copy_lanes(const Format& source, const T* from, const head_place& from_at,
                                       const Format& format, T* to, const head_place& to_at, index_t count) noexcept {
@@ -132,7 +132,7 @@ CORDAGE_ALWAYS_INLINE bool copy_lanes(const Format& source, const T* from, const
     }
 }
 
-/// a / b rounded once, where fast-math would multiply by a rounded 1 / b: doubles hold enough of it.
+/// a / b rounded once, also under fast-math, which would multiply by a rounded 1 / b: computed in double.
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float quotient(float a, float b) noexcept {
 #if defined(__CUDA_ARCH__)
     return __fdiv_rn(a, b);
@@ -140,19 +140,19 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float quotient(float a, float b) noexc
     return static_cast<float>(static_cast<double>(a) / static_cast<double>(b));
 #endif
 }
-/// 1 / d, and 0 of 0: what ggml's blocks multiply lanes by.
+/// 1 / d, or 0 for d = 0: the factor of the lanes in ggml's blocks.
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float inverse_or_zero(float d) noexcept {
     return d != 0.0f ? quotient(1.0f, d) : 0.0f;
 }
-/// The lane of largest magnitude so far, with its sign; the first of equals. NaNs are passed over.
+/// The one of two lanes with the larger magnitude, with its sign; the first if equal. NaNs are skipped.
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float larger_lane(float so_far, float x) noexcept {
     return lane_memory<float>::magnitude(x) > lane_memory<float>::magnitude(so_far) ? x : so_far;
 }
 
-/// The largest magnitude of `count` lanes; NaNs are passed over, by bits, as fast-math knows none.
+/// The largest magnitude of `count` lanes. NaNs are skipped, by bits, since fast-math assumes there are none.
 template <class Lane>
 CORDAGE_ALWAYS_INLINE float largest_magnitude(const float* lanes, index_t count) noexcept {
-    // The bits of a magnitude less those after infinity's: what wraps below 0 is in order, NaNs do not and are least.
+    // Magnitude bits minus (bits of infinity + 1): numbers wrap below 0 and keep their order, NaNs do not wrap.
     constexpr std::uint32_t past_infinity = 0x7f80'0001u;
     const auto add = [&]<class L>(auto& so_far, lane_memory<L>, index_t at) CORDAGE_ALWAYS_INLINE_LAMBDA {
         using word = typename lane_traits<L>::word;
@@ -179,7 +179,7 @@ CORDAGE_ALWAYS_INLINE float largest_magnitude(const float* lanes, index_t count)
     return lane_traits<float>::from_bits(all + past_infinity);
 }
 
-/// The lane of largest magnitude with its sign, the first of equals; NaNs are passed over.
+/// The lane of largest magnitude with its sign, the first of equals. NaNs are skipped.
 template <class Lane>
 CORDAGE_ALWAYS_INLINE float largest_lane(const float* lanes, index_t count) noexcept {
     using memory = lane_memory<Lane>;
@@ -189,19 +189,19 @@ CORDAGE_ALWAYS_INLINE float largest_lane(const float* lanes, index_t count) noex
     for (; i + memory::size <= count; i += memory::size) {
         const auto bits = lane_traits<Lane>::bits(memory::load(lanes + i));
         const Lane x = lane_traits<Lane>::from_bits(pair_detail::where_below<Lane>(
-            bits & word(0x7fff'ffffu), 0x7f80'0001u, bits, word(0u)));  // without NaNs, of which fast-math knows none
+            bits & word(0x7fff'ffffu), 0x7f80'0001u, bits, word(0u)));  // without NaNs, also under fast-math
         above = memory::max(x, above);
         below = memory::max(lane_traits<Lane>::negative(x), below);
     }
     float largest = memory::largest(above);
     const float other = memory::largest(below);
     if (largest < other) largest = -other;
-    if (largest == other) i = 0, largest = 0.0f;  // of equals one by one
+    if (largest == other) i = 0, largest = 0.0f;  // of equal magnitudes: first one, searched lane by lane
     for (; i < count; ++i) largest = larger_lane(largest, lanes[i]);
     return largest;
 }
 
-/// x, |x| <= 2^22, rounded to an integer, nearest, ties to even, as a word. The sum has it in its last bits.
+/// x, |x| <= 2^22, rounded to an integer, nearest, ties to even, as a word: the last bits of x + 1.5 * 2^23.
 template <class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto nearest_integer(const Lane& x) noexcept {
     using lane = lane_traits<Lane>;
@@ -209,17 +209,17 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto nearest_integer(const Lane& x) no
     return word(lane::bits(Lane(x + Lane(0x1.8p+23f))) - word(0x4b40'0000u));
 }
 
-/// x, |x| < 2^22, rounded to an integer, halves away from 0. A half is lifted to 2^-25 below the next integer, which
-/// the sum rounds to; a number below it stays one float below.
+/// x, |x| < 2^22, rounded to an integer, halves away from 0. Adding the largest float below one half and truncating
+/// rounds halves away from 0 and leaves numbers just below a half at the lower integer.
 template <class L>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto rounded_half_away(const L& x) noexcept {
     using lane = lane_traits<L>;
     using word = typename lane::word;
-    const word half = (lane::bits(x) & word(0x8000'0000u)) | lane::bits(L(0x1.fffffep-2f));  // of x's sign
+    const word half = (lane::bits(x) & word(0x8000'0000u)) | lane::bits(L(0x1.fffffep-2f));  // with the sign of x
     return lane_memory<L>::truncated(L(x + lane::from_bits(half)));
 }
 
-/// The code of a lane in q4_0, of its block's 1 / d, as a word; 0 of a NaN.
+/// The q4_0 code of a lane, as a word, given 1 / d of its block; 0 for NaN.
 template <class L>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto q4_0_code(const L& x, float inverse) noexcept {
     using memory = lane_memory<L>;
@@ -227,12 +227,12 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto q4_0_code(const L& x, float inver
     const L scaled = __fmul_rn(x, inverse);
 #else
     using lane = lane_traits<L>;
-    const L scaled = lane::from_bits(lane::bits(L(x * L(inverse))));  // rounded before the sum
+    const L scaled = lane::from_bits(lane::bits(L(x * L(inverse))));  // rounded before the addition
 #endif
     return memory::truncated(memory::min(memory::max(L(scaled + L(8.5f)), L(0.0f)), L(15.0f)));
 }
 
-/// How a code of one byte is made of a float that was divided by its scale, and read.
+/// Conversion between a float divided by its scale and a code of one byte.
 template <class Code>
 struct byte_code;
 template <>
@@ -263,14 +263,14 @@ struct byte_code<fp8<MantissaBits>> {
     }
 };
 
-/// The scale that is made of a group's largest magnitude; NaN of NaN.
+/// The scale for a group's largest magnitude; NaN for NaN.
 template <class Code>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float made_scale(float largest) noexcept {
     const float scale = quotient(largest, byte_code<Code>::largest);
     return scale < 0x1p-126f ? 0x1p-126f : scale;
 }
 
-/// f(Lane tag, i) over `count` lanes: whole vectors, then single floats.
+/// Calls f(Lane tag, i) over `count` lanes: whole vectors, then single floats.
 template <class Lane, class F>
 CORDAGE_ALWAYS_INLINE void for_each_lane(index_t count, const F& f) noexcept {
     index_t i = 0;
@@ -284,7 +284,7 @@ CORDAGE_ALWAYS_INLINE void for_each_lane(index_t count, const F& f) noexcept {
     for (; i < count; ++i) f(lane_memory<float>{}, i);
 }
 
-/// lanes = scale * codes, of `count` codes of a byte.
+/// lanes = scale * codes, for `count` one-byte codes.
 template <class Lane, class Code>
 CORDAGE_ALWAYS_INLINE void load_codes(const Code* codes, float scale, float* lanes, index_t count) noexcept {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(codes);
@@ -293,7 +293,7 @@ CORDAGE_ALWAYS_INLINE void load_codes(const Code* codes, float scale, float* lan
         lane_memory<L>::store(L(scale) * byte_code<Code>::template number_of<L>(code), lanes + i);
     });
 }
-/// codes = code_of(lanes * inverse): the way back, of a lane type's floats to its words.
+/// codes = code_of(lanes * inverse); code_of maps floats of a lane type to its words.
 template <class Lane, class Code, class CodeOf>
 CORDAGE_ALWAYS_INLINE void store_codes(const float* lanes, float inverse, Code* codes, index_t count,
                                        const CodeOf& code_of) noexcept {
@@ -308,19 +308,19 @@ CORDAGE_ALWAYS_INLINE void store_codes(const float* lanes, float inverse, Code* 
 
 /// Codes of one byte, int8 or fp8, times a float scale: x = scale * code.
 ///
-///   scaled_bytes<std::int8_t>{.scales = {data, tokens * heads, heads, 1}}         one made for each token and head
+///   scaled_bytes<std::int8_t>{.scales = {data, tokens * heads, heads, 1}}         one computed for each token and head
 ///   scaled_bytes<fp8_e4m3>{.scales = {&scale, 0, 0, 0}, .makes_scales = false}    one given for the tensor
 ///
-/// A scale that is made is the largest magnitude / 127 (448, 57344), at least 2^-126; codes are rounded to nearest,
-/// ties to even, and what is beyond the largest becomes it.
+/// A computed scale is the largest magnitude / 127 (448, 57344), at least 2^-126. Codes are rounded to nearest, ties to
+/// even, and saturate.
 template <class Code>
 struct scaled_bytes {
     using compute = float;
     static constexpr index_t lanes_of_element = 1;
 
     scale_table scales;
-    index_t lanes_of_scale = 0;  ///< a scale for each so many lanes; 0: for the head
-    bool makes_scales = true;    ///< false: they are given and read
+    index_t lanes_of_scale = 0;  ///< lanes that share a scale; 0: all lanes of the head
+    bool makes_scales = true;    ///< false: scales are given, and read
 
     template <class Lane>
     CORDAGE_ALWAYS_INLINE void load_head(const Code* from, const head_place& at, float* lanes,
@@ -343,7 +343,7 @@ struct scaled_bytes {
         });
     }
 
-    /// Codes and scales; false where scales are given and differ.
+    /// Copies codes and scales; returns false where scales are given and differ.
     CORDAGE_ALWAYS_INLINE bool copy_head(const scaled_bytes& source, const Code* from, const head_place& from_at,
                                          Code* to, const head_place& to_at, index_t count) const noexcept {
         if (source.lanes_of_scale != lanes_of_scale) return false;
@@ -362,7 +362,7 @@ struct scaled_bytes {
     /// @throws shape_error, naming the field
     void check(const char* function, const char* name, index_t head_dim) const {
         if (scales.data == nullptr)
-            fail<shape_error>({function, ": ", name, "'s scales.data nullptr must point to scales"});
+            fail<shape_error>({function, ": ", name, "'s scales.data nullptr must point to the scales"});
         if (lanes_of_scale < 0 || (lanes_of_scale > 0 && head_dim % lanes_of_scale != 0)) {
             fail<shape_error>({function, ": ", name, "'s lanes_of_scale ", lanes_of_scale, " must divide head_dim ",
                                head_dim, ", or be 0"});
@@ -392,13 +392,13 @@ struct q4_0_block {
 };
 static_assert(sizeof(q8_0_block) == 34 && sizeof(q4_0_block) == 18);
 
-/// What the lanes of a block of ggml's are stored by.
+/// The factors by which the lanes of one of ggml's blocks are stored.
 struct block_scale {
     float16 d;
-    float inverse;  ///< 1 / d as it was before it was rounded
+    float inverse;  ///< 1 / d, of d before it was rounded
 };
 
-/// Heads in blocks of q8_0, bit for bit as quantize_row_q8_0_ref of ggml (halves away from 0).
+/// Heads in blocks of q8_0, bit for bit those of ggml's quantize_row_q8_0_ref (halves away from 0).
 struct q8_0 {
     using compute = float;
     static constexpr index_t lanes_of_element = 32;
@@ -421,7 +421,7 @@ struct q8_0 {
                 [](const auto& x) CORDAGE_ALWAYS_INLINE_LAMBDA { return tensors_detail::rounded_half_away(x); });
         }
     }
-    /// The scale of a block by its largest magnitude.
+    /// The scale of a block with this largest magnitude.
     CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE block_scale scale_of(float largest) noexcept {
         const float d = tensors_detail::quotient(largest, 127.0f);
         return {element_traits<float16>::store(d), tensors_detail::inverse_or_zero(d)};
@@ -434,7 +434,7 @@ struct q8_0 {
     friend constexpr bool operator==(q8_0, q8_0) = default;
 };
 
-/// Heads in blocks of q4_0, bit for bit as quantize_row_q4_0_ref of ggml.
+/// Heads in blocks of q4_0, bit for bit those of ggml's quantize_row_q4_0_ref.
 struct q4_0 {
     using compute = float;
     static constexpr index_t lanes_of_element = 32;
@@ -471,10 +471,10 @@ struct q4_0 {
                 });
         }
     }
-    /// The scale of a block by its first lane of the largest magnitude, with its sign.
+    /// The scale of a block whose first lane of largest magnitude is `largest`, with its sign.
     CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE block_scale scale_of(float largest) noexcept {
         const float d = largest / -8.0f;
-        // 0 / -8, which fast-math takes for 0
+        // d = 0 / -8 = -0, whose sign fast-math may drop
         return {largest != 0.0f ? element_traits<float16>::store(d) : float16{0x8000},
                 tensors_detail::inverse_or_zero(d)};
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Non-owning views of q, k and caches: where each token of a tensor lies, and in which format; stage tensors.
+// Non-owning views of q, k and caches: the address and format of each token's heads; stage tensors.
 #pragma once
 
 #include <concepts>
@@ -23,9 +23,9 @@ struct heads_shape {
     CORDAGE_ALWAYS_INLINE friend bool operator==(const heads_shape&, const heads_shape&) noexcept = default;
 };
 
-/// Which slot of a paged cache holds each token, where tokens do not lie in order: an entry a token (a slot mapping) or
-/// an entry a block of tokens (a block table). Slot s is number s % block_size of block s / block_size. An entry below
-/// 0 means that its tokens are neither read nor written.
+/// The slot of a paged cache that holds each token: one entry for each token (a slot mapping) or for each block of
+/// tokens (a block table). Slot s is slot s % block_size of block s / block_size. Tokens with a negative entry are
+/// neither read nor written.
 struct slot_table {
     const void* entries = nullptr;  ///< [rows, entries of a row], int32 or int64; null: tokens lie in order
     bool is_wide = false;           ///< whether entries are int64
@@ -37,8 +37,7 @@ struct slot_table {
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t entry(index_t i) const noexcept {
         return is_wide ? static_cast<const std::int64_t*>(entries)[i] : static_cast<const std::int32_t*>(entries)[i];
     }
-    /// Where a token lies: a block of the cache and its number there. The block is -1 where no slot of the cache holds
-    /// it.
+    /// A block of the cache and the slot in it. The block is -1 for a token without a slot.
     struct location {
         index_t block;
         index_t in_block;
@@ -62,9 +61,9 @@ struct slot_table {
 };
 
 /// A view of [batch, tokens, heads, head_dim] lanes in a format (pair/format.hpp, tensors/head_formats.hpp). The last
-/// stride is 1; the others count elements and may come in any order, so that [tokens, heads, head_dim], [heads, tokens,
+/// stride is 1; the others count elements and may have any order, so that [tokens, heads, head_dim], [heads, tokens,
 /// head_dim] and a slice of a fused qkv buffer are all views. With `slots` the tokens lie in the blocks of a cache:
-/// batch_stride then steps from block to block and token_stride from slot to slot of a block (in_slots, in_blocks).
+/// batch_stride is then the stride between blocks and token_stride that between slots of a block (in_slots, in_blocks).
 template <class T, class Format = element_traits<std::remove_const_t<T>>>
 struct heads_view {
     T* data = nullptr;
@@ -75,39 +74,39 @@ struct heads_view {
     slot_table slots = {};
     [[no_unique_address]] Format format = {};
 
-    /// First element of a token's first head, or null where no slot holds the token.
+    /// First element of a token's first head, or null for a token without a slot.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr T* token(index_t batch, index_t token_index) const noexcept {
         if (slots.entries == nullptr) return data + batch * batch_stride + token_index * token_stride;
         const slot_table::location found = slots.location_of(batch, token_index);
         return found.block < 0 ? nullptr : data + found.block * batch_stride + found.in_block * token_stride;
     }
-    /// Where a token's first head lies: its row and number, or its block and slot.
+    /// Place of a token's first head: row and token, or block and slot.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE head_place place(index_t batch, index_t token_index) const noexcept {
         if (slots.entries == nullptr) return {batch, token_index, 0};
         const slot_table::location found = slots.location_of(batch, token_index);
         return {found.block, found.in_block, 0};
     }
-    /// First element of one head of a token that is held.
+    /// First element of one head of a token that has a slot.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr T* head(index_t batch, index_t token_index,
                                                                 index_t head_index) const noexcept {
         return token(batch, token_index) + head_index * head_stride;
     }
 
-    template <std::same_as<const T> ToConst>  // a template, or nvcc warns of it where T is const already
+    template <std::same_as<const T> ToConst>  // a template, since nvcc warns otherwise if T is const
     requires(!std::is_const_v<T>) constexpr operator heads_view<ToConst, Format>() const noexcept {
         return {data, shape, batch_stride, token_stride, head_stride, slots, format};
     }
 };
 
-/// [1, tokens, heads, head_dim] as [heads, tokens, 1, head_dim]: each head is a row, and may have a basis of its own
-/// (bases.of_rows()), as frequencies that are learned for each head have it.
+/// [1, tokens, heads, head_dim] viewed as [heads, tokens, 1, head_dim]: each head is a row and may have its own basis
+/// (bases.of_rows()), for frequencies that are learned per head.
 ///
-/// @throws shape_error  unless the view is of one row of tokens in order; of a batch view its rows one by one
+/// @throws shape_error  unless the view is one row of tokens without slots; pass a batch row by row
 template <class T, class Format>
 heads_view<T, Format> heads_as_rows(const heads_view<T, Format>& v) {
     if (v.shape.batch != 1 || v.slots.entries != nullptr) {
         fail<shape_error>({"heads_as_rows: the view of batch ", v.shape.batch,
-                           v.slots.entries != nullptr ? " in slots" : "", " must be of one row of tokens in order"});
+                           v.slots.entries != nullptr ? " in slots" : "", " must be one row of tokens without slots"});
     }
     heads_view<T, Format> rows = v;
     rows.shape.batch = v.shape.heads;
@@ -116,17 +115,17 @@ heads_view<T, Format> heads_as_rows(const heads_view<T, Format>& v) {
     return rows;
 }
 
-/// Where the elements of a view lie, whatever their type and format. Every view converts to it.
+/// The memory of a view, without its type and format. Every view converts to it.
 struct heads_memory {
     const void* data = nullptr;
     index_t element_size = 0;  ///< bytes
-    index_t head_size = 0;     ///< elements of a head that lie side by side: all, but in groups
+    index_t head_size = 0;     ///< contiguous elements of a head: all, or those of a group
     heads_shape shape;
     index_t batch_stride = 0;
     index_t token_stride = 0;
     index_t head_stride = 0;
     slot_table slots = {};
-    index_t groups = 1;  ///< of a head (tensors/lane_groups.hpp)
+    index_t groups = 1;  ///< groups of a head (tensors/lane_groups.hpp)
     index_t group_stride = 0;
 
     heads_memory() = default;
@@ -141,7 +140,7 @@ struct heads_memory {
           head_stride(v.head_stride),
           slots(v.slots) {
         if constexpr (requires { v.format.elements_of_group; }) {
-            if (v.format.elements_of_group < 1) return;  // as what does not divide a head: refused with the format
+            if (v.format.elements_of_group < 1) return;  // invalid; rejected when the format is checked
             groups = head_size / v.format.elements_of_group;
             head_size = v.format.elements_of_group;
             group_stride = v.format.group_stride;
@@ -151,14 +150,14 @@ struct heads_memory {
     CORDAGE_ALWAYS_INLINE friend bool operator==(const heads_memory&, const heads_memory&) noexcept = default;
 };
 
-/// Whether two views are of the same elements, in the same order and format.
+/// Whether two views have the same elements, strides, slots and format.
 template <class T, class Format>
 bool operator==(const heads_view<T, Format>& a, const heads_view<T, Format>& b) noexcept {
     return heads_memory(a) == heads_memory(b) && is_same_format(a.format, b.format);
 }
 
-/// View of a dense [batch, tokens, heads, head_dim] array. (Strides that 64 bits do not hold are the largest number,
-/// which a rotation refuses.)
+/// View of a dense [batch, tokens, heads, head_dim] array. (A stride that overflows 64 bits becomes the largest
+/// index_t, which every rotation rejects.)
 template <class T, class Format = element_traits<std::remove_const_t<T>>>
 CORDAGE_ALWAYS_INLINE constexpr heads_view<T, Format> token_major(T* data, const heads_shape& shape,
                                                                   const Format& format = {}) {
@@ -166,19 +165,19 @@ CORDAGE_ALWAYS_INLINE constexpr heads_view<T, Format> token_major(T* data, const
     return {data, shape, saturated_product(shape.tokens, token), token, head, {}, format};
 }
 
-/// View of a dense [batch, heads, tokens, head_dim] array, as transformers keeps it.
+/// View of a dense [batch, heads, tokens, head_dim] array, the layout of transformers.
 template <class T, class Format = element_traits<std::remove_const_t<T>>>
 constexpr heads_view<T, Format> head_major(T* data, const heads_shape& shape, const Format& format = {}) {
     const index_t token = elements_of_head<Format>(shape.head_dim), head = saturated_product(shape.tokens, token);
     return {data, shape, saturated_product(shape.heads, head), token, head, {}, format};
 }
 
-/// "[batch, tokens, heads, head_dim]" in numbers, for messages.
+/// "[batch, tokens, heads, head_dim]" as numbers, for messages.
 inline std::string describe(const heads_shape& s) {
     return message("[", s.batch, ", ", s.tokens, ", ", s.heads, ", ", s.head_dim, "]");
 }
 
-/// The same elements read and written in another format.
+/// View of the same elements in another format.
 template <class T, class Old, tensor_format<std::remove_const_t<T>> Format>
 heads_view<T, Format> with_format(const heads_view<T, Old>& v, const Format& format) {
     return {v.data, v.shape, v.batch_stride, v.token_stride, v.head_stride, v.slots, format};
@@ -200,8 +199,8 @@ heads_view<T, Format> with_slots(heads_view<T, Format> cache, const Entry* entri
 
 }  // namespace tensors_detail
 
-/// The tokens [batch, tokens] of a cache [blocks, block_size, heads, head_dim] by a slot for each, int32 or int64: what
-/// vLLM calls slot_mapping. An entry of -1 leaves its token out.
+/// View of the tokens [batch, tokens] in a cache [blocks, block_size, heads, head_dim], a slot (int32 or int64) for
+/// each token: vLLM's slot_mapping. Tokens with entry -1 are skipped.
 ///
 ///   rotate_forward<half_split>(angles, from_to(k, in_slots(cache, slot_mapping.data(), 1, tokens)));
 ///
@@ -212,8 +211,8 @@ heads_view<T, Format> in_slots(const heads_view<T, Format>& cache, const Entry* 
     return tensors_detail::with_slots(cache, slot_mapping, batch, tokens, tokens, index_t{1});
 }
 
-/// The tokens [batch, tokens] of a cache [blocks, block_size, heads, head_dim] by a table of their blocks: token i of a
-/// row is slot i % block_size of block block_table[row, i / block_size]. An entry of -1 leaves its block out.
+/// View of the tokens [batch, tokens] in a cache [blocks, block_size, heads, head_dim] by a table of blocks: token i of
+/// a row is slot i % block_size of block block_table[row, i / block_size]. Blocks with entry -1 are skipped.
 ///
 /// @param block_table  [batch, row_stride], of which the first tokens / block_size, rounded up, are read
 template <class T, class Format, tensors_detail::slot_entry Entry>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Heads whose lanes lie in groups, with those of other tokens between them: vLLM's packed keys; stage tensors.
+// Heads whose lanes are split into groups, with lanes of other tokens in between: vLLM's packed keys; stage tensors.
 #pragma once
 
 #include <array>
@@ -9,14 +9,14 @@
 
 namespace cordage {
 
-/// A format whose elements of a head lie in groups: `elements_of_group` side by side, and the first ones of two groups
-/// `group_stride` elements apart. Made by group_major. Heads go through memory on the stack.
+/// A format whose heads are split into groups of `elements_of_group` contiguous elements; the first elements of
+/// consecutive groups are `group_stride` apart. Made by group_major. Heads are converted in buffers on the stack.
 template <class Format>
 struct lane_groups {
     using compute = float;
     static constexpr index_t lanes_of_element = cordage::lanes_of_element<Format>;
 
-    index_t elements_of_group = 0;  ///< divides those of a head
+    index_t elements_of_group = 0;  ///< divides the number of elements of a head
     index_t group_stride = 0;
     [[no_unique_address]] Format inner = {};  ///< of elements or of whole heads
 
@@ -62,7 +62,7 @@ struct lane_groups {
     template <class T>
     using head = std::array<T, most_lanes_of_head / lanes_of_element>;
 
-    // The elements of a head of `count` lanes, from groups in steps of one stride to groups in steps of another.
+    // Copies a head of `count` lanes between groups of one stride and groups of another.
     template <class T>
     CORDAGE_ALWAYS_INLINE void copy_groups(const T* from, index_t from_stride, T* to, index_t to_stride,
                                            index_t count) const noexcept {
@@ -84,8 +84,8 @@ struct lane_groups {
 ///
 ///   from_to(k, in_slots(group_major(key_cache, {blocks, block_size, kv_heads, head_dim}, 8), slot_mapping, 1, tokens))
 ///
-/// @param elements_of_group  a divisor of head_dim; of a head's blocks in such a format
-/// @throws shape_error       naming it, if it is none
+/// @param elements_of_group  a divisor of head_dim; in block formats, of the blocks of a head
+/// @throws shape_error       naming elements_of_group, if it does not divide
 template <class T, class Format = element_traits<std::remove_const_t<T>>>
 heads_view<T, lane_groups<Format>> group_major(T* data, const heads_shape& shape, index_t elements_of_group,
                                                const Format& format = {}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lanes and memory: what formats of whole heads ask of a lane type beyond pair/; stage tensors.
+// Loads, stores and lane-wise operations that formats of whole heads need beyond pair/; stage tensors.
 #pragma once
 
 #include <cmath>
@@ -11,16 +11,16 @@
 
 namespace cordage {
 
-/// A lane of floats in memory: `size` numbers, and words as bytes. For one float here, for xsimd's vectors in
+/// A lane of floats in memory: `size` numbers, and words as bytes. Defined for one float here, for xsimd's vectors in
 /// backend/simd/lane_memory.hpp.
 ///
-///   load(floats), store(lane, floats)                 not aligned
-///   load_bytes(bytes), store_bytes(word, bytes)       a byte a word, zero-extended; the low bytes
-///   max, min(a, b), magnitude(lane)                   lane by lane; b where a is a NaN
-///   swapped<Distance>(lane)                           lanes i and i ^ Distance exchanged; of vectors
-///   largest(lane)                                     of the lanes, none of which is a NaN
-///   truncated(lane)                                   |lane| <= 2^22 as signed words; of a NaN words whose low byte is
-///                                                     0
+///   load(floats), store(lane, floats)                 no alignment needed
+///   load_bytes(bytes), store_bytes(word, bytes)       one byte per word: zero-extended; the low bytes
+///   max, min(a, b), magnitude(lane)                   lane by lane; b if a is NaN
+///   swapped<Distance>(lane)                           lanes i and i ^ Distance exchanged; vectors only
+///   largest(lane)                                     the largest lane; no lane may be NaN
+///   truncated(lane)                                   |lane| <= 2^22 as signed words; NaN gives a word whose low byte
+///                                                     is 0
 template <class Lane>
 struct lane_memory;
 template <>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What one call reads and writes: operands of a rotation and of its backward pass; stage tensors.
+// The tensors that one call reads and writes: operands of a rotation and of its backward pass; stage tensors.
 #pragma once
 
 #include <concepts>
@@ -12,13 +12,13 @@
 
 namespace cordage {
 
-/// One tensor to rotate: x is read, y is written, each [batch, tokens, heads, head_dim] in a type and format of its
-/// own. The rotary_dim lanes that are rotated begin at first_lane: 0 in most models, after the others in DeepSeek's
+/// One tensor to rotate: x is read, y is written, each [batch, tokens, heads, head_dim] with its own type and format.
+/// The rotary_dim rotated lanes of a head begin at first_lane: 0 in most models, after the other lanes in DeepSeek's
 /// heads.
 ///
 ///   head_dim 8, rotary_dim 4, first_lane 4:   interleaved [. . . . c s c s]   half_split [. . . . c c s s]
 ///
-/// Made by in_place and from_to, and by what those have: normalized(rms_norm<>{...}) and unrotated().
+/// Made by in_place and from_to, then optionally .normalized(rms_norm<>{...}) or .unrotated().
 template <class X, class Y = X, class XFormat = element_traits<X>, class YFormat = element_traits<Y>,
           class Norm = no_norm>
 class operand {
@@ -27,7 +27,7 @@ class operand {
     static_assert(std::same_as<compute, typename YFormat::compute>,
                   "cordage::operand: x and y must compute in one type, float or double");
     static constexpr bool is_normalized = !std::same_as<Norm, no_norm>;
-    /// Whether x or y is in a format of whole heads, which go through memory on the stack.
+    /// Whether x or y is in a format of whole heads, which are converted in buffers on the stack.
     static constexpr bool has_head_format = head_format<XFormat, X> || head_format<YFormat, Y>;
     static constexpr bool is_plain = !is_normalized && !has_head_format;
 
@@ -47,23 +47,23 @@ class operand {
                        is_same_format(from.format, to.format)),
           is_rotated_(rotates) {}
 
-    /// The same with its heads normalized before they are rotated, or after.
+    /// The same operand with its heads normalized before they are rotated, or after.
     template <class W>
     CORDAGE_ALWAYS_INLINE operand<X, Y, XFormat, YFormat, rms_norm<W>> normalized(const rms_norm<W>& of_heads) const {
         return {x, y, first_lane, of_heads, is_rotated_};
     }
-    /// The same without its rotation: v on its way into a cache, beside q and k.
+    /// The same operand without rotation: v on its way into a cache, in the call that rotates q and k.
     CORDAGE_ALWAYS_INLINE operand unrotated() const { return {x, y, 0, norm, false}; }
 
-    /// Whether x and y are one view, whose tokens are then looked up once.
+    /// Whether x and y are one view, so that token addresses are looked up once.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool is_in_place() const noexcept { return is_in_place_; }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool is_rotated() const noexcept { return is_rotated_; }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const heads_shape& shape() const noexcept { return x.shape; }
-    /// All views, what is read before what is written.
+    /// All views, those that are read first.
     auto views() const noexcept { return std::tie(x, y); }
 
-    /// A token's first rotated lane of its first head in x and in y; null where there are no heads, whose data may be
-    /// null, and where a slot table leaves the token out.
+    /// The first rotated lane of a token's first head in x and in y; null where there are no heads, whose data may be
+    /// null, and for tokens without a slot.
     struct token_lanes {
         const X* x;
         Y* y;
@@ -89,14 +89,14 @@ template <class X, class XFormat, class Y, class YFormat, class Norm>
 operand(const heads_view<const X, XFormat>&, const heads_view<Y, YFormat>&, index_t, const Norm&, bool)
     -> operand<X, Y, XFormat, YFormat, Norm>;
 
-/// x is overwritten.
+/// Operand that overwrites x.
 template <class T, class Format>
 requires tensor_format<Format, T> CORDAGE_ALWAYS_INLINE operand<T, T, Format, Format> in_place(
     const heads_view<T, Format>& x, index_t first_lane = 0) {
     return {x, x, first_lane};
 }
 
-/// x is left as it was. y may be of another type, and may be x itself or apart from it.
+/// Operand that reads x and writes y. y may have another type, and may be x itself or not overlap it.
 ///
 ///   from_to(k, in_slots(key_cache, slot_mapping, 1, tokens))    // fp32 keys into a bfloat16 cache, a slot for each
 template <class In, class XFormat, class Y, class YFormat>
@@ -108,7 +108,7 @@ requires tensor_format<YFormat, Y> CORDAGE_ALWAYS_INLINE operand<std::remove_con
 template <class T, class Format, element W>
 struct normalized_backward_operand;
 
-/// One tensor of the backward pass: grad_y and y are read, grad_x is written. y is the forward's output.
+/// One tensor of the backward pass: grad_y and y are read, grad_x is written. y is the output of the forward pass.
 template <class T, class Format = element_traits<T>>
 struct backward_operand {
     using compute = typename Format::compute;
@@ -117,10 +117,10 @@ struct backward_operand {
     heads_view<const T, Format> grad_y;
     heads_view<const T, Format> y;
     heads_view<T, Format> grad_x;
-    index_t first_lane = 0;  ///< as the forward's
+    index_t first_lane = 0;  ///< first_lane of the forward call
 
-    /// The same of heads that the forward pass normalized: the view between the gradients is then x, its input. What it
-    /// gives to the norm's weights is added to grad_weight, [head_dim] or [heads, head_dim]; empty: not wanted.
+    /// The same operand for heads that the forward pass normalized: the second view is then x, the forward's input. The
+    /// gradient of the norm's weights is added to grad_weight, [head_dim] or [heads, head_dim]; empty: not computed.
     template <class W>
     normalized_backward_operand<T, Format, W> normalized(const rms_norm<W>& of_heads,
                                                          std::span<double> grad_weight = {}) const {
@@ -130,7 +130,7 @@ struct backward_operand {
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const heads_shape& shape() const noexcept { return grad_y.shape; }
     auto views() const noexcept { return std::tie(grad_y, y, grad_x); }
 
-    /// As operand::token_lanes; all are null where one is.
+    /// As operand::token_lanes; all null if one is null.
     struct token_lanes {
         const T* grad_y;
         const T* y;
@@ -146,7 +146,7 @@ struct backward_operand {
 };
 
 /// One normalized tensor of the backward pass: grad_y and x are read, grad_x is written. x is the forward's input, from
-/// which all else is made anew. Made by grad_through(grad_y, x, grad_x).normalized(norm, grad_weight).
+/// which everything else is recomputed. Made by grad_through(grad_y, x, grad_x).normalized(norm, grad_weight).
 template <class T, class Format, element W>
 struct normalized_backward_operand {
     using compute = typename Format::compute;
@@ -155,19 +155,19 @@ struct normalized_backward_operand {
     heads_view<const T, Format> grad_y;
     heads_view<const T, Format> x;
     heads_view<T, Format> grad_x;
-    index_t first_lane = 0;              ///< as the forward's
-    rms_norm<W> norm = {};               ///< the forward's
+    index_t first_lane = 0;              ///< first_lane of the forward call
+    rms_norm<W> norm = {};               ///< norm of the forward call
     std::span<double> grad_weight = {};  ///< dL/dweight, added to
     bool rotates = true;
 
-    /// The same of heads that the forward pass normalized and did not rotate.
+    /// The same operand for heads that the forward pass normalized and did not rotate.
     normalized_backward_operand unrotated() const { return {grad_y, x, grad_x, 0, norm, grad_weight, false}; }
 
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool is_rotated() const noexcept { return rotates; }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const heads_shape& shape() const noexcept { return grad_y.shape; }
     auto views() const noexcept { return std::tie(grad_y, x, grad_x); }
 
-    /// As backward_operand's.
+    /// As backward_operand::token_lanes.
     struct token_lanes {
         const T* grad_y;
         const T* x;
@@ -179,9 +179,9 @@ struct normalized_backward_operand {
     }
 };
 
-/// One tensor of the backward pass, of its three views; grad_x may be grad_y or y.
+/// Makes one tensor of the backward pass of its three views; grad_x may be grad_y or y.
 ///
-///   grad_through(grad_q, q, grad_q).normalized(norm, grad_weight)    // q as it was before norm and rotation
+///   grad_through(grad_q, q, grad_q).normalized(norm, grad_weight)    // q: before norm and rotation
 template <class G, class Y, class T, class Format>
 requires std::same_as<std::remove_const_t<G>, T> && std::same_as<std::remove_const_t<Y>, T> backward_operand<T, Format>
 grad_through(const heads_view<G, Format>& grad_y, const heads_view<Y, Format>& y, const heads_view<T, Format>& grad_x,
@@ -204,30 +204,30 @@ inline constexpr bool is_backward_operand<normalized_backward_operand<T...>> = t
 
 }  // namespace tensors_detail
 
-/// An operand of the forward verbs, and one of the backward pass.
+/// Operands of the forward functions, and those of the backward pass.
 template <class O>
 concept operand_type = tensors_detail::is_operand<O>;
 template <class O>
 concept backward_operand_type = tensors_detail::is_backward_operand<O>;
 
-/// All operands of one call, for a backend: pointers where they are of one type, so that any number of them shares a
-/// kernel, else a tuple.
+/// All operands of one call, as passed to a backend: an array of pointers if they have one type, so that any number of
+/// operands shares one kernel, else a tuple.
 template <class First, class... More>
 using operand_list = std::conditional_t<(std::same_as<First, More> && ...), std::span<const First* const>,
                                         std::tuple<const First&, const More&...>>;
 
-/// f of each operand, first to last.
+/// Calls f(operand) for each operand, in order.
 template <class O, class F>
 CORDAGE_ALWAYS_INLINE void for_each_operand(std::span<const O* const> operands, const F& f) {
     for (const O* o : operands) f(*o);
 }
-/// The same where their types differ.
+/// As above, for operands of several types.
 template <class... O, class F>
 CORDAGE_ALWAYS_INLINE void for_each_operand(const std::tuple<O...>& operands, const F& f) {
     std::apply([&](const auto&... o) CORDAGE_ALWAYS_INLINE_LAMBDA { (f(o), ...); }, operands);
 }
 
-/// Calls f with all operands of one call as a list.
+/// Calls f with the list of all operands of one call.
 template <class F, class First, class... More>
 CORDAGE_ALWAYS_INLINE void with_operands(const F& f, const First& first, const More&... more) {
     if constexpr ((std::same_as<First, More> && ...)) {
@@ -238,7 +238,7 @@ CORDAGE_ALWAYS_INLINE void with_operands(const F& f, const First& first, const M
     }
 }
 
-/// Whether a list has an operand that needs nothing but its rotation.
+/// Whether a list has an operand that is only rotated, without a norm or format of whole heads.
 template <class List>
 inline constexpr bool any_plain = false;
 template <class O>
@@ -254,7 +254,7 @@ inline constexpr bool any_normalized<std::span<const O* const>> = O::is_normaliz
 template <class... O>
 inline constexpr bool any_normalized<std::tuple<const O&...>> = (O::is_normalized || ...);
 
-/// The type that all operands of a list compute in.
+/// The compute type that all operands of a list share.
 template <class List>
 struct compute_of_operands;
 template <class O>
@@ -267,7 +267,7 @@ struct compute_of_operands<std::tuple<const First&, const More&...>> {
     static_assert((std::same_as<type, typename More::compute> && ...),
                   "cordage: the operands of one call must all compute in float or all in double");
 };
-/// The same, by name.
+/// compute type of a list.
 template <class List>
 using compute_type = typename compute_of_operands<List>::type;
 

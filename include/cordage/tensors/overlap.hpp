@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How two views lie in memory: whether they share elements; stage tensors.
+// Whether two views share elements; stage tensors.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace cordage {
 
 namespace tensors_detail {
 
-// One axis of two views with equal strides: how many steps each takes along it.
+// One axis of two views with equal strides: the stride, and the count of each view along it.
 struct axis {
     index_t stride;
     index_t count_a;
@@ -21,9 +21,9 @@ struct axis {
     index_t longest() const { return std::max(count_a, count_b); }
 };
 
-// The axes of a pair of views, widest stride first. `comparable` unless they step differently along an axis.
+// The axes of a pair of views, largest stride first. Not `comparable` if the strides along an axis differ.
 struct axis_pairs {
-    bool comparable = true;  // before axes, whose making may clear it
+    bool comparable = true;  // declared before axes, whose initialisation may clear it
     std::array<axis, 4> axes;
 
     axis_pairs(const heads_memory& a, const heads_shape& a_shape, const heads_memory& b, const heads_shape& b_shape)
@@ -40,12 +40,12 @@ struct axis_pairs {
  private:
     axis merge(index_t stride_a, index_t count_a, index_t stride_b, index_t count_b) {
         if (count_a > 1 && count_b > 1 && stride_a != stride_b) comparable = false;
-        if (count_a <= 1 && count_b <= 1) return {0, 1, 1};  // nobody steps along it: sorts last
+        if (count_a <= 1 && count_b <= 1) return {0, 1, 1};  // one entry: sorts last
         return {count_a > 1 ? stride_a : stride_b, std::max<index_t>(count_a, 1), std::max<index_t>(count_b, 1)};
     }
 };
 
-// Whether each axis steps over all that lies inside it, so that no element has two indices.
+// Whether the stride of each axis exceeds the extent of all inner axes, so that no element has two indices.
 inline bool is_nested(const std::array<axis, 4>& axes, index_t row) {
     index_t inside = row;
     for (std::size_t i = axes.size(); i-- > 0;) {
@@ -56,7 +56,7 @@ inline bool is_nested(const std::array<axis, 4>& axes, index_t row) {
     return true;
 }
 
-// Whether two nested lattices of rows share an element, the second shifted by `delta` elements against the first.
+// Whether two nested lattices of rows share an element; the second one is shifted by `delta` elements.
 inline bool lattices_meet(const axis* axes, const axis* end, index_t row_a, index_t row_b, index_t delta) {
     if (axes == end) return delta > -row_b && delta < row_a;
     const axis outer = *axes;
@@ -72,7 +72,7 @@ inline bool lattices_meet(const axis* axes, const axis* end, index_t row_a, inde
     return false;
 }
 
-// The shape in elements of all that a view may reach: of the whole cache where tokens have slots.
+// Shape of all elements that a view may access: of the whole cache if tokens have slots.
 inline heads_shape reach_of(const heads_memory& v) {
     heads_shape shape = v.shape;
     shape.head_dim = v.head_size;
@@ -83,7 +83,7 @@ inline heads_shape reach_of(const heads_memory& v) {
     return shape;
 }
 
-// Bytes from a view's first to one past its last.
+// Bytes from the first element of a view to the end of its last one.
 inline std::intptr_t bytes_of(const heads_memory& v, const heads_shape& reach) {
     return v.element_size * ((reach.batch - 1) * v.batch_stride + (reach.tokens - 1) * v.token_stride +
                              (reach.heads - 1) * v.head_stride + (v.groups - 1) * v.group_stride + reach.head_dim);
@@ -93,8 +93,8 @@ inline bool is_empty(const heads_shape& s) { return s.batch == 0 || s.tokens == 
 
 }  // namespace tensors_detail
 
-/// True if no two indices of the view name the same element (strides nested in some order, none negative). Of a view
-/// with slots: of its cache.
+/// True if every element of the view has one index (strides nested in some order, none negative). For a view with
+/// slots: of its cache.
 inline bool has_distinct_elements(const heads_memory& v) {
     const heads_shape s = tensors_detail::reach_of(v);
     const bool is_token_major = v.groups == 1 && v.head_stride >= s.head_dim &&
@@ -108,8 +108,8 @@ inline bool has_distinct_elements(const heads_memory& v) {
 enum class overlap { none, same, partial };
 
 /// Exact for elements of one size and equal strides that nest over the larger of both counts, so that two slices of one
-/// fused buffer are `none`; otherwise never `none` for views that meet. Of a view with slots its whole cache counts.
-/// Strides must not be negative.
+/// fused buffer are `none`. Otherwise conservative: views that share an element are never `none`. A view with slots
+/// stands for its whole cache. Strides must not be negative.
 inline overlap overlap_of(const heads_memory& a, const heads_memory& b) {
     using namespace tensors_detail;
     if (is_empty(a.shape) || is_empty(b.shape)) return overlap::none;

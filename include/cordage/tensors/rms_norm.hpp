@@ -16,47 +16,48 @@ namespace cordage {
 ///
 ///   rotate_forward<half_split>(angles, in_place(q).normalized(rms_norm<>{.weight = q_norm.data()}), ...);
 ///
-/// All lanes of a head are normalized, those that are not rotated too. Means are taken in float (double for double).
+/// All lanes of a head are normalized, including those that are not rotated. Means are computed in float (double for
+/// double).
 template <element W = float>
 struct rms_norm {
-    const W* weight = nullptr;  ///< [head_dim], over all heads [heads, head_dim]; null: the factor is 1
+    const W* weight = nullptr;  ///< [head_dim], or [heads, head_dim] if is_over_all_heads; null: the factor is 1
     double epsilon = 1e-6;      ///< finite, >= 0
-    bool adds_one = false;      ///< the factor is 1 + w, as in Gemma
-    /// One mean for all heads of a token, as in video models. Not beside formats of whole heads (head_formats.hpp), of
-    /// which some heads are at hand at a time.
+    bool adds_one = false;      ///< the factor is 1 + w (Gemma)
+    /// One mean for all heads of a token, as in video models. Not supported with formats of whole heads
+    /// (head_formats.hpp), which are processed a few heads at a time.
     bool is_over_all_heads = false;
-    bool is_after_rotation = false;  ///< what is normalized is the rotated head, as in a few models
-    /// What comes first, norm or rotation, is rounded to the elements of x, as two calls would do. Else both are done
-    /// in `compute` and rounded once.
+    bool is_after_rotation = false;  ///< the norm follows the rotation, as in a few models
+    /// The result of the first step, norm or rotation, is rounded to the element type of x, as two separate calls would
+    /// do. Otherwise both are done in `compute` and rounded once.
     bool is_rounded_between = false;
 
     using element = W;
 
-    /// Rows of weights, each of a head.
+    /// Rows of weights, each of head_dim weights.
     CORDAGE_HOST_DEVICE index_t rows(index_t heads) const noexcept { return is_over_all_heads ? heads : 1; }
     /// The weights of a head, or null.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const W* weight_of(index_t head, index_t head_dim) const noexcept {
         return weight != nullptr && is_over_all_heads ? weight + head * head_dim : weight;
     }
-    /// What is added to weights: 1 or 0.
+    /// Offset added to weights: 1 or 0.
     template <class Real>
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Real added() const noexcept {
         return adds_one ? Real(1) : Real(0);
     }
-    /// What a lane of a head is multiplied by: w, or 1 + w.
+    /// The factor of a lane: w, or 1 + w.
     template <class Real>
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Real factor(index_t head, index_t lane, index_t head_dim) const noexcept {
         if (weight == nullptr) return Real(1);
         return added<Real>() + static_cast<Real>(element_traits<W>::load(weight_of(head, head_dim)[lane]));
     }
-    /// r of a sum of `count` squares.
+    /// r, given a sum of `count` squares.
     template <class Real>
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Real inverse_rms(Real squares, index_t count) const noexcept {
         return Real(1) / std::sqrt(squares / static_cast<Real>(count) + static_cast<Real>(epsilon));
     }
 };
 
-/// dL/dz of n = z r w by the gradient t to n, for the lanes that share a mean: r (t w - z r^2 mean of t w z).
+/// dL/dz of n = z r w, given t = dL/dn, for lanes that share a mean: r (t w - z r^2 mean of t w z).
 template <class Real>
 struct rms_norm_gradient {
     Real r;     ///< inverse_rms of z
@@ -67,7 +68,7 @@ struct rms_norm_gradient {
     }
 };
 
-/// An operand without a norm.
+/// Norm type of an operand without a norm.
 struct no_norm {};
 
 }  // namespace cordage

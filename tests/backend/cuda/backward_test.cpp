@@ -17,9 +17,9 @@ void check_both_pairings(unsigned seed, int cases) {
     });
 }
 
-// Gradients of two dense tensors behind one set of angles, as the host's scalar backend and as a device adds them up.
+// Gradients of two dense tensors with one set of angles, by the host's scalar backend and by a device.
 struct found_gradients {
-    std::vector<double> inv_freq, position, factor, sizes;
+    std::vector<double> inv_freq, position, factor, angle;
 };
 
 template <class Pairing, class T>
@@ -37,10 +37,10 @@ struct two_tensors {
     found_gradients gradients(const Angles& angles, const Before&... before) const {
         const auto size = [](index_t n) { return std::vector<double>(static_cast<std::size_t>(n), 0.5); };
         const index_t tokens = q_shape.batch * q_shape.tokens;
-        found_gradients found{
-            size(angles.bases() * angles.pairs()), size(angles.axes() * tokens), size(angles.bases()), {}};
+        found_gradients found{size(angles.bases() * angles.pairs()), size(angles.axes() * tokens), size(angles.bases()),
+                              size(tokens * angles.pairs())};
         std::vector<T> to_q = q_grad, to_k = k_grad;
-        rotation_gradients grads{found.inv_freq, found.position, found.factor};
+        rotation_gradients grads{found.inv_freq, found.position, found.factor, found.angle};
         const auto through = [](const std::vector<T>& g, const std::vector<T>& y, std::vector<T>& to,
                                 const heads_shape& shape) {
             return grad_through(token_major(g.data(), shape), token_major(y.data(), shape),
@@ -73,7 +73,7 @@ void check_near(const std::vector<double>& found, const std::vector<double>& exp
     }
 }
 
-// Enough tokens for many blocks, the last one short; one basis, one a row, or one a token; positions of so many axes.
+// Enough tokens for many blocks, the last one short; one basis, one for each row, or for each token; some axes.
 template <class Pairing, class T>
 void check_many_tokens(index_t bases, index_t tokens, index_t head_dim, index_t axes = 1) {
     draw d(static_cast<unsigned>(bases + tokens));
@@ -104,10 +104,12 @@ void check_many_tokens(index_t bases, index_t tokens, index_t head_dim, index_t 
         check_near(found.inv_freq, expected.inv_freq, 2000.0 * of_a_pair * static_cast<double>(batch * tokens));
         check_near(found.position, expected.position, of_a_pair * pairs);
         check_near(found.factor, expected.factor, of_a_pair * pairs * static_cast<double>(batch * tokens));
+        check_near(found.angle, expected.angle, of_a_pair);
         const found_gradients again = on_device(nullptr);
         CHECK(again.inv_freq == found.inv_freq);
         CHECK(again.position == found.position);
         CHECK(again.factor == found.factor);
+        CHECK(again.angle == found.angle);
     };
     std::vector<const basis*> chosen;
     chosen.reserve(all.size());
@@ -123,6 +125,16 @@ void check_many_tokens(index_t bases, index_t tokens, index_t head_dim, index_t 
     }
     const auto axis_of_pair = random_axes(d, head_dim / 2, axes);
     check(axis_angles(list.of_rows(), axis_of_pair, axis_major(ids.data(), axes, batch, tokens)));
+    if (axes > summed_axes<float>::most_axes) return;
+    // The same bases for each axis, of one row or of each.
+    std::vector<const basis*> of_axes;
+    for (const basis& b : all) of_axes.insert(of_axes.end(), static_cast<std::size_t>(axes), &b);
+    const basis_list list_of_axes(of_axes);
+    std::vector<float> phi;
+    for (index_t i = 0; i < batch * tokens * head_dim / 2; ++i)
+        phi.push_back(0.01f * static_cast<float>(d.between(-500, 500)));
+    const free_angles own(phi.data(), batch, tokens, head_dim / 2);
+    check(summed_axes(list_of_axes.of_rows(), axis_major(ids.data(), axes, batch, tokens)) + own);
 }
 
 }  // namespace
@@ -139,6 +151,12 @@ TEST_CASE("backend/cuda/backward: positions of several axes, as by the scalar ba
     check_both_pairings<float, axes3<std::int32_t>>(15, 60);
     check_both_pairings<bfloat16, axes3<double>>(16, 40);
 }
+TEST_CASE(
+    "backend/cuda/backward: axes that turn every pair together and angles of their own, as by the scalar backend") {
+    check_both_pairings<float, summed3<std::int32_t, false>>(17, 60);
+    check_both_pairings<bfloat16, summed3<double, false>>(18, 40);
+    check_both_pairings<float, free_of_tokens<float>>(19, 40);
+}
 TEST_CASE("backend/cuda/backward: blocks' sums make the gradients of one basis and of one for each row") {
     check_many_tokens<half_split, float>(1, 43, 64);
     check_many_tokens<interleaved, bfloat16>(3, 21, 32);
@@ -148,6 +166,7 @@ TEST_CASE("backend/cuda/backward: blocks' sums make the gradients to positions o
     check_many_tokens<half_split, float>(1, 43, 64, 3);
     check_many_tokens<interleaved, bfloat16>(3, 21, 32, 2);
     check_many_tokens<interleaved, float>(1, 43, 20, 8);
+    check_many_tokens<half_split, float16>(1, 17, 128, 4);
 }
 
 TEST_CASE("backend/cuda/backward: chunks hold every token once, each of one basis, and are not too many") {
@@ -209,11 +228,17 @@ TEST_CASE("backend/cuda/backward: threads of a block keep within its limits, and
     for (const index_t length : {1, 5, 8, 1000}) {
         for (const index_t units : {1, 3, 8, 64, 256, 5000}) {
             for (const index_t heads : {1, 7, 40, 1000}) {
-                const backend::index3 t = backend::backward_threads(length, units, heads);
-                CHECK(t.y < 2 * heads);
-                using angles = device_axis_angles<std::int32_t>;
-                using kernel = backend::backward_kernel<backward_operand<bfloat16>, half_split, true, angles>;
-                check_limits({t, {1, 1, 1}, kernel::shared_bytes(t, angles::most_axes)});
+                for (const auto& [sums, has_angles] :
+                     {std::pair{backend::sums_shape{0, 1, 8}, false}, {{0, 1, 8}, true}, {{0, 4, 4}, true}}) {
+                    using kernel = backend::backward_kernel<backward_operand<bfloat16>, half_split, true,
+                                                            device_axis_angles<std::int32_t>>;
+                    const index_t most = kernel::most_threads_of_block(sums, has_angles);
+                    CHECK(most == (sums.bases == 1 ? 256 : 128));
+                    const backend::index3 t = backend::backward_threads(length, units, heads, most);
+                    CHECK(t.y < 2 * heads);
+                    CHECK(t.x * t.y * t.z <= most);
+                    check_limits({t, {1, 1, 1}, kernel::shared_bytes(t, sums, has_angles)});
+                }
             }
         }
     }

@@ -27,7 +27,7 @@ clex_weights some_weights(double size) {
 
 double number(std::uint64_t word) { return std::bit_cast<double>(word); }
 
-// A policy's numbers and bases, as on a device.
+// A policy's numbers and bases as on a device.
 struct on_device {
     device_trajectory_numbers numbers;
     device_trajectory path{numbers.shape(), numbers.numbers().data()};
@@ -42,7 +42,7 @@ struct on_device {
     }
 };
 
-// Every t in one launch, and for some of them one by one.
+// All t in one launch, and some of them separately.
 template <class Policy>
 void check_policy(const Policy& policy) {
     const double t_max = policy.options().t_max;
@@ -83,7 +83,7 @@ TEST_CASE("backend/cuda/basis_at: the host's basis of CLEX at any t") {
     check_policy(clex<paper_field<ntk_aware, tanh_activation>, dopri5>(config, some_weights(0.2), {.t_max = 4.0}));
     check_policy(clex<paper_field<>, bosh3>(config, some_weights(0.05), {.fixed_steps = 7}));
 }
-TEST_CASE("backend/cuda/basis_at: the released layer, read on straight lines, in coordinates of its own or in z's") {
+TEST_CASE("backend/cuda/basis_at: the released layer, with linear interpolation, in reduced coordinates or in z") {
     check_policy(clex_released<>(config, some_weights(0.05), released_options(16.0, 0.01)));
     check_policy(clex_released<silu>(config, some_weights(0.05), released_options(8.0, 0.1)));
 }
@@ -91,7 +91,7 @@ TEST_CASE("backend/cuda/basis_at: the solved range may be one point") {
     check_policy(clex<paper_field<yarn>>(config, some_weights(0.05), {.t_max = 1.0}));
 }
 
-TEST_CASE("backend/cuda/basis_at: a t outside of the solved range becomes its nearest end, and NaN becomes 1") {
+TEST_CASE("backend/cuda/basis_at: a t outside of the solved range is clamped, and NaN becomes 1") {
     on_device device(clex(config, some_weights(0.05)));
     const double inf = std::numeric_limits<double>::infinity();
     device.at({1.0, 16.0, 0.75, -inf, std::numeric_limits<double>::quiet_NaN(), 16.5, inf});
@@ -101,7 +101,8 @@ TEST_CASE("backend/cuda/basis_at: a t outside of the solved range becomes its ne
     for (const int high : {5, 6}) CHECK(std::equal(fraction + pairs, fraction + 2 * pairs, fraction + high * pairs));
 }
 
-TEST_CASE("backend/cuda/basis_at: rows of a batch turn by the t of each, and what t becomes turns the next launch") {
+TEST_CASE(
+    "backend/cuda/basis_at: rows of a batch are rotated by the t of each, and a changed t is used by the next launch") {
     const clex policy(config, some_weights(0.05));
     on_device device(policy);
     std::vector<double> t{2.0, 5.0};
@@ -125,7 +126,7 @@ TEST_CASE("backend/cuda/basis_at: rows of a batch turn by the t of each, and wha
 
 namespace {
 
-// A prior whose attention factor has a step.
+// A prior with a step in its attention factor.
 struct stepping : ntk_aware {
     double attention_factor(const rope_config&, double t) const { return t < 3.0 ? 1.0 : 1.5; }
     double attention_factor_rate(const rope_config&, double) const { return 0.0; }
@@ -133,7 +134,7 @@ struct stepping : ntk_aware {
 
 }  // namespace
 
-TEST_CASE("backend/cuda/basis_at: what cannot be read is refused before a launch") {
+TEST_CASE("backend/cuda/basis_at: invalid arguments are rejected before a launch") {
     on_device device(clex(config, some_weights(0.05)));
     std::vector<std::uint64_t> words(100);
     const test_device where;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs a kernel that points to memory of the host on copies of that memory, elsewhere.
+// Runs a kernel whose pointers are to host memory on copies of that memory.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace cordage_test {
 
-/// The blocks that a kernel points to, each copied once to memory of a `Memory` at the same distance from a multiple of
-/// 16 bytes, so that a checker of memory sees the end of each.
+/// The blocks that a kernel points to, each copied once to memory of a `Memory` at the same offset from a multiple of
+/// 16 bytes, so that a memory checker detects accesses past the end of each.
 template <class Memory>
 class copied_blocks {
  public:
@@ -24,7 +24,7 @@ class copied_blocks {
         for (const auto& [first, c] : copies_) Memory::release(c.memory);
     }
 
-    /// Where the copy has what `pointer` points to; itself, if that is in no known block.
+    /// Address in the copy for `pointer`; `pointer` itself if it is in no known block.
     std::byte* there(std::byte* pointer) {
         const known_block block = block_of(pointer);
         if (block.first == nullptr) return pointer;
@@ -52,12 +52,12 @@ class copied_blocks {
     std::map<std::byte*, copy> copies_;
 };
 
-/// A launcher. Whatever lies in a kernel's bytes like a pointer into a known block is one, so that a new kernel needs
-/// nothing here.
+/// A launcher. Any bytes of a kernel that look like a pointer into a known block are treated as one, so that new
+/// kernels need no changes here.
 template <class Device>
 struct copying_device {
-    std::vector<cordage::backend::launch_size>* launches = nullptr;  // notes them, if given
-    index_t processor_count = 132;                                   // whatever the device has: any size is right
+    std::vector<cordage::backend::launch_size>* launches = nullptr;  // records them, if given
+    index_t processor_count = 132;                                   // of the device; results do not depend on it
 
     index_t processors(const char*) const noexcept { return processor_count; }
 
@@ -69,7 +69,7 @@ struct copying_device {
         Kernel moved = kernel;
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_clear_padding)
-        __builtin_clear_padding(&moved);  // a float and half an old pointer beside it may look like a pointer
+        __builtin_clear_padding(&moved);  // a float and half of an old pointer may look like a pointer
 #endif
 #endif
         for (std::size_t i = 0; i + sizeof(std::byte*) <= sizeof(Kernel); i += alignof(std::byte*)) {

@@ -22,7 +22,7 @@ struct doubling_kernel {
     void run(index_t, const cordage::backend::block_view& at) const noexcept { y[at.thread.x] = 2.0f * x[at.thread.x]; }
 };
 
-// Memory of the host in a device's place; what it hands out is no known block.
+// Host memory in place of a device's; its allocations are not known blocks.
 struct memory_elsewhere {
     static inline int allocations = 0, releases = 0;
 
@@ -51,7 +51,7 @@ void run_on_copies(const float* x, float* y) {
     CHECK(memory_elsewhere::allocations == memory_elsewhere::releases);
 }
 
-// A block that is known while this lives.
+// A block that is known for the life of this object.
 struct known_floats {
     std::vector<float> numbers;
 
@@ -78,7 +78,7 @@ TEST_CASE("backend/cuda/copying_device: a block with two pointers into it has on
     CHECK(x.numbers[0] == 1.0f);
     CHECK(x.numbers[1] == 2.0f);
 }
-TEST_CASE("backend/cuda/copying_device: a block takes the place of those that it overlaps") {
+TEST_CASE("backend/cuda/copying_device: a block replaces those that it overlaps") {
     std::vector<std::byte> memory(100);
     std::byte* const first = memory.data();
     note_block(first, 40);

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The kernels for a device as a backend of the host's verbs, so that the tests of a backend are tests of theirs.
+// The device kernels as a backend of the host's functions, so that the tests of a backend also test them.
 #pragma once
 
 #include "backend/cuda/test_device.hpp"
 #include "cordage/backend/cuda/axis_angles.hpp"
+#include "cordage/backend/cuda/summed_axes.hpp"
 #include "cordage/rotate/cuda/backward.hpp"
 
 namespace cordage_test {
 
-/// A source of angles as a device has it, with the memory behind it.
+/// An angle source in the form of a device, with its memory.
 template <cordage::position_type P>
 struct copied_angles {
-    cordage::basis_view bases;  // of the host
+    cordage::basis_view bases;  // in host memory
     std::vector<std::uint64_t> words;
     std::vector<std::int32_t> of_token;
     std::vector<std::uint8_t> axis_of_pair;  // empty: one axis
@@ -22,7 +23,7 @@ struct copied_angles {
         const cordage::device_basis all(words.data(), bases.pairs, bases.count);
         return bases.of_token == nullptr ? all : all.of(of_token.data(), bases.rows, bases.tokens);
     }
-    // Tokens before rows, and axes last: strides in an order of their own.
+    // Tokens before rows, and axes last: strides in another order.
     cordage::position_view<P> positions() const {
         cordage::position_view<P> view(ids.data(), rows, tokens, axes);
         view.token_stride = rows * axes;
@@ -38,7 +39,7 @@ copied_angles<P> copied_as(const Source& angles) {
     const cordage::position_view<P>& from = angles.position_ids();
     copied_angles<P> copy{bases, cordage::device_words(bases), {}, {}, {}, from.axes, from.batch, from.tokens};
     if (bases.of_token != nullptr) copy.of_token.assign(bases.of_token, bases.of_token + bases.rows * bases.tokens);
-    copy.ids.reserve(1);  // null is no array of positions
+    copy.ids.reserve(1);  // a null pointer is not a valid array of positions
     for (index_t token = 0; token < from.tokens; ++token) {
         for (index_t row = 0; row < from.batch; ++row) {
             for (index_t axis = 0; axis < from.axes; ++axis) copy.ids.push_back(from.at(row, token, axis));
@@ -47,7 +48,7 @@ copied_angles<P> copied_as(const Source& angles) {
     return copy;
 }
 
-/// Calls f with the angles as a device has them.
+/// Calls f with the angles in the form of a device.
 template <cordage::position_type P, class F>
 void with_device_angles(const cordage::exact_angles<P>& angles, const F& f) {
     const auto copy = copied_as<P>(angles);
@@ -61,9 +62,24 @@ void with_device_angles(const cordage::axis_angles<P>& angles, const F& f) {
     }
     f(cordage::device_axis_angles<P>(copy.device_bases(), copy.axis_of_pair, copy.positions()));
 }
+template <cordage::position_type P, class F>
+void with_device_angles(const cordage::summed_axes<P>& angles, const F& f) {
+    const auto copy = copied_as<P>(angles);
+    f(cordage::device_summed_axes<P>(copy.device_bases(), copy.positions()));
+}
 template <class F>
 void with_device_angles(const cordage::cos_sin_view<float>& angles, const F& f) {
     f(angles);
+}
+template <class T, class F>
+void with_device_angles(const cordage::free_angles<T>& angles, const F& f) {
+    f(angles);
+}
+template <class A, class B, class F>
+void with_device_angles(const cordage::angle_sum<A, B>& angles, const F& f) {
+    with_device_angles(angles.first(), [&](const auto& first) {
+        with_device_angles(angles.second(), [&](const auto& second) { f(first + second); });
+    });
 }
 template <class To, class From, class F>
 void with_device_angles(const cordage::angle_difference<To, From>& angles, const F& f) {
@@ -112,6 +128,7 @@ void backward_range(device_backend, const Source& angles, const Operands& operan
         const cordage::rotation_gradients wanted{.inv_freq = numbers(grads.inv_freq, bases * angles.pairs()),
                                                  .position_ids = numbers(grads.position, axes * tokens),
                                                  .attention_factor = numbers(grads.attention_factor, bases),
+                                                 .angles = numbers(grads.angle, tokens * angles.pairs()),
                                                  .workspace = workspace};
         double* weights = grads.weights;
         const auto with_own_weights = [&]<class O>(O o) {

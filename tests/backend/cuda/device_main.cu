@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The one main of the tests that run on a device: counts as skipped (77) where there is none.
+// main of the tests that run on a device: exit status 77, skipped, without one.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <cuda_runtime.h>
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A device of ours: runs every thread of every block on the host, one phase after the other.
+// An emulated device: runs every thread of every block on the host, phase by phase.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -27,10 +27,10 @@ inline void check_limits(const cordage::backend::launch_size& size) {
     REQUIRE(size.shared_bytes <= most_shared_bytes);
 }
 
-/// A launcher. Within a phase threads run first to last or last to first, by turns, so that what should have waited for
-/// a barrier shows; shared memory begins as NaNs.
+/// A launcher. Within a phase threads run in ascending or descending order, alternately, so that missing barriers show;
+/// shared memory is initialised with NaNs.
 struct emulated_device {
-    std::vector<cordage::backend::launch_size>* launches = nullptr;  // notes them, if given
+    std::vector<cordage::backend::launch_size>* launches = nullptr;  // records them, if given
     index_t processor_count = 132;
 
     index_t processors(const char*) const noexcept { return processor_count; }

@@ -10,7 +10,7 @@ using namespace cordage_test;
 
 namespace {
 
-// Random tensors, whose axes lie in any order, some of them so that they can be moved by pieces.
+// Random tensors with axes in any order; some can be moved in pieces.
 template <class T, class Kind>
 void check_both_pairings(unsigned seed, int cases) {
     for_random_cases<Kind>(seed, cases, [](draw& d, const auto& angles, index_t batch) {
@@ -36,7 +36,7 @@ T* aligned(std::vector<T>& numbers) {
     return first;
 }
 
-// Common models' heads, dense and aligned to 16 bytes unless `shift` elements off: by pieces, then.
+// Heads of common models, dense and aligned to 16 bytes (moved in pieces) unless offset by `shift` elements.
 template <class Pairing, class T>
 void check_dense(index_t head_dim, index_t rotary_dim, index_t first_lane, index_t shift, bool by_pieces) {
     draw d(static_cast<unsigned>(head_dim + rotary_dim + first_lane + shift));
@@ -114,6 +114,12 @@ TEST_CASE("backend/cuda/forward: positions of several axes, with one basis and o
     check_both_pairings<float16, rows_of_axes<std::int64_t>>(9, 40);
     check_both_pairings<float, rows_of_axes<double>>(10, 40);
 }
+TEST_CASE("backend/cuda/forward: axes that turn every pair together, angles of their own, and their sum") {
+    check_both_pairings<float, summed3<std::int32_t, true>>(12, 40);
+    check_both_pairings<bfloat16, summed3<double, true>>(13, 40);
+    check_both_pairings<float, free_of_tokens<float>>(14, 40);
+    check_both_pairings<float16, free_of_tokens<double>>(15, 40);
+}
 TEST_CASE("backend/cuda/forward: dense heads are moved by pieces where they are aligned, by elements elsewhere") {
     check_dense_shapes<half_split, float>();
     check_dense_shapes<half_split, bfloat16>();
@@ -121,7 +127,7 @@ TEST_CASE("backend/cuda/forward: dense heads are moved by pieces where they are 
     check_dense_shapes<interleaved, float>();
 }
 
-// A piece at any other address is a fault on a device.
+// An unaligned access by pieces is a fault on a device.
 TEST_CASE("backend/cuda/forward: by pieces only where all that is read and written begins at multiples of 16 bytes") {
     const basis b(frequencies(128));
     const std::vector<std::int32_t> ids{0, 1, 2};
@@ -149,7 +155,7 @@ TEST_CASE("backend/cuda/forward: by pieces only where all that is read and writt
     }
 }
 
-TEST_CASE("backend/cuda/forward: a new basis in the same memory turns the next launch") {
+TEST_CASE("backend/cuda/forward: a new basis in the same memory is used by the next launch") {
     const basis one(frequencies(8)), two(std::vector<double>{0.5, 0.25, 0.125, 0.0625}, 2.0);
     std::vector<std::uint64_t> words = device_words(one);
     const std::vector<std::int32_t> ids{3};
@@ -231,7 +237,7 @@ TEST_CASE("backend/cuda/forward: each token by the basis that its index names") 
     for (std::size_t i = 0; i < 64; ++i) CHECK(std::fabs(found[i] - expected[i]) < 1e-6f);
 }
 
-TEST_CASE("backend/cuda/forward: what a host cannot see is NaN in the lanes concerned, and nowhere else") {
+TEST_CASE("backend/cuda/forward: input that the host cannot check gives NaN in the lanes concerned, and nowhere else") {
     const basis b(frequencies(8));
     const std::vector<std::uint64_t> words = device_words(b);
     const device_basis bases(words.data(), 4);
@@ -252,6 +258,21 @@ TEST_CASE("backend/cuda/forward: what a host cannot see is NaN in the lanes conc
         const std::vector<std::uint8_t> axis_of_pair{0, 1, 0, 1};
         check(rotated_ones(device_axis_angles<double>(bases, axis_of_pair, axis_major(two_axes.data(), 2, 1, 3))),
               [](std::size_t token, std::size_t pair) { return token == 2 && pair % 2 == 1; });
+        const basis_list of_axes({&b, &b});
+        const std::vector<std::uint64_t> twice = device_words(of_axes.of_rows());
+        check(rotated_ones(
+                  device_summed_axes<double>(device_basis(twice.data(), 4, 2), axis_major(two_axes.data(), 2, 1, 3))),
+              [](std::size_t token, std::size_t) { return token == 2; });
+        // Of two sources one is enough.
+        std::vector<double> phi(12, 0.5);
+        phi[6] = bad == -0x1p63 ? 0x1.1p62 : bad;
+        const std::vector<double> valid{1.0, 2.0, 3.0};
+        const device_angles<double> here(bases, position_view<double>(ids)), there(bases, position_view<double>(valid));
+        const free_angles<double> own(phi.data(), 1, 3, 4);
+        check(rotated_ones(own), [](std::size_t token, std::size_t pair) { return token == 1 && pair == 2; });
+        check(rotated_ones(there + own), [](std::size_t token, std::size_t pair) { return token == 1 && pair == 2; });
+        check(rotated_ones(here + there), [](std::size_t token, std::size_t) { return token == 1; });
+        check(rotated_ones(there - here), [](std::size_t token, std::size_t) { return token == 1; });
     }
     const std::vector<std::int32_t> ids{1, 2, 3}, of_token{0, 1, -1};
     check(rotated_ones(device_angles<std::int32_t>(bases.of(of_token.data(), 1, 3), position_view<std::int32_t>(ids))),

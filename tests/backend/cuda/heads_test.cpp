@@ -13,7 +13,7 @@ using namespace cordage_test;
 
 namespace cordage_test {
 
-// Blocks walk over tokens where there are more than a grid has blocks.
+// Blocks loop over tokens if there are more than a grid has blocks.
 struct device_of_two_blocks {
     index_t processors(const char*) const { return 1; }
     template <backend::device_kernel Kernel>
@@ -23,7 +23,7 @@ struct device_of_two_blocks {
     }
 };
 
-// A format of one's own: the first lane of a head as it is, the others as their distance from it in eighths.
+// A user's format: the first lane of a head as it is, the others as their difference from it in eighths.
 struct from_first_lane {
     using compute = float;
     static constexpr index_t lanes_of_element = 1;
@@ -81,7 +81,7 @@ std::vector<std::uint8_t> bytes_of(const std::vector<T>& elements) {
 struct head_case {
     index_t heads, head_dim, pairs, first_lane;
 };
-// By pieces and by elements, lanes around the rotated ones, teams of 2 to 32 threads, several chunks of heads.
+// In pieces and single elements, with unrotated lanes, teams of 2 to 32 threads, several chunks of heads.
 const head_case cases[] = {{3, 128, 64, 0}, {5, 96, 32, 32},   {2, 86, 35, 5},  {1, 10, 3, 2},
                            {700, 16, 8, 0}, {2, 300, 130, 20}, {9, 128, 32, 64}};
 
@@ -90,7 +90,7 @@ double room_of(double y) {
     return 8e-6 + (sizeof(Y) == 2 ? unit_in_last_place<Y>(y) : 0.0);
 }
 
-// One norm on a device and by the scalar backend, whose x and y may begin anywhere.
+// A norm on a device and by the scalar backend, with x and y at any offset.
 template <class Pairing, class X, class Y, class W>
 void check_norm(const head_case& c, rms_norm<W> norm, bool rotates, index_t shift, index_t processors) {
     const heads_shape shape{1, 3, c.heads, c.head_dim}, cache_shape{2, 4, c.heads, c.head_dim};
@@ -115,7 +115,7 @@ void check_norm(const head_case& c, rms_norm<W> norm, bool rotates, index_t shif
     bool is_near = true;
     for (std::size_t i = 0; i < found.size(); ++i) {
         const double y = value(wanted[i]);
-        // What is rounded between may be rounded to the next number.
+        // With rounding in between, results may differ by one unit.
         is_near = is_near && (std::fabs(value(found[i]) - y) <=
                               room_of<Y>(y) + (norm.is_rounded_between ? 4.0 * room_of<X>(4.0) : 0));
     }
@@ -140,7 +140,7 @@ void check_norms() {
     }
 }
 
-// Lanes of all kinds: ties of int8 and q8_0 by a scale of 1, equal magnitudes, zeros, NaN, infinities, tiny numbers.
+// Lanes of all kinds: ties of int8 and q8_0 with scale 1, equal magnitudes, zeros, NaN, infinities, tiny numbers.
 std::vector<float> special_lanes(std::size_t count) {
     std::vector<float> x = random_elements<float>({1, 1, 1, static_cast<index_t>(count)}, 7);
     const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
@@ -184,7 +184,7 @@ stored<T, F> room_for(const heads_shape& s, F format) {
     return {std::vector<T>(static_cast<std::size_t>(elements)), scales, format};
 }
 
-// Stored, read, and rotated where they lie: what the scalar backend has, bit for bit.
+// Stored, read, and rotated in place: bit for bit as by the scalar backend.
 template <class T, class F>
 void check_format(const F& format, const heads_shape& shape, index_t processors = 132) {
     const basis b(frequencies(shape.head_dim / 2 * 2 - 6), 1.25);
@@ -209,7 +209,7 @@ void check_format(const F& format, const heads_shape& shape, index_t processors 
             is_same = is_same && (read[i] == expected[i] || (std::isnan(read[i]) && std::isnan(expected[i])));
         }
         CHECK(is_same);
-        // Where they lie: as by floats between on the same device.
+        // In place: as through floats on the same device.
         auto by_floats = found;
         const auto floats = token_major(read.data(), shape);
         rotate_forward<interleaved>(device, on_device, from_to(found.view(shape), floats, 1));
@@ -225,7 +225,7 @@ void check_format(const F& format, const heads_shape& shape, index_t processors 
             rotate_forward<half_split>(device, on_device, from_to(from, found.view(shape), 2).normalized(norm));
             CHECK(found == by_floats);
         }
-        // Undone.
+        // Inverse.
         rotate_inverse<half_split>(device, on_device, from_to(found.view(shape), floats));
         rotate_inverse<half_split, backend::scalar>(angles,
                                                     from_to(found.view(shape), token_major(expected.data(), shape)));
@@ -263,7 +263,7 @@ TEST_CASE("backend/cuda/heads: rounded between, one call has the bits of two") {
             if (!is_after) rotate_forward<half_split>(test_device{}, on_device, in(twice));
             CHECK(same_bits(once, twice));
         }
-        // Lanes that are not rotated are rounded too, into whatever they go.
+        // Lanes that are not rotated are rounded too, to any type.
         const auto x = random_elements<bfloat16>(shape, 4);
         std::vector<float> y(x.size());
         rotate_forward<half_split>(
@@ -298,7 +298,7 @@ TEST_CASE("backend/cuda/heads: formats of whole heads have the scalar backend's 
     }
 }
 
-TEST_CASE("backend/cuda/heads: a format of one's own has the host's bytes, if it says how a thread stores it") {
+TEST_CASE("backend/cuda/heads: a user's format with a device_format has the host's bytes") {
     const heads_shape shape{1, 3, 5, 10};
     const basis b(frequencies(6));
     const exact_angles angles(b, positions);
@@ -395,7 +395,7 @@ TEST_CASE("backend/cuda/heads: keys that a rebase does not change keep their byt
     const heads_shape shape{1, 3, 2, 64};
     const basis b(frequencies(64), 1.25);
     std::vector<q4_0_block> blocks(12);
-    for (auto& block : blocks) {  // of another program: read and stored, it would have other bytes
+    for (auto& block : blocks) {  // from another program: reading and storing would change its bytes
         block.d = to_float16(0.5f);
         block.codes.fill(0x9a);
     }
@@ -414,8 +414,8 @@ TEST_CASE("backend/cuda/heads: keys that a rebase does not change keep their byt
 
 namespace {
 
-// Keys of a cache whose slots all move down, some into slots that others leave; what one call makes of a copy of the
-// cache, and what two make by way of `tensor`.
+// Keys of a cache whose slots all move down, some into slots that others leave: one call on a copy of the cache, and
+// two calls by way of `tensor`.
 template <class T, class F, class Scratch>
 void check_moves(const F& format, std::vector<Scratch> tensor) {
     const heads_shape cache{4, 4, 2, 64}, dense{1, 3, 2, 64};
@@ -439,7 +439,7 @@ void check_moves(const F& format, std::vector<Scratch> tensor) {
                                    from_to(between, in_slots(keys.view(cache), new_slots.data(), 1, 3)).unrotated());
         CHECK(keys == expected);
         CHECK_FALSE(keys == source);
-        // Slots of one table, read and written, are in place.
+        // x and y with the same slot table are in place.
         auto twice = keys;
         rebase<half_split>(device, change, in_place(in_slots(keys.view(cache), new_slots.data(), 1, 3)));
         const auto slots = in_slots(twice.view(cache), new_slots.data(), 1, 3);
@@ -451,14 +451,14 @@ void check_moves(const F& format, std::vector<Scratch> tensor) {
 
 }  // namespace
 
-TEST_CASE("backend/cuda/heads: keys move within a cache by way of a tensor beside it, and are rounded once") {
+TEST_CASE("backend/cuda/heads: keys move within a cache by way of another tensor, and are rounded once") {
     check_moves<float>(element_traits<float>{}, std::vector<float>(384));
     check_moves<bfloat16>(element_traits<bfloat16>{}, std::vector<bfloat16>(384));
     check_moves<q8_0_block>(q8_0{}, std::vector<float>(384));
     check_moves<std::int8_t>(scaled_bytes<std::int8_t>{.scales = {}, .lanes_of_scale = 16}, std::vector<float>(384));
 }
 
-TEST_CASE("backend/cuda/heads: what a host cannot see is NaN, or left out") {
+TEST_CASE("backend/cuda/heads: input that the host cannot check gives NaN, or is skipped") {
     const basis b(frequencies(64));
     const std::vector<std::uint64_t> words = device_words(b);
     const heads_shape shape{1, 3, 2, 64};
@@ -477,7 +477,7 @@ TEST_CASE("backend/cuda/heads: what a host cannot see is NaN, or left out") {
     check(fp8_e5m2{}, scaled_bytes<fp8_e5m2>{.scales = {}, .makes_scales = false});
     check(q8_0_block{}, q8_0{});
     check(q4_0_block{}, q4_0{});
-    // Scales that are given and are none; those that are made may be 0 where nothing was stored yet.
+    // Invalid given scales; computed ones may be 0 where nothing has been stored yet.
     const std::vector<double> valid{1.0, 1.0, 2.0};
     const device_angles<double> valid_angles(device_basis(words.data(), 32), position_view<double>(valid));
     for (const bool makes_scales : {false, true}) {
@@ -551,7 +551,7 @@ TEST_CASE("backend/cuda/heads: launches fill the device, a warp of teams at leas
     CHECK(planned(4096, 32, 128).layout.heads_of_team == 2);
     CHECK(planned(4096, 32, 128, 1, 8).size.threads == backend::index3{16, 4, 4});  // the same with 8 heads of k
     CHECK(planned(4096, 32, 128, 1, 1).size.threads == backend::index3{16, 4, 4});
-    CHECK(planned(4096, 1, 64).size.threads == backend::index3{8, 1, 16});  // one head a token
+    CHECK(planned(4096, 1, 64).size.threads == backend::index3{8, 1, 16});  // one head for each token
     CHECK(planned(1 << 20, 1, 2).size.threads == backend::index3{1, 1, 64});
     CHECK(planned(1, 1, 2).size.threads == backend::index3{1, 1, 1});
     CHECK(planned(100'000, 128, 2048, 2048).size.threads == backend::index3{32, 2, 1});

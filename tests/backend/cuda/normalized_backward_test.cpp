@@ -27,12 +27,12 @@ void check_all_kinds() {
     }
 }
 
-// All that one call over q and k adds to, and both grad_x.
+// All sums that one call over q and k adds to, and both grad_x.
 struct found_gradients {
-    std::vector<double> inv_freq, position, factor, q_weight, k_weight, grad_x;
+    std::vector<double> inv_freq, position, factor, angle, q_weight, k_weight, grad_x;
 };
 
-// Tokens of many blocks, whose last step is short.
+// Tokens of many blocks; the last step is short.
 struct many_tokens {
     index_t batch, tokens;
     heads_shape q_shape{batch, tokens, 5, 40}, k_shape{batch, tokens, 3, 40};
@@ -45,13 +45,19 @@ struct many_tokens {
     found_gradients gradients(const Angles& angles, bool is_after, const Where&... where) const {
         const auto room = [](index_t count) { return std::vector<double>(static_cast<std::size_t>(count), 0.5); };
         const index_t bases = angles.bases();
-        found_gradients out{
-            room(bases * angles.pairs()), room(angles.axes() * batch * tokens), room(bases), room(40), room(120), {}};
-        const std::size_t positions = out.position.size();
-        out.position.resize(positions + 8, -0.0);  // nobody's, not even to add 0
+        found_gradients out{room(bases * angles.pairs()),
+                            room(angles.axes() * batch * tokens),
+                            room(bases),
+                            room(batch * tokens * angles.pairs()),
+                            room(40),
+                            room(120),
+                            {}};
+        const std::size_t positions = out.position.size(), own = out.angle.size();
+        for (auto* numbers : {&out.position, &out.angle}) numbers->resize(numbers->size() + 8, -0.0);  // nobody's
         std::vector<double> workspace(static_cast<std::size_t>(1 << 20), 1e30);
         std::vector<float> q_x(q.size()), k_x(k.size());
-        rotation_gradients grads{out.inv_freq, std::span(out.position).first(positions), out.factor};
+        rotation_gradients grads{out.inv_freq, std::span(out.position).first(positions), out.factor,
+                                 std::span(out.angle).first(own)};
         const auto through = [](const auto& g, const auto& x, auto& gx, const heads_shape& shape) {
             return grad_through(token_major(g.data(), shape), token_major(x.data(), shape),
                                 token_major(gx.data(), shape), 4);
@@ -70,7 +76,10 @@ struct many_tokens {
                 std::span(workspace).first(static_cast<std::size_t>(backward_workspace_size(angles, q_shape, 120)));
             rotate_backward<Pairing>(where..., angles, grads, of_q, of_k);
         }
-        for (std::size_t i = positions; i < out.position.size(); ++i) REQUIRE(std::signbit(out.position[i]));
+        for (std::size_t i = 0; i < 8; ++i) {  // not even 0 is added
+            REQUIRE(std::signbit(out.position[positions + i]));
+            REQUIRE(std::signbit(out.angle[own + i]));
+        }
         out.grad_x = values(q_x);
         for (const float x : k_x) out.grad_x.push_back(double{x});
         return out;
@@ -109,10 +118,12 @@ void check_many(const many_tokens& tensors, const Angles& angles, std::size_t la
         check_near(found.inv_freq, expected.inv_freq, one * 2000.0 * heads * all);
         check_near(found.position, expected.position, one * heads * 16.0);
         check_near(found.factor, expected.factor, one * heads * 16.0 * all);
+        check_near(found.angle, expected.angle, one * heads);
         const found_gradients again = on_device();
         CHECK(again.inv_freq == found.inv_freq);
         CHECK(again.position == found.position);
         CHECK(again.factor == found.factor);
+        CHECK(again.angle == found.angle);
         CHECK(again.q_weight == found.q_weight);
         CHECK(again.k_weight == found.k_weight);
         CHECK(again.grad_x == found.grad_x);
@@ -167,6 +178,19 @@ TEST_CASE("backend/cuda/normalized_backward: gradients to positions of several a
     check_many<half_split>(tensors, axis_angles(all[0], axes, axis_major(ids.data(), 3, 1, 45)), 6);
 }
 
+TEST_CASE(
+    "backend/cuda/normalized_backward: gradients of axes that turn every pair together, and of angles themselves") {
+    const std::vector<basis> all = bases_of(3);
+    const basis_list list({&all[0], &all[0], &all[1], &all[1], &all[2], &all[2]});  // two axes of three rows
+    draw d(9);
+    const many_tokens tensors{.batch = 3, .tokens = 27};
+    std::vector<float> ids(54), phi(1296);
+    for (float& id : ids) id = 0.25f * static_cast<float>(d.between(-4000, 4000));
+    for (float& angle : phi) angle = 0.01f * static_cast<float>(d.between(-500, 500));
+    const free_angles own(phi.data(), 3, 27, 16);
+    check_many<interleaved>(tensors, summed_axes(list.of_rows(), axis_major(ids.data(), 2, 1, 27)) + own, 6);
+}
+
 TEST_CASE("backend/cuda/normalized_backward: operands of all kinds share a call, and sums add to what is there") {
     const heads_shape shape{1, 3, 2, 32}, cache_shape{2, 4, 2, 32};
     const std::vector<std::int64_t> slots{5, -1, 2}, some{5, 1'000'000, 2};
@@ -195,7 +219,7 @@ TEST_CASE("backend/cuda/normalized_backward: operands of all kinds share a call,
         CHECK(nearly_same(found.q, expected.q));
         CHECK(nearly_same(found.k, expected.k));
         CHECK(nearly_same(found.v, expected.v));
-        for (std::size_t i = 64; i < 128; ++i) REQUIRE(found.q[i] == 3.0f);  // the token that no slot holds
+        for (std::size_t i = 64; i < 128; ++i) REQUIRE(found.q[i] == 3.0f);  // the token without a slot
         check_near(found.inv_freq, expected.inv_freq, 1e-4);
         check_near(found.weight, expected.weight, 1e-4);
         CHECK(std::fabs(found.weight[0] - 2.0) > 1e-3);
@@ -243,8 +267,10 @@ TEST_CASE("backend/cuda/normalized_backward: launches keep within a block's limi
     for (const index_t length : {1, 8, 1000}) {
         for (const index_t lanes : {2, 16, 64, 128, 576, 2048}) {
             for (const index_t heads : {1, 7, 128, 100'000}) {
-                for (const index_t axes : {1, 8}) {
-                    const auto plan = backend::plan_gradients(length, {1, length, heads, lanes}, lanes / 2, axes);
+                const auto half = static_cast<std::int32_t>(lanes / 2);  // 256 where four axes turn together
+                for (const backend::sums_shape& sums :
+                     {backend::sums_shape{half, 1, 1}, {half, 1, 8}, {std::min(half, 256), 4, 4}}) {
+                    const auto plan = backend::plan_gradients(length, {1, length, heads, lanes}, sums);
                     check_limits({plan.threads, {1, 1, 1}, plan.shared_bytes});
                     CHECK(plan.layout.team_size() % 4 == 0);
                 }
@@ -252,6 +278,6 @@ TEST_CASE("backend/cuda/normalized_backward: launches keep within a block's limi
         }
     }
     // q of 32 heads: tokens side by side, and two heads that fill a warp.
-    CHECK(backend::plan_gradients(16, {1, 16, 32, 128}, 64, 1).threads == backend::index3{16, 2, 8});
-    CHECK(backend::plan_gradients(16, {1, 16, 32, 2048}, 1024, 1).threads == backend::index3{32, 1, 1});
+    CHECK(backend::plan_gradients(16, {1, 16, 32, 128}, {64, 1, 1}).threads == backend::index3{16, 2, 8});
+    CHECK(backend::plan_gradients(16, {1, 16, 32, 2048}, {1024, 1, 1}).threads == backend::index3{32, 1, 1});
 }

@@ -8,7 +8,7 @@
 using namespace cordage;
 using namespace cordage::backend;
 
-TEST_CASE("backend/cuda/piece: floats become 16 bits, one by one and in pieces, as on the host") {
+TEST_CASE("backend/cuda/piece: floats are converted to 16 bits, one by one and in pieces, as on the host") {
     std::mt19937 random(7);
     for (int i = 0; i < 20'000; ++i) {
         float x[8];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CUDA's device 0 as tests use it: plain memory of the device, and a launch that is waited for.
+// CUDA's device 0 for tests: plain device memory, and launches that are waited for.
 #pragma once
 
 #include "backend/cuda/copying_device.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tests of kernels run them on: the emulation, or with CORDAGE_TEST_ON_DEVICE (and nvcc) CUDA's device 0. A
-// test hands over memory of the host either way.
+// The device of kernel tests: the emulation, or with CORDAGE_TEST_ON_DEVICE (and nvcc) CUDA's device 0. Tests pass host
+// memory in both cases.
 #pragma once
 
 #if defined(CORDAGE_TEST_ON_DEVICE)

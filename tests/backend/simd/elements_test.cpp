@@ -25,7 +25,7 @@ std::vector<T> all_elements() {
     return all;
 }
 
-// How the kernels read and write `step` elements: bfloat16 by even and odd halves too.
+// How kernels read and write `step` elements: bfloat16 also as even and odd halves.
 template <class Arch, class T, bool EvenOdd>
 constexpr std::size_t step = (EvenOdd ? 2 : 1) * backend::reals<Arch, element_traits<T>>::size;
 
@@ -52,7 +52,7 @@ void narrow(const float* from, T* to) {
     }
 }
 
-// Calls f(Arch{}, T{}, whether by halves) for every instruction set, in either way of reading bfloat16.
+// Calls f(Arch{}, T{}, whether by halves) for every instruction set and both ways of reading bfloat16.
 template <class T, class F>
 void for_each_way(const F& f) {
     for_each_arch([&]<class Arch>(Arch) {
@@ -61,7 +61,7 @@ void for_each_way(const F& f) {
     });
 }
 
-// By bits: under fast-math nothing is NaN to the compiler.
+// By bits: under fast-math compilers assume there are no NaNs.
 bool is_nan(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7fff'ffffu) > 0x7f80'0000u; }
 
 template <class T>
@@ -81,7 +81,7 @@ void check_loads() {
     });
 }
 
-// Every element, and what lies a quarter, half and three quarters of the way to the next, and beside the half.
+// Every element, and points a quarter, half and three quarters of the way to the next, and neighbours of the half.
 template <class T>
 std::vector<float> numbers_to_round() {
     std::vector<float> all;
@@ -101,7 +101,7 @@ std::vector<float> numbers_to_round() {
     return all;
 }
 
-// AVX512_BF16 rounds as all do, but makes zeros of subnormal numbers.
+// AVX512_BF16 rounds like the others, but flushes subnormal numbers to 0.
 template <class Arch, class T>
 bool becomes_zero([[maybe_unused]] float number) {
 #if defined(__AVX512BF16__)
@@ -130,7 +130,7 @@ void check_stores() {
     });
 }
 
-// Floats that are NaN, of every payload bit and either sign, beside a number.
+// NaNs of every payload bit and both signs, beside a number.
 std::vector<float> all_nans(bool only_upper_halves) {
     std::vector<float> all;
     std::vector<std::uint32_t> payloads{0x7f'ffffu, 0x40'0001u, 0x3f'ffffu, 0x7f'0000u, 0x40'0000u};
@@ -179,13 +179,13 @@ TEST_CASE("backend/simd/elements: to float16 and bfloat16, nearest and ties to e
     check_stores<bfloat16>();
 }
 
-// In vectors, some NaNs became 0 or infinity: what rounding adds to a payload of ones carried out of it.
+// In vectors some NaNs became 0 or infinity: rounding carried out of a payload of ones.
 TEST_CASE("backend/simd/elements: a NaN stays a NaN, of any payload and sign") {
     check_nans<float16>();
     check_nans<bfloat16>();
 }
 
-// What arithmetic gives of 16-bit numbers and plain NaNs is such that halves of words need no more than rounding.
+// Results of arithmetic on 16-bit numbers and plain NaNs need only rounding when stored as halves of words.
 TEST_CASE("backend/simd/elements: every NaN of bfloat16 is one that halves of words keep") {
     for (const bfloat16 x : all_elements<bfloat16>()) {
         REQUIRE((std::bit_cast<std::uint32_t>(to_float(x)) & 0xffffu) == 0);

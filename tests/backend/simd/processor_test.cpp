@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the processor says of itself, beside what the system says of it.
+// The processor's own report compared with the system's.
 #include "cordage/backend/simd/processor.hpp"
 
 #include <doctest/doctest.h>
@@ -12,8 +12,7 @@ using namespace cordage;
 namespace {
 struct any_arch {};
 
-// The first line of a file of the system, or of its lines the first that begins with `start`; empty where there is
-// none.
+// The first line of a system file, or the first that begins with `start`; empty if there is none.
 std::string line_of(const char* path, const std::string& start = "") {
     std::ifstream file(path);
     for (std::string line; std::getline(file, line);) {
@@ -29,7 +28,7 @@ TEST_CASE("backend/simd/processor: AMD's fetch heads in a row by themselves") {
     CHECK(backend::this_processor<any_arch>().has_better_prefetch == is_amd);
 }
 
-TEST_CASE("backend/simd/processor: the last cache is as large as the system says") {
+TEST_CASE("backend/simd/processor: the last-level cache has the size reported by the system") {
     std::string size = line_of("/sys/devices/system/cpu/cpu0/cache/index3/size");  // 32768K
     const index_t found = backend::this_processor<any_arch>().last_cache;
     CHECK(found >= 0);

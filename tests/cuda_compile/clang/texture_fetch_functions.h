@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: MIT
-// Nothing: clang 19 includes this header of CUDA 12 first of all, and CUDA 13 has none.
+// Empty: clang 19 includes this header of CUDA 12 first, and CUDA 13 has none.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Angles of a run, of raw keys or of keys that were turned before, and the turns that a plain reference has for them.
+// Angles of a run, of raw keys or of keys that are already rotated, and the angles of a plain reference for them.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ namespace fuzz {
 
 using cordage::index_t;
 
-/// A pair's turn, with the attention factor apart.
+/// The rotation of a pair, without the attention factor.
 struct plain_turn {
     double cos, sin;
 };
@@ -53,7 +53,7 @@ class random_source {
 
     std::vector<double> ids;  ///< [axes, batch, tokens]
 
-    /// The same bases and positions.
+    /// A copy of the bases and positions.
     bool is_same_at(const random_source& other, index_t i) const {
         for (index_t axis = 0; axis < axes_; ++axis) {
             if (id(i, axis) != other.id(i, axis)) return false;
@@ -67,7 +67,7 @@ class random_source {
         }
         return basis(i).attention_factor() == 1.0;
     }
-    /// Turn of token i, counted through the rows.
+    /// Rotation of token i, counted over the rows.
     turn at(index_t i, index_t pair) const { return fuzz::turn_of(id(i, axis(pair)), theta(i, pair)); }
     plain_turn turn_of(index_t i, index_t pair) const {
         const turn a = at(i, pair);
@@ -81,10 +81,10 @@ class random_source {
     index_t bases() const { return std::ssize(bases_); }
     index_t pairs() const { return std::ssize(axis_of_pair_); }
     index_t tokens() const { return batch_ * tokens_; }  ///< of all rows
-    /// With the axes of another's pairs.
+    /// Uses the axes of another one's pairs.
     void share_axes(const random_source& other) { axis_of_pair_ = other.axis_of_pair_; }
 
-    /// Call it once: it keeps what it points to.
+    /// Call once: it keeps the memory that the source views.
     cordage::exact_angles<std::int32_t> exact() {
         for (const double id : ids) narrow_.push_back(static_cast<std::int32_t>(id));
         return {view_of_bases(), cordage::position_view<std::int32_t>(narrow_.data(), batch_, tokens_, tokens_)};
@@ -111,7 +111,7 @@ class random_source {
     std::vector<std::uint8_t> axis_of_pair_;
 };
 
-/// Which sources a run has; each is compiled for itself.
+/// The sources of a run; each is compiled separately.
 enum class sources { exact, moved, both, all };
 
 /// to, or to - from.
@@ -134,7 +134,7 @@ class random_angles {
             from_ = is_one_basis ? to_ : random_source(in, random, batch, tokens, pairs, axes, in.coin() ? 1.0 : 0.8);
             from_.share_axes(to_);
         }
-        // Any positions; all moved by as much; all where they were; what some raw keys are at.
+        // Any positions; all moved by one distance; unchanged; those of raw keys.
         const auto choice = in.between(0, 3);
         const double delta = static_cast<double>(in.between(0, 100)) - 50.0;
         met(!has_from_    ? "angles: to raw keys"
@@ -156,7 +156,7 @@ class random_angles {
         }
     }
 
-    /// f of the source.
+    /// Calls f with the source.
     template <sources Which, class F>
     void with(const F& f) {
         if constexpr (Which != sources::moved) {
@@ -178,7 +178,7 @@ class random_angles {
         return {static_cast<double>(a.cos * b.cos + a.sin * b.sin), static_cast<double>(a.sin * b.cos - a.cos * b.sin)};
     }
     double factor(index_t i) const { return to_.factor(i) / (has_from_ ? from_.factor(i) : 1.0); }
-    /// Whether a token's heads stay as they are. (A table does not say so.)
+    /// Whether a token's rotation is the identity. (Not reported by a table.)
     bool is_identity(index_t i) const {
         return kind_ != kind::table && (has_from_ ? to_.is_same_at(from_, i) : to_.is_zero_at(i));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From which elements to which: each function has a few, and a unit of its own, as kernels take a compiler long.
+// The element types of runs: each function has a few and is a separate unit, since kernels take long to compile.
 #pragma once
 
 #include "input.hpp"

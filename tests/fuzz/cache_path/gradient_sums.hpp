@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sums of a backward pass, as they were, and what must be added to them.
+// Sums of a backward pass: their initial values and the expected increments.
 #pragma once
 
 #include <cmath>
@@ -12,10 +12,10 @@
 
 namespace fuzz {
 
-/// Some thousand terms may be added to what was there, below 1, one after the other.
+/// Rounding of some thousand terms added, one after the other, to an initial value below 1.
 inline constexpr double room_of_before = 4e-13;
 
-/// Sums that a call adds to, and what it must add; empty where they are not wanted.
+/// Sums that a call adds to, and the expected increments; empty if not wanted.
 struct gradient_sums {
     numbers<double>* sums = nullptr;
     std::vector<double> terms, sizes;
@@ -26,7 +26,7 @@ struct gradient_sums {
     }
     void clear() { terms.assign(sums->size(), 0.0), sizes = terms; }
     std::span<double> span() const { return {sums->data, sums->size()}; }
-    /// A term, and how large those are that it was made of.
+    /// Adds a term, with the magnitudes of its factors.
     void add(index_t i, double term, double size) {
         if (terms.empty()) return;
         terms[static_cast<std::size_t>(i)] += term;
@@ -44,7 +44,7 @@ struct gradient_sums {
     }
 };
 
-/// dL behind the angles of a call.
+/// Gradients behind the angles of a call.
 struct angle_sums {
     gradient_sums inv_freq, position, factor;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One backward pass of norm and rotation, by the scalar backend and the fastest one, held against its formulas in
+// One backward pass of norm and rotation, by the scalar backend and the fastest one, compared with its formulas in
 // double.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace fuzz {
 
-/// grad_y, x and grad_x of elements T with a norm of weights W; or of heads without one, y in the place of x.
+/// grad_y, x and grad_x of elements T with a norm of weights W; or of heads without a norm, with y instead of x.
 template <class T, class W = void>
 class gradient_case {
     using format = cordage::element_traits<T>;
@@ -50,7 +50,7 @@ class gradient_case {
         }
     }
 
-    /// What must become of grad_x, and be added to the sums.
+    /// Expected grad_x and increments of the sums.
     template <class Pairing>
     void expect(const run_tensors& run, const plain_rotation& rotation, const random_source& angles, angle_sums& sums) {
         expected_.clear();
@@ -78,19 +78,19 @@ class gradient_case {
     }
 
  private:
-    // A lane's numbers, and sizes that their errors are relative to.
+    // A lane's numbers, and the magnitudes to which their errors are relative.
     struct lane_numbers {
         double z = 0.0, t = 0.0, z_size = 0.0, t_size = 0.0, w = 1.0;
     };
 
-    // Turns two numbers and their sizes, or turns them back.
+    // Rotates two numbers and their magnitudes, forward or back.
     static void turn(const plain_turn& by, double direction, double& a, double& b, double& a_size, double& b_size) {
         const double sin = direction * by.sin, first = by.cos * a - sin * b, second = sin * a + by.cos * b;
         a_size = b_size = std::hypot(by.cos, by.sin) * (a_size + b_size);
         a = first, b = second;
     }
 
-    // As documented: of what is normalized, z, and the gradient t of what the norm gives, r = 1 / sqrt(mean of z^2 +
+    // As documented: with z the input of the norm and t the gradient of its output, r = 1 / sqrt(mean of z^2 +
     // epsilon), grad_z = r (t w - z r^2 mean of t w z), grad_w = t z r.
     template <class Pairing>
     void expect_token(index_t i, head_place g, head_place x, head_place to, const plain_rotation& rotation,
@@ -131,7 +131,7 @@ class gradient_case {
             }
             squares.push_back(square), products.push_back(product), product_sizes.push_back(size);
         }
-        const auto of = [&](const std::vector<double>& all, std::size_t h) {  // a mean
+        const auto of = [&](const std::vector<double>& all, std::size_t h) {  // mean of a head
             if (!is_over_all) return all[h] / static_cast<double>(head_dim);
             return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size() * head_dim);
         };
@@ -152,12 +152,12 @@ class gradient_case {
             }
             for_each_pair([&](index_t pair, std::size_t lane0, std::size_t lane1) {
                 const lane_numbers &a = head[lane0], &b = head[lane1];
-                // What goes into the rotation or comes out of it, on one side of it, and the gradient there.
+                // The rotation's input or output, and the gradient there.
                 double n0 = a.z * r * a.w, n1 = b.z * r * b.w, g0 = a.t, g1 = b.t;
                 double g0_size = a.t_size, g1_size = b.t_size;
                 const double n_size = r * (a.z_size * std::fabs(a.w) + b.z_size * std::fabs(b.w));
                 double z_size = n_size;
-                if (!has_norm) {  // y, which was turned already, beside grad_y
+                if (!has_norm) {  // y, which is already rotated, with grad_y
                     turn(rotation.at(i, pair), 1.0, g0, g1, g0_size, g1_size);
                     const double m = angles.factor(i);
                     g0 /= m * m, g1 /= m * m, g0_size /= m * m, g1_size /= m * m;
@@ -195,7 +195,7 @@ class gradient_case {
     std::vector<std::pair<head_place, head_numbers>> expected_;
 };
 
-/// One run of a backward pass of these operands. True if the kernels ran.
+/// Runs a backward pass of these operands. True if the kernels ran.
 template <class... Operands>
 class gradient_run {
  public:
@@ -221,7 +221,7 @@ class gradient_run {
             return false;
         }
         met("backward");
-        // Both sources turn by the same where there is one axis.
+        // Both sources have the same angles if there is one axis.
         const auto with = [&](const auto& source) {
             in_.coin() ? call<cordage::half_split>(all, angles, source)
                        : call<cordage::interleaved>(all, angles, source);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is done to the heads of a call, as plain numbers: its turns and its norms.
+// The operations on the heads of a call as plain numbers: rotations and norms.
 #pragma once
 
 #include <type_traits>
@@ -13,7 +13,7 @@ namespace fuzz {
 
 enum class verb { forward, inverse, adjoint };
 
-/// The turns of a call, of which the reference makes what it expects.
+/// The rotations of a call, from which the reference computes the expected result.
 struct plain_rotation {
     index_t pairs;
     std::vector<plain_turn> turns;  ///< [tokens of all rows, pairs]
@@ -32,7 +32,7 @@ struct plain_rotation {
     const plain_turn& at(index_t i, index_t pair) const { return turns[static_cast<std::size_t>(i * pairs + pair)]; }
 };
 
-/// The numbers of a norm, of weights W; none of void.
+/// The settings of a norm with weights W; none for void.
 template <class W>
 struct norm_numbers {
     cordage::rms_norm<W> norm;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One operand of a run, from any view to any other with any norm, and what a plain reference in double makes of it.
+// One operand of a run, from any view to any other with any norm, and its result by a plain reference in double.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace fuzz {
 
-/// How inexact reading a format is; a transform of 256 lanes adds up their roundings.
+/// Error of reading a format; a transform of 256 lanes accumulates their roundings.
 template <class Format>
 inline constexpr double rounding_of_reading = 1e-3;
 template <class Format>
@@ -34,8 +34,8 @@ class operand_case {
     bool is_move = false, is_rotated = true;
     [[no_unique_address]] norm_numbers<W> norm;
 
-    /// @param other  null, or an operand beside whose heads this one's lie
-    /// @param room   lanes of an operand that will lie beside this one
+    /// @param other  null, or an operand whose heads are followed by this one's
+    /// @param room   lanes reserved after each head for another operand
     void make(run_tensors& run, const heads_shape& shape, index_t pairs, const operand_case* other, index_t room) {
         input& in = run.in;
         const index_t last_lane = shape.head_dim - 2 * pairs;
@@ -64,7 +64,7 @@ class operand_case {
         }
     }
 
-    /// Whether a slot is read after it was written: the rule once more.
+    /// Whether a slot is read after it was written: the documented rule.
     bool loses_a_token(const run_tensors& run) const {
         const index_t count = run.batch * run.tokens;
         std::vector<std::array<index_t, 2>> moves;
@@ -82,7 +82,7 @@ class operand_case {
         return false;
     }
 
-    /// Makes something wrong that a call must name; false where there is nothing of the kind.
+    /// Makes something invalid that a call must reject; returns false if that is not possible.
     bool break_something(run_tensors& run) {
         input& in = run.in;
         if (run.batch * run.tokens == 0 || x.view.shape.heads == 0) return false;
@@ -108,7 +108,7 @@ class operand_case {
         }
     }
 
-    /// What all heads must become, for the checks of each call.
+    /// The expected heads, for the checks of each call.
     template <class Pairing>
     void expect(const run_tensors& run, const plain_rotation& rotation, const random_angles& angles) {
         expected_.clear();
@@ -125,7 +125,7 @@ class operand_case {
         }
     }
 
-    /// Marks what the call may have written, and checks it.
+    /// Marks the memory that the call may write, and checks it.
     void check() const {
         for (const expected_head& e : expected_) {
             y.mark(e.to);
@@ -145,7 +145,7 @@ class operand_case {
  private:
     struct expected_head {
         head_place from, to;
-        bool is_kept;  ///< quantised heads of one format then keep their bytes
+        bool is_kept;  ///< quantised heads of one format keep their bytes
         head_numbers head;
     };
 
@@ -197,7 +197,7 @@ class operand_case {
         return false;
     }
 
-    // A token's heads, before they are stored.
+    // A token's heads before they are stored.
     template <class Pairing>
     std::vector<head_numbers> heads_of_token(index_t i, head_place at, const plain_rotation& rotation) const {
         const heads_shape& s = x.view.shape;
@@ -249,7 +249,7 @@ class operand_case {
             const double mean = norm.norm.is_over_all_heads ? of_all / static_cast<double>(all.size() * head_dim)
                                                             : squares_of(head) / static_cast<double>(head_dim);
             const double r = 1.0 / std::sqrt(mean + norm.norm.epsilon);
-            // What the lanes may be off changes their mean.
+            // Errors of the lanes change their mean.
             const double off = *std::max_element(head.allowed.begin(), head.allowed.end());
             for (std::size_t lane = 0; lane < head_dim; ++lane) {
                 const double factor = r * norm.factor(static_cast<index_t>(h), lane, head_dim);
@@ -259,7 +259,7 @@ class operand_case {
             }
         }
     }
-    // To the elements of x; of whole heads there are only floats in between.
+    // Rounded to the elements of x; formats of whole heads use floats in between.
     void round(std::vector<head_numbers>& all) const {
         if constexpr (cordage::format_of<XFormat, X>) {
             for (head_numbers& head : all) {
@@ -268,7 +268,7 @@ class operand_case {
         }
     }
 
-    // Quantised heads of one format have the bytes and scales of where they were.
+    // Quantised heads of one format keep the bytes and scales of their source.
     void check_kept(const head_place& from, const head_place& to) const {
         if constexpr (is_one_type && !cordage::format_of<XFormat, X>) {
             if constexpr (requires { x.view.format.elements_of_group; }) {
@@ -300,7 +300,7 @@ class operand_case {
         }
     }
 
-    index_t where_ = 0;  // apart, in place, within one cache
+    index_t where_ = 0;  // separate, in place, within one cache
     std::vector<expected_head> expected_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A tensor of a run: its numbers, what they were, which of them a call may write, and where each head lies.
+// A tensor of a run: its numbers, their initial values, which of them a call may write, and the place of each head.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +21,12 @@ using cordage::index_t;
 struct block {
     virtual ~block() = default;
     virtual void restore() = 0;
-    /// Whether all that a call may not write is as it was.
+    /// Whether all numbers that a call may not write are unchanged.
     virtual bool is_untouched() const = 0;
     virtual std::string_view bytes() const = 0;
 };
 
-/// Numbers at a border, what they were, and which of them a call may write.
+/// Numbers at a border, their initial values, and which of them a call may write.
 template <class T>
 struct numbers final : block {
     T* data = nullptr;
@@ -44,12 +44,12 @@ struct numbers final : block {
         return true;
     }
     std::string_view bytes() const override { return {reinterpret_cast<const char*>(data), size() * sizeof(T)}; }
-    /// Another number from now on.
+    /// Sets a number.
     void put(index_t i, T number) { data[i] = before[static_cast<std::size_t>(i)] = number; }
     std::size_t size() const { return before.size(); }
 };
 
-// What a format keeps scales in, behind groups and transforms.
+// The format with scales inside groups and transforms.
 template <class Format>
 inline constexpr bool has_scales = requires(Format f) {
     f.scales;
@@ -94,7 +94,7 @@ struct placed {
     table slots;
     index_t first = 0;  ///< of `elements`
 
-    /// Block and slot, or row and token; a row of -1 is left out. The documented rule once more.
+    /// Block and slot, or row and token; row -1: skipped. The documented rule.
     head_place place(index_t row, index_t token) const {
         if (!slots.is_used) return {row, token, 0};
         const index_t i = row * slots.row_stride + (slots.is_by_block ? token / all.tokens : token);
@@ -104,7 +104,7 @@ struct placed {
                                  : head_place{entry / all.tokens, entry % all.tokens, 0};
     }
     index_t elements_of_head() const { return cordage::elements_of_head<Format>(view.shape.head_dim); }
-    /// Where an element of a head lies.
+    /// Index of an element of a head.
     index_t element_of(const head_place& at, index_t i) const {
         index_t in_head = i;
         if constexpr (is_in_groups<Format>) {
@@ -113,13 +113,13 @@ struct placed {
         }
         return first + at.row * view.batch_stride + at.token * view.token_stride + at.head * view.head_stride + in_head;
     }
-    /// The elements of a head, side by side.
+    /// The elements of a head, contiguous.
     std::vector<T> head(const T* from, const head_place& at) const {
         std::vector<T> of;
         for (index_t i = 0; i < elements_of_head(); ++i) of.push_back(from[element_of(at, i)]);
         return of;
     }
-    /// Scales of a head, and where the first one lies.
+    /// Scales of a head, and the index of the first one.
     index_t scales_of_head() const {
         const index_t each = scaled_part(view.format).lanes_of_scale;
         return each == 0 ? 1 : view.shape.head_dim / each;

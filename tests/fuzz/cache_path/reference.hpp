@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What lies in a cache, read by the formats' definitions, and how far a stored number may be from what was to be
-// stored.
+// The content of a cache, read by the formats' definitions, and the allowed difference between a stored number and the
+// number to be stored.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace fuzz {
 
 using cordage::index_t;
 
-/// A head of numbers, and how far each may be from what a float kernel makes of it.
+/// A head of numbers, with the allowed error of a float kernel for each.
 struct head_numbers {
     std::vector<double> lanes, allowed;
 };
@@ -35,8 +35,8 @@ inline double fp8_number(unsigned code, int mantissa_bits, int bias) {
     return (code & 0x80) != 0 ? -size : size;
 }
 
-/// How a format is read, of the elements of a head side by side and its scales, and how far its nearest number may be
-/// from x: widen adds that to what is allowed.
+/// Reads a format from the contiguous elements of a head and its scales; widen adds the distance from x to the nearest
+/// number of the format to the allowed error.
 template <class Format>
 struct plain_format;
 
@@ -81,12 +81,12 @@ struct plain_format<cordage::scaled_bytes<Code>> {
             const std::size_t first = i / group * group;
             const double made = (largest_of(head.lanes, first, group) + largest_of(head.allowed, first, group)) / most;
             const double scale = f.makes_scales ? made : std::fabs(static_cast<double>(scales[i / group]));
-            // Half a step of the codes; of fp8 half a step at the number, or of the smallest ones.
+            // Half a step of the codes; for fp8 half a step at the number, or of the smallest numbers.
             const double step = is_int8 ? 0.5 * scale
                                         : std::max((std::fabs(head.lanes[i]) + head.allowed[i]) / (2 << mantissa_bits),
                                                    scale * (mantissa_bits == 3 ? 0x1p-10 : 0x1p-17));
             head.allowed[i] += 1.001 * step + 0x1p-126;
-            // What is beyond the largest code of a scale that is given becomes it.
+            // Values beyond the largest code of a given scale saturate.
             if (!f.makes_scales) head.lanes[i] = std::clamp(head.lanes[i], -most * scale, most * scale);
         }
     }
@@ -168,7 +168,7 @@ struct plain_format<cordage::hadamard<Format>> {
     static void widen(const cordage::hadamard<Format>& f, head_numbers& head, const float* scales) {
         head_numbers stored{hadamard_of(head.lanes, f.size), head.allowed};
         const auto each = static_cast<std::size_t>(f.size);
-        const auto spread = [&](std::vector<double>& allowed) {  // of a group any lane may have what all may
+        const auto spread = [&](std::vector<double>& allowed) {  // any lane of a group may have the error of all
             for (std::size_t first = 0; first < allowed.size(); first += each) {
                 double sum = 0.0;
                 for (std::size_t i = first; i < first + each; ++i) sum += allowed[i];

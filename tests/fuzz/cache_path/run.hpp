@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One call from the projection to the cache, or of keys that move within it, by the scalar backend and the fastest one,
-// held against the plain reference.
+// compared with the plain reference.
 #pragma once
 
 #include <tuple>
@@ -10,7 +10,7 @@
 
 namespace fuzz {
 
-/// One run of a call with these operands. True if the kernels ran, false if the call was refused.
+/// Runs a call with these operands. True if the kernels ran, false if the call was rejected.
 template <sources Which, class... Operands>
 class cache_path_run {
  public:
@@ -47,7 +47,7 @@ class cache_path_run {
     }
 
  private:
-    // Keys of a cache come back raw to where they were, or to another of its type.
+    // Keys of a cache are rotated back in place, or into another cache of its type.
     static constexpr bool has_inverse = (Operands::is_one_type && ...) && !(Operands::has_norm || ...);
 
     template <class F>
@@ -55,7 +55,7 @@ class cache_path_run {
         std::apply([&](auto&... o) { (f(o), ...); }, operands_);
     }
 
-    // Two of one type may lie beside each other: K and V of a head, or MLA's latent and its tail.
+    // Two of one type may be adjacent: K and V of a head, or MLA's latent and its tail.
     void make_operands(run_tensors& all, index_t pairs, bool is_large) {
         const bool beside = sizeof...(Operands) == 2 && in_.coin();
         const index_t heads = is_large         ? in_.between(1, 2)

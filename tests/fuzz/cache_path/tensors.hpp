@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Makes the tensors of a run, dense or in a cache, in any layout and format. Each ends or begins at a page that nobody
-// may touch.
+// Makes the tensors of a run, dense or in a cache, in any layout and format. Each ends or begins at an inaccessible
+// page.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace fuzz {
 /// Thrown by a run whose tensors do not fit into the guarded memory.
 struct too_large {};
 
-/// How many lanes a head may have in a format, in steps.
+/// Number of lanes of a head that a format supports, in steps.
 template <class Format>
 inline constexpr index_t lanes_step = cordage::lanes_of_element<Format>;
 template <class Format>
@@ -27,7 +27,7 @@ template <class Format>
 inline constexpr index_t lanes_step<cordage::lane_groups<Format>> =
     std::max<index_t>(lanes_step<Format>, 4 * cordage::lanes_of_element<Format>);
 
-/// A number of a list that divides `number`; its last divides all.
+/// A number of a list that divides `number`; the last one always does.
 template <std::size_t N>
 index_t divisor(input& in, index_t number, const index_t (&of)[N]) {
     auto i = static_cast<std::size_t>(in.between(0, N - 1));
@@ -35,7 +35,7 @@ index_t divisor(input& in, index_t number, const index_t (&of)[N]) {
     return of[i];
 }
 
-/// A format's numbers, at random; scales are pointed to later.
+/// Random data members of a format; scales are set later.
 template <class Format>
 Format random_format(input& in, index_t head_dim) {
     Format f;
@@ -65,7 +65,7 @@ class run_tensors {
         return std::all_of(blocks_.begin(), blocks_.end(), [](const auto& b) { return b->is_untouched(); });
     }
 
-    /// All that the tensors hold now.
+    /// The content of all tensors.
     std::string bytes() const {
         std::string all;
         for (const auto& b : blocks_) all += b->bytes();
@@ -85,7 +85,7 @@ class run_tensors {
         return static_cast<numbers<T>*>(blocks_.back().get());
     }
 
-    /// @param room  elements behind each head, for another tensor beside this one
+    /// @param room  elements after each head, for another tensor
     template <class T, class Format>
     placed<T, Format> place(const heads_shape& shape, bool is_written, bool must_be_cache, index_t room = 0) {
         placed<T, Format> p;
@@ -111,7 +111,7 @@ class run_tensors {
             count = lay_axes(p.all, head + room, p.view.batch_stride, p.view.token_stride, p.view.head_stride);
         }
         if (tokens == 0 || shape.heads == 0) count = 0;
-        // Now and then all 0, tiny or large.
+        // Sometimes all 0, tiny or large.
         static constexpr double sizes[] = {1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0x1p-12, 0x1p+6};
         const double size = in.one_of(sizes);
         p.elements = numbers_of<T>(count, [&](index_t) { return random_element<T>(size); });
@@ -121,7 +121,7 @@ class run_tensors {
         return p;
     }
 
-    /// Behind the heads of a tensor that left room for it: the values beside their keys, MLA's rotated tail.
+    /// After the heads of a tensor with room for it: the values beside their keys, MLA's rotated tail.
     template <class T, class Format>
     placed<T, Format> place_beside(const placed<T, Format>& other, const heads_shape& shape, bool is_written) {
         placed<T, Format> p = other;
@@ -134,8 +134,7 @@ class run_tensors {
         return p;
     }
 
-    /// Slots or blocks for the tokens, in any order, in order, or as they come from the back; each once where they are
-    /// written.
+    /// Slots or blocks for the tokens, in random, ascending or descending order; each once if written.
     template <class T, class Format>
     void choose_slots(placed<T, Format>& p, const heads_shape& shape, bool is_written) {
         table& t = p.slots;
@@ -185,7 +184,7 @@ class run_tensors {
         return t.is_by_block ? (tokens + cache.tokens - 1) / cache.tokens : tokens;
     }
 
-    // Axes in any order, with gaps or without; returns how many elements they take.
+    // Axes in any order, with gaps or without; returns the number of elements.
     index_t lay_axes(const heads_shape& all, index_t inside, index_t& batch_stride, index_t& token_stride,
                      index_t& head_stride) {
         std::pair<index_t, index_t*> axes[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every source of angles with random numbers behind it, and what it must give.
+// Every angle source with random numbers, and its expected angles.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace fuzz {
 
 using cordage::index_t;
 
-/// What the naive rotation needs of a source.
+/// The properties of a source that the naive rotation needs.
 struct expected_angles {
     std::function<turn(index_t row, index_t token, index_t pair)> at;  ///< without the attention factor
     std::function<double(index_t row, index_t token)> attention_factor = [](auto...) { return 1.0; };
@@ -31,7 +31,7 @@ struct expected_angles {
     std::function<index_t(index_t row, index_t token)> basis = [](auto...) { return 0; };  ///< of the gradients
 };
 
-/// Frequencies as models have them, or any.
+/// Frequencies of models, or any.
 inline std::vector<double> random_thetas(input& in, index_t pairs, bool& doubtful) {
     std::vector<double> theta;
     const double base = in.coin() ? 10000.0 : 1.0 + 5000.0 * static_cast<double>(in.between(1, 200));
@@ -53,7 +53,7 @@ inline cordage::basis random_basis(input& in, index_t pairs, bool& doubtful) {
     return cordage::basis(random_thetas(in, pairs, doubtful), factor);
 }
 
-/// [count] positions near and far, whole and not, in a block of their own.
+/// [count] positions near and far, integer and fractional, in a block of their own.
 template <class P>
 std::unique_ptr<P[]> random_positions(input& in, std::mt19937_64& random, index_t count, bool& doubtful) {
     auto all = std::make_unique<P[]>(static_cast<std::size_t>(count));
@@ -76,7 +76,7 @@ std::unique_ptr<P[]> random_positions(input& in, std::mt19937_64& random, index_
     return all;
 }
 
-/// What the cut of a fractional position and the 64 bits of a turn may cost, radians.
+/// Error from truncated fractional positions and the 64 bits of a turn, radians.
 inline turn with_loss(turn exact, double position, double theta) {
     exact.lost += 1.8e-19 * std::fabs(position) + std::fabs(theta) * 0x1p-63;
     return exact;
@@ -139,7 +139,7 @@ struct random_angles {
     }
 };
 
-/// Calls f(source, what it must give, batch, whether it is sound) for exact_angles or float32_angles.
+/// Calls f(source, expected angles, batch, whether it is valid) for exact_angles or float32_angles.
 template <template <class> class Angles, class P, class F>
 void with_angles(input& in, std::mt19937_64& random, const F& f) {
     const random_angles<P> all(in, random, 1, 1);
@@ -199,7 +199,7 @@ void with_bases(input& in, std::mt19937_64& random, const F& f) {
     }
     const cordage::basis_list list({&all.bases[0], &all.bases[1], &all.bases[2]});
     const index_t index_rows = in.coin() || all.batch == 0 ? 1 : all.batch;
-    // In a block of its own, so that a sanitizer sees who reads beyond it.
+    // In a separate block, so that a sanitizer detects reads beyond it.
     const auto count = static_cast<std::size_t>(index_rows * all.tokens);
     const auto of_token = std::make_unique<std::int32_t[]>(count);
     for (std::size_t i = 0; i < count; ++i) of_token[i] = static_cast<std::int32_t>(random() % 3);
@@ -217,7 +217,7 @@ void with_bases(input& in, std::mt19937_64& random, const F& f) {
       all.batch, !doubtful);
 }
 
-/// A table of somebody's, of any numbers up to 1, or of the library's own.
+/// A table made elsewhere, of any numbers up to 1, or the library's.
 template <class T, class F>
 void with_table(input& in, std::mt19937_64& random, const F& f) {
     const random_angles<std::int32_t> all(in, random, 1, 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Blocks of memory that know what they held and what they must hold after a call, gaps and neighbours too.
+// Blocks of memory that record their content before and the expected content after a call, gaps and neighbours
+// included.
 #pragma once
 
 #include <cmath>
@@ -18,7 +19,7 @@ namespace fuzz {
 using cordage::heads_view;
 using cordage::index_t;
 
-/// Elements in a block of their own, so that the address sanitizer sees who leaves it.
+/// Elements in a separate block, so that the address sanitizer detects accesses outside of it.
 template <class T>
 class arena {
     using traits = cordage::element_traits<T>;
@@ -73,7 +74,7 @@ class arena {
     std::vector<double> expected_, allowed_;
 };
 
-/// A view and where in which arena it lies.
+/// A view and its place in an arena.
 template <class T>
 struct placed_view {
     heads_view<T> view;
@@ -85,7 +86,7 @@ struct placed_view {
     }
 };
 
-/// Elements from a view's first to one past its last, whatever its numbers; -1 if one of them is negative.
+/// Elements from a view's first to one past its last, for any numbers; -1 if one of them is negative.
 template <class T>
 __int128 wide_extent(const heads_view<T>& v) {
     const index_t sizes[] = {v.shape.batch, v.shape.tokens, v.shape.heads, v.shape.head_dim};
@@ -100,13 +101,13 @@ __int128 wide_extent(const heads_view<T>& v) {
     return is_empty ? 0 : last + 1;
 }
 
-/// The memory of a run: tensors in arenas of their own, or two in one.
+/// The memory of a run: tensors in separate arenas, or two in one.
 template <class T>
 class memory {
  public:
     memory(input& in, std::mt19937_64& random) : in_(in), random_(random) {}
 
-    /// Axes in any order, with gaps or without; now and then one over another, or numbers that no memory holds.
+    /// Axes in any order, with gaps or without; sometimes overlapping, or with sizes beyond any memory.
     placed_view<T> place(const cordage::heads_shape& shape) {
         heads_view<T> v{nullptr, shape};
         std::pair<index_t, index_t*> axes[] = {
@@ -123,7 +124,7 @@ class memory {
         return placed;
     }
 
-    /// Whether something was drawn that the library may refuse.
+    /// Whether something was drawn that the library may reject.
     bool is_doubtful() const { return doubtful_; }
     bool is_untouched() const {
         return std::all_of(arenas_.begin(), arenas_.end(), [](const auto& a) { return a->is_untouched(); });
@@ -133,7 +134,7 @@ class memory {
     }
 
  private:
-    /// In a new arena, its first or last element at a border; or in one that is there, over or beside what it holds.
+    /// In a new arena, its first or last element at a border; or in an existing one, over or beside its content.
     placed_view<T> lay(heads_view<T> v) {
         const auto extent = static_cast<index_t>(wide_extent(v));
         if (!arenas_.empty() && in_.rarely(8)) {
@@ -152,7 +153,7 @@ class memory {
         return {v, arenas_.back().get(), offset};
     }
 
-    /// Kept only if the view stays within its memory, or claims what no memory can hold.
+    /// Kept only if the view stays within its memory, or has a size beyond any memory.
     void break_one_number(heads_view<T>& v, index_t room) {
         heads_view<T> broken = v;
         index_t* const numbers[] = {&broken.shape.batch,    &broken.shape.tokens, &broken.shape.heads,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One call of the rotation with elements of one type, and a naive rotation of the same to hold it against.
+// One call of the rotation with elements of one type, compared with a naive rotation.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace fuzz {
 
-/// One run for elements of type T. True if the kernels ran, false if the call was refused.
+/// One run for elements of type T. True if the kernels ran, false if the call was rejected.
 template <class T>
 bool run_rotation(input& in);
 extern template bool run_rotation<float>(input&);
@@ -25,7 +25,7 @@ extern template bool run_rotation<double>(input&);
 extern template bool run_rotation<cordage::float16>(input&);
 extern template bool run_rotation<cordage::bfloat16>(input&);
 
-/// Serial, threads or a host's loop that runs its slices backwards, with any number of hands.
+/// Serial, threads or a host's loop that runs its slices backwards, with any concurrency.
 struct any_executor {
     int kind = 0;
     index_t count = 1;
@@ -53,16 +53,16 @@ inline any_executor random_executor(input& in, bool& doubtful) {
     return how;
 }
 
-/// What a call does to lanes: y = factor R(direction * angle) x.
+/// The map of a call on lanes: y = factor R(direction * angle) x.
 struct map {
     int direction;
     std::function<double(index_t row, index_t token)> factor;
 };
 
-/// Where a kernel's float arithmetic cannot follow, nothing is promised.
+/// Beyond the range of a kernel's float arithmetic results are unspecified.
 inline bool is_comparable(double factor) { return std::fabs(factor) > 0x1p-30 && std::fabs(factor) < 0x1p30; }
 
-/// Writes down what one operand's y must hold.
+/// Records the expected y of one operand.
 template <class T, class Pairing>
 void expect_turned(const placed_view<T>& x, const placed_view<T>& y, index_t first_lane, index_t pairs,
                    const expected_angles& angles, const map& by, Pairing) {
@@ -99,7 +99,7 @@ void expect_turned(const placed_view<T>& x, const placed_view<T>& y, index_t fir
     }
 }
 
-/// Sums that a backward pass adds to, in a block of their own: what they held, must hold, and how nearly.
+/// Sums that a backward pass adds to, in a separate block: initial and expected values, and allowed errors.
 class gradient_block {
  public:
     gradient_block(index_t count, std::mt19937_64& random)
@@ -146,8 +146,8 @@ class rotation_run {
  public:
     explicit rotation_run(input& in) : in_(in), random_(in.generator()), memory_(in, random_) {}
 
-    /// Kernels are compiled for each source, pairing and element type, which takes long: one source meets them all, the
-    /// others meet float and one pairing.
+    /// Kernels are compiled for each source, pairing and element type, which takes long: one source is tested with all,
+    /// the others with float and one pairing.
     bool run() {
         using std::int32_t, cordage::exact_angles, cordage::float32_angles, cordage::half_split, cordage::interleaved;
         constexpr bool all_sources = std::is_same_v<T, float>;
@@ -166,7 +166,7 @@ class rotation_run {
                 if (kind == 9) rebase_slots<half_split, double, std::int32_t>();
                 if (kind == 10) rebase_slots<interleaved, int32_t, std::int64_t>();
             }
-        } catch (const cordage::error&) {  // of a basis or a source of angles
+        } catch (const cordage::error&) {  // from a basis or an angle source
             return false;
         }
         return ran_;
@@ -191,7 +191,7 @@ class rotation_run {
         return in_.coin() ? 0 : in_.between(0, std::min<index_t>(most, 200));
     }
 
-    /// Calls the library; what it refuses it must not have touched, and what is sound it must not refuse.
+    /// Calls the library; rejected calls must not have written anything, and valid ones must not be rejected.
     template <class Call>
     bool accepts(const Call& call) {
         doubtful_ = doubtful_ || memory_.is_doubtful();
@@ -308,7 +308,7 @@ class rotation_run {
         expect(memory_.is_as_expected(), "grad_x is as the naive rotation has it");
     }
 
-    /// Two bases of one number of pairs, and the turn between them.
+    /// Two bases with the same number of pairs, and the angle between them.
     template <class P>
     struct change {
         random_angles<P> all;
@@ -349,7 +349,7 @@ class rotation_run {
         expect(memory_.is_as_expected(), "every key is as if rotated by the new basis");
     }
 
-    /// The tokens of every row in some slots or blocks of a cache, in any order; all other slots stay as they are.
+    /// The tokens of every row in slots or blocks of a cache, in any order; all other slots are unchanged.
     template <class Pairing, class P, class Entry>
     void rebase_slots() {
         const change<P> c(in_, random_, doubtful_);
@@ -371,7 +371,7 @@ class rotation_run {
             table[i] = has_gaps && random_() % 4 == 0 ? Entry{-1} : free[i % std::max<std::size_t>(free.size(), 1)];
         }
         if (count > static_cast<std::size_t>(room))
-            doubtful_ = true;  // what a longer row has past its tokens is not read
+            doubtful_ = true;  // entries past the tokens of a longer row are not read
         if (count > 0 && in_.rarely(32)) {
             table[random_() % count] = static_cast<Entry>(in_.coin() ? in_.hostile_integer() : in_.between(0, 8));
             doubtful_ = true;
@@ -383,7 +383,7 @@ class rotation_run {
         const auto o = cordage::in_place(view, random_first_lane(one, c.all.pairs));
         const any_executor how = random_executor(in_, doubtful_);
         if (!accepts([&] { cordage::rebase<Pairing>(how, c.angles(), o); })) return;
-        if (memory_.is_doubtful()) return;  // a broken number of the cache moves its slots
+        if (memory_.is_doubtful()) return;  // an invalid size of the cache moves its slots
         const expected_angles e = c.expected();
         for (index_t r = 0; r < batch; ++r) {
             for (index_t t = 0; t < tokens; ++t) {

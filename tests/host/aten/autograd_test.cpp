@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "cordage/scaling/any_policy.hpp"
 #include "cordage/scaling/learned_table.hpp"
+#include "cordage/scaling/tempered.hpp"
 
 using namespace cordage;
 
@@ -16,7 +18,7 @@ at::Tensor drawn(std::int64_t heads) {
 
 at::Tensor leaf(const at::Tensor& x) { return x.clone().set_requires_grad(true); }
 
-/// d loss / d inputs[which], by central differences at one of its numbers.
+/// d loss / d inputs[which], by central differences in one of its numbers.
 template <class Loss>
 double slope(const std::vector<at::Tensor>& inputs, std::size_t which, std::int64_t number, double step,
              const Loss& loss) {
@@ -31,22 +33,25 @@ double slope(const std::vector<at::Tensor>& inputs, std::size_t which, std::int6
 
 }  // namespace
 
-TEST_CASE("host/aten/autograd: rotate has the gradients of its formula to x, positions and frequencies") {
+TEST_CASE("host/aten/autograd: rotate has the gradients of its formula to x, positions, frequencies and factor") {
     const std::vector<at::Tensor> inputs{leaf(drawn(3)), leaf(at::arange(5, at::kDouble).mul(3.5)),
-                                         leaf(at::tensor({1.0, 0.31, 0.017}, at::kDouble))};
+                                         leaf(at::tensor({1.0, 0.31, 0.017}, at::kDouble)),
+                                         leaf(at::scalar_tensor(1.25, at::kDouble))};
     const at::Tensor weights = drawn(3).cos();
     const auto loss = [&](const std::vector<at::Tensor>& in) {
-        return (aten::rotate<interleaved>(in[0], in[1], in[2], 1.25) * weights).sum();
+        return (aten::rotate<interleaved>(in[0], in[1], in[2], in[3]) * weights).sum();
     };
+    CHECK(at::equal(aten::rotate<interleaved>(inputs[0], inputs[1], inputs[2], 1.25),
+                    aten::rotate<interleaved>(inputs[0], inputs[1], inputs[2], inputs[3])));
     const auto grads = torch::autograd::grad({loss(inputs)}, inputs);
-    for (std::size_t which = 0; which < 3; ++which) {
-        const std::int64_t number = which == 0 ? 17 : 2;
+    for (std::size_t which = 0; which < 4; ++which) {
+        const std::int64_t number = which == 0 ? 17 : which == 3 ? 0 : 2;
         CHECK(grads[which].view({-1})[number].item<double>() ==
               doctest::Approx(slope(inputs, which, number, 1e-6, loss)).epsilon(1e-6));
     }
 }
 
-TEST_CASE("host/aten/autograd: a gradient that nobody wants is not made") {
+TEST_CASE("host/aten/autograd: a gradient that is not required is not computed") {
     const at::Tensor x = leaf(drawn(2)), ids = at::arange(5, at::kLong), inv_freq = at::ones({2}, at::kDouble);
     const at::Tensor y = aten::rotate<half_split>(x, ids, inv_freq);
     y.sum().backward();
@@ -68,6 +73,26 @@ TEST_CASE("host/aten/autograd: a learned basis has the gradient to its parameter
     }
 }
 
+TEST_CASE("host/aten/autograd: a basis and its temperature learn together, through a rotation") {
+    const rope_config config{.head_dim = 8, .rotary_dim = 8, .theta_base = 100.0, .original_length = 16.0};
+    const any_policy prototype(tempered{learned_table<>(config, {2.0, 4.0}), log_scaling_temperature(16.0)});
+    const at::Tensor x = drawn(2), weights = drawn(2).cos(), ids = at::arange(5, at::kLong);
+    const std::vector<at::Tensor> inputs{leaf(at::arange(10, at::kDouble).mul(0.1))};
+    const auto loss = [&](const std::vector<at::Tensor>& in) {
+        const auto [inv_freq, factor] = aten::basis_of(prototype, config, in[0], 3.0);
+        return (aten::rotate<half_split>(x, ids, inv_freq, factor) * weights).sum();
+    };
+    const at::Tensor grad = torch::autograd::grad({loss(inputs)}, inputs)[0];
+    for (const std::int64_t number : {0, 6, 8, 9}) {  // of the table, ln slope, power
+        CHECK(grad[number].item<double>() == doctest::Approx(slope(inputs, 0, number, 1e-6, loss)).epsilon(1e-5));
+    }
+    const at::Tensor factor = aten::basis_of(prototype, config, inputs[0], 3.0).attention_factor;
+    const at::Tensor of_factor = torch::autograd::grad({factor}, inputs)[0];  // of one of both alone
+    CHECK(of_factor.slice(0, 0, 8).abs().max().item<double>() == 0.0);
+    CHECK(of_factor[9].item<double>() ==
+          doctest::Approx(0.5 * factor.item<double>() * std::log1p(std::exp(0.8) * std::log(3.0))));
+}
+
 TEST_CASE("host/aten/autograd: second derivatives and parameters of another kind are refused") {
     const at::Tensor x = leaf(drawn(2)), ids = at::arange(5, at::kLong), inv_freq = at::ones({2}, at::kDouble);
     const at::Tensor y = aten::rotate<half_split>(x, ids, inv_freq).pow(2).sum();
@@ -76,10 +101,15 @@ TEST_CASE("host/aten/autograd: second derivatives and parameters of another kind
     const learned_table<> prototype(config, {2.0});
     CHECK_THROWS_WITH_AS(
         aten::inv_freq_of(prototype, config, at::zeros({4}), 2.0),
-        "aten::inv_freq_of: parameters of type Float with 1 dimensions must be float64 [count] on the CPU",
-        value_error);
+        "aten::basis_of: parameters of type Float with 1 dimensions must be float64 [count] on the CPU", value_error);
     CHECK_THROWS_AS(aten::inv_freq_of(prototype, config, at::Tensor(), 2.0), value_error);
     CHECK_THROWS_WITH_AS(aten::rotate<half_split>(x, at::Tensor(), inv_freq),
-                         "aten: position_ids must be a tensor, and is undefined", value_error);
+                         "aten: position_ids must be a defined tensor", value_error);
     CHECK_THROWS_AS(aten::inv_freq_of(prototype, config, at::zeros({3}, at::kDouble), 2.0), error);
+    CHECK_THROWS_WITH_AS(aten::rotate<half_split>(x, ids, inv_freq, at::ones({1}, at::kDouble)),
+                         "aten::rotate: attention_factor of type Double with 1 dimensions on cpu must be float64 [] on "
+                         "cpu",
+                         value_error);
+    CHECK_THROWS_AS(aten::rotate<half_split>(x, ids, inv_freq, at::scalar_tensor(1.0, at::kFloat)), value_error);
+    CHECK_THROWS_AS(aten::rotate<half_split>(x, ids, inv_freq, at::Tensor()), value_error);
 }

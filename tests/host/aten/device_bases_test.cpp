@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What on_gpu keeps on a device, here on the CPU: a call that finds its basis brings nothing.
+// The bases that on_gpu keeps on a device, tested on the CPU: a call that finds its basis copies nothing.
 #include "cordage/host/aten/device_bases.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ using namespace cordage;
 
 namespace {
 
-/// Counts what is brought, and does it: the numbers of a basis in the place of its words.
+/// Counts and makes the copies: the numbers of a basis instead of its words.
 struct counted {
     aten::detail::device_bases bases;
     std::atomic<int> uploads = 0;
@@ -56,10 +56,10 @@ TEST_CASE("host/aten/device_bases: other numbers, another factor, another device
     CHECK(kept.uploads == 7);
 }
 
-TEST_CASE("host/aten/device_bases: the one that was not asked for longest is forgotten") {
+TEST_CASE("host/aten/device_bases: the least recently used one is evicted") {
     counted kept(2);
     kept.words_of({1.0}), kept.words_of({2.0}), kept.words_of({1.0});
-    kept.words_of({3.0});  // in the place of 2
+    kept.words_of({3.0});  // evicts 2
     CHECK(kept.uploads == 3);
     kept.words_of({1.0}), kept.words_of({3.0});
     CHECK(kept.uploads == 3);
@@ -67,7 +67,7 @@ TEST_CASE("host/aten/device_bases: the one that was not asked for longest is for
     CHECK(kept.uploads == 4);
 }
 
-TEST_CASE("host/aten/device_bases: what a captured graph reads stays, whenever it was captured") {
+TEST_CASE("host/aten/device_bases: words read by a captured graph stay, whenever it was captured") {
     counted kept(2);
     const at::Tensor brought_by_capture = kept.words_of({1.0}, 1.0, true);
     kept.words_of({2.0});
@@ -80,7 +80,7 @@ TEST_CASE("host/aten/device_bases: what a captured graph reads stays, whenever i
     CHECK(kept.uploads == 22);
 }
 
-TEST_CASE("host/aten/device_bases: a basis that is none is refused and not kept") {
+TEST_CASE("host/aten/device_bases: an invalid basis is rejected and not kept") {
     counted kept(2);
     for (int i = 0; i < 2; ++i) CHECK_THROWS_AS(kept.words_of({1.0, std::nan("")}), value_error);
     CHECK_THROWS_AS(kept.words_of({}), value_error);

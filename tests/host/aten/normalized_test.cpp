@@ -121,7 +121,7 @@ TEST_CASE(
     CHECK_FALSE(alone.inv_freq.defined());
 }
 
-TEST_CASE("host/aten/normalized: what does not fit together is refused before anything is read") {
+TEST_CASE("host/aten/normalized: invalid combinations are rejected before anything is read") {
     const angle_tensors by = some_angles();
     const std::vector<at::Tensor> x{drawn(3), drawn(1)};
     const auto refused = [&](const char* text, const std::vector<at::Tensor>& weights, const angle_tensors& with) {
@@ -133,7 +133,7 @@ TEST_CASE("host/aten/normalized: what does not fit together is refused before an
     };
     const at::Tensor w = weight_of(8);
     refused("aten::rms_norm: weights has 1 tensors, must have one for each of 2, or none", {w}, by);
-    refused("aten: weights[1] must be a tensor, and is undefined", {w, at::Tensor()}, by);
+    refused("aten: weights[1] must be a defined tensor", {w, at::Tensor()}, by);
     refused("aten::rms_norm: weights[0] of type Int must be float32, float64, float16 or bfloat16", {w.to(at::kInt), w},
             by);
     refused("aten::rotate: weights[0] on meta must be on cpu", {w.to(at::kMeta), w}, by);

@@ -33,7 +33,7 @@ cache_tensors cache_of(at::ScalarType type) {
 
 at::Tensor some_slots() { return at::tensor({6, 0, -1, 7, 11}, at::kInt); }
 
-/// What lies in the slots of tokens 0, 1, 3 and 4 in double: [4, 2, 8].
+/// The content of the slots of tokens 0, 1, 3 and 4 in double: [4, 2, 8].
 at::Tensor stored(const at::Tensor& cache, const at::Tensor& scales) {
     at::Tensor all = cache.to(at::kDouble);
     if (scales.defined()) all = all * scales.to(at::kDouble).unsqueeze(-1);
@@ -46,7 +46,7 @@ at::Tensor kept(const at::Tensor& x) {
 double largest_difference(const at::Tensor& a, const at::Tensor& b) {
     return (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>();
 }
-/// Of numbers up to about 3.
+/// For numbers up to about 3.
 double tolerance(at::ScalarType type) {
     return type == at::kFloat ? 1e-5 : type == at::kHalf ? 4e-3 : type == at::kBFloat16 ? 3e-2 : 2e-2;
 }
@@ -80,13 +80,13 @@ TEST_CASE(
                 CHECK(largest_difference(stored(cache.keys, cache.key_scales), kept(expected[1])) <
                       tolerance(in_cache));
                 CHECK(largest_difference(stored(cache.values, cache.value_scales), kept(v)) < tolerance(in_cache));
-                CHECK(cache.keys[1][0].to(at::kDouble).eq(3.0).all().item<bool>());  // nobody's slot
+                CHECK(cache.keys[1][0].to(at::kDouble).eq(3.0).all().item<bool>());  // an unused slot
             }
         }
     }
 }
 
-TEST_CASE("host/aten/paged_cache: keys that move are those of their new positions, in their new slots") {
+TEST_CASE("host/aten/paged_cache: moved keys equal those of their new positions, in their new slots") {
     for (const at::ScalarType type : {at::kFloat, at::kHalf, at::kBFloat16, at::kChar}) {
         const at::Tensor k = drawn(2), v = drawn(2).flip({1});
         const cache_tensors cache = cache_of(type), expected = cache_of(type);
@@ -100,7 +100,7 @@ TEST_CASE("host/aten/paged_cache: keys that move are those of their new position
     }
 }
 
-TEST_CASE("host/aten/paged_cache: int8 keys that nothing turns keep their codes and scales in another slot") {
+TEST_CASE("host/aten/paged_cache: int8 keys that are not rotated keep their codes and scales in another slot") {
     const cache_tensors cache = cache_of(at::kChar);
     const at::Tensor old_slots = at::tensor({8, 1, 2, 9, 10}, at::kLong), by_row = some_slots().unsqueeze(0);
     aten::rotate_and_store<half_split>(drawn(3), drawn(2), drawn(2), cache, by_row, some_angles(), {});
@@ -110,7 +110,7 @@ TEST_CASE("host/aten/paged_cache: int8 keys that nothing turns keep their codes 
     CHECK(at::equal(stored(cache.keys, cache.key_scales), keys));
 }
 
-TEST_CASE("host/aten/paged_cache: scales may lie behind the codes of their heads") {
+TEST_CASE("host/aten/paged_cache: scales may follow the codes of their heads") {
     const at::Tensor rows = at::zeros({3, 4, 2, 12}, at::kChar), more = at::zeros({3, 4, 2, 12}, at::kChar);
     const auto scales = [](const at::Tensor& x) {
         return at::from_blob(static_cast<char*>(x.data_ptr()) + 8, {3, 4, 2}, {24, 6, 3}, at::kFloat);
@@ -120,7 +120,7 @@ TEST_CASE("host/aten/paged_cache: scales may lie behind the codes of their heads
     CHECK(largest_difference(stored(cache.values, cache.value_scales), kept(drawn(2))) < 2e-2);
 }
 
-TEST_CASE("host/aten/paged_cache: what does not fit together is refused before anything is written") {
+TEST_CASE("host/aten/paged_cache: invalid combinations are rejected before anything is written") {
     const at::Tensor q = drawn(3), k = drawn(2);
     struct call {
         at::Tensor q, k, v;
@@ -138,15 +138,15 @@ TEST_CASE("host/aten/paged_cache: what does not fit together is refused before a
                              text, error);
         if (has_memory) CHECK(at::equal(c.cache.keys, keys));
     };
-    refused("aten: q must be a tensor, and is undefined", [](call& c) { c.q = at::Tensor(); });
-    refused("aten: v must be strided, as x.to_dense() is", [&](call& c) { c.v = k.to_sparse(); });
+    refused("aten: q must be a defined tensor", [](call& c) { c.q = at::Tensor(); });
+    refused("aten: v must be strided; convert it by to_dense()", [&](call& c) { c.v = k.to_sparse(); });
     refused("aten::rotate: v on meta must be on cpu", [&](call& c) { c.v = k.to(at::kMeta); });
-    refused("aten::rotate: k of type Half must be of one type with q, Float", [&](call& c) { c.k = k.to(at::kHalf); });
+    refused("aten::rotate: k of type Half must have the type of q, Float", [&](call& c) { c.k = k.to(at::kHalf); });
     refused("aten::rotate: k has 3 dimensions, must be [batch, tokens, heads, head_dim]", [&](call& c) { c.k = k[0]; });
     refused("aten::rotate_and_store: q of type Double must be float32, float16 or bfloat16",
             [&](call& c) { c.q = q.to(at::kDouble), c.k = c.v = k.to(at::kDouble); });
-    refused("aten: keys must be a tensor, and is undefined", [](call& c) { c.cache.keys = at::Tensor(); });
-    refused("aten: values must be strided, as x.to_dense() is",
+    refused("aten: keys must be a defined tensor", [](call& c) { c.cache.keys = at::Tensor(); });
+    refused("aten: values must be strided; convert it by to_dense()",
             [](call& c) { c.cache.values = c.cache.values.to_sparse(); });
     refused("aten::rotate: keys on meta must be on cpu", [](call& c) { c.cache.keys = c.cache.keys.to(at::kMeta); });
     refused("aten::rotate_and_store: values [4, 2, 8] must be [blocks, block_size, heads, head_dim]",
@@ -171,7 +171,7 @@ TEST_CASE("host/aten/paged_cache: what does not fit together is refused before a
             c.cache.value_scales = at::ones({3, 4});
         });
     refused(
-        "aten::rotate_and_store: key_scales with strides [2, 0, 1] must have an entry of its own for each token and "
+        "aten::rotate_and_store: key_scales with strides [2, 0, 1] must have a separate element for each token and "
         "head, and no pending negation",
         [](call& c) {
             c.cache.key_scales = at::ones({3, 1, 2}).expand({3, 4, 2});
@@ -188,9 +188,10 @@ TEST_CASE("host/aten/paged_cache: what does not fit together is refused before a
         [](call& c) { c.slots = c.slots.to(at::kFloat); });
     refused("aten::rotate_and_store: slot_mapping of type Int [4] must be int32 or int64 [1, 5], a slot for each token",
             [](call& c) { c.slots = c.slots.slice(0, 0, 4); });
-    refused("rotate_forward: y's slot [0, 1] 6 must be listed once, or two tokens are written there", [](call& c) {
-        c.slots = at::tensor({6, 6, -1, 7, 11}, at::kInt);
-    });
+    refused("rotate_forward: y's slot [0, 1] 6 must be listed once: two tokens must not be written to one slot",
+            [](call& c) {
+                c.slots = at::tensor({6, 6, -1, 7, 11}, at::kInt);
+            });
 
     const cache_tensors cache = cache_of(at::kChar);
     const at::Tensor slots = at::arange(5, at::kLong);

@@ -23,7 +23,7 @@ angle_tensors some_angles() {
     return {at::arange(5, at::kLong).mul(1000), at::tensor({1.0, 0.31, 0.017}, at::kDouble), 1.25};
 }
 
-/// Rounded, of numbers up to about 2.
+/// Rounding, for numbers up to about 2.
 double tolerance(at::ScalarType type) {
     return type == at::kDouble ? 1e-13 : type == at::kFloat ? 1e-6 : type == at::kHalf ? 3e-3 : 2e-2;
 }
@@ -87,9 +87,9 @@ TEST_CASE("host/aten/rotation: strides of any order are followed, and a last one
     }
 }
 
-// Their bits were read as they lie, of the other sign.
+// Once, their bits were read without the pending negation.
 TEST_CASE("host/aten/rotation: a negation that is pending is done first") {
-    const auto negated = [](const at::Tensor& x) {  // imag of conj: a view whose sign libtorch keeps in mind
+    const auto negated = [](const at::Tensor& x) {  // imag of conj: a view with a pending negation
         const at::Tensor pending = at::imag(at::complex(at::zeros_like(x), -x).conj());
         REQUIRE(pending.is_neg());
         REQUIRE(largest_difference(pending, x) == 0.0);
@@ -103,7 +103,7 @@ TEST_CASE("host/aten/rotation: a negation that is pending is done first") {
                                [&] { aten::view<float>(negated(x)); });
 }
 
-TEST_CASE("host/aten/rotation: backward is the adjoint, and gives what is wanted behind the angles") {
+TEST_CASE("host/aten/rotation: backward is the adjoint, and returns the wanted gradients behind the angles") {
     const angle_tensors by = some_angles();
     for (const bool has_rows : {false, true}) {
         angle_tensors angles = by;
@@ -130,8 +130,8 @@ TEST_CASE("host/aten/rotation: backward is the adjoint, and gives what is wanted
     }
 }
 
-// y's type, device and rank were not looked at: float16 y of a float32 grad_y was read past its end.
-TEST_CASE("host/aten/rotation: what does not fit together is refused before anything is read") {
+// Once, y's type, device and rank were not checked: a float16 y with a float32 grad_y was read past its end.
+TEST_CASE("host/aten/rotation: invalid combinations are rejected before anything is read") {
     const angle_tensors by = some_angles();
     const at::Tensor x = drawn(2);
     const auto forward = [&](const at::TensorList& all, const angle_tensors& with) {
@@ -140,13 +140,13 @@ TEST_CASE("host/aten/rotation: what does not fit together is refused before anyt
     const auto backward = [&](const at::Tensor& y, const wanted_gradients& wanted = {.inv_freq = true}) {
         return [&by, &x, y, wanted] { aten::rotation_backward<half_split>({x}, {y}, by, wanted); };
     };
-    check_refused<value_error>("aten::rotate: y[0] of type Half must be of one type with grad_y[0], Float",
+    check_refused<value_error>("aten::rotate: y[0] of type Half must have the type of grad_y[0], Float",
                                backward(x.to(at::kHalf)));
     check_refused<value_error>("aten::rotate: y[0] on meta must be on cpu", backward(x.to(at::kMeta)));
     check_refused<shape_error>("aten::rotate: y[0] has 3 dimensions, must be [batch, tokens, heads, head_dim]",
                                backward(x[0]));
-    check_refused<value_error>("aten: y[0] must be strided, as x.to_dense() is", backward(x.to_sparse()));
-    check_refused<value_error>("aten: y[0] must be a tensor, and is undefined", backward(at::Tensor()));
+    check_refused<value_error>("aten: y[0] must be strided; convert it by to_dense()", backward(x.to_sparse()));
+    check_refused<value_error>("aten: y[0] must be a defined tensor", backward(at::Tensor()));
     CHECK_THROWS_AS(backward(x.slice(1, 0, 4))(), shape_error);
     CHECK_THROWS_AS(backward(x.slice(3, 0, 6))(), shape_error);
     check_refused<shape_error>("aten::rotate: y has 0 tensors, must have 1",
@@ -154,13 +154,13 @@ TEST_CASE("host/aten/rotation: what does not fit together is refused before anyt
     backward(at::Tensor(), {})();  // not read
 
     check_refused<shape_error>("aten::rotate: x [] must have at least one tensor", forward({}, by));
-    check_refused<value_error>("aten: x[0] must be a tensor, and is undefined", forward({at::Tensor()}, by));
+    check_refused<value_error>("aten: x[0] must be a defined tensor", forward({at::Tensor()}, by));
     check_refused<value_error>("aten::rotate: x[0] on meta must be on cpu", forward({x.to(at::kMeta)}, by));
-    check_refused<value_error>("aten::rotate: x[1] of type Double must be of one type with x[0], Float",
+    check_refused<value_error>("aten::rotate: x[1] of type Double must have the type of x[0], Float",
                                forward({x, x.to(at::kDouble)}, by));
     check_refused<shape_error>("aten::rotate: x[1] has 2 dimensions, must be [batch, tokens, heads, head_dim]",
                                forward({x, x[0][0]}, by));
-    check_refused<value_error>("aten: x[0] must be strided, as x.to_dense() is", forward({x.to_sparse()}, by));
+    check_refused<value_error>("aten: x[0] must be strided; convert it by to_dense()", forward({x.to_sparse()}, by));
     check_refused<value_error>("aten::rotate: x of type Int must be float32, float64, float16 or bfloat16",
                                forward({x.to(at::kInt)}, by));
     const auto with = [&](const auto& change) {
@@ -168,11 +168,11 @@ TEST_CASE("host/aten/rotation: what does not fit together is refused before anyt
         change(other);
         return [&x, other] { aten::rotation_forward<half_split>({x}, other); };
     };
-    check_refused<value_error>("aten: position_ids must be a tensor, and is undefined",
+    check_refused<value_error>("aten: position_ids must be a defined tensor",
                                with([](angle_tensors& a) { a.position_ids = at::Tensor(); }));
     check_refused<value_error>("aten::rotate: position_ids on meta must be on cpu",
                                with([](angle_tensors& a) { a.position_ids = a.position_ids.to(at::kMeta); }));
-    check_refused<value_error>("aten: position_ids must be strided, as x.to_dense() is",
+    check_refused<value_error>("aten: position_ids must be strided; convert it by to_dense()",
                                with([](angle_tensors& a) { a.position_ids = a.position_ids.to_sparse(); }));
     check_refused<shape_error>("aten::rotate: position_ids has 0 dimensions, must be [tokens] or [batch, tokens]",
                                with([](angle_tensors& a) { a.position_ids = a.position_ids[0]; }));
@@ -180,7 +180,7 @@ TEST_CASE("host/aten/rotation: what does not fit together is refused before anyt
                                with([](angle_tensors& a) { a.position_ids = a.position_ids.to(at::kBool); }));
     check_refused<value_error>("aten::rotate: inv_freq of type Float with 1 dimensions must be float64 [rotary_dim/2]",
                                with([](angle_tensors& a) { a.inv_freq = a.inv_freq.to(at::kFloat); }));
-    check_refused<value_error>("aten: inv_freq must be strided, as x.to_dense() is",
+    check_refused<value_error>("aten: inv_freq must be strided; convert it by to_dense()",
                                with([](angle_tensors& a) { a.inv_freq = a.inv_freq.to_sparse(); }));
     check_refused<value_error>(
         "aten::rotate: inv_freq on meta must be on cpu; copy it there once, not before each call, as a copy waits for "
@@ -192,7 +192,7 @@ TEST_CASE("host/aten/rotation: what does not fit together is refused before anyt
     CHECK_THROWS_AS(with([](angle_tensors& a) { a.attention_factor = 0.0; })(), value_error);
 }
 
-TEST_CASE("host/aten/view: a view is the tensor's memory, or an error that names what does not fit") {
+TEST_CASE("host/aten/view: a view is the tensor's memory, or an error that names the invalid property") {
     const at::Tensor x = drawn(3).transpose(1, 2);
     const auto v = aten::view<const float>(x);
     CHECK(v.data == x.data_ptr<float>());

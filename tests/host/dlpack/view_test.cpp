@@ -66,7 +66,7 @@ struct counted {
 
 }  // namespace
 
-TEST_CASE("host/dlpack/abi: structs lie as the ABI of DLPack 1 says") {
+TEST_CASE("host/dlpack/abi: structs have the layout of the ABI of DLPack 1") {
     if constexpr (sizeof(void*) == 8) {
         CHECK(offsetof(dl::tensor, device) == 8);
         CHECK(offsetof(dl::tensor, ndim) == 16);
@@ -114,7 +114,7 @@ TEST_CASE("host/dlpack/view: an empty tensor has no data") {
     CHECK(dl::view<float>(in.t, dl::axes::tokens_heads).shape.tokens == 0);
 }
 
-TEST_CASE("host/dlpack/view: types are told apart by code, bits and lanes") {
+TEST_CASE("host/dlpack/view: types are distinguished by code, bits and lanes") {
     const auto called = [](dl::data_type dtype) {
         const described in(buffer, dtype, {3, 2, 8});
         int size = 0;
@@ -165,7 +165,7 @@ TEST_CASE("host/dlpack/view: positions of one and of several axes are views") {
     });
 }
 
-TEST_CASE("host/dlpack/view: what does not fit gets one error that names it") {
+TEST_CASE("host/dlpack/view: every invalid field gives one error that names it") {
     const auto refused = [](const char* text, const auto& change) {
         described in(buffer, float32, {3, 2, 8}, {{16, 8, 1}});
         change(in);
@@ -185,7 +185,7 @@ TEST_CASE("host/dlpack/view: what does not fit gets one error that names it") {
     refused("dlpack: q has last stride 2, must be 1", [](described& in) { in.strides[2] = 2; });
     refused("dlpack: q.data nullptr must point to the elements of [batch, tokens, heads, head_dim]",
             [](described& in) { in.t.data = nullptr; });
-    // Both were followed: an absent shape was read, an offset wrapped around.
+    // Once, an absent shape was read, and an offset wrapped around.
     refused("dlpack: q.shape nullptr must point to 3 sizes", [](described& in) { in.t.shape = nullptr; });
     described far(buffer, float32, {3, 2, 8});
     far.t.byte_offset = ~std::uint64_t{0} - 3;
@@ -194,7 +194,7 @@ TEST_CASE("host/dlpack/view: what does not fit gets one error that names it") {
     described below_zero(buffer, float32, {3, 2, 8});
     below_zero.t.ndim = -3;
     CHECK_THROWS_AS(dl::view<float>(below_zero.t, dl::axes::tokens_heads), shape_error);
-    // The strides of a dense tensor are products of its sizes, which 64 bits need not hold.
+    // The strides of a dense tensor are products of its sizes, which may overflow 64 bits.
     described wide(buffer, float32, {index_t{1} << 40, index_t{1} << 40, 8});
     const auto view_of_wide = dl::view<float>(wide.t, dl::axes::tokens_heads);
     const std::vector<std::int32_t> ids(1);
@@ -207,7 +207,7 @@ TEST_CASE("host/dlpack/view: what does not fit gets one error that names it") {
     CHECK(dl::view<float>(shifted.t, dl::axes::tokens_heads).data == buffer + 1);
 }
 
-TEST_CASE("host/dlpack/view: pinned host memory is on the host, and memory of a GPU only where it is asked for") {
+TEST_CASE("host/dlpack/view: pinned host memory is on the host, and GPU memory is accepted only if expected") {
     described in(buffer, float32, {3, 2, 8});
     in.t.device.device_type = dl::cuda_host;
     CHECK(dl::view<float>(in.t, dl::axes::tokens_heads).data == buffer);
@@ -217,7 +217,7 @@ TEST_CASE("host/dlpack/view: pinned host memory is on the host, and memory of a 
     CHECK_THROWS_AS(dl::view<float>(in.t, dl::axes::tokens_heads, {.device_type = dl::cuda}), value_error);
 }
 
-TEST_CASE("host/dlpack/view: an owned tensor is released once, when its holder goes") {
+TEST_CASE("host/dlpack/view: an owned tensor is released once, with its holder") {
     counted tensor;
     {
         dl::owned first(&tensor.managed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of host/ggml do with a tensor.
+// Helpers for tensors in the tests of host/ggml.
 #pragma once
 
 #include <doctest/doctest.h>

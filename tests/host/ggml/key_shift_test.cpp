@@ -17,7 +17,7 @@ namespace gg = cordage::ggml;
 
 namespace {
 
-/// A cache [head_dim, heads, cells, batch] of bytes that no key has made, all of them valid, but for a few scales.
+/// A cache [head_dim, heads, cells, batch] of random bytes, all valid, except for a few scales.
 template <class T>
 std::vector<T> drawn_cache(std::size_t size) {
     std::mt19937_64 random(1);
@@ -48,7 +48,7 @@ bool are_same_bytes(const std::vector<T>& a, const std::vector<T>& b) {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
-/// All types that keys have.
+/// All types of keys.
 template <class F>
 void for_each_type(const F& f) {
     std::apply([&](auto... type) { (f(type), ...); }, std::tuple<float, float16, bfloat16, q8_0_block, q4_0_block>());
@@ -58,7 +58,7 @@ void for_each_type(const F& f) {
 
 TEST_CASE(
     "host/ggml/key_shift: keys become those of their new positions, whatever the mode, but for the attention factor") {
-    constexpr index_t cells = 71, heads = 2, head_dim = 12;  // where one axis stays, others move
+    constexpr index_t cells = 71, heads = 2, head_dim = 12;  // if one axis stays, others move
     std::vector<std::int32_t> old_ids, new_ids, shifts;
     for (std::int32_t i = 0; i < 4 * cells; ++i) {
         old_ids.push_back(1000 + 7 * i), shifts.push_back(i % 5 == 0 ? 0 : 40'000 - 613 * i);
@@ -134,7 +134,7 @@ TEST_CASE("host/ggml/key_shift: every type has the bits of one rebase, and keys 
     }
 }
 
-TEST_CASE("host/ggml/key_shift: a quantised key is within half a step of the turned one, in the transform's space") {
+TEST_CASE("host/ggml/key_shift: a quantised key is within half a step of the rotated one, in the transform's space") {
     constexpr index_t cells = 9, heads = 2, head_dim = 128;
     const gg::rotation rotation(gg::rope_arguments{.n_dims = 96, .mode = gg::normal});
     std::vector<std::int32_t> shifts(cells, -4095);
@@ -187,13 +187,13 @@ TEST_CASE("host/ggml/key_shift: a cache as llama.cpp has it, cells in a row, a v
     const std::size_t block = sizeof(q8_0_block), row = 3 * block;
     const fake_tensor tail{8, {head_dim, 1, cells, 2}, {block, row, row, cells * row}, {}, cache.data() + latent / 32};
     compute(gg::key_shift(rotation, 32), tail, shifts, 1);
-    CHECK(!are_same_bytes(cache, wanted));  // the transform was not asked for
+    CHECK(!are_same_bytes(cache, wanted));  // without the transform
     std::ranges::copy(drawn_cache<q8_0_block>(2 * cells * 3), cache.begin());
     compute(gg::key_shift(rotation), tail, shifts, 2);
     CHECK(are_same_bytes(cache, wanted));
 }
 
-TEST_CASE("host/ggml/key_shift: bytes of cells without a key stay, whatever they are") {
+TEST_CASE("host/ggml/key_shift: bytes of cells without a key do not change, whatever they are") {
     const gg::rotation rotation(gg::rope_arguments{.n_dims = 64});
     std::vector<std::int32_t> shifts(70);
     for_each_type([&]<class T>(T) {
@@ -257,15 +257,15 @@ TEST_CASE(
     check_refused("ggml: ith 2 must be 0 to nth - 1 = 1", [&] { shift.run(t, k_shift, 2, 2); });
     fake_tensor without = t, none = k_shift;
     without.data = none.data = nullptr;
-    shift.check(without, none);  // as where the graph is built
+    shift.check(without, none);  // as when the graph is built
     check_refused("ggml: keys.data nullptr must point to its elements", [&] { shift.run(without, k_shift, 1, 2); });
     check_refused("ggml: k_shift.data nullptr must point to its elements", [&] { shift.run(t, none, 1, 2); });
     without.ne[1] = 0;
     shift.run(without, none, 0, 1);  // no heads: nothing to read
 }
 
-// A code of a NaN was what an int becomes of it.
-TEST_CASE("host/ggml/key_shift: a block whose scale is NaN becomes one of codes 0") {
+// Once, the code of a NaN was whatever the conversion to int gave.
+TEST_CASE("host/ggml/key_shift: a block whose scale is NaN gets codes 0") {
     std::vector<q4_0_block> cache = drawn_cache<q4_0_block>(2);
     cache[0].d = float16{0x7e00};
     std::vector<std::int32_t> shifts{1};
@@ -291,18 +291,18 @@ TEST_CASE("host/ggml/key_shift: a node has the keys as its source and is these k
     };
     with(
         "ggml: dst [8, 2, 3, 1] with nb [4, 32, 64, 192] must be the keys [8, 2, 3, 1] with nb [4, 32, 64, 192] "
-        "themselves: make it by ggml_custom_inplace",
+        "themselves: create the node by ggml_custom_inplace",
         [&](fake_tensor& n) { n.data = other.data(); });
     with(
         "ggml: dst [8, 2, 2, 1] with nb [4, 32, 64, 192] must be the keys [8, 2, 3, 1] with nb [4, 32, 64, 192] "
-        "themselves: make it by ggml_custom_inplace",
+        "themselves: create the node by ggml_custom_inplace",
         [&](fake_tensor& n) { n.ne[2] = 2; });
     with(
         "ggml: dst [8, 2, 3, 1] with nb [4, 64, 32, 192] must be the keys [8, 2, 3, 1] with nb [4, 32, 64, 192] "
-        "themselves: make it by ggml_custom_inplace",
+        "themselves: create the node by ggml_custom_inplace",
         [&](fake_tensor& n) { std::swap(n.nb[1], n.nb[2]); });
     with(
         "ggml: dst [8, 2, 3, 1] with nb [4, 32, 64, 192] must be the keys [8, 2, 3, 1] with nb [4, 32, 64, 192] "
-        "themselves: make it by ggml_custom_inplace",
+        "themselves: create the node by ggml_custom_inplace",
         [&](fake_tensor& n) { n.type = 1; });
 }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -157,7 +158,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("host/ggml/rope_arguments: YaRN keeps what turns often and stretches the rest") {
+TEST_CASE("host/ggml/rope_arguments: YaRN keeps fast pairs and stretches the rest") {
     const gg::rope_arguments a{.n_dims = 128,
                                .n_ctx_orig = 4096,
                                .freq_scale = 0.25f,
@@ -172,7 +173,7 @@ TEST_CASE("host/ggml/rope_arguments: YaRN keeps what turns often and stretches t
     CHECK(b.attention_factor() == doctest::Approx(1.0 + 0.1 * std::log(4.0)));
 }
 
-TEST_CASE("host/ggml/rotation: what does not fit gets one error that names it") {
+TEST_CASE("host/ggml/rotation: every invalid argument gives one error that names it") {
     std::vector<float> x = drawn(std::size_t{3} * 2 * 8);
     std::vector<std::int32_t> ids{1, 2, 3};
     const fake_tensor t = dense(x, 8, 2, 3), positions = dense(ids, 3);
@@ -189,7 +190,7 @@ TEST_CASE("host/ggml/rotation: what does not fit gets one error that names it") 
     with("ggml: x.nb[2] 63 must be a multiple of 4, the size of an element",
          [](fake_tensor& q, auto&) { q.nb[2] = 63; });
     with("ggml: x.ne[1] -2 must not be negative", [](fake_tensor& q, auto&) { q.ne[1] = -2; });
-    // Its offsets, and products of sizes, overflowed.
+    // Once its offsets, and products of sizes, overflowed.
     with("ggml: x [8, 2, 4611686018427387904, 1] with nb [4, 32, 64, 192] must span at most 2^58 elements",
          [](fake_tensor& q, auto&) { q.ne[2] = index_t{1} << 62; });
     with("ggml: x [8, 2, 3, 1] with nb [4, 32, 9223372036854775808, 192] must span at most 2^58 elements",
@@ -199,7 +200,7 @@ TEST_CASE("host/ggml/rotation: what does not fit gets one error that names it") 
     with("ggml: position_ids [2, 1, 1, 1] must be [3, 1, 1, 1]", [](auto&, fake_tensor& p) { p.ne[0] = 2; });
     with("ggml: position_ids [3, 2, 1, 1] must be [3, 1, 1, 1]", [](auto&, fake_tensor& p) { p.ne[1] = 2; });
 
-    check_refused("ggml::rotation: mode 8 must be 0 or 2, or axis_of_pair given",
+    check_refused("ggml::rotation: mode 8 must be 0 or 2, or axis_of_pair must be given",
                   [] { gg::rotation(basis({1.0}), gg::mrope); });
     check_refused("axis_angles: axis_of_pair[0] 4 must be below position_ids.axes 4",
                   [] { gg::rotation(basis({1.0}), std::vector<std::uint8_t>{4}); });
@@ -218,18 +219,18 @@ TEST_CASE("host/ggml/rotation: what does not fit gets one error that names it") 
         {.n_dims = 8, .ext_factor = 1.0f});
     arguments("ggml::rope_arguments: freq_factors has 2 entries, must have one for each of 4 pairs", {.n_dims = 8},
               two);
-    const std::vector<float> zero{1.0f, 0.0f};  // the basis named an inv_freq that nobody had given
+    const std::vector<float> zero{1.0f, 0.0f};  // once the error named an inv_freq that was not an argument
     arguments("ggml::rope_arguments: freq_factors[1] 0 must be finite and not 0", {.n_dims = 4}, zero);
     arguments("ggml::rope_arguments: ext_factor inf and attn_factor 1 must be finite, and attn_factor not 0",
               {.n_dims = 4, .n_ctx_orig = 1, .ext_factor = HUGE_VALF, .beta_fast = 2.0f, .beta_slow = 1.0f});
     arguments("ggml::rope_arguments: ext_factor 0 and attn_factor 0 must be finite, and attn_factor not 0",
               {.n_dims = 4, .attn_factor = 0.0f});
-    // Half as many were let through, and read beyond.
+    // Once half as many were accepted, and read past their end.
     arguments("ggml::rope_arguments: freq_factors has 2 entries, must have one for each of 4 pairs",
               {.n_dims = 4, .mode = gg::vision, .sections = {2, 2, 0, 0}}, two);
     arguments("ggml::rope_arguments: sections {0, 0, 0, 0} must be 0 to n_dims 8 and not all 0",
               {.n_dims = 8, .mode = gg::mrope});
-    // Their sum, and three times one of them, overflowed.
+    // Once their sum, and three times one of them, overflowed.
     arguments("ggml::rope_arguments: sections {2147483647, 1, 0, 0} must be 0 to n_dims 8 and not all 0",
               {.n_dims = 8, .mode = gg::mrope, .sections = {2147483647, 1, 0, 0}});
     arguments("ggml::rope_arguments: sections {1073741824, 0, 0, 0} must be 0 to n_dims 8 and not all 0",
@@ -244,7 +245,7 @@ TEST_CASE("host/ggml/rotation: a tensor without data is named in every slice") {
     const gg::rotation turn(basis({1.0, 0.1}), gg::neox);
     const auto without = [&](const char* text, fake_tensor& one) {
         void* const data = std::exchange(one.data, nullptr);
-        for (const int ith : {0, 1}) {  // those after the first moved the pointer, and went by it
+        for (const int ith : {0, 1}) {  // slices after the first offset the null pointer
             check_refused(text, [&] { turn.run(t, positions, dst, ith, 2); });
         }
         one.data = data;
@@ -254,7 +255,7 @@ TEST_CASE("host/ggml/rotation: a tensor without data is named in every slice") {
     without("ggml: dst.data nullptr must point to its elements", dst);
 }
 
-// Its sizes were replaced by those of x: a short dst was written past its end, and one of a larger type too.
+// Once its sizes were replaced by those of x: a short dst was written past its end, and so was a larger type.
 TEST_CASE("host/ggml/rotation: a dst that does not fit x is refused in every slice before anything is written") {
     std::vector<float> x = drawn(std::size_t{3} * 2 * 8), y(x.size(), 7.0f);
     std::vector<std::int32_t> ids{1, 2, 3};
@@ -281,8 +282,8 @@ TEST_CASE("host/ggml/rotation: a dst that does not fit x is refused in every sli
          [](fake_tensor& dst) { dst.nb[1] = 33; });
     with("ggml: dst [8, 2, 3, 1] with nb [4, 32, 32, 192] must not overlap itself",
          [](fake_tensor& dst) { dst.nb[2] = 32; });
-    // A slice of x and one of dst did not meet, but one wrote what the next was to read.
-    with("ggml: dst must be x itself or apart from it, and overlaps it partly",
+    // Slices of x and dst did not overlap, but one wrote what the next one reads.
+    with("ggml: dst must be x itself or not overlap it; it overlaps it partly",
          [&](fake_tensor& dst) { dst.data = x.data() + 16; });
     CHECK_THROWS_AS(
         [&] {
@@ -293,7 +294,7 @@ TEST_CASE("host/ggml/rotation: a dst that does not fit x is refused in every sli
         value_error);
 }
 
-TEST_CASE("host/ggml/rotation: a node without its sources and a slice that is none are named") {
+TEST_CASE("host/ggml/rotation: a node without its sources and an invalid slice are named") {
     std::vector<float> x = drawn(std::size_t{3} * 2 * 8);
     std::vector<std::int32_t> ids{1, 2, 3};
     fake_tensor t = dense(x, 8, 2, 3), positions = dense(ids, 3), node = t;
@@ -302,11 +303,76 @@ TEST_CASE("host/ggml/rotation: a node without its sources and a slice that is no
     node.src[0] = &t;
     check_refused("ggml: dst.src[1] nullptr must be position_ids", [&] { turn.check(node); });
     node.src[1] = &positions;
-    node.data = t.data = positions.data = nullptr;  // as where the graph is built
+    node.data = t.data = positions.data = nullptr;  // as when the graph is built
     turn.check(node);
     check_refused("ggml: ith 2 must be 0 to nth - 1 = 1", [&] { turn.run(t, positions, node, 2, 2); });
     check_refused("ggml: ith -1 must be 0 to nth - 1 = 1", [&] { turn.run(t, positions, node, -1, 2); });
     check_refused("ggml: ith 0 must be 0 to nth - 1 = -1", [&] { turn.run(t, positions, node, 0, 0); });
     t.ne[1] = node.ne[1] = 0;
     turn.run(t, positions, node, 0, 1);  // no heads: nothing to read
+}
+
+TEST_CASE("host/ggml/rotation: keys go into rows of a cache with the bits of a rotation and a copy, in every type") {
+    constexpr index_t tokens = 7, heads = 2, head_dim = 64, cells = 12;
+    std::vector<std::int64_t> rows{2, 11, 3, 4, 0, 5, 9};
+    std::vector<float> raw = drawn(std::size_t{tokens * heads * head_dim});
+    for (const int mode : {gg::normal, gg::neox, gg::mrope}) {
+        const gg::rotation rotation(
+            gg::rope_arguments{.n_dims = 48, .mode = mode, .attn_factor = 1.25f, .sections = {8, 8, 8, 0}});
+        std::vector<std::int32_t> ids(static_cast<std::size_t>(gg::has_axes(mode) ? 4 * tokens : tokens));
+        for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * i * 1000);
+        const fake_tensor x = dense(raw, head_dim, heads, tokens), at = dense(rows, tokens),
+                          position_ids = dense(ids, static_cast<std::int64_t>(ids.size()));
+        std::vector<float> rotated = raw;
+        const fake_tensor y = dense(rotated, head_dim, heads, tokens);
+        rotation.run(y, position_ids, y, 0, 1);
+        const auto run = [&]<class T>(T) {
+            using format = gg::format_of<T>;
+            std::vector<T> wanted(static_cast<std::size_t>(cells * heads * elements_of_head<format>(head_dim)));
+            std::memset(static_cast<void*>(wanted.data()), 0x55, wanted.size() * sizeof(T));
+            const std::vector<T> before = wanted;
+            const auto all = token_major(wanted.data(), {1, cells, heads, head_dim}, format{});
+            const std::vector<std::int32_t> none(tokens);
+            rotate_forward<half_split>(exact_angles(rotation.basis(), none),
+                                       from_to(token_major(std::as_const(rotated).data(), {1, tokens, heads, head_dim}),
+                                               in_slots(all, rows.data(), 1, tokens))
+                                           .unrotated());
+            for (const int nth : {1, 2, 9}) {
+                std::vector<T> found = before;
+                const fake_tensor cache = dense(found, head_dim * heads, cells);
+                for (int ith = 0; ith < nth; ++ith) rotation.run_into_rows(x, position_ids, at, cache, ith, nth);
+                CHECK(std::memcmp(found.data(), wanted.data(), found.size() * sizeof(T)) == 0);
+            }
+        };
+        run(0.0f), run(float16{}), run(bfloat16{}), run(q8_0_block{}), run(q4_0_block{});
+    }
+}
+
+TEST_CASE("host/ggml/rotation: what does not fit a cache gets one error that names it, and nothing is written") {
+    std::vector<float> raw = drawn(std::size_t{3} * 2 * 32), cache = drawn(std::size_t{5} * 64);
+    const std::vector<float> before = cache;
+    std::vector<std::int32_t> ids{0, 1, 2};
+    std::vector<std::int64_t> rows{0, 4, 1};
+    const gg::rotation rotation(gg::rope_arguments{.n_dims = 32});
+    const auto with = [&](const char* text, const auto& change) {
+        fake_tensor x = dense(raw, 32, 2, 3), position_ids = dense(ids, 3), at = dense(rows, 3),
+                    to = dense(cache, 64, 5);
+        change(x, position_ids, at, to);
+        check_refused(text, [&] { rotation.run_into_rows(x, position_ids, at, to, 0, 1); });
+        CHECK(cache == before);
+    };
+    using t = fake_tensor&;
+    with("ggml: x of type F16 must be F32", [](t x, t, t, t) { x.type = 1; });
+    with("ggml: x [32, 2, 3, 2] must be [32, 2, 3, 1]", [](t x, t, t, t) { x.ne[3] = 2; });
+    with("ggml: position_ids [2, 1, 1, 1] must be [3, 1, 1, 1]", [](t, t positions, t, t) { positions.ne[0] = 2; });
+    with("ggml: rows of type I32 must be I64", [](t, t, t at, t) { at.type = 26; });
+    with("ggml: rows [3, 2, 1, 1] must be [3, 1, 1, 1]", [](t, t, t at, t) { at.ne[1] = 2; });
+    with("ggml: cache [32, 5, 1, 1] must be [64, 5, 1, 1]", [](t, t, t, t to) { to.ne[0] = 32; });
+    with("ggml: cache [64, 5, 2, 1] must be [64, 5, 1, 1]", [](t, t, t, t to) { to.ne[2] = 2; });
+    with("ggml: cache of type F64 must be F32, F16, BF16, Q8_0 or Q4_0", [](t, t, t, t to) { to.type = 28; });
+    with("ggml: rows.data nullptr must point to its elements", [](t, t, t at, t) { at.data = nullptr; });
+    with("rotate_forward: rotary_dim 32 must be <= head_dim 16", [](t x, t, t, t) { x.ne[0] = 16, x.ne[1] = 4; });
+    rows[1] = 5;
+    with("rotate_forward: y's slot [0, 1] 5 must be below the cache's 5 slots, or -1 to leave it out",
+         [](t, t, t, t) {});
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A tensor of ggml's without ggml, for tests and fuzzers.
+// A tensor like ggml's, without ggml, for tests and fuzzers.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-/// What the adapter reads of a ggml_tensor.
+/// The fields of a ggml_tensor that the adapter reads.
 struct fake_tensor {
     int type = 0;
     std::int64_t ne[4] = {1, 1, 1, 1};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A stranger's program for cordage::json: what a config.json says of a model's rotation.
+// A user's program for cordage::json: the rotation of a model from its config.json.
 #include <cordage/config/read.hpp>
 #include <cstdio>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A stranger's program for cordage::cordage: YaRN's attention factor at four times the length, 0.1 ln 4 + 1.
+// A user's program for cordage::cordage: YaRN's attention factor at four times the length, 0.1 ln 4 + 1.
 #include <cmath>
 #include <cordage/cordage.hpp>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A stranger's program for cordage::kernels: the lanes (1, 0) at position 1000000 turn to a cosine and a sine.
+// A user's program for cordage::kernels: rotating the lanes (1, 0) at position 1000000 gives a cosine and a sine.
 #include <cmath>
 #include <cordage/kernels.hpp>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A stranger's program for cordage::cuda: a kernel compiles, CUDA's runtime links, words are made on the host.
+// A user's program for cordage::cuda: a kernel compiles, the CUDA runtime links, words are made on the host.
 #include <cordage/cuda.cuh>
 #include <cstdio>
 

@@ -6,6 +6,7 @@
 
 #include "backend/cuda/test_device.hpp"
 #include "cordage/backend/cuda/axis_angles.hpp"
+#include "cordage/backend/cuda/summed_axes.hpp"
 #include "cordage/rotate/cuda/backward.hpp"
 
 using namespace cordage;
@@ -13,7 +14,7 @@ using cordage_test::test_device;
 
 namespace {
 
-// q and k of a batch, and where nothing is launched.
+// q and k of a batch, and a device on which nothing may be launched.
 struct device_case {
     basis b{{1.0, 0.5}};
     std::vector<std::uint64_t> words = device_words(b);
@@ -32,7 +33,7 @@ struct device_case {
 
 }  // namespace
 
-TEST_CASE("rotate/cuda/checks: what the host refuses, a device does, before a launch") {
+TEST_CASE("rotate/cuda/checks: a device rejects what the host rejects, before a launch") {
     const device_case c;
     c.check_throws<shape_error>(
         "rotate_forward: operands [1, 3, 2, 8] and [1, 3, 2, 8] must not overlap where one of them is written",
@@ -54,7 +55,7 @@ TEST_CASE("rotate/cuda/checks: what the host refuses, a device does, before a la
     heads_view<float> shorter = c.q_view;
     shorter.shape.tokens = 2;
     const device_angles<std::int32_t> two(device_basis(c.words.data(), 2), {c.ids.data(), 1, 2, 0});
-    c.check_throws<shape_error>("rotate_forward: y must be x itself or apart from it, and overlaps it partly", two,
+    c.check_throws<shape_error>("rotate_forward: y must be x itself or not overlap it; it overlaps it partly", two,
                                 from_to(shorter, shifted));
 }
 
@@ -70,12 +71,12 @@ TEST_CASE("rotate/cuda/checks: norms and formats of whole heads that are not rig
     const auto keys = [&](const scaled_bytes<std::int8_t>& format) {
         return from_to(c.k_view, token_major(codes.data(), c.k_view.shape, format));
     };
-    c.check_throws<shape_error>("rotate_forward: y's scales.data nullptr must point to scales", c.angles, keys({}));
+    c.check_throws<shape_error>("rotate_forward: y's scales.data nullptr must point to the scales", c.angles, keys({}));
     c.check_throws<shape_error>("rotate_forward: y's lanes_of_scale 3 must divide head_dim 8, or be 0", c.angles,
                                 keys({{&scale, 0, 0, 0}, 3}));
     c.check_throws<shape_error>(
         "rotate_forward: rms_norm's is_over_all_heads must be false where x or y is in a format of whole heads; "
-        "normalize in a call before",
+        "normalize in a separate call first",
         c.angles, keys({{&scale, 0, 0, 0}}).normalized(rms_norm<>{.is_over_all_heads = true}));
     std::vector<q4_0_block> blocks(3);
     c.check_throws<shape_error>(
@@ -89,7 +90,7 @@ TEST_CASE("rotate/cuda/checks: norms and formats of whole heads that are not rig
         "rotate_forward: [1, 3, 1, 2056] must have at most 2048 lanes on a device in a call with norms or formats of "
         "whole heads",
         c.angles, in_place(c.q_view).normalized(rms_norm<>{}), of_long_heads);
-    rotate_forward<half_split>(test_device{&c.launches}, c.angles, of_long_heads);  // alone it may be as long
+    rotate_forward<half_split>(test_device{&c.launches}, c.angles, of_long_heads);  // valid without norms
     CHECK(c.launches.size() == 1);
 }
 
@@ -97,7 +98,7 @@ TEST_CASE("rotate/cuda/checks: bases and positions on a device") {
     device_case c;
     CHECK_THROWS_AS(device_basis(nullptr, 2), shape_error);
     CHECK_THROWS_AS(device_basis(c.words.data(), 0), shape_error);
-    // A device would fault, and every later call of the program's would report it.
+    // A device would fault, and every later CUDA call of the program would report it.
     CHECK_THROWS_WITH_AS(device_basis(std::bit_cast<const void*>(std::uintptr_t{0x1004}), 2),
                          "device_basis: words 0x1004 must be aligned to 8 bytes", shape_error);
     const device_basis three_bases(c.words.data(), 2, 3);
@@ -131,15 +132,61 @@ TEST_CASE("rotate/cuda/checks: positions of several axes on a device") {
     CHECK_THROWS_AS(angles(device_basis(c.words.data(), 2, 3), axes, axis_major(c.ids.data(), 3, 2, 1)), shape_error);
 }
 
+TEST_CASE("rotate/cuda/checks: axes that turn every pair together, and angles of their own, on a device") {
+    device_case c;
+    const std::vector<std::uint64_t> words(static_cast<std::size_t>(device_words_size(257, 4)));
+    const auto ids = [&](index_t count) { return axis_major(c.ids.data(), count, 1, 1); };
+    using angles = device_summed_axes<std::int32_t>;
+    const device_basis six(words.data(), 2, 6);
+    CHECK(angles(six, ids(3)).batch() == 2);  // rows of three axes
+    CHECK_THROWS_WITH_AS(angles(device_basis(words.data(), 2, 4), ids(3)),
+                         "device_summed_axes: 4 bases must be one for each of 3 axes, or for each row and axis",
+                         shape_error);
+    CHECK_THROWS_AS(angles(six.of(c.ids.data(), 1, 1), ids(3)), shape_error);
+    CHECK_THROWS_WITH_AS(angles(six, ids(6)), "device_summed_axes: position_ids has 6 axes, must have at most 4",
+                         shape_error);
+    // Sums of rows: of each row and both axes.
+    const std::vector<std::int32_t> zeros(6);
+    const angles two_axes(device_basis(words.data(), 2, 4), axis_major(zeros.data(), 2, 1, 3));
+    CHECK(backward_workspace_size(two_axes, {2, 3, 2, 8}, 7) == 2 * (2 * 2 + 1 + 7));
+    const std::vector<float> phi(6);
+    const free_angles own(phi.data(), 1, 3, 2);
+    std::vector<double> numbers(6);
+    const auto o = grad_through(c.q_view, c.q_view, c.q_view);
+    const auto check_throws = [&]<class Error>(const char* text, Error, const auto&... arguments) {
+        CHECK_THROWS_WITH_AS(rotate_backward<half_split>(test_device{&c.launches}, arguments...), text, Error);
+        CHECK(c.launches.empty());
+    };
+    check_throws("rotate_backward: grads.angles has 5 entries, must have batch*tokens*rotary_dim/2 = 6",
+                 shape_error(""), own, rotation_gradients{.angles = std::span(numbers).first(5)}, o);
+    check_throws(
+        "rotate_backward: grads.inv_freq, position_ids and attention_factor must be empty with these angles; on a "
+        "device they are for device_angles, device_axis_angles and device_summed_axes",
+        value_error(""), own, rotation_gradients{.inv_freq = std::span(numbers).first(2), .angles = numbers}, o);
+    const cos_sin_view<float> table{phi.data(), phi.data(), 1, 3, 2};
+    check_throws("rotate_backward: grads.angles must be empty with a table", value_error(""), table,
+                 rotation_gradients{.angles = numbers}, o.normalized(rms_norm<>{}));
+    const angles many_pairs(device_basis(words.data(), 257, 4), axis_major(zeros.data(), 4, 1, 1));
+    std::vector<float> wide(514);
+    const auto wide_view = token_major(wide.data(), {1, 1, 1, 514});
+    check_throws("rotate_backward: axes * rotary_dim/2 = 4 * 257 must be at most 1024 on a device in a call with norms",
+                 shape_error(""), many_pairs, grad_through(wide_view, wide_view, wide_view).normalized(rms_norm<>{}));
+    rotate_backward<half_split>(test_device{&c.launches}, many_pairs, grad_through(wide_view, wide_view, wide_view));
+    CHECK_FALSE(c.launches.empty());  // without a norm there may be more
+    c.launches.clear();
+    rotate_backward<half_split>(test_device{&c.launches}, own, rotation_gradients{.angles = numbers}, o);
+    CHECK(c.launches.size() == 1);  // no sums that blocks leave
+}
+
 TEST_CASE("rotate/cuda/checks: a table's attention factors lie on the device and are not read on the host") {
     const device_case c;
     const std::vector<float> cos(6), sin(6);
     cos_sin_view<float> table{cos.data(), sin.data(), 1, 3, 2};
     c.check_throws<value_error>("rotate_forward: table's carried_attention_factor 0 must be 2^-60 to 2^60 in magnitude",
                                 cos_sin_view<float>{cos.data(), sin.data(), 1, 3, 2, 0.0}, in_place(c.q_view));
-    c.check_throws<shape_error>("rotate_forward: table's cos_data and sin_data must not be nullptr",
+    c.check_throws<shape_error>("rotate_forward: table's cos_data and sin_data must point to the table, not nullptr",
                                 cos_sin_view<float>{nullptr, sin.data(), 1, 3, 2}, in_place(c.q_view));
-    // An address that no host may read. Only the inverse's kernel would.
+    // An address that the host must not read; only the kernel of the inverse reads it.
     table.token_attention_factors = std::bit_cast<const double*>(std::uintptr_t{8});
     CHECK_NOTHROW(rotate_forward<half_split>(test_device{}, table, in_place(c.q_view)));
     CHECK_NOTHROW(rotate_backward<half_split>(test_device{}, table, in_place(c.q_view)));
@@ -179,7 +226,9 @@ TEST_CASE("rotate/cuda/checks: a backward pass needs its workspace and gradients
     CHECK(c.launches.size() == 1);
 }
 
-TEST_CASE("rotate/cuda/checks: a norm's backward pass needs room for its weights, and what is wrong launches nothing") {
+TEST_CASE(
+    "rotate/cuda/checks: a norm's backward pass needs workspace for its weights, and invalid arguments launch "
+    "nothing") {
     device_case c;
     std::vector<double> grad_weight(8), numbers(2), workspace(11);
     const std::vector<float> weight(8, 1.0f);
@@ -206,7 +255,7 @@ TEST_CASE("rotate/cuda/checks: a norm's backward pass needs room for its weights
           rotation_gradients{.attention_factor = all.first(1)}}) {
         check_throws(
             "rotate_backward: grads.inv_freq, position_ids and attention_factor must be empty with these angles; on a "
-            "device they are for device_angles and device_axis_angles",
+            "device they are for device_angles, device_axis_angles and device_summed_axes",
             value_error(""), table, grads, o.normalized(norm));
     }
     std::vector<float> wide(6168), wide_grad(6168);
@@ -221,7 +270,7 @@ TEST_CASE("rotate/cuda/checks: a norm's backward pass needs room for its weights
     rotate_backward<half_split>(test_device{&c.launches}, c.angles, rotation_gradients{.workspace = all},
                                 grad_through(no_heads, no_heads, no_heads).normalized(norm, grad_weight));
     CHECK(c.launches.empty());
-    rotate_backward<half_split>(test_device{&c.launches}, c.angles, of_long_heads);  // without a norm it may be as long
+    rotate_backward<half_split>(test_device{&c.launches}, c.angles, of_long_heads);  // valid without a norm
     rotate_backward<half_split>(test_device{&c.launches}, c.angles, rotation_gradients{.workspace = all},
                                 o.normalized(norm, grad_weight));
     CHECK(c.launches.size() == 3);

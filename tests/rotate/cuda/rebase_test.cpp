@@ -98,7 +98,7 @@ TEST_CASE("rotate/cuda/rebase: entries outside of the cache are left out, of blo
     check_same(by_slot, expected);
 }
 
-TEST_CASE("rotate/cuda/rebase: what does not fit the cache is refused") {
+TEST_CASE("rotate/cuda/rebase: invalid slots and views are rejected") {
     const bases b;
     std::vector<float> x(64);
     const auto cache = token_major(x.data(), {2, 2, 1, 16});
@@ -114,8 +114,8 @@ TEST_CASE("rotate/cuda/rebase: what does not fit the cache is refused") {
         CHECK_THROWS_WITH_AS(
             rebase<half_split>(test_device{}, change,
                                from_to(in_slots(cache, from.data(), 1, 4), in_slots(cache, to.data(), 1, 4))),
-            "rebase: y must be x itself or apart from it, and overlaps it partly; on a device tokens move within a "
-            "cache by way of a tensor beside it: from_to(x, tensor), then from_to(tensor, y).unrotated()",
+            "rebase: y must be x itself or not overlap it; it overlaps it partly; to move tokens within a cache on "
+            "a device, copy by way of another tensor: from_to(x, tensor), then from_to(tensor, y).unrotated()",
             shape_error);
     });
     CHECK_THROWS_AS(run(3, 2), shape_error);

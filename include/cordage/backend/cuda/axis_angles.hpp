@@ -7,8 +7,8 @@
 
 namespace cordage {
 
-/// axis_angles for a device: what position_ids points to lies there, axis_of_pair on the host, where it is read once,
-/// now, and packed to travel among a kernel's arguments. A view of the positions: allocates nothing.
+/// axis_angles for a device: position_ids points to device memory. axis_of_pair is host memory, read by the constructor
+/// and packed into the kernel arguments. A view of the positions: allocates nothing.
 ///
 ///   const auto axes = interleaved_axes({24, 20, 20});                                       // Qwen3-VL's M-RoPE
 ///   const device_axis_angles<std::int32_t> angles(b, axes, axis_major(position_ids, 3, 1, tokens));
@@ -44,7 +44,7 @@ class device_axis_angles : public angle_detail::device_positions_and_bases<P> {
     }
 
  private:
-    std::uint32_t packed_axes_[most_pairs / 8] = {};  // four bits a pair
+    std::uint32_t packed_axes_[most_pairs / 8] = {};  // four bits for each pair
 };
 static_assert(angle_source<device_axis_angles<std::int32_t>>);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The basis of a solved policy at a t of the device's, made there: no host in between; serves the CUDA backend.
+// Computes the basis of a solved policy on the device, at a t in device memory; serves the CUDA backend.
 #pragma once
 
 #include "cordage/backend/cuda/block_view.hpp"
@@ -41,7 +41,7 @@ struct basis_kernel {
 
  private:
     CORDAGE_HOST_DEVICE double clamped(double t) const noexcept {
-        if (!(t > 1.0)) return 1.0;  // a NaN too
+        if (!(t > 1.0)) return 1.0;  // NaN too
         return t < path.t_max() ? t : path.t_max();
     }
     CORDAGE_HOST_DEVICE static std::uint64_t bits(double x) noexcept { return __builtin_bit_cast(std::uint64_t, x); }
@@ -67,22 +67,22 @@ device_basis launch_basis(const Launcher& where, const basis_kernel& kernel) {
 }  // namespace backend
 
 /// make_basis on a device, for policies that were solved on the host: theta_i(t) = alpha_i(t) theta_i, as exact turns,
-/// and m(t). One small kernel; the host neither reads t nor writes a number. A graph that holds this call and the
-/// rotation after it goes to a new length when t changes in the device's memory.
+/// and m(t). One small kernel; the host neither reads t nor writes the basis. A CUDA graph that holds this call and the
+/// rotation after it follows t when t changes in device memory.
 ///
 ///   const device_basis b = basis_at(on(stream), path, std::span<const double>(t_on_device, 1), words);
 ///   rotate_forward<half_split>(on(stream), device_angles<std::int32_t>(b, ids), in_place(q), in_place(k));
 ///
 /// @param path   device_trajectory of a clex
-/// @param t      [bases] on the device, one or one for each row of a batch. Nobody can throw there: what is below 1 or
-///               not a number becomes 1, what is above t_max becomes t_max
-/// @param words  device_words_size(path.pairs(), bases) words on the device, written when the kernel runs
+/// @param t      [bases] on the device, one or one for each row of a batch. A kernel cannot throw: t below 1 and
+///               NaN are replaced by 1, t above t_max by t_max
+/// @param words  device_words_size(path.pairs(), bases) words on the device, written by the kernel
 /// @return the view of words
 /// @throws shape_error, cuda_error
-/// Precision: inv_freq within 8e-15 of make_basis's, relative (the device's exp and another order of sums), m within
-/// 1e-9. So two caches, one turned by a basis of the host's and one by the device's, differ by 8e-15 of their angles,
-/// at most 2e-5 of a radian at position 2^31 where theta is 1; a server chooses one way and keeps to it.
-/// The turns are those of the device's inv_freq, exactly. Allocates nothing, waits for nothing.
+/// Precision: inv_freq within 8e-15 of that of make_basis, relative (the device's exp and another order of sums), m
+/// within 1e-9. Caches rotated by a host basis and by a device basis therefore differ by 8e-15 of their angles, at most
+/// 2e-5 rad at position 2^31 where theta is 1; use one of the two throughout. The turns are exactly those of the
+/// device's inv_freq. Allocates nothing and does not synchronise.
 template <backend::kernel_launcher Launcher>
 device_basis basis_at(const Launcher& where, const device_trajectory& path, std::span<const double> t,
                       std::uint64_t* words) {
@@ -91,7 +91,7 @@ device_basis basis_at(const Launcher& where, const device_trajectory& path, std:
     }
     return backend::launch_basis(where, backend::basis_kernel{path, t.data(), 1.0, std::ssize(t), words});
 }
-/// As above for one t that the host knows.
+/// As above, for one t known on the host.
 /// @throws value_error  unless 1 <= t <= t_max
 template <backend::kernel_launcher Launcher>
 device_basis basis_at(const Launcher& where, const device_trajectory& path, double t, std::uint64_t* words) {

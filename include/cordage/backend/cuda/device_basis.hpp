@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bases in memory of a device, and angles of positions there; serves the CUDA backend.
+// Bases in device memory, and angles of positions there; serves the CUDA backend.
 #pragma once
 
 #include <bit>
@@ -9,14 +9,15 @@
 #include "cordage/angles/angle_difference.hpp"
 #include "cordage/angles/cos_sin_view.hpp"
 #include "cordage/angles/exact_angles.hpp"
+#include "cordage/angles/free_angles.hpp"
 
 namespace cordage {
 
-/// How many words device_words makes.
+/// Number of words of device_words.
 constexpr index_t device_words_size(index_t pairs, index_t bases = 1) noexcept { return bases * (3 * pairs + 1); }
 
-/// What a device needs of bases, as words to copy there: for each basis the fractions of a turn and the whole turns of
-/// a position and inv_freq, [bases, pairs] each, then attention factors, [bases].
+/// Bases as words to copy to a device: for each basis the fractions of a turn, the whole turns of a position, and
+/// inv_freq, [bases, pairs] each, then attention factors, [bases].
 ///
 /// @param bases  a basis, or basis_list::of_rows()
 inline std::vector<std::uint64_t> device_words(const basis_view& bases) {
@@ -29,16 +30,16 @@ inline std::vector<std::uint64_t> device_words(const basis_view& bases) {
     return words;
 }
 
-/// View of device_words that the caller copied to the device. New words in the same memory are a new basis for every
-/// launch after the copy, one in a CUDA graph too.
+/// View of device_words that the caller copied to the device. Overwriting the same memory with new words gives a new
+/// basis to every launch after the copy, also to those captured in a CUDA graph.
 ///
 ///   const std::vector<std::uint64_t> words = device_words(b);
 ///   cudaMemcpyAsync(memory, words.data(), 8 * words.size(), cudaMemcpyHostToDevice, stream);
 ///   const device_basis on_device(memory, b.pairs());
 class device_basis {
  public:
-    /// @param words  in memory of the device, aligned to 8 bytes
-    /// @param bases  as many as device_words got: one, or one for each row of a batch
+    /// @param words  device memory, aligned to 8 bytes
+    /// @param bases  the number given to device_words: one, or one for each row of a batch
     /// @throws shape_error
     device_basis(const void* words, index_t pairs, index_t bases = 1) {
         if (words == nullptr || pairs < 1 || bases < 1) {
@@ -57,10 +58,10 @@ class device_basis {
                  .pairs = pairs,
                  .count = bases};
     }
-    /// The same bases, where each token has the one that an index on the device names. Nobody can check it: the lanes
-    /// of a token whose entry names no basis become NaN.
+    /// The same bases, with a basis for each token given by an index in device memory. The index is not checked: an
+    /// entry outside [0, bases) makes the lanes of its token NaN.
     ///
-    /// @param of_token  [rows, tokens] dense on the device; rows 1 serves every row of a batch
+    /// @param of_token  [rows, tokens] dense in device memory; rows 1 serves every row of a batch
     device_basis of(const std::int32_t* of_token, index_t rows, index_t tokens) const {
         if (of_token == nullptr || rows < 1 || tokens < 0) {
             fail<shape_error>({"device_basis: of_token must point to [", rows, ", ", tokens, "] entries, rows >= 1"});
@@ -75,7 +76,7 @@ class device_basis {
     const void* words() const noexcept { return view_.fractions; }
     index_t pairs() const noexcept { return view_.pairs; }
     index_t bases() const noexcept { return view_.count; }
-    /// The numbers, which lie on the device.
+    /// The view of the numbers, which lie in device memory.
     const basis_view& view() const noexcept { return view_; }
 
  private:
@@ -84,7 +85,7 @@ class device_basis {
 
 namespace angle_detail {
 
-/// positions_and_bases for a device, where nobody can check values: what is not valid there gives NaN.
+/// positions_and_bases for a device, where values cannot be checked: invalid ones give NaN.
 template <position_type P>
 class device_positions_and_bases : public positions_and_bases<P> {
  public:
@@ -93,7 +94,7 @@ class device_positions_and_bases : public positions_and_bases<P> {
     void check(const char*) const = delete;
 
     CORDAGE_HOST_DEVICE index_t basis_index(index_t row, index_t token) const noexcept {
-        const index_t b = this->bases_.index(row, token);
+        const index_t b = positions_and_bases<P>::basis_index(row, token);
         return is_basis(b) ? b : 0;
     }
     CORDAGE_HOST_DEVICE double attention_factor(index_t row, index_t token) const noexcept {
@@ -116,9 +117,9 @@ class device_positions_and_bases : public positions_and_bases<P> {
 
 }  // namespace angle_detail
 
-/// exact_angles for a device: what position_ids points to lies there. A position that is not valid (NaN, 2^63) makes
-/// the lanes of its token NaN. A view: allocates nothing. A table made elsewhere needs no view of its own: a
-/// cos_sin_view<float> with pointers to the device.
+/// exact_angles for a device: position_ids points to device memory. An invalid position (NaN, 2^63) makes the lanes of
+/// its token NaN. A view: allocates nothing. For a table in device memory use a cos_sin_view<float> with device
+/// pointers.
 ///
 ///   rotate_forward<half_split>(on(stream), device_angles<std::int32_t>(b, {ids, 1, tokens, 0}), in_place(q), ...);
 template <position_type P>
@@ -138,17 +139,21 @@ class device_angles : public angle_detail::device_positions_and_bases<P> {
 };
 static_assert(angle_source<device_angles<std::int32_t>> && differentiable_angle_source<device_angles<double>>);
 
-/// Whether what a source points to lies on a device. A source of one's own says `static constexpr bool is_on_device =
-/// true;`, and its functions are CORDAGE_HOST_DEVICE.
+/// Whether the memory of a source lies on a device. Declare `static constexpr bool is_on_device = true;` in a source of
+/// your own, and its functions CORDAGE_HOST_DEVICE.
 template <class S>
 inline constexpr bool is_device_source = requires {
     S::is_on_device;
 };
-/// Both sources of a difference are.
+/// Both sources of a difference or a sum are.
 template <class To, class From>
 inline constexpr bool is_device_source<angle_difference<To, From>> = is_device_source<To>&& is_device_source<From>;
-/// A table may lie on the device.
+template <class A, class B>
+inline constexpr bool is_device_source<angle_sum<A, B>> = is_device_source<A>&& is_device_source<B>;
+/// A table and a network's angles may lie on the device.
 template <>
 inline constexpr bool is_device_source<cos_sin_view<float>> = true;
+template <class T>
+inline constexpr bool is_device_source<free_angles<T>> = true;
 
 }  // namespace cordage

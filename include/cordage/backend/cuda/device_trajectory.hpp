@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A solved policy, CLEX of any kind, as polynomials that a kernel can read at any t; serves the CUDA backend.
+// A solved policy, any form of CLEX, as polynomials that a kernel evaluates at any t; serves the CUDA backend.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace cordage {
 
-/// A policy that is a trajectory over t or ln t, of whose states it makes log inv_freq.
+/// A policy that is a trajectory over t or ln t with states that determine log inv_freq.
 template <class P>
 concept trajectory_policy = scaling_policy<P> && requires(const P& p, std::span<const double> numbers) {
     { p.path().nodes() } -> std::same_as<std::size_t>;
@@ -23,30 +23,30 @@ concept trajectory_policy = scaling_policy<P> && requires(const P& p, std::span<
     { P::field_type::in_log_time } -> std::convertible_to<bool>;
 };
 
-/// Sizes of what follows, and where t ends.
+/// Sizes of device_trajectory_numbers, and the end of t.
 struct device_trajectory_shape {
     index_t steps;
     index_t pairs;
     double t_max;
     bool in_log_time;
 
-    static constexpr index_t coefficients = 5;  // of log alpha in a step
+    static constexpr index_t coefficients = 5;  // of the polynomial of log alpha in a step
     static constexpr index_t factor_pieces = 64, factor_coefficients = 4;
 };
 
-/// The numbers of a policy that a device needs to make its basis at any t of [1, t_max], in this order:
+/// The numbers from which a device computes a policy's basis at any t of [1, t_max], in this order:
 ///
-///   times           [steps + 1]         of the nodes: t, or ln t
+///   times           [steps + 1]         t or ln t of the nodes
 ///   step sizes      [steps]
-///   log alpha       [steps, 5, pairs]   c0 + s (c1 + s (c2 + s (c3 + s c4))), s in [0, 1] the way through a step
+///   log alpha       [steps, 5, pairs]   c0 + s (c1 + s (c2 + s (c3 + s c4))), s in [0, 1] within a step
 ///   theta           [pairs]             inv_freq without scaling
 ///   factor          [64, 4]             of the attention factor, cubics in ln t over equal pieces of [0, ln t_max]
 ///
-/// The step's polynomial is its dense output itself. The attention factor's cubic meets m and dm/dt at both ends of a
-/// piece, which brings it within 1e-9 of m or it is refused. Made on the host once, from a policy solved there.
+/// The polynomial of a step is its dense output itself. The cubics of the attention factor match m and dm/dt at both
+/// ends of a piece; the constructor throws unless they are within 1e-9 of m. Computed once, on the host.
 class device_trajectory_numbers {
  public:
-    /// @throws value_error  where the policy's attention factor is no smooth function of t
+    /// @throws value_error  if the policy's attention factor is not a smooth function of t
     template <trajectory_policy Policy>
     explicit device_trajectory_numbers(const Policy& policy)
         : shape_{std::max<index_t>(static_cast<index_t>(policy.path().nodes()) - 1, 1), policy.config().pairs(),
@@ -66,7 +66,7 @@ class device_trajectory_numbers {
         const auto& path = policy.path();
         const auto size = static_cast<std::size_t>(shape_.pairs);
         add(path.times());
-        const bool is_one_point = path.nodes() == 1;  // t_max = 1: a step that leads nowhere
+        const bool is_one_point = path.nodes() == 1;  // t_max = 1: one step of size 0
         if (is_one_point) numbers_.push_back(path.times()[0]);
         for (index_t step = 0; step < shape_.steps; ++step) {
             numbers_.push_back(is_one_point ? 1.0 : path.step_size(static_cast<std::size_t>(step)));
@@ -100,7 +100,7 @@ class device_trajectory_numbers {
         const double width = std::log(shape_.t_max) / static_cast<double>(pieces);
         const auto t_at = [&](double piece) { return std::clamp(std::exp(piece * width), 1.0, shape_.t_max); };
         const auto value = [&](double piece) { return attention_factor(policy, policy.config(), t_at(piece)); };
-        const auto slope = [&](double piece) {  // by piece: dm/dt dt/d(ln t) width
+        const auto slope = [&](double piece) {  // dm/d(piece) = dm/dt dt/d(ln t) width
             return attention_factor_rate(policy, policy.config(), t_at(piece)) * t_at(piece) * width;
         };
         for (index_t n = 0; n < pieces; ++n) {
@@ -129,7 +129,7 @@ class device_trajectory_numbers {
 ///   const device_trajectory path(numbers.shape(), memory);
 class device_trajectory {
  public:
-    /// @param numbers  in memory of the device, aligned to 8 bytes
+    /// @param numbers  device memory, aligned to 8 bytes
     /// @throws shape_error
     device_trajectory(const device_trajectory_shape& shape, const void* numbers)
         : shape_(shape), numbers_(static_cast<const double*>(numbers)) {
@@ -151,7 +151,7 @@ class device_trajectory {
     }
     CORDAGE_HOST_DEVICE double log_alpha(double t, index_t pair) const noexcept {
         const double time = shape_.in_log_time ? std::log(t) : t;
-        index_t step = 0, end = shape_.steps;  // numbers_[step] <= time, but for the rounding of ln
+        index_t step = 0, end = shape_.steps;  // numbers_[step] <= time, up to rounding of ln
         while (end - step > 1) {
             const index_t middle = (step + end) / 2;
             (numbers_[middle] <= time ? step : end) = middle;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The CUDA rotation of q and k as a plain function of a thread's place: forward, adjoint, inverse and rebase; serves
-// stage rotation.
+// The CUDA rotation of q and k as a function of a thread's indices: forward, adjoint, inverse and rebase; serves stage
+// rotation.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace cordage::backend {
 
 /// A thread rotates one unit of pairs of some heads of some tokens:
 ///
-///   x -> unit (neighbouring threads, neighbouring memory; past 256 in blocks.z)
-///   y -> every (threads.y * blocks.y)-th head, counted through all operands
+///   x -> unit (neighbouring threads read neighbouring memory; units past 256 in blocks.z)
+///   y -> every (threads.y * blocks.y)-th head, counted over all operands
 ///   z -> every (threads.z * blocks.x)-th token
 ///
 ///   for each token:  cos, sin of the unit's pairs    once, in registers
@@ -53,7 +53,7 @@ struct rotation_kernel<operand<X, Y, XFormat, YFormat>, Pairing, Direction, ByPi
     }
 
  private:
-    // A head of a token: its first rotated lanes, null where a slot table leaves the token out.
+    // A head of a token: its first rotated lanes; null for a token without a slot.
     CORDAGE_HOST_DEVICE static typename operand_type::token_lanes lanes_of(const head_walk<operand_type>& heads,
                                                                            const token_place& place) noexcept {
         const operand_type& o = heads.operand();
@@ -62,7 +62,8 @@ struct rotation_kernel<operand<X, Y, XFormat, YFormat>, Pairing, Direction, ByPi
         return {lanes.x + heads.head() * o.x.head_stride, lanes.y + heads.head() * o.y.head_stride};
     }
 
-    // A head's pairs are under way while the angles are made, and the next one's while a head is rotated.
+    // Loads of a head's pairs are issued before its angles are computed, and those of the next head before its
+    // rotation.
     CORDAGE_HOST_DEVICE void rotate_token(const token_place& place, index_t number,
                                           const block_view& at) const noexcept {
         head_walk heads(at, operands, operand_count);
@@ -70,7 +71,7 @@ struct rotation_kernel<operand<X, Y, XFormat, YFormat>, Pairing, Direction, ByPi
         const auto fetched = [&](const auto& lanes) {
             return lanes.x == nullptr ? typename in::stored{} : in::fetch(lanes.x, number, angles.pairs());
         };
-        const auto rotated_lanes = [&] {  // of an unrotated operand none
+        const auto rotated_lanes = [&] {  // 0 for an unrotated operand
             const auto lanes = lanes_of(heads, place);
             return heads.operand().is_rotated() ? lanes : typename operand_type::token_lanes{nullptr, nullptr};
         };
@@ -93,7 +94,7 @@ struct rotation_kernel<operand<X, Y, XFormat, YFormat>, Pairing, Direction, ByPi
         }
     }
 
-    // The lanes that are not rotated, after those that are, when cos and sin need no registers any more.
+    // The lanes that are not rotated, after the rotated ones, when cos and sin no longer occupy registers.
     CORDAGE_HOST_DEVICE void copy_token(const token_place& place, index_t number, const block_view& at) const noexcept {
         for (head_walk heads(at, operands, operand_count); heads.is_at_head(); heads.go_on()) {
             const operand_type& o = heads.operand();
@@ -109,7 +110,7 @@ struct rotation_kernel<operand<X, Y, XFormat, YFormat>, Pairing, Direction, ByPi
     }
 };
 
-/// What a device takes at once of the rotation.
+/// Number of threads that a device runs at once.
 struct device_capacity {
     index_t processors;
     index_t blocks_per_processor;  // of most_threads
@@ -119,10 +120,10 @@ struct device_capacity {
 
 /// Threads and blocks for tokens * units * heads units of work, each at least 1.
 ///
-///   few (decode)   a unit a thread; the smallest blocks of whole warps, until there is one for every processor
-///   more           as many threads as the device takes at once, each turning several heads of a token
-///   most           of a few waves, one, whose blocks walk as many tokens each; else a block for its tokens, and the
-///                  device balances
+///   few tokens (decode)  one unit for each thread; the smallest blocks of whole warps, until every processor has one
+///   more                 as many threads as the device runs at once, each rotating several heads of a token
+///   many                 if a few waves: one wave, whose blocks process equally many tokens; else a block for its
+///                        tokens, balanced by the device
 inline launch_size rotation_launch(index_t tokens, index_t units, index_t heads,
                                    const device_capacity& device) noexcept {
     constexpr index_t few_waves = 4;

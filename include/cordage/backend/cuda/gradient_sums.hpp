@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the blocks of a backward pass add up, each over a chunk of tokens, and the kernel that adds up what they left,
-// in a fixed order; serves the CUDA backward pass.
+// Partial sums of the blocks of a backward pass, each over a chunk of tokens, and the kernel that adds them up in a
+// fixed order; serves the CUDA backward pass.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +14,19 @@ namespace cordage::backend {
 
 inline constexpr index_t most_device_chunks = 1024, smallest_device_chunk = 8;
 
+/// Doubles that a chunk leaves behind the angles: dL/dinv_freq of a token's bases, and its sum grad_y . y.
+template <class Source>
+CORDAGE_HOST_DEVICE index_t sums_of_chunk(const Source& angles) noexcept {
+    return angle_detail::bases_of_token(angles) * angles.pairs() + 1;
+}
+
 /// The chunks of a backward pass on a device, a block each.
 inline token_chunks device_chunks(index_t tokens, index_t bases) noexcept {
     return token_chunks::of(tokens, bases, most_device_chunks, smallest_device_chunk);
 }
 
-/// Steps that a block takes through its chunk, threads.z tokens each, and the thread's token of a step, which the last
-/// step may lack.
+/// Steps of a block through its chunk, threads.z tokens each, and the thread's token in a step; the last step may be
+/// shorter.
 CORDAGE_HOST_DEVICE inline index_t steps_of(const token_chunks& chunks, const block_view& at) noexcept {
     const index_t length = chunks.end(at.block.x) - chunks.begin(at.block.x);
     return (length + at.threads.z - 1) / at.threads.z;
@@ -29,69 +35,97 @@ CORDAGE_HOST_DEVICE inline index_t token_of(const token_chunks& chunks, index_t 
     return chunks.begin(at.block.x) + step * at.threads.z + at.thread.z;
 }
 
+/// Which sums those are: pairs of a lane of threads, for how many bases, and axes of positions.
+struct sums_shape {
+    std::int32_t pairs, bases, axes;
+
+    template <class Source>
+    CORDAGE_HOST_DEVICE static sums_shape of(const Source& angles, index_t pairs) noexcept {
+        return {static_cast<std::int32_t>(pairs), static_cast<std::int32_t>(angle_detail::bases_of_token(angles)),
+                static_cast<std::int32_t>(angle_detail::axes_of(angles))};
+    }
+};
+
 /// What the threads of a block add up behind the angles, in doubles that they share, which leaves registers to others:
-/// the pairs of each lane (y, z) of threads, then of each thread its sum grad_y . y, then its dL/dposition of each
-/// axis.
+/// for each basis the pairs of each lane (y, z) of threads, then of each thread its sum grad_y . y, then its
+/// dL/dposition of each axis; then, where they are wanted, dL/dangle of each lane's pairs in floats.
 class block_sums {
  public:
-    /// @param pairs  of a lane
-    static index_t count(const index3& threads, index_t pairs, index_t axes) noexcept {
+    static index_t count(const index3& threads, const sums_shape& shape) noexcept {
         const index_t lanes = index_t{threads.y} * threads.z;
-        return lanes * (pairs + threads.x * (1 + axes));
+        return lanes * (index_t{shape.bases} * shape.pairs + index_t{threads.x} * (1 + shape.axes));
     }
 
-    CORDAGE_HOST_DEVICE block_sums(const block_view& at, index_t pairs) noexcept : at_(at), pairs_(pairs) {}
+    CORDAGE_HOST_DEVICE block_sums(const block_view& at, const sums_shape& shape) noexcept : at_(at), shape_(shape) {}
 
-    /// The thread's own: its lane's pairs, its sum grad_y . y, its dL/dposition.
-    CORDAGE_HOST_DEVICE double* pairs() const noexcept {
-        return of_lane(index_t{at_.thread.z} * at_.threads.y + at_.thread.y);
+    /// The thread's own: its lane's pairs, its sum grad_y . y, its dL/dposition, its lane's dL/dangle.
+    CORDAGE_HOST_DEVICE double* pairs(index_t basis = 0) const noexcept {
+        return of_lane(index_t{at_.thread.z} * at_.threads.y + at_.thread.y) + basis * shape_.pairs;
     }
+    CORDAGE_HOST_DEVICE float* angles() const noexcept { return angles_of(at_.thread.y); }
     CORDAGE_HOST_DEVICE double& dot() const noexcept { return dots()[at_.thread_number()]; }
     CORDAGE_HOST_DEVICE double& position(index_t axis) const noexcept { return positions(axis)[at_.thread_number()]; }
 
-    /// Adds dL/dangle of a token's pairs [pair, pair + N), the lane's pairs from `first` on.
+    /// Adds dL/dangle of a token's pairs [pair, pair + N), stored as the lane's pairs from `first` on.
     template <int N, class Source>
     CORDAGE_HOST_DEVICE void add(const Source& angles, const token_place& place, index_t pair, index_t first,
                                  const float (&grad_angle)[N], bool has_positions) const noexcept {
         if constexpr (differentiable_angle_source<Source>) {
             using namespace angle_detail;
-            double at_position[N];  // read once where neighbours share an axis
-            for (int n = 0; n < N; ++n) {
-                const bool is_new = n == 0 || axis_of(angles, pair + n) != axis_of(angles, pair + n - 1);
-                at_position[n] =
-                    is_new ? angles.position(place.row, place.token, axis_of(angles, pair + n)) : at_position[n - 1];
-            }
-            for (int n = 0; n < N; ++n) pairs()[first + n] += at_position[n] * static_cast<double>(grad_angle[n]);
-            for (int n = 0; has_positions && n < N; ++n) {
-                const double* const inv_freq = angles.inv_freq(basis_of(angles, place.row, place.token));
-                position(axis_of(angles, pair + n)) += inv_freq[pair + n] * static_cast<double>(grad_angle[n]);
+            for (index_t turn = 0; turn < bases_of_token(angles); ++turn) {  // of summed axes; else the one
+                const auto axis = [&](int n) { return sums_axes<Source> ? turn : axis_of(angles, pair + n); };
+                double at_position[N];  // read once where neighbours share an axis
+                for (int n = 0; n < N; ++n) {
+                    const bool is_new = n == 0 || axis(n) != axis(n - 1);
+                    at_position[n] = is_new ? angles.position(place.row, place.token, axis(n)) : at_position[n - 1];
+                }
+                for (int n = 0; n < N; ++n) {
+                    pairs(turn)[first + n] += at_position[n] * static_cast<double>(grad_angle[n]);
+                }
+                for (int n = 0; has_positions && n < N; ++n) {
+                    const double* const inv_freq = angles.inv_freq(basis_of(angles, place.row, place.token) + turn);
+                    position(axis(n)) += inv_freq[pair + n] * static_cast<double>(grad_angle[n]);
+                }
             }
         }
     }
 
     /// dL/dposition of the thread's token, of all its threads; an axis a thread.
-    CORDAGE_HOST_DEVICE void add_positions(double* of_token, index_t axis_stride, index_t axes) const noexcept {
+    CORDAGE_HOST_DEVICE void add_positions(double* of_token, index_t axis_stride) const noexcept {
         const index_t threads = index_t{at_.threads.x} * at_.threads.y;
-        for (index_t axis = at_.thread_number() % threads; axis < axes; axis += threads) {
+        for (index_t axis = at_.thread_number() % threads; axis < shape_.axes; axis += threads) {
             const double* const of_threads = positions(axis) + at_.thread.z * threads;
             double sum = 0.0;
             for (index_t n = 0; n < threads; ++n) sum += of_threads[n];
             of_token[axis * axis_stride] += sum;
         }
     }
-    /// `count` pairs of all lanes to a row, a pair a thread; sums grad_y . y over y and z, left at the first lane.
-    CORDAGE_HOST_DEVICE void add_lanes(double* row, index_t count) const noexcept {
-        const index_t lanes = index_t{at_.threads.y} * at_.threads.z;
-        for (index_t pair = at_.thread_number(); pair < count; pair += at_.thread_count()) {
+    /// dL/dangle of the thread's token, `count` pairs over its lanes; a pair a thread.
+    CORDAGE_HOST_DEVICE void add_angles(double* of_token, index_t count) const noexcept {
+        const auto threads = static_cast<std::int32_t>(at_.threads.x * at_.threads.y);
+        for (auto pair = static_cast<std::int32_t>(at_.thread.y * at_.threads.x + at_.thread.x); pair < count;
+             pair += threads) {
             double sum = 0.0;
-            for (index_t lane = 0; lane < lanes; ++lane) sum += of_lane(lane)[pair];
-            row[pair] = sum;
+            for (std::uint32_t y = 0; y < at_.threads.y; ++y) sum += static_cast<double>(angles_of(y)[pair]);
+            of_token[pair] += sum;
+        }
+    }
+    /// `count` pairs of all lanes to a row, in which those of a basis are `stride` apart from the next one's, a pair a
+    /// thread; sums grad_y . y over y and z, left at the first lane.
+    CORDAGE_HOST_DEVICE void add_lanes(double* row, index_t count, index_t stride) const noexcept {
+        const index_t lanes = index_t{at_.threads.y} * at_.threads.z;
+        for (index_t basis = 0; basis < shape_.bases; ++basis) {
+            for (index_t pair = at_.thread_number(); pair < count; pair += at_.thread_count()) {
+                double sum = 0.0;
+                for (index_t lane = 0; lane < lanes; ++lane) sum += of_lane(lane)[basis * shape_.pairs + pair];
+                row[basis * stride + pair] = sum;
+            }
         }
         if (at_.thread.y != 0 || at_.thread.z != 0) return;
         double* const of_thread = dots() + at_.thread.x;
         for (index_t lane = 1; lane < lanes; ++lane) of_thread[0] += of_thread[lane * at_.threads.x];
     }
-    /// The latter over x, after a barrier.
+    /// grad_y . y summed over x, after a barrier.
     CORDAGE_HOST_DEVICE double sum_of_dots() const noexcept {
         double sum = 0.0;
         for (index_t x = 0; x < at_.threads.x; ++x) sum += dots()[x];
@@ -100,15 +134,19 @@ class block_sums {
 
  private:
     CORDAGE_HOST_DEVICE double* of_lane(index_t lane) const noexcept {
-        return static_cast<double*>(at_.shared) + lane * pairs_;
+        return static_cast<double*>(at_.shared) + lane * shape_.bases * shape_.pairs;
     }
     CORDAGE_HOST_DEVICE double* dots() const noexcept { return of_lane(index_t{at_.threads.y} * at_.threads.z); }
     CORDAGE_HOST_DEVICE double* positions(index_t axis) const noexcept {
         return dots() + (1 + axis) * at_.thread_count();
     }
+    CORDAGE_HOST_DEVICE float* angles_of(index_t y) const noexcept {  // of the thread's z
+        void* const first = positions(shape_.axes);
+        return static_cast<float*>(first) + (index_t{at_.thread.z} * at_.threads.y + y) * shape_.pairs;
+    }
 
     const block_view& at_;
-    index_t pairs_;
+    sums_shape shape_;
 };
 
 /// Adds rows of sums to gradients: thread x takes a column (a number, or the attention factor), thread y every
@@ -120,8 +158,9 @@ struct gradient_sums_kernel {
     index_t bases, rows, row_size;    // rows of a basis
     index_t numbers;                  // of a row: pairs of a basis, or weights of a norm; then the attention factor's
     double* gradient;                 // [bases, numbers], added to, or null
-    double* attention_factor;         // [bases], added to, or null
-    const double* attention_factors;  // [bases]
+    double* attention_factor;         // [bases], factor_stride apart, added to, or null
+    const double* attention_factors;  // the same
+    index_t factor_stride = 1;
 
     CORDAGE_HOST_DEVICE index_t phases(const block_view& at) const noexcept { return 2 * passes(at); }
     CORDAGE_HOST_DEVICE void run(index_t phase, const block_view& at) const noexcept {
@@ -142,7 +181,7 @@ struct gradient_sums_kernel {
             if (column < numbers) {
                 to[b * numbers + column] += sum;
             } else {
-                to[b] += sum / attention_factors[b];
+                to[b * factor_stride] += sum / attention_factors[b * factor_stride];
             }
         }
     }
@@ -162,27 +201,30 @@ inline launch_size gradient_sums_launch(index_t numbers, index_t bases) noexcept
             .shared_bytes = index_t{threads.x} * threads.y * static_cast<index_t>(sizeof(double))};
 }
 
-/// Where a backward pass on a device adds its gradients, and the memory it may use. Null where not wanted.
+/// Destinations of the gradients of a backward pass on a device, and its workspace. Null: not computed.
 struct device_gradients {
     double* inv_freq = nullptr;                 // [bases, pairs]
     double* position = nullptr;                 // [axes, batch, tokens]
+    double* angle = nullptr;                    // [batch, tokens, pairs]
     double* attention_factor = nullptr;         // [bases]
-    double* workspace = nullptr;                // [chunks.count, pairs + 1], then [chunks.count, weights]
+    double* workspace = nullptr;                // [chunks.count, sums_of_chunk], then [chunks.count, weights]
     const double* attention_factors = nullptr;  // of the bases, [bases]
 
     bool has_sums() const noexcept { return inv_freq != nullptr || attention_factor != nullptr; }
 };
 
-/// Calls pass(chunks, only_basis), which launches the pass over all tokens and leaves its sums in grads.workspace, and
-/// adds these up; where each token names its basis and sums are wanted of it, so for each basis, whose tokens alone a
-/// pass then looks at.
+/// Calls pass(chunks, only_basis), which launches the pass over all tokens and leaves its sums in grads.workspace, then
+/// launches the kernel that adds them up. With a basis for each token, and sums for bases wanted, once for each basis;
+/// a pass then processes only that basis's tokens.
 ///
-/// @param grad_weight  of the operand's norm, added to; empty: not wanted
+/// @param grad_weight  of the operand's norm, added to; empty: not computed
 template <class Source, kernel_launcher Launcher, class Pass>
 void launch_with_sums(const char* function, const Launcher& where, const Source& angles, index_t tokens,
                       bool has_basis_of_token, const device_gradients& grads, std::span<double> grad_weight,
                       const Pass& pass) {
-    const index_t bases = angle_detail::bases_of(angles), pairs = angles.pairs();
+    // The bases that turn a token together, of summed axes, are one to these sums.
+    const index_t together = angle_detail::bases_of_token(angles), numbers = together * angles.pairs();
+    const index_t bases = angle_detail::bases_of(angles) / together;
     const bool by_token = has_basis_of_token && bases > 1 && grads.has_sums();
     const token_chunks chunks = device_chunks(tokens, has_basis_of_token ? 1 : bases);
     if (chunks.count == 0) return;
@@ -192,14 +234,14 @@ void launch_with_sums(const char* function, const Launcher& where, const Source&
     for (index_t b = 0; b < (by_token ? bases : 1); ++b) {
         pass(chunks, by_token ? b : -1);
         if (grads.has_sums()) {
-            add({grads.workspace, by_token ? 1 : bases, chunks.per_basis, pairs + 1, pairs,
-                 grads.inv_freq == nullptr ? nullptr : grads.inv_freq + b * pairs,
-                 grads.attention_factor == nullptr ? nullptr : grads.attention_factor + b,
-                 grads.attention_factors + b});
+            add({grads.workspace, by_token ? 1 : bases, chunks.per_basis, numbers + 1, numbers,
+                 grads.inv_freq == nullptr ? nullptr : grads.inv_freq + b * numbers,
+                 grads.attention_factor == nullptr ? nullptr : grads.attention_factor + b, grads.attention_factors + b,
+                 together});
         }
         if (!grad_weight.empty()) {
             const index_t weights = std::ssize(grad_weight);
-            add({grads.workspace + chunks.count * (pairs + 1), 1, chunks.count, weights, weights, grad_weight.data(),
+            add({grads.workspace + chunks.count * (numbers + 1), 1, chunks.count, weights, weights, grad_weight.data(),
                  nullptr, nullptr});
         }
     }

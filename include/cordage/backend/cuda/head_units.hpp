@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Heads in any format by units, each read or written by one thread; serves the CUDA kernel of the cache path.
+// Heads in any format as units, each read or written by one thread; serves the CUDA kernel of the cache path.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,27 @@
 
 namespace cordage {
 
-/// How threads of a device read and write a format of whole heads. It is there for the library's own; specialise it for
-/// one of yours, of elements T. A head is groups of lanes that share a scale, and units that one thread reads or
+/// How a device reads and writes a format of whole heads. Defined for the library's formats; specialise it for your own
+/// format of elements T. A head consists of groups of lanes that share a scale, and of units that one thread reads or
 /// writes:
 ///
-///   lanes_of_unit                                          a small constant that divides head_dim
+///   lanes_of_unit                                          constant; divides head_dim
 ///   lanes_of_scale(format, head_dim)                       lanes of a group; a multiple of lanes_of_unit
 ///   load(format, head, place, unit, lanes)                 the unit's lanes_of_unit floats
-///   write_scale(format, largest, head, place, group)       called by one thread once all lanes are there. `largest`:
-///                                                          the group's first lane of the largest magnitude, with its
-///                                                          sign; NaN where the head has no right numbers. Returns what
-///                                                          `store` gets as `number`
+///   write_scale(format, largest, head, place, group)         called by one thread when all lanes are known. `largest`:
+///                                                            the group's first lane of largest magnitude, with sign;
+///                                                            NaN if the head has invalid input. Returns the `number`
+///                                                            passed to `store`
 ///   store(format, lanes, number, head, unit)               the unit's lanes as elements
 ///
 /// All are static and CORDAGE_HOST_DEVICE; head is a T* to the head's first element, place a head_place. A unit's lanes
-/// are neighbours, from unit * lanes_of_unit on, unless it says `lane(unit, i)`.
+/// are neighbours, from unit * lanes_of_unit on, unless it defines `lane(unit, i)`.
 template <class Format>
 struct device_format;
 
 namespace backend {
 
-/// What a device needs to know of a format of whole heads.
+/// Formats of whole heads that a device can read and write.
 template <class Format, class T>
 concept device_head_format = requires(const Format& f, const T* from, T* to, const head_place& at, float* lanes,
                                       index_t i, float number) {
@@ -43,7 +43,7 @@ concept device_head_format = requires(const Format& f, const T* from, T* to, con
     device_format<Format>::store(f, lanes, number, to, i);
 };
 
-/// A small integer of aligned memory, in one instruction.
+/// Loads a small integer from aligned memory in one instruction.
 template <class Word>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Word load_word(const void* from) noexcept {
 #if !defined(__CUDA_ARCH__)
@@ -61,7 +61,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE void store_word(Word word, void* to) n
     std::memcpy(__builtin_assume_aligned(to, sizeof(Word)), &word, sizeof(Word));
 }
 
-/// N elements, N of a piece or 1.
+/// N elements; N is the elements of a piece, or 1.
 template <class T, class Format, int N>
 struct element_units {
     static constexpr int lanes_of_unit = N;
@@ -84,7 +84,7 @@ struct element_units {
     }
 };
 
-/// N codes of one byte, by a word of 4 or by single bytes.
+/// N one-byte codes, read as a 4-byte word or as single bytes.
 template <class Code, int N>
 struct byte_units {
     using format = scaled_bytes<Code>;
@@ -118,7 +118,7 @@ struct byte_units {
     }
 
  private:
-    // A given scale that is no scale makes NaN of what it scales.
+    // An invalid given scale makes its lanes NaN.
     CORDAGE_HOST_DEVICE static float scale_at(const format& f, const head_place& at, index_t group) noexcept {
         const float scale = f.scales.at(at)[group];
         const bool is_scale = f.makes_scales || (is_finite(scale) && scale != 0.0f);
@@ -131,7 +131,7 @@ struct byte_units {
 /// Bytes and their scales.
 template <class Code>
 struct device_format<scaled_bytes<Code>> : backend::byte_units<Code, 1> {
-    /// By words of 4 codes, where they are aligned and of one scale.
+    /// As words of 4 codes, if they are aligned and share a scale.
     using wide = backend::byte_units<Code, 4>;
     template <class T>
     static bool is_wide(const heads_view<T, scaled_bytes<Code>>& v) noexcept {
@@ -139,7 +139,7 @@ struct device_format<scaled_bytes<Code>> : backend::byte_units<Code, 1> {
     }
 };
 
-/// ggml's blocks, by two codes, as far as they are aligned.
+/// ggml's blocks, two codes at a time, as far as aligned.
 template <>
 struct device_format<q8_0> {
     using code = tensors_detail::byte_code<std::int8_t>;
@@ -169,13 +169,13 @@ struct device_format<q8_0> {
     }
 
  private:
-    // std::array's functions are the host's.
+    // std::array's functions are host-only.
     CORDAGE_HOST_DEVICE static const std::uint8_t* bytes_of(const q8_0_block& block) noexcept {
         return reinterpret_cast<const std::uint8_t*>(&block.codes);
     }
 };
 
-/// The same with two codes in each of two bytes: lanes 2j, 2j + 1, 2j + 16 and 2j + 17 of a block.
+/// q4_0: two bytes with two codes each, lanes 2j, 2j + 1, 2j + 16 and 2j + 17 of a block.
 template <>
 struct device_format<q4_0> {
     static constexpr int lanes_of_unit = 4;
@@ -219,7 +219,7 @@ struct device_format<q4_0> {
 
 namespace backend {
 
-/// Both ways of reading and writing heads of a view: `wide`, where is_wide says so of the view, and `narrow`.
+/// Both units of a view's format: `wide`, used if is_wide(view), and `narrow`.
 template <class T, class Format>
 struct units_of {
     using narrow = element_units<T, Format, 1>;
@@ -253,13 +253,13 @@ struct units_of<T, Format> {
     }
 };
 
-/// Whether the lanes of a unit are whole pieces of its head's floats.
+/// Whether a unit's lanes are contiguous in the head's floats, in whole pieces.
 template <class Units>
 inline constexpr bool are_pieces = Units::lanes_of_unit % 4 == 0 && !requires(index_t unit) {
     Units::lane(unit, 0);
 };
 
-/// Calls f with one of a format's units, as a value of no content.
+/// Calls f with one of a format's units as an empty tag.
 template <class Both, class F>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE void with_units(bool is_wide, const F& f) noexcept {
     if constexpr (!std::same_as<typename Both::wide, typename Both::narrow>) {
@@ -268,7 +268,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE void with_units(bool is_wide, const F&
     f(typename Both::narrow{});
 }
 
-/// Lane i of a unit in its head.
+/// Index in the head of lane i of a unit.
 template <class Units>
 CORDAGE_HOST_DEVICE std::int32_t lane_of(std::int32_t unit, int i) noexcept {
     if constexpr (requires { Units::lane(unit, i); }) {
@@ -278,7 +278,7 @@ CORDAGE_HOST_DEVICE std::int32_t lane_of(std::int32_t unit, int i) noexcept {
     }
 }
 
-/// The lanes of a unit from and to the floats of their head.
+/// Copies the lanes of a unit from and to the floats of their head.
 template <class Units>
 CORDAGE_HOST_DEVICE void put_lanes(const float* lanes, std::int32_t unit, float* head) noexcept {
     constexpr int size = Units::lanes_of_unit;

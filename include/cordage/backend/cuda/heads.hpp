@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The CUDA rotation of whole heads: norms, formats of whole heads, and what goes along with them; serves stage
+// The CUDA rotation of whole heads: norms, formats of whole heads, and operands in the same call; serves stage
 // rotation.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace cordage::backend {
 
-/// A team of threads takes a head: a power of two of threads, one for about 8 lanes, at most a warp.
+/// A team of threads processes a head: a power of two of threads, one for about 8 lanes, at most a warp.
 ///
 ///   x -> lanes of a head, in units, pairs or single ones
 ///   y -> every threads.y-th head of a chunk of threads.y * heads_of_team
@@ -24,7 +24,7 @@ namespace cordage::backend {
 ///   for each token:    cos, sin of all pairs -> shared floats
 ///     for each chunk:  x -> shared floats -> norm, rotation -> y
 ///
-/// What a thread left there the others see after the next barrier. x of a head has been read before y is written.
+/// A thread's shared data are visible to the others after the next barrier. x of a head is read before y is written.
 template <pairing Pairing, class Direction, class Source, class Operands>
 struct heads_kernel {
     static constexpr int blocks_per_processor = 2;  // at most 128 registers; 53 to 69 at 9.0, 112 at 12.0
@@ -60,7 +60,7 @@ struct heads_kernel {
     }
 
  private:
-    // A thread in its team, its token, and the chunk of heads at hand. Heads and lanes are counted in 32 bits.
+    // A thread in its team, its token, and its current chunk of heads. Heads and lanes are counted in 32 bits.
     class team {
      public:
         CORDAGE_HOST_DEVICE team(const block_view& where, const heads_layout& of_block, index_t token_number,
@@ -76,7 +76,7 @@ struct heads_kernel {
               heads_(count) {}
 
         index_t token;  // counted over the rows
-        bool is_token;  // whether there is one
+        bool is_token;  // whether the token exists
         std::int32_t member, members;
         std::int32_t number, teams;
         std::int32_t chunk = 0;
@@ -85,7 +85,7 @@ struct heads_kernel {
         CORDAGE_HOST_DEVICE float& is_invalid() const noexcept { return shared_[1]; }
         CORDAGE_HOST_DEVICE float& cos(std::int32_t pair) const noexcept { return shared_[4 + pair]; }
         CORDAGE_HOST_DEVICE float& sin(std::int32_t pair) const noexcept { return shared_[4 + layout_.pairs + pair]; }
-        // The team's head number h of the chunk.
+        // Head number h of the team in the chunk.
         CORDAGE_HOST_DEVICE std::int32_t head(int h) const noexcept {
             return (chunk * layout_.heads_of_team + h) * teams + number;
         }
@@ -108,7 +108,7 @@ struct heads_kernel {
         }
 
         const heads_layout& layout_;
-        float* shared_;  // the token's
+        float* shared_;  // of the token
         std::int32_t heads_;
     };
 
@@ -157,8 +157,8 @@ struct heads_kernel {
         }
     }
 
-    // The first elements of the token's heads, null where there is nothing to do: quantised heads that nothing changes
-    // keep their bytes.
+    // First elements of the token's heads; null where there is nothing to do. Quantised heads that do not change keep
+    // their bytes.
     template <class Planned>
     CORDAGE_HOST_DEVICE auto heads_of(const Planned& planned, const team& here) const noexcept {
         using operand = typename Planned::operand_type;
@@ -171,7 +171,7 @@ struct heads_kernel {
         if (lanes.x != nullptr) lanes = {lanes.x - o.first_lane, lanes.y - o.first_lane};
         return lanes;
     }
-    // Where they lie, of a format that asks for it.
+    // Places of the heads, if the format needs them.
     template <class T, class Format>
     CORDAGE_HOST_DEVICE head_place place_in(const heads_view<T, Format>& v, const team& here) const noexcept {
         if constexpr (head_format<Format, std::remove_const_t<T>>) {
@@ -191,7 +191,7 @@ struct heads_kernel {
         with_units<typename Planned::x_units>(o.is_x_wide, [&]<class Units>(Units) {
             constexpr int size = Units::lanes_of_unit;
             for (std::int32_t unit = here.member; unit < o.head_dim / size; unit += here.members) {
-                float lanes[most_heads_of_team][size];  // all under way at once
+                float lanes[most_heads_of_team][size];  // all loads in flight at once
                 for (int h = 0; h < most_heads_of_team; ++h) {
                     if (!here.has_head(h)) continue;
                     const index_t head = here.head(h);
@@ -205,7 +205,7 @@ struct heads_kernel {
         });
     }
 
-    // Over all heads a thread adds to its sum from chunk to chunk.
+    // For a norm over all heads, a thread's sum continues from chunk to chunk.
     template <class Planned>
     CORDAGE_HOST_DEVICE static void add_squares(const Planned& o, const team& here) noexcept {
         const bool is_over_all = o.of.norm.is_over_all_heads;
@@ -233,7 +233,7 @@ struct heads_kernel {
         return o.of.norm.inverse_rms(sum, index_t{is_over_all ? o.heads : 1} * o.head_dim);
     }
 
-    // What lanes of the team's heads are multiplied by.
+    // The factors of the lanes of the team's heads.
     template <class Planned>
     struct norm_of_team {
         const Planned& o;
@@ -249,7 +249,7 @@ struct heads_kernel {
                 }
             }
         }
-        // w of a lane: that of the head before, unless each head has its own.
+        // Weight of a lane; `before`, that of the previous head, unless each head has its own weights.
         CORDAGE_HOST_DEVICE float factor(std::int32_t lane, int h, float before) const noexcept {
             if constexpr (Planned::operand_type::is_normalized) {
                 if (applies && (h == 0 || o.of.norm.is_over_all_heads)) {
@@ -295,7 +295,7 @@ struct heads_kernel {
         if (is_norm_first) normalize_around(o, normalized, o.first_lane, 2 * o.pairs, here);
     }
 
-    // The lanes around `count` ones.
+    // The lanes before and after `count` rotated ones.
     template <class Planned>
     CORDAGE_HOST_DEVICE static void normalize_around(const Planned& o, const norm_of_team<Planned>& normalized,
                                                      std::int32_t begin, std::int32_t count,
@@ -398,7 +398,7 @@ struct heads_kernel {
     }
 };
 
-/// Launches checked operands, at most most_operands, of one type or of several.
+/// Launches at most most_operands checked operands, of one type or of several.
 template <pairing Pairing, class Direction, class Source, class Operands, kernel_launcher Launcher>
 void launch_some_heads(const char* function, const Launcher& where, const Source& angles, const Operands& operands) {
     using kernel_type = heads_kernel<Pairing, Direction, Source, Operands>;
@@ -423,7 +423,7 @@ void launch_some_heads(const char* function, const Launcher& where, const Source
     where.launch(function, kernel, launch.size);
 }
 
-/// The same of any number: a launch for every four of them.
+/// Any number of operands: one launch for every most_operands.
 template <pairing Pairing, class Direction, class Source, class O, kernel_launcher Launcher>
 void launch_heads(const char* function, const Launcher& where, const Source& angles,
                   std::span<const O* const> operands) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a launch takes whole heads: phases of each operand, threads, blocks and shared memory; serves the CUDA kernel of
+// The launch plan for whole heads: phases of each operand, threads, blocks and shared memory; serves the CUDA kernel of
 // the cache path.
 #pragma once
 
@@ -16,20 +16,20 @@
 
 namespace cordage::backend {
 
-/// What the threads of a block do between two barriers.
+/// Work of a block's threads between two barriers.
 enum class heads_phase : std::uint8_t {
-    clear,      // what is known of the token's angles
+    clear,      // resets the flags of the token's angles
     angles,     // m cos, m sin of every pair
     load,       // x -> floats
     squares,    // a sum for each thread
-    rotate,     // and normalize, where the norm comes first
-    normalize,  // where it comes after
+    rotate,     // and normalize, if the norm comes first
+    normalize,  // if the norm follows the rotation
     largest,    // lane of each run of lanes that share a scale
-    scale,      // written; what lanes are multiplied by
+    scale,      // writes scales; computes the factors of lanes
     store       // floats -> y
 };
 
-/// Some phases in their order.
+/// A sequence of phases.
 struct phase_list {
     heads_phase phases[8] = {};
     int count = 0;
@@ -37,7 +37,8 @@ struct phase_list {
     void add(heads_phase phase) noexcept { phases[count++] = phase; }
 };
 
-/// How the lanes of a head are shared out to find their scales: groups with a scale each, of some runs, a run a thread.
+/// How the lanes of a head are distributed to find their scales: groups of one scale each, made of runs, a run for each
+/// thread.
 struct scale_runs {
     std::int32_t lanes = 0;  ///< of a group
     std::int32_t groups = 1;
@@ -45,7 +46,7 @@ struct scale_runs {
     std::int32_t lanes_of_run = 0;
 };
 
-/// An operand and how its heads go by, a chunk of them at a time.
+/// An operand and how its heads are processed, one chunk at a time.
 template <class Operand>
 struct planned_operand;
 template <class X, class Y, class XFormat, class YFormat, class Norm>
@@ -59,17 +60,17 @@ struct planned_operand<operand<X, Y, XFormat, YFormat, Norm>> {
 
     operand_type of;
     std::int32_t heads = 0, head_dim = 0, first_lane = 0;
-    std::int32_t pairs = 0;  ///< 0 of an unrotated operand
+    std::int32_t pairs = 0;  ///< 0 for an unrotated operand
     bool is_x_wide = false, is_y_wide = false;
     bool copies = false;    ///< lanes that are not rotated keep their bits
-    phase_list first = {};  ///< of a norm over all heads: of all chunks, before `each`
-    phase_list each = {};   ///< of every chunk
+    phase_list first = {};  ///< for a norm over all heads: run over all chunks, before `each`
+    phase_list each = {};   ///< run for every chunk
     scale_runs scales = {};
     std::int32_t groups = 0;           ///< blocks of a token that share the operand's chunks
-    std::int32_t chunks_of_group = 1;  ///< of which the last group's may have no heads
+    std::int32_t chunks_of_group = 1;  ///< chunks of the last group may be empty
 };
 
-/// The operands of a launch. A block's group is one of one operand's: visit(group, f) calls f(planned, its group).
+/// The operands of a launch. A block belongs to a group of one operand: visit(group, f) calls f(planned, its group).
 template <class List>
 struct planned_operands;
 template <class O>
@@ -116,15 +117,15 @@ struct planned_operands<std::tuple<const O&>> {
     }
 };
 
-/// Heads that a team of threads has at hand at most.
+/// Upper bound on the heads of a team's chunk.
 inline constexpr int most_heads_of_team = 2;
 
-/// What a block shares, in floats; all are multiples of 4. For each of its tokens:
+/// Shared memory of a block, in floats; all sizes are multiples of 4. For each of its tokens:
 ///
 ///   changed, invalid, -, - | m cos [pairs] | m sin [pairs] | for each head: lanes [head_dim], scratch
 struct heads_layout {
     std::int32_t heads_of_team;
-    std::int32_t pairs;  ///< room for so many
+    std::int32_t pairs;  ///< capacity
     std::int32_t lanes;
     std::int32_t scratch;
 
@@ -134,7 +135,7 @@ struct heads_layout {
     }
 };
 
-/// Scales of a head in the format of a view.
+/// Number of scales of a head in the format of a view.
 template <class T, class Format>
 index_t scales_of_head(const heads_view<T, Format>& v) noexcept {
     if constexpr (head_format<Format, std::remove_const_t<T>>) {
@@ -171,10 +172,10 @@ void plan_phases(Planned& planned) noexcept {
     each.add(store);
 }
 
-/// All of a planned operand but the operand.
+/// Fills in all of a planned operand but the operand.
 ///
 /// @param pairs    of the angles
-/// @param chunk    heads that a block has at hand, one or two a team
+/// @param chunk    heads of a block, one or two for each team
 /// @param members  threads of a team
 template <class Planned>
 void plan_operand(Planned& planned, index_t pairs, index_t chunk, index_t members, index_t chunks_of_group) noexcept {
@@ -205,15 +206,15 @@ void plan_operand(Planned& planned, index_t pairs, index_t chunk, index_t member
     planned.groups = narrow(rounded_up_quotient(chunks, planned.chunks_of_group));
 }
 
-/// What the operands of a launch need room for.
+/// Space that the operands of a launch need.
 struct heads_needs {
     index_t tokens = 0;
     index_t pairs = 0;
-    index_t heads = 0;        ///< of all operands
-    index_t most_heads = 0;   ///< of one
-    index_t least_heads = 0;  ///< of one that has heads
-    index_t lanes = 0;        ///< of a head, at most
-    index_t scales = 1;       ///< of a head, at most
+    index_t heads = 0;        ///< total of all operands
+    index_t most_heads = 0;   ///< maximum over operands
+    index_t least_heads = 0;  ///< minimum over operands that have heads
+    index_t lanes = 0;        ///< maximum of a head
+    index_t scales = 1;       ///< maximum of a head
 
     template <class Operand>
     void add(const Operand& o) noexcept {
@@ -228,19 +229,19 @@ struct heads_needs {
     }
 };
 
-/// Threads, blocks but for their y, and shared memory.
+/// Threads, blocks except their y, and shared memory.
 struct heads_launch {
     launch_size size;
     heads_layout layout;
 };
 
-/// Threads of the team that takes a head: a power of two, one for about 8 lanes, at most a warp.
+/// Threads of the team that processes a head: a power of two, one for about 8 lanes, at most a warp.
 inline index_t threads_of_head(index_t lanes) noexcept {
     return std::bit_ceil(static_cast<std::uint32_t>(std::min<index_t>(rounded_up_quotient(lanes, 8), 32)));
 }
 
-/// Two heads a team where there is work for eight full blocks a processor; then teams for the operand of fewest heads,
-/// or for 8 heads, then tokens: a warp at least, and more as long as every processor has a block.
+/// Two heads for each team if there is work for eight full blocks a processor; then teams for the operand with the
+/// fewest heads, or for 8 heads, then tokens: at least a warp, and more as long as every processor has a block.
 inline heads_launch plan_heads(const heads_needs& needs, index_t processors) noexcept {
     const auto padded = [](index_t count) { return static_cast<std::int32_t>(rounded_up_quotient(count, 4) * 4); };
     const auto narrow = [](index_t n) { return static_cast<std::uint32_t>(n); };

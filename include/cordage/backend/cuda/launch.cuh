@@ -9,8 +9,8 @@
 
 namespace cordage {
 
-/// A call of CUDA's failed. The text says who asked for it, which call it was, and cudaGetErrorString. It is not left
-/// behind for the host's next cudaGetLastError, unless it is one that no later call survives.
+/// A CUDA call failed. The text names the cordage function, the CUDA call, and cudaGetErrorString. The error is cleared
+/// for the host's next cudaGetLastError, unless it is one that persists.
 struct cuda_error : error {
     cuda_error(const char* function, const char* call, cudaError_t status)
         : error(message(function, ": ", call, ": ", cudaGetErrorString(status))), code(status) {}
@@ -20,8 +20,8 @@ struct cuda_error : error {
 
 namespace backend {
 
-/// Where kernels of a stream may overlap (on_stream::overlapping): waits for the one before to end, with all that it
-/// wrote, and then lets the next one come. Nothing where that was not asked for.
+/// For kernels that may overlap (on_stream::overlapping): waits until the preceding kernel has ended and its writes are
+/// visible, then allows the next kernel to start. No effect otherwise.
 __device__ inline void wait_for_kernel_before() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -45,22 +45,22 @@ __global__ void __launch_bounds__(most_threads, Kernel::blocks_per_processor)
 
 }  // namespace backend
 
-/// Who runs a call on a device: it is enqueued on the stream, whatever else is on it, and nothing waits for it. The
-/// stream's device must be the current one, as for every launch of CUDA's.
+/// Runs a call on a device: enqueues it on the stream and does not synchronise. The stream's device must be the current
+/// one, as for every CUDA launch.
 struct on_stream {
     cudaStream_t stream;
     bool may_overlap = false;
 
-    /// The same stream, where a kernel is brought to the device while the one before it ends (programmatic dependent
-    /// launch), in a graph too:
+    /// The same stream with kernels that start while the preceding one ends (programmatic dependent launch), also in a
+    /// graph:
     ///
     ///   rotate_forward<half_split>(on(stream).overlapping(), angles, in_place(q), in_place(k));
     ///
-    /// Only the start overlaps: each of our kernels, launched this way or not, first waits until the kernel before it
-    /// has ended and what it wrote can be read, so results are those of on(stream). A kernel of yours may start early
-    /// after one of ours if you launch it with the same attribute and it calls cudaGridDependencySynchronize() before
-    /// it touches memory. One that never calls it breaks the chain: what follows then waits for it alone. Needs compute
-    /// capability 9.0 and a program compiled for it; elsewhere it is on(stream).
+    /// Only the start overlaps: each cordage kernel, launched this way or not, first waits until the preceding kernel
+    /// has ended and its writes are visible, so results equal those of on(stream). A kernel of yours may start early
+    /// after one of cordage's if it is launched with the same attribute and calls cudaGridDependencySynchronize()
+    /// before it accesses memory. If it never calls it, the kernel after it waits for it alone. Needs compute
+    /// capability 9.0 and a program compiled for it; otherwise the same as on(stream).
     on_stream overlapping() const noexcept { return {stream, true}; }
 
     /// Multiprocessors of the current device.
@@ -95,12 +95,12 @@ struct on_stream {
  private:
     static void check(const char* function, const char* call, cudaError_t status) {
         if (status == cudaSuccess) return;
-        cudaGetLastError();  // forgets it
+        cudaGetLastError();  // clears it
         throw cuda_error(function, call, status);
     }
 
-    // Whether the code that this device runs was compiled for 9.0: code for older ones, translated for this device when
-    // the program starts, does not wait, and must not be brought early.
+    // Whether the code that this device runs was compiled for 9.0. Code compiled for older devices and translated when
+    // the program starts does not wait and must not start early.
     template <class Kernel>
     static bool waits_for_kernel_before(const char* function) {
         cudaFuncAttributes code{};

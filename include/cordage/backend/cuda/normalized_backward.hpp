@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The CUDA backward pass of heads that were normalized and rotated: grad_x, and sums for weights and behind the angles
-// in the same pass; serves stage rotation.
+// The CUDA backward pass of normalized and rotated heads: grad_x, and the sums for weights and behind the angles in one
+// pass; serves stage rotation.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace cordage::backend {
 
-/// What a block of the pass shares behind its block_sums, in floats; all are multiples of 4. For each of its tokens
+/// Shared memory of a block after its block_sums, in floats; all sizes are multiples of 4. For each of its tokens
 ///
 ///   is there, -, -, - | m cos [pairs] | m sin [pairs]
 ///
@@ -23,27 +23,27 @@ struct gradient_layout {
     std::int32_t sums;  ///< doubles before
 
     CORDAGE_HOST_DEVICE std::int32_t token_size() const noexcept { return 4 + 2 * pairs; }
-    /// The teams of a warp begin in other banks.
+    /// Teams of a warp start in different banks.
     CORDAGE_HOST_DEVICE std::int32_t team_size() const noexcept {
         return (2 * lanes + pairs + 2 * members + 31) / 32 * 32 + (members < 4 ? 4 : members % 32);
     }
 };
 
-/// One pass over grad_y and x of one operand; where one mean is over all heads of a token, they are read twice. With
-/// the names of scalar/normalized_backward.hpp:
+/// One pass over grad_y and x of one operand; with one mean over all heads of a token they are read twice. Names as in
+/// scalar/normalized_backward.hpp:
 ///
-///   block -> a chunk of tokens, which share a basis
+///   block -> a chunk of tokens of one basis
 ///   x -> lanes of a head, in units, pairs or single ones     y -> every threads.y-th head: a team a head
 ///   z -> every threads.z-th token of the chunk
 ///
 ///   for each step, of threads.z tokens:       cos, sin of all pairs
 ///     one mean: for each threads.y heads      load, turn
 ///     for each threads.y heads                load, turn, grad, store
-///     dL/dposition of the step's tokens, added up over the block's threads
+///     dL/dposition and dL/dangle of the step's tokens, added up over the block's threads
 ///   the block's dL/dinv_freq and its sum grad_y . y, a row of `sums`; the latter over x
 ///
 ///   load    grad_y and x, to t and z
-///   turn    whichever of both is to be turned; each thread's sums of z^2 and t w z
+///   turn    rotates the one of both that needs it; each thread's sums of z^2 and t w z
 ///   grad    z becomes t z r, t becomes grad_x; dL/dangle summed over a team's heads in floats
 ///   store   t to grad_x; z over the step's heads and tokens in floats, then in double to the block's `weight_sums`;
 ///           after a token's last heads its dL/dangle, in double
@@ -62,12 +62,13 @@ struct normalized_backward_kernel<normalized_backward_operand<T, Format, W>, Pai
     index_t tokens;  // of a row
     token_chunks chunks;
     index_t only_basis;   // the tokens of this basis, where each names its own; or -1: all
-    double* sums;         // [chunks.count, pairs of angles + 1], or null
+    double* sums;         // [chunks.count, sums_of_chunk], or null
     double* weight_sums;  // [chunks.count, weights], or null
     double* position;     // [axes, rows, tokens], added to, or null
+    double* angle;        // [rows, tokens, pairs of angles], added to, or null
     index_t axis_stride;  // rows * tokens
     std::int32_t heads, head_dim, first_lane;
-    std::int32_t pairs;  // 0 of an unrotated operand
+    std::int32_t pairs;  // 0 for an unrotated operand
     bool is_wide;
     gradient_layout layout;
 
@@ -82,7 +83,7 @@ struct normalized_backward_kernel<normalized_backward_operand<T, Format, W>, Pai
         team here(*this, at, token_of(chunks, step, at));
         if (step == steps_of(chunks, at)) return finish(rest, here);
         if (rest == 0) return begin(step == 0, here);
-        if (rest == each - 1) return add_positions(here);
+        if (rest == each - 1) return add_of_token(here);
         --rest;
         const std::int32_t before = of.norm.is_over_all_heads ? 2 * groups : 0;
         if (rest < before) {
@@ -100,7 +101,7 @@ struct normalized_backward_kernel<normalized_backward_operand<T, Format, W>, Pai
     }
 
  private:
-    // A thread in its team, its token, and the group of heads at hand, a head a team.
+    // A thread in its team, its token, and the current group of heads, one head for each team.
     struct team {
         const normalized_backward_kernel& kernel;
         const block_view& at;
@@ -117,7 +118,9 @@ struct normalized_backward_kernel<normalized_backward_operand<T, Format, W>, Pai
               y(static_cast<std::int32_t>(where.thread.y)),
               teams(static_cast<std::int32_t>(where.threads.y)) {}
 
-        CORDAGE_HOST_DEVICE block_sums sums() const noexcept { return {at, kernel.layout.pairs}; }
+        CORDAGE_HOST_DEVICE block_sums sums() const noexcept {
+            return {at, sums_shape::of(kernel.angles, kernel.layout.pairs)};
+        }
         CORDAGE_HOST_DEVICE token_place place() const noexcept { return place_of(number, kernel.tokens); }
         CORDAGE_HOST_DEVICE std::int32_t head() const noexcept { return group * teams + y; }
         CORDAGE_HOST_DEVICE bool has_head() const noexcept { return is_there() != 0.0f && head() < kernel.heads; }
@@ -134,8 +137,9 @@ struct normalized_backward_kernel<normalized_backward_operand<T, Format, W>, Pai
         CORDAGE_HOST_DEVICE float* z(std::uint32_t z_of, std::int32_t y_of) const noexcept {
             return of_team(z_of, y_of) + kernel.layout.lanes;
         }
-        CORDAGE_HOST_DEVICE float& grad_angle(std::int32_t pair) const noexcept {
-            return t()[2 * kernel.layout.lanes + pair];
+        CORDAGE_HOST_DEVICE float& grad_angle(std::int32_t pair) const noexcept { return grad_angle(y, pair); }
+        CORDAGE_HOST_DEVICE float& grad_angle(std::int32_t y_of, std::int32_t pair) const noexcept {
+            return of_team(at.thread.z, y_of)[2 * kernel.layout.lanes + pair];
         }
         CORDAGE_HOST_DEVICE float* squares(std::int32_t y_of) const noexcept {
             return of_team(at.thread.z, y_of) + 2 * kernel.layout.lanes + kernel.layout.pairs;
@@ -169,7 +173,7 @@ struct normalized_backward_kernel<normalized_backward_operand<T, Format, W>, Pai
     CORDAGE_HOST_DEVICE std::int32_t lane_of_second(std::int32_t pair) const noexcept {
         return first_lane + static_cast<std::int32_t>(Pairing::second(pair, pairs));
     }
-    // f(lane) of the thread's lanes around the rotated ones.
+    // Calls f(lane) for the thread's lanes that are not rotated.
     template <class F>
     CORDAGE_HOST_DEVICE void for_each_other(const team& here, const F& f) const noexcept {
         for (std::int32_t i = here.member; i < head_dim - 2 * pairs; i += here.members) {
@@ -193,7 +197,9 @@ struct normalized_backward_kernel<normalized_backward_operand<T, Format, W>, Pai
         here.squares(here.y)[here.member] = here.products(here.y)[here.member] = 0.0f;
         for (std::int32_t pair = here.member; pair < pairs; pair += here.members) {
             here.grad_angle(pair) = 0.0f;
-            if (is_first) here.sums().pairs()[pair] = 0.0;
+            for (index_t basis = 0; is_first && basis < angle_detail::bases_of_token(angles); ++basis) {
+                here.sums().pairs(basis)[pair] = 0.0;
+            }
         }
         for (index_t axis = 0; axis < angle_detail::axes_of(angles); ++axis) here.sums().position(axis) = 0.0;
         if (is_first) here.sums().dot() = 0.0;
@@ -208,7 +214,7 @@ struct normalized_backward_kernel<normalized_backward_operand<T, Format, W>, Pai
         with_units<units>(is_wide, [&]<class Units>(Units) {
             constexpr int size = Units::lanes_of_unit;
             for (std::int32_t unit = here.member; unit < head_dim / size; unit += here.members) {
-                float t[size], z[size];  // all under way at once
+                float t[size], z[size];  // all loads in flight at once
                 Units::load(of.grad_y.format, g, {}, unit, t);
                 Units::load(of.x.format, x, {}, unit, z);
                 put_lanes<Units>(t, unit, here.t());
@@ -238,7 +244,7 @@ struct normalized_backward_kernel<normalized_backward_operand<T, Format, W>, Pai
         if (!adds) return;
         for_each_other(here, add);
         float &all_squares = here.squares(here.y)[here.member], &all_products = here.products(here.y)[here.member];
-        const bool goes_on = of.norm.is_over_all_heads;  // from group to group
+        const bool goes_on = of.norm.is_over_all_heads;  // sums continue over groups
         all_squares = goes_on ? all_squares + squares : squares;
         all_products = goes_on ? all_products + products : products;
     }
@@ -258,7 +264,7 @@ struct normalized_backward_kernel<normalized_backward_operand<T, Format, W>, Pai
 
     CORDAGE_HOST_DEVICE void make_gradients(const team& here) const noexcept {
         float *const t = here.t(), *const z = here.z();
-        if (!here.has_head()) {  // adds nothing to the weights
+        if (!here.has_head()) {  // contributes 0 to the weights
             for (std::int32_t lane = here.member; lane < head_dim; lane += here.members) z[lane] = 0.0f;
             return;
         }
@@ -270,7 +276,7 @@ struct normalized_backward_kernel<normalized_backward_operand<T, Format, W>, Pai
             const lane_pair<float> t_of{t[lane0], t[lane1]}, z_of{z[lane0], z[lane1]};
             const lane_pair<float> zr{z_of.first * gradient.r, z_of.second * gradient.r};
             lane_pair<float> gx{gradient(z_of.first, t_of.first, factor0), gradient(z_of.second, t_of.second, factor1)};
-            // The rotation's gradient and the number that it belongs to, on one side of the rotation.
+            // The rotation's output gradient and its output, before or after the norm.
             lane_pair<float> g = t_of, n{zr.first * factor0, zr.second * factor1};
             if (of.norm.is_after_rotation) {
                 g = gx;
@@ -305,7 +311,7 @@ struct normalized_backward_kernel<normalized_backward_operand<T, Format, W>, Pai
         });
     }
 
-    // The weights of all teams' heads, or of each its own; a weight a thread.
+    // Adds the weight gradients of all teams' heads, or of each head's own weights; one weight for each thread.
     CORDAGE_HOST_DEVICE void add_weights(bool is_first_step, const team& here) const noexcept {
         if (weight_sums == nullptr) return;
         const bool are_own = of.norm.is_over_all_heads, is_first = is_first_step && (are_own || here.group == 0);
@@ -331,33 +337,41 @@ struct normalized_backward_kernel<normalized_backward_operand<T, Format, W>, Pai
             here.sums().add(angles, here.place(), pair, pair, grad_angle, position != nullptr);
         }
     }
-    CORDAGE_HOST_DEVICE void add_positions(const team& here) const noexcept {
-        if (position == nullptr || here.number >= chunks.end(here.at.block.x)) return;
-        here.sums().add_positions(position + here.number, axis_stride, angle_detail::axes_of(angles));
+    CORDAGE_HOST_DEVICE void add_of_token(const team& here) const noexcept {
+        if (here.number >= chunks.end(here.at.block.x)) return;
+        if (position != nullptr) here.sums().add_positions(position + here.number, axis_stride);
+        for (std::int32_t pair = here.y * here.members + here.member; angle != nullptr && pair < pairs;
+             pair += here.members * here.teams) {
+            double sum = 0.0;
+            for (std::int32_t y = 0; y < here.teams; ++y) sum += static_cast<double>(here.grad_angle(y, pair));
+            angle[here.number * pairs + pair] += sum;
+        }
     }
     CORDAGE_HOST_DEVICE void finish(std::int32_t phase, const team& here) const noexcept {
         if (sums == nullptr) return;
-        double* const row = sums + index_t{here.at.block.x} * (pairs + 1);
-        if (phase == 0) return here.sums().add_lanes(row, pairs);
-        if (here.at.thread_number() == 0) row[pairs] = here.sums().sum_of_dots();
+        double* const row = sums + index_t{here.at.block.x} * sums_of_chunk(angles);
+        if (phase == 0) return here.sums().add_lanes(row, pairs, pairs);
+        if (here.at.thread_number() == 0) row[sums_of_chunk(angles) - 1] = here.sums().sum_of_dots();
     }
 };
 
-/// Threads and shared memory of a block that walks `length` tokens, and what lies there.
+/// Threads and shared memory of a block that processes `length` tokens, and the layout of that memory.
 struct gradient_plan {
     index3 threads;
     gradient_layout layout;
     index_t shared_bytes;
 };
-inline gradient_plan plan_gradients(index_t length, const heads_shape& shape, index_t pairs, index_t axes) noexcept {
+inline gradient_plan plan_gradients(index_t length, const heads_shape& shape, sums_shape sums) noexcept {
     const auto narrow = [](index_t n) { return static_cast<std::int32_t>(n); };
     const auto padded = [&](index_t n) { return narrow(rounded_up_quotient(n, 4) * 4); };
     const index_t members = threads_of_head(shape.head_dim);
-    gradient_plan plan{
-        backward_threads(length, members, shape.heads), {padded(pairs), padded(shape.head_dim), narrow(members), 0}, 0};
+    gradient_plan plan{backward_threads(length, members, shape.heads),
+                       {padded(sums.pairs), padded(shape.head_dim), narrow(members), 0},
+                       0};
+    sums.pairs = plan.layout.pairs;
     const auto measure = [&] {
         const index3& t = plan.threads;
-        plan.layout.sums = narrow(rounded_up_quotient(block_sums::count(t, plan.layout.pairs, axes), 2) * 2);
+        plan.layout.sums = narrow(rounded_up_quotient(block_sums::count(t, sums), 2) * 2);
         const index_t floats = t.z * (plan.layout.token_size() + index_t{t.y} * plan.layout.team_size());
         return plan.shared_bytes = 8 * index_t{plan.layout.sums} + 4 * floats;
     };
@@ -365,7 +379,7 @@ inline gradient_plan plan_gradients(index_t length, const heads_shape& shape, in
     return plan;
 }
 
-/// Launches the backward pass of a checked operand of heads of at most most_lanes_of_head lanes, and the sums.
+/// Launches the backward pass of one checked operand with heads of at most most_lanes_of_head lanes, and its sums.
 template <pairing Pairing, class Source, class T, class Format, element W, kernel_launcher Launcher>
 void launch_backward(const char* function, const Launcher& where, const Source& angles,
                      const normalized_backward_operand<T, Format, W>& o, const device_gradients& given,
@@ -374,37 +388,39 @@ void launch_backward(const char* function, const Launcher& where, const Source& 
     static_assert(device_kernel<kernel_type>);
     const heads_shape& shape = o.shape();
     if (shape.heads == 0) return;
-    const index_t tokens = shape.batch * shape.tokens, all_pairs = angles.pairs();
+    const index_t tokens = shape.batch * shape.tokens;
     const device_gradients grads = o.is_rotated() ? given : device_gradients{.workspace = given.workspace};
     launch_with_sums(
         function, where, angles, tokens, has_basis_of_token, grads, o.grad_weight,
         [&](const token_chunks& chunks, index_t only_basis) {
-            const index_t pairs = o.is_rotated() ? all_pairs : 0;
-            const gradient_plan plan = plan_gradients(chunks.length, shape, pairs, angle_detail::axes_of(angles));
+            const index_t pairs = o.is_rotated() ? angles.pairs() : 0;
+            const gradient_plan plan = plan_gradients(chunks.length, shape, sums_shape::of(angles, pairs));
             const auto narrow = [](index_t n) { return static_cast<std::int32_t>(n); };
             const bool is_wide =
                 std::apply([](const auto&... view) { return (kernel_type::units::is_wide(view) && ...); }, o.views());
-            const kernel_type kernel{angles,
-                                     o,
-                                     shape.tokens,
-                                     chunks,
-                                     only_basis,
-                                     grads.has_sums() ? grads.workspace : nullptr,
-                                     o.grad_weight.empty() ? nullptr : grads.workspace + chunks.count * (all_pairs + 1),
-                                     grads.position,
-                                     tokens,
-                                     narrow(shape.heads),
-                                     narrow(shape.head_dim),
-                                     narrow(o.first_lane),
-                                     narrow(pairs),
-                                     is_wide,
-                                     plan.layout};
+            const kernel_type kernel{
+                angles,
+                o,
+                shape.tokens,
+                chunks,
+                only_basis,
+                grads.has_sums() ? grads.workspace : nullptr,
+                o.grad_weight.empty() ? nullptr : grads.workspace + chunks.count * sums_of_chunk(angles),
+                grads.position,
+                grads.angle,
+                tokens,
+                narrow(shape.heads),
+                narrow(shape.head_dim),
+                narrow(o.first_lane),
+                narrow(pairs),
+                is_wide,
+                plan.layout};
             where.launch(
                 function, kernel,
                 launch_size{plan.threads, {static_cast<std::uint32_t>(chunks.count), 1, 1}, plan.shared_bytes});
         });
 }
-/// The same of several, one after the other.
+/// Several such operands, one after the other.
 template <pairing Pairing, class Source, class T, class Format, element W, kernel_launcher Launcher>
 void launch_backward(const char* function, const Launcher& where, const Source& angles,
                      std::span<const normalized_backward_operand<T, Format, W>* const> operands,

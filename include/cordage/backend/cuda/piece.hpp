@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Elements by pieces of 16 bytes, to float and back with one rounding; serves the CUDA kernels.
+// Elements in pieces of 16 bytes, converted to float and back with one rounding; serves the CUDA kernels.
 #pragma once
 
 #include <concepts>
@@ -11,23 +11,23 @@
 
 namespace cordage::backend {
 
-/// What moves by 16-byte pieces. __half and __nv_bfloat16 have the same bits: reinterpret_cast their pointers. Elements
-/// of other types and formats are read and stored one at a time.
+/// Types that move in 16-byte pieces. __half and __nv_bfloat16 have the same bits: reinterpret_cast their pointers.
+/// Elements of other types and formats are read and stored one at a time.
 template <class T>
 concept piece_element = std::same_as<T, float> || std::same_as<T, float16> || std::same_as<T, bfloat16>;
 
-/// 16 bytes, moved by one instruction where they are aligned to 16.
+/// 16 bytes, moved by one instruction if aligned to 16.
 struct alignas(16) piece {
     std::uint32_t word[4];
 };
-/// Whether a pointer is a multiple of a type's size, which a device's loads and stores ask for.
+/// Whether a pointer is a multiple of a type's size, which device loads and stores require.
 template <class T>
 bool is_aligned_to(const void* pointer) noexcept {
     return reinterpret_cast<std::uintptr_t>(pointer) % sizeof(T) == 0;
 }
 CORDAGE_HOST_DEVICE inline piece load_piece(const void* from) noexcept {
 #if defined(__CUDA_ARCH__)
-    // In PTX, as nvcc makes four loads of one that a condition precedes.
+    // In PTX, since nvcc splits a conditional load into four.
     piece p;
     asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(p.word[0]), "=r"(p.word[1]), "=r"(p.word[2]), "=r"(p.word[3])
@@ -43,7 +43,7 @@ CORDAGE_HOST_DEVICE inline piece load_piece(const void* from) noexcept {
 }
 CORDAGE_HOST_DEVICE inline void store_piece(const piece& p, void* to) noexcept {
 #if defined(__CUDA_ARCH__)
-    // In PTX, as nvcc makes four stores of an assignment.
+    // In PTX, since nvcc splits the assignment into four stores.
     asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(p.word[0]), "r"(p.word[1]), "r"(p.word[2]),
                  "r"(p.word[3])
                  : "memory");
@@ -53,7 +53,7 @@ CORDAGE_HOST_DEVICE inline void store_piece(const piece& p, void* to) noexcept {
 #endif
 }
 
-/// The same in the memory that the threads of a block share.
+/// As load_piece, from shared memory.
 CORDAGE_HOST_DEVICE inline piece load_shared_piece(const float* from) noexcept {
     piece p;
 #if defined(__CUDA_ARCH__)

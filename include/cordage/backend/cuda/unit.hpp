@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The pairs of one head that one thread rotates, read and written; serves the CUDA kernels.
+// The pairs of one head that one thread reads, rotates and writes; serves the CUDA kernels.
 #pragma once
 
 #include <type_traits>
@@ -21,7 +21,7 @@ struct pair_values {
     CORDAGE_HOST_DEVICE lane_pair<float> pair(int i) const noexcept { return {first[i], second[i]}; }
 };
 
-/// y = R x of a unit's pairs, by m cos and m sin.
+/// y = R x of a unit's pairs, given m cos and m sin.
 template <int N>
 CORDAGE_HOST_DEVICE pair_values<N> rotated(const pair_values<N>& at, const pair_values<N>& x) noexcept {
     pair_values<N> y;
@@ -33,12 +33,12 @@ CORDAGE_HOST_DEVICE pair_values<N> rotated(const pair_values<N>& at, const pair_
     return y;
 }
 
-/// A unit is a run of N neighbouring pairs; unit u begins at pair u * N. By 16-byte pieces, of fp32 for example:
+/// A unit is a run of N neighbouring pairs; unit u begins at pair u * N. In 16-byte pieces, for fp32:
 ///
 ///   half_split   [c c c c . . . . s s s s . . . .]   two pieces, pairs 0-3
 ///   interleaved  [c s c s . . . . . . . . . . . .]   one piece, pairs 0 and 1
 ///
-/// and by elements one pair. How many pairs are in whole pieces of T:
+/// and element by element, one pair. Number of pairs in whole pieces of T:
 template <class T, pairing Pairing, bool ByPieces>
 inline constexpr int pairs_in_pieces = 1;
 template <piece_element T>
@@ -52,7 +52,7 @@ struct unit {
     static constexpr bool is_half_split = std::same_as<Pairing, half_split>;
     using values = pair_values<N>;
 
-    /// What lies in memory: the first elements of the pairs, then the second ones, or both in turn.
+    /// Data as they lie in memory: the first elements of the pairs, then the second ones, or both in turn.
     struct stored {
         std::conditional_t<ByPieces, piece, T> part[ByPieces ? 2 * N / piece_size<T> : 2];
     };
@@ -118,7 +118,7 @@ struct unit {
         if constexpr (ByPieces) return 2 * N / piece_size<T>;
         return 2;
     }();
-    // Where piece i begins.
+    // First lane of piece i.
     CORDAGE_HOST_DEVICE static index_t lane_of(int i, index_t pair, index_t all_pairs) noexcept {
         if constexpr (is_half_split) {
             return i < pieces / 2 ? pair + i * piece_size<T> : all_pairs + pair + (i - pieces / 2) * piece_size<T>;
@@ -128,8 +128,8 @@ struct unit {
     }
 };
 
-/// Copies the lanes outside of [0, rotary_dim), counted from the first rotated one, that fall to a unit, one in `units`
-/// of them; read and stored where the two formats differ.
+/// Copies the lanes outside of [0, rotary_dim), counted from the first rotated one, that belong to one of `units`
+/// units; converts them if the formats differ.
 ///
 /// @param x, y  the first rotated lanes of the head
 template <bool ByPieces, class In, class InFormat, class Out, class OutFormat>
@@ -153,14 +153,14 @@ CORDAGE_HOST_DEVICE void copy_others(const heads_view<In, InFormat>& in, std::ty
     }
 }
 
-/// Whether elements of a view may move by pieces at all: of one of three types, in its own format.
+/// Whether elements of a view can move in pieces: one of three types, in its own format.
 template <class View>
 inline constexpr bool has_pieces = false;
 template <class T, piece_element Element>
 inline constexpr bool has_pieces<heads_view<T, element_traits<Element>>> =
     std::same_as<std::remove_const_t<T>, Element>;
 
-/// Whether every head of a view begins at a multiple of `size` elements of `bytes` bytes, and has whole ones.
+/// Whether every head of a view begins at a multiple of `size` elements of `bytes` bytes and consists of whole ones.
 template <class T, class Format>
 bool has_whole_heads(const heads_view<T, Format>& v, index_t size, index_t bytes) noexcept {
     const auto steps_whole = [size](index_t count, index_t stride) { return count <= 1 || stride % size == 0; };
@@ -171,7 +171,7 @@ bool has_whole_heads(const heads_view<T, Format>& v, index_t size, index_t bytes
            steps_whole(is_paged ? 2 : s.tokens, v.token_stride) && steps_whole(s.heads, v.head_stride);
 }
 
-/// Whether heads of this view can be read and written by 16-byte pieces, and the rotated lanes are whole units of them.
+/// Whether heads of this view can be accessed in 16-byte pieces and the rotated lanes are whole units of them.
 template <pairing Pairing, class T, class Format>
 bool fits_pieces(const heads_view<T, Format>& v, index_t first_lane, index_t pairs) noexcept {
     if constexpr (has_pieces<heads_view<T, Format>>) {

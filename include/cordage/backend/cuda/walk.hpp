@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which tokens and heads are a thread's; serves the CUDA kernels.
+// The tokens and heads of a thread; serves the CUDA kernels.
 #pragma once
 
 #include <span>
@@ -24,10 +24,10 @@ CORDAGE_HOST_DEVICE inline token_place place_of(index_t number, index_t tokens) 
     return {of.quotient, of.rest};
 }
 
-/// Tensors that one launch rotates.
+/// Operands of one launch.
 inline constexpr int most_operands = 4;
 
-/// The heads of thread y, every (threads.y * blocks.y)-th one, counted through all operands:
+/// The heads of thread y, every (threads.y * blocks.y)-th one, counted over all operands:
 ///
 ///   for (head_walk heads(at, operands, count); heads.is_at_head(); heads.go_on()) ... heads.operand(), heads.head()
 template <class Operand>
@@ -68,8 +68,8 @@ inline constexpr bool have_pieces = false;
 template <class... View>
 inline constexpr bool have_pieces<std::tuple<View...>> = (has_pieces<std::remove_cvref_t<View>> && ...);
 
-/// Calls launch(by_pieces, heads), by_pieces a true_type where every view of the operands fits 16-byte pieces, heads
-/// how many the operands have together; not at all where they have none.
+/// Calls launch(by_pieces, heads): by_pieces is true_type if every view of the operands fits 16-byte pieces, heads is
+/// the number of heads of all operands. No call if there are none.
 template <pairing Pairing, class Operand, class Launch>
 void with_pieces(std::span<const Operand* const> operands, index_t pairs, const Launch& launch) {
     index_t heads = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scalar backward pass: grad_x, and the gradients to frequencies, positions and attention factor in the same walk over
-// the tensors; the oracle of all backends; serves stage rotation.
+// Scalar backward pass: grad_x, and the gradients to frequencies, positions and attention factor in the same pass; the
+// reference for all backends; serves stage rotation.
 #pragma once
 
 #include "cordage/backend/gradients.hpp"
@@ -17,7 +17,7 @@ namespace cordage::backend {
 ///   dL/dtheta_i += position * sum over heads dL/dphi_i        dL/dposition += sum_i theta_i dL/dphi_i, i of its axis
 ///   dL/dm       += sum grad_y . y / m
 ///
-/// Products in compute_type, sums over heads, pairs and tokens in double. Checked by the caller.
+/// Products in compute_type, sums over heads, pairs and tokens in double. The caller checks the arguments.
 template <pairing Pairing, class Source, class Operands>
 CORDAGE_ONE_BODY void backward_range(scalar, const Source& angles, const Operands& operands,
                                      const angle_gradients& grads, index_t begin, index_t end) noexcept {

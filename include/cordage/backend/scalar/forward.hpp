@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scalar rotation of q and k, forward, adjoint and inverse: the oracle of all backends; serves stage rotation.
+// Scalar rotation of q and k, forward, adjoint and inverse: the reference for all backends; serves stage rotation.
 #pragma once
 
 #include "cordage/angles/angle_source.hpp"
@@ -18,8 +18,8 @@ namespace cordage::backend {
 ///   for each token, pair:  c, s = cos, sin of its angle      once, then over the heads of q and of k
 ///     for each head:       (y0, y1) = (c x0 - s x1, s x0 + c x1), each rounded once on store
 ///
-/// Heads with a norm, and in formats of whole heads, go by after the others. Lanes outside of the rotary_dim ones are
-/// copied. Allocates nothing. Checked by the caller.
+/// Heads with a norm, and heads in formats of whole heads, follow after the others. Lanes that are not rotated are
+/// copied. Allocates nothing. The caller checks the arguments.
 template <pairing Pairing, class Direction, class Source, class Operands>
 CORDAGE_ONE_BODY void rotate_range(scalar, const Source& angles, const Operands& operands, index_t begin,
                                    index_t end) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The heads of one token normalized and rotated, one after the other; the oracle of all backends; serves stage
+// Normalizes and rotates the heads of one token, one after the other; the reference for all backends; serves stage
 // rotation.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace cordage::backend {
 
-/// y = R n(x), or n(R x) where the norm comes after, of every head of a token; the norm alone if the operand is
-/// unrotated. Angles are made anew for each head.
+/// y = R n(x), or n(R x) if the norm follows, for every head of a token; the norm alone if the operand is not rotated.
+/// Angles are recomputed for each head.
 template <pairing Pairing, class Source, operand_type Operand>
 CORDAGE_ALWAYS_INLINE void rotate_normalized(const Source& angles, const Operand& o, index_t row,
                                              index_t token) noexcept {
@@ -28,7 +28,7 @@ CORDAGE_ALWAYS_INLINE void rotate_normalized(const Source& angles, const Operand
     };
     const auto angle = [&](index_t pair)
                            CORDAGE_ALWAYS_INLINE_LAMBDA { return cos_sin_at<real>(angles, row, token, pair); };
-    // A lane of what the norm is of: x, or the rotated x.
+    // A lane of the norm's input: x, or the rotated x.
     const auto before_norm = [&](index_t head, index_t lane) CORDAGE_ALWAYS_INLINE_LAMBDA {
         const auto* x = lanes.x - begin + head * o.x.head_stride;
         if (!is_after || lane < begin || lane >= end) return o.x.format.load(x[lane]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One pair of all heads of a token, forward and backward, and the lanes that are not rotated; serves the CPU backends.
+// One pair of all heads of a token, forward and backward, and copies of unrotated lanes; serves the CPU backends.
 #pragma once
 
 #include <cstring>
@@ -12,14 +12,14 @@
 
 namespace cordage::backend {
 
-// Always inlined, so that a unit compiled for one instruction set leaves no copy that another one may get.
+// Always inlined, so that a unit compiled for one instruction set emits no copy that another unit may link to.
 
-/// y = R x of one pair of every head of a token, by m cos and m sin.
+/// y = R x of one pair of every head of a token, given m cos and m sin.
 template <pairing Pairing, operand_type Operand, class Real>
 CORDAGE_ALWAYS_INLINE void rotate_pair(const Operand& o, index_t row, index_t token, index_t pair, index_t pairs,
                                        const cos_sin<Real>& at) noexcept {
     static_assert(!Operand::is_normalized,
-                  "cordage: a backend hands operands with a norm to backend::rotate_normalized");
+                  "cordage: a backend must pass operands with a norm to backend::rotate_normalized");
     auto [x, y] = o.lanes_of(row, token);
     if (x == nullptr || !o.is_rotated()) return;
     const index_t lane0 = Pairing::first(pair, pairs), lane1 = Pairing::second(pair, pairs);
@@ -30,13 +30,13 @@ CORDAGE_ALWAYS_INLINE void rotate_pair(const Operand& o, index_t row, index_t to
     }
 }
 
-/// grad_x = R^T grad_y of one pair of every head of a token, by m cos and -m sin, and dL/dangle added up over the heads
-/// in Sum.
+/// grad_x = R^T grad_y of one pair of every head of a token, given m cos and -m sin, and dL/dangle summed over the
+/// heads in Sum.
 template <class Sum, pairing Pairing, backward_operand_type Operand, class Real>
 CORDAGE_ALWAYS_INLINE Sum backward_pair(const Operand& o, index_t row, index_t token, index_t pair, index_t pairs,
                                         const cos_sin<Real>& transposed_at, Sum sum) noexcept {
     static_assert(!Operand::is_normalized,
-                  "cordage: a backend hands operands with a norm to backend::backward_normalized");
+                  "cordage: a backend must pass operands with a norm to backend::backward_normalized");
     auto [g, y, gx] = o.lanes_of(row, token);
     if (gx == nullptr) return sum;
     const index_t lane0 = Pairing::first(pair, pairs), lane1 = Pairing::second(pair, pairs);
@@ -52,7 +52,7 @@ CORDAGE_ALWAYS_INLINE Sum backward_pair(const Operand& o, index_t row, index_t t
     return sum;
 }
 
-/// grad_y . y over the rotated lanes of every head of a token, in double; before grad_x overwrites one of them.
+/// grad_y . y over the rotated lanes of every head of a token, in double; called before grad_x overwrites one of them.
 template <backward_operand_type Operand>
 CORDAGE_ALWAYS_INLINE double dot_of_token(const Operand& o, index_t row, index_t token, index_t rotary_dim) noexcept {
     auto [g, y, gx] = o.lanes_of(row, token);
@@ -66,7 +66,7 @@ CORDAGE_ALWAYS_INLINE double dot_of_token(const Operand& o, index_t row, index_t
     return dot;
 }
 
-/// Adds what the operands without a norm give to dL/dm of a token, if it is wanted.
+/// Adds the contribution of operands without a norm to dL/dm of a token, if it is wanted.
 template <class Source, class Operands, class Gradients>
 CORDAGE_ALWAYS_INLINE void add_factor_of_plain(const Source& angles, const Operands& operands, const Gradients& grads,
                                                index_t row, index_t token) noexcept {
@@ -78,15 +78,15 @@ CORDAGE_ALWAYS_INLINE void add_factor_of_plain(const Source& angles, const Opera
     grads.add_factor(angles, row, token, dot);
 }
 
-/// Lanes of another type or format.
+/// Converts lanes to another type or format.
 template <class InFormat, class In, class OutFormat, class Out>
 CORDAGE_ALWAYS_INLINE void convert_lanes(scalar, const InFormat& in, const In* from, const OutFormat& out, Out* to,
                                          index_t count) noexcept {
     for (index_t i = 0; i < count; ++i) to[i] = out.store(in.load(from[i]));
 }
 
-/// The lanes of every head around [begin, end), where source and destination differ: copied bit for bit where both are
-/// of one type and format, else converted.
+/// Copies the lanes of every head outside of [begin, end), if source and destination differ: bit for bit if both have
+/// one type and format, else converted.
 template <class Backend, class In, class InFormat, class Out, class OutFormat>
 CORDAGE_ALWAYS_INLINE void copy_around(Backend how, const heads_view<const In, InFormat>& in, const In* from,
                                        const heads_view<Out, OutFormat>& out, Out* to, index_t begin,
@@ -95,7 +95,7 @@ CORDAGE_ALWAYS_INLINE void copy_around(Backend how, const heads_view<const In, I
     const bool is_one_format = is_one_type && is_same_format(in.format, out.format);
     if (is_one_format && static_cast<const void*>(from) == static_cast<const void*>(to)) return;
     index_t heads = in.shape.heads, head_dim = in.shape.head_dim;
-    if (begin == end && in.head_stride == head_dim && out.head_stride == head_dim) {  // one piece
+    if (begin == end && in.head_stride == head_dim && out.head_stride == head_dim) {  // one contiguous copy
         head_dim *= heads;
         heads = 1;
     }
@@ -113,8 +113,8 @@ CORDAGE_ALWAYS_INLINE void copy_around(Backend how, const heads_view<const In, I
     }
 }
 
-/// The lanes of a token's heads that are not rotated: from x to y, or from grad_y to grad_x. Of an unrotated operand
-/// all.
+/// Copies the lanes of a token's heads that are not rotated: from x to y, or from grad_y to grad_x; all lanes of an
+/// operand that is not rotated.
 template <operand_type Operand, class Backend = scalar>
 CORDAGE_ALWAYS_INLINE void copy_unrotated(const Operand& o, index_t row, index_t token, index_t rotary_dim,
                                           Backend how = {}) noexcept {

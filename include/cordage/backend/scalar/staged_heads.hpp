@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Heads in formats of whole heads, some at a time through floats on the stack; serves the CPU backends.
+// Heads in formats of whole heads, a few at a time through floats on the stack; serves the CPU backends.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@ namespace cordage::backend {
 
 namespace staged_detail {
 
-/// Floats of a stage, 8 heads of 128 lanes: they stay in the first-level cache.
+/// Floats of a stage, 8 heads of 128 lanes, which fit the L1 cache.
 inline constexpr index_t stage_size = 1024;
 
-/// Some heads of one token, wherever a row and a token are asked for.
+/// View of some heads of one token; ignores the row and token that it is asked for.
 template <class T, class Format>
 CORDAGE_ALWAYS_INLINE heads_view<T, Format> some_heads(const heads_view<T, Format>& all, T* first,
                                                        index_t heads) noexcept {
@@ -24,9 +24,9 @@ CORDAGE_ALWAYS_INLINE heads_view<T, Format> some_heads(const heads_view<T, Forma
 
 }  // namespace staged_detail
 
-/// Calls rotate(operand) for some heads of a token at a time, whose tensors are of elements: those of o, or floats on
-/// the stack that were loaded from x and will be stored to y. Heads that nothing changes keep their bytes: those in
-/// place, and those that go from a format to the same one.
+/// Calls rotate(operand) for a few heads of a token at a time. The operand's tensors have formats of single elements:
+/// those of o, or floats on the stack that are loaded from x and then stored to y. Heads that do not change keep their
+/// bytes, in place or copied between equal formats.
 template <class Lane, class Source, operand_type Operand, class Rotate>
 CORDAGE_ALWAYS_INLINE void rotate_staged(const Source& angles, const Operand& o, index_t row, index_t token,
                                          const Rotate& rotate) noexcept {
@@ -36,7 +36,7 @@ CORDAGE_ALWAYS_INLINE void rotate_staged(const Source& angles, const Operand& o,
     const bool is_changed =
         Operand::is_normalized || (o.is_rotated() && !angle_detail::is_identity(angles, row, token));
     if (o.is_in_place() && !is_changed) return;
-    const auto* x = lanes.x - o.first_lane;  // of whole heads
+    const auto* x = lanes.x - o.first_lane;  // from the first lane of the head
     auto* y = lanes.y - o.first_lane;
     const index_t heads = o.shape().heads, head_dim = o.shape().head_dim;
     const index_t at_once = std::max<index_t>(stage_size / head_dim, 1);

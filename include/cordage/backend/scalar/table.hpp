@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scalar filling of a table of cos and sin; serves stage rotation.
+// Fills a table of cos and sin, scalar; serves stage rotation.
 #pragma once
 
 #include "cordage/angles/angle_source.hpp"
@@ -7,8 +7,8 @@
 
 namespace cordage::backend {
 
-/// m*cos and m*sin of the tokens [begin, end), counted over the rows, into tables [batch, tokens, pairs] of float or
-/// double.
+/// m*cos and m*sin of the tokens [begin, end), numbered row * tokens + token, into tables [batch, tokens, pairs] of
+/// float or double.
 template <class Source, class Real>
 CORDAGE_ONE_BODY void fill_range(scalar, const Source& angles, Real* cos, Real* sin, index_t begin,
                                  index_t end) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One token's cos and sin as dense rows, from whatever source; serves the SIMD tables and rotation.
+// One token's cos and sin as dense rows, from any source; serves the SIMD tables and rotation.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace cordage::backend {
 
-/// Pairs whose cos and sin are made at a time, and tokens; their rows live on the stack.
+/// Pairs, and tokens, whose cos and sin are computed at a time; their rows live on the stack.
 inline constexpr index_t row_block = 64, rows_at_once = 4;
 
 /// Dense cos and sin of up to row_block pairs, times the attention factor.
@@ -21,11 +21,11 @@ struct angle_row {
     const Real* sin;
 };
 
-/// Whether rows of a source are made in vectors of Arch: from phases.
+/// Whether rows of a source are computed in vectors of Arch: if it has phases.
 template <class Arch, class Source>
 inline constexpr bool has_vector_rows = has_phase<Source>&& simd_detail::has_fused_multiply_add<Arch>;
 
-/// f(i, the phase of pair first + i) of one token, for i below count. Plain loops, which a compiler makes vectors of.
+/// Calls f(i, phase of pair first + i) of one token for i < count, in plain loops that compilers vectorise.
 template <class Source, class F>
 CORDAGE_ALWAYS_INLINE void for_each_phase(const Source& angles, index_t row, index_t token, index_t first,
                                           index_t count, const F& f) noexcept {
@@ -37,9 +37,8 @@ CORDAGE_ALWAYS_INLINE void for_each_phase(const Source& angles, index_t row, ind
     }
 }
 
-/// cos and sin of pairs [first, first + count), count <= row_block, times m, of up to rows_at_once tokens: to rows that
-/// are `stride` apart, of a whole number of vectors that `count` fits in. Floats are made of the upper halves of the
-/// phases, 1.5e-9 rad.
+/// cos and sin of pairs [first, first + count), count <= row_block, times m, of up to rows_at_once tokens, into rows
+/// that are `stride` apart and have room for whole vectors. Floats use the upper 32 bits of the phases: 1.5e-9 rad.
 template <class Arch, class Source, class Real>
 CORDAGE_ALWAYS_INLINE void write_vector_rows(const Source& angles, index_t row, index_t token, index_t tokens,
                                              index_t first, index_t count, Real* cos, Real* sin,
@@ -48,7 +47,7 @@ CORDAGE_ALWAYS_INLINE void write_vector_rows(const Source& angles, index_t row, 
     using word = typename lane_traits<real>::word;
     using bits = typename word::value_type;
     constexpr auto width = static_cast<index_t>(word::size);
-    alignas(64) bits phases[rows_at_once * row_block];  // nobody else can point here, so that positions are read once
+    alignas(64) bits phases[rows_at_once * row_block];  // a local array cannot alias the positions, which are read once
     for (index_t t = 0; t < tokens; ++t) {
         bits* const to = phases + t * row_block;
         for_each_phase(angles, row, token + t, first, count,
@@ -74,8 +73,8 @@ CORDAGE_ALWAYS_INLINE void write_vector_rows(const Source& angles, index_t row, 
     }
 }
 
-/// cos and sin of pairs [first, first + count), count <= row_block, times m, through double, in loops without branches.
-/// One body, so that a table and a rotation have the same bits.
+/// cos and sin of pairs [first, first + count), count <= row_block, times m, in double, in loops without branches. One
+/// function body, so that a table and a rotation have the same bits.
 template <class Arch, class Source, class Real>
 CORDAGE_ONE_BODY void write_double_row(const Source& angles, index_t row, index_t token, index_t first, index_t count,
                                        Real* cos, Real* sin) noexcept {
@@ -93,18 +92,18 @@ CORDAGE_ONE_BODY void write_double_row(const Source& angles, index_t row, index_
     }
 }
 
-/// Whether a source knows that a token has the angles of the one before it in its row.
+/// Whether a source can report that a token has the angles of the token before it in its row.
 template <class Source>
 inline constexpr bool knows_repeats = requires(const Source& angles, index_t i) {
     angles.repeats_last(i, i);
 };
 
-/// The rows of one token after the other. A table of the right type is read where it lies; phases are made in vectors,
-/// some of them for a few tokens ahead, which share constants and a call; all else goes through double.
+/// The rows of successive tokens. A table of the right type is read in place; rows from phases are computed in vectors,
+/// some for a few tokens ahead, which share constants and a call; all others are computed in double.
 template <class Arch, class Source, class Real>
 class angle_rows {
     static constexpr bool is_table = std::is_same_v<Source, cos_sin_view<Real>>;
-    // Ahead where it pays: doubles, and positions of several axes, take longer than what tokens share.
+    // Ahead only where it pays: doubles, and positions of several axes, cost more than tokens share.
     static constexpr bool is_made_ahead = has_vector_rows<Arch, Source> && std::is_same_v<Real, float> &&
                                           !knows_repeats<Source> && !requires(const Source& angles, index_t pair) {
         angles.axis(pair);
@@ -112,7 +111,7 @@ class angle_rows {
     static constexpr index_t most = is_made_ahead ? rows_at_once : 1;
 
  public:
-    /// @param end  of the tokens that are asked for, counted over the rows of the batch
+    /// @param end  end of the tokens that will be asked for, numbered row * tokens + token
     CORDAGE_ALWAYS_INLINE angle_rows(const Source& source, index_t end) noexcept
         : angles_(source), tokens_(source.tokens()), pairs_(source.pairs()), end_(end) {}
 
@@ -134,7 +133,7 @@ class angle_rows {
     }
 
  private:
-    /// Whether the row at hand is that of the token before, and this token's.
+    /// Whether the current row is that of the previous token and equals this token's.
     CORDAGE_ALWAYS_INLINE bool has_last(index_t row, index_t token, index_t first, index_t place) noexcept {
         if constexpr (knows_repeats<Source>) {
             if (first != first_ || token == 0 || place != made_end_ || !angles_.repeats_last(row, token)) return false;
@@ -166,7 +165,7 @@ class angle_rows {
 
     const Source& angles_;
     index_t tokens_, pairs_, end_;
-    index_t first_ = -1, made_ = 0, made_end_ = 0;  // the rows at hand: from which pair, of which tokens
+    index_t first_ = -1, made_ = 0, made_end_ = 0;  // the current rows: first pair, tokens
     alignas(64) Real cos_[is_table ? 1 : most * row_block];
     alignas(64) Real sin_[is_table ? 1 : most * row_block];
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Vector backward pass: grad_x and the gradients behind the angles in one walk; serves stage rotation.
+// Vector backward pass: grad_x and the gradients behind the angles in one pass; serves stage rotation.
 #pragma once
 
 #include "cordage/backend/gradients.hpp"
@@ -12,7 +12,7 @@ namespace cordage::backend {
 
 namespace simd_detail {
 
-/// grad_x of one vector of pairs of a head, and their dL/dangle added to `sum`.
+/// grad_x of one vector of pairs of a head; their dL/dangle is added to `sum`.
 template <class Layout, class GFormat, class YFormat, class XFormat, class T>
 CORDAGE_ALWAYS_INLINE void backward_vectors(const typename Layout::angles& at, const GFormat& g_format, const T* g,
                                             const YFormat& y_format, const T* y, index_t pairs, const XFormat& x_format,
@@ -27,8 +27,8 @@ CORDAGE_ALWAYS_INLINE void backward_vectors(const typename Layout::angles& at, c
     }
 }
 
-/// grad_x of Count vectors of pairs of every head of one token, and dL/dangle of those pairs, summed over the heads,
-/// added to grad_angle.
+/// grad_x of Count vectors of pairs of every head of one token; their dL/dangle, summed over the heads, is added to
+/// grad_angle.
 ///
 /// @param g, y, gx  the pairs' first lane of the token's first head
 template <class Layout, std::size_t Count, pairing Pairing, class Operand, class T, class Real>
@@ -85,8 +85,8 @@ CORDAGE_ALWAYS_INLINE void backward_heads(const Operand& o, const T* g, const T*
 
 }  // namespace simd_detail
 
-/// As the scalar backend's, in vectors of Arch, with sums over one token's heads in compute_type and over tokens in
-/// double.
+/// The scalar backend's function in vectors of Arch, with sums over one token's heads in compute_type and over tokens
+/// in double.
 template <pairing Pairing, class Arch, class Source, class Operands>
 CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Operands& operands,
                                      const angle_gradients& grads, index_t begin, index_t end) noexcept {

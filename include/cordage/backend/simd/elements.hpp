@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Vectors of elements as they lie in memory, read as numbers and written; serves the SIMD backend.
+// Loads and stores of vectors of elements; serves the SIMD backend.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace cordage::backend {
 
-/// One vector of the numbers that a format computes with.
+/// One vector of the compute type of a format.
 template <class Arch, class Format>
 using reals = xsimd::batch<typename Format::compute, Arch>;
 
 namespace elements_detail {
 
-/// The type whose bits an element has, where its format is plain: a host's own 16-bit type names ours.
+/// The library's element type with the same bits, for a format without data members; a host's 16-bit type names it.
 template <class Format>
 struct bits_of {
     using type = void;
@@ -33,7 +33,7 @@ struct bits_of<element_traits<T>> {
 
 }  // namespace elements_detail
 
-/// Whether a format is bfloat16 as such, by our type or a host's.
+/// Whether a format is plain bfloat16, cordage's type or a host's.
 template <class Format>
 inline constexpr bool is_bfloat16 = std::is_same_v<typename elements_detail::bits_of<Format>::type, bfloat16>;
 
@@ -46,7 +46,7 @@ CORDAGE_ALWAYS_INLINE reals<Arch, Format> load(const Format& format, const T* x)
     if constexpr (std::is_floating_point_v<bits>) {
         auto v = real::load_unaligned(x);
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
-        asm("" : "+v"(v.data));  // GCC would read x again for each use, which costs where x is not aligned
+        asm("" : "+v"(v.data));  // or GCC reloads x for each use, slow if not aligned
 #endif
         return v;
 #if XSIMD_WITH_AVX512F

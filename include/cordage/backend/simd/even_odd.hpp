@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// bfloat16 as the even and odd halves of 32-bit words, which widen and narrow without shuffles; serves the SIMD
-// rotation.
+// bfloat16 as the even and odd halves of 32-bit words, which convert without shuffles; serves the SIMD rotation.
 #pragma once
 
 #include <bit>
@@ -11,13 +10,13 @@
 
 namespace cordage::backend {
 
-/// 2n numbers as two vectors: those at even and those at odd places.
+/// 2n numbers as two vectors: those of even and those of odd index.
 template <class Vector>
 struct even_odd {
     Vector even, odd;
 };
 
-/// Reads a vector of words, each of two bfloat16, which widen by one operation each. x need not be aligned.
+/// Reads a vector of words of two bfloat16 each; one operation converts each half. x need not be aligned.
 template <class Arch, class T>
 CORDAGE_ALWAYS_INLINE even_odd<xsimd::batch<float, Arch>> load_even_odd(const T* x) noexcept {
     using lane = lane_traits<xsimd::batch<float, Arch>>;
@@ -26,8 +25,8 @@ CORDAGE_ALWAYS_INLINE even_odd<xsimd::batch<float, Arch>> load_even_odd(const T*
     return {lane::from_bits(both << 16), lane::from_bits(both & word(0xffff'0000u))};
 }
 
-/// The way back, rounded to nearest, ties to even. For results of arithmetic on bfloat16 and plain NaNs, whose NaNs
-/// have no bit set below the upper half: they stay NaN (pair/format.hpp has the rounding of any float).
+/// Stores them, rounded to nearest, ties to even. Only for results of arithmetic on bfloat16 and for plain NaNs, whose
+/// NaNs have no bit set in the lower half and stay NaN (pair/format.hpp rounds any float).
 template <class Arch, class T>
 CORDAGE_ALWAYS_INLINE void store_even_odd(const even_odd<xsimd::batch<float, Arch>>& v, T* y) noexcept {
     using word = typename lane_traits<xsimd::batch<float, Arch>>::word;
@@ -88,7 +87,7 @@ CORDAGE_ALWAYS_INLINE even_odd<xsimd::batch<Real, Arch>> unzip(const Real* row) 
     }
 }
 
-/// Two vectors of elements of any format as their even and odd lanes.
+/// Two vectors of elements of any format as even and odd lanes.
 template <class Arch, class Format, class T>
 CORDAGE_ALWAYS_INLINE even_odd<reals<Arch, Format>> load_even_odd(const Format& format, const T* x) noexcept {
     if constexpr (is_bfloat16<Format> && std::endian::native == std::endian::little) {
@@ -134,7 +133,7 @@ CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> zip(const Real* first, const Real
     }
 }
 
-/// Adds to 2n numbers of a row, in their order.
+/// Adds to 2n numbers of a row, in order.
 template <class Arch, class Real>
 CORDAGE_ALWAYS_INLINE void add_zipped(Real* row, const even_odd<xsimd::batch<Real, Arch>>& v) noexcept {
     using vector = xsimd::batch<Real, Arch>;

@@ -41,8 +41,7 @@ struct angles_in_registers {
     }
 };
 
-/// Rotates Count vectors of pairs of every head of one token: their cos and sin stay in registers while the heads go
-/// by.
+/// Rotates Count vectors of pairs of every head of one token; their cos and sin stay in registers for all heads.
 ///
 /// @param x, y  the pairs' first lane of the token's first head
 template <class Layout, std::size_t Count, pairing Pairing, class Operand, class X, class Y, class Real>
@@ -65,8 +64,8 @@ CORDAGE_ALWAYS_INLINE void rotate_heads(const Operand& o, const X* x, Y* y, cons
     }
 }
 
-/// The same of `count` pairs, a few heads at a time, by stores that pass the caches; false, and nothing is done, where
-/// y is x or its pairs are no whole lines. A function of its own, so that loops which run in the caches have their
+/// As above for `count` pairs, a few heads at a time, by non-temporal stores; returns false and does nothing if y is x
+/// or its pairs are not whole cache lines. A separate function, so that loops that run in the caches keep their
 /// registers.
 template <class Layout, pairing Pairing, class Operand, class X, class Y, class Real>
 CORDAGE_ONE_BODY bool rotate_past_caches(const Operand& o, const X* x, Y* y, const angle_row<Real>& at,
@@ -97,7 +96,7 @@ CORDAGE_ONE_BODY bool rotate_past_caches(const Operand& o, const X* x, Y* y, con
 
 }  // namespace simd_detail
 
-/// As the scalar backend's, in vectors of Arch.
+/// The scalar backend's function in vectors of Arch.
 ///
 ///   for each token:  cos, sin of up to 64 pairs
 ///     for q, then k:  some vectors of each in registers  ->  all heads

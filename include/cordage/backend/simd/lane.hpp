@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// xsimd's vectors as lanes of the register layer: the operations that its formulas ask for; serves the SIMD backend.
+// xsimd's vectors as lanes of the register layer; serves the SIMD backend.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@ namespace cordage {
 
 namespace backend {
 
-/// The next narrower vectors, half as wide; void where there are none.
+/// The next smaller vectors, half as wide; void if there are none.
 template <class Arch>
 struct narrower {
     using type = void;
@@ -44,7 +44,7 @@ inline constexpr bool is_avx2 = std::is_base_of_v<xsimd::avx2, Arch>;
 template <class Arch>
 inline constexpr bool is_sse4 = std::is_base_of_v<xsimd::sse4_1, Arch> && !std::is_base_of_v<xsimd::avx, Arch>;
 
-/// Whether an architecture's products and sums are fused, with one rounding.
+/// Whether products and sums of an architecture can be fused, with one rounding.
 template <class Arch>
 inline constexpr bool has_fused_multiply_add =
     is_avx512<Arch> || std::is_base_of_v<xsimd::fma3<xsimd::avx2>, Arch> ||
@@ -57,8 +57,8 @@ CORDAGE_ALWAYS_INLINE To bits_as(const xsimd::batch<From, Arch>& x) noexcept {
     return std::bit_cast<typename To::register_type>(static_cast<typename xsimd::batch<From, Arch>::register_type>(x));
 }
 
-/// What lanes of floats and of doubles have alike. Products and sums are fused where the architecture can. (xsimd 8.1
-/// multiplies and adds on AVX-512.)
+/// Operations common to lanes of floats and of doubles. Products and sums are fused where the architecture can. (xsimd
+/// 8.1 multiplies and adds separately on AVX-512.)
 template <class Real, class Arch>
 struct lanes_of_numbers {
     using real = xsimd::batch<Real, Arch>;
@@ -76,7 +76,7 @@ struct lanes_of_numbers {
 #endif
             return xsimd::fma(a, b, c);
     }
-    /// By the compiler's own operator, which it folds into a product and sum, as it does not xsimd's.
+    /// By the compiler's operator, which is folded into products and sums, unlike xsimd's.
     static CORDAGE_ALWAYS_INLINE real negative(const real& x) noexcept {
         return real(-static_cast<typename real::register_type>(x));
     }
@@ -91,7 +91,7 @@ struct lanes_of_numbers {
         } else
 #endif
 #if XSIMD_WITH_AVX2
-            if constexpr (is_avx2<Arch> && is_float) {  // a blend looks at the highest bits alone
+            if constexpr (is_avx2<Arch> && is_float) {  // a blend reads the highest bits alone
             return bits(_mm256_blendv_ps(from_bits(b), from_bits(a), from_bits(w << (31 - n))));
         } else if constexpr (is_avx2<Arch>) {
             return bits(_mm256_blendv_pd(from_bits(b), from_bits(a), from_bits(w << (63 - n))));
@@ -111,8 +111,8 @@ struct lane_traits<xsimd::batch<double, Arch>> : backend::simd_detail::lanes_of_
     using real = xsimd::batch<double, Arch>;
     using word = xsimd::batch<std::uint64_t, Arch>;
 
-    /// Half a word in the last bits of 2^52 is a double but for 2^52, exactly; the sum of the halves is what rounds.
-    /// (Not once under fast-math where products and sums are not fused.)
+    /// A half word in the low bits of the double 2^52 gives a double, minus 2^52, exactly; only the sum of the two
+    /// halves rounds. (Rounds twice under fast-math without fused products and sums.)
     static CORDAGE_ALWAYS_INLINE real from_signed(const word& w) noexcept {
         const word power(std::uint64_t{0x433} << 52);
         const real low = lane_traits::from_bits((w & word(std::uint64_t{0xffff'ffff})) | power) - real(0x1p52);
@@ -140,7 +140,7 @@ struct lane_traits<xsimd::batch<float, Arch>> : backend::simd_detail::lanes_of_n
     static CORDAGE_ALWAYS_INLINE word larger(const word& v, const word& w) noexcept { return xsimd::max(v, w); }
     static CORDAGE_ALWAYS_INLINE real plain_nan(const real& x) noexcept {
 #if XSIMD_WITH_AVX512F
-        if constexpr (backend::simd_detail::is_avx512<Arch>) {  // tokens QNaN and SNaN become the indefinite NaN
+        if constexpr (backend::simd_detail::is_avx512<Arch>) {  // classes QNaN and SNaN become the indefinite NaN
             return _mm512_fixupimm_ps(x, x, _mm512_set1_epi32(0x33), 0);
         } else
 #endif
@@ -151,15 +151,14 @@ struct lane_traits<xsimd::batch<float, Arch>> : backend::simd_detail::lanes_of_n
         } else
 #endif
         {
-            // The magnitude is past infinity's where the difference wraps below 0; by bits, for fast-math.
+            // A NaN if the magnitude exceeds that of infinity: the difference wraps below 0. By bits, for fast-math.
             const word past = word(0x7f80'0000u) - (bits(x) & word(0x7fff'ffffu));
             return from_bits(where_bit(past, 31, word(0xffc0'0000u), bits(x)));
         }
     }
     static CORDAGE_ALWAYS_INLINE word rounded_upper_half(const word& w) noexcept {
 #if XSIMD_WITH_AVX512F
-        if constexpr (backend::simd_detail::is_avx512<Arch>) {  // three operations, of which no more than one needs
-                                                                // port 0
+        if constexpr (backend::simd_detail::is_avx512<Arch>) {  // three operations, at most one on port 0
             return w + where_bit(w, 16, word(0x8000u), word(0x7fffu));
         } else
 #endif

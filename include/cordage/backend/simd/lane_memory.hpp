@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// xsimd's vectors of floats in memory, and their words as bytes; serves the SIMD rotation.
+// Loads and stores of xsimd's float vectors, and of their words as bytes; serves the SIMD rotation.
 #pragma once
 
 #include <array>
@@ -61,7 +61,7 @@ struct lane_memory<xsimd::batch<float, Arch>> {
     }
     static CORDAGE_ALWAYS_INLINE real max(const real& a, const real& b) noexcept {
 #if XSIMD_WITH_NEON64
-        return vmaxnmq_f32(a, b);  // the number where one is a NaN
+        return vmaxnmq_f32(a, b);  // the number if one is NaN
 #else
         return xsimd::max(a, b);
 #endif

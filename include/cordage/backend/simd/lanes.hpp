@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How each pairing lays pairs into vector lanes; serves the SIMD rotation, forward and backward.
+// How each pairing maps pairs to vector lanes; serves the SIMD rotation, forward and backward.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace cordage::backend {
 
-/// x1, x0, x3, x2, ...: every lane's partner in an interleaved head.
+/// x1, x0, x3, x2, ...: the partner of each lane in an interleaved head.
 template <class Real, class Arch>
 CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> swap_neighbours(const xsimd::batch<Real, Arch>& x) noexcept {
     using word = xsimd::as_unsigned_integer_t<Real>;
@@ -102,20 +102,19 @@ CORDAGE_ALWAYS_INLINE cos_sin<Vector> with_plain_nans(const cos_sin<Vector>& at)
 
 }  // namespace simd_detail
 
-/// How the pairs of a head lie in vectors, for elements that are read one after the other (EvenOdd false) or, bfloat16
-/// alone, as the halves of 32-bit words (EvenOdd true):
+/// The mapping of a head's pairs to vectors, for elements read in order (EvenOdd false) or, for bfloat16 only, as
+/// halves of 32-bit words (EvenOdd true):
 ///
 ///   load(format, x, pairs)              pairs_each pairs of a head of `pairs` pairs, as `values`; x: the first one's
-///   store(format, v, y, pairs)          the way back
+///   store(format, v, y, pairs)             writes them back
 ///   load_angles(c, s, c_factor, s_factor)  their cos and sin from rows, as `angles`
 ///   rotate(angles, values)              y = R x
 ///   from_rows(first, second)            values from rows in the order of the pairs
 ///   partner(values)                     the other number of each pair
 ///   with_signs(values)                  sin, -sin of each pair
 ///   map(f, values...)                   f of their vectors
-///   map_with_partner(f, x, values...)   map(f, x, partner(x), values...), without copies that GCC 12 keeps of
-///   partner(x) add(sum, g, y), zero(), add_to(out, sum)  sums of dL/dangle over heads, added up in the order of the
-///   pairs
+///   map_with_partner(f, x, values...)      map(f, x, partner(x), values...), without copies that GCC 12 keeps
+///   add(sum, g, y), zero(), add_to(out, sum)  sums of dL/dangle over heads, stored in the order of the pairs
 ///
 // clang-format off
 ///   half_split              lanes i of two vectors, the second `pairs` further on
@@ -141,7 +140,7 @@ struct pair_layout<Arch, half_split, Real, false> : simd_detail::pair_vectors<Ar
     }
 };
 
-// The halves of words are stored with the NaNs that arithmetic gives: angles from a table must bring none of their own.
+// Halves of words are stored with arithmetic NaNs only: angles from a table must not bring other NaNs.
 
 template <class Arch>
 struct pair_layout<Arch, interleaved, float, true> : simd_detail::pair_vectors<Arch, float> {
@@ -162,8 +161,8 @@ struct pair_layout<Arch, interleaved, float, true> : simd_detail::pair_vectors<A
     static CORDAGE_ALWAYS_INLINE void store(const Format&, const values& v, T* y, index_t) noexcept {
         store_even_odd<Arch>({v.first, v.second}, y);
     }
-    /// grad_x of pairs_each pairs, and their dL/dangle added to sum. (GCC 12 keeps copies of values as a whole, g and
-    /// y, on the stack.)
+    /// grad_x of pairs_each pairs; their dL/dangle is added to sum. (GCC 12 keeps copies of whole values, g and y, on
+    /// the stack.)
     template <class T>
     static CORDAGE_ALWAYS_INLINE void backward(const typename each::angles& at, const T* g, const T* y, index_t, T* gx,
                                                index_t, typename each::sum_type& sum) noexcept {
@@ -223,7 +222,7 @@ struct pair_layout<Arch, half_split, float, true> {
         return {each::map_with_partner(f, x.even, more.even...), each::map_with_partner(f, x.odd, more.odd...)};
     }
     static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return {each::zero(), each::zero()}; }
-    /// As interleaved's.
+    /// As for interleaved.
     template <class T>
     static CORDAGE_ALWAYS_INLINE void backward(const angles& at, const T* g, const T* y, index_t pairs, T* gx,
                                                index_t pairs_of_gx, sum_type& sum) noexcept {
@@ -246,7 +245,7 @@ struct pair_layout<Arch, interleaved, Real, false> {
     using angles = cos_sin<vector>;
     using sum_type = vector;
     static constexpr index_t pairs_each = static_cast<index_t>(vector::size) / 2;
-    // AVX-512 has twice the registers too
+    // AVX-512 has twice as many registers
     static constexpr std::size_t most_in_registers = simd_detail::is_avx512<Arch> ? 8 : 4;
 
     static CORDAGE_ALWAYS_INLINE angles load_angles(const Real* c, const Real* s, Real cos_factor,

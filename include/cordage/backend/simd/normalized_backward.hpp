@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The backward pass of the heads of one token that were normalized and rotated, in vectors; serves the SIMD rotation.
+// The backward pass of one token's normalized and rotated heads, in vectors; serves the SIMD rotation.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,11 @@ namespace cordage::backend {
 
 namespace simd_detail {
 
-/// Heads whose sums fill vectors, and those whose sums are made before their grad_x: few, so that the second reading is
-/// from the first-level cache, but not so few that the end of each sum is waited for.
+/// Heads whose sums fill vectors, and heads whose sums are computed before their grad_x: few enough that the second
+/// read hits the L1 cache, enough to hide the latency of each sum.
 inline constexpr index_t heads_of_group = 16, heads_of_walk = 32;
 
-/// As pair_layout, of a vector of lanes that are not rotated; and of one such lane.
+/// As pair_layout, for a vector of lanes that are not rotated, and for one such lane.
 template <class Arch, class Real>
 struct lone_lanes {
     using vector = xsimd::batch<Real, Arch>;
@@ -66,8 +66,8 @@ inline constexpr bool has_partner = requires(const typename Layout::values& v) {
     Layout::partner(v);
 };
 
-/// Products of r grad_y and x summed over heads, of every lane with itself and with the other one of its pair. Where
-/// vectors hold whole pairs they are in the order of the lanes, else all first lanes come before all second ones.
+/// Products of r grad_y and x summed over heads, of every lane with itself and with its partner. If vectors hold whole
+/// pairs, in lane order; else all first lanes of pairs before all second ones.
 template <class Real, bool IsInLaneOrder>
 struct product_rows {
     alignas(64) Real same[2 * row_block] = {}, cross[2 * row_block] = {};
@@ -94,7 +94,7 @@ struct product_rows {
     }
 };
 
-/// Values of a layout from rows. Halves of words are stored with the NaNs that arithmetic gives.
+/// Values of a layout from rows. Halves of words are stored with arithmetic NaNs only.
 template <class Layout, bool AreBfloat16, class Real>
 CORDAGE_ALWAYS_INLINE typename Layout::values coefficients(const Real* first, const Real* second) noexcept {
     using vector = typename Layout::vector;
@@ -116,7 +116,7 @@ CORDAGE_ALWAYS_INLINE Values multiplied_and_added(const Values& a, const Values&
                        a, b, c);
 }
 
-/// cos g + sin (the partner of g) + more; cos g + more of lanes that are not rotated.
+/// cos g + sin (partner of g) + more; cos g + more for lanes that are not rotated.
 template <class Layout, class Values = typename Layout::values>
 CORDAGE_ALWAYS_INLINE Values turned_back(const Values& cos, const Values& sin, const Values& g,
                                          const Values& more) noexcept {
@@ -127,8 +127,8 @@ CORDAGE_ALWAYS_INLINE Values turned_back(const Values& cos, const Values& sin, c
     }
 }
 
-/// Adds the sums over the lanes of a step, of each of at most heads_of_group heads: first of square_factor x^2, then of
-/// e x, where e is grad_y turned back and times the weights.
+/// Adds the sums over the lanes of a step, for at most heads_of_group heads: first those of square_factor x^2, then
+/// those of e x, where e is grad_y rotated back and times the weights.
 ///
 /// @param sums  [2 heads_of_group]
 template <class Layout, std::size_t Count, pairing Lanes, class Operand, class T, class Real>
@@ -175,7 +175,7 @@ CORDAGE_ALWAYS_INLINE void add_sums(lane_step<Layout, Count, Lanes>, const Opera
     }
 }
 
-/// grad_x = r e - share x of the lanes of a step, and the sums of r grad_y x.
+/// grad_x = r e - share x of the lanes of a step, and sums of r grad_y x.
 template <class Layout, std::size_t Count, pairing Lanes, class Operand, class T, class Real, class Rows, class Fetch>
 CORDAGE_ALWAYS_INLINE void walk_back(lane_step<Layout, Count, Lanes>, const Operand& o, const T* g, const T* x, T* gx,
                                      const weighted_row<Real>& at, index_t skip, index_t pairs, index_t heads,
@@ -219,16 +219,16 @@ CORDAGE_ALWAYS_INLINE void walk_back(lane_step<Layout, Count, Lanes>, const Oper
     });
 }
 
-/// What the products of a token's heads give to the weights and to the angles:
+/// Gradients to weights and angles from the products of a token's heads, if the norm comes first:
 ///
 ///   gw0 = c p00 + s p10     gw1 = c p11 - s p01
 ///   dL/dangle = w0 (c p10 - s p00) - w1 (c p01 + s p11)
 ///
-/// where the norm comes first; after the rotation the same with -p01 for p10 and -p10 for p01.
+/// If it follows the rotation, the same with -p01 for p10 and -p10 for p01.
 ///
 /// p01: r times grad_y's first lane of a pair with x's second one, and so on.
 ///
-/// @param factors  as weighted_row::fill's
+/// @param factors  as for weighted_row::fill
 /// @return the sum of w gw
 template <class Arch, pairing Pairing, class Real, bool IsInLaneOrder>
 CORDAGE_ALWAYS_INLINE Real fold_products(const product_rows<Real, IsInLaneOrder>& rows, const angle_row<Real>& at,
@@ -288,11 +288,11 @@ CORDAGE_ALWAYS_INLINE Real fold_products(const product_rows<Real, IsInLaneOrder>
 
 }  // namespace simd_detail
 
-/// As the scalar backend's, in vectors of Arch, with sums over one token's heads in compute_type. Heads go by in
-/// groups: the sums of a group, then grad_x of the group before, while its lanes are in the first-level cache.
+/// The scalar backend's function in vectors of Arch, with sums over one token's heads in compute_type. Heads are
+/// processed in groups: the sums of a group, then grad_x of the previous group, whose lanes are still in the L1 cache.
 ///
-/// @param row_of      gives the angle_row of pairs [first, first + count)
-/// @param grad_angle  [row_block], added to where the rotated pairs are no more than that
+/// @param row_of      returns the angle_row of pairs [first, first + count)
+/// @param grad_angle  [row_block], added to if there are at most row_block rotated pairs
 template <pairing Pairing, class Arch, class Source, backward_operand_type Operand, class RowOf>
 CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles, const Operand& o,
                                                const angle_gradients& grads, double* weights, index_t row,
@@ -314,7 +314,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
     const double m = angles.attention_factor(row, token);
     const real square_factor = is_after ? static_cast<real>(m * m) : real(1);
 
-    // Weighted angles of the pairs at hand, for the heads at hand.
+    // Angles times weights of the current pairs, for the current heads.
     real factors[2 * row_block];
     weighted_row<real> at;
     angle_row<real> unweighted{};
@@ -325,7 +325,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
         pair_at = first, head_at = head;
         write_factors_of_pairs<Arch, Pairing>(norm, head, begin, pairs, first, head_dim, count, factors);
         unweighted = row_of(first, count);
-        at.template fill<Arch, Pairing>(unweighted, count, !is_after, factors);  // the adjoint's, but for a sign
+        at.template fill<Arch, Pairing>(unweighted, count, !is_after, factors);  // of the adjoint, up to a sign
     };
     const auto for_each_block = [&](index_t head, const auto& f) CORDAGE_ALWAYS_INLINE_LAMBDA {
         for (index_t first = 0; first < pairs; first += row_block) {
@@ -334,7 +334,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
             f(first, count);
         }
     };
-    // step(kind of step, pairs before it in the block, its first lane) of a block, and of lanes that are not rotated.
+    // step(kind of step, pairs before it in the block, its first lane) for a block, and for unrotated lanes.
     const auto steps_of_block = [&](index_t first, index_t count, const auto& step) CORDAGE_ALWAYS_INLINE_LAMBDA {
         const index_t done = in_vectors<Arch, Pairing, Operand>(
             count, [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -363,7 +363,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
         }
     };
 
-    // r, and what of x is taken away, r^3 times the mean of e x; of the last heads alone.
+    // r, and the share of x to subtract, r^3 times the mean of e x; of the last heads only.
     alignas(64) real inverse_rms[head_block], shares[head_block], rotated_squares[head_block];
     real squares = 0, products = 0, all_rotated = 0;  // over all heads
     const index_t lanes_of_mean = norm.rows(heads) * head_dim;
@@ -432,7 +432,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
             steps_of_block(first, count,
                            [&]<class Layout, std::size_t Count>(lane_step<Layout, Count, Pairing>, index_t skip,
                                                                 index_t lane) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                               // Half as many at once: each has its products in registers, too.
+                               // Half as many at once, since each also has its products in registers.
                                constexpr std::size_t some_vectors = Count > 1 ? Count / 2 : 1;
                                for (std::size_t v = 0; v < Count; v += some_vectors) {
                                    const index_t more = static_cast<index_t>(v) * Layout::pairs_each;
@@ -471,7 +471,8 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
             });
     };
 
-    // Some heads, then the next; or as many as can be where each time makes all rows of angles anew.
+    // Alternates between sums and grad_x; or takes as many heads as possible if each call recomputes all rows of
+    // angles.
     const bool is_alone = has_rows || pairs > row_block;
     const index_t at_once = has_rows ? 1 : is_alone ? head_block : heads_of_walk;
     for (bool sums_alone = norm.is_over_all_heads;; sums_alone = false) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The heads of one token normalized and rotated in vectors; serves the SIMD rotation.
+// Normalizes and rotates the heads of one token in vectors; serves the SIMD rotation.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace cordage::backend {
 
-/// Lanes of another type or format, in vectors.
+/// Converts lanes to another type or format, in vectors.
 template <class Arch, class InFormat, class In, class OutFormat, class Out>
 CORDAGE_ALWAYS_INLINE void convert_lanes(simd<Arch>, const InFormat& in, const In* from, const OutFormat& out, Out* to,
                                          index_t count) noexcept {
@@ -25,15 +25,15 @@ CORDAGE_ALWAYS_INLINE void convert_lanes(simd<Arch>, const InFormat& in, const I
 
 namespace simd_detail {
 
-/// Heads of a token whose sums of squares are kept at a time.
+/// Heads of a token whose sums of squares are stored at a time.
 inline constexpr index_t head_block = 128;
 
-/// Lanes whose squares are added at a time: of bfloat16 two vectors, as words are read (even_odd.hpp).
+/// Lanes whose squares are added at a time: for bfloat16 two vectors, since words are read (even_odd.hpp).
 template <class Arch, class Format>
 inline constexpr index_t lanes_of_squares = static_cast<index_t>(reals<Arch, Format>::size) *
                                             (is_bfloat16<Format> && std::endian::native == std::endian::little ? 2 : 1);
 
-/// Adds the squares of so many lanes to a vector of sums.
+/// Adds the squares of these lanes to a vector of sums.
 template <class Arch, class Format, class T>
 CORDAGE_ALWAYS_INLINE void add_squares_of(const Format& format, const T* x, reals<Arch, Format>& sum) noexcept {
     using lane = lane_traits<reals<Arch, Format>>;
@@ -75,7 +75,7 @@ CORDAGE_ALWAYS_INLINE reals<Arch, Format> squares_of(const Format& format, const
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/// The sum of the lanes of each row, one a lane.
+/// The sum of each row's lanes, in one lane each.
 template <class Arch, class Real>
 CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> sums_of_rows(const xsimd::batch<Real, Arch>* rows) noexcept {
     using vector = xsimd::batch<Real, Arch>;
@@ -116,7 +116,7 @@ CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> sums_of_rows(const xsimd::batch<R
 }
 
 /// Adds factor times the sum of squares of `lanes` lanes of every head to sums: [heads, rounded up to vectors]. A
-/// function of its own, so that its registers are.
+/// separate function, which keeps its sums in registers.
 template <class Arch, class Format, class T, class Real>
 CORDAGE_ONE_BODY void add_squares(const Format& format, const T* x, index_t stride, index_t heads, index_t lanes,
                                   Real factor, Real* sums) noexcept {
@@ -133,7 +133,7 @@ CORDAGE_ONE_BODY void add_squares(const Format& format, const T* x, index_t stri
                 .store_aligned(sums + head);
         }
     };
-    if (lanes == 64) {  // trip counts that the compiler knows
+    if (lanes == 64) {  // trip counts known at compile time
         add(std::integral_constant<index_t, 64>{});
     } else if (lanes == 128) {
         add(std::integral_constant<index_t, 128>{});
@@ -164,8 +164,8 @@ CORDAGE_ALWAYS_INLINE void write_factors(const Norm& norm, index_t head, index_t
     for (; i < count; ++i) factors[i] = norm.template factor<Real>(head, first + i, head_dim);
 }
 
-/// The same of `count` pairs from pair `first` on, of those that begin at lane `begin`: [2 count], as
-/// weighted_row::fill takes them.
+/// The factors of `count` pairs from pair `first` on; the pairs begin at lane `begin`: [2 count], in the order of
+/// weighted_row::fill.
 template <class Arch, pairing Pairing, class Norm, class Real>
 CORDAGE_ALWAYS_INLINE void write_factors_of_pairs(const Norm& norm, index_t head, index_t begin, index_t pairs,
                                                   index_t first, index_t head_dim, index_t count,
@@ -178,7 +178,7 @@ CORDAGE_ALWAYS_INLINE void write_factors_of_pairs(const Norm& norm, index_t head
     }
 }
 
-/// As pair_layout, of one pair.
+/// As pair_layout, for one pair.
 template <pairing Pairing, class Real>
 struct one_pair : pairs_of_lanes<Real> {
     using values = lane_pair<Real>;
@@ -198,7 +198,7 @@ struct one_pair : pairs_of_lanes<Real> {
     }
 };
 
-/// A step of Count vectors of a layout, as a value to pass. Lanes: how the step's lanes follow each other.
+/// A step of Count vectors of a layout, as a tag. Lanes: the order of the step's lanes.
 template <class Layout, std::size_t Count, pairing Lanes>
 struct lane_step {
     static constexpr auto half = Count > 1 ? Count / 2 : 1;
@@ -212,7 +212,7 @@ CORDAGE_ALWAYS_INLINE typename Layout::values all_of(Real number) noexcept {
                        typename Layout::values{});
 }
 
-/// m cos and m sin of pairs times the weights w of a norm, for cos x - sin (the partner of x):
+/// m cos and m sin of pairs times the weights w of a norm, for cos x - sin (partner of x):
 ///
 ///   norm first        y0 = c w0 x0 - s w1 x1      y1 = c w1 x1 + s w0 x0
 ///   rotation first    y0 = c w0 x0 - s w0 x1      y1 = c w1 x1 + s w1 x0
@@ -224,7 +224,7 @@ CORDAGE_ALWAYS_INLINE cos_sin<Values> weighted(const Values& c, const Values& s,
     return {Layout::map(product, c, w), Layout::map(product, Layout::with_signs(s), is_after ? w : Layout::partner(w))};
 }
 
-/// weighted cos and sin of a row in memory, in the order of the pairs.
+/// weighted cos and sin as a row in memory, in the order of the pairs.
 template <class Real>
 struct weighted_row {
     alignas(64) Real first_cos[row_block], first_sin[row_block], second_cos[row_block], second_sin[row_block];
@@ -298,9 +298,9 @@ CORDAGE_ALWAYS_INLINE void write_normalized(const XFormat& x_format, const X* x,
     for (; i < count; ++i) y[i] = y_format.store(x_format.load(x[i]) * r * factors[i]);
 }
 
-/// Rotates Count vectors of pairs of `heads` heads, each head times its r.
+/// Rotates Count vectors of pairs of `heads` heads and multiplies each head by its r.
 ///
-/// @param head, lane  the first head; the first of its lanes that are at hand
+/// @param head, lane  the first head; the first of its current lanes
 template <class Layout, std::size_t Count, pairing Pairing, class Operand, class X, class Y, class Real>
 CORDAGE_ALWAYS_INLINE void rotate_weighted(const Operand& o, const X* x, Y* y, const angle_row<Real>& at, index_t head,
                                            index_t lane_at, index_t pairs, const Real* inverse_rms, index_t heads,
@@ -337,9 +337,10 @@ CORDAGE_ALWAYS_INLINE void rotate_weighted(const Operand& o, const X* x, Y* y, c
 
 }  // namespace simd_detail
 
-/// As the scalar backend's, in vectors of Arch. The heads of a token are summed first, then go by as in rotate_range.
+/// The scalar backend's function in vectors of Arch. Sums over a token's heads come first, then rotation as in
+/// rotate_range.
 ///
-/// @param row_of  gives the angle_row of pairs [first, first + count)
+/// @param row_of  returns the angle_row of pairs [first, first + count)
 template <pairing Pairing, class Arch, class Source, operand_type Operand, class RowOf>
 CORDAGE_ALWAYS_INLINE void rotate_normalized(simd<Arch>, const Source& angles, const Operand& o, index_t row,
                                              index_t token, bool is_long, const RowOf& row_of) noexcept {
@@ -355,8 +356,8 @@ CORDAGE_ALWAYS_INLINE void rotate_normalized(simd<Arch>, const Source& angles, c
     const double m = angles.attention_factor(row, token);
     constexpr auto size = static_cast<index_t>(vector::size);
     alignas(64) real inverse_rms[head_block];
-    // Sums of squares of heads [head, head + some). Of rotated lanes the norm after a rotation sees m^2 times the
-    // squares.
+    // Sums of squares of heads [head, head + some). A norm after the rotation has m^2 times the squares of rotated
+    // lanes.
     const auto make_sums = [&](index_t head, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
         for (index_t h = 0; h < some; h += size) vector(real(0)).store_aligned(inverse_rms + h);
         const auto* x = lanes.x - begin + head * o.x.head_stride;
@@ -385,7 +386,8 @@ CORDAGE_ALWAYS_INLINE void rotate_normalized(simd<Arch>, const Source& angles, c
         }
         std::fill_n(inverse_rms, head_block, inverse_rms_of(vector(sum)).get(0));
     }
-    const index_t at_once = norm.is_over_all_heads && norm.weight != nullptr ? 1 : head_block;  // of one row of weights
+    const index_t at_once =
+        norm.is_over_all_heads && norm.weight != nullptr ? 1 : head_block;  // heads with one row of weights
     for (index_t head = 0; head < heads; head += at_once) {
         const index_t some = std::min(at_once, heads - head);
         if (!norm.is_over_all_heads) {
@@ -412,7 +414,7 @@ CORDAGE_ALWAYS_INLINE void rotate_normalized(simd<Arch>, const Source& angles, c
                 });
             for (index_t i = done; i < in_row; ++i) rotate(lane_step<one_pair<Pairing, real>, 1, Pairing>{}, i);
         }
-        const auto write_lanes = [&](index_t first, index_t last) CORDAGE_ALWAYS_INLINE_LAMBDA {  // not rotated
+        const auto write_lanes = [&](index_t first, index_t last) CORDAGE_ALWAYS_INLINE_LAMBDA {  // unrotated lanes
             alignas(64) real factors[2 * row_block];
             for (; first < last; first += 2 * row_block) {
                 const index_t count = std::min(2 * row_block, last - first);

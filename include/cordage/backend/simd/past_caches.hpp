@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stores that pass the caches, for tensors that none of them would keep; serves the SIMD rotation.
+// Non-temporal stores, for tensors larger than the caches; serves the SIMD rotation.
 #pragma once
 
 #include <concepts>
@@ -10,25 +10,25 @@
 
 namespace cordage::backend {
 
-/// Whether there are such stores.
+/// Whether the platform has non-temporal stores.
 #if defined(__x86_64__)
 inline constexpr bool has_stores_past_caches = true;
 #else
 inline constexpr bool has_stores_past_caches = false;
 #endif
 
-/// Whether tensors of so many bytes together are more than the last cache holds: more than 32 MB, the least of servers,
-/// and than the processor says.
+/// Whether tensors of this many bytes together exceed the last-level cache: more than 32 MB, the smallest of servers,
+/// and more than the processor reports.
 template <class Arch>
 CORDAGE_ALWAYS_INLINE bool is_past_caches(index_t bytes) noexcept {
     return has_stores_past_caches && bytes > index_t{1} << 25 && bytes > this_processor<Arch>().last_cache;
 }
 
-/// Heads of a token whose pairs are all turned before those of others: several passes over a whole token would write
-/// its lines apart from their neighbours.
+/// Heads of a token whose pairs are all rotated before the next heads: with passes over a whole token, parts of one
+/// cache line would be written at different times.
 inline constexpr index_t heads_past_caches = 4;
 
-/// Ends the stores of a slice: who sees what is written later sees them.
+/// Ends the stores of a slice with a fence, so that later synchronisation publishes them.
 CORDAGE_ALWAYS_INLINE void end_stores_past_caches() noexcept {
 #if defined(__x86_64__)
     _mm_sfence();
@@ -37,8 +37,8 @@ CORDAGE_ALWAYS_INLINE void end_stores_past_caches() noexcept {
 
 namespace simd_detail {
 
-/// Copies whole lines of 64 bytes, by vectors of `Width` bytes: those that were just written, which a wider load would
-/// wait for.
+/// Copies whole lines of 64 bytes, in vectors of `Width` bytes, the width with which they were just stored: a wider
+/// load would stall.
 template <index_t Width, index_t Bytes, class T>
 CORDAGE_ALWAYS_INLINE void store_lines(const T* from, T* to) noexcept {
     static_assert(Bytes % 64 == 0);
@@ -66,14 +66,14 @@ CORDAGE_ALWAYS_INLINE void store_lines(const T* from, T* to) noexcept {
 #endif
 }
 
-/// Count vectors of pairs of a head, on their way from registers to lines of memory. In half_split these are two pieces
-/// of lanes, the second one `pairs` lanes after the first, else one.
+/// Count vectors of pairs of a head between registers and cache lines. In half_split these are two pieces of lanes, the
+/// second one `pairs` lanes after the first, else one piece.
 template <class Layout, std::size_t Count, pairing Pairing, class T>
 struct staged_pairs {
     static constexpr index_t count = static_cast<index_t>(Count) * Layout::pairs_each;
     static constexpr bool is_split = std::same_as<Pairing, half_split>;
     static constexpr index_t piece = is_split ? count : 2 * count, bytes = piece * static_cast<index_t>(sizeof(T));
-    /// Whether pieces are whole lines. Single vectors are not staged: each loop that stages is more code.
+    /// Whether pieces are whole lines. Single vectors are not staged, which limits code size.
     static constexpr bool are_lines = has_stores_past_caches && Count == Layout::most_in_registers && bytes % 64 == 0;
 
     /// Whether the pieces of every head begin at a line.

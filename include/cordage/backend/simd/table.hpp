@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Vector filling of a table of cos and sin; serves stage rotation.
+// Fills a table of cos and sin, in vectors; serves stage rotation.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace cordage::backend {
 
-/// As the scalar backend's, by the rows that a rotation makes.
+/// The scalar backend's function, from the rows that a rotation computes.
 template <class Arch, class Source, class Real>
 CORDAGE_ONE_BODY void fill_range(simd<Arch>, const Source& angles, Real* cos, Real* sin, index_t begin,
                                  index_t end) noexcept {

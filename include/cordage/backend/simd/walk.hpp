@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a kernel walks the pairs of a head in vectors, and the heads of a token; serves the SIMD rotation.
+// Loops over the pairs of a head in vectors, and over the heads of a token; serves the SIMD rotation.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 
 namespace cordage::backend {
 
-/// A step of `Count` vectors of Arch, as a value to pass.
+/// A step of `Count` vectors of Arch, as a tag.
 template <class Arch, std::size_t Count>
 struct vectors {};
 
-/// The rest of in_vectors, from pair `done` on.
+/// The remainder of in_vectors, from pair `done` on.
 template <class Arch, pairing Pairing, class Operand, class Step>
 CORDAGE_ALWAYS_INLINE index_t in_single_vectors(index_t count, const Step& step, index_t done) noexcept {
     constexpr index_t each = layout_of<Arch, Pairing, Operand>::pairs_each;
@@ -28,9 +28,9 @@ CORDAGE_ALWAYS_INLINE index_t in_single_vectors(index_t count, const Step& step,
     return done;
 }
 
-/// Calls step(vectors<Arch, Count>, first) for as many of `count` pairs as fill vectors: as many vectors as registers
-/// hold, then single ones, then single narrower ones. Returns how many pairs these were; the rest is less than the
-/// narrowest vector.
+/// Calls step(vectors<Arch, Count>, first) for as many of `count` pairs as fill vectors: as many vectors at once as
+/// registers hold, then single ones, then single smaller ones. Returns the number of these pairs; fewer than the
+/// smallest vector remain.
 template <class Arch, pairing Pairing, class Operand, class Step>
 CORDAGE_ALWAYS_INLINE index_t in_vectors(index_t count, const Step& step) noexcept {
     using layout = layout_of<Arch, Pairing, Operand>;
@@ -40,8 +40,7 @@ CORDAGE_ALWAYS_INLINE index_t in_vectors(index_t count, const Step& step) noexce
     return in_single_vectors<Arch, Pairing, Operand>(count, step, done);
 }
 
-/// Bytes of a walk: more than a first-level cache keeps, so that prefetching them costs nothing; and than a
-/// second-level one.
+/// Bytes read per token: more than the L1 cache holds, so that prefetches cost nothing; and more than the L2 cache.
 inline constexpr index_t long_walk = index_t{1} << 16, longest_walk = index_t{1} << 22;
 
 /// The bytes of x, or of grad_y, of one token.
@@ -55,15 +54,15 @@ CORDAGE_ALWAYS_INLINE index_t bytes_of_token(const Operands& operands) noexcept 
     return bytes;
 }
 
-/// How the heads of a token go by.
+/// How the heads of a token are processed.
 struct pass_over_heads {
     index_t heads;
-    bool is_long;         ///< whether it is of many tokens, so that prefetches may pay
-    bool is_prefetched;   ///< whether they do where what is written is read first, too
-    bool is_past_caches;  ///< whether what is written somewhere else may pass them
+    bool is_long;         ///< whether there are many tokens, so that prefetches may pay
+    bool is_prefetched;   ///< whether to prefetch in place too
+    bool is_past_caches;  ///< whether to write to another tensor by non-temporal stores
 };
 
-/// f(0), ..., f(Count - 1) of constants.
+/// Calls f(0), ..., f(Count - 1) with constants.
 template <std::size_t Count, class F>
 CORDAGE_ALWAYS_INLINE void unrolled(const F& f) noexcept {
     [&]<std::size_t... I>(std::index_sequence<I...>) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -72,11 +71,11 @@ CORDAGE_ALWAYS_INLINE void unrolled(const F& f) noexcept {
     (std::make_index_sequence<Count>{});
 }
 
-/// Prefetches what a walk over heads will read about 4 KB later. Past the last head of a token of [tokens, heads,
+/// Prefetches what a loop over heads will read about 4 KB later; past the last head of a token of [tokens, heads,
 /// head_dim] that is the next token.
 class ahead {
  public:
-    /// @param stride  from head to head, anything where there is one head    @param lanes  of a head
+    /// @param stride  between heads; not used if there is one head    @param lanes  of a head
     template <class T>
     CORDAGE_ALWAYS_INLINE ahead(const T*, index_t stride, index_t lanes) noexcept
         : bytes_(lanes * size_of<T>), distance_((std::min(stride, farthest) * size_of<T>) << heads_in_4_kb(bytes_)) {}
@@ -91,11 +90,11 @@ class ahead {
  private:
     template <class T>
     static constexpr auto size_of = static_cast<index_t>(sizeof(T));
-    // The power of two, rounded up; a division would cost as much as two heads.
+    // A power of two, rounded up: a division would take as long as two heads.
     static CORDAGE_ALWAYS_INLINE int heads_in_4_kb(index_t bytes) noexcept {
         return bytes < 4096 ? 13 - static_cast<int>(std::bit_width(static_cast<std::uint64_t>(bytes))) : 0;
     }
-    static constexpr index_t farthest = index_t{1} << 40;  // beyond memory, and times 2^13 within index_t
+    static constexpr index_t farthest = index_t{1} << 40;  // larger than memory; times 2^13 fits index_t
     index_t bytes_, distance_;
 };
 
@@ -105,7 +104,7 @@ struct not_ahead {
     CORDAGE_ALWAYS_INLINE void operator()(const T*) const noexcept {}
 };
 
-/// Prefetches the heads of a token that lies in a slot, which no hardware foresees; nothing of dense tensors.
+/// Prefetches the heads of a token in a slot, which hardware does not prefetch; does nothing for dense tensors.
 template <class T, class Format>
 CORDAGE_ALWAYS_INLINE void prefetch_slot(const heads_view<T, Format>& v, index_t row, index_t token) noexcept {
     if (v.slots.entries == nullptr || token >= v.shape.tokens) return;
@@ -118,7 +117,7 @@ CORDAGE_ALWAYS_INLINE void prefetch_slot(const heads_view<T, Format>& v, index_t
         }
     }
 }
-/// How many tokens before its own a slot is prefetched.
+/// How many tokens ahead a slot is prefetched.
 inline constexpr index_t slots_ahead = 4;
 template <class Operand>
 CORDAGE_ALWAYS_INLINE void prefetch_slots(const Operand& o, index_t row, index_t token) noexcept {

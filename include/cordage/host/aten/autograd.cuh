@@ -9,14 +9,20 @@
 
 namespace cordage::aten {
 
-/// As rotate, for x and position_ids on one GPU, on libtorch's current stream; waits for nothing, and a graph may be
-/// captured (on_gpu).
+/// As rotate, for x and position_ids on one GPU, on libtorch's current stream; does not synchronise, and may be
+/// captured in a graph (on_gpu).
 ///
 /// @param x         float32, float16 or bfloat16
-/// @param inv_freq  on the CPU, as aten::inv_freq_of makes it; so is its gradient, which waits for the stream
+/// @param inv_freq, attention_factor  on the CPU, as returned by aten::basis_of; so are their gradients, which wait for
+///                                    the stream
 template <pairing Pairing>
 at::Tensor cuda_rotate(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
                        double attention_factor = 1.0) {
+    return detail::rotate_on<Pairing, on_gpu>(x, position_ids, inv_freq, attention_factor);
+}
+template <pairing Pairing>
+at::Tensor cuda_rotate(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
+                       const at::Tensor& attention_factor) {
     return detail::rotate_on<Pairing, on_gpu>(x, position_ids, inv_freq, attention_factor);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bases that were brought to a GPU, kept for the calls to come; serves rotation.cuh.
+// Bases copied to a GPU and kept for later calls; serves rotation.cuh.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -16,18 +16,19 @@
 
 namespace cordage::aten::detail {
 
-/// The words on their devices of the bases that were last asked for, found by their numbers: a tensor of the same
-/// numbers finds them, and one that was written to does not. Safe from several threads.
+/// The device words of the most recently used bases, found by their numbers: a tensor with the same numbers finds them,
+/// one that was written to does not. Thread-safe.
 class device_bases {
  public:
-    /// @param most  how many to keep, beside those that must stay
+    /// @param most  number of bases to keep, besides those that must stay
     explicit device_bases(std::size_t most = 64) : most_(most) {}
 
-    /// The words of a basis on a device: those of an earlier call, or what upload makes of them.
+    /// The words of a basis on a device: those of an earlier call, or the result of upload.
     ///
-    /// @param must_stay  never to be forgotten, as a captured graph will read them each time that it is run
-    /// @param upload     upload(std::vector<std::uint64_t>) is a tensor with these words on the device, ready to be
-    /// read
+    /// @param must_stay  never evict them, since a captured graph reads them whenever it is run
+    /// @param upload     upload(std::vector<std::uint64_t>) returns a tensor with these words on the device, ready to
+    /// be
+    ///                   read
     /// @throws value_error  as basis
     template <class Upload>
     at::Tensor words_of(std::span<const double> inv_freq, double attention_factor, const at::Device& device,
@@ -43,7 +44,7 @@ class device_bases {
             found = kept_.begin();
             forget_oldest();
         }
-        kept_.splice(kept_.begin(), kept_, found);  // the last that was asked for comes first
+        kept_.splice(kept_.begin(), kept_, found);  // most recently used first
         found->must_stay |= must_stay;
         return found->words;
     }
@@ -63,7 +64,7 @@ class device_bases {
 
     std::size_t most_;
     std::mutex mutex_;
-    std::list<entry> kept_;  // the last that was asked for comes first
+    std::list<entry> kept_;  // most recently used first
 };
 
 }  // namespace cordage::aten::detail

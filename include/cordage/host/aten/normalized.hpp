@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// RMSNorm and rotation of libtorch's tensors in one pass, and their backward pass, without autograd; serves hosts that
+// RMSNorm and rotation of libtorch's tensors in one pass, and the backward pass, without autograd; serves hosts that
 // register operators of their own.
 #pragma once
 
@@ -16,8 +16,8 @@ namespace cordage::aten {
 
 /// RMSNorm of all tensors of a call (tensors/rms_norm.hpp).
 struct norm_tensors {
-    /// Of each tensor [head_dim], over all heads [heads, head_dim]; float32, float64, float16 or bfloat16. None at all:
-    /// the factor is 1.
+    /// One tensor for each of the call's, [head_dim], or [heads, head_dim] if is_over_all_heads; float32, float64,
+    /// float16 or bfloat16. Empty: the factor is 1.
     std::vector<at::Tensor> weights = {};
     double epsilon = 1e-6;
     bool adds_one = false;  ///< the factor is 1 + w
@@ -26,14 +26,14 @@ struct norm_tensors {
     bool is_rounded_between = false;
 };
 
-/// What a backward pass of norm and rotation computes.
+/// The results of a backward pass of norm and rotation.
 struct normalized_gradient_tensors : gradient_tensors {
-    std::vector<at::Tensor> weights;  ///< as the weights, float64; empty where they are not wanted
+    std::vector<at::Tensor> weights;  ///< in the shapes of the weights, float64; empty if not wanted
 };
 
 namespace detail {
 
-/// As many weights as tensors, or none, each of its tensor's heads.
+/// Checks that there are as many weights as tensors, or none, each of the right shape.
 inline void check_weights(at::TensorList x, const norm_tensors& norm) {
     const auto& all = norm.weights;
     if (!all.empty() && all.size() != x.size()) {
@@ -59,7 +59,7 @@ inline void check_weights(at::TensorList x, const norm_tensors& norm) {
     }
 }
 
-/// The norm of tensor i in the type that T computes in, in which the weights are kept here.
+/// The norm of tensor i, with its weights held here in the compute type of T.
 template <class T>
 class held_norms {
  public:
@@ -82,7 +82,7 @@ class held_norms {
     std::vector<at::Tensor> weights_;
 };
 
-/// Positions of any type as dense doubles, so that a kernel is compiled for one type of them.
+/// Positions of any type as dense doubles, so that kernels are compiled for one type.
 inline at::Tensor positions_in_double(const at::Tensor& ids) {
     const at::Tensor wide = ids.resolve_neg().to(at::kDouble).contiguous();
     if (ids.scalar_type() != at::kLong || !ids.device().is_cpu()) return wide;
@@ -95,13 +95,13 @@ inline at::Tensor positions_in_double(const at::Tensor& ids) {
     }
     return wide;
 }
-/// A view of them.
+/// A view of these.
 inline position_view<double> view_of_positions(const at::Tensor& wide) {
     const index_t tokens = wide.size(-1);
     return {wide.data_ptr<double>(), wide.dim() == 2 ? wide.size(0) : 1, tokens, tokens};
 }
 
-/// body(operand(0), operand(1)) of two tensors, so that cos and sin are made once, else of one after the other.
+/// Calls body(operand(0), operand(1)) for two tensors, so that cos and sin are computed once, else body for each.
 template <class Operand, class Body>
 void for_operands_of(std::size_t count, const Operand& operand, const Body& body) {
     if (count == 2) return body(operand(0), operand(1));
@@ -112,8 +112,8 @@ void for_operands_of(std::size_t count, const Operand& operand, const Body& body
 
 /// rotate_forward of normalized tensors, in one pass over the tokens.
 ///
-/// @param x_in  as rotation_forward's
-/// @returns  y, new tensors in x_in's shapes; strides as at::empty_like gives them
+/// @param x_in  as for rotation_forward
+/// @returns  y, new tensors in x_in's shapes; strides as of at::empty_like
 /// @throws cordage::error  as rotation_forward; for weights and epsilon that do not fit
 template <pairing Pairing, class Device = on_cpu>
 std::vector<at::Tensor> normalized_rotation_forward(at::TensorList x_in, const norm_tensors& norm,
@@ -134,10 +134,10 @@ std::vector<at::Tensor> normalized_rotation_forward(at::TensorList x_in, const n
     return y;
 }
 
-/// Its backward pass: the gradient to x, and to weights and behind the angles where they are wanted, in one pass.
+/// The backward pass: the gradient to x, and those to weights and behind the angles if wanted, in one pass.
 ///
-/// @param x_in  what normalized_rotation_forward read; always needed
-/// @throws cordage::error  as normalized_rotation_forward; for x that is of another type, device or shape than grad_y
+/// @param x_in  the input of normalized_rotation_forward; always needed
+/// @throws cordage::error  as normalized_rotation_forward; unless x has the type, device and shape of grad_y
 template <pairing Pairing, class Device = on_cpu>
 normalized_gradient_tensors normalized_rotation_backward(at::TensorList grad_y_in, at::TensorList x_in,
                                                          const norm_tensors& norm, const angle_tensors& by,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// libtorch's q, k and v on their way into a paged cache, and cached keys that move, on the CPU; serves hosts that
+// Stores libtorch's q, k and v into a paged cache, and moves cached keys, on the CPU; serves hosts that
 // register operators of their own.
 #pragma once
 
@@ -18,20 +18,20 @@
 
 namespace cordage::aten {
 
-/// A paged cache. Its tensors are written; their strides may be any but the last, which is 1, so that a cache [blocks,
-/// heads, block_size, head_dim] is given transposed.
+/// A paged cache. Its tensors are written. Strides are arbitrary except the last, which is 1, so that a cache [blocks,
+/// heads, block_size, head_dim] is passed transposed.
 struct cache_tensors {
     /// [blocks, block_size, heads, head_dim], of one type: float32, float16, bfloat16, or int8, float8_e4m3fn or
     /// float8_e5m2 with scales. Head sizes may differ.
     at::Tensor keys, values;
-    at::Tensor key_scales, value_scales;  ///< [blocks, block_size, heads] float32; not defined without quantisation
+    at::Tensor key_scales, value_scales;  ///< [blocks, block_size, heads] float32; undefined without quantisation
 };
 
 namespace detail {
 
 enum class byte_code : std::uint8_t { int8, fp8_e4m3, fp8_e5m2 };
 
-/// scaled_bytes of a code that is known at run time, so that a kernel is compiled for all of them at once.
+/// scaled_bytes of a code known at run time, so that kernels are compiled once for all codes.
 struct any_scaled_bytes {
     using compute = float;
     static constexpr index_t lanes_of_element = 1;
@@ -73,7 +73,7 @@ struct any_scaled_bytes {
     }
 };
 
-/// What a cache is of, by the name of its type: libtorch before 2.1 has no constants for those of fp8.
+/// The code of a cache, by the name of its type: libtorch before 2.1 has no constants for fp8 types.
 inline std::optional<byte_code> code_of(const at::Tensor& x) {
     const std::string_view type = at::toString(x.scalar_type());
     if (type == "Char") return byte_code::int8;
@@ -107,7 +107,7 @@ heads_view<std::uint8_t, any_scaled_bytes> cache_view(const at::Tensor& cache, c
             {*code_of(cache), {scales.data_ptr<float>(), scales.stride(0), scales.stride(1), scales.stride(2)}}};
 }
 
-/// Where a tensor lies, in bytes, to find what overlaps it.
+/// The memory of a tensor in bytes, to test for overlap.
 inline heads_memory memory_of(const at::Tensor& x) {
     const index_t bytes = x.element_size();
     heads_memory m;
@@ -121,7 +121,7 @@ inline heads_memory memory_of(const at::Tensor& x) {
     return m;
 }
 
-/// Scales are there where they are needed, one for each token and head, each in a place of its own.
+/// Checks that scales are given if needed, one for each token and head, each with its own element.
 inline void check_scales(const char* function, const char* name, const at::Tensor& scales, const char* cache_name,
                          const at::Tensor& cache) {
     const std::string type = at::toString(cache.scalar_type());
@@ -142,11 +142,11 @@ inline void check_scales(const char* function, const char* name, const at::Tenso
     check_device(name, scales, cache.device());
     if (scales.is_neg() || !has_distinct_elements(view_of_scales(scales))) {
         fail<shape_error>({function, ": ", name, " with strides ", c10::str(scales.strides()),
-                           " must have an entry of its own for each token and head, and no pending negation"});
+                           " must have a separate element for each token and head, and no pending negation"});
     }
 }
 
-/// All of a cache by itself.
+/// Checks a cache on its own.
 inline void check_cache(const char* function, const cache_tensors& cache) {
     check_place("keys", cache.keys, at::kCPU);
     for (const auto& [name, x] : {std::pair("keys", cache.keys), std::pair("values", cache.values)}) {
@@ -171,7 +171,7 @@ inline void check_cache(const char* function, const cache_tensors& cache) {
     check_scales(function, "value_scales", cache.value_scales, "values", cache.values);
 }
 
-/// Scales share no memory with each other or with the other tensors of a call.
+/// Checks that scales share no memory with each other or with other tensors of the call.
 inline void check_scales_apart(const char* function, const cache_tensors& cache,
                                std::initializer_list<std::pair<const char*, at::Tensor>> others) {
     if (!cache.key_scales.defined()) return;
@@ -188,7 +188,7 @@ inline void check_scales_apart(const char* function, const cache_tensors& cache,
     }
 }
 
-/// Slots of these tokens, dense.
+/// The slots of the tokens, dense.
 inline at::Tensor checked_slots(const char* function, const char* name, const at::Tensor& slots,
                                 std::initializer_list<index_t> sizes, const at::Device& device) {
     check_strided(name, slots);
@@ -202,7 +202,7 @@ inline at::Tensor checked_slots(const char* function, const char* name, const at
     return slots.contiguous();
 }
 
-/// The tokens of a cache in dense slots.
+/// View of the tokens of a cache in dense slots.
 template <class T, class Format>
 heads_view<T, Format> in_slots_of(const heads_view<T, Format>& cache, const at::Tensor& slots, index_t batch,
                                   index_t tokens) {
@@ -210,7 +210,7 @@ heads_view<T, Format> in_slots_of(const heads_view<T, Format>& cache, const at::
                                             : in_slots(cache, slots.data_ptr<std::int32_t>(), batch, tokens);
 }
 
-/// Calls body with a value of a type that caches hold; complains by name about the others.
+/// Calls body with a value of the cache's element type; throws for unsupported types, naming the tensor.
 template <class Body>
 void for_stored_type(const char* function, const char* name, const at::Tensor& x, const char* more, const Body& body) {
     const at::ScalarType type = x.scalar_type();
@@ -223,17 +223,16 @@ void for_stored_type(const char* function, const char* name, const at::Tensor& x
 
 }  // namespace detail
 
-/// q and k normalized, if asked for, and rotated, and k and v stored into the slots of a paged cache, quantised if it
-/// is: one pass over the tokens.
+/// Normalizes (if requested) and rotates q and k, and stores k and v into the slots of a paged cache, quantised if the
+/// cache is: one pass over the tokens.
 ///
 /// @param q_in, k_in, v_in  [batch, tokens, heads, head_dim] of one type, float32, float16 or bfloat16, on the CPU; any
 ///                          strides (copied once unless the last is 1). v is not rotated
-/// @param cache             float32 tensors may go into float16 and bfloat16, others into their own type, all into the
-///                          quantised
-/// @param slots_in          [tokens] of a batch of one, or [batch, tokens]; int32 or int64; -1 leaves a token out,
-/// whose
-///                          q is rotated all the same
-/// @param by                whole positions are at most 2^53 in magnitude
+/// @param cache             float32 tensors may go into float16 and bfloat16, others into their own type, all into
+///                          quantised types
+/// @param slots_in          [tokens] for a batch of one, or [batch, tokens]; int32 or int64; -1 skips a token, whose
+///                          q is rotated nevertheless
+/// @param by                integer positions are at most 2^53 in magnitude
 /// @param norm              of q and k
 /// @returns                 the rotated q, new
 /// @throws cordage::error   naming the argument, before anything is written
@@ -297,11 +296,11 @@ at::Tensor rotate_and_store(const at::Tensor& q_in, const at::Tensor& k_in, cons
     return q_out;
 }
 
-/// Cached keys turned from what `from` made of them to what `to` makes, and moved to other slots with their values, in
-/// one pass; quantised ones that nothing turns keep their bytes.
+/// Rotates cached keys from the angles of `from` to those of `to`, and moves them with their values to other slots, in
+/// one pass. Quantised keys that are not rotated keep their bytes.
 ///
-/// @param from_slots, to_slots  [tokens] int32 or int64, -1 leaves a token out; tokens go in this order
-/// @param from, to  positions [tokens], whole ones at most 2^53 in magnitude, and bases
+/// @param from_slots, to_slots  [tokens] int32 or int64, -1 skips a token; tokens are processed in this order
+/// @param from, to  positions [tokens], integers at most 2^53 in magnitude, and bases
 /// @throws cordage::error  naming the argument, or the slot that would be written before it is read, before anything is
 ///                         written
 template <pairing Pairing>

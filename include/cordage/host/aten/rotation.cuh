@@ -20,9 +20,9 @@ namespace cordage::aten {
 ///
 ///   rotation_forward<half_split, on_gpu>({q, k}, by);
 ///
-/// Nothing waits for the stream, and a graph may be captured: it keeps the numbers that inv_freq and attention_factor
-/// have when it is captured. A basis that no earlier call had is copied to the device, which takes some microseconds;
-/// the last 64 stay there.
+/// Does not synchronise, and may be captured in a graph, which keeps the values that inv_freq and attention_factor have
+/// at capture. A basis not used by an earlier call is copied to the device, which takes some microseconds; the last 64
+/// stay there.
 class on_gpu {
  public:
     static constexpr at::DeviceType device = at::kCUDA;
@@ -30,13 +30,12 @@ class on_gpu {
 
     on_gpu(const at::Tensor& x, const angle_tensors& by)
         : guard_(x.device()), pairs_(by.inv_freq.numel()), stream_(c10::cuda::getCurrentCUDAStream()) {
-        static auto& bases = *new detail::device_bases;  // never destroyed, as CUDA is gone when statics are
+        static auto& bases = *new detail::device_bases;  // never destroyed: CUDA is unloaded before statics are
         const bool is_captured = c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None;
         at::Tensor held;
         words_ = bases.words_of(detail::numbers_of(by.inv_freq, held), by.attention_factor, x.device(), is_captured,
                                 [&](const basis& b) { return uploaded(b, x.device()); });
-        if (!is_captured)
-            words_.record_stream(stream_.unwrap());  // what is forgotten is freed after this stream's work
+        if (!is_captured) words_.record_stream(stream_.unwrap());  // evicted words are freed after this stream's work
     }
 
     template <pairing Pairing, class P>
@@ -57,8 +56,8 @@ class on_gpu {
     }
 
  private:
-    /// The words on the device. They go by a stream of their own, and only that is waited for: not what the current one
-    /// still has to do, and a capture has no part in it.
+    /// Copies the words to the device on a separate stream and waits for that stream only: not for pending work of the
+    /// current one, and a capture is unaffected.
     static at::Tensor uploaded(const basis& b, const at::Device& device) {
         const std::vector<std::uint64_t> words = device_words(b);
         const c10::cuda::CUDAStreamCaptureModeGuard relaxed(cudaStreamCaptureModeRelaxed);

@@ -13,14 +13,14 @@
 
 namespace cordage::aten {
 
-/// What makes the angles of a call.
+/// The inputs of the angles of a call.
 struct angle_tensors {
     at::Tensor position_ids;        ///< [tokens] or [batch, tokens]; int32, int64, float32 or float64
     at::Tensor inv_freq;            ///< [rotary_dim/2] float64, radians per position, on the CPU
     double attention_factor = 1.0;  ///< multiplies cos and sin
 };
 
-/// Which gradients behind the angles a backward pass is to compute.
+/// The gradients behind the angles that a backward pass computes.
 struct wanted_gradients {
     bool position_ids = false;
     bool inv_freq = false;
@@ -29,7 +29,7 @@ struct wanted_gradients {
     bool any() const { return position_ids || inv_freq || attention_factor; }
 };
 
-/// What a backward pass computes. A gradient that was not wanted is not defined.
+/// The results of a backward pass. A gradient that was not wanted is undefined.
 struct gradient_tensors {
     std::vector<at::Tensor> x;    ///< as x
     at::Tensor position_ids;      ///< as position_ids, float64
@@ -39,7 +39,7 @@ struct gradient_tensors {
 
 namespace detail {
 
-/// Calls body with a value of the tensors' element type; complains by name about the others.
+/// Calls body with a value of the tensors' element type; throws for unsupported types.
 template <class Device, class Body>
 void for_element_type(const at::Tensor& x, const Body& body) {
     const at::ScalarType type = x.scalar_type();
@@ -54,8 +54,8 @@ void for_element_type(const at::Tensor& x, const Body& body) {
                                           : " on a GPU must be float32, float16 or bfloat16"});
 }
 
-/// Calls body with positions, made wide and dense (int64 or double), and operand<T>(i) of every tensor of element type
-/// T: of two in one call, as cos and sin are then made once.
+/// Calls body with positions, converted to dense int64 or double, and operand<T>(i) for every tensor of element type T;
+/// for two tensors in one call, so that cos and sin are computed once.
 template <class Device, class Operand, class Body>
 void for_operands(const std::vector<at::Tensor>& all, const at::Tensor& ids, const Operand& operand, const Body& body) {
     const index_t tokens = ids.size(-1), batch = ids.dim() == 2 ? ids.size(0) : 1;
@@ -73,7 +73,7 @@ void for_operands(const std::vector<at::Tensor>& all, const at::Tensor& ids, con
     });
 }
 
-/// inv_freq as numbers, which `held` keeps.
+/// inv_freq as numbers, kept alive by `held`.
 inline std::span<const double> numbers_of(const at::Tensor& inv_freq, at::Tensor& held) {
     held = inv_freq.resolve_neg().contiguous();
     return {held.data_ptr<double>(), static_cast<std::size_t>(held.numel())};
@@ -85,7 +85,7 @@ inline void check_device(const tensor_name& name, const at::Tensor& x, const at:
     }
 }
 
-/// That a tensor has four dimensions, and the type and device of `like`.
+/// Checks that a tensor has four dimensions, and the type and device of `like`.
 inline void check_like(const tensor_name& name, const at::Tensor& x, const tensor_name& like_name,
                        const at::Tensor& like) {
     check_strided(name, x);
@@ -95,16 +95,16 @@ inline void check_like(const tensor_name& name, const at::Tensor& x, const tenso
     }
     if (x.scalar_type() != like.scalar_type()) {
         fail<value_error>({"aten::rotate: ", name.text(), " of type ", at::toString(x.scalar_type()),
-                           " must be of one type with ", like_name.text(), ", ", at::toString(like.scalar_type())});
+                           " must have the type of ", like_name.text(), ", ", at::toString(like.scalar_type())});
     }
     check_device(name, x, like.device());
 }
-/// The same of all tensors of a list.
+/// As above, for all tensors of a list.
 inline void check_heads(const char* list, at::TensorList all, const char* like_list, const at::Tensor& like) {
     for (std::size_t i = 0; i < all.size(); ++i) check_like({list, i}, all[i], {like_list, 0}, like);
 }
 
-/// That a call's first tensor is where its kernels are.
+/// Checks that a tensor is on the device of the kernels.
 inline void check_place(const tensor_name& name, const at::Tensor& x, at::DeviceType where) {
     check_strided(name, x);
     if (x.device().type() != where) {
@@ -113,7 +113,7 @@ inline void check_place(const tensor_name& name, const at::Tensor& x, at::Device
     }
 }
 
-/// What makes the angles of tensors on a device.
+/// Checks the inputs of angles for tensors on a device.
 inline void check_angles(const angle_tensors& by, const at::Device& device) {
     const at::Tensor& ids = by.position_ids;
     check_strided("position_ids", ids);
@@ -139,7 +139,7 @@ inline void check_angles(const angle_tensors& by, const at::Device& device) {
     }
 }
 
-/// All but element types and what the rotation checks of sizes.
+/// All checks except element types and sizes that the rotation checks.
 inline void check(const char* list, at::TensorList all, const angle_tensors& by, at::DeviceType where) {
     if (all.empty()) fail<shape_error>({"aten::rotate: ", list, " [] must have at least one tensor"});
     check_place({list, 0}, all[0], where);
@@ -165,7 +165,7 @@ inline rotation_gradients spans_of(const gradient_tensors& grads) {
 
 }  // namespace detail
 
-/// Where the tensors of a call are, and so whose passes turn them: made for a call, from one of its tensors and its
+/// The device of a call's tensors, which selects the kernels: made for each call from one of its tensors and its
 /// angles. (on_gpu is in rotation.cuh.)
 class on_cpu {
  public:
@@ -205,9 +205,9 @@ class on_cpu {
 ///
 /// @param x_in  q and k, or any number of tensors [batch, tokens, heads, head_dim] of one type: float32, float64,
 ///           float16 or bfloat16, on the CPU; any strides (copied once unless the last is 1)
-/// @returns  y, new tensors in x_in's shapes; strides as at::empty_like gives them
+/// @returns  y, new tensors in x_in's shapes; strides as of at::empty_like
 /// @throws cordage::error  as rotate_forward
-/// Runs on libtorch's threads (at::set_num_threads); the same bits whatever their number.
+/// Runs on libtorch's threads (at::set_num_threads); the same bits for any number of threads.
 template <pairing Pairing, class Device = on_cpu>
 std::vector<at::Tensor> rotation_forward(at::TensorList x_in, const angle_tensors& by) {
     detail::check("x", x_in, by, Device::device);
@@ -220,11 +220,11 @@ std::vector<at::Tensor> rotation_forward(at::TensorList x_in, const angle_tensor
     return y;
 }
 
-/// rotate_backward on tensors: the gradient to x, and to what is wanted behind the angles, in one pass.
+/// rotate_backward on tensors: the gradient to x, and those wanted behind the angles, in one pass.
 ///
-/// @param grad_y_in  as rotation_forward's y
-/// @param y_in       what rotation_forward returned; not read, and may be empty, where only the gradient to x is wanted
-/// @throws cordage::error  as rotation_forward; for y that is of another type, device or shape than grad_y
+/// @param grad_y_in  in the shapes of rotation_forward's y
+/// @param y_in       the result of rotation_forward; not read, and may be empty, if only the gradient to x is wanted
+/// @throws cordage::error  as rotation_forward; unless y has the type, device and shape of grad_y
 template <pairing Pairing, class Device = on_cpu>
 gradient_tensors rotation_backward(at::TensorList grad_y_in, at::TensorList y_in, const angle_tensors& by,
                                    const wanted_gradients& wanted) {

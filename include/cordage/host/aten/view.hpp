@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tensors of libtorch as views, and its threads as an executor; a host adapter, the end of every stage.
+// Tensors of libtorch as views, and its threads as an executor; a host adapter.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -36,7 +36,7 @@ constexpr at::ScalarType type_of() {
     return at::kBFloat16;
 }
 
-/// A tensor's name in messages, "x" or "x[1]", made when there is one.
+/// A tensor's name in messages, "x" or "x[1]", built only when a message is.
 struct tensor_name {
     const char* list;
     index_t index = -1;
@@ -49,17 +49,18 @@ struct tensor_name {
 /// "[2, 5, 3, 8]", for messages.
 inline std::string sizes_of(const at::Tensor& x) { return c10::str(x.sizes()); }
 
-/// That a tensor has elements somewhere, by strides.
+/// Checks that a tensor is defined and strided.
 inline void check_strided(const tensor_name& name, const at::Tensor& x) {
-    if (!x.defined()) fail<value_error>({"aten: ", name.text(), " must be a tensor, and is undefined"});
-    if (x.layout() != at::kStrided) fail<value_error>({"aten: ", name.text(), " must be strided, as x.to_dense() is"});
+    if (!x.defined()) fail<value_error>({"aten: ", name.text(), " must be a defined tensor"});
+    if (x.layout() != at::kStrided)
+        fail<value_error>({"aten: ", name.text(), " must be strided; convert it by to_dense()"});
 }
 
 }  // namespace detail
 
-/// A tensor [batch, tokens, heads, head_dim] as a view, wherever its elements are. Copies nothing.
+/// A tensor [batch, tokens, heads, head_dim] as a view, on any device. Copies nothing.
 ///
-/// @tparam T  float, double, cordage::float16 or cordage::bfloat16; const where it is only read
+/// @tparam T  float, double, cordage::float16 or cordage::bfloat16; const if it is only read
 /// @throws value_error or shape_error  naming what does not fit: type, dimensions, a last stride that is not 1
 template <class T>
 requires element<std::remove_const_t<T>> heads_view<T> view(const at::Tensor& x, const char* name = "x") {
@@ -81,14 +82,14 @@ requires element<std::remove_const_t<T>> heads_view<T> view(const at::Tensor& x,
             x.stride(2)};
 }
 
-/// The tensors themselves, as far as they can be viewed; copies of the others.
+/// The tensors that can be viewed, and copies of the others.
 inline std::vector<at::Tensor> viewable(at::TensorList all) {
     std::vector<at::Tensor> out;
     for (const at::Tensor& x : all) out.push_back(x.stride(-1) == 1 ? x.resolve_neg() : x.resolve_neg().contiguous());
     return out;
 }
 
-/// New tensors in the shapes and, as far as they are dense, the strides of these.
+/// New tensors in the shapes and, if dense, the strides of these.
 inline std::vector<at::Tensor> empty_like(const std::vector<at::Tensor>& all) {
     std::vector<at::Tensor> out;
     for (const at::Tensor& x : all) out.push_back(at::empty_like(x));

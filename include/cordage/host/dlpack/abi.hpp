@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// DLPack's structs, for programs that have no dlpack.h: the same bytes under the same field names; a host adapter.
+// DLPack's structs, for programs without dlpack.h: the same layout and field names; a host adapter.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-/// The ABI of DLPack 1.x (dmlc/dlpack, dlpack.h), unchanged in its layout since 1.0. The field names are dlpack.h's, so
-/// that dlpack.hpp reads that header's structs as well as these.
+/// The ABI of DLPack 1.x (dmlc/dlpack, dlpack.h), whose layout is unchanged since 1.0. The field names are those of
+/// dlpack.h, so that dlpack.hpp reads that header's structs too.
 namespace cordage::dlpack {
 
-/// Where data lies. Any number may come in; these are the ones that have a meaning here.
+/// Device of the data. Other values are possible; these are the ones used here.
 enum device_type : std::int32_t { cpu = 1, cuda = 2, cuda_host = 3, rocm = 10, rocm_host = 11 };
 
 /// DLDevice.
@@ -18,7 +18,7 @@ struct device {
     std::int32_t device_id;
 };
 
-/// What kind of number an element is; the ones that have a meaning here.
+/// Kind of an element. Other values are possible; these are the ones used here.
 enum type_code : std::uint8_t { signed_integer = 0, unsigned_integer = 1, floating = 2, brain_floating = 4 };
 
 /// DLDataType.
@@ -35,11 +35,11 @@ struct tensor {
     std::int32_t ndim;
     data_type dtype;
     std::int64_t* shape;
-    std::int64_t* strides;      ///< in elements; nullptr (before 1.2) where the tensor is dense
+    std::int64_t* strides;      ///< in elements; nullptr (before 1.2) if the tensor is dense
     std::uint64_t byte_offset;  ///< of the first element from data
 };
 
-/// DLManagedTensor, of before 1.0: it does not say whether it may be written to.
+/// DLManagedTensor, before 1.0: has no read-only flag.
 struct managed_tensor {
     tensor dl_tensor;
     void* manager_ctx;
@@ -54,7 +54,7 @@ struct version {
 /// The version that these structs follow.
 inline constexpr std::uint32_t major_version = 1;
 
-/// A bit of managed_tensor_versioned::flags: not to be written to.
+/// A bit of managed_tensor_versioned::flags: the tensor is read-only.
 inline constexpr std::uint64_t read_only_flag = 1;
 
 /// DLManagedTensorVersioned.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tensors handed over by DLPack as views, checked and without a copy; a host adapter, the end of every stage.
+// Tensors passed by DLPack as views, checked and without a copy; a host adapter.
 #pragma once
 
 #include <concepts>
@@ -28,11 +28,11 @@ concept tensor_struct = requires(const T& t) {
     { t.byte_offset } -> std::convertible_to<std::uint64_t>;
 };
 
-/// The order of a tensor's axes: [batch, tokens, heads, head_dim] or [batch, heads, tokens, head_dim]. Nothing in a
-/// tensor tells which, so there is no default. The batch may be left out.
+/// The order of a tensor's axes: [batch, tokens, heads, head_dim] or [batch, heads, tokens, head_dim]. It cannot be
+/// seen from the tensor, so there is no default. The batch axis may be missing.
 enum class axes { tokens_heads, heads_tokens };
 
-/// What a view is asked for.
+/// Expected properties of a tensor.
 struct expected {
     const char* name = "x";          ///< of the argument, for messages
     std::int32_t device_type = cpu;  ///< cpu also takes host memory pinned by CUDA or ROCm
@@ -48,8 +48,8 @@ constexpr data_type type_of() {
         return {brain_floating, 16, 1};
     } else {
         static_assert(std::is_arithmetic_v<T> || std::same_as<T, float16>,
-                      "cordage::dlpack: element_traits<T> needs 'using same_bits_as = cordage::float16;' or of "
-                      "cordage::bfloat16, to tell which of the two T is; docs/hosts.md");
+                      "cordage::dlpack: element_traits<T> needs 'using same_bits_as = cordage::float16;' or "
+                      "cordage::bfloat16, whichever T is; docs/hosts.md");
         constexpr std::uint8_t code = std::is_integral_v<T> ? signed_integer : floating;
         return {code, static_cast<std::uint8_t>(8 * sizeof(T)), 1};
     }
@@ -60,7 +60,7 @@ constexpr bool is_same_type(const A& a, const B& b) {
     return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
 }
 
-/// "float32", or its three numbers where the type has no name here.
+/// "float32", or its three numbers if the type has no name here.
 template <class DataType>
 std::string describe_type(const DataType& type) {
     constexpr const char* names[] = {"int", "uint", "float", nullptr, "bfloat"};  // by type_code
@@ -74,7 +74,7 @@ template <class Error>
     fail<Error>({"dlpack: ", name, joined(why)});
 }
 
-/// Calls body with a value of the one of Types that the tensor has; complains by `names` about any other.
+/// Calls body with a value of the type among Types that the tensor has; otherwise throws, listing `names`.
 template <class... Types, tensor_struct Tensor, class Body>
 void for_one_of(const Tensor& t, const char* name, const char* names, const Body& body) {
     const auto called = [&](auto value) {
@@ -91,7 +91,7 @@ inline std::string describe_device(std::int32_t device) {
     return message(device, name);
 }
 
-/// One axis as a view has it. The stride of an axis of one step has no meaning, and producers differ in it.
+/// One axis of a view. The stride of an axis of size 1 has no meaning and differs between producers.
 template <tensor_struct Tensor>
 view_axis axis_of(const Tensor& t, int i) {
     if (t.shape[i] <= 1) return {t.shape[i], 0};
@@ -100,13 +100,13 @@ view_axis axis_of(const Tensor& t, int i) {
     for (int inner = t.ndim - 1; inner > i; --inner) stride = saturated_product(stride, t.shape[inner]);
     return {t.shape[i], stride};
 }
-/// The batch's, which comes first where a tensor has that many axes.
+/// The batch axis, the first one if the tensor has all axes.
 template <tensor_struct Tensor>
 view_axis batch_of(const Tensor& t, int with_batch, int i = 0) {
     return t.ndim == with_batch ? axis_of(t, i) : view_axis{1, 0};
 }
 
-/// Checks all but the meaning of the axes, and gives the first element.
+/// Checks everything except the meaning of the axes, and returns the address of the first element.
 template <class T, tensor_struct Tensor>
 T* checked(const Tensor& t, const expected& e, int least_ndim, int most_ndim, const char* shape) {
     const auto device = static_cast<std::int32_t>(t.device.device_type);
@@ -151,9 +151,9 @@ inline void check_dense(const expected& e, const view_axis& last) {
 ///
 ///   rotate_forward<half_split>(angles, in_place(dlpack::view<float>(*q, dlpack::axes::tokens_heads, {.name = "q"})));
 ///
-/// @tparam T     float, double, float16, bfloat16, or a host's own 16-bit type; const where it is only read
+/// @tparam T     float, double, float16, bfloat16, or a host's own 16-bit type; const if it is only read
 /// @param t      4 axes in the given order, or 3 for a batch of one; last stride 1, the others not negative
-/// @throws value_error or shape_error  naming what does not fit: device, type, lanes, axes, strides, alignment
+/// @throws value_error or shape_error  naming the field: device, type, lanes, axes, strides, alignment
 template <class T, tensor_struct Tensor>
 requires element<std::remove_const_t<T>> heads_view<T> view(const Tensor& t, axes order, const expected& e = {}) {
     const bool tokens_first = order == axes::tokens_heads;
@@ -202,8 +202,8 @@ void for_position_type(const Tensor& t, const Body& body, const char* name = "po
     detail::for_one_of<std::int32_t, std::int64_t, float, double>(t, name, "int32, int64, float32 or float64", body);
 }
 
-/// Holds a tensor that a producer handed over, and calls its deleter once, when it is destroyed or refused. Views must
-/// not outlive it. Managed is DLManagedTensorVersioned or, of before DLPack 1.0, DLManagedTensor, of either header.
+/// Owns a tensor passed by a producer: calls its deleter once, on destruction or if the constructor throws. Views must
+/// not outlive it. Managed is DLManagedTensorVersioned or, before DLPack 1.0, DLManagedTensor, of either header.
 ///
 ///   const dlpack::owned q(static_cast<dlpack::managed_tensor_versioned*>(pointer_of_the_capsule));
 ///   rotate_forward<half_split>(angles, in_place(q.view<float>(dlpack::axes::heads_tokens, {.name = "q"})));
@@ -215,9 +215,9 @@ class owned {
     };
 
  public:
-    /// @throws value_error  if there is none, or its major version is not 1 (then only the deleter may be used)
+    /// @throws value_error  for nullptr, or a major version other than 1 (then only the deleter may be used)
     explicit owned(Managed* managed) : managed_(managed) {
-        if (managed == nullptr) fail<value_error>({"dlpack: managed tensor nullptr must point to one"});
+        if (managed == nullptr) fail<value_error>({"dlpack: managed tensor nullptr must point to a tensor"});
         if constexpr (is_versioned) {
             if (managed->version.major != major_version) {
                 fail<value_error>({"dlpack: version ", managed->version.major, ".", managed->version.minor, " must be ",
@@ -227,14 +227,14 @@ class owned {
     }
 
     const auto& tensor() const noexcept { return managed_->dl_tensor; }
-    /// Whether the producer forbids writing. One of before 1.0 cannot say so.
+    /// Whether the producer forbids writing; false for structs before 1.0, which have no such flag.
     bool is_read_only() const noexcept {
         if constexpr (is_versioned) return (managed_->flags & read_only_flag) != 0;
         return false;
     }
 
     /// As dlpack::view.
-    /// @throws value_error  also where T is not const and the tensor is read-only
+    /// @throws value_error  also if T is not const and the tensor is read-only
     template <class T>
     heads_view<T> view(axes order, const expected& e = {}) const {
         if (!std::is_const_v<T> && is_read_only()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Keys of a cache that go to other positions, as a custom operation of a graph of ggml; a host adapter.
+// Moves keys of a cache to other positions, as a custom operation of a ggml graph; a host adapter.
 #pragma once
 
 #include "cordage/host/ggml/rotation.hpp"
@@ -7,10 +7,10 @@
 
 namespace cordage::ggml {
 
-/// What llama.cpp calls a K-shift: rotated keys of a cache turn by the difference of their new and old positions, where
-/// they lie. Quantised ones are dequantised, turned and quantised again head by head, without a tensor beside them.
+/// llama.cpp's K-shift: rotates cached keys in place by the difference of their new and old positions. Quantised keys
+/// are dequantised, rotated and quantised again head by head, without a temporary tensor.
 ///
-///   cordage::ggml::key_shift shift(cordage::ggml::rotation(arguments, freq_factors), 128);   // as q and k are rotated
+///   cordage::ggml::key_shift shift(cordage::ggml::rotation(arguments, freq_factors), 128);   // as for q and k
 ///   ggml_tensor* k = ggml_view_3d(ctx, layer.k, n_embd_head_k, n_head_kv, n_cells,
 ///                                 ggml_row_size(type_k, n_embd_head_k), ggml_row_size(type_k, n_embd_k_gqa), 0);
 ///   k = ggml_custom_inplace(ctx, k, &k_shift, 1, cordage::ggml::shift_keys<ggml_tensor>, GGML_N_TASKS_MAX, &shift);
@@ -19,22 +19,21 @@ namespace cordage::ggml {
 ///   k        ne = [head_dim, heads, cells, batch] in any order of strides: F32, F16, BF16, Q8_0 or Q4_0
 ///   k_shift  I32 [cells], new position - old position; four of them for M-RoPE, [4, cells], slowest first
 ///
-/// The first rotary_dim lanes of the view turn. It may be narrower than the heads, as MLA's tail is, where it begins
-/// and ends between blocks and between groups of the transform. The angle k_shift * inv_freq is exact, and the
-/// attention factor, which keys have already, is not applied again. Keys whose shift is 0 are not touched; give that to
-/// cells without a key. Like a rotation it lives until the graph has been computed.
+/// The first rotary_dim lanes of the view are rotated. The view may be narrower than the heads, such as the tail of MLA
+/// heads, if it begins and ends between blocks and between groups of the transform. The angle k_shift * inv_freq is
+/// exact, and the attention factor, which keys already have, is not applied again. Keys with shift 0 are not touched;
+/// give cells without a key shift 0. Like a rotation it must live until the graph has been computed.
 class key_shift {
  public:
-    /// @param turned         the rotation that the keys have
-    /// @param hadamard_size  lanes of the transform that stands before Q8_0 and Q4_0, 0: none. llama.cpp's, where
+    /// @param turned         the rotation of the keys
+    /// @param hadamard_size  lanes of the transform applied before Q8_0 and Q4_0; 0: none. llama.cpp's, if
     ///                       n_embd_head_k is a multiple of 64 and LLAMA_ATTN_ROT_DISABLE is not set: the largest power
     ///                       of two that divides n_embd_head_k. Other types have none
     explicit key_shift(rotation turned, index_t hadamard_size = 0)
         : rotation_(std::move(turned)), hadamard_size_(hadamard_size) {}
 
-    /// Checks a node of a graph where it is built, when its tensors need no data yet: src[0] is the view of keys,
-    /// src[1] k_shift.
-    /// @throws value_error or shape_error  naming what shift_keys would stop at
+    /// Checks a node when the graph is built; its tensors need no data yet. src[0] is the view of keys, src[1] k_shift.
+    /// @throws value_error or shape_error  for what shift_keys would reject
     template <tensor_struct Tensor>
     void check(const Tensor& node) const {
         detail::check_sources(node, "keys", "k_shift");
@@ -43,10 +42,10 @@ class key_shift {
         if (node.data != keys.data || node.type != keys.type || !std::ranges::equal(node.ne, keys.ne) ||
             !std::ranges::equal(node.nb, keys.nb)) {
             fail<shape_error>({"ggml: dst ", detail::describe_layout(node), " must be the keys ",
-                               detail::describe_layout(keys), " themselves: make it by ggml_custom_inplace"});
+                               detail::describe_layout(keys), " themselves: create the node by ggml_custom_inplace"});
         }
     }
-    /// The same of tensors that no node holds yet.
+    /// As above, for tensors without a node.
     template <tensor_struct Tensor>
     void check(const Tensor& keys, const Tensor& shifts) const {
         rotation_.check_positions(shifts, keys.ne[2], "k_shift");
@@ -54,12 +53,12 @@ class key_shift {
             if (!has_distinct_elements(view)) {
                 fail<shape_error>({"ggml: keys ", detail::describe_layout(keys), " must not overlap itself"});
             }
-            turn(detail::slice(view, 0, 0), nullptr, 0);  // no cells: what a rotation checks itself
+            turn(detail::slice(view, 0, 0), nullptr, 0);  // no cells: the checks of a rotation
         });
     }
 
-    /// Turns slice ith of nth of the cells. Slices share no element.
-    /// @throws as check, in every slice and before anything is written; for ith that is not 0 to nth - 1; for no data
+    /// Rotates slice ith of nth of the cells. Slices share no element.
+    /// @throws as check, in every slice and before anything is written; unless ith is 0 to nth - 1; for null data
     template <tensor_struct Tensor>
     void run(const Tensor& keys, const Tensor& shifts, int ith, int nth) const {
         check(keys, shifts);
@@ -73,7 +72,7 @@ class key_shift {
             return false;
         };
         for_view(keys, [&](const auto& view) {
-            constexpr index_t each = 64;  // cells dealt in turn, as those that move lie together
+            constexpr index_t each = 64;  // cells are distributed in turn, since those that move are often contiguous
             for (index_t first = each * ith; first < cells; first += each * nth) {
                 const index_t last = std::min(first + each, cells);
                 for (index_t begin = first, end; begin < last; begin = end) {
@@ -98,7 +97,7 @@ class key_shift {
         });
     }
 
-    // body(view) in the format that the keys have.
+    // Calls body(view) in the format of the keys.
     template <tensor_struct Tensor, class Body>
     void for_view(const Tensor& keys, const Body& body) const {
         const auto run = [&]<class T>(T) {
@@ -121,7 +120,7 @@ class key_shift {
 
 /// For ggml_custom_inplace of a view of keys with args {k_shift}: a ggml_custom_op_t.
 /// @param userdata  a key_shift
-/// ggml knows no exceptions: what does not fit ends the program with its message, as GGML_ASSERT would.
+/// ggml does not support exceptions: invalid input ends the program with its message, as GGML_ASSERT does.
 template <tensor_struct Tensor>
 void shift_keys(Tensor* dst, int ith, int nth, void* userdata) noexcept {
     const auto& shift = *static_cast<const key_shift*>(userdata);

@@ -17,16 +17,16 @@
 
 namespace cordage::ggml {
 
-/// GGML_ROPE_TYPE_*: which lanes form a pair, and how many positions a token has.
+/// GGML_ROPE_TYPE_*: the lanes of a pair, and the number of positions of a token.
 enum rope_mode : int {
     normal = 0,   ///< pairs (2i, 2i+1)
-    neox = 2,     ///< pairs (i, i + n_dims/2), as all below
-    mrope = 8,    ///< four positions a token, blocks of pairs
-    vision = 24,  ///< the same with pairs (i, i + n_dims) of a head of 2 n_dims; frequencies start anew in each block
-    imrope = 40,  ///< three of them dealt in turn, the fourth for the pairs left over
+    neox = 2,     ///< pairs (i, i + n_dims/2), as in all modes below
+    mrope = 8,    ///< four positions for each token, pairs in blocks
+    vision = 24,  ///< as mrope with pairs (i, i + n_dims) of 2 n_dims lanes; frequencies restart in each block
+    imrope = 40,  ///< pairs alternate between three positions; the fourth has the remaining ones
 };
 
-/// The arguments of ggml_rope_ext and ggml_rope_multi, by their names there and with the values that switch YaRN off.
+/// The arguments of ggml_rope_ext and ggml_rope_multi, by their names there; the defaults disable YaRN.
 struct rope_arguments {
     int n_dims = 0;
     int mode = neox;
@@ -47,7 +47,7 @@ inline bool has_axes(int mode) noexcept { return (mode & mrope) != 0; }
 
 namespace detail {
 
-/// A vision encoder's head has 2 n_dims lanes, any other n_dims.
+/// A vision encoder's head has 2 n_dims lanes, others n_dims.
 inline int pairs(const rope_arguments& a) { return a.mode == vision ? a.n_dims : a.n_dims / 2; }
 
 inline void check(const rope_arguments& a, std::span<const float> freq_factors) {
@@ -88,7 +88,7 @@ inline void check(const rope_arguments& a, std::span<const float> freq_factors) 
     }
 }
 
-/// YaRN's share of the unscaled frequency, by its ramp; ggml divides by 0.001 where the ends meet or cross.
+/// YaRN's share of the unscaled frequency, from its ramp; ggml divides by 0.001 if the ends meet or cross.
 inline double kept_share(const rope_arguments& a, int pair) {
     const rope_config model{a.n_dims, a.n_dims, double{a.freq_base}, static_cast<double>(a.n_ctx_orig)};
     const yarn_ramp ramp = yarn{.beta_fast = double{a.beta_fast}, .beta_slow = double{a.beta_slow}}.ramp(model);
@@ -97,14 +97,14 @@ inline double kept_share(const rope_arguments& a, int pair) {
 
 }  // namespace detail
 
-/// Which of a token's four positions turns which pair, [pairs], for axis_angles.
+/// The position, of a token's four, that rotates each pair, [pairs], for axis_angles.
 ///
 ///   sections {4, 2, 2, 0}:   mrope  0 0 0 0 1 1 2 2     imrope  0 1 2 0 1 2 0 3
 ///
-/// As ggml has it: pairs that dealing leaves over go to the fourth position, where interleaved_axes (and transformers)
-/// give them the first; give both the same numbers, or pass the axes of interleaved_axes. After the last section they
-/// start anew.
-/// @throws value_error  unless the mode has several positions a token and the sections are 0 to n_dims and not all 0
+/// As in ggml: remaining pairs go to the fourth position, where interleaved_axes (and transformers) use the first; give
+/// both the same numbers, or pass the axes of interleaved_axes. After the last section the sections repeat.
+/// @throws value_error  unless the mode has several positions for each token and the sections are 0 to n_dims, not all
+/// 0
 inline std::vector<std::uint8_t> axes_of_pairs(const rope_arguments& a) {
     detail::check(a, {});
     if (!has_axes(a.mode)) fail<value_error>({"ggml::axes_of_pairs: mode ", a.mode, " must be 8, 24 or 40"});
@@ -118,13 +118,13 @@ inline std::vector<std::uint8_t> axes_of_pairs(const rope_arguments& a) {
     return axes;
 }
 
-/// The basis of these arguments, in double where ggml multiplies float32 numbers from pair to pair: inv_freq[pair] is
-/// freq_base^(-2 pair/n_dims) / freq_factors[pair], times freq_scale, or YaRN's mixture of both where ext_factor is not
-/// 0; the attention factor is attn_factor, and then times 1 + 0.1 ln(1/freq_scale) (ggml 0.15.3).
+/// The basis of these arguments, computed in double (ggml multiplies float32 numbers from pair to pair): inv_freq[pair]
+/// is freq_base^(-2 pair/n_dims) / freq_factors[pair], times freq_scale, or YaRN's mixture of both if ext_factor is not
+/// 0; the attention factor is attn_factor, and with ext_factor times 1 + 0.1 ln(1/freq_scale) (ggml 0.15.3).
 ///
-/// @param freq_factors  [n_dims/2], in mode vision [n_dims], or more, such as the tensor of LongRoPE's factors; none if
-/// empty
-/// @throws value_error or shape_error  naming the argument that is out of its domain
+/// @param freq_factors  [n_dims/2], in mode vision [n_dims], or more, such as the tensor of LongRoPE's factors; empty:
+///                      all 1
+/// @throws value_error or shape_error  naming the argument that is out of range
 inline basis make_basis(const rope_arguments& a, std::span<const float> freq_factors = {}) {
     detail::check(a, freq_factors);
     const std::vector<std::uint8_t> blocks = a.mode == vision ? axes_of_pairs(a) : std::vector<std::uint8_t>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tensors of ggml as views, and the rotation as a custom operation of a graph; a host adapter, the end of every stage.
+// Tensors of ggml as views, and the rotation as a custom operation of a graph; a host adapter.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,7 @@
 #include "cordage/host/ggml/rope_arguments.hpp"
 #include "cordage/kernels.hpp"
 
-/// Nothing here includes ggml.h: everything takes ggml_tensor, or another struct with these fields, as a template
-/// parameter.
+/// Nothing here includes ggml.h: everything is a template over ggml_tensor, or another struct with these fields.
 namespace cordage::ggml {
 
 template <class T>
@@ -28,7 +27,7 @@ concept tensor_struct = requires(const T& t) {
 
 namespace detail {
 
-/// GGML_TYPE_*, or -1 where ggml has no such type.
+/// GGML_TYPE_*, or -1 if ggml has no such type.
 template <class T>
 constexpr int type_of() {
     if constexpr (std::same_as<T, float>) return 0;
@@ -36,6 +35,7 @@ constexpr int type_of() {
     if constexpr (std::same_as<T, q4_0_block>) return 2;
     if constexpr (std::same_as<T, q8_0_block>) return 8;
     if constexpr (std::same_as<T, std::int32_t>) return 26;
+    if constexpr (std::same_as<T, std::int64_t>) return 27;
     if constexpr (std::same_as<T, double>) return 28;
     if constexpr (std::same_as<T, bfloat16>) return 30;
     return -1;
@@ -43,7 +43,7 @@ constexpr int type_of() {
 
 inline std::string describe_type(int type) {
     constexpr std::pair<int, const char*> names[] = {{0, "F32"},  {1, "F16"},  {2, "Q4_0"}, {8, "Q8_0"},
-                                                     {26, "I32"}, {28, "F64"}, {30, "BF16"}};
+                                                     {26, "I32"}, {27, "I64"}, {28, "F64"}, {30, "BF16"}};
     for (const auto& [number, name] : names) {
         if (type == number) return name;
     }
@@ -59,8 +59,7 @@ std::string describe_layout(const Tensor& t) {
     return message(describe_sizes(t), " with nb [", t.nb[0], ", ", t.nb[1], ", ", t.nb[2], ", ", t.nb[3], "]");
 }
 
-/// The axes of a tensor in elements of T, each of `lanes` of ggml's numbers. Checks all of it but what data points to,
-/// which need not be there yet.
+/// The axes of a tensor in elements of T, each of `lanes` numbers. Checks everything but the data, which may be null.
 template <class T, index_t lanes = 1, tensor_struct Tensor>
 std::array<view_axis, 4> checked_axes(const Tensor& t, const char* name) {
     if (static_cast<int>(t.type) != type_of<T>()) {
@@ -99,7 +98,7 @@ void check_sources(const Tensor& node, const char* first = "x", const char* seco
     }
 }
 
-/// The operation's slice, and the data of tensors. Returns whether the first of them has elements.
+/// Checks the operation's slice and that tensors have data. Returns whether the first of them has elements.
 template <tensor_struct Tensor>
 bool check_slice(int ith, int nth, std::initializer_list<std::pair<const char*, const Tensor*>> tensors) {
     if (ith < 0 || ith >= nth) fail<value_error>({"ggml: ith ", ith, " must be 0 to nth - 1 = ", nth - 1});
@@ -111,7 +110,22 @@ bool check_slice(int ith, int nth, std::initializer_list<std::pair<const char*, 
     return true;
 }
 
-/// body(T{}) of the one of Types that a tensor has.
+/// First and last of the tokens of slice ith of nth, as half an interval.
+inline std::pair<index_t, index_t> tokens_of_slice(index_t tokens, int ith, int nth) noexcept {
+    const index_t each = tokens / nth, left = tokens % nth;  // no product that 64 bits may not hold
+    const index_t begin = each * ith + std::min<index_t>(ith, left);
+    return {begin, begin + each + (ith < left ? 1 : 0)};
+}
+
+template <tensor_struct Tensor>
+void check_sizes(const Tensor& t, const char* name, const std::array<index_t, 4>& wanted) {
+    if (!std::ranges::equal(t.ne, wanted)) {
+        fail<shape_error>({"ggml: ", name, " ", describe_sizes(t), " must be [", wanted[0], ", ", wanted[1], ", ",
+                           wanted[2], ", ", wanted[3], "]"});
+    }
+}
+
+/// Calls body(T{}) for the one of Types that a tensor has.
 template <class... Types, tensor_struct Tensor, class Body>
 void for_type(const Tensor& t, const char* name, const char* expected, const Body& body) {
     const int type = static_cast<int>(t.type);
@@ -144,7 +158,7 @@ View slice(View v, index_t begin, index_t end) {
 
 }  // namespace detail
 
-/// How ggml's type of T keeps lanes: q8_0_block as q8_0, q4_0_block as q4_0, an element as itself.
+/// The format of ggml's type T: q8_0_block as q8_0, q4_0_block as q4_0, elements as themselves.
 template <class T>
 using format_of = typename detail::format_of_type<std::remove_const_t<T>>::type;
 
@@ -166,8 +180,8 @@ requires tensor_format<format_of<T>, std::remove_const_t<T>> heads_view<T, forma
             heads.stride};
 }
 
-/// The rotation of one graph or of several: what ggml_rope_ext is told by its arguments. Its address is the userdata of
-/// the custom operation, so it lives until the graph has been computed; between two computations another may be
+/// The rotation of one graph or of several, in place of ggml_rope_ext's arguments. Its address is the userdata of the
+/// custom operation, so it must live until the graph has been computed; between computations another one may be
 /// assigned to it, for another t.
 ///
 ///   cordage::ggml::rotation rotation(rule.at_length(n_tokens), GGML_ROPE_TYPE_NEOX);   // any basis, or:
@@ -179,35 +193,35 @@ requires tensor_format<format_of<T>, std::remove_const_t<T>> heads_view<T, forma
 ///   rotation.check(*q), rotation.check(*k);
 class rotation {
  public:
-    /// One position a token.
+    /// One position for each token.
     /// @param mode  normal or neox
     /// @throws value_error  for another mode
     rotation(cordage::basis b, int mode) : basis_(std::move(b)), is_interleaved_(mode == normal) {
         if (mode != normal && mode != neox) {
-            fail<value_error>({"ggml::rotation: mode ", mode, " must be 0 or 2, or axis_of_pair given"});
+            fail<value_error>({"ggml::rotation: mode ", mode, " must be 0 or 2, or axis_of_pair must be given"});
         }
     }
-    /// Four positions a token (ggml_rope_multi), pairs as neox.
+    /// Four positions for each token (ggml_rope_multi), pairs as in neox.
     /// @param axis_of_pair  [rotary_dim/2], each 0 ... 3: axes_of_pairs, contiguous_axes or interleaved_axes
     rotation(cordage::basis b, std::vector<std::uint8_t> axis_of_pair)
         : basis_(std::move(b)), axis_of_pair_(std::move(axis_of_pair)) {
-        axis_angles<std::int32_t>(basis_, axis_of_pair_, positions(nullptr, 0, 0));  // throws where they do not fit
+        axis_angles<std::int32_t>(basis_, axis_of_pair_, positions(nullptr, 0, 0));  // throws if they do not fit
     }
-    /// What ggml_rope_ext or ggml_rope_multi does with these arguments.
+    /// The rotation of ggml_rope_ext or ggml_rope_multi with these arguments.
     explicit rotation(const rope_arguments& a, std::span<const float> freq_factors = {})
         : rotation(has_axes(a.mode) ? rotation(make_basis(a, freq_factors), axes_of_pairs(a))
                                     : rotation(make_basis(a, freq_factors), a.mode)) {}
 
     const cordage::basis& basis() const noexcept { return basis_; }
 
-    /// Checks a node of a graph where it is built, when its tensors need no data yet: src[0] is x, src[1] position_ids.
-    /// @throws value_error or shape_error  naming what rotate would stop at
+    /// Checks a node when the graph is built; its tensors need no data yet. src[0] is x, src[1] position_ids.
+    /// @throws value_error or shape_error  for what rotate would reject
     template <tensor_struct Tensor>
     void check(const Tensor& node) const {
         detail::check_sources(node);
         check(*node.src[0], *node.src[1], node);
     }
-    /// The same of tensors that no node holds yet; dst may be x.
+    /// As above, for tensors without a node; dst may be x.
     template <tensor_struct Tensor>
     void check(const Tensor& x, const Tensor& position_ids, const Tensor& dst) const {
         for_element_type(x, [&]<class T>(T) {
@@ -225,19 +239,18 @@ class rotation {
                 fail<shape_error>({"ggml: dst ", detail::describe_layout(dst), " must not overlap itself"});
             }
             if (from.data != nullptr && to.data != nullptr && overlap_of(from, to) == overlap::partial) {
-                fail<shape_error>({"ggml: dst must be x itself or apart from it, and overlaps it partly"});
+                fail<shape_error>({"ggml: dst must be x itself or not overlap it; it overlaps it partly"});
             }
         });
     }
 
     /// Rotates slice ith of nth of the tokens of x into dst, which may be x. Slices share no element.
-    /// @throws as check, in every slice and before anything is written; for ith that is not 0 to nth - 1; for no data
+    /// @throws as check, in every slice and before anything is written; unless ith is 0 to nth - 1; for null data
     template <tensor_struct Tensor>
     void run(const Tensor& x, const Tensor& position_ids, const Tensor& dst, int ith, int nth) const {
         check(x, position_ids, dst);
         if (!detail::check_slice<Tensor>(ith, nth, {{"x", &x}, {"position_ids", &position_ids}, {"dst", &dst}})) return;
-        const index_t each = x.ne[2] / nth, left = x.ne[2] % nth;  // no product that 64 bits may not hold
-        const index_t begin = each * ith + std::min<index_t>(ith, left), end = begin + each + (ith < left ? 1 : 0);
+        const auto [begin, end] = detail::tokens_of_slice(x.ne[2], ith, nth);
         if (begin == end) return;
         const auto* const ids = static_cast<const std::int32_t*>(position_ids.data);
         for_element_type(x, [&]<class T>(T) {
@@ -250,21 +263,56 @@ class rotation {
         });
     }
 
+    /// Rotates slice ith of nth of the tokens of x on their way into rows of a cache, in one pass: ggml_rope_ext, a
+    /// view of it and ggml_set_rows.
+    /// @param x      F32, ne = [head_dim, heads, tokens]
+    /// @param rows   I64 [tokens], the row of each token, 0 to cache.ne[1] - 1, no two the same
+    /// @param cache  F32, F16, BF16, Q8_0 or Q4_0, ne = [head_dim * heads, rows]; apart from x
+    /// @throws as run; each slice checks the rows of its own tokens
+    template <tensor_struct Tensor>
+    void run_into_rows(const Tensor& x, const Tensor& position_ids, const Tensor& rows, const Tensor& cache, int ith,
+                       int nth) const {
+        const heads_view<const float> from = view<const float>(x);
+        const index_t tokens = x.ne[2], lanes = saturated_product(x.ne[0], x.ne[1]);
+        check_positions(position_ids, tokens);
+        detail::checked_axes<std::int64_t>(rows, "rows");
+        detail::check_sizes(x, "x", {x.ne[0], x.ne[1], tokens, 1});
+        detail::check_sizes(rows, "rows", {tokens, 1, 1, 1});
+        detail::check_sizes(cache, "cache", {lanes, cache.ne[1], 1, 1});
+        if (!detail::check_slice<Tensor>(
+                ith, nth, {{"x", &x}, {"position_ids", &position_ids}, {"rows", &rows}, {"cache", &cache}})) {
+            return;
+        }
+        const auto [begin, end] = detail::tokens_of_slice(tokens, ith, nth);
+        if (begin == end) return;
+        const auto* const ids = static_cast<const std::int32_t*>(position_ids.data) + begin;
+        const auto* const slots = static_cast<const std::int64_t*>(rows.data) + begin;
+        detail::for_type<float, float16, bfloat16, q8_0_block, q4_0_block>(
+            cache, "cache", "F32, F16, BF16, Q8_0 or Q4_0", [&]<class T>(T) {
+                heads_view<T, format_of<T>> all = view<T>(cache, "cache");  // [1, 1, rows, lanes]
+                all.shape = {1, all.shape.heads, x.ne[1], x.ne[0]};
+                all.token_stride = all.head_stride;
+                all.head_stride = elements_of_head<format_of<T>>(x.ne[0]);
+                with_source([&](auto pairing, const auto& angles_of) {
+                    rotate_forward<decltype(pairing)>(
+                        angles_of(positions(ids, end - begin, tokens)),
+                        from_to(detail::slice(from, begin, end), in_slots(all, slots, 1, end - begin)));
+                });
+            });
+    }
+
  private:
     friend class key_shift;
 
     template <tensor_struct Tensor>
     void check_positions(const Tensor& t, index_t tokens, const char* name = "position_ids") const {
         detail::checked_axes<std::int32_t>(t, name);
-        const index_t wanted = positions_of_token() * tokens;
-        if (t.ne[0] != wanted || t.ne[1] != 1 || t.ne[2] != 1 || t.ne[3] != 1) {
-            fail<shape_error>({"ggml: ", name, " ", detail::describe_sizes(t), " must be [", wanted, ", 1, 1, 1]"});
-        }
+        detail::check_sizes(t, name, {positions_of_token() * tokens, 1, 1, 1});
     }
 
     index_t positions_of_token() const noexcept { return axis_of_pair_.empty() ? 1 : 4; }
 
-    /// @param axis_stride  from a token's position on one axis to that on the next, where it has several
+    /// @param axis_stride  distance between a token's positions on two axes, if it has several
     position_view<std::int32_t> positions(const std::int32_t* first, index_t tokens, index_t axis_stride) const {
         position_view<std::int32_t> ids(first, 1, tokens, 0);
         ids.axes = positions_of_token();
@@ -272,7 +320,7 @@ class rotation {
         return ids;
     }
 
-    /// f(pairing, angles_of): angles_of(positions) are the angles that they turn by.
+    /// Calls f(pairing, angles_of); angles_of(positions) are the angles of the rotation.
     template <class F>
     void with_source(const F& f) const {
         using ids = position_view<std::int32_t>;
@@ -291,18 +339,18 @@ class rotation {
 
     cordage::basis basis_;
     bool is_interleaved_ = false;
-    std::vector<std::uint8_t> axis_of_pair_;  // empty for one position a token
+    std::vector<std::uint8_t> axis_of_pair_;  // empty for one position per token
 };
 
 /// For ggml_custom_4d with args {x, positions}, and ggml_custom_inplace of x with args {positions}: a ggml_custom_op_t.
 /// @param userdata  a rotation
-/// ggml knows no exceptions: what does not fit ends the program with its message, as GGML_ASSERT would.
+/// ggml does not support exceptions: invalid input ends the program with its message, as GGML_ASSERT does.
 template <tensor_struct Tensor>
 void rotate(Tensor* dst, int ith, int nth, void* userdata) noexcept {
     detail::check_sources(*dst);
     static_cast<const rotation*>(userdata)->run(*dst->src[0], *dst->src[1], *dst, ith, nth);
 }
-/// The same for ggml_map_custom2 and ggml_map_custom2_inplace of x and positions: a ggml_custom2_op_t.
+/// As above, for ggml_map_custom2 and ggml_map_custom2_inplace of x and positions: a ggml_custom2_op_t.
 template <tensor_struct Tensor>
 void rotate(Tensor* dst, const Tensor* x, const Tensor* position_ids, int ith, int nth, void* userdata) noexcept {
     static_cast<const rotation*>(userdata)->run(*x, *position_ids, *dst, ith, nth);

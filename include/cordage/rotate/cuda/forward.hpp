@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rotation on a device: what rotate_forward, rotate_inverse, rebase and rotate_backward do where their first
-// argument is a stream; stage rotation. Plain C++: what launches, on(stream), comes from backend/cuda/launch.cuh.
+// The rotation on a device: rotate_forward, rotate_inverse, rebase and rotate_backward where their first argument is a
+// stream; stage rotation. Plain C++: the launcher, on(stream), is in backend/cuda/launch.cuh.
 #pragma once
 
 #include "cordage/backend/cuda/device_basis.hpp"
@@ -10,7 +10,7 @@
 
 namespace cordage::rotate_detail {
 
-// Whether every operand of a list needs nothing but its rotation.
+// Whether no operand of a list has a norm or a format of whole heads.
 template <class List>
 inline constexpr bool all_plain = false;
 template <class O>
@@ -18,7 +18,7 @@ inline constexpr bool all_plain<std::span<const O* const>> = O::is_plain;
 template <class... O>
 inline constexpr bool all_plain<std::tuple<const O&...>> = (O::is_plain && ...);
 
-// A thread counts heads and lanes in 32 bits; offsets have 64.
+// Kernels count heads and lanes in 32 bits; offsets have 64.
 template <class Operands>
 void check_device_operands(const char* function, const Operands& operands) {
     for_each_operand(operands, [&](const auto& o) {
@@ -30,7 +30,7 @@ void check_device_operands(const char* function, const Operands& operands) {
     });
 }
 
-// Heads that go through memory that threads share.
+// Heads that are converted in memory shared by threads.
 template <class Operand>
 void check_lanes_on_device(const char* function, const Operand& o) {
     if (o.shape().head_dim <= most_lanes_of_head) return;
@@ -38,7 +38,7 @@ void check_lanes_on_device(const char* function, const Operand& o) {
                        " lanes on a device in a call with norms or formats of whole heads"});
 }
 
-// Spans of at most most_operands operands of one type, each a launch.
+// Groups of at most most_operands operands of one type, one launch each.
 template <class O, class F>
 void for_each_launch(std::span<const O* const> operands, const F& f) {
     for (std::size_t i = 0; i < operands.size(); i += backend::most_operands) {
@@ -53,7 +53,7 @@ void for_each_launch(const std::tuple<O...>& operands, const F& f) {
     });
 }
 
-// Operands that need nothing but their rotation have a kernel of their own; what goes along with others is one launch.
+// Operands that are only rotated have their own kernel; if others are among them, all go into one launch.
 template <pairing Pairing, class Direction, class Launcher, class Source, class List>
 void launch_operands(const char* function, const Launcher& where, const Source& angles, const List& operands) {
     static_assert(std::same_as<compute_type<List>, float>, "cordage: a device rotates in float");
@@ -74,13 +74,13 @@ inline constexpr bool has_device_formats<operand<X, Y, XFormat, YFormat, Norm>> 
     (!head_format<XFormat, X> || backend::device_head_format<XFormat, X>)&&(!head_format<YFormat, Y> ||
                                                                             backend::device_head_format<YFormat, Y>);
 
-/// The device's path of a verb: enqueues one kernel for each four operands of one type, or where one of them is
-/// normalized or in a format of whole heads for each four of any type, and returns. What the views, slot tables,
-/// weights, scales and angles point to lies on the device.
+/// The device path of a rotation: enqueues one kernel for every four operands of one type, or, if one operand is
+/// normalized or in a format of whole heads, for every four of any type, and returns. Views, slot tables, weights,
+/// scales and angles point to device memory.
 ///
 /// where     on(stream); on(stream).overlapping()
-/// angles    device_angles, device_axis_angles, a difference of two of them, a cos_sin_view<float>, or one of the
-///           caller's that says is_on_device
+/// angles    device_angles, device_axis_angles, device_summed_axes, free_angles, a sum or difference of two of them, a
+///           cos_sin_view<float>, or one of the caller's that says is_on_device
 /// operands  as the host's; floats, 16-bit types and formats of one's own, which compute in float; formats of whole
 ///           heads that have a device_format; norms of heads of at most 2048 lanes
 /// Throws shape_error and value_error for all that the host can see, before the launch; cuda_error for what the launch
@@ -102,8 +102,8 @@ void launch_rotation(on_device, const char* function, const Launcher& where, con
                   "lanes_of_unit, lanes_of_scale, load, write_scale and store; cordage/backend/cuda/head_units.hpp");
     static_assert(
         is_device_source<Source>,
-        "cordage: on a device angles are device_angles, device_axis_angles, a cos_sin_view<float> that points "
-        "there, or a source with 'static constexpr bool is_on_device = true'");
+        "cordage: on a device angles are device_angles, device_axis_angles, device_summed_axes, free_angles or a "
+        "cos_sin_view<float> that points there, or a source with 'static constexpr bool is_on_device = true'");
     check_all<memory::device>(function, angles, given...);
     const auto run = [&](const auto& operands) {
         check_device_operands(function, operands);

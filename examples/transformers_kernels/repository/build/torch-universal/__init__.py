@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""cordage's rotation as a kernel that models of transformers ask for by the name rotary_pos_emb."""
+"""cordage's rotation as the kernel rotary_pos_emb for models of transformers."""
 try:
     import cordage_torch  # noqa: F401  its operators
 except ImportError as missing:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What stands in the place of a model's own function apply_rotary_pos_emb, for inference and training."""
+"""Replaces a model's own function apply_rotary_pos_emb, for inference and training."""
 import torch
 from cordage_torch.patching import convention_of
 from cordage_torch.rotation import rotate_by_table
@@ -9,11 +9,11 @@ _CONVENTIONS = {}  # of the functions that were replaced
 
 
 class rotary_pos_emb(nn.Module):
-    """q and k turned by the model's own cos and sin, in one pass, and their gradients in another.
+    """Rotates q and k by the model's own cos and sin, in one pass, with gradients in another.
 
-    In float32 and float64 the result has the bits of the function that it replaces. In bfloat16 and float16 the arithmetic
-    is float32, and is rounded once. q and k are [batch, heads, tokens, head_dim], or with unsqueeze_dim=2 [batch, tokens,
-    heads, head_dim].
+    In float32 and float64 the result has the bits of the replaced function. In bfloat16 and float16 the arithmetic is
+    float32, rounded once. q and k are [batch, heads, tokens, head_dim], or with unsqueeze_dim=2 [batch, tokens, heads,
+    head_dim].
     """
 
     can_torch_compile = True
@@ -25,7 +25,7 @@ class rotary_pos_emb(nn.Module):
 
 @torch.compiler.assume_constant_result
 def _convention(function):
-    """How the function that is replaced turns: models lay out pairs and tables in several ways, and one turns back."""
+    """The convention of the replaced function: models differ in the layout of pairs and tables, and one rotates back."""
     if function not in _CONVENTIONS:
         found = convention_of(lambda *arguments: function.forward(None, *arguments))
         if found is None:

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// What the decoder is made of, as autograd functions: products in bfloat16, RMSNorm, causal attention, and cordage's
+// norm and rotation of q and k.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include "model/rotary.hpp"
+
+namespace demo {
+
+/// x weight^T, float32; multiplied in bfloat16 if `in_bfloat16`.
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, bool in_bfloat16);
+
+/// x / rms(x) * gain, row by row.
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain);
+
+/// softmax(q k^T / sqrt(head_dim) + causal mask) v; all [windows, tokens, heads, head_dim].
+at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v);
+
+/// q and k [windows, tokens, heads, head_dim], each normalized, times its gain [head_dim], and turned: one pass of
+/// cordage's forward and one of its backward, which has the gradients to x, gains, basis and attention factor.
+struct query_and_key {
+    at::Tensor q, k;
+};
+query_and_key normalized_and_rotated(const query_and_key& x, const query_and_key& gains, const rotary& turn);
+
+}  // namespace demo

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// What a row of the study is measured by, and the file that holds it; what evaluation writes and statistics read.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cordage/core/index.hpp"
+
+namespace demo {
+
+using cordage::index_t;
+
+/// What is measured: whether all four value tokens asked for are greedy-right (1 or 0); the loss of copied tokens, of
+/// value tokens and of all others, in nats a token; the share of copied tokens that are greedy-right.
+enum class measure { match, copy_loss, value_loss, plain_loss, copy_hit };
+
+inline constexpr std::array all_measures{measure::match, measure::copy_loss, measure::value_loss, measure::plain_loss,
+                                         measure::copy_hit};
+
+/// As files and tables have it: "match", "copy_loss" ...
+std::string_view name_of(measure what);
+
+/// What one window, or one question in it, says of a row.
+struct observation {
+    measure what;
+    index_t length;  ///< of the window, tokens
+    index_t window;  ///< its number: the same text, records and distances for every row and (per test set) every model
+    index_t distance;  ///< from the key or the copied token back to its source, tokens; 0 for plain tokens
+    double value;      ///< 0 or 1; or nats a token, mean over the tokens of that kind (and distance) in this window
+
+    friend bool operator==(const observation&, const observation&) = default;
+};
+
+/// One row of one model.
+struct row_result {
+    std::string settings;                   ///< one line: a result with another line is not this experiment's
+    std::string row;                        ///< its name, one line
+    std::uint64_t seed = 0;                 ///< of the model
+    index_t token_forwards = 0;             ///< spent on choosing or learning; a gradient step counts 3 forwards
+    double seconds = 0.0;                   ///< of choosing, learning and evaluation
+    std::vector<double> policy_parameters;  ///< of the row's policy, temperature included
+    std::vector<observation> observations;
+
+    friend bool operator==(const row_result&, const row_result&) = default;
+};
+
+/// Lines of text: the fields in their order, a line an observation ("match 1024 0 512 1"), and "end".
+/// @throws std::runtime_error  where read_row_result would refuse what is written, naming the field
+void write(std::ostream& out, const row_result& r);
+
+/// @param name  of the file, for messages
+/// @throws std::runtime_error  "NAME:LINE: FIELD 'TEXT' must be ..." for the first line that `write` has not written
+row_result read_row_result(std::istream& in, const std::string& name);
+
+/// Through a file beside it that is renamed when it is whole.
+void save(const row_result& r, const std::filesystem::path& file);
+row_result load_row_result(const std::filesystem::path& file);
+
+}  // namespace demo

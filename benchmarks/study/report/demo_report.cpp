@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// Means by length and distance, and their presentation.
+#include "report/demo_report.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <numbers>
+
+#include "report/formatted.hpp"
+#include "report/gnuplot.hpp"
+
+namespace demo {
+namespace {
+
+// The first distance of an octave; 0 of plain tokens.
+index_t octave_of(index_t distance) {
+    return static_cast<index_t>(std::bit_floor(static_cast<std::uint64_t>(distance)));
+}
+
+// Those of which something is asked in windows of that length, and of how many questions.
+std::map<index_t, index_t> octaves_of(const row_result& r, measure what, index_t length) {
+    std::map<index_t, index_t> counts;
+    for (const observation& o : r.observations) {
+        if (o.what == what && o.length == length) ++counts[octave_of(o.distance)];
+    }
+    return counts;
+}
+
+place in_octave(measure what, index_t length, index_t from) {
+    return {what, length, from, std::max<index_t>(1, 2 * from)};
+}
+
+std::string said_reach(const reach& r) {
+    if (r.tokens == 0.0) return "none";
+    return formatted(r.is_beyond_last ? "%.0f or more" : "%.0f", r.tokens);
+}
+
+std::string cell(const estimate& e) { return formatted(" %.2f ± %.2f |", e.mean, e.half_width); }
+
+std::string table_by_length(const study_results& results, index_t trained) {
+    std::string head = "| row |", rule = "|---|";
+    for (const index_t length : results.lengths()) {
+        head += formatted(" %ld (%ld×) |", static_cast<long>(length), static_cast<long>(length / trained));
+        rule += "---|";
+    }
+    std::string text = head + " reach | copied | plain |\n" + rule + "---|---|---|\n";
+    const index_t longest = results.lengths().back();
+    for (const std::string& row : results.rows()) {
+        text += "| " + row + " |";
+        for (const index_t length : results.lengths()) text += cell(results.mean(row, {measure::match, length}));
+        text += " " + said_reach(results.reach_of(row)) + " |" +
+                cell(results.mean(row, {measure::copy_loss, longest})) +
+                cell(results.mean(row, {measure::plain_loss, longest})) + "\n";
+    }
+    return text;
+}
+
+std::string table_by_distance(const study_results& results) {
+    const index_t longest = results.lengths().back();
+    const auto columns = octaves_of(results.all().front(), measure::match, longest);
+    std::string head = "| row |", rule = "|---|";
+    for (const auto& [from, count] : columns) {
+        head += formatted(" %ld–%ld |", static_cast<long>(from), static_cast<long>(2 * from - 1));
+        rule += "---|";
+    }
+    std::string text = head + "\n" + rule + "\n";
+    for (const std::string& row : results.rows()) {
+        text += "| " + row + " |";
+        for (const auto& [from, count] : columns) {
+            text += formatted(" %.2f |", results.mean(row, in_octave(measure::match, longest, from)).mean);
+        }
+        text += "\n";
+    }
+    return text;
+}
+
+bool learns(const std::string& row) { return row.find("learned") != row.npos; }
+bool is_log_scaled(const std::string& row) { return row.find("log scaling") != row.npos; }
+
+template <class Belongs>
+std::string match_panel(const study_results& results, const std::string& title, const std::string& block,
+                        const Belongs& belongs) {
+    const index_t longest = results.lengths().back();
+    const auto octaves = octaves_of(results.all().front(), measure::match, longest);
+    std::vector<curve> curves;
+    for (const std::string& row : results.rows()) {
+        if (!belongs(row)) continue;
+        std::string data;
+        for (const auto& [from, count] : octaves) {
+            const estimate e = results.mean(row, in_octave(measure::match, longest, from));
+            data += formatted("%.6g %.4f %.4f %.4f\n", static_cast<double>(from) * std::numbers::sqrt2, e.mean,
+                              std::max(0.0, e.low()), std::min(1.0, e.high()));
+        }
+        const std::string style = line_style(curves.size(), learns(row));
+        curves.push_back(
+            {data, formatted("with yerrorlines pt 7 ps 0.5 %s title %s", style.c_str(), quoted(row).c_str())});
+    }
+    return "set title " + quoted(title) + "\n" + plot(curves, block);
+}
+
+}  // namespace
+
+std::string demo_tables(const settings& s, const study_results& results) {
+    const auto n = [](index_t count) { return static_cast<long>(count); };
+    index_t questions = 0;
+    for (const auto& [from, count] : octaves_of(results.all().front(), measure::match, s.longest())) questions += count;
+    std::string text =
+        formatted(
+            "A model of %ld-token windows, its weights frozen, reads up to %ld tokens. *Match*: the share of values "
+            "that it finds by their keys, all %ld tokens right, by the length of the window:\n\n",
+            n(s.train_length), n(s.longest()), n(s.windows.value_tokens)) +
+        table_by_length(results, s.train_length);
+    text += formatted(
+        "\n*Reach*: the length at which match falls below a half, tokens. *Copied*, *plain*: loss at %ld tokens, nats "
+        "a "
+        "token, of text said before and of other text. ±: 95 %% interval over windows.\n\nMatch in windows of %ld "
+        "tokens, by "
+        "the "
+        "distance back to the value, tokens:\n\n",
+        n(s.longest()), n(s.longest()));
+    text += table_by_distance(results);
+    text += formatted(
+        "\nKing James text (%s) with copied spans of %ld to %ld tokens and records of a key and a value of random "
+        "tokens, "
+        "asked for once. A Llama-style decoder of width %ld with %ld layers and norms of q and k, trained by Muon for "
+        "%ld "
+        "steps of %ld tokens on windows of at most L = %ld tokens. Every row reads a window of n tokens at t = n / L. "
+        "By "
+        "parts is `by_parts{0.5, 4}`, YaRN has the same ramp in its form; log scaling multiplies scores by log_L n. "
+        "What is "
+        "learned starts from by parts + log scaling and takes %ld steps of Adam on %ld windows of %ld tokens. The same "
+        "windows for every row: %ld at %ld tokens with %ld questions. One model, seed %llu: rows differ from model to "
+        "model "
+        "by more than questions do.\n",
+        s.evaluate_on_dev ? "dev: Romans to Colossians" : "test: 1 Thessalonians to Revelation",
+        n(s.windows.copied_least), n(s.windows.copied_most), n(s.model.width), n(s.model.layers),
+        n(s.pretraining.steps), n(s.pretraining.tokens_per_step), n(s.train_length), n(s.learning.steps),
+        n(s.learning.windows), n(s.learned_length()), n(s.windows_at(s.ratios.back())), n(s.longest()), n(questions),
+        static_cast<unsigned long long>(s.seed));
+    return text;
+}
+
+std::string as_csv(const study_results& results) {
+    std::string text = "method,measure,length,distance_from,count,mean,half_width\n";
+    for (const row_result& r : results.all()) {
+        for (const measure what : all_measures) {
+            for (const index_t length : results.lengths()) {
+                for (const auto& [from, count] : octaves_of(r, what, length)) {
+                    const estimate e = results.mean(r.row, in_octave(what, length, from));
+                    text += formatted("%s,%s,%ld,%ld,%ld,%.4f,%.4f\n", r.row.c_str(),
+                                      std::string(name_of(what)).c_str(), static_cast<long>(length),
+                                      static_cast<long>(from), static_cast<long>(count), e.mean, e.half_width);
+                }
+            }
+        }
+    }
+    return text;
+}
+
+void plot_match(const settings& s, const study_results& results, const std::filesystem::path& folder) {
+    const long longest = static_cast<long>(s.longest()), trained = static_cast<long>(s.train_length);
+    const std::string axes = formatted(
+        "set multiplot layout 1,3\nset logscale x 2\nset xrange [5:%ld]\nset yrange [-0.02:1.45]\nset ytics nomirror "
+        "0.25\n"
+        "set xtics nomirror (8, 32, 128, 512)\nset border 3\nset grid lc rgb '#cccccc'\nset key top left reverse Left "
+        "samplen 1 font "
+        "',11'\n"
+        "set xlabel 'distance in windows of %ld, tokens'\nset ylabel 'match'\nset ytics ('0' 0, '.25' .25, '.5' .5, "
+        "'.75' "
+        ".75, '1' 1)\nset arrow 1 from %ld,0 to %ld,1 nohead lc rgb '#000000' dt 3\n",
+        longest, longest, trained, trained);
+    draw(folder, "match", 1250, 460,
+         axes +
+             match_panel(results, "closed forms", "closed",
+                         [](const std::string& row) { return !learns(row) && !is_log_scaled(row); }) +
+             match_panel(results, "with log scaling of scores", "scaled", is_log_scaled) +
+             match_panel(results, "learned on this model", "learned",
+                         [](const std::string& row) { return row == "by parts + log scaling" || learns(row); }) +
+             "unset multiplot\n");
+}
+
+void plot_reach(const settings& s, const study_results& results, const std::filesystem::path& folder) {
+    const std::vector<std::string>& rows = results.rows();
+    std::string data, tics;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const std::size_t place = rows.size() - i;
+        data += formatted("%.6g %zu\n", results.reach_of(rows[i]).tokens, place);
+        tics += formatted("%s%s %zu", i == 0 ? "" : ", ", quoted(rows[i]).c_str(), place);
+    }
+    const long trained = static_cast<long>(s.train_length);
+    draw(folder, "reach", 900, 420,
+         formatted("set logscale x 2\nset xrange [%ld:%ld]\nset yrange [0.4:%zu.6]\nset border 3\nunset key\n"
+                   "set ytics nomirror (%s)\nset xtics nomirror\nset grid x lc rgb '#cccccc'\n"
+                   "set xlabel 'tokens of a window of which half is found'\nset style fill solid\n"
+                   "set arrow 1 from %ld,graph 0 to %ld,graph 1 nohead lc rgb '#000000' dt 3 front\n",
+                   trained / 4, static_cast<long>(s.longest()), rows.size(), tics.c_str(), trained, trained) +
+             plot({{data,
+                    formatted("using ($1 > 0 ? $1 : NaN):2:(%ld):1:($2-0.3):($2+0.3) with boxxyerror lc rgb '#0072b2'",
+                              trained / 4)}},
+                  "reach"));
+}
+
+}  // namespace demo

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// The demo's tables and pictures, from observations.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "settings.hpp"
+#include "statistics/results.hpp"
+
+namespace demo {
+
+/// Match and reach by length, and match at the longest length by distance, in Markdown, and what they mean.
+std::string demo_tables(const settings& s, const study_results& results);
+
+/// method,measure,length,distance_from,count,mean: by octaves of distance.
+std::string as_csv(const study_results& results);
+
+/// match.{svg,png}: match over distance in windows of the longest length.
+void plot_match(const settings& s, const study_results& results, const std::filesystem::path& folder);
+
+/// reach.{svg,png}: how long a window may be, a bar for each row.
+void plot_reach(const settings& s, const study_results& results, const std::filesystem::path& folder);
+
+}  // namespace demo

@@ -11,11 +11,11 @@ import gguf
 import numpy as np
 import pytest
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+from transformers import AutoModelForCausalLM
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parents[1] / "torch_extension/tests"))  # its small models
 FOLDER = Path(sys.prefix).parent  # build.sh's, where ./run made the environment too
 LIBRARIES = {"own": FOLDER / "own", "cordage": FOLDER / "build/bin"}
 
@@ -57,15 +57,6 @@ def random_model(family, **changes):
     torch.manual_seed(7)
     config = CONFIG_MAPPING[family](**(SIZES | changes))
     return AutoModelForCausalLM.from_config(config, dtype=torch.float32, attn_implementation="eager").eval()
-
-
-def save_byte_tokenizer(folder):
-    """A token for every byte."""
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE(vocab={letter: i for i, letter in enumerate(letters)}, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
 
 
 def write_gguf(model, arch, path, tensors=None, **keys):

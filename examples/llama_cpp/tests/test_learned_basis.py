@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: MIT
 """A basis that examples/tune_basis.py learned, in a whole GGUF file: what llama.cpp makes of it beside transformers."""
 import math
-import sys
-from pathlib import Path
 
 import gguf
 import numpy as np
 import pytest
 import torch
-from conftest import Failed, difference, random_model, save_byte_tokenizer, write_gguf
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from conftest import Failed, difference, random_model, write_gguf
+from trained_llama import train_llama, tune_basis, write_text
+from transformers import AutoModelForCausalLM, LlamaConfig
 
 from cordage_torch import CLEX, LearnedTable, save_gguf, save_longrope
-
-EXAMPLES = Path(__file__).parents[2]
-sys.path.insert(0, str(EXAMPLES))
-import tune_basis  # noqa: E402
 
 TRAINED, TARGET = 32, 256
 AGREEMENT = 2e-4  # of the largest logit, float32: two programs' rounding, and float32 angles in both
@@ -43,21 +38,8 @@ def logits(model, ids):
 def tuned(tmp_path_factory):
     """A Llama trained for a minute at most on windows of 32 tokens, as a folder and as GGUF; what tune_basis makes of it."""
     folder = tmp_path_factory.mktemp("model")
-    save_byte_tokenizer(folder)
-    text = folder / "text.txt"
-    text.write_bytes(b"".join(page.read_bytes() for page in sorted(EXAMPLES.parent.glob("docs/*.md"))))
-    ids = PreTrainedTokenizerFast.from_pretrained(folder)(text.read_text(), return_tensors="pt", verbose=False).input_ids[0]
-    torch.manual_seed(0)
-    llama = LlamaForCausalLM(LlamaConfig(
-        vocab_size=256, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
-        max_position_embeddings=TRAINED, pad_token_id=None, bos_token_id=None, eos_token_id=None))
-    optimizer = torch.optim.Adam(llama.parameters(), lr=3e-3)
-    for _ in range(300):
-        batch = tune_basis.windows(ids, TRAINED, 1024, None, torch.default_generator)
-        optimizer.zero_grad()
-        llama(batch, labels=batch).loss.backward()
-        optimizer.step()
-    llama.save_pretrained(folder)
+    text = write_text(folder / "text.txt")
+    llama, ids = train_llama(folder, text, TRAINED)
     write_gguf(llama, "llama", folder / "MODEL.gguf")
     out = folder / "extended"
     tune_basis.main([str(folder), str(text), str(TARGET), "--out", str(out), "--device", "cpu", "--tokens", "512", "--form",

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import FOLDER, random_model, save_byte_tokenizer, write_gguf
+from conftest import FOLDER, random_model, write_gguf
+from trained_llama import save_byte_tokenizer
 
 ROOT = Path(__file__).resolve().parents[3]
 TRAINED, TARGET = 32, 256

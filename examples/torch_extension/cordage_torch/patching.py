@@ -104,14 +104,14 @@ class Patch:
         self.undo()
 
 
-# How a model's own function turns a head ------------------------------------------------------------------------------
+# How a model's own function rotates a head ----------------------------------------------------------------------------
 
 
 class Convention(NamedTuple):
     """The convention of a function apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim)."""
 
     interleaved: bool  # pairs (2i, 2i + 1) instead of (i, i + pairs)
-    turns_back: bool  # by the negative angle
+    is_inverse: bool  # by the negative angle
     is_table_doubled: bool  # cos and sin say each pair's number twice
     splits: bool  # what it returns has the first lanes of all pairs in front, then the second ones
 
@@ -120,13 +120,17 @@ class Convention(NamedTuple):
         if self.is_table_doubled:  # the second half repeats the first
             pairs = cos.shape[-1] // 2
             cos, sin = cos[..., :pairs], sin[..., :pairs]
-        return cos, -sin if self.turns_back else sin
+        return cos, -sin if self.is_inverse else sin
 
-    def laid_out(self, turned: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def positions(self, position_ids: Tensor) -> Tensor:
+        """Its positions of a rotation by the positive angle."""
+        return -position_ids if self.is_inverse else position_ids
+
+    def laid_out(self, rotated: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """Rotated heads in the layout that the function returns."""
         if not self.splits:
-            return turned
-        return tuple(torch.cat((one[..., ::2], one[..., 1::2]), -1) for one in turned)
+            return rotated
+        return tuple(torch.cat((one[..., ::2], one[..., 1::2]), -1) for one in rotated)
 
 
 _KNOWN = {  # of 1 2 3 4, by a quarter turn
@@ -141,12 +145,12 @@ def convention_of(function) -> Convention | None:
     for width in (4, 2):
         zeros, ones = torch.zeros(1, 1, width, device="cpu"), torch.ones(1, 1, width, device="cpu")
         try:
-            turned = function(x, x, zeros, ones)[0].flatten().tolist()
+            rotated = function(x, x, zeros, ones)[0].flatten().tolist()
         except (RuntimeError, TypeError):
             continue
-        if tuple(turned) in _KNOWN:
-            interleaved, turns_back, splits = _KNOWN[tuple(turned)]
-            return Convention(interleaved, turns_back, width == 4, splits)
+        if tuple(rotated) in _KNOWN:
+            interleaved, is_inverse, splits = _KNOWN[tuple(rotated)]
+            return Convention(interleaved, is_inverse, width == 4, splits)
     return None
 
 
@@ -159,7 +163,7 @@ class _Opaque:
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
         raise ValueError(f"apply_to: this model calls {getattr(function, '__name__', function)} on cos or sin before it "
-                         "turns by them, so that it cannot be patched; the kernel of examples/transformers_kernels can "
+                         "rotates by them, so that it cannot be patched; the kernel of examples/transformers_kernels can "
                          "serve it")
 
     def __getitem__(self, index):
@@ -167,19 +171,18 @@ class _Opaque:
 
 
 @dataclass
-class _Turn(_Opaque):
+class _Rotation(_Opaque):
     position_ids: Tensor
     inv_freq: Tensor
     attention_factor: Tensor
 
     def apply(self, *x: Tensor, heads_first: bool, convention: Convention) -> tuple[Tensor, ...]:
-        position_ids = -self.position_ids if convention.turns_back else self.position_ids
-        return rotate(*x, position_ids=position_ids, inv_freq=self.inv_freq, attention_factor=self.attention_factor,
-                      interleaved=convention.interleaved, heads_first=heads_first)
+        return rotate(*x, position_ids=convention.positions(self.position_ids), inv_freq=self.inv_freq,
+                      attention_factor=self.attention_factor, interleaved=convention.interleaved, heads_first=heads_first)
 
 
 @dataclass
-class _TableTurn(_Opaque):
+class _TableRotation(_Opaque):
     cos: Tensor
     sin: Tensor
 
@@ -189,7 +192,7 @@ class _TableTurn(_Opaque):
 
 
 @dataclass
-class _AxesTurn(_Opaque):
+class _AxesRotation(_Opaque):
     """Angles of positions with several axes, each pair rotated by one of them."""
 
     position_ids: Tensor  # [axes, batch, tokens]
@@ -198,10 +201,9 @@ class _AxesTurn(_Opaque):
     attention_factor: Tensor
 
     def apply(self, *x: Tensor, heads_first: bool, convention: Convention) -> tuple[Tensor, ...]:
-        position_ids = -self.position_ids if convention.turns_back else self.position_ids
-        return rotate_by_axes(*x, position_ids=position_ids, axis_of_pair=self.axis_of_pair, inv_freq=self.inv_freq,
-                              attention_factor=self.attention_factor, interleaved=convention.interleaved,
-                              heads_first=heads_first)
+        return rotate_by_axes(*x, position_ids=convention.positions(self.position_ids), axis_of_pair=self.axis_of_pair,
+                              inv_freq=self.inv_freq, attention_factor=self.attention_factor,
+                              interleaved=convention.interleaved, heads_first=heads_first)
 
 
 class CordageRotary(nn.Module):
@@ -214,13 +216,13 @@ class CordageRotary(nn.Module):
         names = _served_names(self.modeling)
         if not names or not all(_own_convention(self.modeling, name) for name in names):
             raise ValueError(f"apply_to: {type(original).__name__} must stand in a module with a function "
-                             "apply_rotary_pos_emb(q, k, cos, sin) that turns pairs of lanes, alone or beside others")
+                             "apply_rotary_pos_emb(q, k, cos, sin) that rotates pairs of lanes, alone or beside others")
         layer_types = getattr(original, "layer_types", None)
         of_all = {one: _ConfigBasis.of(original, one) for one in dict.fromkeys(layer_types or [""])
                   if one == "" or _own_inv_freq(original, one) is not None}
         scaled = "full_attention" if layer_types else ""
         if scaling is not None and scaled not in of_all:
-            raise ValueError(f"apply_to: scaling is of layers {scaled!r}, and the model turns {', '.join(of_all)}")
+            raise ValueError(f"apply_to: scaling is of layers {scaled!r}, and the model has {', '.join(of_all)}")
         if isinstance(scaling, LearnedBasis):
             of_all[scaled] = _SequenceBasis(scaling, of_all[scaled])
         else:
@@ -244,11 +246,11 @@ class CordageRotary(nn.Module):
 
     def forward(self, x: Tensor, position_ids: Tensor, layer_type: str | None = None):
         if not self.exact:
-            turn = _TableTurn(*self.original(x, position_ids, *([layer_type] if layer_type else [])))
+            rotation = _TableRotation(*self.original(x, position_ids, *([layer_type] if layer_type else [])))
         else:
             basis = self.of_layers[layer_type or "all"]
-            turn = basis.turn(position_ids, *basis(position_ids))
-        return turn, turn
+            rotation = basis.rotation(position_ids, *basis(position_ids))
+        return rotation, rotation
 
 
 def _rename(state: dict[str, Tensor], old: str, new: str) -> None:
@@ -296,16 +298,16 @@ class _ConfigBasis(nn.Module):
                 return basis
         raise ValueError(f"apply_to: {type(rotary).__name__} has other frequencies than its config says:\n{first.words}")
 
-    def turn(self, position_ids: Tensor, inv_freq: Tensor, attention_factor: Tensor) -> _Turn | _AxesTurn:
+    def rotation(self, position_ids: Tensor, inv_freq: Tensor, attention_factor: Tensor) -> _Rotation | _AxesRotation:
         if position_ids.dim() < 3:  # one position a token, whatever the axes
-            return _Turn(position_ids, inv_freq, attention_factor)
+            return _Rotation(position_ids, inv_freq, attention_factor)
         if len(self.axis_of_pair) == 0:
             raise ValueError(f"apply_to: position_ids {list(position_ids.shape)} must be [batch, tokens], as the config "
-                             "names no axes that its pairs turn by")
+                             "names no axes for its pairs")
         if inv_freq.requires_grad or attention_factor.requires_grad:
             raise ValueError("apply_to: a basis that learns needs position_ids [batch, tokens], and this model has "
                              f"{list(position_ids.shape)}, of several axes; pass its frequencies as a rope dictionary")
-        return _AxesTurn(position_ids, self.axis_of_pair, inv_freq, attention_factor)
+        return _AxesRotation(position_ids, self.axis_of_pair, inv_freq, attention_factor)
 
     def forward(self, position_ids: Tensor) -> tuple[Tensor, Tensor]:
         if self.at_any_length is not None:
@@ -326,7 +328,7 @@ class _OwnAlpha(nn.Module):
         super().__init__()
         self.of_config = of_config
         self.originals = (original,)  # no submodule: CordageRotary has it
-        self.words, self.turn = of_config.words, of_config.turn
+        self.words, self.rotation = of_config.words, of_config.rotation
 
     def forward(self, position_ids: Tensor) -> tuple[Tensor, Tensor]:
         inv_freq, factor = self.of_config(position_ids)
@@ -343,7 +345,7 @@ class _SequenceBasis(nn.Module):
                 raise ValueError(f"apply_to: scaling has {name} {getattr(basis, name)}, must have the model's "
                                  f"{own.rule[name]}")
         check_whole_heads("apply_to", basis, own.rule)
-        self.basis, self.turn = basis, own.turn
+        self.basis, self.rotation = basis, own.rotation
         self.words = f"layers: {own.rule.layer_type or 'all'}\n  {basis}\n"
 
     def forward(self, position_ids: Tensor) -> tuple[Tensor, Tensor]:
@@ -378,8 +380,8 @@ def _serving(own):
             return own(q, k, cos, sin, *more, **named)
         heads_dim = named.get("unsqueeze_dim", next((one for one in reversed(more) if isinstance(one, int)), 1))
         given = (q,) if k is None else (q, k)  # no k where keys of another layer are shared
-        turned = convention.laid_out(cos.apply(*given, heads_first=heads_dim == 1, convention=convention))
-        return turned if k is not None else (*turned, None)
+        rotated = convention.laid_out(cos.apply(*given, heads_first=heads_dim == 1, convention=convention))
+        return rotated if k is not None else (*rotated, None)
 
     apply_rotary_pos_emb.own, apply_rotary_pos_emb.patches = own, 0
     return apply_rotary_pos_emb

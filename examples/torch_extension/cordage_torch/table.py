@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from .clex import CLEX
+from .over_basis import OverBasis
 
 
-class LearnedTable(nn.Module):
+class LearnedTable(OverBasis):
     """log alpha_i(t) = log alpha_prior,i(t) + offset_i(t), with a parameter for each pair and knot instead of an ODE.
 
         prior = CLEX.for_config(model.config, field="log_time", prior=("by_parts", 0.5, 4.0))
@@ -25,22 +26,17 @@ class LearnedTable(nn.Module):
     The parameter `offsets` is [knots, pairs]. Raises ValueError naming the argument.
     """
 
+    attribute = "prior"
+
     def __init__(self, prior: CLEX, knots: Sequence[float] | None = None) -> None:
-        super().__init__()
         if knots is None:
             doublings = (2.0**k for k in range(1, 64))
             knots = [t for t in doublings if t < prior.t_max] + [prior.t_max]
         if not knots or not all(low < high for low, high in zip([1.0, *knots], knots)):
             raise ValueError(f"LearnedTable: knots {list(knots)} must be one or more increasing ratios > 1")
-        self.prior = prior.requires_grad_(False)
-        self.rotary_dim, self.theta_base = prior.rotary_dim, prior.theta_base
-        self.original_length, self.t_max = prior.original_length, prior.t_max
+        super().__init__(prior.requires_grad_(False))
         self.log_knots = torch.tensor([1.0, *knots], dtype=torch.float64).log()  # no buffer: model.half() leaves it
         self.offsets = nn.Parameter(torch.zeros(len(knots), prior.rotary_dim // 2))
-
-    def forward(self, t: float | Tensor) -> Tensor:
-        """inv_freq, float64 on the CPU: [pairs] for a number or a tensor [], [ts, pairs] for a tensor [ts]."""
-        return self.basis(t)[0]
 
     def basis(self, t: float | Tensor) -> tuple[Tensor, Tensor]:
         """inv_freq as from forward, and the prior's attention factor at t, float64 in t's shape (no gradient)."""
@@ -52,14 +48,6 @@ class LearnedTable(nn.Module):
         offsets = self.offsets.to("cpu", torch.float64)
         offsets = torch.cat([torch.zeros_like(offsets[:1]), offsets])
         return inv_freq * torch.lerp(offsets[upper - 1], offsets[upper], share.unsqueeze(-1)).exp(), factor
-
-    def t_of(self, length: Tensor) -> Tensor:
-        """The ratio t for a sequence of `length` tokens, [] float64."""
-        return self.prior.t_of(length)
-
-    def held_at(self, t: float):
-        """A context in which a patched model uses t for every length."""
-        return self.prior.held_at(t)
 
     def extra_repr(self) -> str:
         return f"knots={[round(t, 6) for t in self.log_knots[1:].exp().tolist()]}"

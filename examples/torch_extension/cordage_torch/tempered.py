@@ -7,10 +7,11 @@ import math
 import torch
 from torch import Tensor, nn
 
+from .over_basis import OverBasis
 from .rules import Rule
 
 
-class Tempered(nn.Module):
+class Tempered(OverBasis):
     """A basis with a temperature: attention scores times tau(t) = (1 + slope ln t)^power, exactly 1 at t = 1
     (cordage/scaling/tempered.hpp).
 
@@ -18,8 +19,8 @@ class Tempered(nn.Module):
         basis = Tempered(CLEX.for_config(model.config), power=1.0)    # log scaling, max{1, log_L n} at n = t L tokens
         patch = apply_to(model, basis)
 
-    tau comes as a factor sqrt(tau) on cos and sin, beside the attention factor that the basis has. Where lanes of a head do not
-    turn it would miss them, and is refused; multiply queries or the softmax scale by `temperature(t)` there.
+    tau comes as a factor sqrt(tau) on cos and sin, beside the attention factor that the basis has. Lanes that are
+    not rotated would miss it, so a model that has some is refused; multiply queries or the softmax scale by `temperature(t)` there.
 
     Args:
         basis: a CLEX, a LearnedTable, a LeRoPE or another LearnedBasis with an original_length and a t_max
@@ -29,22 +30,17 @@ class Tempered(nn.Module):
     The parameters are `log_slope` and `power`, [] float32, and the basis's. Raises ValueError naming the argument.
     """
 
+    attribute = "of_basis"
+
     def __init__(self, basis: nn.Module, *, slope: float | None = None, power: float = 0.0) -> None:
-        super().__init__()
         slope = 1.0 / math.log(basis.original_length) if slope is None else float(slope)
         if not 0.0 < slope < math.inf:
             raise ValueError(f"Tempered: slope {slope} must be finite and > 0")
         if not math.isfinite(power):
             raise ValueError(f"Tempered: power {power} must be finite")
-        self.of_basis = basis
-        for name in ("rotary_dim", "theta_base", "original_length", "t_max"):
-            setattr(self, name, getattr(basis, name))
+        super().__init__(basis)
         self.log_slope = nn.Parameter(torch.tensor(math.log(slope)))
         self.power = nn.Parameter(torch.tensor(float(power)))
-
-    def forward(self, t: float | Tensor) -> Tensor:
-        """inv_freq of the basis, float64 on the CPU."""
-        return self.of_basis(t)
 
     def temperature(self, t: float | Tensor) -> Tensor:
         """tau(t), float64 on the CPU, of t's shape."""
@@ -56,14 +52,6 @@ class Tempered(nn.Module):
         """inv_freq, and the attention factor times sqrt(tau(t)), float64 of t's shape; both with gradients."""
         inv_freq, factor = self.of_basis.basis(t)
         return inv_freq, factor * self.temperature(t).sqrt()
-
-    def t_of(self, length: Tensor) -> Tensor:
-        """The ratio t for a sequence of `length` tokens, [] float64."""
-        return self.of_basis.t_of(length)
-
-    def held_at(self, t: float):
-        """A context in which a patched model uses t, whatever the length."""
-        return self.of_basis.held_at(t)
 
     def extra_repr(self) -> str:
         return f"slope={math.exp(self.log_slope.item()):g}, power={self.power.item():g}"

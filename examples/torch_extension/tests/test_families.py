@@ -8,7 +8,7 @@ from cordage_torch import apply_to
 
 AGREEMENT, OF_GRADIENTS = 1e-5, 3e-5  # of the largest, float32, at positions below 64
 REFUSED = {family: "must have a rotary embedding" for family in DOES_NOT_TURN} | {
-    "hunyuan_vl": "names no axes that its pairs turn by",  # the two lanes of a pair by different axes
+    "hunyuan_vl": "names no axes for its pairs",  # the two lanes of a pair by different axes
     "lasr": "calls dropout on cos or sin",
     "pixtral": "must have a rotary embedding",  # by rows and columns
 }

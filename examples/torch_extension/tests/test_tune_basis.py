@@ -3,62 +3,33 @@
 import json
 import runpy
 import sys
-from pathlib import Path
 
 import pytest
 import test_lerope
 import torch
 from safetensors.torch import load_file
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
-from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, \
-    PreTrainedTokenizerFast
+from tokenizers import processors
+from trained_llama import EXAMPLES, save_byte_tokenizer, train_llama, tune_basis, write_text
+from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, LlamaConfig, PreTrainedTokenizerFast
 from transformers.models.llama.modeling_llama import LlamaMLP
 
 from cordage_torch import apply_to
-
-EXAMPLES = Path(__file__).parents[2]
-sys.path.insert(0, str(EXAMPLES))
-import tune_basis  # noqa: E402
 
 L, TARGET = 32, 256
 LENGTHS = [32, 64, 128, 256]
 AGREEMENT = 1e-4  # of the largest logit, float32: transformers' angles are off by some 1e-5 at position 256
 
 
-def save_tokenizer(folder):
-    """A token for every byte."""
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE(vocab={letter: i for i, letter in enumerate(letters)}, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
-
-
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
-    """Prose: the pages of this repository."""
-    path = tmp_path_factory.mktemp("text") / "text.txt"
-    path.write_bytes(b"".join(page.read_bytes() for page in sorted(EXAMPLES.parent.glob("docs/*.md"))))
-    return path
+    return write_text(tmp_path_factory.mktemp("text") / "text.txt")
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory, text):
     """A Llama trained for some seconds on windows of L tokens."""
     folder = tmp_path_factory.mktemp("model")
-    save_tokenizer(folder)
-    torch.manual_seed(0)
-    llama = LlamaForCausalLM(LlamaConfig(
-        vocab_size=256, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
-        max_position_embeddings=L, pad_token_id=None, bos_token_id=None, eos_token_id=None))
-    ids = PreTrainedTokenizerFast.from_pretrained(folder)(text.read_text(), return_tensors="pt", verbose=False).input_ids[0]
-    optimizer = torch.optim.Adam(llama.parameters(), lr=3e-3)
-    for _ in range(300):
-        batch = tune_basis.windows(ids, L, 1024, None, torch.default_generator)
-        optimizer.zero_grad()
-        llama(batch, labels=batch).loss.backward()
-        optimizer.step()
-    llama.save_pretrained(folder)
+    train_llama(folder, text, L)
     return folder
 
 
@@ -115,7 +86,7 @@ def test_the_alpha_of_a_mistral_large_4(text, tmp_path):
     large4 = test_lerope.large4(vocab_size=256)
     own_heads = {name: p.detach().clone() for name, p in large4.named_parameters() if "self_attn.softmax_scaling" in name}
     large4.save_pretrained(tmp_path / "model")
-    save_tokenizer(tmp_path / "model")
+    save_byte_tokenizer(tmp_path / "model")
     result = tune(tmp_path / "model", text, tmp_path / "out", "--form", "lerope", "--steps", "2", "--measured", "1", length=64)
     rows = result["perplexity"]
     assert result["lengths"] == [32, 64] and rows["own alpha"] == pytest.approx(rows["own rotation"], rel=1e-4)
@@ -192,7 +163,7 @@ def test_recomputed_activations_give_the_same_basis(model, text, tmp_path, monke
 
 
 def test_windows_begin_as_the_tokenizer_begins_texts(text, tmp_path):
-    save_tokenizer(tmp_path)
+    save_byte_tokenizer(tmp_path)
     options = tune_basis.arguments([str(tmp_path), str(text), str(TARGET), "--out", str(tmp_path / "out")])
     plain = tune_basis.read_text(options)
     assert plain[2] is None and len(plain[0]) + len(plain[1]) == len(text.read_bytes())
@@ -231,7 +202,7 @@ def test_what_it_refuses(model, text, tmp_path, monkeypatch):
 
     gpt2 = tmp_path / "gpt2"
     GPT2LMHeadModel(GPT2Config(vocab_size=256, n_positions=L, n_embd=16, n_layer=1, n_head=1)).save_pretrained(gpt2)
-    save_tokenizer(gpt2)
+    save_byte_tokenizer(gpt2)
     with pytest.raises(ValueError, match="of type 'gpt2' must have a rotary embedding"):
         tune(gpt2, text, out)
 

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""The base class of a basis that changes another one."""
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+
+class OverBasis(nn.Module):
+    """A LearnedBasis computed from another one at the same t. A subclass defines basis(t), and `attribute`, the name under
+    which it keeps the other basis."""
+
+    attribute: str
+
+    def __init__(self, other: nn.Module) -> None:
+        super().__init__()
+        setattr(self, self.attribute, other)
+        for name in ("rotary_dim", "theta_base", "original_length", "t_max"):
+            setattr(self, name, getattr(other, name))
+
+    def forward(self, t: float | Tensor) -> Tensor:
+        """inv_freq, float64 on the CPU: [pairs] for a number or a tensor [], [ts, pairs] for a tensor [ts]."""
+        return self.basis(t)[0]
+
+    def t_of(self, length: Tensor) -> Tensor:
+        """The ratio t for a sequence of `length` tokens, [] float64, as the other basis has it."""
+        return getattr(self, self.attribute).t_of(length)
+
+    def held_at(self, t: float):
+        """A context in which a patched model uses t for every length."""
+        return getattr(self, self.attribute).held_at(t)

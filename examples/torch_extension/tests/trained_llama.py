@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""A small Llama that has learned from the pages of this repository, and its tokenizer."""
+import sys
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+EXAMPLES = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(EXAMPLES))
+import tune_basis  # noqa: E402
+
+
+def save_byte_tokenizer(folder):
+    """Saves a tokenizer with one token for each byte."""
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE(vocab={letter: i for i, letter in enumerate(letters)}, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
+
+
+def write_text(path):
+    """Writes prose, the pages of this repository; returns the path."""
+    path.write_bytes(b"".join(page.read_bytes() for page in sorted(EXAMPLES.parent.glob("docs/*.md"))))
+    return path
+
+
+def train_llama(folder, text, length):
+    """Trains on windows of `length` tokens, for a minute at most, and saves model and tokenizer; returns the model and the
+    text's tokens."""
+    save_byte_tokenizer(folder)
+    ids = PreTrainedTokenizerFast.from_pretrained(folder)(text.read_text(), return_tensors="pt", verbose=False).input_ids[0]
+    torch.manual_seed(0)
+    llama = LlamaForCausalLM(LlamaConfig(
+        vocab_size=256, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
+        max_position_embeddings=length, pad_token_id=None, bos_token_id=None, eos_token_id=None))
+    optimizer = torch.optim.Adam(llama.parameters(), lr=3e-3)
+    for _ in range(300):
+        batch = tune_basis.windows(ids, length, 1024, None, torch.default_generator)
+        optimizer.zero_grad()
+        llama(batch, labels=batch).loss.backward()
+        optimizer.step()
+    llama.save_pretrained(folder)
+    return llama, ids

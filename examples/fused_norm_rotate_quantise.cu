@@ -10,8 +10,8 @@ using namespace cordage;
 constexpr int tokens = 100, heads = 4, pairs = 32, head_dim = 2 * pairs, size = tokens * heads * head_dim;
 // [fused_on_cuda]
 /// Pair i of a head, normed and rotated; half_split: lanes i and i + pairs.
-CORDAGE_HOST_DEVICE lane_pair<float> turned(const basis_view& b, int position, const float* x, const float* w,
-                                            float norm, int i) {
+CORDAGE_HOST_DEVICE lane_pair<float> normed_and_rotated(const basis_view& b, int position, const float* x,
+                                                        const float* w, float norm, int i) {
     const auto phase = phase_of(position_traits<int>::split(position), b.fractions[i], b.whole_turns + i);
     const auto at = cos_sin_of_phase32<float>(static_cast<std::uint32_t>(phase >> 32));
     return rotated(at, {x[i] * w[i] * norm, x[i + pairs] * w[i + pairs] * norm});
@@ -27,7 +27,7 @@ __global__ void fused(basis_view b, const int* ids, const float* x, const float*
     x += head * head_dim;
     float squares = x[i] * x[i] + x[i + pairs] * x[i + pairs];
     for (int step = 16; step > 0; step /= 2) squares += __shfl_xor_sync(~0u, squares, step);
-    const auto pair = turned(b, ids[head / heads], x, w, 1.0f / sqrtf(squares / head_dim), i);
+    const auto pair = normed_and_rotated(b, ids[head / heads], x, w, 1.0f / sqrtf(squares / head_dim), i);
     float largest = magnitude(pair);
     for (int step = 16; step > 0; step /= 2) largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, step));
     store(pair, scales[head] = largest / 127.0f, y + head * head_dim, i);
@@ -58,7 +58,8 @@ int main() {
     for (int head = 0; head < tokens * heads && !has_device; ++head) {
         lane_pair<float> warp[pairs];
         for (int i = 0; i < pairs; ++i) {
-            warp[i] = turned(b, ids[head / heads], &x[head * head_dim], w.data(), inverse_rms(&x[head * head_dim]), i);
+            warp[i] = normed_and_rotated(b, ids[head / heads], &x[head * head_dim], w.data(),
+                                         inverse_rms(&x[head * head_dim]), i);
             scales[head] = fmaxf(scales[head], magnitude(warp[i]) / 127.0f);
         }
         for (int i = 0; i < pairs; ++i) store(warp[i], scales[head], &y[head * head_dim], i);

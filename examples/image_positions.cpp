@@ -32,6 +32,6 @@ int main() {
             equal = equal && std::abs(q[token * 512 + i] - plain[token * 512 + i]) < 1e-6f;
         same += equal ? 1 : 0;
     }
-    std::printf("%zu of 9 tokens are turned as plain RoPE turns them\n", same);
+    std::printf("%zu of 9 tokens are rotated as plain RoPE rotates them\n", same);
     return same == 4 ? 0 : 1;  // the text, and the first patch, whose three numbers are also equal
 }

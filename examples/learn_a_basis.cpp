@@ -14,7 +14,7 @@ int main() {
     const rope_config model{.head_dim = 16, .rotary_dim = 16, .theta_base = 10000, .original_length = 64};
     const double t = 8.0;
     const heads_shape shape{.tokens = 32, .heads = 2, .head_dim = 16};
-    std::vector<double> q(32 * 2 * 16), wanted(q.size()), turned(q.size()), grad(q.size());
+    std::vector<double> q(32 * 2 * 16), wanted(q.size()), rotated(q.size()), grad(q.size());
     for (std::size_t i = 0; i < q.size(); ++i) q[i] = std::sin(static_cast<double>(i * i));
     std::vector<std::int64_t> position_ids(32);
     std::iota(position_ids.begin(), position_ids.end(), 0);
@@ -29,11 +29,11 @@ int main() {
     for (int step = 0; step < 300; ++step) {
         const basis now = make_basis(model, policy, t);
         const exact_angles angles(now, position_ids);
-        rotate_forward<interleaved>(angles, from_to(token_major(q.data(), shape), token_major(turned.data(), shape)));
+        rotate_forward<interleaved>(angles, from_to(token_major(q.data(), shape), token_major(rotated.data(), shape)));
 
         last = 0.0;  // loss = mean squared difference
         for (std::size_t i = 0; i < q.size(); ++i) {
-            const double difference = turned[i] - wanted[i];
+            const double difference = rotated[i] - wanted[i];
             last += difference * difference / static_cast<double>(q.size());
             grad[i] = 2.0 * difference / static_cast<double>(q.size());
         }
@@ -41,7 +41,7 @@ int main() {
 
         // [gradient_to_the_weights]
         std::vector<double> grad_inv_freq(static_cast<std::size_t>(model.pairs())), grad_weights(weights.size());
-        const auto y = token_major(turned.data(), shape), g = token_major(grad.data(), shape);
+        const auto y = token_major(rotated.data(), shape), g = token_major(grad.data(), shape);
         rotate_backward<interleaved>(angles, rotation_gradients{.inv_freq = grad_inv_freq}, grad_through(g, y, g));
         add_grad_parameters(policy, model, t, grad_inv_freq, grad_weights);
         // [/gradient_to_the_weights]

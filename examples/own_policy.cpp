@@ -33,7 +33,7 @@ int main() {
     const cordage::rope_scaling usual(model, cordage::ntk_aware{}, cordage::nearest_upper_bound({1, 2, 4, 8}));
     for (const double length : {4096.0, 10000.0, 32768.0}) {
         const auto mine = rule.at_length(length), theirs = usual.at_length(length);
-        std::printf("%6g tokens, t = %g: pair 8 turns %.6f rad a position (ntk_aware %.6f)\n", length,
+        std::printf("%6g tokens, t = %g: pair 8 rotates %.6f rad a position (ntk_aware %.6f)\n", length,
                     rule.ratio(length), mine.inv_freq()[8], theirs.inv_freq()[8]);
     }
     return rule.at_length(32768).inv_freq()[8] > usual.at_length(32768).inv_freq()[8] ? 0 : 1;

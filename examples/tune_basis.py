@@ -49,12 +49,12 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--temperature", choices=("learned", "none"),
                         help="of attention scores, by the length, learned with the basis: two numbers, exported as the "
                         "attention factor; of a Mistral Large 4 its own scale and bias of every head; default: learned, but "
-                        "none where lanes of a head do not turn, which an attention factor misses")
+                        "none where lanes of a head are not rotated, which an attention factor misses")
     parser.add_argument("--steps", type=int, default=300, help="default: 300")
     parser.add_argument("--tokens", type=int, help="of a step; default: two windows of LENGTH")
     parser.add_argument("--rate", type=float, help="of Adam, of the basis, falling to 0; default: 0.01, for clex 0.001")
     parser.add_argument("--parts", type=float, nargs=2, metavar=("LOW", "HIGH"),
-                        help="the prior: pairs that turn more than HIGH times in the trained length keep their frequency, "
+                        help="the prior: pairs that rotate more than HIGH times in the trained length keep their frequency, "
                         "those below LOW are interpolated; default: 1 32, for a trained length below 1024: 0.5 4")
     parser.add_argument("--seed", type=int, default=1, help="default: 1")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -171,10 +171,10 @@ def new_basis(config, options: argparse.Namespace) -> CLEX | LearnedTable | LeRo
     if options.tokens < options.length:
         raise ValueError(f"--tokens {options.tokens} must be >= LENGTH {options.length}, one window")
     options.parts = options.parts or ([1.0, 32.0] if trained >= 1024 else [0.5, 4.0])
-    can_learn = has_alpha(config) or Rule(config.get_text_config()).turns_whole_heads
+    can_learn = has_alpha(config) or Rule(config.get_text_config()).rotates_whole_heads
     options.temperature = options.temperature or ("learned" if can_learn else "none")
     if options.temperature == "learned" and not can_learn:
-        raise ValueError(f"--temperature learned must be none for MODEL {options.model}: lanes of its heads do not turn, and "
+        raise ValueError(f"--temperature learned must be none for MODEL {options.model}: lanes of its heads are not rotated, and "
                          "an attention factor, which is how a temperature is exported, misses them")
     torch.manual_seed(options.seed)
     basis = untempered_basis(config, options, trained)

@@ -16,7 +16,7 @@ constexpr index_t tokens = 4096, pairs = head_dim / 2;
 constexpr double allowed = 2e-7;
 
 // (1, 0) rotated by an angle is its (cos, sin).
-std::vector<float> turned(const basis& b, const std::vector<std::int32_t>& ids) {
+std::vector<float> rotated(const basis& b, const std::vector<std::int32_t>& ids) {
     std::vector<float> x(static_cast<std::size_t>(tokens * head_dim));
     for (std::size_t lane = 0; lane < x.size(); lane += 2) x[lane] = 1.0f;
     const std::vector<std::uint64_t> all_words = device_words(b);
@@ -32,7 +32,7 @@ std::vector<float> turned(const basis& b, const std::vector<std::int32_t>& ids) 
 
 // position * inv_freq in long double is off by 2^-33 at most, and its cos and sin are reduced exactly.
 double largest_error(const basis& b, const std::vector<std::int32_t>& ids) {
-    const std::vector<float> found = turned(b, ids);
+    const std::vector<float> found = rotated(b, ids);
     long double largest = 0.0L;
     for (std::size_t token = 0; token < ids.size(); ++token) {
         for (std::size_t pair = 0; pair < b.inv_freq().size(); ++pair) {

@@ -50,7 +50,7 @@ def bench_sections(bench):
                   "or from the host, whichever is faster), then microseconds; "
                   "q and k of 32 + 8 heads of 128 lanes. forward is in place, forward_to elsewhere, backward gives grad_x and "
                   "dL/dinv_freq, backward_normalized the same behind RMSNorm of each head, and the gradient to its weights; "
-                  "rebase_paged turns keys of 8 heads in blocks of 16 tokens, move_paged takes them to other blocks, in two passes.\n",
+                  "rebase_paged rotates keys of 8 heads in blocks of 16 tokens, move_paged takes them to other blocks, in two passes.\n",
                   grid(cold, lambda name: f"{name.direction}, {name.angles}, {name.tokens} tokens",
                        lambda row: share.format(row, row["seconds"] * 1e6), "share of copy, µs")]
     if nodes:

@@ -90,7 +90,7 @@ def torch_call(problem, compiled):
     q_norm, k_norm = problem.q_norm.to(dtype), problem.k_norm.to(dtype)
     cache = problem.new_cache()
 
-    def turned(x, weight):
+    def rotated(x, weight):
         x0, x1 = torch.nn.functional.rms_norm(x, (HEAD_DIM,), weight, EPS).chunk(2, -1)
         return torch.cat((x0 * cos - x1 * sin, x1 * cos + x0 * sin), -1)
 
@@ -104,9 +104,9 @@ def torch_call(problem, compiled):
         to[slots] = x.to(to.dtype)
 
     def steps(q, k, v, slots, keys, values, key_scales, value_scales):
-        store(turned(k, k_norm), slots, keys, key_scales)
+        store(rotated(k, k_norm), slots, keys, key_scales)
         store(v, slots, values, value_scales)
-        return turned(q, q_norm)
+        return rotated(q, q_norm)
 
     torch._dynamo.reset()
     call = torch.compile(steps, dynamic=False) if compiled else steps

@@ -47,9 +47,9 @@ def peers_of(path):
 
 
 class LibraryEntry:
-    """One implementation of a library, set up for one case. In place: every run turns the last one's result."""
+    """One implementation of a library, set up for one case. In place: every run rotates the last one's result."""
 
-    RUNS_A_LOAD = 500  # 16-bit values that turn on and on in place drift to infinity or to slow subnormals
+    RUNS_A_LOAD = 500  # 16-bit values that are rotated in place again and again drift to infinity or to slow subnormals
 
     def __init__(self, peer, case, loops_in_python=False):
         self.name, self.style = peer.name.decode(), peer.style

@@ -50,12 +50,12 @@ class in_place_pass : public peers::tensors<T> {
  public:
     using peers::tensors<T>::tensors;
     void operator()() {
-        turn_signs(this->q_);
-        turn_signs(this->k_);
+        flip_signs(this->q_);
+        flip_signs(this->k_);
     }
 
  private:
-    static void turn_signs(auto& tensor) {
+    static void flip_signs(auto& tensor) {
         auto* const bytes = reinterpret_cast<std::byte*>(tensor.data());
         benchmarks::pass<benchmarks::traffic::in_place, Unroll, Ahead>(bytes, nullptr, tensor.size() * sizeof(T));
     }

@@ -10,7 +10,7 @@ TOKENS = 1000
 
 
 def errors(makers):
-    """{name: [error before each of FAR, of TOKENS positions]}. Turning (1, 0) by a gives (cos a, sin a)."""
+    """{name: [error before each of FAR, of TOKENS positions]}. Rotating (1, 0) by a gives (cos a, sin a)."""
     found = {}
     for far in FAR:
         for style in (HALF_SPLIT, INTERLEAVED):

@@ -52,11 +52,11 @@ def torch_complex(case):
     """The product of complex numbers of the LLaMA release."""
     inv_freq = torch.from_numpy(INV_FREQ).float()
     angles = torch.outer(case.positions.float(), inv_freq)
-    turn = torch.polar(torch.ones_like(angles), angles)[:, None]
+    factor = torch.polar(torch.ones_like(angles), angles)[:, None]
 
     def rotate(x):
         z = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
-        return torch.view_as_real(z * turn).flatten(-2).type_as(x)
+        return torch.view_as_real(z * factor).flatten(-2).type_as(x)
 
     return PythonEntry("torch_complex", INTERLEAVED, lambda: (rotate(case.q), rotate(case.k)), lambda y: y)
 

@@ -46,8 +46,8 @@ def interleaved(entries, rounds, shortest):
     """{name: [seconds a run, one of each round]}"""
     repeats = {entry.name: repeats_for(entry, shortest) for entry in entries}
     times = {entry.name: [] for entry in entries}
-    for turn in range(rounds):
-        for entry in random.Random(turn).sample(entries, len(entries)):
+    for number in range(rounds):
+        for entry in random.Random(number).sample(entries, len(entries)):
             time.sleep(0.002)  # workers of the entry before go to sleep
             mine, count = times[entry.name], repeats[entry.name]
             if not mine or mine[-1] < 10 * shortest:

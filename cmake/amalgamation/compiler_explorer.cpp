@@ -8,7 +8,7 @@
 using namespace cordage;
 constexpr int pairs = 64;
 
-/// Turns a head [2*pairs], half_split, at a position up to 2^31. fractions: of a turn a position, in 2^-64.
+/// Rotates a head [2*pairs], half_split, at a position up to 2^31. fractions: of a turn a position, in 2^-64.
 void rotate_head(float* x, const std::uint64_t* fractions, std::uint64_t position) {
     for (int i = 0; i < pairs; ++i) {
         const auto phase = static_cast<std::uint32_t>((position * fractions[i]) >> 32);  // exact, as products wrap

@@ -59,18 +59,18 @@ std::string stretched_pairs(const inspection& seen) {
 std::string wavelengths(const inspection& seen) {
     const auto inv_freq = seen.basis.inv_freq();
     double slowest = 0.0;
-    index_t turning = 0, whole = 0;
+    index_t rotated = 0, whole = 0;
     for (const double theta : inv_freq) {
         if (theta == 0.0) continue;
-        ++turning;
+        ++rotated;
         slowest = slowest == 0.0 ? theta : std::min(slowest, theta);
         if (wavelength(theta) <= seen.length) ++whole;
     }
-    if (turning == 0) return "  no pair is rotated: positions have no effect\n";
+    if (rotated == 0) return "  no pair is rotated: positions have no effect\n";
     return formatted("  longest wavelength %.6g positions, %.4g times the length\n", wavelength(slowest),
                      wavelength(slowest) / seen.length) +
            formatted("  %lld of %lld rotated pairs complete a turn within the length\n", static_cast<long long>(whole),
-                     static_cast<long long>(turning));
+                     static_cast<long long>(rotated));
 }
 
 std::string number(double x) { return formatted("%.17g", x); }

@@ -11,7 +11,7 @@ struct ggml_tensor;
 extern "C" {
 #endif
 
-/* Slice ith of nth of a GGML_OP_ROPE node: src[0], turned by positions src[1] and frequency factors src[2], into dst.
+/* Slice ith of nth of a GGML_OP_ROPE node: src[0], rotated by positions src[1] and frequency factors src[2], into dst.
  * What does not fit ends the program with one sentence. */
 void cordage_llama_rope(struct ggml_tensor* dst, int ith, int nth);
 

@@ -24,7 +24,7 @@ void attend(const sequence<T>& keys, cordage::index_t length, const float* q, co
     for (index_t token = 0; token < length; ++token) {
         const std::int32_t block = keys.block(token);
         if (cache.tag(block) != tag) {
-            throw cordage::error(cordage::message("attend: block ", block, " was turned by basis ", cache.tag(block),
+            throw cordage::error(cordage::message("attend: block ", block, " was rotated by basis ", cache.tag(block),
                                                   ", must be by that of the query, ", tag));
         }
         float* const row = scores.data() + token * heads;

@@ -46,7 +46,7 @@ class engine {
     // [/when_the_basis_changes]
     /// Appends tokens that were read before, from the cache instead of their projections.
     void reuse(index_t begin, index_t tokens) {
-        changes_ += sequence_.turn_to(cached_.at_length(static_cast<double>(sequence_.length() + tokens))) ? 1 : 0;
+        changes_ += sequence_.rebase_to(cached_.at_length(static_cast<double>(sequence_.length() + tokens))) ? 1 : 0;
         sequence_.append_copy(sequence_, begin, tokens);
     }
 
@@ -56,7 +56,7 @@ class engine {
 
  private:
     std::vector<float> extend(const cordage::basis& basis, token_rows& rows) {
-        changes_ += sequence_.turn_to(basis) ? 1 : 0;
+        changes_ += sequence_.rebase_to(basis) ? 1 : 0;
         const index_t before = sequence_.length(), head_dim = cache_.shape().head_dim;
         std::vector<std::int32_t> position_ids(static_cast<std::size_t>(rows.tokens));
         std::iota(position_ids.begin(), position_ids.end(), static_cast<std::int32_t>(before));

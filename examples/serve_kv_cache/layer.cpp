@@ -133,7 +133,7 @@ parts measure(index_t tokens, index_t rounds) {
     for (index_t round = -2; round < rounds; ++round) {
         // Work on the KV cache follows a pass over the weights, as in a model, so the processor's caches are cold.
         const double loading = microseconds(read);
-        const double rebasing = microseconds([&] { keys.turn_to(bases[(round + 3) % 2]); });
+        const double rebasing = microseconds([&] { keys.rebase_to(bases[(round + 3) % 2]); });
         const double multiplying = microseconds(multiply);
         const double attending = microseconds([&] { attend(keys, tokens, q.data(), heads, out.data()); });
         read();

@@ -23,9 +23,9 @@ class sequence {
     std::int32_t block(index_t token) const { return table_[static_cast<std::size_t>(token / block_tokens())]; }
     index_t slot(index_t token) const { return token % block_tokens(); }
 
-    // [turn_to]
+    // [rebase_to]
     /// Rebases all keys to `next`. Returns whether the basis has changed.
-    bool turn_to(const cordage::basis& next) {
+    bool rebase_to(const cordage::basis& next) {
         if (next.fingerprint() == basis_.fingerprint()) return false;
         cordage::rebase<cordage::half_split>(
             cordage::exact_angles(next, position_ids_) - cordage::exact_angles(basis_, position_ids_),
@@ -38,7 +38,7 @@ class sequence {
     cordage::heads_view<T> keys() const {
         return cordage::in_blocks(cache_->keys(), table_.data(), 1, length(), static_cast<index_t>(table_.size()));
     }
-    // [/turn_to]
+    // [/rebase_to]
 
     /// Reserves slots for tokens. Returns the slot of each, for values and for keys rotated by basis().
     std::vector<std::int32_t> append(index_t tokens) {

@@ -20,11 +20,11 @@ static_assert(differentiable_angle_source<axis_angles<std::int32_t>>);
 namespace {
 
 const basis b({1.0, 0.5, -0.3, 7.0, 0.01, 1e-4}, 1.25);
-const std::vector<std::uint8_t> in_turn = interleaved_axes({2, 2, 2});
+const std::vector<std::uint8_t> alternating = interleaved_axes({2, 2, 2});
 
 template <class P>
 void check_exact(const std::vector<P>& ids) {
-    const axis_angles angles(b, in_turn, axis_major(ids.data(), 3, 1, 2));
+    const axis_angles angles(b, alternating, axis_major(ids.data(), 3, 1, 2));
     for (index_t token = 0; token < 2; ++token) {
         for (index_t pair = 0; pair < 6; ++pair) {
             const P position = ids[static_cast<std::size_t>(2 * (pair % 3) + token)];
@@ -51,7 +51,7 @@ TEST_CASE("angles/axis_angles: every pair is rotated by its own axis, exactly, f
 
 TEST_CASE("angles/axis_angles: equal positions on all axes are one position, as text has under M-RoPE") {
     const std::vector<std::int32_t> one{3, 77, 100'000}, thrice{3, 77, 100'000, 3, 77, 100'000, 3, 77, 100'000};
-    const axis_angles axes(b, in_turn, axis_major(thrice.data(), 3, 1, 3));
+    const axis_angles axes(b, alternating, axis_major(thrice.data(), 3, 1, 3));
     const exact_angles plain(b, one);
     for (index_t token = 0; token < 3; ++token) {
         for (index_t pair = 0; pair < 6; ++pair) {
@@ -63,18 +63,18 @@ TEST_CASE("angles/axis_angles: equal positions on all axes are one position, as 
 
 TEST_CASE("angles/axis_angles: strides in any order, rows of a batch with their own positions or one row for all") {
     const std::vector<double> ids{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
-    const axis_angles own(b, in_turn, axis_minor(ids.data(), 3, 3, 2));  // [3 rows, 2 tokens, 3 axes]
+    const axis_angles own(b, alternating, axis_minor(ids.data(), 3, 3, 2));  // [3 rows, 2 tokens, 3 axes]
     CHECK((own.batch() == 3 && own.tokens() == 2 && own.pairs() == 6 && own.axes() == 3 && own.bases() == 1));
     CHECK(own.position(2, 1, 0) == 15.0);
     CHECK(own.position(1, 0, 2) == 8.0);
     CHECK(cos_sin_at<double>(own, 1, 0, 5).cos == doctest::Approx(1.25 * std::cos(8.0 * 1e-4)));
-    const axis_angles shared(b, in_turn, axis_minor(ids.data(), 3, 1, 2));
+    const axis_angles shared(b, alternating, axis_minor(ids.data(), 3, 1, 2));
     CHECK(shared.position(2, 1, 0) == 3.0);
 }
 
 TEST_CASE("angles/axis_angles: a table keeps its angles") {
     const std::vector<std::int32_t> ids{0, 1, 5, 9, 20, 31, 7, 8, 100, 2, 3, 4};  // [3 axes, 2 rows, 2 tokens]
-    const axis_angles angles(b, in_turn, axis_major(ids.data(), 3, 2, 2));
+    const axis_angles angles(b, alternating, axis_major(ids.data(), 3, 2, 2));
     const cos_sin_table<double> table(angles);
     for (index_t row = 0; row < 2; ++row) {
         for (index_t token = 0; token < 2; ++token) {
@@ -102,33 +102,33 @@ TEST_CASE("angles/axis_angles: positions and axes that do not fit are refused") 
         return [&, positions] { axis_angles(b, axes, positions); };
     };
     const view good = axis_major(ids.data(), 3, 2, 2);
-    CHECK_NOTHROW(refused(in_turn, good)());
+    CHECK_NOTHROW(refused(alternating, good)());
     CHECK_THROWS_WITH_AS(refused({0, 1, 2}, good)(),
                          "axis_angles: axis_of_pair has 3 entries, must have rotary_dim/2 = 6", shape_error);
     CHECK_THROWS_WITH_AS(refused({0, 1, 2, 0, 3, 2}, good)(),
                          "axis_angles: axis_of_pair[4] 3 must be below position_ids.axes 3", value_error);
-    CHECK_THROWS_WITH_AS(refused(in_turn, axis_major<double>(nullptr, 3, 2, 2))(),
+    CHECK_THROWS_WITH_AS(refused(alternating, axis_major<double>(nullptr, 3, 2, 2))(),
                          "axis_angles: position_ids.data nullptr must point to the positions", shape_error);
-    CHECK_THROWS_WITH_AS(refused(in_turn, strided(3, 2, 2, -4, 2))(),
+    CHECK_THROWS_WITH_AS(refused(alternating, strided(3, 2, 2, -4, 2))(),
                          "axis_angles: position_ids [3, 2, 2] with strides [-4, 2, 1] must have axes >= 1, batch >= 1, "
                          "tokens >= 0 and no negative stride",
                          shape_error);
-    CHECK_THROWS_AS(refused(in_turn, axis_major(ids.data(), 0, 2, 2))(), shape_error);
-    CHECK_THROWS_AS(refused(in_turn, axis_major(ids.data(), 3, 0, 2))(), shape_error);
-    CHECK_THROWS_AS(refused(in_turn, axis_major(ids.data(), 3, 2, -2))(), shape_error);
-    CHECK_NOTHROW(refused(in_turn, axis_major<double>(nullptr, 3, 2, 0))());
-    CHECK_THROWS_AS(refused(in_turn, strided(3, 2, 2, index_t{1} << 62, 2))(), shape_error);
+    CHECK_THROWS_AS(refused(alternating, axis_major(ids.data(), 0, 2, 2))(), shape_error);
+    CHECK_THROWS_AS(refused(alternating, axis_major(ids.data(), 3, 0, 2))(), shape_error);
+    CHECK_THROWS_AS(refused(alternating, axis_major(ids.data(), 3, 2, -2))(), shape_error);
+    CHECK_NOTHROW(refused(alternating, axis_major<double>(nullptr, 3, 2, 0))());
+    CHECK_THROWS_AS(refused(alternating, strided(3, 2, 2, index_t{1} << 62, 2))(), shape_error);
     // A vector backend keeps a row of axes on the stack; more than 256 axes overran it.
-    CHECK_THROWS_WITH_AS(refused(in_turn, strided(257, 2, 2, 4, 2))(),
+    CHECK_THROWS_WITH_AS(refused(alternating, strided(257, 2, 2, 4, 2))(),
                          "axis_angles: position_ids has 257 axes, must have at most 256", shape_error);
-    CHECK_NOTHROW(refused(in_turn, strided(256, 2, 2, 0, 2))());
+    CHECK_NOTHROW(refused(alternating, strided(256, 2, 2, 0, 2))());
     static_assert(!std::is_constructible_v<axis_angles<double>, basis, const std::vector<std::uint8_t>&, view>);
 }
 
 // Kernels read a token's positions once: integers as steps, others for each pair.
 TEST_CASE("angles/axis_angles: a token's phases are the phases of its pairs") {
     const std::vector<double> ids{5.0, 7.5, 0.5, 3.0, -3.0, 2.0, 2.0, 2.0, 1e6, -0.25, 4.0, 9.0};
-    const axis_angles angles(b, in_turn, axis_major(ids.data(), 3, 1, 4));
+    const axis_angles angles(b, alternating, axis_major(ids.data(), 3, 1, 4));
     for (index_t token = 0; token < 4; ++token) {
         const auto of = angles.of_token(0, token);
         for (index_t pair = 0; pair < 6; ++pair) CHECK(of.phase(pair) == angles.phase(0, token, pair));
@@ -141,8 +141,8 @@ TEST_CASE("angles/axis_angles: bases of rows and of tokens, with positions of se
     const std::vector<std::int32_t> ids{0, 1, 5, 9, 20, 31, 7, 8, 100, 2, 3, 4};  // [3 axes, 2 rows, 2 tokens]
     const auto view = axis_major(ids.data(), 3, 2, 2);
     const std::vector<std::int32_t> of_token{1, 0, 0, 1};
-    const axis_angles by_row(list.of_rows(), in_turn, view), by_token(list.of(of_token, 2), in_turn, view);
-    const axis_angles near_only(b, in_turn, view), far_only(far, in_turn, view);
+    const axis_angles by_row(list.of_rows(), alternating, view), by_token(list.of(of_token, 2), alternating, view);
+    const axis_angles near_only(b, alternating, view), far_only(far, alternating, view);
     for (index_t token = 0; token < 2; ++token) {
         for (index_t pair = 0; pair < 6; ++pair) {
             CHECK(by_row.phase(0, token, pair) == near_only.phase(0, token, pair));

@@ -28,7 +28,7 @@ numbers draw(index_t count, unsigned seed) {
 }
 double at(const numbers& x, index_t i) { return x[static_cast<std::size_t>(i)]; }
 
-// q and the loss grad_q . y, where y is q turned by angles [heads, tokens, pairs].
+// q and the loss grad_q . y, where y is q rotated by angles [heads, tokens, pairs].
 struct case_of_q {
     numbers q = draw(count(), 1), grad_q = draw(count(), 2);
     static constexpr index_t count() { return tokens * heads * 2 * pairs; }
@@ -65,7 +65,7 @@ void check_slopes(const numbers& found, numbers of, const std::function<double(c
 }  // namespace
 
 TEST_CASE(
-    "angles/free_angles: Selective RoPE turns by the sum of a network's angles so far, and gives their gradient") {
+    "angles/free_angles: Selective RoPE rotates by the sum of a network's angles so far, and gives their gradient") {
     const case_of_q c;
     const numbers phi = draw(heads * tokens * pairs, 3);
     const auto loss = [&](const numbers& of) {
@@ -75,8 +75,8 @@ TEST_CASE(
             return sum;
         });
     };
-    numbers turned = c.q, of_grad = c.grad_q;
-    const auto q = token_major(turned.data(), shape), grad_q = token_major(of_grad.data(), shape);
+    numbers rotated = c.q, of_grad = c.grad_q;
+    const auto q = token_major(rotated.data(), shape), grad_q = token_major(of_grad.data(), shape);
     // [selective_rope]
     std::vector<double> angle = phi;  // [heads, tokens, pairs], as the network made them
     for (std::size_t i = pairs; i < angle.size(); ++i) {
@@ -93,7 +93,7 @@ TEST_CASE(
         if (i % (tokens * pairs) < (tokens - 1) * pairs) grad[i] += grad[i + pairs];  // dL/dphi, from the last token on
     }
     // [/selective_rope]
-    CHECK(std::inner_product(turned.begin(), turned.end(), c.grad_q.begin(), 0.0) == doctest::Approx(loss(phi)));
+    CHECK(std::inner_product(rotated.begin(), rotated.end(), c.grad_q.begin(), 0.0) == doctest::Approx(loss(phi)));
     check_slopes(grad, phi, loss);
 }
 
@@ -106,8 +106,8 @@ TEST_CASE("angles/free_angles: RePo's positions, of each head and token, and the
             return at(of, h * tokens + t) * b.inv_freq()[static_cast<std::size_t>(i)];
         });
     };
-    numbers turned = c.q, of_grad = c.grad_q;
-    const auto q = token_major(turned.data(), shape), grad_q = token_major(of_grad.data(), shape);
+    numbers rotated = c.q, of_grad = c.grad_q;
+    const auto q = token_major(rotated.data(), shape), grad_q = token_major(of_grad.data(), shape);
     // [repo]
     const cordage::position_view<double> positions(z.data(), heads, tokens, tokens);  // [heads, tokens]
     const cordage::exact_angles angles(b, positions);
@@ -118,6 +118,6 @@ TEST_CASE("angles/free_angles: RePo's positions, of each head and token, and the
         cordage::grad_through(cordage::heads_as_rows(grad_q), cordage::heads_as_rows(q),
                               cordage::heads_as_rows(grad_q)));
     // [/repo]
-    CHECK(std::inner_product(turned.begin(), turned.end(), c.grad_q.begin(), 0.0) == doctest::Approx(loss(z)));
+    CHECK(std::inner_product(rotated.begin(), rotated.end(), c.grad_q.begin(), 0.0) == doctest::Approx(loss(z)));
     check_slopes(grad_z, z, loss);
 }

@@ -43,7 +43,7 @@ TEST_CASE("angles/two_sources: the gradient to the first source's attention fact
     const auto view = [](std::vector<double>& x) { return token_major(x.data(), {1, 3, 1, 2}); };
     rotate_backward<half_split, backend::scalar>(a + b, rotation_gradients{.attention_factor = to_factor},
                                                  grad_through(view(g), view(y), view(gx)));
-    CHECK(to_factor[0] == doctest::Approx(21.0 / 1.25));  // y = 1.25 * 2 * turned x
+    CHECK(to_factor[0] == doctest::Approx(21.0 / 1.25));  // y = 1.25 * 2 * rotated x
 }
 
 TEST_CASE("angles/two_sources: sums and differences of sources undo each other, by pair and by token") {

@@ -15,12 +15,12 @@ using best = backend::simd<xsimd::default_arch>;
 
 template <class Source, class T, class Pairing>
 struct kernels {
-    [[gnu::used]] static void turn(const Source& a, std::span<const operand<T>* const> o) noexcept {
+    [[gnu::used]] static void rotate(const Source& a, std::span<const operand<T>* const> o) noexcept {
         backend::rotate_range<Pairing, backend::forward>(best{}, a, o, 0, a.tokens());
     }
     // Operands of several types: keys that become bfloat16 on their way to a cache.
-    [[gnu::used]] static void turn_all([[maybe_unused]] const Source& a, [[maybe_unused]] const operand<T>& q,
-                                       [[maybe_unused]] const operand<T, bfloat16>& k) noexcept {
+    [[gnu::used]] static void rotate_all([[maybe_unused]] const Source& a, [[maybe_unused]] const operand<T>& q,
+                                         [[maybe_unused]] const operand<T, bfloat16>& k) noexcept {
         if constexpr (!std::same_as<T, bfloat16> && std::same_as<compute_of<T>, float>) {
             const std::tuple<const operand<T>&, const operand<T, bfloat16>&> both(q, k);
             backend::rotate_range<Pairing, backend::forward>(best{}, a, both, 0, a.tokens());
@@ -29,9 +29,9 @@ struct kernels {
     [[gnu::used]] static void fill(const Source& a, compute_of<T>* cos, compute_of<T>* sin) noexcept {
         backend::fill_range(best{}, a, cos, sin, 0, a.tokens());
     }
-    [[gnu::used]] static void turn_back([[maybe_unused]] const Source& a,
-                                        [[maybe_unused]] std::span<const backward_operand<T>* const> o,
-                                        [[maybe_unused]] const backend::angle_gradients& grads) noexcept {
+    [[gnu::used]] static void rotate_back([[maybe_unused]] const Source& a,
+                                          [[maybe_unused]] std::span<const backward_operand<T>* const> o,
+                                          [[maybe_unused]] const backend::angle_gradients& grads) noexcept {
         if constexpr (differentiable_angle_source<Source>) {
             backend::backward_range<Pairing>(best{}, a, o, grads, 0, a.tokens());
         }

@@ -15,6 +15,6 @@ void rotate_range(plain, const Source& angles, const Operands& operands, cordage
 #endif
 }  // namespace mine
 
-void turn(const cordage::exact_angles<int>& angles, const cordage::heads_view<float>& x) {
+void rotate_all(const cordage::exact_angles<int>& angles, const cordage::heads_view<float>& x) {
     cordage::rotate_forward<cordage::half_split, mine::plain>(angles, cordage::in_place(x));
 }

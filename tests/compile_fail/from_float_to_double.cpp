@@ -3,8 +3,8 @@
 // expected: cordage::operand: x and y must compute in one type, float or double
 #include "cordage/rotate/forward.hpp"
 
-void turn(const cordage::exact_angles<int>& angles, const cordage::heads_view<float>& x,
-          const cordage::heads_view<double>& y, const cordage::heads_view<cordage::bfloat16>& z) {
+void rotate_all(const cordage::exact_angles<int>& angles, const cordage::heads_view<float>& x,
+                const cordage::heads_view<double>& y, const cordage::heads_view<cordage::bfloat16>& z) {
 #ifdef CORDAGE_COMPILE_FAIL
     cordage::rotate_forward<cordage::half_split>(angles, cordage::from_to(x, y));
 #else

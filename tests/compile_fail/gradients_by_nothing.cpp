@@ -3,8 +3,8 @@
 // expected: cordage: the first argument must be an angle source, an executor (serial, threads,
 #include "cordage/rotate/backward.hpp"
 
-void turn(const cordage::exact_angles<int>& angles, const cordage::rotation_gradients& grads,
-          const cordage::heads_view<float>& x) {
+void rotate_all(const cordage::exact_angles<int>& angles, const cordage::rotation_gradients& grads,
+                const cordage::heads_view<float>& x) {
 #ifdef CORDAGE_COMPILE_FAIL
     cordage::rotate_backward<cordage::half_split>(3, angles, grads, cordage::grad_through(x, x, x));
 #else

@@ -5,8 +5,8 @@
 #include "cordage/angles/cos_sin_view.hpp"
 #include "cordage/rotate/backward.hpp"
 
-void turn_back(const cordage::cos_sin_view<float>& table, const cordage::exact_angles<int>& angles,
-               const cordage::rotation_gradients& grads, const cordage::heads_view<float>& x) {
+void rotate_back(const cordage::cos_sin_view<float>& table, const cordage::exact_angles<int>& angles,
+                 const cordage::rotation_gradients& grads, const cordage::heads_view<float>& x) {
 #ifdef CORDAGE_COMPILE_FAIL
     cordage::rotate_backward<cordage::half_split>(table, grads, cordage::grad_through(x, x, x));
 #else

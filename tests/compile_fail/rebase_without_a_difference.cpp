@@ -3,8 +3,8 @@
 // expected: cordage::rebase: the angles must be a difference, 'to - from'
 #include "cordage/rotate/forward.hpp"
 
-void turn(const cordage::exact_angles<int>& after, const cordage::exact_angles<int>& before,
-          const cordage::heads_view<float>& keys) {
+void rotate_all(const cordage::exact_angles<int>& after, const cordage::exact_angles<int>& before,
+                const cordage::heads_view<float>& keys) {
 #ifdef CORDAGE_COMPILE_FAIL
     cordage::rebase<cordage::half_split>(after, cordage::in_place(keys));
 #else

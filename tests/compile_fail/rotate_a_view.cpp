@@ -3,7 +3,7 @@
 // expected: cordage: after the angles write operands: in_place(view) or from_to(view, view)
 #include "cordage/rotate/forward.hpp"
 
-void turn(const cordage::exact_angles<int>& angles, const cordage::heads_view<float>& x) {
+void rotate_all(const cordage::exact_angles<int>& angles, const cordage::heads_view<float>& x) {
 #ifdef CORDAGE_COMPILE_FAIL
     cordage::rotate_forward<cordage::half_split>(angles, x);
 #else

@@ -3,7 +3,7 @@
 // expected: cordage: the first argument must be an angle source, an executor (serial, threads,
 #include "cordage/rotate/forward.hpp"
 
-void turn(const cordage::exact_angles<int>& angles, const cordage::heads_view<float>& x) {
+void rotate_all(const cordage::exact_angles<int>& angles, const cordage::heads_view<float>& x) {
 #ifdef CORDAGE_COMPILE_FAIL
     cordage::rotate_forward<cordage::half_split>(3, angles, cordage::in_place(x));
 #else

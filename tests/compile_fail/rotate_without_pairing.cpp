@@ -4,7 +4,7 @@
 // expected: 'Pairing'
 #include "cordage/rotate/forward.hpp"
 
-void turn(const cordage::exact_angles<int>& angles, const cordage::heads_view<float>& q) {
+void rotate_all(const cordage::exact_angles<int>& angles, const cordage::heads_view<float>& q) {
 #ifdef CORDAGE_COMPILE_FAIL
     cordage::rotate_forward(angles, cordage::in_place(q));
 #else

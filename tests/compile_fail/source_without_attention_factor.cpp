@@ -13,6 +13,6 @@ struct still {
     std::uint64_t phase(cordage::index_t, cordage::index_t, cordage::index_t) const { return 0; }
 };
 
-void turn(const cordage::heads_view<float>& x) {
+void rotate_all(const cordage::heads_view<float>& x) {
     cordage::rotate_forward<cordage::half_split>(still{}, cordage::in_place(x));
 }

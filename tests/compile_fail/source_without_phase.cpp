@@ -14,6 +14,6 @@ struct still {
 #endif
 };
 
-void turn(const cordage::heads_view<float>& x) {
+void rotate_all(const cordage::heads_view<float>& x) {
     cordage::rotate_forward<cordage::half_split>(still{}, cordage::in_place(x));
 }

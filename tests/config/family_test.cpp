@@ -261,9 +261,9 @@ TEST_CASE("config/family: layers that see everything rest in Exaone 4 and its ki
 // It was once read as rotated like all others.
 TEST_CASE("config/family: NanoChat rotates by the negative angle") {
     const auto model = hf::read_config(config_of("nanochat", sizes));
-    CHECK(model.of("").turns_back);
+    CHECK(model.of("").is_inverse);
     CHECK(hf::describe(model).find("by the negative angle (rotate_inverse)") != std::string::npos);
-    CHECK_FALSE(hf::read_config(config_of("llama", sizes)).of("").turns_back);
+    CHECK_FALSE(hf::read_config(config_of("llama", sizes)).of("").is_inverse);
 }
 
 TEST_CASE("config/family: of an encoder and a decoder the decoder is read") {
@@ -305,7 +305,7 @@ TEST_CASE("config/family: every model type is there once, and in one of the tabl
     };
     for (const family& each : families) check_names(each.model_types);
     for (const other_positions& group : unrotated) check_names(group.model_types);
-    for (const other_positions& group : turned_otherwise) check_names(group.model_types);
+    for (const other_positions& group : rotated_otherwise) check_names(group.model_types);
     for (const tower_family& each : tower_families) check_names(each.model_types);
     CHECK(seen.size() > 300);
 }

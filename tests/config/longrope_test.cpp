@@ -67,9 +67,9 @@ TEST_CASE("config/longrope: policies that LongRoPE cannot represent are rejected
     CHECK_THROWS_AS(hf::longrope_parameters(model, by_parts{}, NAN), value_error);
     CHECK_THROWS_WITH_AS(hf::longrope_parameters(model, tempered{by_parts{}, score_temperature{1e10, 1e10}}, 4.0),
                          "hf::longrope_parameters: attention factor at t 4 inf must be finite and > 0", value_error);
-    std::vector<unsigned char> turns(32, 1);
-    turns[31] = 0;
-    CHECK_THROWS_WITH_AS(hf::longrope_parameters(model, masked<by_parts>{{}, turns}, 4.0),
+    std::vector<unsigned char> rotates(32, 1);
+    rotates[31] = 0;
+    CHECK_THROWS_WITH_AS(hf::longrope_parameters(model, masked<by_parts>{{}, rotates}, 4.0),
                          "hf::longrope_parameters: pair 31 is not rotated at t 1, must have a frequency > 0",
                          value_error);
     rope_config broken = model;

@@ -158,8 +158,8 @@ TEST_CASE("config/tower: unsupported and invalid keys of a tower are named") {
 
 TEST_CASE("config/tower: in words") {
     CHECK(describe(tower_of("kimi_k25_vision")) ==
-          "tower kimi_k25_vision\n  rotation: 72 of 72 lanes, 36 pairs, half_split\n  axes: columns, rows in "
-          "turn, the fastest 1 rad per position\n  positions: numbers\n");
+          "tower kimi_k25_vision\n  rotation: 72 of 72 lanes, 36 pairs, half_split\n  axes: columns, rows "
+          "alternating, the fastest 1 rad per position\n  positions: numbers\n");
     const std::string dino = describe(tower_of("eomt_dinov3"));
     CHECK(dino.find("centres of patches from -1 to 1 over the image; 5 tokens before a grid are not rotated") !=
           std::string::npos);

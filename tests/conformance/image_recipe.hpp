@@ -109,7 +109,7 @@ double largest_angle(const Source& angles, const position_view<double>& ids) {
 }
 
 /// Rotates y in place; returns the largest angle.
-inline double turn(const value& rotation, const position_view<double>& ids, const heads_view<double>& y) {
+inline double rotate_by(const value& rotation, const position_view<double>& ids, const heads_view<double>& y) {
     const index_t first_lane = rotation.has("first_lane") ? rotation["first_lane"].integer() : 0;
     const auto with = [&](const auto& angles, const auto& x) {
         if (rotation["layout"].text() == "half_split") {
@@ -140,21 +140,22 @@ inline double turn(const value& rotation, const position_view<double>& ids, cons
 }  // namespace recipe_detail
 
 /// @param x  [tokens, heads, head_dim]
-inline recipe_output turned_by(const value& recipe, cordage::heads_shape shape, const std::vector<double>& x) {
+inline recipe_output rotated_by(const value& recipe, cordage::heads_shape shape, const std::vector<double>& x) {
     const auto positions = recipe_detail::positions_of(recipe);
     const auto rotations = recipe["rotations"].items();
     recipe_output out{x, 0.0};
-    const auto turn = [&](const value& rotation, std::vector<double>& y) {
-        const double angle = recipe_detail::turn(rotation, positions.view(), cordage::token_major(y.data(), shape));
+    const auto rotate_by = [&](const value& rotation, std::vector<double>& y) {
+        const double angle =
+            recipe_detail::rotate_by(rotation, positions.view(), cordage::token_major(y.data(), shape));
         out.largest_angle = std::max(out.largest_angle, angle);
     };
     if (!recipe.has("second_from_lane")) {
-        for (const value& rotation : rotations) turn(rotation, out.y);
+        for (const value& rotation : rotations) rotate_by(rotation, out.y);
         return out;
     }
     std::vector<double> second = x;
-    turn(rotations.at(0), out.y);
-    turn(rotations.at(1), second);
+    rotate_by(rotations.at(0), out.y);
+    rotate_by(rotations.at(1), second);
     for (index_t head = 0; head < shape.tokens * shape.heads; ++head) {
         for (index_t lane = recipe["second_from_lane"].integer(); lane < shape.head_dim; ++lane) {
             const auto i = static_cast<std::size_t>(head * shape.head_dim + lane);

@@ -115,10 +115,10 @@ struct magnitudes {
                     for (index_t pair = 0; pair < pairs; ++pair) {
                         const auto i = start + static_cast<std::size_t>(Pairing::first(pair, pairs));
                         const auto j = start + static_cast<std::size_t>(Pairing::second(pair, pairs));
-                        const double turn = std::abs(s.grad_y[i] * s.y[j]) + std::abs(s.grad_y[j] * s.y[i]);
+                        const double size = std::abs(s.grad_y[i] * s.y[j]) + std::abs(s.grad_y[j] * s.y[i]);
                         const auto at = static_cast<std::size_t>(pair);
-                        sums.inv_freq[at] += std::abs(positions[token]) * turn;
-                        sums.positions[token] += std::abs(inv_freq[at]) * turn;
+                        sums.inv_freq[at] += std::abs(positions[token]) * size;
+                        sums.positions[token] += std::abs(inv_freq[at]) * size;
                     }
                 }
             }
@@ -205,7 +205,7 @@ void check_relative(const value& one_case, report& result) {
 
     with_layout(one_case["layout"].text(), [&]<class Pairing>() {
         with_types_and_backends([&]<class T, class Backend>(const char* how) {
-            const auto turned = [&](const std::vector<double>& x, double position) {
+            const auto rotated = [&](const std::vector<double>& x, double position) {
                 std::vector<T> y = narrowed<T>(x);
                 const std::vector<double> at{position};
                 rotate_forward<Pairing, Backend>(exact_angles(b, at),
@@ -214,10 +214,10 @@ void check_relative(const value& one_case, report& result) {
             };
             for (const value& row : one_case["rows"].items()) {
                 const double m = row["m"].number(), n = row["n"].number();
-                const auto turned_q = turned(q, m), turned_k = turned(k, n);
+                const auto rotated_q = rotated(q, m), rotated_k = rotated(k, n);
                 double score = 0.0;
                 for (std::size_t i = 0; i < q.size(); ++i) {
-                    score += static_cast<double>(turned_q[i]) * static_cast<double>(turned_k[i]);
+                    score += static_cast<double>(rotated_q[i]) * static_cast<double>(rotated_k[i]);
                 }
                 const double within = rotation_tolerance<T> + per_position * std::max(std::abs(m), std::abs(n));
                 result.near(message(row.where(), " ", how, " score"), score, row["score"].number(), within * scale);

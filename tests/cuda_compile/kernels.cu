@@ -50,7 +50,7 @@ void all_axes(cudaStream_t stream, const device_axis_angles<P>& angles, const he
     backward<interleaved>(stream, angles, q, {});
 }
 
-// Axes that turn every pair together, and angles of their own.
+// Axes that rotate every pair together, and angles of their own.
 void all_sums(cudaStream_t stream, const device_summed_axes<float>& axes, const free_angles<float>& own,
               const heads_view<float>& wide, const heads_view<bfloat16>& brain) {
     rotate<half_split>(stream, axes + own, brain, brain);

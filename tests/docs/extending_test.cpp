@@ -133,10 +133,10 @@ TEST_CASE("docs/extending: a format of one's own is read and written by every ve
     std::vector<std::int8_t> cache(k.size(), 99);
     const auto bytes = token_major(cache.data(), shape, scaled_int8{0.02f});
     rotate_forward<interleaved>(exact_angles(b, ids), from_to(token_major(k.data(), shape), bytes));
-    auto turned = k;
-    rotate_forward<interleaved>(exact_angles(b, ids), in_place(token_major(turned.data(), shape)));
+    auto rotated = k;
+    rotate_forward<interleaved>(exact_angles(b, ids), in_place(token_major(rotated.data(), shape)));
     for (std::size_t i = 0; i < k.size(); ++i) {
-        CHECK(std::fabs(static_cast<float>(cache[i]) * 0.02f - turned[i]) <= 0.010001f);
+        CHECK(std::fabs(static_cast<float>(cache[i]) * 0.02f - rotated[i]) <= 0.010001f);
     }
 
     rotate_inverse<interleaved>(exact_angles(b, ids), in_place(bytes));  // of a quantised cache, where it lies

@@ -148,9 +148,9 @@ TEST_CASE("docs/methods: LongRoPE and masks") {
     {
         // [masked]
         const cordage::rope_scaling fastest_quarter(model, cordage::proportional{0.25}, cordage::fixed{});
-        std::vector<unsigned char> turns(64, 1);
-        std::fill(turns.begin() + 48, turns.end(), static_cast<unsigned char>(0));
-        const cordage::rope_scaling slow_ones_rest(model, cordage::masked<cordage::yarn>{{}, turns},
+        std::vector<unsigned char> rotates(64, 1);
+        std::fill(rotates.begin() + 48, rotates.end(), static_cast<unsigned char>(0));
+        const cordage::rope_scaling slow_ones_rest(model, cordage::masked<cordage::yarn>{{}, rotates},
                                                    cordage::continuous{});
         // [/masked]
         CHECK(alpha(fastest_quarter.at_length(1), 15) == 1.0);

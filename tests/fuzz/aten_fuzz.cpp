@@ -132,7 +132,7 @@ bool run(input& in) {
     const auto exact = aten::rotation_forward<Pairing>(in_double(x), by);
     for (std::size_t i = 0; i < x.size(); ++i) {
         expect(y[i].scalar_type() == x[i].scalar_type(), "y has x's type");
-        expect(!is_small || is_close(y[i], exact[i], allowed), "y is x turned, whatever its layout");
+        expect(!is_small || is_close(y[i], exact[i], allowed), "y is x rotated, whatever its layout");
     }
     for (at::Tensor& one : y) one = maybe_hostile(in, one);
     if (in.rarely(32)) y.pop_back();
@@ -205,7 +205,7 @@ bool run_norm(input& in) {
         const bool is_small = norm.epsilon >= 0.01 && norm.epsilon <= 1.01;
         for (std::size_t i = 0; i < x.size(); ++i) {
             expect(!is_small || is_close(y[i], exact[i], 4.0 * tolerance(x[0].scalar_type()) * largest(exact)),
-                   "y is x normalized and turned");
+                   "y is x normalized and rotated");
         }
         const auto grads = aten::normalized_rotation_backward<Pairing>(grad_y, x, norm, by, wanted, wants_weights);
         const auto truth = aten::normalized_rotation_backward<Pairing>(in_double(grad_y), in_double(x), in_double(norm),
@@ -271,7 +271,7 @@ bool run_cache(input& in) {
                                 : aten::rotation_forward<Pairing>(wide, by);
         if (norm && !(norm->epsilon >= 0.01 && norm->epsilon <= 1.01)) return true;
         const double near = 4.0 * tolerance(type) * largest(exact);
-        expect(is_close(q, exact[0], near), "q is normalized and turned");
+        expect(is_close(q, exact[0], near), "q is normalized and rotated");
         const auto check_stored = [&](const at::Tensor& in_cache, const at::Tensor& scales, const at::Tensor& wanted) {
             at::Tensor numbers = in_cache.to(at::kDouble);
             if (scales.defined()) numbers = numbers * scales.to(at::kDouble).unsqueeze(-1);

@@ -90,7 +90,7 @@ double number(T x) {
 
 /// x rotated in one call, its elements dense.
 template <class T>
-std::vector<T> turned(const gg::rotation& rotation, const fake_tensor& x, const fake_tensor& position_ids) {
+std::vector<T> rotated(const gg::rotation& rotation, const fake_tensor& x, const fake_tensor& position_ids) {
     const heads_view<const T> from = gg::view<const T>(x);
     const heads_shape& s = from.shape;
     std::vector<T> y(static_cast<std::size_t>(s.batch * s.tokens * s.heads * s.head_dim));
@@ -140,7 +140,7 @@ bool run(input& in) {
         if (!is_true(x, sizeof(T)) || !is_true(position_ids, 4) || !is_true(dst, sizeof(T))) return false;
         rotation.run(x, position_ids, dst, 0, std::numeric_limits<int>::max());  // mostly an empty slice
         x_memory = x_before, y_memory = y_before;
-        expected = turned<T>(rotation, x, position_ids);
+        expected = rotated<T>(rotation, x, position_ids);
         for (int ith = 0; ith < std::min(nth, 64); ++ith) rotation.run(x, position_ids, dst, ith, nth);  // 64 > tokens
         if (nth < 1) return false;
     } catch (const error&) {

@@ -98,9 +98,9 @@ any_policy random_policy(input& in, const rope_config& c) {
         case 9:
             return proportional{number(in, 0.01, 1.0)};
         case 10: {
-            std::vector<unsigned char> turns(pairs);
-            for (auto& t : turns) t = in.coin();
-            return masked<yarn>{random_yarn(in), turns};
+            std::vector<unsigned char> rotates(pairs);
+            for (auto& t : rotates) t = in.coin();
+            return masked<yarn>{random_yarn(in), rotates};
         }
         case 11:
             return resonance<yarn>{random_yarn(in)};
@@ -157,7 +157,7 @@ void check(const rope_config& c, const any_policy& policy, double t, const basis
     }
     const std::vector<std::int32_t> ids{12'345};
     const auto none = exact_angles(b, ids) - exact_angles(b, ids);
-    for (index_t i = 0; i < b.pairs(); ++i) expect(none.phase(0, 0, i) == 0, "a basis is no turn from itself");
+    for (index_t i = 0; i < b.pairs(); ++i) expect(none.phase(0, 0, i) == 0, "a basis is no rotation from itself");
     expect(b.fingerprint(c) == make_basis(c, policy, t).fingerprint(c), "the same basis has the same fingerprint");
 }
 

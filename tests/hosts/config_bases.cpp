@@ -29,7 +29,7 @@ json bases_of(const cordage::hf::layer_rope& rope, const std::vector<double>& le
     return {{"layer_type", rope.layer_type},     {"rope_type", rope.rope_type},
             {"head_dim", rope.config.head_dim},  {"rotary_dim", rope.config.rotary_dim},
             {"first_lane", rope.first_lane},     {"layout", cordage::hf::name_of(rope.layout)},
-            {"axis_of_pair", rope.axis_of_pair}, {"turns_back", rope.turns_back},
+            {"axis_of_pair", rope.axis_of_pair}, {"is_inverse", rope.is_inverse},
             {"policy", rope.policy_words},       {"bases", bases}};
 }
 

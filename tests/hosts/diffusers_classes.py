@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The rotary classes and functions of diffusers: what each does to q, and the recipe that has cordage do the same.
 
-A case of a definition is (recipe, heads, head_dim, turned): the recipe as tests/conformance/image_recipe.hpp reads it,
-and turned(x), which makes of x [tokens, heads, head_dim] what the class and the function that applies it make of it.
+A case of a definition is (recipe, heads, head_dim, rotated): the recipe as tests/conformance/image_recipe.hpp reads it,
+and rotated(x), which makes of x [tokens, heads, head_dim] what the class and the function that applies it make of it.
 `python tests/hosts/diffusers_classes.py` writes tests/golden/diffusers.json.
 """
 import math
@@ -52,7 +52,7 @@ def recipe(axes, pieces, *rotations, **more):
 
 
 def blocks(widths, theta_base, layout="interleaved", **more):
-    """Each axis turns a block of neighbouring pairs by frequencies of its own."""
+    """Each axis rotates a block of neighbouring pairs by frequencies of its own."""
     return {"layout": layout, "sections": [w // 2 for w in widths], "theta_base": theta_base, **more}
 
 
@@ -178,11 +178,11 @@ def hidream(draw, definition):
     pieces = [grid([0], spaced(rows), spaced(columns)), text(draw.randint(0, 3), [0, 0, 0])]
     ids = ids_of(pieces)[None]
 
-    def turned(x):
+    def rotated(x):
         table = module.HiDreamImageEmbedND(10000, widths)(ids)
         return module.apply_rope(x[None], x[None], table)[0][0]
 
-    return recipe(3, pieces, blocks(widths, 10000)), 2, 16, turned
+    return recipe(3, pieces, blocks(widths, 10000)), 2, 16, rotated
 
 
 @covers(T + "transformer_prx:PRXEmbedND",
@@ -191,11 +191,11 @@ def prx(draw, definition):
     rows, columns = sides(draw, 2)
     pieces, module = [grid(spaced(rows), spaced(columns))], module_of(definition)
 
-    def turned(x):
+    def rotated(x):
         table = module.PRXEmbedND(16, 10000, [8, 8])(ids_of(pieces)[None])
         return module.apply_rope(x.transpose(0, 1)[None], table)[0].transpose(0, 1)
 
-    return recipe(2, pieces, blocks([8, 8], 10000)), 2, 16, turned
+    return recipe(2, pieces, blocks([8, 8], 10000)), 2, 16, rotated
 
 
 @covers(T + "transformer_z_image:RopeEmbedder",
@@ -208,10 +208,10 @@ def z_image(draw, definition):
     pieces = [text(count, [1, 0, 0], [1, 0, 0]), grid([count + 1], spaced(rows), spaced(columns))]
     apply = nested(definition if "transformer" in definition else T + "transformer_z_image:", "apply_rotary_emb")
 
-    def turned(x):
+    def rotated(x):
         return apply(x[None], named(definition)(256.0, widths, [64, 128, 128])(ids_of(pieces))[None])[0]
 
-    return recipe(3, pieces, blocks(widths, 256)), 2, 16, turned
+    return recipe(3, pieces, blocks(widths, 256)), 2, 16, rotated
 
 
 @covers(T + "transformer_minimax_h3:MiniMaxH3RotaryPosEmbed",
@@ -221,11 +221,11 @@ def minimax_h3(draw, definition):
     pieces = [grid(spaced(2, draw.random()), spaced(3, 0, 0.5), spaced(2))]
     module = module_of(definition)
 
-    def turned(x):
+    def rotated(x):
         cos, sin = named(definition)(4, 10000.0)(ids_of(pieces))
         return module._apply_rotary_emb(x[None], cos, sin)[0]
 
-    return recipe(3, pieces, blocks([8, 8, 8], 10000, "half_split")), 2, 32, turned
+    return recipe(3, pieces, blocks([8, 8, 8], 10000, "half_split")), 2, 32, rotated
 
 
 @covers("models.autoencoders.autoencoder_kl_minimax_h3:MiniMaxH3VideoRotaryPosEmbed",
@@ -235,14 +235,14 @@ def minimax_h3_video(draw, definition):
     counts = sides(draw)
     pieces = [grid(*(spaced(n, -1, 2 / n) for n in counts))]
 
-    def turned(x):
+    def rotated(x):
         cos, sin = named(definition)(24)(ids_of(pieces)[None])
         first, second = x[..., :24].chunk(2, dim=-1)
         rotated = x[..., :24] * cos[0] + torch.cat((-second, first), dim=-1) * sin[0]
         return torch.cat((rotated, x[..., 24:]), dim=-1)
 
     inv_freq = [2 * math.pi * 100 ** (-i / 4) for _ in range(3) for i in range(4)]
-    return recipe(3, pieces, {"layout": "half_split", "sections": [4, 4, 4], "inv_freq": inv_freq}), 1, 32, turned
+    return recipe(3, pieces, {"layout": "half_split", "sections": [4, 4, 4], "inv_freq": inv_freq}), 1, 32, rotated
 
 
 def mrope(draw, definition, make):
@@ -250,12 +250,12 @@ def mrope(draw, definition, make):
     pieces = [text(draw.randint(1, 4), [0, 0, 0], [1, 1, 1]), grid([offset], spaced(3, offset), spaced(2, offset))]
     module, sections = module_of(definition), [4, 2, 2]
 
-    def turned(x):
+    def rotated(x):
         cos, sin = make(named(definition), sections, ids_of(pieces))
         return x * cos[0][:, None] + module._rotate_half(x) * sin[0][:, None]
 
     rotation = {"layout": "half_split", "sections": sections, "interleaved": True, "inv_freq_of_all": 5e6}
-    return recipe(3, pieces, rotation), 2, 16, turned
+    return recipe(3, pieces, rotation), 2, 16, rotated
 
 
 @covers(T + "transformer_ideogram4:Ideogram4MRoPE",
@@ -325,12 +325,12 @@ def helios(draw, definition):
     frames = sorted(draw.sample(range(40), draw.randint(1, 4)))
     rows, columns = sides(draw, 2)
 
-    def turned(x):
+    def rotated(x):
         table = named(definition)([8, 4, 4], 10000.0)(torch.tensor([frames]), rows, columns, "cpu")
         return module_of(definition).apply_rotary_emb_transposed(x[None], table.flatten(2).transpose(1, 2))[0]
 
     pieces = [grid(frames, spaced(rows), spaced(columns))]
-    return recipe(3, pieces, blocks([8, 4, 4], 10000)), 2, 16, turned
+    return recipe(3, pieces, blocks([8, 4, 4], 10000)), 2, 16, rotated
 
 
 @covers(T + "transformer_wan:WanRotaryPosEmbed", T + "transformer_wan_animate:WanRotaryPosEmbed",
@@ -345,9 +345,9 @@ def wan(draw, definition):
     if "ChronoEdit" in definition and counts[0] == 2:
         frames = [0, 7]
     apply = nested(definition, "apply_rotary_emb")
-    turned = lambda x: apply(x[None], *named(definition)(head_dim, (1, 2, 2), 64)(hidden))[0]  # noqa: E731
+    rotated = lambda x: apply(x[None], *named(definition)(head_dim, (1, 2, 2), 64)(hidden))[0]  # noqa: E731
     rotation = blocks(thirds(head_dim), 10000)
-    return recipe(3, [grid(frames, *map(spaced, counts[1:]))], rotation), 2, head_dim, turned
+    return recipe(3, [grid(frames, *map(spaced, counts[1:]))], rotation), 2, head_dim, rotated
 
 
 @covers(T + "transformer_wan_animate_2:rope_params",
@@ -357,30 +357,30 @@ def wan_animate_2(draw, definition):
     head_dim, stride, offsets = 24, draw.choice([1, 4]), [draw.randint(0, 30) for _ in range(3)]
     counts, module = sides(draw), module_of(definition)
 
-    def turned(x):
+    def rotated(x):
         freqs = torch.cat([module.rope_params(64, w, offset=o) for w, o in zip(thirds(head_dim), offsets)], dim=1)
         return module.rope_apply(x[None], torch.tensor([counts]), freqs, stride)[0]
 
     coordinates = [spaced(n, o, s) for n, o, s in zip(counts, offsets, (stride, 1, 1))]
-    return recipe(3, [grid(*coordinates)], blocks(thirds(head_dim), 10000)), 2, head_dim, turned
+    return recipe(3, [grid(*coordinates)], blocks(thirds(head_dim), 10000)), 2, head_dim, rotated
 
 
 @covers(T + "transformer_sana_wm:SanaWMRotaryPosEmbed",
         axes="3: 40, 36, 36 of 112", bases="10000", pairs="interleaved", by=BLOCKS,
-        coordinates="frame, row, column; its camera branch turns the first pairs of each axis: shorter sections of the "
+        coordinates="frame, row, column; its camera branch rotates the first pairs of each axis: shorter sections of the "
                     "same frequencies")
 def sana_wm(draw, definition):
     counts = sides(draw)
 
-    def turned(x):
+    def rotated(x):
         table = named(definition)(24, (1, 1, 1), 64)(tuple(counts))
         heads_first = x.permute(1, 2, 0)[None]  # [1, heads, lanes, tokens]
         return module_of(definition)._apply_rotary_emb(heads_first, table)[0].permute(2, 0, 1)
 
-    return recipe(3, [grid(*map(spaced, counts))], blocks(thirds(24), 10000)), 2, 24, turned
+    return recipe(3, [grid(*map(spaced, counts))], blocks(thirds(24), 10000)), 2, 24, rotated
 
 
-def anyflow_turned(definition, embed, config):
+def anyflow_rotated(definition, embed, config):
     apply = module_of(definition).apply_rotary_emb
     return lambda x: apply(x.transpose(0, 1)[None], embed()(config, torch.device("cpu"))["query"])[0].transpose(0, 1)
 
@@ -390,9 +390,9 @@ def anyflow_turned(definition, embed, config):
 def anyflow(draw, definition):
     frames, rows, columns = sides(draw)
     config = {"total_frames": frames, "full_frame_shape": (rows, columns)}
-    turned = anyflow_turned(definition, lambda: named(definition)(24, (1, 2, 2), 64), config)
+    rotated = anyflow_rotated(definition, lambda: named(definition)(24, (1, 2, 2), 64), config)
     pieces = [grid(spaced(frames), spaced(rows), spaced(columns))]
-    return recipe(3, pieces, blocks(thirds(24), 10000)), 2, 24, turned
+    return recipe(3, pieces, blocks(thirds(24), 10000)), 2, 24, rotated
 
 
 @covers(T + "transformer_anyflow_far:AnyFlowCausalRotaryPosEmbed",
@@ -404,10 +404,10 @@ def anyflow_far(draw, definition):
     rows, columns = 2 * draw.randint(1, 3), 2 * draw.randint(1, 3)
     config = {"total_frames": frames, "full_frame_shape": (rows, columns), "num_compressed_frames": compressed,
               "compressed_frame_shape": (rows // 2, columns // 2)}
-    turned = anyflow_turned(definition, lambda: named(definition)(24, (1, 2, 2), (1, 4, 4), 64), config)
+    rotated = anyflow_rotated(definition, lambda: named(definition)(24, (1, 2, 2), (1, 4, 4), 64), config)
     pieces = [grid(spaced(compressed), spaced(rows // 2, 0.5, 2), spaced(columns // 2, 0.5, 2)),
               grid(spaced(frames - compressed, compressed), spaced(rows), spaced(columns))]
-    return recipe(3, pieces, blocks(thirds(24), 10000)), 2, 24, turned
+    return recipe(3, pieces, blocks(thirds(24), 10000)), 2, 24, rotated
 
 
 @covers("models.autoencoders.ltx2_diffusion_decoder:LTX2VideoVaeRotaryPosEmbed3D",
@@ -416,10 +416,10 @@ def anyflow_far(draw, definition):
 def ltx2_vae(draw, definition):
     counts = sides(draw)
 
-    def turned(x):
+    def rotated(x):
         return named(definition)(16)(x.reshape(1, *counts, 2, 16)).reshape(x.shape)
 
-    return recipe(3, [grid(*map(spaced, counts))], blocks([4, 6, 6], 10000)), 2, 16, turned
+    return recipe(3, [grid(*map(spaced, counts))], blocks([4, 6, 6], 10000)), 2, 16, rotated
 
 
 @covers(T + "transformer_joyimage:JoyImageEditTransformer3DModel",
@@ -430,12 +430,12 @@ def joyimage(draw, definition):
     module = module_of(definition)
     model = type("Model", (), {"hidden_size": 32, "num_attention_heads": 2, "rope_dim_list": widths, "theta": 256})
 
-    def turned(x):
+    def rotated(x):
         tables = module.JoyImageEditTransformer3DModel.get_rotary_pos_embed(model, counts, count)
         return module._apply_rotary_emb(x[None], x[None], [torch.cat(c, dim=0) for c in zip(*tables)])[0][0]
 
     pieces = [grid(*map(spaced, counts)), text(count, [max(counts)] * 3, [1, 1, 1])]
-    return recipe(3, pieces, blocks(widths, 256)), 2, 16, turned
+    return recipe(3, pieces, blocks(widths, 256)), 2, 16, rotated
 
 
 @covers(T + "transformer_joyimage_edit_plus:JoyImageEditPlusTransformer3DModel",
@@ -447,13 +447,13 @@ def joyimage_edit_plus(draw, definition):
     config = type("Config", (), {"hidden_size": 32, "num_attention_heads": 2, "rope_dim_list": widths, "theta": 256})
     model = type("Model", (), {"config": config})
 
-    def turned(x):
+    def rotated(x):
         stop = [s + n for s, n in zip(start, counts)]
         cos, sin = getattr(module, definition.split(":")[1])._get_rotary_pos_embed_for_range(model, start, stop)
         return module._apply_rotary_emb_batched(x[None], x[None], (cos[None], sin[None]))[0][0]
 
     pieces = [grid(*(spaced(n, s) for n, s in zip(counts, start)))]
-    return recipe(3, pieces, blocks(widths, 256)), 2, 16, turned
+    return recipe(3, pieces, blocks(widths, 256)), 2, 16, rotated
 
 
 @covers(T + "transformer_kandinsky:Kandinsky5RoPE3D", T + "transformer_kandinsky6:Kandinsky6RoPE3D",
@@ -468,13 +468,13 @@ def kandinsky(draw, definition):
     five = definition.endswith("5RoPE3D")
     apply = nested(definition, "apply_rotary") if five else module_of(definition).apply_rotary
 
-    def turned(x):
+    def rotated(x):
         arguments = ((1, *counts), pos, scale) if five else (pos, scale)
         table = named(definition)(widths)(*arguments)
         return apply(x, table.reshape(-1, 1, 8, 2, 2))
 
     pieces = [grid(*([c / s for c in spaced(n, f)] for n, f, s in zip(counts, first, scale)))]
-    return recipe(3, pieces, blocks(widths, 10000)), 2, 16, turned
+    return recipe(3, pieces, blocks(widths, 10000)), 2, 16, rotated
 
 
 @covers(T + "transformer_kandinsky:Kandinsky5RoPE1D", T + "transformer_kandinsky6:Kandinsky6RoPE1D",
@@ -484,8 +484,8 @@ def kandinsky_text(draw, definition):
     count, scaling = draw.randint(1, 9), 1.0 if "5" in definition else draw.choice([1.0, 0.25])
     apply = nested(definition, "apply_rotary") if "5" in definition else module_of(definition).apply_rotary
     more = {} if "5" in definition else {"freqs_scaling": scaling}
-    turned = lambda x: apply(x, named(definition)(16, **more)(torch.arange(count)))  # noqa: E731
-    return recipe(1, [text(count, [0], [scaling])], blocks([16], 10000)), 2, 16, turned
+    rotated = lambda x: apply(x, named(definition)(16, **more)(torch.arange(count)))  # noqa: E731
+    return recipe(1, [text(count, [0], [scaling])], blocks([16], 10000)), 2, 16, rotated
 
 
 def qwen_pieces(images, count, first_text, condition=None):
@@ -561,9 +561,9 @@ def lumina2(draw, definition):
         embed = named(definition)(10000, [8, 4, 4])
         return embed(torch.zeros(1, 1, 2 * rows, 2 * columns), torch.ones(1, count, dtype=torch.int64))[3]
 
-    turned = lambda x: embeddings.apply_rotary_emb(x[None], table(), use_real=False)[0]  # noqa: E731
+    rotated = lambda x: embeddings.apply_rotary_emb(x[None], table(), use_real=False)[0]  # noqa: E731
     pieces = [text(count, [0, 0, 0], [1, 0, 0]), grid([count], spaced(rows), spaced(columns))]
-    return recipe(3, pieces, blocks([8, 4, 4], 10000)), 2, 16, turned
+    return recipe(3, pieces, blocks([8, 4, 4], 10000)), 2, 16, rotated
 
 
 @covers(T + "transformer_cogview4:CogView4RotaryPosEmbed",
@@ -656,11 +656,11 @@ def hunyuan_dit(draw, definition):
 def lumina_next(draw, definition):
     counts, linear, ntk = sides(draw, 2), draw.choice([1.0, 2.0]), draw.choice([1.0, 4.0])
     table = lambda: named(definition)(16, *counts, linear, ntk).flatten(0, 1)[None]  # noqa: E731
-    turned = lambda x: embeddings.apply_rotary_emb(x[None], table(), use_real=False)[0]  # noqa: E731
+    rotated = lambda x: embeddings.apply_rotary_emb(x[None], table(), use_real=False)[0]  # noqa: E731
     inv_freq = [(10000 * ntk) ** (-i / 4) for i in range(4) for _ in range(2)]
     pieces = [grid(*(spaced(n, 0, 1 / linear) for n in counts))]
     rotation = {"layout": "interleaved", "sections": [4, 4], "interleaved": True, "inv_freq": inv_freq}
-    return recipe(2, pieces, rotation), 2, 16, turned
+    return recipe(2, pieces, rotation), 2, 16, rotated
 
 
 @covers("models.embeddings:get_3d_rotary_pos_embed_allegro",
@@ -671,7 +671,7 @@ def allegro(draw, definition):
     frames, rows, columns = sides(draw)
     scale, stop = [draw.choice([1.0, 2.0]) for _ in range(3)], [draw.randint(9, 30), draw.randint(9, 30)]
 
-    def turned(x):
+    def rotated(x):
         *tables, grid_t, grid_h, grid_w = named(definition)(24, ((0, 0), stop), (rows, columns), frames, scale)
         places = torch.cartesian_prod(*(torch.arange(n) for n in (frames, rows, columns))).T[:, None]
         return embeddings.apply_rotary_emb_allegro(x.transpose(0, 1)[None], tables, places)[0].transpose(0, 1)
@@ -680,7 +680,7 @@ def allegro(draw, definition):
                    *([c / s for c in axis] for axis, s in zip(cropped((0, 0), stop, (rows, columns)), scale[1:]))]
     rotations = [{"layout": "half_split", "first_lane": 8 * a, "axis_of_pair": [a] * 4, "sections": [4],
                   "theta_base": 10000} for a in range(3)]
-    return recipe(3, [grid(*coordinates)], *rotations), 2, 24, turned
+    return recipe(3, [grid(*coordinates)], *rotations), 2, 24, rotated
 
 
 @covers(T + "transformer_mochi:MochiRoPE",
@@ -693,7 +693,7 @@ def mochi(draw, definition):
     learned = [[[draw.uniform(-2, 2) for _ in range(pairs)] for _ in range(heads)] for _ in range(3)]
     apply = nested("models.attention_processor:", "apply_rotary_emb")
 
-    def turned(x):
+    def rotated(x):
         tables = named(definition)()(torch.tensor(learned), frames, rows, columns, dtype=x.dtype)
         return apply(x[None], *tables)[0]
 
@@ -701,13 +701,13 @@ def mochi(draw, definition):
     centred = [spaced(n, scale * (1 - n) / 2, scale) for n in (rows, columns)]
     data = [learned[a][h][i] for h in range(heads) for a in range(3) for i in range(pairs)]
     rotation = {"layout": "interleaved", "inv_freq_of_heads": {"shape": [heads, 3, pairs], "data": data}}
-    return recipe(3, [grid(spaced(frames), *centred)], rotation), heads, 2 * pairs, turned
+    return recipe(3, [grid(spaced(frames), *centred)], rotation), heads, 2 * pairs, rotated
 
 
 # LTX: frequencies that rise from pi/2 to theta pi/2, dealt to the axes in turn over all lanes of all heads ---------
 
 def ltx_rotation(lanes, axes, theta_base):
-    """Pairs of a whole vector of lanes: those before the first frequency do not turn."""
+    """Pairs of a whole vector of lanes: those before the first frequency are not rotated."""
     count = lanes // (2 * axes)
     still = lanes // 2 - axes * count
     inv_freq = [0.0] * still
@@ -836,7 +836,7 @@ def one_axis(draw, definition):
     lanes = 8 if any(part in definition for part in ("audio3", "music3", "same")) else 16
     theta_base = 100000.0 if "AudioDiT" in definition else 10000.0
 
-    def turned(x):
+    def rotated(x):
         if lanes == 8 and "music3" not in definition:
             return module._apply_rotary_partial(x[None], make(lanes)(count, torch.device("cpu")))[0]
         if lanes == 8:
@@ -846,7 +846,7 @@ def one_axis(draw, definition):
         cos, sin = make(lanes)(x, torch.arange(count)[None])
         return module._apply_rotary_pos_emb(x.transpose(0, 1)[None], cos, sin)[0].transpose(0, 1)
 
-    return recipe(1, [text(count, [0], [1])], blocks([lanes], theta_base, "half_split")), 2, 16, turned
+    return recipe(1, [text(count, [0], [1])], blocks([lanes], theta_base, "half_split")), 2, 16, rotated
 
 
 @covers("pipelines.kolors.text_encoder:RotaryEmbedding",
@@ -854,11 +854,11 @@ def one_axis(draw, definition):
 def kolors(draw, definition):
     count = draw.randint(1, 9)
 
-    def turned(x):
+    def rotated(x):
         table = named(definition)(8, dtype=torch.float32)(count)
         return module_of(definition).apply_rotary_pos_emb(x[:, None], table)[:, 0]
 
-    return recipe(1, [text(count, [0], [1])], blocks([8], 10000)), 2, 16, turned
+    return recipe(1, [text(count, [0], [1])], blocks([8], 10000)), 2, 16, rotated
 
 
 @covers(T + "transformer_omnigen:OmniGenSuScaledRotaryEmbedding",
@@ -879,24 +879,24 @@ def omnigen(draw, definition):
 
 @covers(T + "transformer_ernie_image:ErnieImageEmbedND3",
         axes="3: 32, 48, 48", bases="256", coordinates="text: index, 0, 0; image: the text's length, row, column",
-        pairs="lanes i and i + d/2, each turned by an angle of its own: no rotation", by="two rotations")
+        pairs="lanes i and i + d/2, each rotated by an angle of its own: no rotation", by="two rotations")
 def ernie_image(draw, definition):
     widths, count, (rows, columns) = [4, 6, 6], draw.randint(1, 4), sides(draw, 2)
     pieces = [grid([count], spaced(rows), spaced(columns)), text(count, [0, 0, 0], [1, 0, 0])]
     apply = nested(definition, "apply_rotary_emb")
-    turned = lambda x: apply(x[None], named(definition)(16, 256, widths)(ids_of(pieces)[None]))[0]  # noqa: E731
+    rotated = lambda x: apply(x[None], named(definition)(16, 256, widths)(ids_of(pieces)[None]))[0]  # noqa: E731
     inv_freq = [256 ** (-2 * i / w) for w in widths for i in range(w // 2)]
     axis_of_pair = [a for a, w in enumerate(widths) for _ in range(w // 2)]
     rotations = [{"layout": "half_split", "inv_freq": [inv_freq[(i + half) // 2] for i in range(8)],
                   "axis_of_pair": [axis_of_pair[(i + half) // 2] for i in range(8)]} for half in (0, 8)]
-    return recipe(3, pieces, *rotations, second_from_lane=8), 2, 16, turned
+    return recipe(3, pieces, *rotations, second_from_lane=8), 2, 16, rotated
 
 
 def case(entry, seed):
-    """(recipe, x, turned) of a definition."""
+    """(recipe, x, rotated) of a definition."""
     draw = random.Random(f"{entry.definition} {seed}")
-    made, heads, head_dim, turned = entry.case(draw, entry.definition)
-    return made, (len(ids_of(made["pieces"])), heads, head_dim), turned
+    made, heads, head_dim, rotated = entry.case(draw, entry.definition)
+    return made, (len(ids_of(made["pieces"])), heads, head_dim), rotated
 
 
 def golden_case(entry):
@@ -908,9 +908,9 @@ def golden_case(entry):
 def golden():
     cases = []
     for entry in ENTRIES:
-        made, shape, turned = golden_case(entry)
+        made, shape, rotated = golden_case(entry)
         with in_double():
-            y = turned(x_of(*shape))
+            y = rotated(x_of(*shape))
         cases.append({"kind": "image_rotation", "name": entry.definition, "recipe": made, "shape": list(shape),
                       "y": y.flatten().tolist()})
     return {
@@ -922,7 +922,7 @@ def golden():
             "rotations": "one after the other, in place; where second_from_lane is, both of x, and lanes from there "
                          "on are those of the second",
             "bases": "of the axes' sections: theta_base, bases, or inv_freq of all pairs; inv_freq_of_all: one base over "
-                     "all pairs; inv_freq_of_heads [heads, axes, pairs]: each pair is turned by all axes"},
+                     "all pairs; inv_freq_of_heads [heads, axes, pairs]: each pair is rotated by all axes"},
         "cases": cases}
 
 

@@ -13,7 +13,7 @@ int main() {
         const auto sizes = asked.at("shape").get<std::vector<cordage::index_t>>();
         const cordage::heads_shape shape{.tokens = sizes.at(0), .heads = sizes.at(1), .head_dim = sizes.at(2)};
         const conformance::value recipe(asked.at("recipe"), "recipe");
-        const auto out = conformance::turned_by(recipe, shape, conformance::recipe_input(shape));
+        const auto out = conformance::rotated_by(recipe, shape, conformance::recipe_input(shape));
         std::cout << nlohmann::json{{"y", out.y}, {"largest_angle", out.largest_angle}}.dump() << '\n';
     }
     return 0;

@@ -210,9 +210,9 @@ class shift_graph {
 
     /// A tensor with the size of all keys, transformed if the cache is, converted to floats, rotated, and stored again.
     ggml_tensor* with_ggml() {
-        if (!ggml_is_quantized(trial_.type)) return turned(keys, true);
+        if (!ggml_is_quantized(trial_.type)) return rotated(keys, true);
         ggml_tensor* x = transformed(ggml_cast(context_, keys, GGML_TYPE_F32));
-        return ggml_cpy(context_, transformed(turned(x, false)), keys);
+        return ggml_cpy(context_, transformed(rotated(x, false)), keys);
     }
     // [key_shift]
     ggml_tensor* with_cordage(gg::key_shift& shift) {
@@ -255,7 +255,7 @@ class shift_graph {
     ggml_tensor *keys, *k_shift;
 
  private:
-    ggml_tensor* turned(ggml_tensor* x, bool in_place) {
+    ggml_tensor* rotated(ggml_tensor* x, bool in_place) {
         const gg::rope_arguments& a = trial_.arguments;
         int sections[4];
         std::ranges::copy(a.sections, sections);

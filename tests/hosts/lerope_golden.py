@@ -36,7 +36,7 @@ def basis(settings, seed):
     rotary.alpha.copy_(0.5 * torch.randn(rotary.alpha.shape, generator=torch.Generator().manual_seed(seed)))
     inv_freq = rotary.inv_freq * rotary.alpha.exp()
     cos, sin = rotary(torch.zeros(1, dtype=torch.float64), torch.tensor([POSITIONS]))
-    angles = torch.tensor(POSITIONS)[:, None] * inv_freq  # float32, as the class turns by
+    angles = torch.tensor(POSITIONS)[:, None] * inv_freq  # float32, as the class rotates by
     for found, made in ((cos, angles.cos()), (sin, angles.sin())):
         torch.testing.assert_close(found[0, :, :len(inv_freq)].float(), made * rotary.attention_scaling, rtol=0, atol=0)
     return {"kind": "lerope", "name": f"config {seed}", "config": json.loads(config.to_json_string(use_diff=False)),

@@ -166,7 +166,7 @@ def axes_of(rotary):
 
 
 def apply_function(rotary, config):
-    """The function of the rotary class's module that turns q."""
+    """The function of the rotary class's module that rotates q."""
     module = inspect.getmodule(type(rotary))
     names = ["apply_rotary_pos_emb", "apply_rotary_emb"]
     interleaved = "apply_rotary_pos_emb_interleave"
@@ -175,7 +175,7 @@ def apply_function(rotary, config):
     return next(getattr(module, name) for name in names if hasattr(module, name))
 
 
-def turned(rotary, config, layer_type, position_ids, lanes):
+def rotated(rotary, config, layer_type, position_ids, lanes):
     """What is done to each lane at each position: [tokens, lanes out, lanes in].
 
     position_ids: [axes, tokens]
@@ -200,7 +200,7 @@ def turned(rotary, config, layer_type, position_ids, lanes):
 
 
 def attention_that_may_rest():
-    """Attention classes that turn q only if something that tells their layers apart says so: (class, condition)."""
+    """Attention classes that rotate q only if something that tells their layers apart says so: (class, condition)."""
     found = []
 
     def visit(node, module, owner, conditions):

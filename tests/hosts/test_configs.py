@@ -25,7 +25,7 @@ transformers.logging.set_verbosity(logging.CRITICAL)
 
 LENGTHS = [1, 1 << 20]
 AGREEMENT = 4e-6  # relative, of what transformers computes in float32
-TURNED = 1e-4  # absolute, of cos and sin of its float32 angles
+ROTATED = 1e-4  # absolute, of cos and sin of its float32 angles
 POSITION_IDS = [[1, 5, 11], [2, 3, 7], [4, 1, 13], [6, 9, 2]]  # [axes, tokens]
 
 # What read_config says of a tower, which is compared by what read_tower makes of it.
@@ -38,7 +38,7 @@ REFUSED = {
     "no key shows that q and k are rotated": "EsmFold2RotaryEmbedding",  # atoms in space, no model type
 }
 
-# Further configs: where nothing turns by default or the class fails by it, one that turns; one that scales some layers.
+# Further configs: where nothing is rotated by default or the class fails by it, one that is; one that scales some layers.
 BASE = {"rope_type": "default", "rope_theta": 20000.0}
 FURTHER = {
     "CohereCompassTextConfig": {"rope_parameters": {"full_attention": BASE, "sliding_attention": BASE}},
@@ -86,8 +86,8 @@ def rotating():
             yield f"{config_class.__name__} {settings}", config_class(**copy.deepcopy(settings)), rotary_class
 
 
-def turns_nothing(path, config, answer):
-    """Whether a config is of those that turn nothing by default, and is refused so."""
+def rotates_nothing(path, config, answer):
+    """Whether a config is of those that rotate nothing by default, and is refused so."""
     return type(config).__name__ in FURTHER and "{" not in path and NOTHING_TURNS in answer["error"]
 
 
@@ -98,21 +98,21 @@ def apart(inv_freq, other):
 
 def rope_of(layer_type, suffix, inv_freq, ropes):
     """Our rule for a layer type of the class: of this name, or of all layers; Granite's by its base."""
-    turning = [rope for rope in ropes if rope["rope_type"] != "none"]
+    rotated = [rope for rope in ropes if rope["rope_type"] != "none"]
     if suffix.startswith("theta"):
-        return min(turning, key=lambda rope: abs(rope["bases"][0]["inv_freq"][1] - inv_freq[1]))
-    named = [rope for rope in turning if rope["layer_type"] == (layer_type or suffix)]
+        return min(rotated, key=lambda rope: abs(rope["bases"][0]["inv_freq"][1] - inv_freq[1]))
+    named = [rope for rope in rotated if rope["layer_type"] == (layer_type or suffix)]
     if named:
         return named[0]
-    is_of_all = len(turning) == 1 and not turning[0]["layer_type"]
-    return turning[0] if is_of_all or not (layer_type or suffix) else None
+    is_of_all = len(rotated) == 1 and not rotated[0]["layer_type"]
+    return rotated[0] if is_of_all or not (layer_type or suffix) else None
 
 
 def rotation_complaint(rope, inv_freq, factor, matrices):
     """What differs between a rule and what the class does to each lane, [tokens, lanes out, lanes in]."""
     pairs = len(inv_freq)
     axes = rope["axis_of_pair"] or [0] * pairs
-    direction = -1.0 if rope["turns_back"] else 1.0
+    direction = -1.0 if rope["is_inverse"] else 1.0
     first = {"half_split": lambda i: (i, i + pairs), "interleaved": lambda i: (2 * i, 2 * i + 1)}
     if rope["layout"] not in first:
         return "layout is not known"
@@ -123,12 +123,12 @@ def rotation_complaint(rope, inv_freq, factor, matrices):
             cos, sin = factor * math.cos(angle), factor * math.sin(angle)
             lanes = np.flatnonzero(np.abs(matrix[:, [a, b]]).max(axis=1) > 1e-12)  # some put them elsewhere, in order
             expected = np.array([[cos, -sin], [sin, cos]])
-            if len(lanes) > 2 or np.abs(matrix[lanes][:, [a, b]] - expected[:len(lanes), :]).max() > TURNED:
-                return f"pair {i}, lanes {a} and {b}, turns otherwise; axes {sorted(set(axes))}"
+            if len(lanes) > 2 or np.abs(matrix[lanes][:, [a, b]] - expected[:len(lanes), :]).max() > ROTATED:
+                return f"pair {i}, lanes {a} and {b}, rotates otherwise; axes {sorted(set(axes))}"
     return None
 
 
-def complaints(config, rotary_class, answer, lengths=(1,), turn=True, missing_is_wrong=True):
+def complaints(config, rotary_class, answer, lengths=(1,), rotates=True, missing_is_wrong=True):
     """What differs between an answer and the class; nothing where they agree."""
     found = []
     for suffix, rotary in classes.made(rotary_class, config).items():
@@ -136,7 +136,7 @@ def complaints(config, rotary_class, answer, lengths=(1,), turn=True, missing_is
             for layer_type, (inv_freq, factor) in classes.bases(rotary, length).items():
                 name = f"{layer_type or suffix} at {length}"
                 if rotary_class.__name__ == "Ernie4_5_VLMoeTextRotaryEmbedding":
-                    inv_freq = sorted(inv_freq, reverse=True)  # kept in another order; `turned` shows the true one
+                    inv_freq = sorted(inv_freq, reverse=True)  # kept in another order; `rotated` shows the true one
                 rope = rope_of(layer_type, suffix, inv_freq, answer["ropes"])
                 if rope is None and missing_is_wrong:
                     found.append(f"{name}: not among {[r['layer_type'] for r in answer['ropes']]}")
@@ -148,16 +148,16 @@ def complaints(config, rotary_class, answer, lengths=(1,), turn=True, missing_is
                                  f"{inv_freq[:3]} of {len(inv_freq)}")
                 elif abs(ours["attention_factor"] - factor) > 1e-6 * factor:
                     found.append(f"{name}: attention factor {ours['attention_factor']} must be {factor}")
-                elif turn and index == 0 and can_turn(rotary):
+                elif rotates and index == 0 and can_rotate(rotary):
                     axes = classes.axes_of(rotary)
-                    matrices = classes.turned(rotary, config, layer_type, POSITION_IDS[:axes], 2 * len(inv_freq))
+                    matrices = classes.rotated(rotary, config, layer_type, POSITION_IDS[:axes], 2 * len(inv_freq))
                     why = rotation_complaint(rope, ours["inv_freq"], ours["attention_factor"], matrices)
                     if why and not (why == "layout is not known" and not config.model_type):
                         found.append(f"{name}: {why}")
     return found
 
 
-def can_turn(rotary):
+def can_rotate(rotary):
     """Not without the sections of HunYuan VL, and not where the class makes cos and sin of hidden states."""
     if hasattr(rotary, "mrope_section") and rotary.mrope_section is None:
         return False
@@ -165,15 +165,15 @@ def can_turn(rotary):
 
 
 def class_fails(config, rotary_class):
-    """Why the class cannot turn anything by this config, if it cannot."""
+    """Why the class cannot rotate anything by this config, if it cannot."""
     try:
         for rotary in classes.made(rotary_class, config).values():
             for layer_type, (inv_freq, _) in classes.bases(rotary, 1).items():
                 axes = classes.axes_of(rotary)
-                classes.turned(rotary, config, layer_type, POSITION_IDS[:axes], 2 * len(inv_freq))
+                classes.rotated(rotary, config, layer_type, POSITION_IDS[:axes], 2 * len(inv_freq))
                 head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
                 if 2 * len(inv_freq) > head_dim:
-                    return "more lanes turn than a head has"
+                    return "more lanes are rotated than a head has"
     except Exception as why:
         return repr(why)
     return None
@@ -189,7 +189,7 @@ def test_every_default_config_agrees_or_is_refused_by_name(read):
             why = [reason for reason, names in REFUSED.items() if rotary_class.__name__ in names.split()]
             refused.add(rotary_class.__name__)
             is_listed = why and why[0] in answer["error"] or TOWER in answer["error"]
-            if not is_listed and not turns_nothing(path, config, answer) and not class_fails(config, rotary_class):
+            if not is_listed and not rotates_nothing(path, config, answer) and not class_fails(config, rotary_class):
                 wrong.append(f"{name}: {answer['error']}")
         else:
             try:
@@ -202,8 +202,8 @@ def test_every_default_config_agrees_or_is_refused_by_name(read):
     assert listed <= refused, f"read, and listed as refused: {listed - refused}"
 
 
-# Models that turn by functions of their own: the numbers of their tables, and how they apply them.
-def gptj_turned(module, config, inv_freq):
+# Models that rotate by functions of their own: the numbers of their tables, and how they apply them.
+def gptj_rotated(module, config, inv_freq):
     table = module.create_sinusoidal_positions(12, 2 * len(inv_freq))[torch.tensor(POSITION_IDS[0])]
     sin, cos = table.chunk(2, dim=-1)
     lanes = 2 * len(inv_freq)
@@ -211,7 +211,7 @@ def gptj_turned(module, config, inv_freq):
     return module.apply_rotary_pos_emb(one_hot, sin[None], cos[None])[0].transpose(1, 2).double().numpy()
 
 
-def roformer_turned(module, config, inv_freq):
+def roformer_rotated(module, config, inv_freq):
     lanes = 2 * len(inv_freq)
     table = module.RoFormerSinusoidalPositionalEmbedding(12, lanes).create_weight()[torch.tensor(POSITION_IDS[0])]
     one_hot = torch.eye(lanes)[:, None, :].expand(lanes, 3, lanes)[None]  # [1, heads, tokens, lanes]
@@ -219,17 +219,17 @@ def roformer_turned(module, config, inv_freq):
     return apply(table[None, None], one_hot, one_hot)[0][0].permute(1, 2, 0).double().numpy()
 
 
-FUNCTIONS = {"CodeGenConfig": ("codegen", gptj_turned), "GPTJConfig": ("gptj", gptj_turned),
-             "RoFormerConfig": ("roformer", roformer_turned)}
+FUNCTIONS = {"CodeGenConfig": ("codegen", gptj_rotated), "GPTJConfig": ("gptj", gptj_rotated),
+             "RoFormerConfig": ("roformer", roformer_rotated)}
 
 
 def test_models_that_turn_by_functions(read):
-    for name, (package, turned) in FUNCTIONS.items():
+    for name, (package, rotated) in FUNCTIONS.items():
         config = getattr(transformers, name)()
         rope, = read([config.to_json_string()])[0]["ropes"]
         module = importlib.import_module(f"transformers.models.{package}.modeling_{package}")
         inv_freq = rope["bases"][0]["inv_freq"]
-        assert rotation_complaint(rope, inv_freq, 1.0, turned(module, config, inv_freq)) is None, name
+        assert rotation_complaint(rope, inv_freq, 1.0, rotated(module, config, inv_freq)) is None, name
 
 
 def test_what_has_no_rotary_class_is_refused_or_has_a_part_that_is_read(read):
@@ -324,11 +324,11 @@ def test_every_rope_type_that_a_config_admits(read, towers):
             continue
         if "error" in answer:
             is_listed = any(name == rope_type and why in answer["error"] for name, why in REFUSED_TYPES)
-            if not is_listed and not turns_nothing(name, config, answer) and not class_fails(config, rotary_class):
+            if not is_listed and not rotates_nothing(name, config, answer) and not class_fails(config, rotary_class):
                 wrong.append(f"{name}, {rotary_class.__name__}: {answer['error']}")
         else:
             wrong += [f"{name}, {rotary_class.__name__}: {why}"
-                      for why in complaints(config, rotary_class, answer, LENGTHS, turn=False)]
+                      for why in complaints(config, rotary_class, answer, LENGTHS, rotates=False)]
     assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong)
 
 
@@ -387,11 +387,11 @@ def tower_matrices(tower):
 def tower_complaint(tower, rotary_class, config, grids):
     """What differs between what is read of a tower and what its class does; None where they agree."""
     prefix = tower["tokens_before"] if hasattr(config, "num_register_tokens") else 0
-    ours, theirs = tower_matrices(tower), tower_classes.turned(rotary_class, config, grids, prefix)
+    ours, theirs = tower_matrices(tower), tower_classes.rotated(rotary_class, config, grids, prefix)
     if ours.shape != theirs.shape:
         return f"[tokens, lanes, lanes] {ours.shape} must be {theirs.shape}"
     apart = np.abs(ours - theirs)
-    if apart.max() > TURNED * (10 if config.model_type == "musicflamingo" else 1):  # angles of 1000 rad in float32
+    if apart.max() > ROTATED * (10 if config.model_type == "musicflamingo" else 1):  # angles of 1000 rad in float32
         token, lane, other = np.unravel_index(apart.argmax(), apart.shape)
         return f"grids {grids}, token {token}, lanes {lane} and {other}: {apart.max():.2g} apart"
     return None
@@ -484,7 +484,7 @@ def test_every_key_of_every_config(read, towers):
             if (rotary_class.__name__, name) in DIFFERENT_KEYS:
                 continue
             wrong += [f"{path}, {rotary_class.__name__}, {name}: {why}"
-                      for why in complaints(made, rotary_class, answer, turn="rope" in name, missing_is_wrong=False)]
+                      for why in complaints(made, rotary_class, answer, rotates="rope" in name, missing_is_wrong=False)]
     print(compared, "configs compared")
     assert compared > 5000
     assert not wrong, f"{len(wrong)} of {compared}\n" + "\n".join(wrong)
@@ -493,7 +493,7 @@ def test_every_key_of_every_config(read, towers):
 def test_every_key_of_every_tower(read, towers):
     """No key changes a tower's class and not what is read of it, in silence; there is no exception."""
     seen, wrong, compared = {}, [], 0
-    of_classes = {}  # one config each, of FURTHER_TOWERS if there; attention classes turn as their embedding
+    of_classes = {}  # one config each, of FURTHER_TOWERS if there; attention classes rotate as their embedding
     for path, config, rotary_class in towers:
         if not rotary_class.__name__.endswith("Attention") and (type(config) not in of_classes or "{" in path):
             of_classes[type(config)] = (path, config, rotary_class, json.loads(config.to_json_string()))
@@ -508,7 +508,7 @@ def test_every_key_of_every_tower(read, towers):
         for name, changed in flipped(saved, seen):
             try:
                 made = type(config).from_dict(copy.deepcopy(changed))
-                theirs = tower_classes.turned(rotary_class, made, grids)
+                theirs = tower_classes.rotated(rotary_class, made, grids)
                 cases.append((name, made, theirs, json.dumps(changed)))
             except Exception:
                 continue
@@ -522,7 +522,7 @@ def test_every_key_of_every_tower(read, towers):
                 for key in ("cos", "sin"):
                     answer["tower"][key] = answer["tower"][key][answer["tower"]["tokens_before"]:]
             ours = tower_matrices(answer["tower"])
-            if ours.shape != theirs.shape or np.abs(ours - theirs).max() > 10 * TURNED:
+            if ours.shape != theirs.shape or np.abs(ours - theirs).max() > 10 * ROTATED:
                 wrong.append(f"{path}, {rotary_class.__name__}, {name}")
             elif answer["tower"]["noise"] != tower_noise(made):
                 wrong.append(f"{path}, {rotary_class.__name__}, {name}: noise {answer['tower']['noise']}")
@@ -532,11 +532,11 @@ def test_every_key_of_every_tower(read, towers):
 
 
 def test_layers_that_rest_by_their_attention(read):
-    """Some attention classes turn by a condition on their layer; their rule must say so for each layer type."""
+    """Some attention classes rotate by a condition on their layer; their rule must say so for each layer type."""
     compared = 0
     for attention, condition in classes.attention_that_may_rest():
         config_class = classes.config_of(attention)
-        # Without a window no layer of Cohere 2 turns; none ships so.
+        # Without a window no layer of Cohere 2 is rotated; none ships so.
         for settings in ({}, {"sliding_window": None}) if "is None" in condition else ({},):
             try:
                 config = config_class(**settings)
@@ -546,10 +546,10 @@ def test_layers_that_rest_by_their_attention(read):
                 continue
             answer, = read([config.to_json_string()])
             for index, layer in enumerate(layers):
-                turns = bool(eval(condition, {"self": layer}))
+                is_rotated = bool(eval(condition, {"self": layer}))
                 named = {rope["layer_type"]: rope["rope_type"] for rope in answer["ropes"]}
                 ours = named.get(config.layer_types[index], named.get(""))
-                assert turns == (ours != "none"), f"{attention.__name__}, layer {index}, {settings}: {named}"
+                assert is_rotated == (ours != "none"), f"{attention.__name__}, layer {index}, {settings}: {named}"
                 compared += 1
     assert compared > 50
 
@@ -561,7 +561,7 @@ compares each with that class (inv_freq, attention factor, pairs, axes and direc
 of every patch and lane of grids) and writes this page: `CORDAGE_WRITE_FAMILIES=1 ./run test --hosts`. Keys:
 [config_keys.md](config_keys.md).
 
-Rules: rope type of each layer type, `tower` what `hf::read_tower` reads. Lanes: those that turn, of a head. Axes: how many a
+Rules: rope type of each layer type, `tower` what `hf::read_tower` reads. Lanes: those that are rotated, of a head. Axes: how many a
 position has, and how they share the pairs. Positions: of tokens their index, or how grids are counted
 ([positions.md](positions.md)).
 
@@ -607,7 +607,7 @@ def row(read, config, answer, rotary_class):
         lanes = [f"{rope['rotary_dim']} of {rope['head_dim']}" for rope in ropes if rope["rope_type"] != "none"]
         axes = ropes[0]["axis_of_pair"]
         shared = "" if not axes else f"{max(axes) + 1}, " + ("in blocks" if axes == sorted(axes) else "interleaved")
-        pairs = ropes[0]["layout"] + (", backwards" if ropes[0]["turns_back"] else "")
+        pairs = ropes[0]["layout"] + (", backwards" if ropes[0]["is_inverse"] else "")
         cells += [", ".join(rules), ", ".join(dict.fromkeys(lanes)), shared, pairs,
                   counting(read, config) if axes else "index"]
     return "| " + " | ".join([*cells, rotary_class.__name__]) + " |"
@@ -617,7 +617,7 @@ def rows_of_page(read, towers):
     cases = {}
     for path, config, rotary_class in rotating():
         if config.model_type:
-            further = type(config).__name__ in FURTHER and "{" in path  # what turns, of those that need a key for it
+            further = type(config).__name__ in FURTHER and "{" in path  # what is rotated, of those that need a key for it
             if further or (config.model_type, rotary_class) not in cases:
                 cases[(config.model_type, rotary_class)] = config
     answers = read([config.to_json_string() for config in cases.values()])

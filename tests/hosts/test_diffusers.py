@@ -17,7 +17,7 @@ import diffusers_classes as classes  # noqa: E402
 import diffusers_wheel as wheel  # noqa: E402
 
 SEEDS = range(6)
-# Rounds what it turned to bfloat16.
+# Rounds what it rotated to bfloat16.
 IN_BFLOAT16 = ["transformer_kandinsky:"]
 PAGE = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "migrating.md"
 HEADER = "| class or function | axes: lanes | base | coordinates | pairs | recipe |\n|---|---|---|---|---|---|\n"
@@ -38,12 +38,12 @@ def test_every_recipe_does_what_the_class_does(built):
     cases, asked = [], []
     for entry in classes.ENTRIES:
         for seed in SEEDS:
-            recipe, shape, turned = classes.case(entry, seed)
+            recipe, shape, rotated = classes.case(entry, seed)
             x = wheel.x_of(*shape)
             with wheel.in_double():
-                y = turned(x.double())
-            _, _, turned = classes.case(entry, seed)  # anew: some classes keep tables
-            cases.append((f"{entry.definition} {seed}", y, turned(x.float())))
+                y = rotated(x.double())
+            _, _, rotated = classes.case(entry, seed)  # anew: some classes keep tables
+            cases.append((f"{entry.definition} {seed}", y, rotated(x.float())))
             asked.append(json.dumps({"recipe": recipe, "shape": shape}))
     finished = subprocess.run([str(program)], input="\n".join(asked), stdout=subprocess.PIPE, text=True, check=True)
     answers = [json.loads(line) for line in finished.stdout.splitlines()]

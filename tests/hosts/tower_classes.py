@@ -144,7 +144,7 @@ def cos_sin(rotary_class, config, grids):
 
 
 def lanes_of(config):
-    """Of what turns as one head."""
+    """Of what is rotated as one head."""
     if config.model_type == "efficientloftr":
         return config.hidden_size
     if config.model_type == "musicflamingo":
@@ -156,10 +156,10 @@ def lanes_of(config):
         config.num_attention_heads)
 
 
-def turned(rotary_class, config, grids, prefix=0):
+def rotated(rotary_class, config, grids, prefix=0):
     """What is done to each lane of each token: [tokens, lanes out, lanes in].
 
-    prefix: tokens before those that turn, of models whose attention leaves them out
+    prefix: tokens before those that are rotated, of models whose attention leaves them out
     """
     rotary_class, module = embedding_of(rotary_class), module_of(rotary_class)
     made, ids = cos_sin(rotary_class, config, grids)

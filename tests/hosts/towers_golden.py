@@ -60,7 +60,7 @@ def case(package):
     module = importlib.import_module(f"transformers.models.{package}.modeling_{package}")
     config = getattr(configs, config_name)(**json.loads(json.dumps(settings)))
     prefix = 1 + config.num_register_tokens if hasattr(config, "num_register_tokens") else 0
-    matrices = tower_classes.turned(getattr(module, rotary_name), config, grids, prefix)
+    matrices = tower_classes.rotated(getattr(module, rotary_name), config, grids, prefix)
     tokens, lanes, _ = matrices.shape
     x = (7 * np.arange(tokens)[:, None] + 3 * np.arange(lanes)) % 11 - 5.0
     y = np.einsum("tij,tj->ti", matrices, x)
@@ -71,7 +71,7 @@ def case(package):
 def golden():
     import transformers
     return {
-        "description": "Patches of small grids as vision and audio towers turn them.",
+        "description": "Patches of small grids as vision and audio towers rotate them.",
         "source": f"rotary classes and position code of each tower in transformers {transformers.__version__}, in "
                   "float32",
         "convention": {
@@ -79,7 +79,7 @@ def golden():
             "grids": "[frames, rows, columns] of patches before any are merged; MusicFlamingo: windows and tokens of one",
             "x": "x[token][lane] = (7 token + 3 lane) mod 11 - 5, one head; tokens in the order of the processor, with "
                  "class and register tokens before or after those of their grid",
-            "y_float32": "[tokens, lanes]: x turned"},
+            "y_float32": "[tokens, lanes]: x rotated"},
         "cases": [case(package) for package in TOWERS]}
 
 

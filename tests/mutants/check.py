@@ -128,12 +128,16 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--only", default="", help="a regular expression: the tests to run")
     arguments.add_argument("--jobs", type=int, default=os.cpu_count())
+    arguments.add_argument("--place", action="store_true", help="only check that each fault has its one place in its header")
     given = arguments.parse_args()
     mutants = list(enumerate((one for path in sorted(folder.glob("*.txt")) for one in read_list(path)), 1))
     shutil.rmtree(build, ignore_errors=True)  # of other lists, whose numbers were others
     for path in headers.rglob("*.hpp"):
         header = str(path.relative_to(headers))
         put_faults(header, [(number, one) for number, one in mutants if one.header == header])
+    if given.place:
+        print(f"{len(mutants)} faults, each with one place")
+        return 0
     write(build / "chosen.hpp", chosen)
     for name in ("main", "allocations"):
         subprocess.run([*compiler, "-c", root / "tests" / f"{name}.cpp", "-o", build / f"{name}.o"], check=True)

@@ -55,7 +55,7 @@ TEST_CASE("pair/cos_sin: quarters of a turn are exact, and tiny angles keep thei
     CHECK(std::fabs(cos_sin_of_phase(1).sin / (2.0 * std::numbers::pi * 0x1p-64) - 1.0) < cos_sin_double);
 }
 
-TEST_CASE("pair/cos_sin: turning back only flips the sine") {
+TEST_CASE("pair/cos_sin: the opposite rotation only flips the sine") {
     std::mt19937_64 random(2);
     for (int i = 0; i < 1000; ++i) {
         const std::uint64_t phase = random();

@@ -26,7 +26,7 @@ using numbers = std::vector<double>;
 using ids = std::vector<std::int32_t>;
 
 // Whether two lanes that were 1 and 0 are rotated by an angle.
-bool is_turned(const std::vector<float>& x, std::size_t lane0, std::size_t lane1, double angle) {
+bool is_rotated(const std::vector<float>& x, std::size_t lane0, std::size_t lane1, double angle) {
     return std::abs(x[lane0] - std::cos(angle)) < 1e-6 && std::abs(x[lane1] - std::sin(angle)) < 1e-6;
 }
 // x whose pairs are (1, 0): the first of two neighbours, or the first half of each head.
@@ -116,12 +116,12 @@ TEST_CASE("positions/latent_positions: as the page on other libraries has it, ax
     cordage::rotate_forward<cordage::interleaved>(angles, cordage::in_place(q));
     // [/blocks]
     const std::size_t last = std::size_t{30} * 128;  // at 8, 3, 5
-    CHECK(is_turned(of_q, last, last + 1, 8.0));
-    CHECK(is_turned(of_q, last + 2, last + 3, 8.0 * std::pow(256.0, -2.0 / 32)));
-    CHECK(is_turned(of_q, last + 34, last + 35, 3.0 * std::pow(256.0, -2.0 / 48)));
-    CHECK(is_turned(of_q, last + 126, last + 127, 5.0 * std::pow(256.0, -46.0 / 48)));
-    CHECK(is_turned(of_q, 128, 129, 2.0));
-    CHECK(is_turned(of_q, 128 + 40, 128 + 41, 0.0));
+    CHECK(is_rotated(of_q, last, last + 1, 8.0));
+    CHECK(is_rotated(of_q, last + 2, last + 3, 8.0 * std::pow(256.0, -2.0 / 32)));
+    CHECK(is_rotated(of_q, last + 34, last + 35, 3.0 * std::pow(256.0, -2.0 / 48)));
+    CHECK(is_rotated(of_q, last + 126, last + 127, 5.0 * std::pow(256.0, -46.0 / 48)));
+    CHECK(is_rotated(of_q, 128, 129, 2.0));
+    CHECK(is_rotated(of_q, 128 + 40, 128 + 41, 0.0));
 }
 
 TEST_CASE("positions/latent_positions: as the page on other libraries has it, a policy for each axis") {
@@ -140,10 +140,10 @@ TEST_CASE("positions/latent_positions: as the page on other libraries has it, a 
     cordage::rotate_forward<cordage::half_split>(angles, cordage::in_place(q));
     // [/policies]
     const std::size_t last = std::size_t{23} * 128;  // at 0.8, 2, 3
-    CHECK(is_turned(of_q, last, last + 64, 0.8));
-    CHECK(is_turned(of_q, last + 21, last + 85, 0.4 * std::pow(10000.0, -42.0 / 44)));
-    CHECK(is_turned(of_q, last + 22 + 20, last + 106, 2.0 * std::pow(10000.0, -40.0 / 42)));
-    CHECK(is_turned(of_q, last + 43, last + 107, 3.0));
+    CHECK(is_rotated(of_q, last, last + 64, 0.8));
+    CHECK(is_rotated(of_q, last + 21, last + 85, 0.4 * std::pow(10000.0, -42.0 / 44)));
+    CHECK(is_rotated(of_q, last + 22 + 20, last + 106, 2.0 * std::pow(10000.0, -40.0 / 42)));
+    CHECK(is_rotated(of_q, last + 43, last + 107, 3.0));
 }
 
 TEST_CASE("positions/latent_positions: as the page on other libraries has it, frequencies over all heads") {
@@ -167,11 +167,11 @@ TEST_CASE("positions/latent_positions: as the page on other libraries has it, fr
     // [/vector]
     const std::size_t last = std::size_t{5} * 256;  // at -1, -1 + 64/2048, -1 + 128/2048
     const double second = std::numbers::pi / 2 * std::pow(10000.0, 1.0 / 41);
-    CHECK(is_turned(of_x, last, last + 1, 0.0));
-    CHECK(is_turned(of_x, last + 2, last + 3, 0.0));
-    CHECK(is_turned(of_x, last + 4, last + 5, -std::numbers::pi / 2));
-    CHECK(is_turned(of_x, last + 6 + 6, last + 6 + 7, second * (64.0 / 2048 - 1)));
-    CHECK(is_turned(of_x, last + 6 + 8, last + 6 + 9, second * (128.0 / 2048 - 1)));
+    CHECK(is_rotated(of_x, last, last + 1, 0.0));
+    CHECK(is_rotated(of_x, last + 2, last + 3, 0.0));
+    CHECK(is_rotated(of_x, last + 4, last + 5, -std::numbers::pi / 2));
+    CHECK(is_rotated(of_x, last + 6 + 6, last + 6 + 7, second * (64.0 / 2048 - 1)));
+    CHECK(is_rotated(of_x, last + 6 + 8, last + 6 + 9, second * (128.0 / 2048 - 1)));
     // [heads]
     constexpr std::size_t heads = 4, pairs = lanes / 2 / heads;  // half_split in each head; pairs of a head
     std::vector<cordage::basis> made;                            // [heads, axes]

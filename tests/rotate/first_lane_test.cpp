@@ -17,7 +17,7 @@ const std::vector<std::int32_t> positions{3, 17, 4095};
 
 // The rotated lanes as a separate tensor.
 template <class T>
-heads_view<T> turning(T* data) {
+heads_view<T> rotated_lanes(T* data) {
     heads_view<T> v = token_major(data, shape);
     v.data += first_lane;
     v.shape.head_dim = rotary_dim;
@@ -33,7 +33,7 @@ TEST_CASE_TEMPLATE("rotate/first_lane: it rotates as a view of these lanes does,
         const exact_angles angles(model, positions);
         auto expected = x, in_its_place = x;
         auto elsewhere = std::vector<T>(x.size(), stored<T>(9.0));
-        rotate_forward<Pairing, Backend>(angles, in_place(turning(expected.data())));
+        rotate_forward<Pairing, Backend>(angles, in_place(rotated_lanes(expected.data())));
         rotate_forward<Pairing, Backend>(angles, in_place(token_major(in_its_place.data(), shape), first_lane));
         rotate_forward<Pairing, Backend>(
             angles, from_to(token_major(x.data(), shape), token_major(elsewhere.data(), shape), first_lane));
@@ -53,7 +53,7 @@ TEST_CASE_TEMPLATE("rotate/first_lane: the backward pass rotates and sums these 
         double expected_factor = 0.0, factor = 0.0;
         rotate_backward<Pairing, Backend>(
             angles, rotation_gradients{.inv_freq = expected_grad, .attention_factor = {&expected_factor, 1}},
-            grad_through(turning(g.data()), turning(y.data()), turning(expected.data())));
+            grad_through(rotated_lanes(g.data()), rotated_lanes(y.data()), rotated_lanes(expected.data())));
         rotate_backward<Pairing, Backend>(angles,
                                           rotation_gradients{.inv_freq = grad, .attention_factor = {&factor, 1}},
                                           grad_through(token_major(g.data(), shape), token_major(y.data(), shape),

@@ -87,14 +87,14 @@ bool is_rotated(std::size_t i) {
 
 /// The rotation of these numbers in long double; other lanes are unchanged.
 template <class Pairing>
-std::vector<double> turned(const std::vector<double>& x) {
+std::vector<double> rotated(const std::vector<double>& x) {
     const heads_shape inner{1, 3, 2, rotary_dim};
     std::vector<double> only;
     for (std::size_t i = 0; i < x.size(); ++i) {
         if (is_rotated(i)) only.push_back(x[i]);
     }
     const auto y =
-        naive_rotation(inner, frequencies(rotary_dim), 0.75, positions, is_interleaved<Pairing>).turned(only);
+        naive_rotation(inner, frequencies(rotary_dim), 0.75, positions, is_interleaved<Pairing>).rotated(only);
     std::vector<double> all = x;
     for (std::size_t i = 0, j = 0; i < x.size(); ++i) {
         if (is_rotated(i)) all[i] = y[j++];
@@ -123,7 +123,7 @@ TEST_CASE("rotate/formats: an fp8 of one's own, in place and to another tensor")
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const auto before = random_elements<mine::e4m3>(shape, 1);
         auto x = before, y = std::vector<mine::e4m3>(before.size()), from = before;
-        const auto exact = turned<Pairing>(values(before));
+        const auto exact = rotated<Pairing>(values(before));
         rotate_forward<Pairing, Backend>(angles, in_place(view_of(x), first_lane));
         rotate_forward<Pairing, Backend>(angles, from_to(view_of(from), view_of(y), first_lane));
         check_stored(view_of(x), exact);
@@ -135,7 +135,7 @@ TEST_CASE("rotate/formats: an fp8 of one's own, in place and to another tensor")
 TEST_CASE("rotate/formats: int8 with a scale, in place, and to another scale, whose unrotated lanes are converted") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         auto x = random_bytes(2), in_its_place = x, coarser = std::vector<std::int8_t>(x.size());
-        const auto exact = turned<Pairing>(values_by(int8_view(x)));
+        const auto exact = rotated<Pairing>(values_by(int8_view(x)));
         rotate_forward<Pairing, Backend>(angles, in_place(int8_view(in_its_place), first_lane));
         check_stored(int8_view(in_its_place), exact);
         rotate_forward<Pairing, Backend>(angles, from_to(int8_view(x), int8_view(coarser, 0.03f), first_lane));
@@ -155,16 +155,16 @@ TEST_CASE("rotate/formats: from one type to another, and back") {
         std::vector<float16> to_half(wide.size());
         std::vector<std::int8_t> to_int8(wide.size());
         rotate_forward<Pairing, Backend>(angles, from_to(view_of(wide), view_of(to_narrow), first_lane));
-        check_stored(view_of(to_narrow), turned<Pairing>(values(wide)));
+        check_stored(view_of(to_narrow), rotated<Pairing>(values(wide)));
         rotate_forward<Pairing, Backend>(angles, from_to(view_of(narrow), view_of(to_wide), first_lane));
-        const auto exact = turned<Pairing>(values(narrow));
+        const auto exact = rotated<Pairing>(values(narrow));
         for (std::size_t i = 0; i < exact.size(); ++i) {
             REQUIRE(std::fabs(value(to_wide[i]) - exact[i]) <= (is_rotated(i) ? 2e-6 : 0.0));
         }
         rotate_forward<Pairing, Backend>(angles, from_to(view_of(narrow), view_of(to_half), first_lane));
         check_stored(view_of(to_half), exact);
         rotate_forward<Pairing, Backend>(angles, from_to(view_of(wide), int8_view(to_int8, 0.05f), first_lane));
-        check_stored(int8_view(to_int8, 0.05f), turned<Pairing>(values(wide)));
+        check_stored(int8_view(to_int8, 0.05f), rotated<Pairing>(values(wide)));
         // A wider element over the memory of a narrower one is not the same view.
         const auto over_itself = token_major(reinterpret_cast<bfloat16*>(wide.data()), shape);
         CHECK_THROWS_AS((rotate_forward<Pairing, Backend>(angles, from_to(view_of(wide), over_itself))), shape_error);

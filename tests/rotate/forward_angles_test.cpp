@@ -26,7 +26,7 @@ void check_positions(const std::vector<Position>& positions) {
                                              from_to(token_major(x.data(), shape), token_major(y.data(), shape)));
             const std::vector<Position> used(positions.begin(), positions.begin() + 3 * view.batch);
             const naive_rotation naive(shape, frequencies(32), m, used, is_interleaved<Pairing>);
-            naive.check(values(x), y, naive.turned(values(x)));
+            naive.check(values(x), y, naive.rotated(values(x)));
         }
     });
 }
@@ -54,7 +54,7 @@ TEST_CASE("rotate/forward: frequencies of whole turns per position, negative one
         std::vector<float> y = x;
         rotate_forward<Pairing, Backend>(exact_angles(b, positions), in_place(token_major(y.data(), shape)));
         const naive_rotation naive(shape, theta, -0.75, positions, is_interleaved<Pairing>);
-        naive.check(values(x), y, naive.turned(values(x)));
+        naive.check(values(x), y, naive.rotated(values(x)));
     });
 }
 
@@ -71,8 +71,8 @@ TEST_CASE("rotate/forward: a table, of floats or of doubles, gives the result of
         rotate_forward<Pairing, Backend>(floats.view(), in_place(token_major(in_float.data(), shape)));
         rotate_forward<Pairing, Backend>(doubles.view(), in_place(token_major(in_double.data(), shape)));
         const naive_rotation naive(shape, frequencies(20), 1.25, positions, is_interleaved<Pairing>);
-        naive.check(values(x), in_float, naive.turned(values(x)));
-        naive.check(values(x), in_double, naive.turned(values(x)));
+        naive.check(values(x), in_float, naive.rotated(values(x)));
+        naive.check(values(x), in_double, naive.rotated(values(x)));
     });
 }
 

@@ -28,7 +28,7 @@ void check_every_size() {
             rotate_forward<Pairing, Backend>(angles,
                                              from_to(token_major(x.data(), shape), token_major(y.data(), shape)));
             const naive_rotation naive(shape, frequencies(rotary_dim), 1.0, positions, is_interleaved<Pairing>);
-            naive.check(values(x), y, naive.turned(values(x)));
+            naive.check(values(x), y, naive.rotated(values(x)));
             rotate_forward<Pairing, Backend>(angles, in_place(token_major(both.data(), shape)));
             REQUIRE(same_bits(both, y));
         }

@@ -59,7 +59,7 @@ void check_one_pass(Format once_format, Format twice_format, index_t head_dim, f
         CHECK(bytes_of(once) == bytes_of(twice));
     }
     // And back: read, and rotated in place.
-    std::vector<float> read(x.size()), turned(x.size());
+    std::vector<float> read(x.size()), rotated(x.size());
     rotate_forward<Pairing, Backend>(angles,
                                      from_to(in_cache(once, once_format), token_major(read.data(), shape)).unrotated());
     for (std::size_t first = 0, lanes = static_cast<std::size_t>(head_dim); first < x.size(); first += lanes) {

@@ -26,7 +26,7 @@ void check_directions() {
         std::vector<T> back(x.size()), undone(x.size());
         rotate_backward<Pairing, Backend>(angles, from_to(from, token_major(back.data(), shape)));
         rotate_inverse<Pairing, Backend>(angles, from_to(from, token_major(undone.data(), shape)));
-        naive.check(values(x), back, naive.turned_back(values(x)));
+        naive.check(values(x), back, naive.rotated_back(values(x)));
         naive.check(values(x), undone, naive.undone(values(x)));
 
         std::vector<T> y = x;
@@ -66,12 +66,12 @@ TEST_CASE("rotate/inverse: scores of q and k depend on the distance of their pos
         const heads_shape one{1, 1, 1, 64};
         const auto q = random_elements<double>(one, 22), k = random_elements<double>(one, 23);
         const auto score = [&](double m, double n) {
-            std::vector<double> q_turned = q, k_turned = k;
+            std::vector<double> q_rotated = q, k_rotated = k;
             const std::vector<double> at_m{m}, at_n{n};
-            rotate_forward<Pairing, Backend>(exact_angles(b, at_m), in_place(token_major(q_turned.data(), one)));
-            rotate_forward<Pairing, Backend>(exact_angles(b, at_n), in_place(token_major(k_turned.data(), one)));
+            rotate_forward<Pairing, Backend>(exact_angles(b, at_m), in_place(token_major(q_rotated.data(), one)));
+            rotate_forward<Pairing, Backend>(exact_angles(b, at_n), in_place(token_major(k_rotated.data(), one)));
             double sum = 0.0;
-            for (std::size_t i = 0; i < q.size(); ++i) sum += q_turned[i] * k_turned[i];
+            for (std::size_t i = 0; i < q.size(); ++i) sum += q_rotated[i] * k_rotated[i];
             return sum;
         };
         for (const double distance : {0.0, 1.0, 100.5}) {

@@ -30,7 +30,7 @@ void check_views(const heads_shape& shape, const heads_view<T>& x, const heads_v
     scatter(dense, x);
     rotate_forward<Pairing, Backend>(exact_angles(model, rows), from_to(x, y));
     const naive_rotation naive(shape, frequencies(20), 1.25, positions, is_interleaved<Pairing>);
-    naive.check(values(dense), gather(y), naive.turned(values(dense)));
+    naive.check(values(dense), gather(y), naive.rotated(values(dense)));
 }
 
 }  // namespace
@@ -68,8 +68,8 @@ TEST_CASE("rotate/layout: q and k of one fused buffer are rotated in one call, v
         const naive_rotation for_k(k_shape, frequencies(20), 1.25, positions, is_interleaved<Pairing>);
         const auto q_before = values(gather(part(untouched, q_shape, 0)));
         const auto k_before = values(gather(part(untouched, k_shape, 4)));
-        for_q.check(q_before, gather(q), for_q.turned(q_before));
-        for_k.check(k_before, gather(k), for_k.turned(k_before));
+        for_q.check(q_before, gather(q), for_q.rotated(q_before));
+        for_k.check(k_before, gather(k), for_k.rotated(k_before));
         CHECK(same_bits(gather(v), gather(part(untouched, k_shape, 6))));
     });
 }

@@ -248,18 +248,18 @@ TEST_CASE("rotate/moves: many tokens whose order matters are moved correctly wit
     // Tokens that stay in their slots use all threads, unless one slot is read twice.
     std::reverse(from.begin(), from.end());
     std::reverse(same.begin(), same.end());
-    std::vector<float> turned = before;
+    std::vector<float> rotated = before;
     expected = before;
     rebase<half_split>(change, in_place(in(expected, from)));
-    rebase<half_split>(loop_executor{backwards, 4, 1}, change, from_to(in(turned, from), in(turned, same)));
-    CHECK(same_bits(turned, expected));
+    rebase<half_split>(loop_executor{backwards, 4, 1}, change, from_to(in(rotated, from), in(rotated, same)));
+    CHECK(same_bits(rotated, expected));
     CHECK(slices == 4);
-    slices = 0, turned = before;
+    slices = 0, rotated = before;
     from[0] = from.back(), same[0] = 0;
-    rebase<half_split>(loop_executor{backwards, 4, 1}, change, from_to(in(turned, from), in(turned, same)));
+    rebase<half_split>(loop_executor{backwards, 4, 1}, change, from_to(in(rotated, from), in(rotated, same)));
     expected = before;
     rebase<half_split>(change, from_to(in(apart = before, from), in(expected, same)));
-    CHECK(same_bits(turned, expected));
+    CHECK(same_bits(rotated, expected));
     CHECK(slices == 0);
 }
 

@@ -20,10 +20,11 @@ struct naive_gradients {
     void add(const naive_rotation& r, const std::vector<double>& grad_y, const std::vector<double>& y) {
         r.for_each_pair([&](std::size_t i0, std::size_t i1, std::size_t token, std::size_t pair) {
             const long double g0 = grad_y[i0], g1 = grad_y[i1], p = r.positions[token].rounded, theta = r.theta[pair];
-            const long double turn = g1 * y[i0] - g0 * y[i1], size = std::fabs(g1 * y[i0]) + std::fabs(g0 * y[i1]);
-            inv_freq[pair] += p * turn;
+            const long double grad_angle = g1 * y[i0] - g0 * y[i1],
+                              size = std::fabs(g1 * y[i0]) + std::fabs(g0 * y[i1]);
+            inv_freq[pair] += p * grad_angle;
             inv_freq_size[pair] += std::fabs(p) * size;
-            position[token] += theta * turn;
+            position[token] += theta * grad_angle;
             position_size[token] += std::fabs(theta) * size;
             factor += (g0 * y[i0] + g1 * y[i1]) / r.attention_factor;
             factor_size += (std::fabs(g0 * y[i0]) + std::fabs(g1 * y[i1])) / std::fabs(r.attention_factor);
@@ -61,8 +62,8 @@ void check_gradients() {
             grad_through(token_major(k_g.data(), k_shape), token_major(k_y.data(), k_shape),
                          token_major(k_x.data(), k_shape)));
 
-        q.check(values(q_g), q_x, q.turned_back(values(q_g)));
-        k.check(values(k_g), k_x, k.turned_back(values(k_g)));
+        q.check(values(q_g), q_x, q.rotated_back(values(q_g)));
+        k.check(values(k_g), k_x, k.rotated_back(values(k_g)));
         naive_gradients naive(71, 40);
         naive.add(q, values(q_g), values(q_y));
         naive.add(k, values(k_g), values(k_y));

@@ -147,11 +147,13 @@ struct naive_rotation {
     }
 
     /// y = m R(angle) x, lanes past the last pair unchanged.
-    std::vector<double> turned(const std::vector<double>& x) const { return turned(x, attention_factor, 1.0L); }
+    std::vector<double> rotated(const std::vector<double>& x) const { return rotated(x, attention_factor, 1.0L); }
     /// m R(-angle) x, the transpose.
-    std::vector<double> turned_back(const std::vector<double>& x) const { return turned(x, attention_factor, -1.0L); }
+    std::vector<double> rotated_back(const std::vector<double>& x) const { return rotated(x, attention_factor, -1.0L); }
     /// R(-angle) x / m, the inverse.
-    std::vector<double> undone(const std::vector<double>& x) const { return turned(x, 1.0L / attention_factor, -1.0L); }
+    std::vector<double> undone(const std::vector<double>& x) const {
+        return rotated(x, 1.0L / attention_factor, -1.0L);
+    }
 
     /// Checks that every element of `found` is `expected` within its type's tolerance; lanes past the last pair
     /// exactly.
@@ -179,7 +181,7 @@ struct naive_rotation {
     }
 
  private:
-    std::vector<double> turned(const std::vector<double>& x, long double factor, long double direction) const {
+    std::vector<double> rotated(const std::vector<double>& x, long double factor, long double direction) const {
         std::vector<double> y = x;
         for_each_pair([&](std::size_t i0, std::size_t i1, std::size_t token, std::size_t pair) {
             const long double angle = direction * exact_angle(positions[token], theta[pair]);

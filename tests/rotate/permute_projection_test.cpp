@@ -48,8 +48,8 @@ void check_outputs(index_t rotary_dim, index_t first_lane) {
     const basis b(frequencies(rotary_dim), 1.25);
     const std::vector<std::int32_t> position{77};
     const auto rotated = [&]<class Pairing>(Pairing, std::vector<double> y) {
-        const heads_view<double> turning{y.data() + first_lane, {1, 1, 3, 14 - first_lane}, 42, 42, 14};
-        rotate_forward<Pairing>(exact_angles(b, position), in_place(turning));
+        const heads_view<double> rotated_lanes{y.data() + first_lane, {1, 1, 3, 14 - first_lane}, 42, 42, 14};
+        rotate_forward<Pairing>(exact_angles(b, position), in_place(rotated_lanes));
         return y;
     };
     const auto before = rotated(From{}, projected(shape, weight, bias, x));
@@ -88,11 +88,11 @@ TEST_CASE("rotate/permute_projection: there and back gives the same bits, in pla
     const auto with_type = []<class T>(const std::vector<T>& weight, const projection_shape& shape) {
         const auto other = permuted<half_split, interleaved>(shape, weight);
         CHECK(permuted<interleaved, half_split>(shape, other) == weight);
-        auto turned = weight;
-        permute_projection<half_split, interleaved>(shape, turned.data(), turned.data());
-        CHECK(turned == other);
-        permute_projection<interleaved, half_split>(shape, turned.data(), turned.data());
-        CHECK(turned == weight);
+        auto in_place_weight = weight;
+        permute_projection<half_split, interleaved>(shape, in_place_weight.data(), in_place_weight.data());
+        CHECK(in_place_weight == other);
+        permute_projection<interleaved, half_split>(shape, in_place_weight.data(), in_place_weight.data());
+        CHECK(in_place_weight == weight);
     };
     for (const index_t rotary_dim : {0, 2, 6, 8}) {
         const projection_shape shape{.heads = 3, .head_dim = 9, .rotary_dim = rotary_dim, .row_length = 4};

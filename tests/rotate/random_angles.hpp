@@ -106,7 +106,7 @@ struct free_of_tokens {
     }
 };
 
-/// Positions of three axes that turn every pair together, by bases of all rows or by chance of each, and angles of
+/// Positions of three axes that rotate every pair together, by bases of all rows or by chance of each, and angles of
 /// their own.
 template <cordage::position_type P, bool HasRows>
 struct summed3 {
@@ -129,7 +129,7 @@ struct summed3 {
     }
 };
 
-/// Keys that turn from one basis and position to others: to - from.
+/// Keys that are rotated from one basis and position to others: to - from.
 template <cordage::position_type P>
 struct differences {
     template <class F>

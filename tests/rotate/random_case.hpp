@@ -111,8 +111,8 @@ void check_tensor(const draw& d, const random_tensor<T>& found, const std::vecto
     for (std::size_t i = 0; i < dense.size(); ++i) {
         const double wanted = value(expected[i]);
         const index_t lane = static_cast<index_t>(i) % head_dim - first_lane;
-        const bool turns = lane >= 0 && lane < rotary_dim;
-        const double allowed = turns ? 2.0 * allowed_error<T>(5.0, d.farthest(), wanted) : 0.0;
+        const bool is_rotated = lane >= 0 && lane < rotary_dim;
+        const double allowed = is_rotated ? 2.0 * allowed_error<T>(5.0, d.farthest(), wanted) : 0.0;
         if (!(std::fabs(value(dense[i]) - wanted) <= allowed)) ++wrong, example = i;
     }
     CAPTURE(example);

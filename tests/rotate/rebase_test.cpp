@@ -43,7 +43,7 @@ void check_type() {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const auto keys = random_elements<T>(keys_shape, 60);
         const naive_rotation naive = change_of(is_interleaved<Pairing>);
-        const auto expected = naive.turned(values(keys));
+        const auto expected = naive.rotated(values(keys));
         const position_view<double> ids(key_positions.data(), 2, 3, 3);
 
         std::vector<T> dense = keys;

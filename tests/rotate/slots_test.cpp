@@ -98,7 +98,7 @@ void check_case(draw& d) {
     const placed<T> x(d, 0, 2, shape, is_in_place);
     const placed<T> y = is_in_place ? x : placed<T>(d, 1, 3, shape, true);
     std::vector<T> expected = y.cache.before;
-    std::vector<bool> turns(expected.size(), false);
+    std::vector<bool> is_rotated(expected.size(), false);
     for_each_head(shape, [&](index_t row, index_t token, index_t head) {
         const index_t from = x.at(row, token, head), to = y.at(row, token, head);
         if (from < 0 || to < 0) return;
@@ -106,14 +106,14 @@ void check_case(draw& d) {
         const heads_shape of_head{1, 1, 1, shape.head_dim};
         rotate_forward<Pairing, backend::scalar>(one, from_to(token_major(x.cache.before.data() + from, of_head),
                                                               token_major(expected.data() + to, of_head), first_lane));
-        for (index_t i = 0; i < 2 * pairs; ++i) turns[static_cast<std::size_t>(to + first_lane + i)] = true;
+        for (index_t i = 0; i < 2 * pairs; ++i) is_rotated[static_cast<std::size_t>(to + first_lane + i)] = true;
     });
     rotate_forward<Pairing, Backend>(angles,
                                      is_in_place ? in_place(x.view, first_lane) : from_to(x.view, y.view, first_lane));
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < expected.size(); ++i) {
         const double wanted = value(expected[i]), found = value(y.cache.view.data[i]);
-        const double allowed = turns[i] ? 2.0 * allowed_error<T>(5.0, d.farthest(), wanted) : 0.0;
+        const double allowed = is_rotated[i] ? 2.0 * allowed_error<T>(5.0, d.farthest(), wanted) : 0.0;
         if (!(std::fabs(found - wanted) <= allowed)) ++wrong;
     }
     CAPTURE(is_in_place);
@@ -197,11 +197,11 @@ TEST_CASE("rotate/slots: keys go to their slots from where they are, q beside th
     rotate_forward<half_split>(angles, in_place(token_major(dense.data(), shape)));
     rotate_forward<half_split>(angles, in_place(token_major(only_q.data(), shape)));
     const auto with = [&](const auto& how) {
-        std::vector<float> cache(40 * 8 * 2 * 24, -7.0f), turned = q;
-        rotate_forward<half_split>(how, angles, in_place(token_major(turned.data(), shape)),
+        std::vector<float> cache(40 * 8 * 2 * 24, -7.0f), rotated = q;
+        rotate_forward<half_split>(how, angles, in_place(token_major(rotated.data(), shape)),
                                    from_to(token_major(k.data(), shape),
                                            in_slots(token_major(cache.data(), cache_shape), slots.data(), 2, 70)));
-        CHECK(same_bits(turned, only_q));
+        CHECK(same_bits(rotated, only_q));
         return cache;
     };
     const auto alone = with(serial{});

@@ -33,7 +33,7 @@ TEST_CASE("scaling/by_parts: its defaults at t = 8 are Llama 3.1") {
 }
 
 TEST_CASE(
-    "scaling/by_parts: pairs turning often keep alpha 1, rare ones are divided by t, the share is linear between") {
+    "scaling/by_parts: pairs rotating often keep alpha 1, rare ones are divided by t, the share is linear between") {
     const by_parts policy{.rotations_low = 2.0, .rotations_high = 16.0};
     for (index_t pair = 0; pair < 64; ++pair) {
         const double rotations = llama2().original_length * llama2().inv_freq(pair) / (2.0 * std::acos(-1.0));

@@ -20,7 +20,7 @@ TEST_CASE("scaling/masked: a pair that is not rotated has inv_freq 0, the others
     const masked<yarn> policy{yarn{}, {1, 0, 1, 1, 0, 0}};
     const basis masked_basis = make_basis(model, policy, 4.0), inner = make_basis(model, yarn{}, 4.0);
     for (std::size_t pair = 0; pair < 6; ++pair) {
-        CHECK(masked_basis.inv_freq()[pair] == (policy.turns[pair] != 0 ? inner.inv_freq()[pair] : 0.0));
+        CHECK(masked_basis.inv_freq()[pair] == (policy.rotates[pair] != 0 ? inner.inv_freq()[pair] : 0.0));
     }
     CHECK(masked_basis.attention_factor() == inner.attention_factor());
     check_derivatives(policy, model);
@@ -33,7 +33,7 @@ TEST_CASE("scaling/masked: masking all pairs is NoPE, masking none is the inner 
     for (index_t pair = 0; pair < 6; ++pair) {
         CHECK(all.inv_freq()[static_cast<std::size_t>(pair)] == model.inv_freq(pair));
     }
-    CHECK_THROWS_WITH_AS(validate(masked<>{{}, {1, 1}}, model), "masked: turns size 2 must be rotary_dim/2 = 6",
+    CHECK_THROWS_WITH_AS(validate(masked<>{{}, {1, 1}}, model), "masked: rotates size 2 must be rotary_dim/2 = 6",
                          shape_error);
 }
 
@@ -50,10 +50,10 @@ TEST_CASE("scaling/masked: proportional rotates the fastest share with exponents
 }
 
 TEST_CASE("scaling/masked: a share that is not a whole number of pairs is rounded down") {
-    CHECK(proportional{0.5}.turning_pairs(model) == 3);
-    CHECK(proportional{0.45}.turning_pairs(model) == 2);
-    CHECK(proportional{0.0}.turning_pairs(model) == 0);
-    CHECK(proportional{}.turning_pairs(model) == 6);
+    CHECK(proportional{0.5}.rotated_pairs(model) == 3);
+    CHECK(proportional{0.45}.rotated_pairs(model) == 2);
+    CHECK(proportional{0.0}.rotated_pairs(model) == 0);
+    CHECK(proportional{}.rotated_pairs(model) == 6);
     CHECK_THROWS_WITH_AS(validate(proportional{1.5}, model), "proportional: share 1.5 must be in [0, 1]", value_error);
     CHECK_THROWS_AS(validate(proportional{std::numeric_limits<double>::quiet_NaN()}, model), value_error);
 }

@@ -149,7 +149,7 @@ TEST_CASE("scaling/tempered: parameters are the policy's, then ln slope and powe
     CHECK(fixed_basis.temperature.slope == 1.0);
 }
 
-TEST_CASE("scaling/tempered: a temperature for each head, and where lanes do not turn, is a factor on queries") {
+TEST_CASE("scaling/tempered: a temperature for each head, and where lanes are not rotated, is a factor on queries") {
     const std::vector<double> q = wave(16, 2.3), weights = wave(16, 1.1);
     const std::vector<int> position_ids{3, 40};
     const heads_shape shape{.tokens = 2, .heads = 2, .head_dim = 4};

@@ -48,7 +48,7 @@ TEST_CASE("scaling/yarn: without truncation the ramp of gpt-oss ends between pai
     CHECK(close_relative(yarn{}.attention_factor(gpt_oss, 32.0), 1.3465735902799727, closed_form));
 }
 
-TEST_CASE("scaling/yarn: pairs turning over beta_fast times keep alpha 1, under beta_slow times are divided by t") {
+TEST_CASE("scaling/yarn: pairs rotating over beta_fast times keep alpha 1, under beta_slow times are divided by t") {
     for (index_t pair = 0; pair < 64; ++pair) {
         const double rotations = qwen.original_length * qwen.inv_freq(pair) / (2.0 * std::acos(-1.0));
         const double alpha = std::exp(yarn{.truncate = false}.log_alpha(qwen, pair, 4.0));

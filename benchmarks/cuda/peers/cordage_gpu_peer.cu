@@ -62,17 +62,17 @@ class rotation {
     int run(void* q, void* k, cudaStream_t stream) const {
         switch (case_.dtype) {
             case gpu_rope_fp32:
-                return turn<float>(q, k, stream);
+                return rotate_in_place<float>(q, k, stream);
             case gpu_rope_fp16:
-                return turn<float16>(q, k, stream);
+                return rotate_in_place<float16>(q, k, stream);
             default:
-                return turn<bfloat16>(q, k, stream);
+                return rotate_in_place<bfloat16>(q, k, stream);
         }
     }
 
  private:
     template <class T>
-    int turn(void* q, void* k, cudaStream_t stream) const {
+    int rotate_in_place(void* q, void* k, cudaStream_t stream) const {
         const auto view = [&](void* x, index_t heads) {
             return in_place(token_major(static_cast<T*>(x), {1, case_.tokens, heads, case_.head_dim}));
         };

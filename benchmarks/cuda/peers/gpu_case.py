@@ -41,7 +41,7 @@ class TensorSet:
 
 @dataclasses.dataclass
 class GpuCase:
-    """Prompts walk through sets that no cache holds, decode steps turn one set again and again."""
+    """Prompts walk through sets that no cache holds, decode steps rotate one set again and again."""
 
     tokens: int
     dtype: str

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Rotations of the PyPI packages on a device, each called as its users call it, with cos and sin made beforehand. A
-function takes a case and returns what turns a set of it: rotated q and k, [tokens, heads, HEAD_DIM]."""
+function takes a case and returns the call that rotates a set of it: rotated q and k, [tokens, heads, HEAD_DIM]."""
 import importlib.util
 import pathlib
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Timing on a device: every implementation's calls are one CUDA graph, and the graphs run turn by turn."""
+"""Timing on a device: every implementation's calls are one CUDA graph, and the graphs run alternately."""
 import random
 import re
 
 
 class TimedGraph:
-    """`calls` calls of `rotate`, on the sets of a case turn by turn, as one graph timed by events."""
+    """`calls` calls of `rotate`, on the sets of a case one after the other, as one graph timed by events."""
 
     def __init__(self, case, rotate):
         import torch
@@ -36,8 +36,8 @@ class TimedGraph:
 def interleaved(graphs, rounds):
     """{name: [seconds of a call, one of each round]}; in every round each graph runs once, in random order."""
     times = {name: [] for name in graphs}
-    for turn in range(rounds):
-        for name in random.Random(turn).sample(list(graphs), len(graphs)):
+    for number in range(rounds):
+        for name in random.Random(number).sample(list(graphs), len(graphs)):
             times[name].append(graphs[name].seconds())
     return times
 

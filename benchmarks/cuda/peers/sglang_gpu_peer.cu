@@ -44,14 +44,14 @@ class rotation {
         if (TVMFFIEnvSetStream(kDLCUDA, 0, stream, nullptr) != 0) return -1;
         return gpu_peers::with_elements(case_.dtype, q, k, [&](auto* q_data, auto* k_data) {
             using element = std::remove_pointer_t<decltype(q_data)>;
-            overlaps_ ? turn<element, true>(q_data, k_data) : turn<element, false>(q_data, k_data);
+            overlaps_ ? rotate<element, true>(q_data, k_data) : rotate<element, false>(q_data, k_data);
             return 0;
         });
     }
 
  private:
     template <class T, bool Overlaps>
-    void turn(T* q, T* k) const {
+    void rotate(T* q, T* k) const {
         constexpr auto code = std::is_same_v<T, __nv_bfloat16> ? kDLBfloat : kDLFloat;
         const DLDataType type{code, 8 * sizeof(T), 1}, floats{kDLFloat, 32, 1}, integers{kDLInt, 32, 1};
         const dense<3> q_tensor(q, type, {case_.tokens, case_.heads, head_dim});

@@ -122,9 +122,9 @@ at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::
     return heads_first(attention_function::apply(heads_first(q) * scale, heads_first(k), heads_first(v), has_backward));
 }
 
-query_and_key normalized_and_rotated(const query_and_key& x, const query_and_key& gains, const rotary& turn) {
-    const tensors both =
-        rotation_function::apply(x.q, x.k, gains.q, gains.k, turn.position_ids, turn.inv_freq, turn.attention_factor);
+query_and_key normalized_and_rotated(const query_and_key& x, const query_and_key& gains, const rotary& rotation) {
+    const tensors both = rotation_function::apply(x.q, x.k, gains.q, gains.k, rotation.position_ids, rotation.inv_freq,
+                                                  rotation.attention_factor);
     return {both[0], both[1]};
 }
 

@@ -18,11 +18,11 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain);
 /// softmax(q k^T / sqrt(head_dim) + causal mask) v; all [windows, tokens, heads, head_dim].
 at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v);
 
-/// q and k [windows, tokens, heads, head_dim], each normalized, times its gain [head_dim], and turned: one pass of
+/// q and k [windows, tokens, heads, head_dim], each normalized, times its gain [head_dim], and rotated: one pass of
 /// cordage's forward and one of its backward, which has the gradients to x, gains, basis and attention factor.
 struct query_and_key {
     at::Tensor q, k;
 };
-query_and_key normalized_and_rotated(const query_and_key& x, const query_and_key& gains, const rotary& turn);
+query_and_key normalized_and_rotated(const query_and_key& x, const query_and_key& gains, const rotary& rotation);
 
 }  // namespace demo

@@ -111,18 +111,18 @@ std::vector<decoder::matrix> decoder::matrices() const {
     return all;
 }
 
-at::Tensor decoder::attended(const layer& l, const at::Tensor& x, index_t windows, const rotary& turn) const {
+at::Tensor decoder::attended(const layer& l, const at::Tensor& x, index_t windows, const rotary& rotation) const {
     const at::Tensor projected = linear(rms_norm(x, l.attention_gain), l.qkv, in_bfloat16_);
     const tensors qkv = projected.view({windows, -1, 3, sizes_.heads, sizes_.head_dim()}).unbind(2);
-    const query_and_key turned = normalized_and_rotated({qkv[0], qkv[1]}, {l.q_gain, l.k_gain}, turn);
-    const at::Tensor read = causal_attention(turned.q, turned.k, qkv[2]).reshape({-1, sizes_.width});
+    const query_and_key rotated = normalized_and_rotated({qkv[0], qkv[1]}, {l.q_gain, l.k_gain}, rotation);
+    const at::Tensor read = causal_attention(rotated.q, rotated.k, qkv[2]).reshape({-1, sizes_.width});
     return x + linear(read, l.attention_out, in_bfloat16_);
 }
 
-at::Tensor decoder::logits(const at::Tensor& inputs, const rotary& turn, const at::Tensor& rows) const {
+at::Tensor decoder::logits(const at::Tensor& inputs, const rotary& rotation, const at::Tensor& rows) const {
     at::Tensor x = at::embedding(embedding_, inputs).view({-1, sizes_.width});
     for (const layer& l : layers_) {
-        x = attended(l, x, inputs.size(0), turn);
+        x = attended(l, x, inputs.size(0), rotation);
         x = x + linear(swiglu(linear(rms_norm(x, l.mlp_gain), l.gate_up, in_bfloat16_)), l.down, in_bfloat16_);
     }
     return linear(rms_norm(x.index_select(0, rows), final_gain_), embedding_, false);

@@ -25,7 +25,7 @@ class decoder {
     decoder(const model_sizes& sizes, std::vector<at::Tensor> values);
 
     /// Logits [rows, vocabulary], float32, of inputs [windows, tokens] int64, at these rows of [windows * tokens].
-    at::Tensor logits(const at::Tensor& inputs, const rotary& turn, const at::Tensor& rows) const;
+    at::Tensor logits(const at::Tensor& inputs, const rotary& rotation, const at::Tensor& rows) const;
 
     /// A matrix that Muon makes orthogonal on its own: rows of a weight.
     struct matrix {
@@ -42,7 +42,7 @@ class decoder {
         at::Tensor attention_gain, qkv, q_gain, k_gain, attention_out;  // [width], [3 width, width], [head_dim] ...
         at::Tensor mlp_gain, gate_up, down;                             // [width], [2 hidden, width], [width, hidden]
     };
-    at::Tensor attended(const layer& l, const at::Tensor& x, index_t windows, const rotary& turn) const;
+    at::Tensor attended(const layer& l, const at::Tensor& x, index_t windows, const rotary& rotation) const;
 
     model_sizes sizes_;
     std::vector<at::Tensor> parameters_;

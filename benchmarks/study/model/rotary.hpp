@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a forward pass knows of positions: how q and k turn, made by cordage from a policy at t.
+// What a forward pass knows of positions: how q and k are rotated, made by cordage from a policy at t.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,7 +13,7 @@ namespace demo {
 /// Where models and windows are.
 inline at::Device device_of(const settings& s) { return at::Device(s.device); }
 
-/// How a forward pass turns q and k.
+/// How a forward pass rotates q and k.
 struct rotary {
     at::Tensor position_ids;      ///< [tokens] int64, on the model's device
     at::Tensor inv_freq;          ///< [rotary_dim/2] float64; its gradient is wanted where it requires one

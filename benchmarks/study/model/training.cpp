@@ -85,8 +85,8 @@ class pretrainer {
                 draw_window(draw_, s_.windows, text_.train, static_cast<token>(s_.model.vocabulary), length));
         }
         const batch b = batch_of(s_, windows, is_guessable);
-        const rotary turn = rotary_at(s_, cordage::unscaled{}, at::empty({0}, at::kDouble), 1.0, length);
-        const at::Tensor loss = at::cross_entropy_loss(model_->logits(b.inputs, turn, b.rows), b.targets);
+        const rotary rotation = rotary_at(s_, cordage::unscaled{}, at::empty({0}, at::kDouble), 1.0, length);
+        const at::Tensor loss = at::cross_entropy_loss(model_->logits(b.inputs, rotation, b.rows), b.targets);
         loss.backward();
         return loss.item<double>();
     }
@@ -155,9 +155,9 @@ std::vector<double> learned_parameters(const settings& s, const decoder& model, 
             windows.push_back(draw_window(draw, s.windows, text, static_cast<token>(s.model.vocabulary), length));
         }
         const batch b = batch_of(s, windows, is_told);
-        const rotary turn = rotary_at(s, policy, numbers, run.t_learned, length);
+        const rotary rotation = rotary_at(s, policy, numbers, run.t_learned, length);
         adam.zero_grad();
-        at::cross_entropy_loss(model.logits(b.inputs, turn, b.rows), b.targets).backward();
+        at::cross_entropy_loss(model.logits(b.inputs, rotation, b.rows), b.targets).backward();
         if (fixed > 0) numbers.grad().slice(0, numbers.numel() - fixed).zero_();
         auto& options = static_cast<torch::optim::AdamOptions&>(adam.param_groups().front().options());
         options.lr(run.rate * rate_factor(step, run.steps, 0));

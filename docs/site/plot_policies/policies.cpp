@@ -83,8 +83,8 @@ picture overview() {
 
 std::vector<picture> pictures_of_policies() {
     using namespace cordage;
-    std::vector<unsigned char> turns(64, 1);
-    for (std::size_t pair = 48; pair < 64; ++pair) turns[pair] = 0;
+    std::vector<unsigned char> rotates(64, 1);
+    for (std::size_t pair = 48; pair < 64; ++pair) rotates[pair] = 0;
     const alpha_range deep{.lowest = 1.0 / 1024};
     return {overview(),
             wavelengths(),
@@ -100,7 +100,7 @@ std::vector<picture> pictures_of_policies() {
               alpha_over_t("dynamic_longrope: α over t", dynamic_longrope{long_factors(), 16})}},
             {"masked",
              {alpha_over_t("proportional{0.75}: α over t", proportional{0.75}),
-              alpha_over_pairs("masked yarn: over the pairs", masked<yarn>{yarn{}, turns})}},
+              alpha_over_pairs("masked yarn: over the pairs", masked<yarn>{yarn{}, rotates})}},
             {"dype",
              {alpha_over_pairs("dype{1.0}: over the pairs", dype{1.0}),
               alpha_over_pairs("dype{0.3}: over the pairs", dype{0.3})}},

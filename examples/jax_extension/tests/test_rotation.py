@@ -37,9 +37,9 @@ def test_rotates_as_numpy_does_in_float64(interleaved, dtype, tolerance, rotary_
     assert not jax.config.jax_enable_x64
     q, k = heads(0, dtype=dtype), heads(1, (2, 5, 1, 32), dtype)
     f = inv_freq(rotary_dim)
-    turned = jax.jit(lambda *x: rotate(*x, position_ids=IDS, inv_freq=f, interleaved=interleaved,
+    rotated = jax.jit(lambda *x: rotate(*x, position_ids=IDS, inv_freq=f, interleaved=interleaved,
                                        attention_factor=1.25))(q, k)
-    for x, y in zip((q, k), turned, strict=True):
+    for x, y in zip((q, k), rotated, strict=True):
         assert y.dtype == dtype and y.shape == x.shape
         assert np.abs(np.asarray(y, np.float64) - by_numpy(x, IDS, f, interleaved, 1.25)).max() < 4 * tolerance
 
@@ -54,11 +54,11 @@ def test_gradients_are_those_of_finite_differences():
     ids = jnp.array([[0.5, 1.25, 3.0, 7.75, 2.0]] * 2)
     log_alpha = 0.1 * jax.random.normal(jax.random.key(3), (16,))
 
-    def turned(x, ids, log_alpha):
+    def rotated(x, ids, log_alpha):
         return rotate(x, 2 * x[:, :, :1], position_ids=ids, inv_freq=inv_freq(32), log_alpha=log_alpha,
                       attention_factor=1.5)
-    check_grads(turned, (heads(), ids, log_alpha), order=1, modes=["rev"], atol=3e-2, rtol=3e-2)
-    check_grads(lambda x: turned(x, ids, log_alpha), (heads(),), order=1, modes=["rev"], atol=3e-2, rtol=3e-2)
+    check_grads(rotated, (heads(), ids, log_alpha), order=1, modes=["rev"], atol=3e-2, rtol=3e-2)
+    check_grads(lambda x: rotated(x, ids, log_alpha), (heads(),), order=1, modes=["rev"], atol=3e-2, rtol=3e-2)
 
 
 def test_the_gradient_of_log_alpha_by_a_formula():

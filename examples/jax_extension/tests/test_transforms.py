@@ -19,21 +19,21 @@ def heads(*shape):
     return jax.random.normal(jax.random.key(sum(shape)), (*shape, 32))
 
 
-def turned(x, log_alpha=None, ids=IDS):
+def rotated(x, log_alpha=None, ids=IDS):
     return rotate(x, position_ids=ids, inv_freq=F, log_alpha=log_alpha)[0]
 
 
 def test_vmap_is_a_loop():
     x, log_alpha = heads(3, 2, 6, 4), 0.1 * heads(3)[:, :16]
-    loop = jnp.stack([turned(x[i], log_alpha[i]) for i in range(3)])
-    assert (jax.vmap(turned)(x, log_alpha) == loop).all()
-    shared = jnp.stack([turned(x[i], log_alpha[0]) for i in range(3)])
-    assert (jax.vmap(turned, (0, None))(x, log_alpha[0]) == shared).all()
-    by_ids = jnp.stack([turned(x[0], None, IDS + i) for i in range(3)])
-    assert (jax.vmap(lambda i: turned(x[0], None, IDS + i))(jnp.arange(3)) == by_ids).all()
+    loop = jnp.stack([rotated(x[i], log_alpha[i]) for i in range(3)])
+    assert (jax.vmap(rotated)(x, log_alpha) == loop).all()
+    shared = jnp.stack([rotated(x[i], log_alpha[0]) for i in range(3)])
+    assert (jax.vmap(rotated, (0, None))(x, log_alpha[0]) == shared).all()
+    by_ids = jnp.stack([rotated(x[0], None, IDS + i) for i in range(3)])
+    assert (jax.vmap(lambda i: rotated(x[0], None, IDS + i))(jnp.arange(3)) == by_ids).all()
 
     def loss(x, log_alpha):
-        return (turned(x, log_alpha) * jnp.arange(32)).sum()
+        return (rotated(x, log_alpha) * jnp.arange(32)).sum()
     grad = jax.grad(loss, (0, 1))
     of_loop = [grad(x[i], log_alpha[i]) for i in range(3)]
     of_vmap = jax.vmap(grad)(x, log_alpha)
@@ -43,27 +43,27 @@ def test_vmap_is_a_loop():
     assert (moved[2] == move(x[2], old_positions=IDS, new_positions=IDS + 1, inv_freq=F)).all()
 
 
-def test_a_donated_array_is_turned_where_it_lies():
-    compiled = jax.jit(turned, donate_argnums=0).lower(heads(1, 6, 4)).compile()
+def test_a_donated_array_is_rotated_where_it_lies():
+    compiled = jax.jit(rotated, donate_argnums=0).lower(heads(1, 6, 4)).compile()
     assert "copy(" not in compiled.as_text()
     assert compiled.memory_analysis().alias_size_in_bytes == 6 * 4 * 32 * 4
     x = heads(1, 6, 4)
-    kept = turned(x)
+    kept = rotated(x)
     assert (compiled(x) == kept).all() and x.is_deleted()
 
 
 @pytest.mark.parametrize("spec", [P("devices"), P(None, None, "devices"), P(None, "devices")])
-def test_arrays_over_two_devices_are_turned_where_they_lie(spec):
+def test_arrays_over_two_devices_are_rotated_where_they_lie(spec):
     assert len(jax.devices()) == 2
     mesh = Mesh(np.array(jax.devices()), ("devices",))
     x, log_alpha = heads(2, 6, 4), jnp.full(16, -0.25)
     there = jax.device_put(x, NamedSharding(mesh, spec))
-    forward = jax.jit(turned).lower(there, log_alpha).compile()
+    forward = jax.jit(rotated).lower(there, log_alpha).compile()
     assert "all-gather" not in forward.as_text()
     y = forward(there, log_alpha)
-    assert y.sharding.is_equivalent_to(there.sharding, 4) and (np.asarray(y) == np.asarray(turned(x, log_alpha))).all()
+    assert y.sharding.is_equivalent_to(there.sharding, 4) and (np.asarray(y) == np.asarray(rotated(x, log_alpha))).all()
 
-    grad = jax.jit(jax.grad(lambda x, l: (turned(x, l) * jnp.arange(32)).sum(), (0, 1)))
+    grad = jax.jit(jax.grad(lambda x, l: (rotated(x, l) * jnp.arange(32)).sum(), (0, 1)))
     here, over = grad(x, log_alpha), grad(there, log_alpha)
     assert (np.asarray(over[0]) == np.asarray(here[0])).all()
     assert np.abs(np.asarray(over[1]) - np.asarray(here[1])).max() < 1e-4 * np.abs(np.asarray(here[1])).max()

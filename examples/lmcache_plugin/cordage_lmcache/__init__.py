@@ -48,7 +48,7 @@ class Patch:
     """LMCache with cordage's move; a context manager that ends with undo()."""
 
     def __init__(self, rules: list[_Rule]) -> None:
-        self.rules = "".join(rule.words for rule in rules)  # what turns the keys, in words
+        self.rules = "".join(rule.words for rule in rules)  # the rotation of the keys, in words
         for name, is_strided in zip(_FUNCTIONS, (False, True), strict=True):
             setattr(lmcache.device_ops, name, _Moving(rules, is_strided))
 
@@ -69,9 +69,9 @@ class _Rule:
 
     def __init__(self, text: str, layer_type: str, length: int | None) -> None:
         says = json.loads(torch.ops.cordage.config_rule(text, layer_type))
-        self.words, self.layout, self.turns = says["words"], says["layout"], says["rope_type"] != "none"
+        self.words, self.layout, self.is_rotated = says["words"], says["layout"], says["rope_type"] != "none"
         if says["axis_of_pair"] or says["rope_type"] == "clex":
-            raise ValueError("serve: keys must be turned by one position each and by numbers of the config alone, and are "
+            raise ValueError("serve: keys must be rotated by one position each and by numbers of the config alone, and are "
                              f"not; leave LMCache's own function:\n{self.words}")
         if says["depends_on_length"] and length is None:
             raise ValueError(f"serve: length must be given for rope_type {says['rope_type']!r}, whose basis depends on it")
@@ -89,7 +89,7 @@ class _Rule:
 
 def _rules(text: str, length: int | None) -> list[_Rule]:
     names = json.loads(torch.ops.cordage.config_rule(text, ""))["layer_types"]
-    return [rule for rule in (_Rule(text, name, length) for name in names) if rule.turns]
+    return [rule for rule in (_Rule(text, name, length) for name in names) if rule.is_rotated]
 
 
 class _Moving:
@@ -118,7 +118,7 @@ class _Moving:
             raise ValueError(f"cordage_lmcache: is_neox {is_neox} says {layout}, and the config says:\n{rule.words}")
         if key.dim() != 3 or key.shape[-1] != head_size or cos_sin_cache.shape[1] > head_size:
             raise ValueError(f"cordage_lmcache: key {list(key.shape)} must be [tokens, heads, head_size {head_size}], of heads "
-                             f"not smaller than the {cos_sin_cache.shape[1]} lanes that turn; head_dim of the config must be "
+                             f"not smaller than the {cos_sin_cache.shape[1]} rotated lanes; head_dim of the config must be "
                              "the engine's")
         if old_positions.shape != key.shape[:1] or new_positions.shape != key.shape[:1]:
             raise ValueError(f"cordage_lmcache: old_positions {list(old_positions.shape)} and new_positions "
@@ -131,10 +131,10 @@ class _Moving:
 
 def _move(key: Tensor, old: Tensor, new: Tensor, rule: _Rule, interleaved: bool) -> None:
     """Moves key [tokens, heads, head_size] in place from positions to positions."""
-    if key.device.type != "cpu":  # both positions are under one basis, so that only their difference turns
-        turned, = rotate(key[None], position_ids=new - old, inv_freq=rule.inv_freq, interleaved=interleaved,
+    if key.device.type != "cpu":  # both positions are under one basis, so that only their difference rotates
+        rotated, = rotate(key[None], position_ids=new - old, inv_freq=rule.inv_freq, interleaved=interleaved,
                          heads_first=False)
-        key.copy_(turned[0])
+        key.copy_(rotated[0])
         return
     slots = torch.arange(len(key))
     no_values = key.new_zeros(1, len(key), 1, 2)

@@ -28,7 +28,7 @@ def table(config, dtype, positions=131072):
     return (torch.cat((angle.cos(), angle.sin()), -1) * factor).to(dtype)
 
 
-def turned(key, positions, config, is_neox=True, is_moved=False):
+def rotated(key, positions, config, is_neox=True, is_moved=False):
     """[tokens, heads, head_size], by the config's rule; moved keys have their attention factor already."""
     inv_freq, factor = basis(config)
     factor = 1.0 if is_moved else factor

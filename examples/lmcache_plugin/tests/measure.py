@@ -7,7 +7,7 @@ from importlib.metadata import version
 import lmcache
 import torch
 from conftest import ROOT  # noqa: F401
-from keys import CONFIG, HEAD_SIZE, RULES, error, table, turned
+from keys import CONFIG, HEAD_SIZE, RULES, error, table, rotated
 
 from cordage_lmcache import serve
 
@@ -16,8 +16,8 @@ OLD, NEW = torch.arange(60_000, 60_256), torch.arange(120_000, 120_256)
 
 def errors(config, dtype):
     plain = torch.randn(len(OLD), 8, HEAD_SIZE, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    cached = turned(plain, OLD, config).to(dtype)
-    exact = turned(cached, NEW - OLD, config, is_moved=True)
+    cached = rotated(plain, OLD, config).to(dtype)
+    exact = rotated(cached, NEW - OLD, config, is_moved=True)
     cos_sin_cache, found = table(config, dtype), []
     for served in (True, False):
         key = cached.clone()

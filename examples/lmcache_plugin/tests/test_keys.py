@@ -7,7 +7,7 @@ import types
 import lmcache
 import pytest
 import torch
-from keys import CONFIG, HEAD_SIZE, RULES, error, table, turned
+from keys import CONFIG, HEAD_SIZE, RULES, error, table, rotated
 from page_example import ROOT, example_of
 
 from cordage_lmcache import serve
@@ -19,8 +19,8 @@ ROUNDING = {torch.float32: 1e-7, torch.bfloat16: 2.5e-3, torch.float16: 4e-4}  #
 def keys(config, dtype, is_neox=True):
     """Cached keys at OLD, and what they are at NEW, in float64, of the same rounded keys."""
     plain = torch.randn(len(OLD), 4, HEAD_SIZE, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    cached = turned(plain, OLD, config, is_neox).to(dtype)
-    return cached, turned(cached, NEW - OLD, config, is_neox, is_moved=True)
+    cached = rotated(plain, OLD, config, is_neox).to(dtype)
+    return cached, rotated(cached, NEW - OLD, config, is_neox, is_moved=True)
 
 
 @pytest.mark.parametrize("dtype", ROUNDING)
@@ -96,7 +96,7 @@ def test_errors_name_the_argument(arguments, words):
     ({"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, "length must be given for rope_type 'dynamic'"),
     ({"rope_scaling": {"rope_type": "lineer", "factor": 2.0}}, "'lineer'"),
     ({"model_type": "qwen2_vl", "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 12]}},
-     "must be turned by one position each"),
+     "must be rotated by one position each"),
 ])
 def test_configs_are_refused_by_their_key(change, words):
     with pytest.raises(ValueError, match=words):

@@ -30,8 +30,8 @@ def wavelengths(bases: Mapping[str, Basis], *, length: float | None = None, axes
     """
     axes = _axes(axes)
     for name, basis in bases.items():
-        turning = basis.inv_freq > 0
-        axes.plot(np.flatnonzero(turning), 2 * np.pi / basis.inv_freq[turning], label=name)
+        rotated = basis.inv_freq > 0
+        axes.plot(np.flatnonzero(rotated), 2 * np.pi / basis.inv_freq[rotated], label=name)
     if length is not None:
         axes.axhline(length, linestyle="--", color="gray", label=f"{length:g} tokens")
     axes.set(xlabel="pair", ylabel="wavelength, positions", yscale="log")

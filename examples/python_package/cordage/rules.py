@@ -63,7 +63,7 @@ class Basis:
 class Rule:
     """A model's rotation: its policy and schedule. Made by from_file, from_config or from_numbers.
 
-    A caller that ignores first_lane, axis_of_pair, turns_back or query_beta where a model has them rotates it wrongly.
+    A caller that ignores first_lane, axis_of_pair, is_inverse or query_beta where a model has them rotates it wrongly.
     """
 
     def __init__(self, handle: Handle):
@@ -155,9 +155,9 @@ class Rule:
         return self._axes.copy() if self._info.axes > 1 else None
 
     @property
-    def turns_back(self) -> bool:
+    def is_inverse(self) -> bool:
         """Rotation by the negative angle: use rotate_inverse instead of rotate."""
-        return bool(self._info.turns_back)
+        return bool(self._info.is_inverse)
 
     @property
     def query_beta(self) -> float:

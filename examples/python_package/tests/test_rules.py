@@ -29,7 +29,7 @@ def test_a_file_says_what_a_caller_must_not_ignore(tmp_path):
     rule = cordage.Rule.from_file(CONFIGS / "mrope.json")
     assert rule.pairing == "half_split" and set(rule.axis_of_pair) == {0, 1, 2} and rule.first_lane == 0
     rule = cordage.Rule.from_file(CONFIGS / "deepseek_v3.json")
-    assert rule.pairing == "interleaved" and rule.axis_of_pair is None and not rule.turns_back
+    assert rule.pairing == "interleaved" and rule.axis_of_pair is None and not rule.is_inverse
     local = cordage.Rule.from_file(CONFIGS / "gemma3.json", layer_type="sliding_attention")
     assert local.theta_base == 10000 and (local.at_ratio(1).inv_freq == local.at_length(100000).inv_freq).all()
     with pytest.raises(ValueError, match="repeated_key|must occur once"):

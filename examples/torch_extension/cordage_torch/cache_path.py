@@ -74,8 +74,8 @@ def rotate_and_store(q: Tensor, k: Tensor, v: Tensor, *, cache: PagedCache, slot
                       attention_factor=angles[2], **{f"norm.weights[{i}]": one for i, one in enumerate(weights)})
     if heads_first:
         q, k, v = (one.transpose(1, 2) for one in (q, k, v))
-    turned = _ops.rotate_and_store(q, k, v, *_tensors(cache), slot_mapping, weights, *settings, *angles, interleaved)
-    return turned.transpose(1, 2) if heads_first else turned
+    rotated = _ops.rotate_and_store(q, k, v, *_tensors(cache), slot_mapping, weights, *settings, *angles, interleaved)
+    return rotated.transpose(1, 2) if heads_first else rotated
 
 
 def move(cache: PagedCache, from_slots: Tensor, to_slots: Tensor, *, from_position_ids: Tensor, position_ids: Tensor,

@@ -65,11 +65,11 @@ def rotate(*x: Tensor, position_ids: Tensor, inv_freq: Tensor, attention_factor:
     angles = checked_angles("rotate", position_ids, inv_freq, attention_factor)
     seen = [one.transpose(1, 2) for one in x] if heads_first else list(x)
     if norm is None:
-        turned = _ops.rotate(seen, *angles, interleaved)
+        rotated = _ops.rotate(seen, *angles, interleaved)
     else:
         check_norm("rotate", norm, x[0])
-        turned = _ops.rotate_normalized(seen, norm.weights, *norm.settings, *angles, interleaved)
-    return tuple(one.transpose(1, 2) for one in turned) if heads_first else tuple(turned)
+        rotated = _ops.rotate_normalized(seen, norm.weights, *norm.settings, *angles, interleaved)
+    return tuple(one.transpose(1, 2) for one in rotated) if heads_first else tuple(rotated)
 
 
 def check_heads(function: str, name: str, x: Tensor, heads_first: bool) -> None:
@@ -112,13 +112,13 @@ def rotate_by_table(*x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = Fa
         raise ValueError(f"rotate_by_table: cos {list(cos.shape)} and sin {list(sin.shape)} must both be "
                          "[batch or 1, tokens, rotary_dim/2]")
     seen = [one.transpose(1, 2) for one in x] if heads_first else list(x)
-    turned = _ops.rotate_by_table(seen, cos, sin, interleaved, False)
-    return tuple(one.transpose(1, 2) for one in turned) if heads_first else tuple(turned)
+    rotated = _ops.rotate_by_table(seen, cos, sin, interleaved, False)
+    return tuple(one.transpose(1, 2) for one in rotated) if heads_first else tuple(rotated)
 
 
 def rotate_by_axes(*x: Tensor, position_ids: Tensor, axis_of_pair: Tensor, inv_freq: Tensor, attention_factor: Tensor,
                    interleaved: bool = False, heads_first: bool = True) -> tuple[Tensor, ...]:
-    """Turns each pair by the position of one axis (M-RoPE), by exact angles as a table.
+    """Rotates each pair by the position of one axis (M-RoPE), by exact angles as a table.
 
     Args:
         x, inv_freq, attention_factor: as for rotate; inv_freq and the factor get no gradient

@@ -47,8 +47,8 @@ class Rule:
         return self._said[name]
 
     @property
-    def turns_whole_heads(self) -> bool:
-        """Whether every lane of a head turns, so that a factor on cos and sin is one on scores."""
+    def rotates_whole_heads(self) -> bool:
+        """Whether every lane of a head is rotated, so that a factor on cos and sin is one on scores."""
         return self["rotary_dim"] == self["head_dim"] and not self.settings.get("qk_nope_head_dim")
 
     def basis(self, length: Tensor) -> tuple[Tensor, Tensor]:

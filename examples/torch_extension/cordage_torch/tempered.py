@@ -58,8 +58,8 @@ class Tempered(OverBasis):
 
 
 def check_whole_heads(who: str, basis, rule: Rule) -> None:
-    """Refuses a temperature on cos and sin of a model with lanes that do not turn."""
-    if isinstance(basis, Tempered) and not rule.turns_whole_heads:
-        raise ValueError(f"{who}: a Tempered basis must be of a model whose heads turn as a whole, not {rule['rotary_dim']} of "
+    """Refuses a temperature on cos and sin of a model with lanes that are not rotated."""
+    if isinstance(basis, Tempered) and not rule.rotates_whole_heads:
+        raise ValueError(f"{who}: a Tempered basis must be of a model whose heads are rotated as a whole, not {rule['rotary_dim']} of "
                          "their lanes: a factor on cos and sin misses the others; take the basis in it alone, or multiply "
                          "queries by its temperature(t)")

@@ -33,8 +33,8 @@ std::shared_ptr<const cordage::hf::model_ropes> parsed(const std::string& config
 /// The rule of a layer type; without one, that of the first rotated layers.
 const cordage::hf::layer_rope& rule_of(const cordage::hf::model_ropes& ropes, const std::string& layer_type) {
     if (!layer_type.empty()) return ropes.of(layer_type);
-    const auto turning = std::ranges::find_if(ropes.ropes, [](const auto& rule) { return rule.rope_type != "none"; });
-    return turning == ropes.ropes.end() ? ropes.ropes[0] : *turning;
+    const auto rotated = std::ranges::find_if(ropes.ropes, [](const auto& rule) { return rule.rope_type != "none"; });
+    return rotated == ropes.ropes.end() ? ropes.ropes[0] : *rotated;
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ std::string describe_rule(const std::string& config_json, const std::string& lay
         {"original_length", rule.config.original_length},
         {"layout", cordage::hf::name_of(rule.layout)},
         {"depends_on_length", rule.schedule.ratio(rule.config, 1.0) != rule.schedule.ratio(rule.config, endless)},
-        {"is_plain", !rule.turns_back && !rule.llama4_beta && !rule.clex && !rule.needs_offsets},
+        {"is_plain", !rule.is_inverse && !rule.llama4_beta && !rule.clex && !rule.needs_offsets},
         {"first_lane", rule.first_lane},
         {"axis_of_pair", rule.axis_of_pair},
         {"words", cordage::hf::describe(rule)},

@@ -28,7 +28,7 @@ SIZES = {
 }
 AXES = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 3, 3]}}
 INTERLEAVED_AXES = {"rope_parameters": AXES["rope_parameters"] | {"mrope_section": [3, 3, 2]}}
-TURNS_SOME = {"layer_types": ["sliding_attention", "full_attention"]}
+ROTATES_SOME = {"layer_types": ["sliding_attention", "full_attention"]}
 # What a family wants beside SIZES, by its config or the part of it that a model here has.
 INTERLEAVES = ("axk1", "deepseek_v3", "glm4_moe_lite", "mistral4", "youtu")  # unless told not to, by another function
 EXTRA = {family: {"rope_interleave": False} for family in INTERLEAVES} | {
@@ -39,15 +39,15 @@ EXTRA = {family: {"rope_interleave": False} for family in INTERLEAVES} | {
     "dbrx": {"attn_config": {"kv_n_heads": 4, "clip_qkv": 8.0, "rope_theta": 10000.0}},
     "deepseek_ocr2": {"mlp_layer_types": ["dense", "sparse"]},
     "esm": {"position_embedding_type": "rotary"},
-    "beam": TURNS_SOME, "flint": TURNS_SOME, "gemma3": TURNS_SOME, "lfm3": TURNS_SOME,
-    "olmo3": TURNS_SOME, "ultrabert": TURNS_SOME,
+    "beam": ROTATES_SOME, "flint": ROTATES_SOME, "gemma3": ROTATES_SOME, "lfm3": ROTATES_SOME,
+    "olmo3": ROTATES_SOME, "ultrabert": ROTATES_SOME,
     "gradium_phonon_tts": {"flow_head_config": {"condition_dim": 64}},
     "granitemoehybrid": {"mamba_expand": 1, "position_embedding_type": "rope", "layer_types": ["attention", "attention"]},
     "hunyuan_vl": {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 2, 2, 2]}},
     "idefics": {"num_hidden_layers": 2, "cross_layer_interval": 1},
     "lfm2_moe": {"layer_types": ["full_attention", "full_attention"]},
     "mistral4": {"head_dim": 24, "rope_interleave": False},
-    "t5gemma": {"is_encoder_decoder": False}, "t5gemma2": TURNS_SOME | {"dropout_rate": 0.0},
+    "t5gemma": {"is_encoder_decoder": False}, "t5gemma2": ROTATES_SOME | {"dropout_rate": 0.0},
     "pocket_tts": {"flow_head_config": {"condition_dim": 64}},
     "zamba2": {"layers_block_type": ["mamba", "hybrid"], "use_mem_rope": True},
 }
@@ -65,11 +65,11 @@ INPUTS = {  # where they are no input_ids: shapes of floating tensors
     "timesfm2_5": {"past_values": (2, 64)}, "voxtral_realtime": {"input_features": (2, 16, 64)},
     "xcodec2": {"hidden_states": (2, LENGTH, 128)},
 }
-DOES_NOT_TURN = {
+NOT_ROTATED = {
     "jamba": "no layer calls it", "nemotron_asr_streaming": "relative positions", "nemotron_h": "no layer calls it",
     "parakeet": "relative positions",
 }
-NOT_CALLED = DOES_NOT_TURN | {"exaone4_5": "its language model is EXAONE 4's"}  # the function of the module
+NOT_CALLED = NOT_ROTATED | {"exaone4_5": "its language model is EXAONE 4's"}  # the function of the module
 
 
 @functools.cache

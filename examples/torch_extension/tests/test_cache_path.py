@@ -119,11 +119,11 @@ def test_gradients_to_everything(switches, interleaved):
     factor = torch.tensor(1.3, dtype=torch.float64, requires_grad=True)
     ids = torch.rand(5, dtype=torch.float64).mul(9).requires_grad_()
 
-    def turned(q, k, w_q, w_k, ids, inv_freq, factor):
+    def rotated(q, k, w_q, w_k, ids, inv_freq, factor):
         return rotate(q, k, norm=RMSNorm(w_q, w_k, eps=0.01, **settings), position_ids=ids, inv_freq=inv_freq,
                       attention_factor=factor, interleaved=interleaved)
 
-    assert gradcheck(turned, (q, k, w_q, w_k, ids, inv_freq, factor))
+    assert gradcheck(rotated, (q, k, w_q, w_k, ids, inv_freq, factor))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
@@ -134,8 +134,8 @@ def test_gradients_in_other_types(dtype):
     for here in (torch.float64, dtype):
         inputs = [drawn(3, dtype=dtype)[0].to(here), weights_of(3, dtype=dtype)[0].to(here), INV_FREQ.clone()]
         q, weight, inv_freq = (x.requires_grad_() for x in inputs)
-        turned, = rotate(q, norm=RMSNorm(weight), position_ids=IDS, inv_freq=inv_freq)
-        turned.backward(direction.to(dtype).to(here))
+        rotated, = rotate(q, norm=RMSNorm(weight), position_ids=IDS, inv_freq=inv_freq)
+        rotated.backward(direction.to(dtype).to(here))
         results.append([x.grad for x in (q, weight, inv_freq)])
     assert [grad.dtype for grad in results[1]] == [dtype, dtype, torch.float64]
     for exact, grad in zip(*results, strict=True):
@@ -146,8 +146,8 @@ def test_gradient_where_only_some_want_one():
     q, k = drawn(2, 1)
     w_q, w_k = weights_of(2, 1)
     w_k.requires_grad_()
-    _, turned = rotate(q, k, norm=RMSNorm(w_q, w_k), position_ids=IDS, inv_freq=INV_FREQ)
-    turned.sum().backward()
+    _, rotated = rotate(q, k, norm=RMSNorm(w_q, w_k), position_ids=IDS, inv_freq=INV_FREQ)
+    rotated.sum().backward()
     reference = w_k.detach().clone().requires_grad_()
     plain_both(k, reference, IDS).sum().backward()
     torch.testing.assert_close(w_k.grad, reference.grad, rtol=1e-10, atol=1e-12)
@@ -173,8 +173,8 @@ def test_bits_of_gradients_do_not_depend_on_the_number_of_threads():
 
 def test_second_derivatives_are_refused():
     q, = drawn(2)
-    turned, = rotate(q.requires_grad_(), norm=RMSNorm(), position_ids=IDS, inv_freq=INV_FREQ)
-    first, = torch.autograd.grad(turned.pow(3).sum(), q, create_graph=True)
+    rotated, = rotate(q.requires_grad_(), norm=RMSNorm(), position_ids=IDS, inv_freq=INV_FREQ)
+    first, = torch.autograd.grad(rotated.pow(3).sum(), q, create_graph=True)
     with pytest.raises(RuntimeError, match="second derivatives"):
         first.sum().backward()
 
@@ -244,9 +244,9 @@ def test_views_batches_and_other_sizes_of_values():
     slots = torch.arange(10).flip(0).view(2, 5)
     got = rotate_and_store(q, k, v, cache=cache, slot_mapping=slots, position_ids=torch.arange(5), inv_freq=INV_FREQ,
                            heads_first=False)
-    turned = rotate(q, k, position_ids=torch.arange(5), inv_freq=INV_FREQ, heads_first=False)
-    assert torch.equal(got, turned[0])
-    assert torch.equal(cache.keys.flatten(0, 1)[slots], turned[1]) and torch.equal(cache.values.flatten(0, 1)[slots], v)
+    rotated = rotate(q, k, position_ids=torch.arange(5), inv_freq=INV_FREQ, heads_first=False)
+    assert torch.equal(got, rotated[0])
+    assert torch.equal(cache.keys.flatten(0, 1)[slots], rotated[1]) and torch.equal(cache.values.flatten(0, 1)[slots], v)
 
 
 def test_no_tokens_and_keys_and_values_of_one_tensor():
@@ -323,10 +323,10 @@ def test_a_step_that_stores_and_moves_is_one_graph(stored, backend):
     old, new = torch.tensor([2, 3, 4, 5, 7]), torch.tensor([1, 2, 3, 4, 6])
 
     def step(cache, q, k, v):
-        turned = rotate_and_store(2 * q, k, v, cache=cache, slot_mapping=old, norm=RMSNorm(*weights), position_ids=IDS,
+        rotated = rotate_and_store(2 * q, k, v, cache=cache, slot_mapping=old, norm=RMSNorm(*weights), position_ids=IDS,
                                   inv_freq=INV_FREQ)
         move(cache, old, new, from_position_ids=IDS, position_ids=IDS - 1, inv_freq=INV_FREQ)
-        return turned + 1
+        return rotated + 1
 
     mine, theirs = cache_of(stored), cache_of(stored)
     expected = step(mine, q, k, v)
@@ -375,10 +375,10 @@ def test_what_ends_at_a_cache_has_no_gradient():
     assert is_untouched(cache, torch.tensor([-1]))
     with torch.no_grad():
         rotate_and_store(q, k, v, cache=cache, **arguments)
-    turned = torch.ops.cordage.rotate_and_store(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), *cache, SLOTS, [],
+    rotated = torch.ops.cordage.rotate_and_store(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), *cache, SLOTS, [],
                                                 None, *SWITCHES_OFF, *ANGLES, False)
     with pytest.raises(RuntimeError, match="cordage::rotate_and_store"):
-        turned.sum().backward()
+        rotated.sum().backward()
 
 
 @pytest.mark.parametrize("norm, words", [

@@ -21,10 +21,10 @@ def test_values_and_gradients_are_the_cpus(dtype, allowed, interleaved):
         inputs = [q.to(device, dtype).requires_grad_(), k.to(device, dtype).requires_grad_(),
                   inv_freq.clone().requires_grad_(), torch.tensor(1.25, dtype=torch.float64, requires_grad=True),
                   torch.arange(70.0, device=device).requires_grad_()]
-        turned = rotate(*inputs[:2], inv_freq=inputs[2], attention_factor=inputs[3], position_ids=inputs[4],
+        rotated = rotate(*inputs[:2], inv_freq=inputs[2], attention_factor=inputs[3], position_ids=inputs[4],
                         interleaved=interleaved)
-        ((turned[0] * weights.to(device, dtype)).sum() + turned[1].sum()).backward()
-        results.append([x.detach().cpu().double() for x in (*turned, *(x.grad for x in inputs))])
+        ((rotated[0] * weights.to(device, dtype)).sum() + rotated[1].sum()).backward()
+        results.append([x.detach().cpu().double() for x in (*rotated, *(x.grad for x in inputs))])
         assert inputs[2].grad.device.type == "cpu" and inputs[4].grad.device.type == device
     for mine, expected in zip(results[1], results[0], strict=True):
         assert (mine - expected).abs().max() <= allowed * expected.abs().max()
@@ -53,26 +53,26 @@ def test_a_call_waits_for_nothing_and_can_be_captured():
     q, ids = torch.randn(1, 2, 70, 8, device="cuda", requires_grad=True), torch.arange(70, device="cuda")
     weights = torch.randn_like(q)
 
-    def turned(theta):
+    def rotated(theta):
         y, = rotate(q, position_ids=ids, inv_freq=torch.tensor([1.0, theta], dtype=torch.float64))
         return y.detach(), torch.autograd.grad(y, q, weights)[0]
 
-    expected = turned(0.31)
+    expected = rotated(0.31)
     torch.cuda.set_sync_debug_mode("error")
     try:
-        turned(0.31)
+        rotated(0.31)
     finally:
         torch.cuda.set_sync_debug_mode("default")
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):  # 0.017 is on no device yet
-        captured = turned(0.31), turned(0.017)
+        captured = rotated(0.31), rotated(0.017)
     for i in range(200):  # other bases in their places
-        turned(1.0 / (i + 7))
+        rotated(1.0 / (i + 7))
     with torch.no_grad():
         q.mul_(2)
     graph.replay()
     for theta, got in zip((0.31, 0.017), captured, strict=True):
-        for mine, wanted in zip(got, turned(theta), strict=True):
+        for mine, wanted in zip(got, rotated(theta), strict=True):
             assert torch.equal(mine, wanted)
     torch.testing.assert_close(captured[0][0], 2 * expected[0])
 

@@ -99,13 +99,13 @@ def test_ggml_rotates_by_them(tmp_path):
     positions = ggml.ggml_new_tensor_1d(context, ggml.GGML_TYPE_I32, 64)
     for tensor, values in ((a, x), (positions, ids)):
         ctypes.memmove(ggml.ggml_get_data(tensor), values.data_ptr(), values.nbytes)
-    turned = ggml.ggml_rope_ext(context, a, positions, factors, 16, ggml.GGML_ROPE_TYPE_NEOX, 0, 1000.0, 1.0, 0.0, 1.0, 0.0,
+    rotated = ggml.ggml_rope_ext(context, a, positions, factors, 16, ggml.GGML_ROPE_TYPE_NEOX, 0, 1000.0, 1.0, 0.0, 1.0, 0.0,
                                 0.0)
     graph = ggml.ggml_new_graph(context)
-    ggml.ggml_build_forward_expand(graph, turned)
+    ggml.ggml_build_forward_expand(graph, rotated)
     ggml.ggml_graph_compute_with_ctx(context, graph, 1)
     got = torch.empty_like(x)
-    ctypes.memmove(got.data_ptr(), ggml.ggml_get_data(turned), got.nbytes)
+    ctypes.memmove(got.data_ptr(), ggml.ggml_get_data(rotated), got.nbytes)
     ggml.ggml_free(context), ggml.ggml_free(held), ggml.gguf_free(file)
     expected, = rotate(x[None], position_ids=ids, inv_freq=table(8.0).detach(), heads_first=False)
     assert difference(got, expected[0]) <= AGREEMENT

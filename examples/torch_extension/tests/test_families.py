@@ -2,17 +2,17 @@
 """apply_to: outputs and gradients against transformers' own, for every family that asks for the kernel rotary_pos_emb."""
 import pytest
 import torch
-from small_families import DOES_NOT_TURN, INTERLEAVES, LENGTH, apart, asking, result, small
+from small_families import NOT_ROTATED, INTERLEAVES, LENGTH, apart, asking, result, small
 
 from cordage_torch import apply_to
 
 AGREEMENT, OF_GRADIENTS = 1e-5, 3e-5  # of the largest, float32, at positions below 64
-REFUSED = {family: "must have a rotary embedding" for family in DOES_NOT_TURN} | {
+REFUSED = {family: "must have a rotary embedding" for family in NOT_ROTATED} | {
     "hunyuan_vl": "names no axes for its pairs",  # the two lanes of a pair by different axes
     "lasr": "calls dropout on cos or sin",
     "pixtral": "must have a rotary embedding",  # by rows and columns
 }
-TURN = [family for family in asking() if family not in REFUSED]
+ROTATED = [family for family in asking() if family not in REFUSED]
 NOT_HALVED = {"phimoe": "makes its frequencies anew at each call", "ministral3": "has no rule without YaRN",
               "mistral4": "has no rule without YaRN", "openai_privacy_filter": "has no rule without YaRN"}
 PLAIN = {"rope_type": "default", "rope_theta": 10000.0}
@@ -54,11 +54,11 @@ def test_families_whose_other_function_interleaves(family):
         assert apart([got], [expected]) <= AGREEMENT and apart(grads, gradients) <= OF_GRADIENTS
 
 
-@pytest.mark.parametrize("family", TURN)
+@pytest.mark.parametrize("family", ROTATED)
 def test_every_family_at_another_t(family):
     model, inputs = small(family, **{"rope_parameters": SCALED[family]} if family in SCALED else {})
     scaling = {"rope_type": "linear", "factor": 2.0}
-    if family == "beam":  # whose full attention does not turn
+    if family == "beam":  # whose full attention is not rotated
         with pytest.raises(ValueError, match="scaling is of layers 'full_attention'"):
             apply_to(model, scaling)
         return

@@ -19,7 +19,7 @@ YARN = {"rope_type": "yarn", "rope_theta": 1000.0, "factor": 8.0, "original_max_
 
 
 def large4(dtype=torch.float32, rope_parameters=None, **changes):
-    """A random Mistral Large 4 of four layers, of which the last does not turn and the third shares keys, that has learned an
+    """A random Mistral Large 4 of four layers, of which the last does not angles and the third shares keys, that has learned an
     alpha and temperatures; its indexer chooses all keys."""
     text = {"vocab_size": 61, "hidden_size": 48, "intermediate_size": 64, "moe_intermediate_size": 32, "num_hidden_layers": 4,
             "num_attention_heads": 4, "num_key_value_heads": 4, "n_routed_experts": 4, "num_experts_per_tok": 2,
@@ -271,9 +271,9 @@ def test_scaled_queries_are_exact_derivatives_and_commute_with_the_rotation():
 
     assert torch.autograd.gradcheck(scaled, (q, scale, bias, ids))
     with torch.no_grad():
-        turn = {"position_ids": ids, "inv_freq": torch.tensor([0.3, 0.01], dtype=torch.float64)}
-        before, = rotate(scaled(q, scale, bias, ids), **turn)
-        after = scaled(rotate(q, **turn)[0], scale, bias, ids)
+        angles = {"position_ids": ids, "inv_freq": torch.tensor([0.3, 0.01], dtype=torch.float64)}
+        before, = rotate(scaled(q, scale, bias, ids), **angles)
+        after = scaled(rotate(q, **angles)[0], scale, bias, ids)
         torch.testing.assert_close(before, after)
 
 

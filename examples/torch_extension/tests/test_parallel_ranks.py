@@ -36,9 +36,9 @@ def test_a_patched_model_on_a_part_of_a_sequence_takes_the_t_it_is_held_at():
     expected = clex(t)
     for rank, sees_the_end in ((0, True), (1, False)):
         mine = zigzag(rank, 2, 4 * TRAINED)[None]
-        turn, _ = model.model.rotary_emb(torch.zeros(1), mine)
-        assert torch.equal(turn.inv_freq, expected) == sees_the_end
+        rotation, _ = model.model.rotary_emb(torch.zeros(1), mine)
+        assert torch.equal(rotation.inv_freq, expected) == sees_the_end
         with clex.held_at(t):
-            turn, _ = model.model.rotary_emb(torch.zeros(1), mine)
-            assert torch.equal(turn.inv_freq, expected)
+            rotation, _ = model.model.rotary_emb(torch.zeros(1), mine)
+            assert torch.equal(rotation.inv_freq, expected)
     assert torch.equal(model.model.rotary_emb(torch.zeros(1), whole)[0].inv_freq, expected)

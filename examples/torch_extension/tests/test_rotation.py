@@ -22,8 +22,8 @@ def plain(x, position_ids, inv_freq, factor=1.0, interleaved=False):
     lanes, rest = x[..., :2 * pairs], x[..., 2 * pairs:]
     x0, x1 = (lanes[..., 0::2], lanes[..., 1::2]) if interleaved else (lanes[..., :pairs], lanes[..., pairs:])
     y0, y1 = x0 * cos - x1 * sin, x0 * sin + x1 * cos
-    turned = torch.stack((y0, y1), -1).flatten(-2) if interleaved else torch.cat((y0, y1), -1)
-    return torch.cat((turned, rest), -1)
+    rotated = torch.stack((y0, y1), -1).flatten(-2) if interleaved else torch.cat((y0, y1), -1)
+    return torch.cat((rotated, rest), -1)
 
 
 def q_and_k(dtype=torch.float64, head_dim=8, requires_grad=False):
@@ -67,25 +67,25 @@ def test_gradients_to_everything(interleaved, rows):
     factor = torch.tensor(1.3, dtype=torch.float64, requires_grad=True)
     ids = torch.rand(rows, 5, dtype=torch.float64).mul(9).requires_grad_()
 
-    def turned(q, k, ids, inv_freq, factor):
+    def rotated(q, k, ids, inv_freq, factor):
         return rotate(q, k, position_ids=ids, inv_freq=inv_freq, attention_factor=factor, interleaved=interleaved)
 
-    assert gradcheck(turned, (q, k, ids, inv_freq, factor))
+    assert gradcheck(rotated, (q, k, ids, inv_freq, factor))
 
 
 def test_gradient_where_only_some_want_one():
     q, k = q_and_k()
     inv_freq = INV_FREQ.clone().requires_grad_()
-    turned, _ = rotate(q, k, position_ids=torch.arange(5), inv_freq=inv_freq)  # k's result is not used
-    weights = torch.randn_like(turned)
-    (turned * weights).sum().backward()
+    rotated, _ = rotate(q, k, position_ids=torch.arange(5), inv_freq=inv_freq)  # k's result is not used
+    weights = torch.randn_like(rotated)
+    (rotated * weights).sum().backward()
     reference = INV_FREQ.clone().requires_grad_()
     (plain(q, torch.arange(5), reference) * weights).sum().backward()
     torch.testing.assert_close(inv_freq.grad, reference.grad, rtol=1e-12, atol=0)
     assert q.grad is None
 
 
-def test_views_are_turned_where_they_lie():
+def test_views_are_rotated_where_they_lie():
     torch.manual_seed(2)
     fused = torch.randn(2, 5, 4 * 8, dtype=torch.float64, requires_grad=True)  # [batch, tokens, (q q k v) * head_dim]
     q, k = (part.view(2, 5, -1, 8).transpose(1, 2) for part in (fused[..., :16], fused[..., 16:24]))
@@ -122,8 +122,8 @@ def test_a_table_from_torch_gives_torchs_bits(dtype):
     q, k = q_and_k(dtype, requires_grad=True)
     angle = (torch.arange(5)[:, None] * INV_FREQ)[None]
     cos, sin = angle.cos().to(dtype), angle.sin().to(dtype)
-    turned = rotate_by_table(q, k, cos=cos, sin=sin)
-    for got, x in zip(turned, (q, k), strict=True):
+    rotated = rotate_by_table(q, k, cos=cos, sin=sin)
+    for got, x in zip(rotated, (q, k), strict=True):
         pairs = torch.cat((x[..., :PAIRS], x[..., PAIRS:2 * PAIRS]), -1)
         halves = torch.cat((-x[..., PAIRS:2 * PAIRS], x[..., :PAIRS]), -1)
         expected = pairs * torch.cat((cos, cos), -1)[:, None] + halves * torch.cat((sin, sin), -1)[:, None]
@@ -134,8 +134,8 @@ def test_a_table_from_torch_gives_torchs_bits(dtype):
 
 def test_second_derivatives_are_refused():
     q, k = q_and_k(requires_grad=True)
-    turned, _ = rotate(q, k, position_ids=torch.arange(5), inv_freq=INV_FREQ)
-    first, = torch.autograd.grad(turned.pow(3).sum(), q, create_graph=True)
+    rotated, _ = rotate(q, k, position_ids=torch.arange(5), inv_freq=INV_FREQ)
+    first, = torch.autograd.grad(rotated.pow(3).sum(), q, create_graph=True)
     with pytest.raises(RuntimeError, match="second derivatives"):
         first.sum().backward()
 

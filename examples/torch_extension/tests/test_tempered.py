@@ -104,9 +104,9 @@ def test_every_reader_finds_the_factor(tmp_path):
 def test_lanes_that_do_not_turn_are_not_missed(tmp_path):
     model = small("gpt_neox")
     basis = learned(model.config)
-    with pytest.raises(ValueError, match="apply_to: a Tempered basis must be of a model whose heads turn as a whole, not 8 of"):
+    with pytest.raises(ValueError, match="apply_to: a Tempered basis must be of a model whose heads are rotated as a whole, not 8 of"):
         apply_to(model, basis)
-    with pytest.raises(ValueError, match="export: a Tempered basis must be of a model whose heads turn as a whole"):
+    with pytest.raises(ValueError, match="export: a Tempered basis must be of a model whose heads are rotated as a whole"):
         save_longrope(model.config, basis, TARGET, tmp_path / "folder")
     apply_to(model, basis.of_basis).undo()
     assert not list(tmp_path.iterdir())

@@ -197,7 +197,7 @@ def test_what_it_refuses(model, text, tmp_path, monkeypatch):
     (tmp_path / "partial/config.json").write_text(json.dumps({key: partial[key] for key in (
         "model_type", "rotary_pct", "vocab_size", "hidden_size", "num_attention_heads", "num_hidden_layers",
         "intermediate_size", "max_position_embeddings")}))
-    with pytest.raises(ValueError, match="--temperature learned must be none for MODEL .*: lanes of its heads do not turn"):
+    with pytest.raises(ValueError, match="--temperature learned must be none for MODEL .*: lanes of its heads are not rotated"):
         tune(tmp_path / "partial", text, out, "--temperature", "learned")
 
     gpt2 = tmp_path / "gpt2"

@@ -25,13 +25,13 @@ ids, x = torch.tensor([0, 7, 100000]), torch.randn(1, 4, 3, 64)
 inv_freq, factor = torch.ops.cordage.config_basis(torch.tensor(32), json.dumps(
     {"model_type": "llama", "hidden_size": 256, "num_attention_heads": 4, "max_position_embeddings": 131072}), "")
 
-def turned(x, inv_freq):
+def rotated(x, inv_freq):
     angle = torch.outer(ids.double(), inv_freq)
     x0, x1 = x.double().chunk(2, -1)
     return torch.cat((x0 * angle.cos() - x1 * angle.sin(), x0 * angle.sin() + x1 * angle.cos()), -1)
 
 found = []
-for function in (lambda x, inv_freq: rotate(x, position_ids=ids, inv_freq=inv_freq)[0], turned):
+for function in (lambda x, inv_freq: rotate(x, position_ids=ids, inv_freq=inv_freq)[0], rotated):
     of = [x.clone().requires_grad_(), inv_freq.clone().requires_grad_()]
     y = function(*of)
     y.backward(torch.ones_like(y))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The row of transformers in docs/engines.md, as JSON: differences over all families, and the time of a turn of q and k."""
+"""The row of transformers in docs/engines.md, as JSON: differences over all families, and the time of a rotation of q and k."""
 import json
 import time
 from importlib.metadata import version
@@ -11,16 +11,16 @@ from small_families import NOT_CALLED, asking, small
 
 
 def times(dtype):
-    """Milliseconds of q and k, 512 tokens of 32 and 8 heads of 128 lanes, turned and their gradients: eager, kernel."""
+    """Milliseconds of q and k, 512 tokens of 32 and 8 heads of 128 lanes, rotated and their gradients: eager, kernel."""
     model, _ = small("llama")
     angle = torch.rand(1, 512, 64).repeat(1, 1, 2) * 100
     q, k = (torch.randn(1, 512, heads, 128, dtype=dtype).transpose(1, 2).requires_grad_() for heads in (32, 8))
     cos, sin = angle.cos().to(dtype), angle.sin().to(dtype)
-    turn, taken = function_of("llama"), ([], [])
+    rotation, taken = function_of("llama"), ([], [])
 
     def once():
         start = time.perf_counter()
-        torch.autograd.backward(turn(q, k, cos, sin), (q.detach(), k.detach()))
+        torch.autograd.backward(rotation(q, k, cos, sin), (q.detach(), k.detach()))
         return (time.perf_counter() - start) * 1e3
 
     for _ in range(25):

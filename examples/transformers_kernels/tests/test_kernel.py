@@ -76,7 +76,7 @@ def test_a_function_that_is_no_rotation_is_refused():
         def forward(self, q, k, cos, sin, unsqueeze_dim=1):
             return 2 * q, 2 * k
 
-    with pytest.raises(ValueError, match="must turn pairs of lanes"):
+    with pytest.raises(ValueError, match="must rotate pairs of lanes"):
         layer.forward(Doubling(), X, X, TABLE, TABLE)
 
 

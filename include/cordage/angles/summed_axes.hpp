@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Exact angles of positions with several axes that turn every pair together; stage angles.
+// Exact angles of positions with several axes that rotate every pair together; stage angles.
 #pragma once
 
 #include "cordage/angles/positions_and_bases.hpp"

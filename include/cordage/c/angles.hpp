@@ -30,7 +30,7 @@ class tables_on_demand {
         });
         cos_sin_view<Real> table = forward_->view();
         if (d == direction::forward) return table;
-        turned_back& back = d == direction::inverse ? inverse_ : adjoint_;
+        reversed& back = d == direction::inverse ? inverse_ : adjoint_;
         std::call_once(back.is_made, [&] { back.make(table, d); });
         table.cos_data = back.cos.data();
         table.sin_data = back.sin.data();
@@ -39,7 +39,7 @@ class tables_on_demand {
 
  private:
     /// cos and -sin, for the inverse both divided by m^2, since cos and sin contain m.
-    struct turned_back {
+    struct reversed {
         std::once_flag is_made;
         std::vector<Real> cos, sin;
 
@@ -59,7 +59,7 @@ class tables_on_demand {
 
     std::once_flag is_made_;
     std::optional<cos_sin_table<Real>> forward_;
-    turned_back inverse_, adjoint_;
+    reversed inverse_, adjoint_;
 };
 
 /// Angles and their tables: those in float computed by the constructor, others when first used.

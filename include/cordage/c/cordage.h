@@ -148,7 +148,7 @@ typedef struct cordage_rule_numbers {
 CORDAGE_C_API cordage_status cordage_rule_from_numbers(int32_t abi, const cordage_rule_numbers* numbers,
                                                        cordage_rule** rule);
 
-/* Further properties of a rule. A caller that ignores query_beta, axes, first_lane or turns_back where a model has them
+/* Further properties of a rule. A caller that ignores query_beta, axes, first_lane or is_inverse where a model has them
  * rotates it wrongly. */
 typedef struct cordage_rule_info {
     int64_t head_dim;
@@ -158,7 +158,7 @@ typedef struct cordage_rule_info {
     double original_length;
     int32_t pairing;    /* 0: unknown for this model family */
     int32_t axes;       /* axes of positions; 1 except for M-RoPE */
-    int32_t turns_back; /* 1: by the negative angle: use cordage_rotate_inverse for cordage_rotate_forward */
+    int32_t is_inverse; /* 1: by the negative angle: use cordage_rotate_inverse for cordage_rotate_forward */
     double query_beta;  /* query temperature 1 + beta ln(1 + floor(position / original_length)); 0: none */
 } cordage_rule_info;
 CORDAGE_C_API cordage_status cordage_rule_get_info(const cordage_rule* rule, cordage_rule_info* info);

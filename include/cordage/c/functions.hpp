@@ -259,7 +259,7 @@ cordage_status cordage_rule_get_info(const cordage_rule* rule, cordage_rule_info
                  rope.config.original_length,
                  pairing,
                  axes.empty() ? 1 : 1 + static_cast<int32_t>(*std::max_element(axes.begin(), axes.end())),
-                 rope.turns_back ? 1 : 0,
+                 rope.is_inverse ? 1 : 0,
                  rope.llama4_beta.value_or(0.0)};
     });
 }

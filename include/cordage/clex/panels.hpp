@@ -188,8 +188,8 @@ class panel_pair {
     template <class Between>
     const Scalar* operator()(const Scalar* x, Between&& between) {
         descending_ = !descending_;
-        for (std::size_t turn = 0; turn < panels_; ++turn) {
-            const std::size_t p = descending_ ? panels_ - 1 - turn : turn;
+        for (std::size_t step = 0; step < panels_; ++step) {
+            const std::size_t p = descending_ ? panels_ - 1 - step : step;
             const Scalar* m = multiply_first(p, x, hidden_.data());
             between(p * rows, hidden_.data());
             Scalar* const sums = sums_.data() + p * ends_padded_;

@@ -17,7 +17,7 @@ namespace cordage::hf::config_detail {
 /// One kind of layer of a family with different layers, or of a config that distinguishes them.
 struct layer_kind {
     std::string_view layer_type;         ///< empty if all layers are alike
-    bool turns = true;                   ///< false: no rotary embedding in these layers
+    bool rotates = true;                 ///< false: no rotary embedding in these layers
     bool is_scaled = true;               ///< by a rope dictionary that is not by layer type
     double theta_base = 0.0;             ///< used if no key gives one; 0: that of the other layers
     double partial_rotary_factor = 0.0;  ///< used if no key gives one; 0: that of the family
@@ -36,7 +36,7 @@ inline constexpr layer_kind modernbert_layers[] = {
 inline constexpr layer_kind olmo3_layers[] = {
     {.layer_type = "full_attention"}, {.layer_type = "sliding_attention", .is_scaled = false}};
 inline constexpr layer_kind cohere2_layers[] = {
-    {.layer_type = "sliding_attention"}, {.layer_type = "full_attention", .turns = false}};
+    {.layer_type = "sliding_attention"}, {.layer_type = "full_attention", .rotates = false}};
 inline constexpr layer_kind deepseek_v32_layers[] = {
     {.layer_type = "attention"}, {.layer_type = "indexer", .head_dim_key = "index_head_dim"}};
 inline constexpr layer_kind neomme_layers[] = {
@@ -71,16 +71,16 @@ struct family {
     double head_width = 1.0;                  ///< 2 for Zamba 2, whose heads read two concatenated hidden states
     std::string_view heads_key = {};          ///< the key of the number of heads, if not a usual one
     bool head_is_derived = false;             ///< from hidden_size and heads; head_dim is ignored
-    bool turns_own_part = false;              ///< rotates qk_rope_head_dim lanes; the key is required
+    bool rotates_own_part = false;            ///< rotates qk_rope_head_dim lanes; the key is required
     bool reads_rotary_dim = true;             ///< false: its code ignores the key
     bool reads_share = false;                 ///< reads partial_rotary_factor, although its default is 1
-    bool some_layers_rest = false;            ///< every n-th layer is not rotated, unless no_rope_layers is given
-    bool turns_back = false;                  ///< rotates by the negative angle
+    bool rotates_some_layers = false;         ///< every n-th layer is not rotated, unless no_rope_layers is given
+    bool is_inverse = false;                  ///< rotates by the negative angle
     bool is_lerope = false;                   ///< its weights hold offsets of the basis and temperatures of heads
-    std::string_view turns_by = {};           ///< a key without which there is no rotation
+    std::string_view rotary_key = {};         ///< a key without which there is no rotation
     std::string_view default_rope_type = {};  ///< default of its code without a dictionary, with its own parameters
     std::span<const layer_kind> layers = {};  ///< used if the dictionary is not by layer type; else defaults
-    bool dense_layers_turn = false;           ///< layers before the experts are rotated despite full attention
+    bool rotates_dense_layers = false;        ///< layers before the experts are rotated despite full attention
     std::string_view layers_differ_by = {};   ///< a key that, if null, makes all layers alike
     axis_order order = axis_order::as_the_config_says;
     std::array<index_t, 3> sections = {};  ///< used if mrope_section is not given; zeros: one axis, or equal shares
@@ -144,40 +144,40 @@ inline constexpr family families[] = {
      .default_rope_type = "default"},
     {.model_types = " nemotron3_5_transcribe_asr_audio nemotron3_5_transcribe_word_timestamp ", .layout = half_split,
      .reads_share = true, .default_rope_type = "default"},
-    {.model_types = " hy_v4 minicpm3 ", .layout = half_split, .turns_own_part = true},
+    {.model_types = " hy_v4 minicpm3 ", .layout = half_split, .rotates_own_part = true},
     {.model_types = " axk1 axk2 deepseek_v2 deepseek_v3 glm4_moe_lite glm_moe_dsa youtu ", .layout = interleaved,
-     .turns_own_part = true},
-    {.model_types = " bailing_hybrid ", .layout = interleaved, .theta_base = 6e6, .turns_own_part = true},
-    {.model_types = " longcat_flash ", .layout = interleaved, .theta_base = 1e7, .turns_own_part = true},
+     .rotates_own_part = true},
+    {.model_types = " bailing_hybrid ", .layout = interleaved, .theta_base = 6e6, .rotates_own_part = true},
+    {.model_types = " longcat_flash ", .layout = interleaved, .theta_base = 1e7, .rotates_own_part = true},
     {.model_types = " moonshine ", .layout = interleaved, .partial_rotary_factor = 0.9,
      .heads_key = "decoder_num_attention_heads"},
-    {.model_types = " wav2vec2-bert wav2vec2-conformer ", .layout = half_split, .turns_by = "position_embeddings_type"},
+    {.model_types = " wav2vec2-bert wav2vec2-conformer ", .layout = half_split, .rotary_key = "position_embeddings_type"},
     {.model_types = " seamless_m4t ", .layout = half_split, .heads_key = "speech_encoder_attention_heads",
-     .turns_by = "position_embeddings_type"},
+     .rotary_key = "position_embeddings_type"},
     {.model_types = " cohere2 ", .layout = interleaved, .layers = cohere2_layers},
     {.model_types = " cohere2_moe ", .layout = interleaved, .head_dim = 128, .layers = cohere2_layers,
-     .dense_layers_turn = true},
+     .rotates_dense_layers = true},
     {.model_types = " afmoe flint ", .layout = half_split, .head_dim = 128, .layers = cohere2_layers},
     {.model_types = " exaone4 exaone_moe ", .layout = half_split, .layers = cohere2_layers,
      .layers_differ_by = "sliding_window"},
     {.model_types = " kolibri1 ", .layout = half_split, .head_dim = 128, .layers = cohere2_layers,
      .layers_differ_by = "sliding_window"},
-    {.model_types = " deepseek_v32 ", .layout = interleaved, .turns_own_part = true, .layers = deepseek_v32_layers},
+    {.model_types = " deepseek_v32 ", .layout = interleaved, .rotates_own_part = true, .layers = deepseek_v32_layers},
     {.model_types = " deepseek_v4 ", .layout = interleaved, .reads_share = true},
     {.model_types = " gemma3 gemma3n t5gemma2 t5gemma2_decoder ", .layout = half_split, .theta_base = 1e6,
      .head_dim = 256, .layers = gemma3_layers},
     {.model_types = " modernbert modernbert-decoder ", .layout = half_split, .theta_base = 1.6e5,
      .layers = modernbert_layers},
     {.model_types = " olmo3 ", .layout = half_split, .theta_base = 5e5, .layers = olmo3_layers},
-    {.model_types = " llama4 ", .layout = interleaved, .theta_base = 5e5, .head_dim = 128, .some_layers_rest = true},
-    {.model_types = " smollm3 ", .layout = half_split, .theta_base = 2e6, .some_layers_rest = true},
+    {.model_types = " llama4 ", .layout = interleaved, .theta_base = 5e5, .head_dim = 128, .rotates_some_layers = true},
+    {.model_types = " smollm3 ", .layout = half_split, .theta_base = 2e6, .rotates_some_layers = true},
     {.model_types = " minimax_m3_vl ", .layout = half_split, .theta_base = 5e6, .head_dim = 128,
      .reads_rotary_dim = false, .reads_share = true},
     {.model_types = " minimax_m2 ", .layout = half_split, .theta_base = 5e6, .head_dim = 128, .reads_share = true},
     {.model_types = " solar_open ", .layout = half_split, .theta_base = 1e6, .head_dim = 128, .reads_share = true},
-    {.model_types = " nanochat ", .layout = half_split, .turns_back = true},
-    {.model_types = " esm granitemoehybrid ", .layout = half_split, .turns_by = "position_embedding_type"},
-    {.model_types = " zamba2 ", .layout = half_split, .head_width = 2.0, .turns_by = "use_mem_rope"},
+    {.model_types = " nanochat ", .layout = half_split, .is_inverse = true},
+    {.model_types = " esm granitemoehybrid ", .layout = half_split, .rotary_key = "position_embedding_type"},
+    {.model_types = " zamba2 ", .layout = half_split, .head_width = 2.0, .rotary_key = "use_mem_rope"},
     {.model_types = " apertus ", .layout = half_split, .theta_base = 12e6, .default_rope_type = "llama3"},
     {.model_types = " cwm ", .layout = half_split, .theta_base = 1e6, .head_dim = 128, .default_rope_type = "llama3"},
     {.model_types = " higgs_audio_v2 ", .layout = half_split, .head_dim = 128, .default_rope_type = "llama3"},
@@ -187,8 +187,8 @@ inline constexpr family families[] = {
      .default_rope_type = "yarn"},
     {.model_types = " ministral3 ", .layout = half_split, .theta_base = 1e6, .head_dim = 128,
      .default_rope_type = "yarn"},
-    {.model_types = " mistral4 ", .layout = interleaved, .turns_own_part = true, .default_rope_type = "yarn"},
-    {.model_types = " mistral_large4 ", .layout = interleaved, .turns_own_part = true, .some_layers_rest = true,
+    {.model_types = " mistral4 ", .layout = interleaved, .rotates_own_part = true, .default_rope_type = "yarn"},
+    {.model_types = " mistral_large4 ", .layout = interleaved, .rotates_own_part = true, .rotates_some_layers = true,
      .is_lerope = true, .default_rope_type = "yarn"},
     {.model_types = " gemma4 gemma4_unified ", .layout = half_split, .head_dim = 256,
      .default_rope_type = "proportional", .layers = gemma4_layers},
@@ -259,7 +259,7 @@ inline constexpr other_positions unrotated[] = {
      " cpmant deberta deberta-v2 funnel inkling longt5 mpnet mt5 pop2piano switch_transformers t5 udop umt5 xlnet "},
     {"no positions", " falcon_mamba jamba kimi_linear mamba mamba2 nemotron_h rwkv xlstm zamba "}};
 /// Model types that rotate by something other than positions in a text.
-inline constexpr other_positions turned_otherwise[] = {
+inline constexpr other_positions rotated_otherwise[] = {
     {"the two lanes of a pair by different angles", " vjepa2 "},
     {"by learned directions of its key points", " lightglue "},
     {"its values too", " clvp_encoder "},

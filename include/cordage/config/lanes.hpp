@@ -62,24 +62,24 @@ inline index_t head_dim_of(const json_object& config, const family& known, const
 
 /// DeepSeek: a contiguous part of the head is rotated.
 inline void set_part_of_head(const json_object& config, const family& known, const layer_kind& kind,
-                             std::optional<double> share, index_t turning, layer_rope& rope) {
-    rope.config.head_dim = rope.config.rotary_dim = turning;
+                             std::optional<double> share, index_t rotated, layer_rope& rope) {
+    rope.config.head_dim = rope.config.rotary_dim = rotated;
     const auto rest = size_of(config, kind.layer_type, "qk_nope_head_dim");
     const auto whole = size_of(config, kind.layer_type, "head_dim");
-    rope.first_lane = rest ? *rest : whole && *whole > turning ? *whole - turning : 0;
+    rope.first_lane = rest ? *rest : whole && *whole > rotated ? *whole - rotated : 0;
     const auto is_share_of = [&](index_t head) {
-        return std::fabs(*share * static_cast<double>(head) - static_cast<double>(turning)) < 1.0;
+        return std::fabs(*share * static_cast<double>(head) - static_cast<double>(rotated)) < 1.0;
     };
-    const bool is_of_part = share == 1.0 && !known.turns_own_part;  // a share of the rotated part
-    if (share && !is_of_part && !is_share_of(whole.value_or(*share == 1.0 ? turning : rope.first_lane + turning))) {
-        config.doubt({"partial_rotary_factor ", *share, " must give qk_rope_head_dim ", turning, " lanes"});
+    const bool is_of_part = share == 1.0 && !known.rotates_own_part;  // a share of the rotated part
+    if (share && !is_of_part && !is_share_of(whole.value_or(*share == 1.0 ? rotated : rope.first_lane + rotated))) {
+        config.doubt({"partial_rotary_factor ", *share, " must give qk_rope_head_dim ", rotated, " lanes"});
     }
     // head_dim is the rotated part, or both parts together.
-    if (!share && whole && known.turns_own_part && *whole != turning && *whole != rest.value_or(0) + turning) {
-        config.doubt({"head_dim ", *whole, " must be qk_rope_head_dim ", turning, ", or that plus qk_nope_head_dim"});
+    if (!share && whole && known.rotates_own_part && *whole != rotated && *whole != rest.value_or(0) + rotated) {
+        config.doubt({"head_dim ", *whole, " must be qk_rope_head_dim ", rotated, ", or that plus qk_nope_head_dim"});
     }
-    if (whole && *whole != turning && rope.rope_type == "default" && known.turns_own_part && !known.reads_share) {
-        config.doubt({"head_dim ", *whole, " must be qk_rope_head_dim ", turning,
+    if (whole && *whole != rotated && rope.rope_type == "default" && known.rotates_own_part && !known.reads_share) {
+        config.doubt({"head_dim ", *whole, " must be qk_rope_head_dim ", rotated,
                       " for rope type 'default', which rotates the whole head in the code of this model_type"});
     }
 }
@@ -96,16 +96,16 @@ inline double set_lanes(const json_object& config, const json_object& dict, cons
         kind.partial_rotary_factor > 0.0 ? kind.partial_rotary_factor : known.partial_rotary_factor;
     const double share = given_share.value_or(is_proportional ? 1.0 : own_share);
     if (!(share > 0.0 && share <= 1.0)) config.refuse({"partial_rotary_factor ", share, " must be in (0, 1]"});
-    if (const auto turning = size_of(config, kind.layer_type, "qk_rope_head_dim")) {
+    if (const auto rotated = size_of(config, kind.layer_type, "qk_rope_head_dim")) {
         if (is_proportional) {
             dict.refuse(
                 {"qk_rope_head_dim must be left out for rope type 'proportional', which rotates pairs of the whole "
                  "head"});
         }
-        set_part_of_head(config, known, kind, given_share, *turning, rope);
+        set_part_of_head(config, known, kind, given_share, *rotated, rope);
         return share;
     }
-    if (known.turns_own_part) config.doubt({"qk_rope_head_dim must be given: only these lanes are rotated"});
+    if (known.rotates_own_part) config.doubt({"qk_rope_head_dim must be given: only these lanes are rotated"});
     if (share != own_share && rope.rope_type == "default" && !known.reads_share && known.partial_rotary_factor == 1.0) {
         dict.doubt({"partial_rotary_factor must be left out: the code of this model_type does not read it"});
     }

@@ -31,13 +31,13 @@ struct layer_reader {
     /// @param dict         its dictionary, or the one for all kinds
     /// @param dict_is_own  whether its rope_theta is for this kind alone
     layer_rope rope(const layer_kind& kind, const json_object& dict, bool dict_is_own) const {
-        const auto [overrides, count] = layers.overrides_of(kind.layer_type, kind.turns);
+        const auto [overrides, count] = layers.overrides_of(kind.layer_type, kind.rotates);
         const json_object config = whole.overridden_by(overrides);
         layer_rope out;
         out.layer_type = kind.layer_type;
         out.rope_type = type_of(dict);
         out.layout = layout_of(config, known);
-        out.config.theta_base = kind.turns ? theta_of(kind, config, dict, dict_is_own) : known.theta_base;
+        out.config.theta_base = kind.rotates ? theta_of(kind, config, dict, dict_is_own) : known.theta_base;
         if (!(out.config.theta_base > 1.0)) dict.refuse({"rope_theta ", out.config.theta_base, " must be > 1"});
         const double share = set_lanes(config, dict, known, kind, out);
         for (const auto& [key, value] : overrides.items()) {
@@ -54,8 +54,8 @@ struct layer_reader {
         validate(out.config);
         apply_rule({dict, config, share, longest, original.has_value(), out});
         set_axes(dict, known, out);
-        out.turns_back = known.turns_back;
-        out.needs_offsets = known.is_lerope && kind.turns;
+        out.is_inverse = known.is_inverse;
+        out.needs_offsets = known.is_lerope && kind.rotates;
         out.has_head_temperatures = known.is_lerope;
         out.llama4_beta = dict.number("llama_4_scaling_beta");
         if (!kind.head_dim_key.empty()) {
@@ -64,7 +64,7 @@ struct layer_reader {
             out.config.head_dim = config.count(kind.head_dim_key).value_or(out.config.head_dim);
             validate(out.config);
         }
-        if (!kind.turns) {
+        if (!kind.rotates) {
             out.rope_type = "none";
             out.policy = proportional{0.0};  // needs no memory: a file may have many such layer types with wide heads
             out.policy_words = "no rotation (NoPE)";
@@ -134,9 +134,9 @@ inline void add_ropes(const layer_reader& read, const json_object& dict, model_r
         }
         for (const auto& [layer_type, entry] : dict.json().items()) {
             layer_kind kind = read.known.kind(layer_type);
-            kind.turns = !entry.is_null() && read.layers.turns(layer_type);
+            kind.rotates = !entry.is_null() && read.layers.rotates(layer_type);
             const std::string where = dict.where() + "." + printable(layer_type);
-            out.ropes.push_back(read.rope(kind, kind.turns ? dict.other(entry, where) : none, true));
+            out.ropes.push_back(read.rope(kind, kind.rotates ? dict.other(entry, where) : none, true));
         }
     } else {
         nlohmann::json without_scaling = none.json();
@@ -149,12 +149,12 @@ inline void add_ropes(const layer_reader& read, const json_object& dict, model_r
             const bool has_it =
                 kind.yarn_attention_factor > 0.0 && type_of(dict) == "yarn" && !dict.has("attention_factor");
             const json_object own = has_it ? dict.overridden_by(factor_of_kind) : dict;
-            out.ropes.push_back(read.rope(kind, !kind.turns ? none : kind.is_scaled ? own : unscaled, false));
+            out.ropes.push_back(read.rope(kind, !kind.rotates ? none : kind.is_scaled ? own : unscaled, false));
         }
     }
-    if (read.layers.has_layers_at_rest(read.known.some_layers_rest)) {
+    if (read.layers.has_unrotated_layers(read.known.rotates_some_layers)) {
         if (out.ropes.front().layer_type.empty()) out.ropes.front().layer_type = "rope";
-        out.ropes.push_back(read.rope({.layer_type = "no_rope", .turns = false}, none, true));
+        out.ropes.push_back(read.rope({.layer_type = "no_rope", .rotates = false}, none, true));
     }
 }
 

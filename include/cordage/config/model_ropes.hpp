@@ -58,7 +58,7 @@ struct layer_rope {
     index_t first_lane = 0;                  ///< first rotated lane in a head of the model
     std::vector<std::uint8_t> axis_of_pair;  ///< M-RoPE: the axis (time, row, column) that rotates each pair, for
                                              ///< axis_angles; empty for positions of one axis
-    bool turns_back = false;                 ///< by the negative angle: use rotate_inverse instead of rotate_forward
+    bool is_inverse = false;                 ///< by the negative angle: use rotate_inverse instead of rotate_forward
     std::optional<double> llama4_beta;       ///< query temperature 1 + beta ln(1 + floor(p / original_length))
     bool needs_offsets = false;          ///< LeRoPE: `policy` lacks the offsets of the weights until hf::with_weights
     bool has_head_temperatures = false;  ///< the weights have head_temperatures for queries, rotated or not
@@ -98,7 +98,7 @@ inline std::string describe(const layer_rope& rope) {
         message(rope.layer_type.empty() ? "all layers" : "layers: " + printable(rope.layer_type), " (", rope.rope_type,
                 ")\n  rotation: ", c.rotary_dim, " of ", c.head_dim, " lanes, ", c.pairs(), " pairs, ",
                 name_of(rope.layout), ", theta_base ", c.theta_base, ", original length ", c.original_length);
-    if (rope.turns_back) text += "; by the negative angle (rotate_inverse)";
+    if (rope.is_inverse) text += "; by the negative angle (rotate_inverse)";
     if (rope.first_lane > 0) text += message("; they begin at lane ", rope.first_lane, " of the model's head");
     if (!rope.override_words.empty()) text += "\n  overridden: " + rope.override_words;
     text += "\n  policy: " + rope.policy_words + "\n  schedule: " + rope.schedule_words +

@@ -41,32 +41,32 @@ class per_layer {
         read_setting();
         for (layer& each : layers_) {
             const auto theta = each.overrides.find("rope_theta");
-            each.turns = theta == each.overrides.end() || *theta != 0.0;
-            if (!each.turns) each.overrides.erase("rope_theta");
+            each.rotates = theta == each.overrides.end() || *theta != 0.0;
+            if (!each.rotates) each.overrides.erase("rope_theta");
         }
     }
 
     /// Whether some layers are not rotated: those with theta_base 0, with a 0 in no_rope_layers, or every n-th (Llama
     /// 4, SmolLM3), which may be known from the model's code alone.
-    bool has_layers_at_rest(bool where_not_said) const {
-        if (!std::ranges::all_of(layers_, &layer::turns)) return true;
-        const auto turns = config_.numbers("no_rope_layers");
-        if (turns && !turns->empty()) return std::ranges::find(*turns, 0.0) != turns->end();
+    bool has_unrotated_layers(bool where_not_said) const {
+        if (!std::ranges::all_of(layers_, &layer::rotates)) return true;
+        const auto rotates = config_.numbers("no_rope_layers");
+        if (rotates && !rotates->empty()) return std::ranges::find(*rotates, 0.0) != rotates->end();
         return config_.count("no_rope_layer_interval") || where_not_said;
     }
 
     /// Whether rotated layers have different overrides.
     bool differ() const {
-        const auto first = std::ranges::find(layers_, true, &layer::turns);
+        const auto first = std::ranges::find(layers_, true, &layer::rotates);
         return std::any_of(first, layers_.end(),
-                           [&](const layer& each) { return each.turns && each.overrides != first->overrides; });
+                           [&](const layer& each) { return each.rotates && each.overrides != first->overrides; });
     }
 
     /// The types of rotated layers, each once.
     std::vector<std::string_view> types() const {
         std::vector<std::string_view> found;
         for (const layer& each : layers_) {
-            if (!each.turns || is_in(found, each.type)) continue;
+            if (!each.rotates || is_in(found, each.type)) continue;
             found.push_back(each.type);
             if (found.size() > most_layer_types) {
                 config_.refuse({"layer_types must have at most ", most_layer_types, " types"});
@@ -76,19 +76,19 @@ class per_layer {
     }
 
     /// Whether a layer of this type is rotated, or there is no such layer.
-    bool turns(std::string_view type) const {
+    bool rotates(std::string_view type) const {
         return std::ranges::find(layers_, type, &layer::type) == layers_.end() || has(type, true);
     }
 
     /// The overrides shared by all layers of this type that are rotated (or are not), and the number of these layers;
     /// of all types if there is none of this name.
     /// @throws value_error  if their overrides differ
-    std::pair<nlohmann::json, std::size_t> overrides_of(std::string_view type, bool turning) const {
-        const bool by_type = has(type, turning);
+    std::pair<nlohmann::json, std::size_t> overrides_of(std::string_view type, bool rotated) const {
+        const bool by_type = has(type, rotated);
         const layer* first = nullptr;
         std::size_t count = 0;
         for (const layer& each : layers_) {
-            if (each.turns != turning || (by_type && each.type != type)) continue;
+            if (each.rotates != rotated || (by_type && each.type != type)) continue;
             if (first == nullptr) first = &each;
             if (each.overrides != first->overrides) refuse(*first, each);
             ++count;
@@ -100,11 +100,11 @@ class per_layer {
     struct layer {
         std::string type;
         nlohmann::json overrides = nlohmann::json::object();
-        bool turns = true;
+        bool rotates = true;
     };
 
-    bool has(std::string_view type, bool turning) const {
-        return std::ranges::any_of(layers_, [&](const layer& l) { return l.type == type && l.turns == turning; });
+    bool has(std::string_view type, bool rotated) const {
+        return std::ranges::any_of(layers_, [&](const layer& l) { return l.type == type && l.rotates == rotated; });
     }
 
     layer& layer_at(std::size_t index, std::string_view key) {

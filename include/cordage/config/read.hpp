@@ -52,7 +52,7 @@ inline void check_dense_layers(const json_object& config, const family& known) {
     const auto* types = config.find("mlp_layer_types");
     const bool has_dense = config.number("first_k_dense_replace").value_or(0.0) > 0.0 ||
                            (types != nullptr && types->is_array() && is_in(*types, "dense"));
-    if (known.dense_layers_turn && has_dense &&
+    if (known.rotates_dense_layers && has_dense &&
         config.number("prefix_dense_sliding_window_pattern").value_or(1.0) == 1.0) {
         config.doubt({"prefix_dense_sliding_window_pattern must not be 1 with dense layers: these are rotated, ",
                       "other layers of type full_attention are not"});
@@ -70,7 +70,7 @@ inline json_object language_part(const json_object& whole) {
         const auto* found = whole.find(key);
         if (found == nullptr || !found->is_object()) continue;
         const bool is_one_of_many = std::string_view(key).starts_with("decoder") &&
-                                    !what_of(turned_otherwise, whole.text("model_type").value_or("")).empty();
+                                    !what_of(rotated_otherwise, whole.text("model_type").value_or("")).empty();
         if (is_one_of_many) continue;  // BLT
         const json_object inner = language_part(whole.other(*found, whole.where() + "." + key));
         return has_rotation(inner) || !has_rotation(whole) ? inner : whole;
@@ -79,7 +79,7 @@ inline json_object language_part(const json_object& whole) {
 }
 
 /// Rejects models without a rotary embedding, and reports those without evidence of one.
-inline void check_that_it_turns(const json_object& config, const std::string& model_type, const family* known) {
+inline void check_rotary_embedding(const json_object& config, const std::string& model_type, const family* known) {
     const auto refuse = [&](std::initializer_list<message_part> what) {
         config.refuse({joined(what), "; only models that rotate q and k can be read"});
     };
@@ -90,7 +90,7 @@ inline void check_that_it_turns(const json_object& config, const std::string& mo
     if (find_tower(model_type) != nullptr) {
         config.refuse({quoted, " is a tower with positions on a grid: use hf::read_tower"});
     }
-    if (const auto how = what_of(turned_otherwise, model_type); !how.empty()) {
+    if (const auto how = what_of(rotated_otherwise, model_type); !how.empty()) {
         config.refuse({quoted, " rotates ", how, ", which is not supported"});
     }
     const json_object inner = config.part("attn_config");
@@ -111,8 +111,8 @@ inline void check_that_it_turns(const json_object& config, const std::string& mo
         says_so = says_so || flag;
     }
     if (config.number("qk_rope_head_dim") == 0.0) refuse({"qk_rope_head_dim 0 means that no lanes are rotated"});
-    if (known != nullptr && !known->turns_by.empty() && !config.has(known->turns_by)) {
-        refuse({quoted, " has a rotary embedding only if ", known->turns_by, " is given"});
+    if (known != nullptr && !known->rotary_key.empty() && !config.has(known->rotary_key)) {
+        refuse({quoted, " has a rotary embedding only if ", known->rotary_key, " is given"});
     }
     if (known == nullptr && config.has("patch_size") && !config.has("vocab_size")) {
         config.doubt({quoted, " must be a known model type: patch_size suggests a tower with positions on a grid"});
@@ -152,7 +152,7 @@ inline model_ropes read_parsed_config(const nlohmann::json& root, const read_opt
     out.model_type = config.text("model_type").value_or(whole.text("model_type").value_or(""));
     const family* const known = find_family(out.model_type);
     check_top_keys(config);
-    check_that_it_turns(config, out.model_type, known);
+    check_rotary_embedding(config, out.model_type, known);
 
     std::optional<index_t> positions;  // the first found; later ones may mean something else (Qwen's seq_length)
     for (const char* key :

@@ -195,7 +195,7 @@ inline void proportional_rule(const rule_source& from) {
     const proportional policy{from.share};
     validate(policy, from.rope.config);
     from.set(policy, fixed{from.dict.at_least(1.0, "factor", from.dict.number("factor").value_or(1.0))},
-             message("proportional (p-RoPE): the fastest ", policy.turning_pairs(from.rope.config),
+             message("proportional (p-RoPE): the fastest ", policy.rotated_pairs(from.rope.config),
                      " pairs are rotated, divided by t; the others are not"));
 }
 

@@ -113,7 +113,7 @@ inline index_t pairs_of_an_axis(const json_object& config, const json_object& di
     const json_object sizes = known.sizes_in.empty() ? config : config.part(known.sizes_in);
     const index_t hidden_size = tower_size(sizes, known.hidden_keys, known.sizes.hidden_size);
     const index_t head_dim = tower_head_dim(config, known, hidden_size), axes = known.grid.axes;
-    out.head_dim = known.turns_hidden_size ? hidden_size : head_dim;
+    out.head_dim = known.rotates_hidden_size ? hidden_size : head_dim;
     if (out.head_dim < 2 * axes || out.head_dim > largest_head_dim) {
         config.refuse({"head_dim ", out.head_dim, " must be >= ", 2 * axes, " and <= ", largest_head_dim});
     }
@@ -128,9 +128,10 @@ inline index_t pairs_of_an_axis(const json_object& config, const json_object& di
         agreed({{dict, "partial_rotary_factor"}, {config, "partial_rotary_factor"}}).value_or(known.share);
     const double lanes = std::floor(static_cast<double>(head_dim) * share),
                  half = static_cast<double>(out.head_dim) / 2;
-    if (!(lanes >= 2.0 && std::fmod(lanes, 2.0) == 0.0 && (known.turns_hidden_size ? lanes == half : lanes <= half))) {
+    if (!(lanes >= 2.0 && std::fmod(lanes, 2.0) == 0.0 &&
+          (known.rotates_hidden_size ? lanes == half : lanes <= half))) {
         config.refuse({"partial_rotary_factor ", share, " of head_dim ", head_dim, " is ", lanes,
-                       " lanes, must be an even number, ", known.turns_hidden_size ? "half of " : "at most half of ",
+                       " lanes, must be an even number, ", known.rotates_hidden_size ? "half of " : "at most half of ",
                        out.head_dim});
     }
     return static_cast<index_t>(lanes) / 2;
@@ -189,7 +190,7 @@ inline tower_rope read_parsed_tower(const nlohmann::json& root, const read_optio
     const json_object whole(root, "config", options.lenient ? &warnings : nullptr);
     const auto [config, known, model_type] = find_tower_part(whole, "", "");
     if (known == nullptr) {
-        const std::string_view how = what_of(turned_otherwise, model_type);
+        const std::string_view how = what_of(rotated_otherwise, model_type);
         config.refuse({"model_type ", in_quotes(model_type), " must be that of a supported tower",
                        how.empty() ? "" : message("; it rotates ", how)});
     }
@@ -204,10 +205,10 @@ inline tower_rope read_parsed_tower(const nlohmann::json& root, const read_optio
     const auto scale = scale_of_axes(config, *known, base);
     std::vector<double> inv_freq;
     for (index_t pair = 0; pair < axes * pairs; ++pair) {
-        const index_t turn = known->in_turn ? pair % axes : pair / pairs;
-        const index_t i = known->in_turn ? pair / axes : pair % pairs;
-        inv_freq.push_back(scale[static_cast<std::size_t>(turn)] * of_axis.inv_freq(shared ? axes * i + turn : i));
-        out.axis_of_pair.push_back(static_cast<std::uint8_t>(known->columns_first ? axes - 1 - turn : turn));
+        const index_t axis = known->is_alternating ? pair % axes : pair / pairs;
+        const index_t i = known->is_alternating ? pair / axes : pair % pairs;
+        inv_freq.push_back(scale[static_cast<std::size_t>(axis)] * of_axis.inv_freq(shared ? axes * i + axis : i));
+        out.axis_of_pair.push_back(static_cast<std::uint8_t>(known->columns_first ? axes - 1 - axis : axis));
     }
     out.basis = basis(std::move(inv_freq));
     set_grid(config, *known, out);
@@ -237,11 +238,11 @@ inline std::string describe(const tower_rope& tower) {
                                                           : "rows, columns";
     const auto first =
         std::ranges::find_if(tower.axis_of_pair, [&](auto axis) { return axis != tower.axis_of_pair[0]; });
-    const bool in_turn = first - tower.axis_of_pair.begin() == 1 && tower.axis_of_pair.size() > 3;
+    const bool is_alternating = first - tower.axis_of_pair.begin() == 1 && tower.axis_of_pair.size() > 3;
     std::string text = message("tower ", tower.model_type, "\n  rotation: ", tower.basis.rotary_dim(), " of ",
                                tower.head_dim, " lanes, ", tower.basis.pairs(), " pairs, ", name_of(tower.layout));
     if (tower.parts > 1) text += message(" in each of ", tower.parts, " parts");
-    text += message("\n  axes: ", axes, in_turn ? " in turn" : " in blocks", ", the fastest ",
+    text += message("\n  axes: ", axes, is_alternating ? " alternating" : " in blocks", ", the fastest ",
                     tower.basis.inv_freq()[0], " rad per position");
     constexpr const char* coordinates[] = {"numbers", "centres of patches from -1 to 1 over the image",
                                            "numbers over columns times ", "numbers times seconds, of "};

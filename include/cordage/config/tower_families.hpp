@@ -30,9 +30,9 @@ struct tower_family {
     double theta_base = 10000.0;
     pair_layout layout = half_split;
     bool columns_first = false;            ///< the first pairs are rotated by columns, the next ones by rows
-    bool in_turn = false;                  ///< pairs alternate between the axes, else in blocks
+    bool is_alternating = false;           ///< pairs alternate between the axes, else in blocks
     bool reads_head_dim = true;            ///< false: head_dim is hidden_size / heads
-    bool turns_hidden_size = false;        ///< all heads as one
+    bool rotates_hidden_size = false;      ///< all heads as one
     double share = 0.0;                    ///< partial_rotary_factor if no key gives it; 0: no key is read
     std::string_view rope_type = "axial";  ///< the only valid one; empty: no rope dictionary is read
     tower_basis basis = tower_basis::of_each_axis;
@@ -76,7 +76,7 @@ inline constexpr tower_family tower_families[] = {
     // columns, then rows
     {.model_types = " step3p5_vision ", .sizes = {1536, 16}, .heads_keys = "heads num_attention_heads",
      .hidden_keys = "width hidden_size", .columns_first = true},
-    {.model_types = " kimi_k25_vision ", .sizes = {1152, 16}, .columns_first = true, .in_turn = true},
+    {.model_types = " kimi_k25_vision ", .sizes = {1152, 16}, .columns_first = true, .is_alternating = true},
     {.model_types = " muse_glimmer_vision muse_spark_vision ", .sizes = {1536, 16}, .columns_first = true,
      .grid = from_one},
     {.model_types = " gemma4_vision ", .sizes = {768, 12}, .theta_base = 100.0, .columns_first = true, .parts = 2,
@@ -92,8 +92,8 @@ inline constexpr tower_family tower_families[] = {
     {.model_types = " sam3_vit_model ", .sizes = {1024, 16}, .layout = interleaved, .columns_first = true,
      .grid = {.coordinate = grid_coordinate::of_reference}},
     // all of hidden_size as one head
-    {.model_types = " efficientloftr ", .sizes = {256, 8}, .layout = interleaved, .in_turn = true,
-     .turns_hidden_size = true, .share = 4.0, .rope_type = "default", .grid = from_one},
+    {.model_types = " efficientloftr ", .sizes = {256, 8}, .layout = interleaved, .is_alternating = true,
+     .rotates_hidden_size = true, .share = 4.0, .rope_type = "default", .grid = from_one},
     {.model_types = " musicflamingo ", .sizes = {1280, 1}, .heads_keys = {}, .sizes_in = "audio_config",
      .theta_base = 1200.0, .layout = interleaved, .reads_head_dim = false, .share = 0.2, .rope_type = "default",
      .grid = {.coordinate = grid_coordinate::times_seconds, .factor = {-1.0, -1.0}}}};

@@ -22,7 +22,7 @@ namespace pair_detail {
 /// cos and sin of an angle plus the quarter turns in the two upper bits of t; Top is the upper one of these bits.
 /// Quarter turns swap cos and sin and change their signs, done on bits.
 template <int Top, class Lane>
-CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr cos_sin<Lane> turned_by_quarters(
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr cos_sin<Lane> plus_quarter_turns(
     const typename lane_traits<Lane>::word& t, const cos_sin<Lane>& at) noexcept {
     using lane = lane_traits<Lane>;
     using word = typename lane::word;
@@ -70,7 +70,7 @@ template <class Lane = double>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr cos_sin<Lane> cos_sin_of_phase(
     const typename lane_traits<Lane>::word& phase) noexcept {
     const auto at = pair_detail::reduced<Lane>(phase);
-    return pair_detail::turned_by_quarters<63>(at.quarters, pair_detail::cos_sin_of_small(at.rest));
+    return pair_detail::plus_quarter_turns<63>(at.quarters, pair_detail::cos_sin_of_small(at.rest));
 }
 
 /// cos and sin of an angle in radians, float or double, |angle| <= 2^62. Argument reduction is as exact as that of a
@@ -79,7 +79,7 @@ template <class Real>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr cos_sin<double> cos_sin_of(Real angle) noexcept {
     const auto at = pair_detail::reduced<double>(phase_of_angle(angle));
     const bool is_small = angle < Real(0.75) && angle > Real(-0.75);  // no reduction needed
-    return pair_detail::turned_by_quarters<63>(at.quarters,
+    return pair_detail::plus_quarter_turns<63>(at.quarters,
                                                pair_detail::cos_sin_of_small(is_small ? double{angle} : at.rest));
 }
 
@@ -114,7 +114,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE cos_sin<Lane> cos_sin_of_phase32(
     const word t = phase + word(0x2000'0000u);
     const word quarter = t & word(0xc000'0000u);
     const cos_sin<Lane> at = cos_sin_of_turns(Lane(lane::from_signed(phase - quarter) * Lane(0x1p-32f)));
-    return pair_detail::turned_by_quarters<31>(t, at);
+    return pair_detail::plus_quarter_turns<31>(t, at);
 }
 
 }  // namespace cordage

@@ -148,7 +148,7 @@ void backward_at(const Executor& where, const Source& angles, const rotation_gra
 ///
 ///   dL/da           = grad_y1 y0 - grad_y0 y1
 ///   dL/dinv_freq_i += sum over tokens and heads of position * dL/da_i
-///   dL/dposition   += sum over pairs and heads of inv_freq_i * dL/da_i, for each axis over the pairs it turns
+///   dL/dposition   += sum over pairs and heads of inv_freq_i * dL/da_i, for each axis over the pairs it rotates
 ///   dL/dm          += sum of grad_y . y / m over the rotated lanes
 ///   dL/da          itself, summed over heads, where rotation_gradients::angles is given
 ///

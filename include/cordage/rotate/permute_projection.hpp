@@ -77,17 +77,17 @@ void permute_projection(const projection_shape& shape, const T* weight, T* permu
             {"permute_projection: permuted must be weight itself or not overlap it; it overlaps it partly"});
     }
 
-    const index_t pairs = shape.rotary_dim / 2, begin = shape.first_lane * length, turning = shape.rotary_dim * length;
-    std::vector<T> before(is_in_place ? static_cast<std::size_t>(turning) : 0);
+    const index_t pairs = shape.rotary_dim / 2, begin = shape.first_lane * length, rotated = shape.rotary_dim * length;
+    std::vector<T> before(is_in_place ? static_cast<std::size_t>(rotated) : 0);
     for (index_t head = 0; head < shape.heads; ++head) {
         const T* from = weight + head * head_size + begin;
         T* to = permuted + head * head_size + begin;
         if (is_in_place) {
-            std::copy_n(from, turning, before.data());
+            std::copy_n(from, rotated, before.data());
             from = before.data();
         } else {
             std::copy_n(from - begin, begin, to - begin);
-            std::copy_n(from + turning, head_size - begin - turning, to + turning);
+            std::copy_n(from + rotated, head_size - begin - rotated, to + rotated);
         }
         for (index_t pair = 0; pair < pairs; ++pair) {
             std::copy_n(from + From::first(pair, pairs) * length, length, to + To::first(pair, pairs) * length);

@@ -16,7 +16,7 @@ namespace cordage {
 ///
 ///   alpha(t) = g + (1 - g) (b t^(-2i/(d-2)) + (1 - b) / t)        m(t) = 0.1 ln t + 1
 ///
-/// where 1 - g and 1 - b are ramps over pairs by their rotations over original_length (ramp_of_turns): from
+/// where 1 - g and 1 - b are ramps over pairs by their rotations over original_length (ramp_of_rotations): from
 /// kappa 16 to kappa 2 rotations, and from kappa 1.25 to kappa 0.75. kappa = step^2, so that both ramps move to slower
 /// pairs as the image becomes clean, and fewer pairs are scaled. (Dy-NTK is `ntk_aware` on the schedule `denoising`.)
 ///
@@ -48,9 +48,9 @@ struct dype {
     };
     values terms(const rope_config& c, index_t pair, double t) const {
         const double kappa = step * step, last = static_cast<double>(c.rotary_dim) / 2.0;
-        const double unscaled = 1.0 - ramp_of_turns(c, 16.0 * kappa, 2.0 * kappa, true, last).at(pair);
+        const double unscaled = 1.0 - ramp_of_rotations(c, 16.0 * kappa, 2.0 * kappa, true, last).at(pair);
         const double by_ntk =
-            (1.0 - unscaled) * (1.0 - ramp_of_turns(c, 1.25 * kappa, 0.75 * kappa, true, last).at(pair));
+            (1.0 - unscaled) * (1.0 - ramp_of_rotations(c, 1.25 * kappa, 0.75 * kappa, true, last).at(pair));
         const double by_pi = 1.0 - unscaled - by_ntk;
         const double ntk = by_ntk * std::exp(ntk_aware{}.log_alpha(c, pair, t));
         const double ntk_rate = ntk_aware{}.log_alpha_rate(c, pair, t);

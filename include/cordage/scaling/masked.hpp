@@ -14,7 +14,7 @@ namespace cordage {
 
 /// log alpha of a pair that is not rotated. Finite, so that sums stay valid under fast-math, and so small that its exp
 /// is exactly 0 whatever is added to it.
-inline constexpr double log_alpha_at_rest = -1e4;
+inline constexpr double log_alpha_unrotated = -1e4;
 
 /// Any policy with some pairs not rotated (NoPE on those channels; DoPE's bands): their alpha is 0.
 ///
@@ -26,17 +26,17 @@ struct masked {
                   "and 'double log_alpha_rate' alike; docs/extending.md");
 
     Policy policy;
-    std::vector<unsigned char> turns;  ///< [pairs]: 0 where a pair is not rotated
+    std::vector<unsigned char> rotates;  ///< [pairs]: 0 where a pair is not rotated
 
     double log_alpha(const rope_config& c, index_t pair, double t) const {
-        return is_turning(pair) ? policy.log_alpha(c, pair, t) : log_alpha_at_rest;
+        return is_rotated(pair) ? policy.log_alpha(c, pair, t) : log_alpha_unrotated;
     }
     double log_alpha_rate(const rope_config& c, index_t pair, double t) const {
-        return is_turning(pair) ? policy.log_alpha_rate(c, pair, t) : 0.0;
+        return is_rotated(pair) ? policy.log_alpha_rate(c, pair, t) : 0.0;
     }
     double log_alpha_curvature(const rope_config& c, index_t pair,
                                double t) const requires has_log_alpha_curvature<Policy> {
-        return is_turning(pair) ? policy.log_alpha_curvature(c, pair, t) : 0.0;
+        return is_rotated(pair) ? policy.log_alpha_curvature(c, pair, t) : 0.0;
     }
     double attention_factor(const rope_config& c, double t) const { return cordage::attention_factor(policy, c, t); }
     double attention_factor_rate(const rope_config& c, double t) const {
@@ -45,11 +45,11 @@ struct masked {
 
     void validate(const rope_config& c) const {
         cordage::validate(policy, c);
-        validate_pairs({"masked: turns size"}, turns.size(), c);
+        validate_pairs({"masked: rotates size"}, rotates.size(), c);
     }
 
  private:
-    bool is_turning(index_t pair) const { return turns[static_cast<std::size_t>(pair)] != 0; }
+    bool is_rotated(index_t pair) const { return rotates[static_cast<std::size_t>(pair)] != 0; }
 };
 
 /// p-RoPE, "proportional" in config files (Gemma 4; Barbero et al. 2024): only the fastest floor(share d / 2) pairs are
@@ -59,16 +59,16 @@ struct proportional {
     double share = 1.0;  ///< of d; partial_rotary_factor in config files
 
     double log_alpha(const rope_config& c, index_t pair, double t) const {
-        return pair < turning_pairs(c) ? -std::log(t) : log_alpha_at_rest;
+        return pair < rotated_pairs(c) ? -std::log(t) : log_alpha_unrotated;
     }
     double log_alpha_rate(const rope_config& c, index_t pair, double t) const {
-        return pair < turning_pairs(c) ? -1.0 / t : 0.0;
+        return pair < rotated_pairs(c) ? -1.0 / t : 0.0;
     }
     double log_alpha_curvature(const rope_config& c, index_t pair, double t) const {
-        return pair < turning_pairs(c) ? 1.0 / (t * t) : 0.0;
+        return pair < rotated_pairs(c) ? 1.0 / (t * t) : 0.0;
     }
 
-    index_t turning_pairs(const rope_config& c) const {
+    index_t rotated_pairs(const rope_config& c) const {
         return static_cast<index_t>(share * static_cast<double>(c.rotary_dim) / 2.0);
     }
 

@@ -32,7 +32,7 @@ struct resonance {
 
     double log_alpha(const rope_config& c, index_t pair, double t) const {
         const double inner = policy.log_alpha(c, pair, t);
-        if (inner <= log_alpha_at_rest / 2.0) return inner;
+        if (inner <= log_alpha_unrotated / 2.0) return inner;
         const double wavelength = 2.0 * std::numbers::pi / (std::exp(inner) * c.inv_freq(pair));
         const double rounded = std::max(1.0, std::round(wavelength));
         return std::log(2.0 * std::numbers::pi / (rounded * c.inv_freq(pair)));

@@ -79,7 +79,7 @@ inline score_temperature yarn_temperature() { return {0.1, 2.0}; }
 ///   add_grad_parameters(policy, config, t, grad_inv_freq, grad_parameters, grad_attention_factor);
 ///
 /// Policy may be any policy, any_policy too, and any_policy may hold the result. A factor on cos and sin reaches the
-/// lanes that turn alone, so a config with others is refused: there multiply queries or the softmax scale by
+/// the rotated lanes alone, so a config with others is refused: there multiply queries or the softmax scale by
 /// temperature.at(t), whose gradient goes through temperature.vjp (docs/methods/temperature.md).
 template <scaling_policy Policy>
 struct tempered {
@@ -101,14 +101,15 @@ struct tempered {
                cordage::attention_factor(policy, c, t) * temperature.rate(t) / (2.0 * root);
     }
 
-    /// Throws as the policy and the temperature, and value_error where not every lane of a head turns.
+    /// Throws as the policy and the temperature, and value_error where not every lane of a head is rotated.
     void validate(const rope_config& c) const {
         cordage::validate(policy, c);
         temperature.validate();
         if (c.rotary_dim != c.head_dim) {
-            fail<value_error>({"tempered: rotary_dim ", c.rotary_dim, " must be head_dim ", c.head_dim,
-                               ": a factor on cos and sin misses the lanes that do not turn; multiply queries or the "
-                               "softmax scale by score_temperature::at(t) instead"});
+            fail<value_error>(
+                {"tempered: rotary_dim ", c.rotary_dim, " must be head_dim ", c.head_dim,
+                 ": a factor on cos and sin misses the lanes that are not rotated; multiply queries or the "
+                 "softmax scale by score_temperature::at(t) instead"});
         }
     }
 

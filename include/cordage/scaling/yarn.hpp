@@ -26,12 +26,13 @@ struct yarn_ramp {
 ///   pair(beta) = d ln(original_length / (2 pi beta)) / (2 ln theta_base)
 ///
 /// rounded outwards if `truncate`, then clamped to [0, last]; if then equal, high is increased by 0.001.
-inline yarn_ramp ramp_of_turns(const rope_config& c, double beta_fast, double beta_slow, bool truncate, double last) {
-    const auto pair_turning = [&](double beta) {
+inline yarn_ramp ramp_of_rotations(const rope_config& c, double beta_fast, double beta_slow, bool truncate,
+                                   double last) {
+    const auto pair_of_rotations = [&](double beta) {
         return static_cast<double>(c.rotary_dim) * std::log(c.original_length / (beta * 2.0 * std::numbers::pi)) /
                (2.0 * std::log(c.theta_base));
     };
-    double low = pair_turning(beta_fast), high = pair_turning(beta_slow);
+    double low = pair_of_rotations(beta_fast), high = pair_of_rotations(beta_slow);
     if (truncate) low = std::floor(low), high = std::ceil(high);
     low = std::max(low, 0.0);
     high = std::min(high, last);
@@ -40,7 +41,7 @@ inline yarn_ramp ramp_of_turns(const rope_config& c, double beta_fast, double be
 }
 
 /// YaRN (Peng et al. 2023) as in the authors' code and transformers' "yarn": pairs up to `low` keep their frequency,
-/// pairs from `high` on are interpolated, linear in the pair index between: ramp_of_turns, clamped to [0, d-1] (not
+/// pairs from `high` on are interpolated, linear in the pair index between: ramp_of_rotations, clamped to [0, d-1] (not
 /// d/2-1, as in the reference). If original_length is far below 2 pi beta_slow, or so large that every pair rotates
 /// more than beta_fast times, clamping may leave low > high; then no pair, or every pair, is interpolated, as there.
 ///
@@ -65,7 +66,7 @@ struct yarn {
     }
 
     yarn_ramp ramp(const rope_config& c) const {
-        return ramp_of_turns(c, beta_fast, beta_slow, truncate, static_cast<double>(c.rotary_dim - 1));
+        return ramp_of_rotations(c, beta_fast, beta_slow, truncate, static_cast<double>(c.rotary_dim - 1));
     }
 
     /// 1: the pair is fully interpolated; 0: it is unchanged.

@@ -152,7 +152,7 @@ TEST_CASE("backend/cuda/backward: positions of several axes, as by the scalar ba
     check_both_pairings<bfloat16, axes3<double>>(16, 40);
 }
 TEST_CASE(
-    "backend/cuda/backward: axes that turn every pair together and angles of their own, as by the scalar backend") {
+    "backend/cuda/backward: axes that rotate every pair together and angles of their own, as by the scalar backend") {
     check_both_pairings<float, summed3<std::int32_t, false>>(17, 60);
     check_both_pairings<bfloat16, summed3<double, false>>(18, 40);
     check_both_pairings<float, free_of_tokens<float>>(19, 40);

@@ -114,7 +114,7 @@ TEST_CASE("backend/cuda/forward: positions of several axes, with one basis and o
     check_both_pairings<float16, rows_of_axes<std::int64_t>>(9, 40);
     check_both_pairings<float, rows_of_axes<double>>(10, 40);
 }
-TEST_CASE("backend/cuda/forward: axes that turn every pair together, angles of their own, and their sum") {
+TEST_CASE("backend/cuda/forward: axes that rotate every pair together, angles of their own, and their sum") {
     check_both_pairings<float, summed3<std::int32_t, true>>(12, 40);
     check_both_pairings<bfloat16, summed3<double, true>>(13, 40);
     check_both_pairings<float, free_of_tokens<float>>(14, 40);

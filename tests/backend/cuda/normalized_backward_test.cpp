@@ -179,7 +179,7 @@ TEST_CASE("backend/cuda/normalized_backward: gradients to positions of several a
 }
 
 TEST_CASE(
-    "backend/cuda/normalized_backward: gradients of axes that turn every pair together, and of angles themselves") {
+    "backend/cuda/normalized_backward: gradients of axes that rotate every pair together, and of angles themselves") {
     const std::vector<basis> all = bases_of(3);
     const basis_list list({&all[0], &all[0], &all[1], &all[1], &all[2], &all[2]});  // two axes of three rows
     draw d(9);
@@ -267,7 +267,7 @@ TEST_CASE("backend/cuda/normalized_backward: launches keep within a block's limi
     for (const index_t length : {1, 8, 1000}) {
         for (const index_t lanes : {2, 16, 64, 128, 576, 2048}) {
             for (const index_t heads : {1, 7, 128, 100'000}) {
-                const auto half = static_cast<std::int32_t>(lanes / 2);  // 256 where four axes turn together
+                const auto half = static_cast<std::int32_t>(lanes / 2);  // 256 where four axes rotate together
                 for (const backend::sums_shape& sums :
                      {backend::sums_shape{half, 1, 1}, {half, 1, 8}, {std::min(half, 256), 4, 4}}) {
                     const auto plan = backend::plan_gradients(length, {1, length, heads, lanes}, sums);

@@ -41,8 +41,8 @@ objective rosenbrock() {
             cost};
 }
 
-// A valley ten thousand times as long as wide, turned out of the axes.
-objective turned_ellipsoid() {
+// A valley ten thousand times as long as wide, rotated out of the axes.
+objective rotated_ellipsoid() {
     return {[](point x) { return 1e4 * square(x[0] + x[1] + x[2]) + square(x[0] - x[1]) + 10.0 * square(x[2] - 1.0); },
             cost};
 }
@@ -155,7 +155,7 @@ TEST_CASE("benchmarks/study/search/cma_es: it finds the bottom of known function
         search_cma_es(sphere({1, 2, 3, 4, 5}), {.start = {0, 0, 0, 0, 0}, .step = 1}, 1500 * cost);
     CHECK(round.best().loss < 1e-8);
     CHECK(search_cma_es(rosenbrock(), {.start = {-1, -1, -1, -1}, .step = 0.5}, 5000 * cost).best().loss < 1e-8);
-    CHECK(search_cma_es(turned_ellipsoid(), {.start = {3, 3, 3}, .step = 1}, 1500 * cost).best().loss < 1e-8);
+    CHECK(search_cma_es(rotated_ellipsoid(), {.start = {3, 3, 3}, .step = 1}, 1500 * cost).best().loss < 1e-8);
     // One number has a distribution too.
     CHECK(search_cma_es(sphere({7}), {.start = {0}, .step = 1}, 300 * cost).best().loss < 1e-8);
 }

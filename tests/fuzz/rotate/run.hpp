@@ -64,8 +64,8 @@ inline bool is_comparable(double factor) { return std::fabs(factor) > 0x1p-30 &&
 
 /// Records the expected y of one operand.
 template <class T, class Pairing>
-void expect_turned(const placed_view<T>& x, const placed_view<T>& y, index_t first_lane, index_t pairs,
-                   const expected_angles& angles, const map& by, Pairing) {
+void expect_rotated(const placed_view<T>& x, const placed_view<T>& y, index_t first_lane, index_t pairs,
+                    const expected_angles& angles, const map& by, Pairing) {
     const cordage::heads_shape& s = x.view.shape;
     for (index_t r = 0; r < s.batch; ++r) {
         for (index_t t = 0; t < s.tokens; ++t) {
@@ -248,7 +248,7 @@ class rotation_run {
                          return direction == 1 ? 1.0 / m : m;
                      }};
         for (int i = 0; i < 2; ++i) {
-            expect_turned(two.x[i], two.y[i], two.o[i].first_lane, pairs, e, by, Pairing{});
+            expect_rotated(two.x[i], two.y[i], two.o[i].first_lane, pairs, e, by, Pairing{});
         }
         expect(memory_.is_as_expected(), "every element is as the naive rotation has it");
     }
@@ -304,7 +304,7 @@ class rotation_run {
         expect(of_position.is_as_expected(per_size), "dL/dposition is the naive sum");
         expect(of_factor.is_as_expected(per_size), "dL/dm is the naive sum");
         const map by{-1, e.attention_factor};
-        expect_turned(grad_y, grad_x, o.first_lane, pairs, e, by, Pairing{});
+        expect_rotated(grad_y, grad_x, o.first_lane, pairs, e, by, Pairing{});
         expect(memory_.is_as_expected(), "grad_x is as the naive rotation has it");
     }
 
@@ -344,7 +344,7 @@ class rotation_run {
         if (!accepts([&] { cordage::rebase<Pairing>(how, c.angles(), two.o[0], two.o[1]); })) return;
         const expected_angles e = c.expected();
         for (int i = 0; i < 2; ++i) {
-            expect_turned(two.x[i], two.y[i], two.o[i].first_lane, c.all.pairs, e, {1, e.attention_factor}, Pairing{});
+            expect_rotated(two.x[i], two.y[i], two.o[i].first_lane, c.all.pairs, e, {1, e.attention_factor}, Pairing{});
         }
         expect(memory_.is_as_expected(), "every key is as if rotated by the new basis");
     }
@@ -397,7 +397,7 @@ class rotation_run {
                 place.view.shape.batch = place.view.shape.tokens = 1;
                 expected_angles of_slot = e;
                 of_slot.at = [&e, r, t](index_t, index_t, index_t pair) { return e.at(r, t, pair); };
-                expect_turned(place, place, o.first_lane, c.all.pairs, of_slot, {1, e.attention_factor}, Pairing{});
+                expect_rotated(place, place, o.first_lane, c.all.pairs, of_slot, {1, e.attention_factor}, Pairing{});
             }
         }
         expect(memory_.is_as_expected(), "listed slots are as if rotated by the new basis, others as they were");

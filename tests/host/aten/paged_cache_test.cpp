@@ -74,9 +74,9 @@ TEST_CASE(
                     expected = aten::rotation_forward<half_split>(expected, by);
                 }
                 const cache_tensors cache = cache_of(in_cache);
-                const at::Tensor turned = aten::rotate_and_store<half_split>(q, k, v, cache, some_slots(), by, norm);
-                CHECK((turned.scalar_type() == type));
-                CHECK(largest_difference(turned, expected[0]) < tolerance(type));
+                const at::Tensor rotated = aten::rotate_and_store<half_split>(q, k, v, cache, some_slots(), by, norm);
+                CHECK((rotated.scalar_type() == type));
+                CHECK(largest_difference(rotated, expected[0]) < tolerance(type));
                 CHECK(largest_difference(stored(cache.keys, cache.key_scales), kept(expected[1])) <
                       tolerance(in_cache));
                 CHECK(largest_difference(stored(cache.values, cache.value_scales), kept(v)) < tolerance(in_cache));

@@ -45,7 +45,7 @@ double worst(const std::vector<float>& found, const std::vector<double>& wanted)
 }
 
 /// Runs an operation as a graph would, in nth slices.
-std::vector<float> computed(const gg::rotation& turn, const std::vector<float>& from, fake_tensor x,
+std::vector<float> computed(const gg::rotation& rotation, const std::vector<float>& from, fake_tensor x,
                             std::vector<std::int32_t>& ids, int nth) {
     std::vector<float> in = from, out(from.size());
     x.data = in.data();
@@ -55,7 +55,7 @@ std::vector<float> computed(const gg::rotation& turn, const std::vector<float>& 
     dst.src[0] = &x;
     dst.src[1] = &positions;
     void (*const op)(fake_tensor*, int, int, void*) = gg::rotate<fake_tensor>;
-    for (int ith = 0; ith < nth; ++ith) op(&dst, ith, nth, const_cast<gg::rotation*>(&turn));
+    for (int ith = 0; ith < nth; ++ith) op(&dst, ith, nth, const_cast<gg::rotation*>(&rotation));
     CHECK(in == from);
     return out;
 }
@@ -81,10 +81,10 @@ TEST_CASE("host/ggml/rotation: a custom operation does what ggml_rope_ext docume
     std::vector<float> copy = x;
     const fake_tensor t = dense(copy, 12, 3, 5);
     for (const int mode : {gg::normal, gg::neox}) {
-        const gg::rotation turn(gg::rope_arguments{.n_dims = 8, .mode = mode, .freq_scale = 0.25f, .attn_factor = 1.5f},
-                                factors);
+        const gg::rotation rotation(
+            gg::rope_arguments{.n_dims = 8, .mode = mode, .freq_scale = 0.25f, .attn_factor = 1.5f}, factors);
         const auto wanted = expected(x, 5, 3, 12, 4, mode == gg::normal ? 1 : 4, 1.5, angle);
-        for (const int nth : {1, 2, 3, 8}) CHECK(worst(computed(turn, x, t, ids, nth), wanted) < 1e-6);
+        for (const int nth : {1, 2, 3, 8}) CHECK(worst(computed(rotation, x, t, ids, nth), wanted) < 1e-6);
     }
 }
 
@@ -101,17 +101,18 @@ TEST_CASE("host/ggml/rotation: any basis takes the place of the arguments") {
 }
 
 TEST_CASE("host/ggml/rotation: in place, mapped, in 16 bits and in double") {
-    const gg::rotation turn(basis({1.0, 0.1, 0.01, 0.001}), gg::neox);
+    const gg::rotation rotation(basis({1.0, 0.1, 0.01, 0.001}), gg::neox);
     std::vector<std::int32_t> ids{10, 20, 30};
     fake_tensor positions = dense(ids, 3);
     const auto run = [&]<class T>(T) {
         std::vector<T> x = drawn<T>(std::size_t{3} * 2 * 8), alone = x;
         fake_tensor t = dense(x, 8, 2, 3);
-        turn.check(t, positions, t);
+        rotation.check(t, positions, t);
         void (*const op)(fake_tensor*, const fake_tensor*, const fake_tensor*, int, int, void*) =
             gg::rotate<fake_tensor>;
-        for (int ith = 0; ith < 2; ++ith) op(&t, &t, &positions, ith, 2, const_cast<gg::rotation*>(&turn));
-        rotate_forward<half_split>(exact_angles(turn.basis(), ids), in_place(token_major(alone.data(), {1, 3, 2, 8})));
+        for (int ith = 0; ith < 2; ++ith) op(&t, &t, &positions, ith, 2, const_cast<gg::rotation*>(&rotation));
+        rotate_forward<half_split>(exact_angles(rotation.basis(), ids),
+                                   in_place(token_major(alone.data(), {1, 3, 2, 8})));
         for (std::size_t i = 0; i < x.size(); ++i) {
             CHECK(element_traits<T>::load(x[i]) == element_traits<T>::load(alone[i]));
         }
@@ -149,7 +150,7 @@ TEST_CASE("host/ggml/rope_arguments: M-RoPE's sections choose among four positio
 }
 
 TEST_CASE(
-    "host/ggml/rope_arguments: a vision encoder's frequencies start anew in each section and turn the whole head") {
+    "host/ggml/rope_arguments: a vision encoder's frequencies start anew in each section and rotate the whole head") {
     const gg::rope_arguments a{.n_dims = 8, .mode = gg::vision, .sections = {4, 4, 4, 4}};
     const basis b = gg::make_basis(a);
     REQUIRE(b.rotary_dim() == 16);
@@ -177,13 +178,13 @@ TEST_CASE("host/ggml/rotation: every invalid argument gives one error that names
     std::vector<float> x = drawn(std::size_t{3} * 2 * 8);
     std::vector<std::int32_t> ids{1, 2, 3};
     const fake_tensor t = dense(x, 8, 2, 3), positions = dense(ids, 3);
-    const gg::rotation turn(basis({1.0, 0.1}), gg::neox);
+    const gg::rotation rotation(basis({1.0, 0.1}), gg::neox);
     const auto with = [&](const char* text, const auto& change) {
         fake_tensor q = t, p = positions;
         change(q, p);
-        check_refused(text, [&] { turn.check(q, p, q); });
+        check_refused(text, [&] { rotation.check(q, p, q); });
     };
-    turn.check(t, positions, t);
+    rotation.check(t, positions, t);
     with("ggml: x of type Q8_0 must be F32, F16, BF16 or F64", [](fake_tensor& q, auto&) { q.type = 8; });
     with("ggml: x of type GGML_TYPE 12 must be F32, F16, BF16 or F64", [](fake_tensor& q, auto&) { q.type = 12; });
     with("ggml: x.nb[0] 8 must be 4, the size of an element", [](fake_tensor& q, auto&) { q.nb[0] = 8; });
@@ -242,11 +243,11 @@ TEST_CASE("host/ggml/rotation: a tensor without data is named in every slice") {
     std::vector<float> x = drawn(std::size_t{3} * 2 * 8);
     std::vector<std::int32_t> ids{1, 2, 3};
     fake_tensor t = dense(x, 8, 2, 3), positions = dense(ids, 3), dst = t;
-    const gg::rotation turn(basis({1.0, 0.1}), gg::neox);
+    const gg::rotation rotation(basis({1.0, 0.1}), gg::neox);
     const auto without = [&](const char* text, fake_tensor& one) {
         void* const data = std::exchange(one.data, nullptr);
         for (const int ith : {0, 1}) {  // slices after the first offset the null pointer
-            check_refused(text, [&] { turn.run(t, positions, dst, ith, 2); });
+            check_refused(text, [&] { rotation.run(t, positions, dst, ith, 2); });
         }
         one.data = data;
     };
@@ -260,15 +261,15 @@ TEST_CASE("host/ggml/rotation: a dst that does not fit x is refused in every sli
     std::vector<float> x = drawn(std::size_t{3} * 2 * 8), y(x.size(), 7.0f);
     std::vector<std::int32_t> ids{1, 2, 3};
     const fake_tensor t = dense(x, 8, 2, 3), positions = dense(ids, 3);
-    const gg::rotation turn(basis({1.0, 0.1}), gg::neox);
+    const gg::rotation rotation(basis({1.0, 0.1}), gg::neox);
     const auto with = [&](const char* text, const auto& change) {
         fake_tensor q = t, p = positions, dst = dense(y, 8, 2, 3);
         change(dst);
         for (const int ith : {0, 1, 2}) {
-            check_refused(text, [&] { turn.run(q, p, dst, ith, 3); });
+            check_refused(text, [&] { rotation.run(q, p, dst, ith, 3); });
         }
         dst.src[0] = &q, dst.src[1] = &p;
-        check_refused(text, [&] { turn.check(dst); });
+        check_refused(text, [&] { rotation.check(dst); });
         CHECK(y == std::vector<float>(x.size(), 7.0f));
     };
     with("ggml: dst [8, 2, 2, 1] must have the sizes of x, [8, 2, 3, 1]", [](fake_tensor& dst) { dst.ne[2] = 2; });
@@ -289,7 +290,7 @@ TEST_CASE("host/ggml/rotation: a dst that does not fit x is refused in every sli
         [&] {
             fake_tensor shifted = t;
             shifted.data = reinterpret_cast<char*>(x.data()) + 2;
-            turn.run(shifted, positions, shifted, 0, 1);
+            rotation.run(shifted, positions, shifted, 0, 1);
         }(),
         value_error);
 }
@@ -298,18 +299,18 @@ TEST_CASE("host/ggml/rotation: a node without its sources and an invalid slice a
     std::vector<float> x = drawn(std::size_t{3} * 2 * 8);
     std::vector<std::int32_t> ids{1, 2, 3};
     fake_tensor t = dense(x, 8, 2, 3), positions = dense(ids, 3), node = t;
-    const gg::rotation turn(basis({1.0, 0.1}), gg::neox);
-    check_refused("ggml: dst.src[0] nullptr must be x", [&] { turn.check(node); });
+    const gg::rotation rotation(basis({1.0, 0.1}), gg::neox);
+    check_refused("ggml: dst.src[0] nullptr must be x", [&] { rotation.check(node); });
     node.src[0] = &t;
-    check_refused("ggml: dst.src[1] nullptr must be position_ids", [&] { turn.check(node); });
+    check_refused("ggml: dst.src[1] nullptr must be position_ids", [&] { rotation.check(node); });
     node.src[1] = &positions;
     node.data = t.data = positions.data = nullptr;  // as when the graph is built
-    turn.check(node);
-    check_refused("ggml: ith 2 must be 0 to nth - 1 = 1", [&] { turn.run(t, positions, node, 2, 2); });
-    check_refused("ggml: ith -1 must be 0 to nth - 1 = 1", [&] { turn.run(t, positions, node, -1, 2); });
-    check_refused("ggml: ith 0 must be 0 to nth - 1 = -1", [&] { turn.run(t, positions, node, 0, 0); });
+    rotation.check(node);
+    check_refused("ggml: ith 2 must be 0 to nth - 1 = 1", [&] { rotation.run(t, positions, node, 2, 2); });
+    check_refused("ggml: ith -1 must be 0 to nth - 1 = 1", [&] { rotation.run(t, positions, node, -1, 2); });
+    check_refused("ggml: ith 0 must be 0 to nth - 1 = -1", [&] { rotation.run(t, positions, node, 0, 0); });
     t.ne[1] = node.ne[1] = 0;
-    turn.run(t, positions, node, 0, 1);  // no heads: nothing to read
+    rotation.run(t, positions, node, 0, 1);  // no heads: nothing to read
 }
 
 TEST_CASE("host/ggml/rotation: keys go into rows of a cache with the bits of a rotation and a copy, in every type") {

@@ -132,7 +132,7 @@ TEST_CASE("rotate/cuda/checks: positions of several axes on a device") {
     CHECK_THROWS_AS(angles(device_basis(c.words.data(), 2, 3), axes, axis_major(c.ids.data(), 3, 2, 1)), shape_error);
 }
 
-TEST_CASE("rotate/cuda/checks: axes that turn every pair together, and angles of their own, on a device") {
+TEST_CASE("rotate/cuda/checks: axes that rotate every pair together, and angles of their own, on a device") {
     device_case c;
     const std::vector<std::uint64_t> words(static_cast<std::size_t>(device_words_size(257, 4)));
     const auto ids = [&](index_t count) { return axis_major(c.ids.data(), count, 1, 1); };

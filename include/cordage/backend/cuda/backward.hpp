@@ -113,7 +113,7 @@ struct backward_kernel<backward_operand<T, Format>, Pairing, ByPieces, Source> {
         const token_place place = place_of(i, tokens);
         const index_t row = place.row, token = place.token, pair = number * pairs_of_unit, pairs = angles.pairs();
         if (only_basis >= 0 && angle_detail::basis_of(angles, row, token) != only_basis) return;
-        const auto turns = angles_of<adjoint, pairs_of_unit>(angles, row, token, pair);
+        const auto of_pairs = angles_of<adjoint, pairs_of_unit>(angles, row, token, pair);
         float grad_angle[pairs_of_unit] = {};
         float dot = 0.0f;
         for (head_walk heads(at, operands, operand_count); heads.is_at_head(); heads.go_on()) {
@@ -125,7 +125,7 @@ struct backward_kernel<backward_operand<T, Format>, Pairing, ByPieces, Source> {
             x_lanes += heads.head() * o.grad_x.head_stride;
             const auto g = unit_type::load(o.grad_y.format, g_lanes, number, pairs);
             const auto y = unit_type::load(o.y.format, y_lanes, number, pairs);
-            unit_type::store(o.grad_x.format, rotated(turns, g), x_lanes, number, pairs);
+            unit_type::store(o.grad_x.format, rotated(of_pairs, g), x_lanes, number, pairs);
             for (int n = 0; n < pairs_of_unit; ++n) {
                 grad_angle[n] = plus_grad_angle(grad_angle[n], g.pair(n), y.pair(n));
                 dot = plus_grad_factor(dot, g.pair(n), y.pair(n));

@@ -77,7 +77,8 @@ struct rotation_kernel<operand<X, Y, XFormat, YFormat>, Pairing, Direction, ByPi
         };
         auto next_lanes = rotated_lanes();
         typename in::stored next = fetched(next_lanes);
-        const auto turns = angles_of<Direction, pairs_of_unit>(angles, place.row, place.token, number * pairs_of_unit);
+        const auto of_pairs =
+            angles_of<Direction, pairs_of_unit>(angles, place.row, place.token, number * pairs_of_unit);
         while (true) {
             const operand_type& o = heads.operand();
             const auto lanes = next_lanes;
@@ -88,7 +89,7 @@ struct rotation_kernel<operand<X, Y, XFormat, YFormat>, Pairing, Direction, ByPi
                 next = fetched(next_lanes);
             }
             if (lanes.x != nullptr) {
-                out::store(o.y.format, rotated(turns, in::read(o.x.format, x)), lanes.y, number, angles.pairs());
+                out::store(o.y.format, rotated(of_pairs, in::read(o.x.format, x)), lanes.y, number, angles.pairs());
             }
             if (!heads.is_at_head()) return;
         }

@@ -72,18 +72,18 @@ class block_sums {
                                  const float (&grad_angle)[N], bool has_positions) const noexcept {
         if constexpr (differentiable_angle_source<Source>) {
             using namespace angle_detail;
-            for (index_t turn = 0; turn < bases_of_token(angles); ++turn) {  // of summed axes; else the one
-                const auto axis = [&](int n) { return sums_axes<Source> ? turn : axis_of(angles, pair + n); };
+            for (index_t which = 0; which < bases_of_token(angles); ++which) {  // of summed axes; else the one
+                const auto axis = [&](int n) { return sums_axes<Source> ? which : axis_of(angles, pair + n); };
                 double at_position[N];  // read once where neighbours share an axis
                 for (int n = 0; n < N; ++n) {
                     const bool is_new = n == 0 || axis(n) != axis(n - 1);
                     at_position[n] = is_new ? angles.position(place.row, place.token, axis(n)) : at_position[n - 1];
                 }
                 for (int n = 0; n < N; ++n) {
-                    pairs(turn)[first + n] += at_position[n] * static_cast<double>(grad_angle[n]);
+                    pairs(which)[first + n] += at_position[n] * static_cast<double>(grad_angle[n]);
                 }
                 for (int n = 0; has_positions && n < N; ++n) {
-                    const double* const inv_freq = angles.inv_freq(basis_of(angles, place.row, place.token) + turn);
+                    const double* const inv_freq = angles.inv_freq(basis_of(angles, place.row, place.token) + which);
                     position(axis(n)) += inv_freq[pair + n] * static_cast<double>(grad_angle[n]);
                 }
             }
@@ -222,7 +222,7 @@ template <class Source, kernel_launcher Launcher, class Pass>
 void launch_with_sums(const char* function, const Launcher& where, const Source& angles, index_t tokens,
                       bool has_basis_of_token, const device_gradients& grads, std::span<double> grad_weight,
                       const Pass& pass) {
-    // The bases that turn a token together, of summed axes, are one to these sums.
+    // The bases that rotate a token together, of summed axes, are one to these sums.
     const index_t together = angle_detail::bases_of_token(angles), numbers = together * angles.pairs();
     const index_t bases = angle_detail::bases_of(angles) / together;
     const bool by_token = has_basis_of_token && bases > 1 && grads.has_sums();

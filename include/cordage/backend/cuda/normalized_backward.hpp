@@ -37,13 +37,13 @@ struct gradient_layout {
 ///   z -> every threads.z-th token of the chunk
 ///
 ///   for each step, of threads.z tokens:       cos, sin of all pairs
-///     one mean: for each threads.y heads      load, turn
-///     for each threads.y heads                load, turn, grad, store
+///     one mean: for each threads.y heads      load, rotate
+///     for each threads.y heads                load, rotate, grad, store
 ///     dL/dposition and dL/dangle of the step's tokens, added up over the block's threads
 ///   the block's dL/dinv_freq and its sum grad_y . y, a row of `sums`; the latter over x
 ///
 ///   load    grad_y and x, to t and z
-///   turn    rotates the one of both that needs it; each thread's sums of z^2 and t w z
+///   rotate  rotates the one of both that needs it; each thread's sums of z^2 and t w z
 ///   grad    z becomes t z r, t becomes grad_x; dL/dangle summed over a team's heads in floats
 ///   store   t to grad_x; z over the step's heads and tokens in floats, then in double to the block's `weight_sums`;
 ///           after a token's last heads its dL/dangle, in double
@@ -88,12 +88,12 @@ struct normalized_backward_kernel<normalized_backward_operand<T, Format, W>, Pai
         const std::int32_t before = of.norm.is_over_all_heads ? 2 * groups : 0;
         if (rest < before) {
             here.group = rest / 2;
-            return rest % 2 == 0 ? load(here) : turn(true, here);
+            return rest % 2 == 0 ? load(here) : rotate(true, here);
         }
         rest -= before;
         here.group = rest / 4;
         if (rest % 4 == 0) return load(here);
-        if (rest % 4 == 1) return turn(before == 0, here);
+        if (rest % 4 == 1) return rotate(before == 0, here);
         if (rest % 4 == 2) return make_gradients(here);
         store(here);
         add_weights(step == 0, here);
@@ -223,10 +223,10 @@ struct normalized_backward_kernel<normalized_backward_operand<T, Format, W>, Pai
         });
     }
 
-    CORDAGE_HOST_DEVICE void turn(bool adds, const team& here) const noexcept {
+    CORDAGE_HOST_DEVICE void rotate(bool adds, const team& here) const noexcept {
         if (!here.has_head()) return;
         float *const t = here.t(), *const z = here.z();
-        float* const turned = of.norm.is_after_rotation ? z : t;
+        float* const x = of.norm.is_after_rotation ? z : t;
         float squares = 0.0f, products = 0.0f;
         const auto add = [&](std::int32_t lane) {
             squares = lane_traits<float>::multiply_add(z[lane], z[lane], squares);
@@ -235,10 +235,10 @@ struct normalized_backward_kernel<normalized_backward_operand<T, Format, W>, Pai
         for (std::int32_t pair = here.member; pair < pairs; pair += here.members) {
             const std::int32_t lane0 = lane_of_first(pair), lane1 = lane_of_second(pair);
             const cos_sin<float> at = here.angle(pair);
-            const lane_pair<float> y = rotated(of.norm.is_after_rotation ? at : transposed(at),
-                                               lane_pair<float>{turned[lane0], turned[lane1]});
-            turned[lane0] = y.first;
-            turned[lane1] = y.second;
+            const lane_pair<float> y =
+                rotated(of.norm.is_after_rotation ? at : transposed(at), lane_pair<float>{x[lane0], x[lane1]});
+            x[lane0] = y.first;
+            x[lane1] = y.second;
             if (adds) add(lane0), add(lane1);
         }
         if (!adds) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Exact angles of positions with several axes that turn every pair together, on a device; serves the CUDA backend.
+// Exact angles of positions with several axes that rotate every pair together, on a device; serves the CUDA backend.
 #pragma once
 
 #include "cordage/angles/summed_axes.hpp"

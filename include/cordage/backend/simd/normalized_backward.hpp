@@ -118,8 +118,8 @@ CORDAGE_ALWAYS_INLINE Values multiplied_and_added(const Values& a, const Values&
 
 /// cos g + sin (partner of g) + more; cos g + more for lanes that are not rotated.
 template <class Layout, class Values = typename Layout::values>
-CORDAGE_ALWAYS_INLINE Values turned_back(const Values& cos, const Values& sin, const Values& g,
-                                         const Values& more) noexcept {
+CORDAGE_ALWAYS_INLINE Values rotated_back(const Values& cos, const Values& sin, const Values& g,
+                                          const Values& more) noexcept {
     if constexpr (has_partner<Layout>) {
         return multiplied_and_added<Layout>(cos, g, multiplied_and_added<Layout>(sin, Layout::partner(g), more));
     } else {
@@ -153,7 +153,7 @@ CORDAGE_ALWAYS_INLINE void add_sums(lane_step<Layout, Count, Lanes>, const Opera
             constexpr index_t lane = Lanes::first(v * Layout::pairs_each, 0);
             const values of = Layout::load(x_format, x + lane, pairs);
             const values e =
-                turned_back<Layout>(cos[v], sin[v], Layout::load(g_format, g + lane, pairs), all_of<Layout>(Real(0)));
+                rotated_back<Layout>(cos[v], sin[v], Layout::load(g_format, g + lane, pairs), all_of<Layout>(Real(0)));
             Layout::map(
                 [&](const vector& number, const vector& grad) CORDAGE_ALWAYS_INLINE_LAMBDA {
                     squares = lane_traits<vector>::multiply_add(number, number, squares);
@@ -209,7 +209,7 @@ CORDAGE_ALWAYS_INLINE void walk_back(lane_step<Layout, Count, Lanes>, const Oper
             if constexpr (has_partner<Layout>) {
                 cross[v] = multiplied_and_added<Layout>(grad, Layout::partner(of), cross[v]);
             }
-            Layout::store(gx_format, turned_back<Layout>(cos[v], sin[v], grad, times(share, of)), gx + lane, pairs);
+            Layout::store(gx_format, rotated_back<Layout>(cos[v], sin[v], grad, times(share, of)), gx + lane, pairs);
         });
     }
     unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {

@@ -324,13 +324,13 @@ CORDAGE_ALWAYS_INLINE void rotate_weighted(const Operand& o, const X* x, Y* y, c
         const vector r(inverse_rms[h]);
         unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
             constexpr index_t lane = Pairing::first(v * Layout::pairs_each, 0);
-            const auto turned = Layout::map_with_partner(
+            const auto y_lanes = Layout::map_with_partner(
                 [&](const vector& x0, const vector& x1, const vector& c, const vector& s) CORDAGE_ALWAYS_INLINE_LAMBDA {
                     using traits = lane_traits<vector>;
                     return vector(r * traits::multiply_add(c, x0, traits::negative(s * x1)));
                 },
                 Layout::load(x_format, x + lane, pairs), by[v].cos, by[v].sin);
-            Layout::store(y_format, turned, y + lane, pairs);
+            Layout::store(y_format, y_lanes, y + lane, pairs);
         });
     }
 }

@@ -25,12 +25,12 @@ namespace cordage::ggml {
 /// give cells without a key shift 0. Like a rotation it must live until the graph has been computed.
 class key_shift {
  public:
-    /// @param turned         the rotation of the keys
+    /// @param of_keys        the rotation of the keys
     /// @param hadamard_size  lanes of the transform applied before Q8_0 and Q4_0; 0: none. llama.cpp's, if
     ///                       n_embd_head_k is a multiple of 64 and LLAMA_ATTN_ROT_DISABLE is not set: the largest power
     ///                       of two that divides n_embd_head_k. Other types have none
-    explicit key_shift(rotation turned, index_t hadamard_size = 0)
-        : rotation_(std::move(turned)), hadamard_size_(hadamard_size) {}
+    explicit key_shift(rotation of_keys, index_t hadamard_size = 0)
+        : rotation_(std::move(of_keys)), hadamard_size_(hadamard_size) {}
 
     /// Checks a node when the graph is built; its tensors need no data yet. src[0] is the view of keys, src[1] k_shift.
     /// @throws value_error or shape_error  for what shift_keys would reject
@@ -53,7 +53,7 @@ class key_shift {
             if (!has_distinct_elements(view)) {
                 fail<shape_error>({"ggml: keys ", detail::describe_layout(keys), " must not overlap itself"});
             }
-            turn(detail::slice(view, 0, 0), nullptr, 0);  // no cells: the checks of a rotation
+            rotate(detail::slice(view, 0, 0), nullptr, 0);  // no cells: the checks of a rotation
         });
     }
 
@@ -78,7 +78,7 @@ class key_shift {
                 for (index_t begin = first, end; begin < last; begin = end) {
                     for (; begin < last && !is_moved(begin);) ++begin;
                     for (end = begin; end < last && is_moved(end);) ++end;
-                    if (begin < end) turn(detail::slice(view, begin, end), shift + begin, cells);
+                    if (begin < end) rotate(detail::slice(view, begin, end), shift + begin, cells);
                 }
             }
         });
@@ -86,7 +86,7 @@ class key_shift {
 
  private:
     template <class View>
-    void turn(const View& keys, const std::int32_t* shift, index_t axis_stride) const {
+    void rotate(const View& keys, const std::int32_t* shift, index_t axis_stride) const {
         static constexpr std::int32_t zero = 0;
         const index_t cells = keys.shape.tokens;
         position_view<std::int32_t> from = rotation_.positions(&zero, cells, 0);

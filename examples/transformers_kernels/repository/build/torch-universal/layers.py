@@ -29,7 +29,7 @@ def _convention(function):
     if function not in _CONVENTIONS:
         found = convention_of(lambda *arguments: function.forward(None, *arguments))
         if found is None:
-            raise ValueError("rotary_pos_emb: the model's function must turn pairs of lanes as some model of transformers "
+            raise ValueError("rotary_pos_emb: the model's function must rotate pairs of lanes as some model of transformers "
                              "5.22 does, and does not; leave this model without the kernel")
         _CONVENTIONS[function] = found
     return _CONVENTIONS[function]
@@ -54,10 +54,10 @@ def _rotated(convention, q, k, cos, sin, unsqueeze_dim):
         raise ValueError(f"rotary_pos_emb: cos is for heads of {2 * cos.shape[-1]} lanes, and q has {q.shape[-1]}, k "
                          f"{k.shape[-1]}; rotary_dim of the config must be that of the heads")
     table = [one.reshape((1,) * (3 - one.dim()) + one.shape) for one in (cos, sin)]
-    return convention.laid_out(tuple(_turned(x, table, convention.interleaved, heads_dim == 1) for x in (q, k)))
+    return convention.laid_out(tuple(_rotated_heads(x, table, convention.interleaved, heads_dim == 1) for x in (q, k)))
 
 
-def _turned(x, table, interleaved, heads_first):
+def _rotated_heads(x, table, interleaved, heads_first):
     wide = torch.promote_types(table[0].dtype, torch.float32)
     computed = torch.float64 if x.dtype == torch.float64 else torch.float32
     if wide != torch.float32 and wide != computed:

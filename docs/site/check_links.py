@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Checks every link of the repository's pages (*.md) that stays within it: files, folders and headings; and every figure that
-names its source (check_figures.py).
+"""Checks every link of the repository's pages (*.md) that stays within it: files, folders and headings; every figure that names
+its source (check_figures.py); and every table that names its record (write_performance.py).
 
     python3 docs/site/check_links.py    # in the repository's root; exit code 1 and a line for each that is wrong
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import check_figures
+import write_performance
 
 LINK = re.compile(r"\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 
@@ -56,8 +57,17 @@ def what_is_wrong(page, link):
 def main():
     listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
                             capture_output=True, text=True, check=True).stdout.split()
-    wrong = count = figures = 0
+    wrong = count = figures = tables = 0
     for page in map(Path, listed):
+        text = page.read_text(encoding="utf-8")
+        try:
+            tables += len(write_performance.MARKED.findall(text))
+            if write_performance.with_tables(text) != text:
+                print(f"{page}: a table differs from its record; write it by docs/site/write_performance.py {page}")
+                wrong += 1
+        except (LookupError, OSError) as failure:
+            print(f"{page}: a table's record: {failure!r}")
+            wrong += 1
         for number, line in lines_of(page):
             for link in LINK.findall(re.sub(r"`[^`]*`", "``", line)):
                 count += 1
@@ -69,7 +79,7 @@ def main():
                 if reason := check_figures.what_is_wrong(*figure):
                     print(f"{page}:{number}: figure {reason}")
                     wrong += 1
-    print(f"{len(listed)} pages, {count} links, {figures} figures, {wrong} wrong")
+    print(f"{len(listed)} pages, {count} links, {figures} figures, {tables} tables, {wrong} wrong")
     return 1 if wrong or not count else 0
 
 

@@ -1,15 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""write_performance.py PAGE RECORD.json [BENCH.json MACHINE]: puts what cordage_bench measured on a machine into the tables of
-docs/performance.md. BENCH.json is Google Benchmark's output, which becomes the record first; MACHINE says in words where it ran.
+"""Writes the tables of pages from the records in docs/performance.
 
-The page marks each table, "<!-- table NAME of RECORD -->" to "<!-- end of table -->"; what stands between is written anew. A table
-that the record has no line for is an error, and so is a line that the table needs and the record lacks."""
+    write_performance.py PAGE ...                                    # all marked tables of these pages
+    write_performance.py PAGE ... --bench RECORD BENCH.json MACHINE  # after writing docs/performance/RECORD.json
+
+BENCH.json is Google Benchmark's output of cordage_bench, MACHINE says in words where it ran.
+
+A page marks each table, "<!-- table NAME of RECORD -->" to "<!-- end of table -->"; what stands between is written anew, and
+check_links.py finds a page whose tables are not those of the records. A record has either the benchmark's "lines", from which
+TABLES below makes its tables, or the "tables" themselves, {NAME: {"columns": [...], "align": "lrr...", "rows": [[...], ...]}}, for
+what was measured by other means; "machine", "date" and "how" say by which."""
+import argparse
 import json
 import re
-import sys
 from pathlib import Path
 
+RECORDS = Path("docs/performance")
+MARKED = re.compile(r"(<!-- table (\w+) of (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 TYPES = ["fp32", "fp16", "bf16"]
 PAIRINGS = ["half_split", "interleaved"]
 SHAPES = {"32×32": "tokens:32/heads:32", "128×8": "tokens:128/heads:8", "512×32": "tokens:512/heads:32",
@@ -22,15 +30,24 @@ class Record:
         self.lines = lines
 
     def cell(self, name, *counters):
-        line = self.lines.get(name)
-        if line is None:
-            raise SystemExit(f"write_performance.py: the record has no line {name!r}; run ./run bench --record with no filter")
+        if name not in self.lines:
+            raise LookupError(f"the record has no line {name!r}; run ./run bench --record with no filter")
+        line = self.lines[name]
         return " / ".join(f"{line[counter]:.2f}" for counter in counters)
 
 
+def lines_of(columns, align, rows):
+    """A table in Markdown; align has one of l and r for each column."""
+    rule = "|" + "".join({"l": "---|", "r": "---:|"}[side] for side in align)
+    return "".join(f"{line}\n" for line in [row_of(columns), rule, *map(row_of, rows)])
+
+
+def row_of(cells):
+    return "".join(f"| {cell} " if cell else "| " for cell in cells) + "|"
+
+
 def table(columns, rows):
-    head = "| | " + " | ".join(columns) + " |\n|---|" + "---:|" * len(columns) + "\n"
-    return head + "".join(f"| {name} | " + " | ".join(cells) + " |\n" for name, cells in rows)
+    return lines_of(["", *columns], "l" + "r" * len(columns), [[name, *cells] for name, cells in rows])
 
 
 def rotations(direction, sources, shapes, *counters):
@@ -120,6 +137,20 @@ TABLES = {
 }
 
 
+def table_of(name, record_name):
+    """The text of a table. Raises LookupError or OSError, saying what is missing."""
+    record = json.loads((RECORDS / f"{record_name}.json").read_text(encoding="utf-8"))
+    if "tables" in record:
+        given = record["tables"][name]
+        return lines_of(given["columns"], given["align"], given["rows"])
+    return TABLES[name](Record(record["lines"]))
+
+
+def with_tables(page):
+    """The page's text with every marked table written anew."""
+    return MARKED.sub(lambda match: f"{match[1]}\n{table_of(match[2], match[3])}\n{match[4]}", page)
+
+
 def recorded(bench, machine):
     """The counters of Google Benchmark's output by name, with what the figures need of the machine."""
     context = bench["context"]
@@ -136,20 +167,17 @@ def recorded(bench, machine):
 
 
 def main():
-    page, record_path = Path(sys.argv[1]), Path(sys.argv[2])
-    if len(sys.argv) == 5:
-        record = recorded(json.loads(Path(sys.argv[3]).read_text()), sys.argv[4])
-        record_path.write_text(json.dumps(record, indent=0, ensure_ascii=False) + "\n")
-    elif len(sys.argv) != 3:
-        raise SystemExit(__doc__)
-    measured = Record(json.loads(record_path.read_text())["lines"])
-    text = page.read_text()
-    pattern = rf"(<!-- table (\w+) of {re.escape(record_path.stem)} -->\n).*?(<!-- end of table -->)"
-    text, count = re.subn(pattern, lambda m: m[1] + "\n" + TABLES[m[2]](measured) + "\n" + m[3], text, flags=re.DOTALL)
-    if count == 0:
-        raise SystemExit(f"write_performance.py: {page} has no table of {record_path.stem}; mark one, <!-- table NAME of "
-                         f"{record_path.stem} -->, with one of {', '.join(TABLES)}")
-    page.write_text(text)
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("pages", nargs="+", type=Path)
+    arguments.add_argument("--bench", nargs=3, metavar=("RECORD", "BENCH.json", "MACHINE"))
+    given = arguments.parse_args()
+    if given.bench:
+        name, lines, machine = given.bench
+        record = recorded(json.loads(Path(lines).read_text()), machine)
+        (RECORDS / f"{name}.json").write_text(json.dumps(record, indent=0, ensure_ascii=False) + "\n")
+    for page in given.pages:
+        page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-main()
+if __name__ == "__main__":
+    main()

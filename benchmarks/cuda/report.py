@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes what was measured on a device (the JSON files of a folder) between two marks of a Markdown page. Needs no
+"""Writes the measurements of a device (the JSON files of a folder) between two marks of a Markdown page. Needs no
 package."""
 import argparse
 import collections
@@ -20,7 +20,7 @@ def table(head, rows):
 
 
 def parsed(name):
-    """What a row of cordage_gpu_bench is: rotate/forward/cuda/bf16/half_split/exact[/graph_node]/tokens:1/..."""
+    """The parts of a benchmark's name: rotate/forward/cuda/bf16/half_split/exact[/graph_node]/tokens:1/..."""
     _, direction, _, dtype, pairing, angles, *rest = name.split("/")
     sizes = dict(part.split(":") for part in rest if ":" in part)
     return collections.namedtuple("Row", "direction dtype pairing angles is_node tokens")(
@@ -84,7 +84,7 @@ def cordage_of(name):
 
 
 def kind_of(case):
-    """What is compared beside rotations: "norm" of "norm, decode 1"."""
+    """The kind of a comparison beside rotations: "norm" of "norm, decode 1"."""
     return case.rpartition(", ")[0]
 
 
@@ -131,7 +131,7 @@ def outcome(reached):
 
 
 def targets(bench, precisions, peers):
-    """Rows of what was to be reached, and what was."""
+    """Rows of the targets and the measured values."""
     rows = []
 
     def worst(what, target, values, by, reached, text):
@@ -185,7 +185,7 @@ def machine(bench, machine_lines):
 
 
 def measured(results):
-    """Markdown of {"bench": ..., "precision": ..., ...}, whichever there are."""
+    """Markdown of the parts that are there: {"bench": ..., "precision": ..., ...}."""
     bench, peers = results.get("bench"), results.get("peers")
     precisions = {label: results[key] for key, label in (("precision", "as compiled"), ("precision_fast_math", "--use_fast_math"))
                   if key in results}

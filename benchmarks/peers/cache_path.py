@@ -43,7 +43,7 @@ class Problem:
         return caches + [torch.ones(rows, self.case.kv_heads) for _ in range(2)]
 
     def error(self, q, keys, values, key_scales, value_scales):
-        """The largest distances from float64 of q and of what is stored."""
+        """The largest errors of q and of the stored keys and values against float64."""
 
         def exact(x, weight):
             x = x.double()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What every implementation rotates: one q, one k, their positions, and the exact result in float64."""
+"""The input of every implementation: one q, one k, their positions, and the exact result in float64."""
 import dataclasses
 
 import numpy as np
@@ -30,7 +30,7 @@ class Case:
         )
 
     def error(self, style, q, k):
-        """Largest distance of the rotated q and k from what float64 makes of the same inputs."""
+        """Largest error of the rotated q and k against float64."""
         return max(
             (y.double() - exact_rotation(x, self.positions, style)).abs().max().item()
             for x, y in ((self.q, q), (self.k, k))
@@ -38,7 +38,7 @@ class Case:
 
 
 def shapes(threads):
-    """Decoding one token, then prompts; a quarter of the heads, or a fifth when decoding, are k's."""
+    """One decoded token, then prompts. A quarter of the heads are k's, a fifth when decoding."""
     for name, first, tokens, heads, kv_heads in (
         ("decode", 4095, 1, 32, 8),
         ("128x8", 0, 128, 6, 2),

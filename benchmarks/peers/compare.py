@@ -47,7 +47,7 @@ def let_torch_compile_find_its_libraries():
 
 
 def library_makers():
-    """Functions from a case to an entry; cordage's first is there a second time, called from Python for each run."""
+    """Functions from a case to an entry. cordage's first entry comes twice: looped in C, and called from Python for each run."""
     cordage = libraries.peers_of(settings.cordage)
     for path in (settings.limits, *settings.library):
         yield from (functools.partial(libraries.LibraryEntry, peer) for peer in libraries.peers_of(path))
@@ -56,7 +56,7 @@ def library_makers():
 
 
 def compare_on(case, makers):
-    """{"times": {name: [seconds]}, "errors": {name: largest}} of those that can do the case."""
+    """{"times": {name: [seconds]}, "errors": {name: largest}} of the implementations that support the case."""
     with contextlib.ExitStack() as stack:
         entries, errors = [], {}
         for make in makers:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How far from float64 the angles of each implementation are at far positions, seen through its own rotation."""
+"""Errors of each implementation's angles at far positions, measured through its own rotation against float64."""
 import contextlib
 
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Markdown of what was measured."""
+"""The report as Markdown."""
 import importlib.metadata
 import os
 import pathlib
@@ -24,7 +24,7 @@ def output_of(*command):
 
 
 def machine(settings, load_before):
-    """Lines that say where, with what and how the figures came about."""
+    """The machine, the versions and the settings, as lines."""
     cpu = dict(line.split(":", 1) for line in output_of("lscpu").splitlines() if ":" in line)
     wanted = ("Model name", "CPU(s)", "L1d cache", "L2 cache", "L3 cache")
     known = ("avx2", "avx512f", "avx512_bf16", "avx512_fp16")
@@ -56,7 +56,7 @@ def with_spread(value, share):
 
 
 def names_in(results):
-    """Every entry of any dtype, limits first, in the order of their registration."""
+    """The names of all entries, memory limits first, in the order of their registration."""
     names = dict.fromkeys(name for result in results.values() for name in result["times"])
     return sorted(names, key=lambda name: not name.startswith("limit"))
 
@@ -66,7 +66,7 @@ def tight(times):
 
 
 def summary(rotation, to):
-    """Every shape and dtype in one table: time over that of `to`."""
+    """One table of all shapes and dtypes: time over that of `to`."""
     dtypes = list(dict.fromkeys(dtype for results in rotation.values() for dtype in results))
     everything = {(shape, dtype): rotation[shape][dtype] for shape in rotation for dtype in dtypes}
 
@@ -109,7 +109,7 @@ def bounds_table(rotation):
 
 
 def cache_section(results):
-    """Every shape and kind: cordage's time, the others' as multiples of it, and the errors of q and of what is stored."""
+    """A row for each shape and kind: cordage's time, the others' over it, the errors of q and of the cache."""
     names = names_in({kind: result for by_kind in results.values() for kind, result in by_kind.items()})
     rows = []
     for shape, by_kind in results.items():

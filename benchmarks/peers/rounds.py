@@ -20,7 +20,7 @@ class Calls:
 
 
 def seconds(entry, repeats):
-    """Seconds a run. Entries that work in place get their inputs back now and then, off the clock."""
+    """Seconds a run. Inputs of entries that work in place are restored now and then, outside of the time."""
     total, left = 0.0, repeats
     while left > 0:
         count = min(left, entry.RUNS_A_LOAD or left)
@@ -35,7 +35,7 @@ def seconds(entry, repeats):
 
 
 def repeats_for(entry, shortest):
-    """So many runs that the clock sees at least `shortest` seconds."""
+    """The number of runs that take at least `shortest` seconds."""
     repeats = 1
     while (once := seconds(entry, repeats)) * repeats < shortest:
         repeats = max(2 * repeats, int(shortest / max(once, 1e-9)))

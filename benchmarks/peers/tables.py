@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables of cos and sin, 32768 positions of 64 pairs: time beside a plain fill, and the error of what is in them."""
+"""Tables of cos and sin, 32768 positions of 64 pairs: time over that of a plain fill, and their error."""
 import ctypes
 import os
 
@@ -64,7 +64,7 @@ def entries(library, threads):
 
 
 def error(entry):
-    """Largest distance from float64, or None for the fill."""
+    """Largest error against float64; None for the fill."""
     if entry.name == "fill":
         return None
     exact = exact_cos_sin(torch.arange(POSITIONS))

@@ -57,13 +57,13 @@ def blocks(widths, theta_base, layout="interleaved", **more):
 
 
 def thirds(head_dim):
-    """Wan's widths: two of 2 (head_dim // 6) lanes for rows and columns, what is left for frames."""
+    """Wan's widths: 2 (head_dim // 6) lanes each for rows and columns, the remaining lanes for frames."""
     side = 2 * (head_dim // 6)
     return [head_dim - 2 * side, side, side]
 
 
 def ids_of(pieces):
-    """[tokens, axes] of a recipe's pieces."""
+    """Positions [tokens, axes] of a recipe."""
     rows = []
     for piece in pieces:
         if "text" in piece:
@@ -90,7 +90,7 @@ ENTRIES = []
 
 
 def covers(*listed, axes, bases, coordinates, pairs, by):
-    """Has a function make the cases of these definitions."""
+    """Registers a function as the maker of cases for these definitions."""
     def add(case):
         ENTRIES.extend(Entry(d, (axes, bases, coordinates, pairs, by), case) for d in listed)
         return case
@@ -276,7 +276,7 @@ def cosmos3(draw, definition):
 # Grids of the latents' shape ---------------------------------------------------------------------------------------
 
 def latents(draw, patch=(1, 2, 2)):
-    """A shape of latents, and the counts of its patches."""
+    """A random shape of latents, and its number of patches on each axis."""
     counts = sides(draw)
     return torch.zeros(1, 1, *(c * p for c, p in zip(counts, patch))), counts
 
@@ -607,7 +607,7 @@ def linspace(first, last, count):
 
 
 def cropped(start, stop, counts):
-    """Coordinates from a crop's start to its stop, which is left out."""
+    """Coordinates of a crop, from its start up to and without its stop."""
     return [linspace(a, b * (n - 1) / n, n) for a, b, n in zip(start, stop, counts)]
 
 
@@ -707,7 +707,7 @@ def mochi(draw, definition):
 # LTX: frequencies that rise from pi/2 to theta pi/2, dealt to the axes in turn over all lanes of all heads ---------
 
 def ltx_rotation(lanes, axes, theta_base):
-    """Pairs of a whole vector of lanes: those before the first frequency are not rotated."""
+    """Frequencies of the pairs of all heads together; pairs before the first frequency are not rotated."""
     count = lanes // (2 * axes)
     still = lanes // 2 - axes * count
     inv_freq = [0.0] * still
@@ -717,7 +717,7 @@ def ltx_rotation(lanes, axes, theta_base):
 
 
 def ltx_heads(lanes, axes, theta_base, heads):
-    """The same as frequencies of heads, [heads, axes, pairs], of half_split heads."""
+    """The same, split by head: [heads, axes, pairs] for half_split heads."""
     whole = ltx_rotation(lanes, axes, theta_base)
     pairs = lanes // 2 // heads
     data = [whole["inv_freq"][h * pairs + i] if whole["axis_of_pair"][h * pairs + i] == a else 0.0
@@ -748,7 +748,7 @@ def ltx(draw, definition):
 
 
 def ltx2_middles(count, factor, offset=1, shift=0):
-    """Middles of latents on the axis that they are made of; the first is shorter."""
+    """Centres of the latents' intervals on the axis that they compress; the first interval is shorter."""
     def edge(i):
         return max(0, i * factor + offset - factor)
     return [(edge(i) + edge(i + 1)) / 2 for i in range(shift, shift + count)]
@@ -893,14 +893,14 @@ def ernie_image(draw, definition):
 
 
 def case(entry, seed):
-    """(recipe, x, rotated) of a definition."""
+    """The recipe, x and the class's result for a definition."""
     draw = random.Random(f"{entry.definition} {seed}")
     made, heads, head_dim, rotated = entry.case(draw, entry.definition)
     return made, (len(ids_of(made["pieces"])), heads, head_dim), rotated
 
 
 def golden_case(entry):
-    """The smallest of a few that has some tokens."""
+    """The smallest of several random cases with at least 4 tokens."""
     cases = [case(entry, seed) for seed in range(20)]
     return min((c for c in cases if c[1][0] >= 4), key=lambda c: c[1])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the installed diffusers has that makes angles, and how to run it in double and apply it to q."""
+"""Finds the definitions of the installed diffusers that compute angles, runs them in double, and applies them to q."""
 import ast
 import contextlib
 import importlib
@@ -16,7 +16,7 @@ PACKAGE = pathlib.Path(diffusers.__file__).parent
 
 
 def called(node):
-    """The names of what a definition calls."""
+    """The names of the functions that a definition calls."""
     for call in ast.walk(node):
         if isinstance(call, ast.Call):
             f = call.func
@@ -69,7 +69,7 @@ def in_double():
 
 
 def x_of(tokens, heads, head_dim):
-    """[tokens, heads, head_dim], as image_recipe.hpp has it."""
+    """The test input [tokens, heads, head_dim], the same as in image_recipe.hpp."""
     return ((torch.arange(tokens * heads * head_dim) * 7919 % 97 - 48) / 16).reshape(tokens, heads, head_dim)
 
 
@@ -94,7 +94,7 @@ def nested(definition, name):
 
 
 def by_table(tables, **how):
-    """embeddings.apply_rotary_emb with cos and sin [tokens, lanes]."""
+    """A function that applies embeddings.apply_rotary_emb with cos and sin [tokens, lanes]."""
     return lambda x: embeddings.apply_rotary_emb(x[None], tables(), sequence_dim=1, **how)[0]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The golden files that the scripts beside this one write into tests/golden."""
+"""Reads and writes the golden files in tests/golden."""
 import json
 import pathlib
 
@@ -7,7 +7,7 @@ FOLDER = pathlib.Path(__file__).resolve().parents[1] / "golden"
 
 
 def text_of(data):
-    """One line for each case."""
+    """Writes a file with one line for each case."""
     cases = ",\n".join("  " + json.dumps(c) for c in data["cases"])
     head = json.dumps({k: v for k, v in data.items() if k != "cases"}, indent=1)
     return head[:-2] + ',\n "cases": [\n' + cases + "\n ]\n}\n"

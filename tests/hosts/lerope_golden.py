@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""LeRoPE's frequencies and head temperatures by transformers' own Mistral Large 4: tests/golden/lerope.json.
+"""LeRoPE's frequencies and head temperatures, computed by transformers' Mistral Large 4: tests/golden/lerope.json.
 
 python tests/hosts/lerope_golden.py writes that file; test_lerope_golden.py compares it with the installed version."""
 import json
@@ -28,7 +28,7 @@ def config_of(settings):
 
 
 def basis(settings, seed):
-    """A config as the library saves it, a random alpha, and inv_freq * exp(alpha) and m of the class."""
+    """A config as transformers saves it, a random alpha, and the class's inv_freq * exp(alpha) and attention factor."""
     import torch
     from transformers.models.mistral_large4.modeling_mistral_large4 import MistralLarge4TextRotaryEmbedding
     config = config_of(settings)

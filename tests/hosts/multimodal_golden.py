@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Positions of random prompts by the get_rope_index of transformers' own models: tests/golden/multimodal.json.
+"""Positions of random prompts, computed by get_rope_index of transformers' models: tests/golden/multimodal.json.
 
 python tests/hosts/multimodal_golden.py writes that file; test_multimodal.py compares it with the installed version."""
 import importlib
@@ -29,7 +29,7 @@ IMAGE, VIDEO, AUDIO, VISION_START, AUDIO_START, END = 101, 102, 103, 104, 105, 1
 
 
 def config_of(family, draw):
-    """What a config.json of the family says of positions."""
+    """The keys of the family's config.json that positions depend on."""
     vision = {"spatial_merge_size": draw.choice([1, 2])}
     config = {"model_type": family, "vision_config": vision}
     if family == "qwen2_5_vl":
@@ -51,7 +51,7 @@ def namespace(value):
 
 
 def audio_length(family, tokens):
-    """A length of audio features that makes so many tokens."""
+    """A length of audio features that gives this number of tokens."""
     if family == "qwen2_5_omni":
         return 4 * tokens
     from transformers.models.qwen3_omni_moe.modeling_qwen3_omni_moe import _get_feat_extract_output_lengths

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The configs and rotary classes of the installed transformers, and what a class does to q, measured."""
+"""The configs and rotary classes of the installed transformers, and the matrix by which a class rotates q."""
 import ast
 import functools
 import importlib
@@ -13,7 +13,7 @@ from transformers import PreTrainedConfig
 
 MODELS = os.path.dirname(transformers.models.__file__)
 
-# Rotary classes whose users name no class of config, or another one than they get: these configs are meant.
+# Rotary classes whose callers annotate no config class, or another one than they are given: the config classes used.
 CONFIGS_OF = {
     "EsmFold2RotaryEmbedding": ["EsmFold2AtomEncoderConfig"],
     "SeamlessM4TConformerRotaryPositionalEmbedding": ["SeamlessM4TConfig"],
@@ -26,7 +26,7 @@ CONFIGS_OF = {
 
 
 def modules(prefix):
-    """Every module of transformers.models of this kind that can be imported: (package, module)."""
+    """All modules of transformers.models whose name has this beginning and that can be imported: (package, module)."""
     for package in sorted(os.listdir(MODELS)):
         folder = os.path.join(MODELS, package)
         for file in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
@@ -44,12 +44,12 @@ def classes_of(module, base):
 
 @functools.cache
 def config_classes():
-    """Every class of configs."""
+    """All config classes."""
     return [c for _, module in modules("configuration_") for c in classes_of(module, PreTrainedConfig)]
 
 
 def parts_of(config, path):
-    """A config and those inside it: (path, config)."""
+    """A config and its sub-configs: (path, config)."""
     yield path, config
     for key, value in vars(config).items():
         if isinstance(value, PreTrainedConfig):
@@ -58,7 +58,7 @@ def parts_of(config, path):
 
 @functools.cache
 def default_configs():
-    """Each class of configs as it is without arguments, and each config inside, once: {(class, text): path}."""
+    """Every config class with its defaults, and its sub-configs, each once: {(class, text): path}."""
     found = {}
     for c in config_classes():
         try:
@@ -82,7 +82,7 @@ def rotary_classes():
 
 @functools.cache
 def users():
-    """{(rotary class, class of configs)}: by the annotation of `config` where a model makes its rotary class."""
+    """{(rotary class, config class)}, by the annotation of `config` where a model constructs the rotary class."""
     by_name = {}
     for c in config_classes():
         by_name.setdefault(c.__name__, c)
@@ -105,7 +105,7 @@ def users():
 
 @functools.cache
 def rotary_classes_of(config_class):
-    """Those of a class of configs, of what it derives from, or of the model that the library makes of it."""
+    """The rotary classes of a config class, of its bases, or of the model that transformers constructs from it."""
     by_config = {}
     for rotary_class, of in users():
         by_config.setdefault(of, []).append(rotary_class)
@@ -138,7 +138,7 @@ def forward_parameters(rotary):
 
 
 def bases(rotary, length):
-    """{layer type: (inv_freq, attention factor)} at a length: the longest sequence seen so far."""
+    """{layer type: (inv_freq, attention factor)} after a sequence of this length."""
     if "position_ids" in forward_parameters(rotary):
         layer_types = getattr(rotary, "rope_type", None)
         for layer_type in layer_types if isinstance(layer_types, dict) else [None]:
@@ -157,7 +157,7 @@ def bases(rotary, length):
 
 
 def axes_of(rotary):
-    """How many axes positions have."""
+    """The number of axes of the class's positions."""
     source = inspect.getsource(type(rotary).forward)
     expanded = re.search(r"position_ids.expand\((\w+)", source)
     if expanded is None:
@@ -176,7 +176,7 @@ def apply_function(rotary, config):
 
 
 def rotated(rotary, config, layer_type, position_ids, lanes):
-    """What is done to each lane at each position: [tokens, lanes out, lanes in].
+    """The matrix of the rotation at each position: [tokens, lanes out, lanes in].
 
     position_ids: [axes, tokens]
     """
@@ -199,8 +199,8 @@ def rotated(rotary, config, layer_type, position_ids, lanes):
     return out[0].permute(1, 2, 0).double().numpy()
 
 
-def attention_that_may_rest():
-    """Attention classes that rotate q only if something that tells their layers apart says so: (class, condition)."""
+def attention_with_a_condition():
+    """Attention classes that rotate q under a condition on the layer: (class, condition)."""
     found = []
 
     def visit(node, module, owner, conditions):
@@ -222,5 +222,5 @@ def attention_that_may_rest():
 
 
 def config_of(attention):
-    """The class of configs that an attention class is annotated with."""
+    """The config class in an attention class's annotation."""
     return inspect.signature(attention.__init__).parameters["config"].annotation

@@ -28,17 +28,17 @@ AGREEMENT = 4e-6  # relative, of what transformers computes in float32
 ROTATED = 1e-4  # absolute, of cos and sin of its float32 angles
 POSITION_IDS = [[1, 5, 11], [2, 3, 7], [4, 1, 13], [6, 9, 2]]  # [axes, tokens]
 
-# What read_config says of a tower, which is compared by what read_tower makes of it.
+# read_config's error for a tower, which is tested through read_tower instead.
 TOWER = "use hf::read_tower"
 
-# What is refused, by what the error says: rotary classes, and none of a text model unless its class fails as well.
+# Refused rotary classes, by the text of the error. No class of a text model is refused unless transformers fails as well.
 REFUSED = {
     "rotates the two lanes of a pair by different angles": "VJEPA2RopeAttention",
     "rotates its values too": "ClvpRotaryPositionalEmbedding",
     "no key shows that q and k are rotated": "EsmFold2RotaryEmbedding",  # atoms in space, no model type
 }
 
-# Further configs: where nothing is rotated by default or the class fails by it, one that is; one that scales some layers.
+# Further configs: for classes that rotate nothing or fail with their defaults; and one that scales some layers.
 BASE = {"rope_type": "default", "rope_theta": 20000.0}
 FURTHER = {
     "CohereCompassTextConfig": {"rope_parameters": {"full_attention": BASE, "sliding_attention": BASE}},
@@ -56,7 +56,7 @@ FURTHER = {
 }
 NOTHING_TURNS = "only models that rotate q and k can be read"
 
-# Rotary classes of a whole model that has a language model inside, whose rule is read.
+# Rotary classes of a model around a language model, of which the language model's rule is read.
 OF_ANOTHER_PART = ["MusicFlamingoRotaryEmbedding"]
 
 
@@ -65,7 +65,7 @@ def read(built):
     program = built("config_bases.cpp")
 
     def answers(texts, lengths=(1,), **more):
-        """What cordage reads in each text: {"error": ...} or {"ropes": [...]}, {"tower": ...} of grids."""
+        """The rules that cordage reads from each text: {"error": ...}, {"ropes": [...]}, or {"tower": ...} with positions."""
         asked = "\n".join(json.dumps({"text": text, "lengths": lengths, **more}) for text in texts)
         finished = subprocess.run([str(program)], input=asked, stdout=subprocess.PIPE, text=True, check=True)
         return [json.loads(line) for line in finished.stdout.splitlines()]
@@ -74,7 +74,7 @@ def read(built):
 
 
 def rotating():
-    """Every config that a rotary class is for: (path, config, rotary class)."""
+    """All configs that have a rotary class: (path, config, rotary class)."""
     for path, config in classes.default_configs():
         for rotary_class in classes.rotary_classes_of(type(config)):
             if rotary_class.__name__ in OF_ANOTHER_PART:
@@ -87,7 +87,7 @@ def rotating():
 
 
 def rotates_nothing(path, config, answer):
-    """Whether a config is of those that rotate nothing by default, and is refused so."""
+    """Whether a config rotates nothing by default and is refused for that reason."""
     return type(config).__name__ in FURTHER and "{" not in path and NOTHING_TURNS in answer["error"]
 
 
@@ -97,7 +97,7 @@ def apart(inv_freq, other):
 
 
 def rope_of(layer_type, suffix, inv_freq, ropes):
-    """Our rule for a layer type of the class: of this name, or of all layers; Granite's by its base."""
+    """cordage's rule for a layer type of the class: by its name, or the rule of all layers; Granite's by theta_base."""
     rotated = [rope for rope in ropes if rope["rope_type"] != "none"]
     if suffix.startswith("theta"):
         return min(rotated, key=lambda rope: abs(rope["bases"][0]["inv_freq"][1] - inv_freq[1]))
@@ -109,7 +109,7 @@ def rope_of(layer_type, suffix, inv_freq, ropes):
 
 
 def rotation_complaint(rope, inv_freq, factor, matrices):
-    """What differs between a rule and what the class does to each lane, [tokens, lanes out, lanes in]."""
+    """The first difference between a rule and the class's matrices [tokens, lanes out, lanes in]; None if they agree."""
     pairs = len(inv_freq)
     axes = rope["axis_of_pair"] or [0] * pairs
     direction = -1.0 if rope["is_inverse"] else 1.0
@@ -129,7 +129,7 @@ def rotation_complaint(rope, inv_freq, factor, matrices):
 
 
 def complaints(config, rotary_class, answer, lengths=(1,), rotates=True, missing_is_wrong=True):
-    """What differs between an answer and the class; nothing where they agree."""
+    """Differences between cordage's answer and the class, as texts; empty if they agree."""
     found = []
     for suffix, rotary in classes.made(rotary_class, config).items():
         for index, length in enumerate(lengths):
@@ -158,14 +158,14 @@ def complaints(config, rotary_class, answer, lengths=(1,), rotates=True, missing
 
 
 def can_rotate(rotary):
-    """Not without the sections of HunYuan VL, and not where the class makes cos and sin of hidden states."""
+    """False for HunYuan VL, which needs sections, and for classes that compute cos and sin from hidden states."""
     if hasattr(rotary, "mrope_section") and rotary.mrope_section is None:
         return False
     return "position_ids" in classes.forward_parameters(rotary)
 
 
 def class_fails(config, rotary_class):
-    """Why the class cannot rotate anything by this config, if it cannot."""
+    """The class's error with this config, or None if it can rotate."""
     try:
         for rotary in classes.made(rotary_class, config).values():
             for layer_type, (inv_freq, _) in classes.bases(rotary, 1).items():
@@ -202,7 +202,7 @@ def test_every_default_config_agrees_or_is_refused_by_name(read):
     assert listed <= refused, f"read, and listed as refused: {listed - refused}"
 
 
-# Models that rotate by functions of their own: the numbers of their tables, and how they apply them.
+# Models with functions of their own instead of a rotary class: their tables, and their rotation.
 def gptj_rotated(module, config, inv_freq):
     table = module.create_sinusoidal_positions(12, 2 * len(inv_freq))[torch.tensor(POSITION_IDS[0])]
     sin, cos = table.chunk(2, dim=-1)
@@ -223,7 +223,7 @@ FUNCTIONS = {"CodeGenConfig": ("codegen", gptj_rotated), "GPTJConfig": ("gptj", 
              "RoFormerConfig": ("roformer", roformer_rotated)}
 
 
-def test_models_that_turn_by_functions(read):
+def test_models_that_rotate_by_functions(read):
     for name, (package, rotated) in FUNCTIONS.items():
         config = getattr(transformers, name)()
         rope, = read([config.to_json_string()])[0]["ropes"]
@@ -251,7 +251,7 @@ def test_what_has_no_rotary_class_is_refused_or_has_a_part_that_is_read(read):
 
 
 def scaled(rope_type, parameters, pairs, longest):
-    """The dictionary of a rope type, upon the base and shares that are there."""
+    """A rope dictionary of this type; theta_base and partial factor are those of the config."""
     kept = {key: value for key, value in parameters.items()
             if key in ("rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved")}
     tables = {"short_factor": [1.0 + 0.01 * i for i in range(pairs)],
@@ -265,7 +265,7 @@ def scaled(rope_type, parameters, pairs, longest):
 
 
 def with_rope_type(config, rotary_class, rope_type):
-    """This config with a rope type; None where its class does not take it."""
+    """The config with this rope type; None if its class does not accept it."""
     try:
         pairs = {layer_type: len(inv_freq) for rotary in classes.made(rotary_class, config).values()
                  for layer_type, (inv_freq, _) in classes.bases(rotary, 1).items()}
@@ -287,11 +287,11 @@ def with_rope_type(config, rotary_class, rope_type):
         return None
 
 
-# Differences that are meant: rotary class, rope type, and why.
+# Intended differences: rotary class, rope type, and the reason.
 DIFFER = {
     ("PhimoeRotaryEmbedding", "longrope"): "its class never takes the long factors",
 }
-# Refused: rope type, and what the error says.
+# Refused: rope type, and the text of the error.
 REFUSED_TYPES = [
     ("dynamic", "is 21 lanes, must be an even number"),  # GLM-4 MoE's default config, which is none of a model
     ("proportional", "qk_rope_head_dim must be left out for rope type 'proportional', which rotates pairs of the whole head"),
@@ -301,7 +301,7 @@ REFUSED_TYPES = [
 
 
 def not_refused(towers):
-    """Those of `rotating` that are neither refused nor towers."""
+    """The configs of `rotating` without refused ones and towers."""
     others = {rotary_class for _, _, rotary_class in towers}
     return [(path, config, rotary_class) for path, config, rotary_class in rotating()
             if rotary_class not in others and rotary_class.__name__ not in " ".join(REFUSED.values()).split()]
@@ -351,7 +351,7 @@ FURTHER_TOWERS = {
 
 @pytest.fixture(scope="session")
 def towers(read):
-    """Every config of a tower, once for each rotary class: (path, config, rotary class)."""
+    """All configs of towers, once for each rotary class: (path, config, rotary class)."""
     found = [(path, config, rotary_class) for path, config in classes.default_configs()
              for rotary_class in classes.rotary_classes_of(type(config))]
     for config_class in classes.config_classes():
@@ -371,7 +371,7 @@ def grids_of(config):
 
 
 def tower_matrices(tower):
-    """What a rotation does to each lane of each token: [tokens, lanes out, lanes in]."""
+    """cordage's matrix of the rotation of each token: [tokens, lanes out, lanes in]."""
     cos, sin, lanes = np.array(tower["cos"]), np.array(tower["sin"]), tower["head_dim"]
     pairs = cos.shape[1] // tower["parts"]
     out = np.tile(np.eye(lanes), (len(cos), 1, 1))
@@ -385,7 +385,7 @@ def tower_matrices(tower):
 
 
 def tower_complaint(tower, rotary_class, config, grids):
-    """What differs between what is read of a tower and what its class does; None where they agree."""
+    """The difference between cordage's tower and its class, as a text; None if they agree."""
     prefix = tower["tokens_before"] if hasattr(config, "num_register_tokens") else 0
     ours, theirs = tower_matrices(tower), tower_classes.rotated(rotary_class, config, grids, prefix)
     if ours.shape != theirs.shape:
@@ -398,12 +398,12 @@ def tower_complaint(tower, rotary_class, config, grids):
 
 
 def tower_noise(config):
-    """Shift, jitter and rescale of training images."""
+    """The config's shift, jitter and rescale of training images (DINOv3)."""
     given = [getattr(config, f"pos_embed_{name}", None) for name in ("shift", "jitter", "rescale")]
     return [none if value is None else value for value, none in zip(given, (0.0, 1.0, 1.0))]
 
 
-def test_every_tower_turns_as_its_class(read, towers):
+def test_every_tower_rotates_as_its_class(read, towers):
     assert len({rotary_class for _, _, rotary_class in towers}) > 40
     wrong = []
     for path, config, rotary_class in towers:
@@ -420,14 +420,14 @@ def test_every_tower_turns_as_its_class(read, towers):
     assert not wrong, "\n".join(wrong)
 
 
-# A key that counts here and not in the class, and why.
+# Keys that cordage reads and the class ignores, and the reason.
 DIFFERENT_KEYS = {
     ("DeepseekV4RotaryEmbedding", "rope_parameters.compress.rope_theta left out"): "compress_rope_theta says it",
 }
 
 
 def other_values(key, value, seen):
-    """Legal values that a key may have instead of this one, as far as can be told from it."""
+    """Other valid values of a key, guessed from its present value."""
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, int):
@@ -442,7 +442,7 @@ def other_values(key, value, seen):
 
 
 def flipped(saved, seen):
-    """{what is changed: a saved config with one key changed, left out or, in a rope dictionary, added}"""
+    """{description: a saved config with one key changed, left out or, in a rope dictionary, added}"""
     def of(part, place):
         for key, value in part.items():
             if isinstance(value, dict) and key not in ("id2label", "label2id", "quantization_config"):
@@ -458,7 +458,7 @@ def flipped(saved, seen):
 
 
 def test_every_key_of_every_config(read, towers):
-    """No key changes a class and not what is read of it, in silence."""
+    """A key that changes the class's rotation must change cordage's too, or be refused."""
     everything = [(path, config, rotary_class, json.loads(config.to_json_string()))
                   for path, config, rotary_class in not_refused(towers) if "." not in path]
     seen = {}
@@ -491,7 +491,7 @@ def test_every_key_of_every_config(read, towers):
 
 
 def test_every_key_of_every_tower(read, towers):
-    """No key changes a tower's class and not what is read of it, in silence; there is no exception."""
+    """A key that changes a tower's rotation must change cordage's too, or be refused, without exceptions."""
     seen, wrong, compared = {}, [], 0
     of_classes = {}  # one config each, of FURTHER_TOWERS if there; attention classes rotate as their embedding
     for path, config, rotary_class in towers:
@@ -531,10 +531,10 @@ def test_every_key_of_every_tower(read, towers):
     assert not wrong, f"{len(wrong)} of {compared}\n" + "\n".join(wrong)
 
 
-def test_layers_that_rest_by_their_attention(read):
-    """Some attention classes rotate by a condition on their layer; their rule must say so for each layer type."""
+def test_layers_that_are_rotated_by_a_condition(read):
+    """Some attention classes rotate under a condition on the layer; cordage's rule must agree for each layer type."""
     compared = 0
-    for attention, condition in classes.attention_that_may_rest():
+    for attention, condition in classes.attention_with_a_condition():
         config_class = classes.config_of(attention)
         # Without a window no layer of Cohere 2 is rotated; none ships so.
         for settings in ({}, {"sliding_window": None}) if "is None" in condition else ({},):
@@ -573,7 +573,7 @@ GOES_ON = ["past the longer side", "past the largest position", "at its index"] 
 
 
 def counting(read, config):
-    """How the model around a language model counts tokens of several axes, in words."""
+    """The page's words for how the enclosing model counts positions of several axes."""
     whole = config.model_type.removesuffix("_text")
     found = [other for _, other in classes.default_configs() if other.model_type == whole and other is not config]
     answer = read([json.dumps(found[0].to_dict(), default=str)], counting=True)[0] if found else {"error": "no model"}
@@ -584,7 +584,7 @@ def counting(read, config):
 
 
 def tower_row(tower):
-    """The cells of a tower but for its names."""
+    """A tower's cells of the page, without its names."""
     words = dict(line.strip().split(": ", 1) for line in tower["words"].splitlines()[1:])
     lanes = words["rotation"].split(",")[0].removesuffix(" lanes")
     return ["tower", lanes, words["axes"].split(", the fastest")[0],
@@ -592,7 +592,7 @@ def tower_row(tower):
 
 
 def row(read, config, answer, rotary_class):
-    """One line of the page."""
+    """A row of the page."""
     cells = [f"`{config.model_type}`"]
     if TOWER in answer.get("error", ""):
         text = type(config)().to_json_string()  # not as it is within another config

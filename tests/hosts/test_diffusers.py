@@ -72,7 +72,7 @@ def test_golden_data_is_of_this_version():
 
 
 def rows():
-    """One for each group of classes that share all cells."""
+    """A row for each group of classes whose cells are equal."""
     grouped = {}
     for entry in classes.ENTRIES:
         grouped.setdefault(entry.cells, []).append(entry.definition.split(":")[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""host/dlpack/view.hpp with the arrays of numpy and torch, handed over as capsules and rotated where they lie."""
+"""host/dlpack/view.hpp with arrays of numpy and torch, passed as capsules and rotated in place."""
 import ctypes
 import importlib.util
 import pathlib
@@ -47,7 +47,7 @@ def rotate(built):
 
 
 def rotated(x, position_ids):
-    """[..., tokens, head_dim] in double, by the formula of half-split pairs."""
+    """x [..., tokens, head_dim] rotated in double by the formula, half_split pairs."""
     angle = np.asarray(position_ids, np.float64)[:, None] * INV_FREQ
     cos, sin = np.cos(angle), np.sin(angle)
     first, second = np.split(np.asarray(x, np.float64), 2, axis=-1)
@@ -59,7 +59,7 @@ def drawn(*shape):
 
 
 @pytest.mark.parametrize("name", [VERSIONED, UNVERSIONED])
-def test_numpy_arrays_turn_in_place(rotate, name):
+def test_numpy_arrays_are_rotated_in_place(rotate, name):
     x, position_ids = drawn(2, 3, 5, 8), np.array([0, 7, 100, 31, 5], np.int64)
     expected = rotated(x, position_ids)
     rotate(x, position_ids, heads_first=True, name=name)
@@ -105,7 +105,7 @@ def test_what_does_not_fit_is_named_and_nothing_is_written(rotate):
 @pytest.mark.parametrize("name", [VERSIONED, UNVERSIONED])
 @pytest.mark.parametrize("dtype, tolerance", [("float32", 2e-6), ("float64", 1e-12), ("bfloat16", 0.02),
                                               ("float16", 0.003)])
-def test_torch_tensors_turn_in_place(rotate, name, dtype, tolerance):
+def test_torch_tensors_are_rotated_in_place(rotate, name, dtype, tolerance):
     torch = pytest.importorskip("torch")
     x = torch.randn(2, 5, 3, 8, generator=torch.Generator().manual_seed(1)).to(getattr(torch, dtype)).transpose(1, 2)
     position_ids = torch.tensor([0, 7, 100, 31, 5])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tests/golden/lerope.json, which cordage_conformance checks, is what the installed transformers makes."""
+"""tests/golden/lerope.json, which cordage_conformance checks, agrees with the installed transformers."""
 import json
 
 import pytest

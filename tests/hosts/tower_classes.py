@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a vision or audio tower of the installed transformers does to each lane of the patches of grids, measured."""
+"""The matrices by which the vision and audio towers of the installed transformers rotate patches of grids."""
 import copy
 import inspect
 
@@ -20,7 +20,7 @@ def module_of(rotary_class):
 
 
 def embedding_of(rotary_class):
-    """Of an attention class the one that makes its cos and sin."""
+    """The rotary class that computes cos and sin for an attention class; other classes are returned unchanged."""
     if not rotary_class.__name__.endswith("Attention"):
         return rotary_class
     return next(c for name, c in vars(module_of(rotary_class)).items()
@@ -36,7 +36,7 @@ def without_layers(config):
 
 
 def owner_of(rotary_class, config):
-    """The model that makes this rotary class of such a config."""
+    """The model that constructs this rotary class from such a config."""
     found = [c for c in vars(module_of(rotary_class)).values()
              if inspect.isclass(c) and issubclass(c, torch.nn.Module) and c.__module__ == rotary_class.__module__
              and f"{rotary_class.__name__}(" in inspect.getsource(c.__init__)]
@@ -44,7 +44,7 @@ def owner_of(rotary_class, config):
 
 
 def given_positions(rotary_class, config, grids):
-    """[tokens, axes]: what the model of a config gives its rotary class for patches of grids."""
+    """Positions [tokens, axes] that the config's model passes to its rotary class for the patches of grids."""
     try:
         return positions_on("meta", rotary_class, config, grids)  # no weights
     except (RuntimeError, NotImplementedError):  # code that needs numbers before its positions
@@ -103,7 +103,7 @@ def captured(rotary_class, model, inputs):
 
 
 def positions(rotary_class, config, grids):
-    """[tokens, axes], by the model's own code."""
+    """Positions [tokens, axes], computed by the model's own code."""
     module = module_of(rotary_class)
     if config.model_type == "sam3_vit_model":
         (_, rows, columns), = grids
@@ -123,7 +123,7 @@ def positions(rotary_class, config, grids):
 
 
 def cos_sin(rotary_class, config, grids):
-    """What the class gives its attention, and the positions that it takes or None."""
+    """The class's output, which its attention takes, and the positions that it was given, or None."""
     frames, rows, columns = grids[0]
     if config.model_type == "llama4_vision_model":
         config = copy.deepcopy(config)
@@ -144,7 +144,7 @@ def cos_sin(rotary_class, config, grids):
 
 
 def lanes_of(config):
-    """Of what is rotated as one head."""
+    """The number of lanes that are rotated as one head."""
     if config.model_type == "efficientloftr":
         return config.hidden_size
     if config.model_type == "musicflamingo":
@@ -157,7 +157,7 @@ def lanes_of(config):
 
 
 def rotated(rotary_class, config, grids, prefix=0):
-    """What is done to each lane of each token: [tokens, lanes out, lanes in].
+    """The matrix of the rotation of each token: [tokens, lanes out, lanes in].
 
     prefix: tokens before those that are rotated, of models whose attention leaves them out
     """

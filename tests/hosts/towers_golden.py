@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What towers do to the patches of small grids, by transformers' own classes: tests/golden/towers.json.
+"""Patches of small grids, rotated by transformers' vision and audio towers: tests/golden/towers.json.
 
 python tests/hosts/towers_golden.py writes that file; test_towers.py compares it with the installed version."""
 import importlib

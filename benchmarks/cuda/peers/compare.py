@@ -24,7 +24,7 @@ PACKAGES = ("torch", "triton", "transformers", "vllm", "flashinfer-python")  # t
 
 
 def library_makers(folder):
-    """(name, style, prepare) of what each library rotates, or of why it cannot be loaded."""
+    """(name, style, prepare) of each library; prepare raises the reason of a library that cannot be loaded."""
     import gpu_libraries
 
     def refuse(reason, _):

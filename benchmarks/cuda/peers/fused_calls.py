@@ -54,7 +54,7 @@ class FusedCase(gpu_case.GpuCase):
         return RowSet(self, seed)
 
     def error(self, style, found):
-        """Largest distance of the results of set 0 from what float64 makes of the same inputs."""
+        """Largest error of the results of set 0 against float64."""
         sample = self.sample()
         rows = sample.to(self.device)
         tensors, largest = self.sets[0], 0.0
@@ -122,7 +122,7 @@ class Kind:
     largest_error: float
 
     def makers(self, library):
-        """(name, style, function) of cordage's and of the package's."""
+        """(name, style, function) of cordage's call and of the package's."""
         def cordage(style):
             def prepare(case):
                 peers = peers_of(library, self.table)

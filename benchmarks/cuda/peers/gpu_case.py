@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What every implementation rotates on the device: sets of q and k at positions 0, 1, ..., and the exact result."""
+"""The input of every implementation on the device: sets of q and k at positions 0, 1, ..., and the exact result."""
 import dataclasses
 
 import torch
@@ -31,17 +31,17 @@ class TensorSet:
         self.flat.normal_(generator=generator)
 
     def pointers(self):
-        """What a library's run takes."""
+        """Addresses of q and k, as a library's run takes them."""
         return self.q.data_ptr(), self.k.data_ptr()
 
     def results(self):
-        """What a call that works in place has made."""
+        """The result of a call that works in place."""
         return self.q, self.k
 
 
 @dataclasses.dataclass
 class GpuCase:
-    """Prompts walk through sets that no cache holds, decode steps rotate one set again and again."""
+    """Prompts use several sets, too large for the cache together; decode steps rotate one set again and again."""
 
     tokens: int
     dtype: str
@@ -72,7 +72,7 @@ class GpuCase:
         return torch.cat((torch.arange(part), torch.arange(self.tokens - part, self.tokens))).unique()
 
     def error(self, style, rotated):
-        """Largest distance of the rotated q and k of set 0 from what float64 makes of the same inputs."""
+        """Largest error of the rotated q and k of set 0 against float64."""
         sample = self.sample()
         largest = 0.0
         for before, after in zip((self.sets[0].q, self.sets[0].k), rotated):

@@ -9,12 +9,12 @@ from case import DTYPES, HALF_SPLIT, INTERLEAVED
 
 
 def copy(_):
-    """As many bytes read and written as a rotation must."""
+    """A copy that reads and writes as many bytes as a rotation."""
     return lambda tensors: tensors.flat.clone()
 
 
 def head_major(tensors):
-    """[1, heads, tokens, HEAD_DIM] views of what projections leave token by token."""
+    """Views [1, heads, tokens, HEAD_DIM] of token-major tensors."""
     return (x[None].transpose(1, 2) for x in (tensors.q, tensors.k))
 
 
@@ -43,7 +43,7 @@ def transformers_compiled(case):
 
 
 def module_of(folder, path):
-    """A file of a package, without what the package's other files need."""
+    """Imports one file of a package without the package's other requirements."""
     file = pathlib.Path(folder) / path
     if not file.exists():
         raise FileNotFoundError(f"{file} is not there: run.sh build found no package to take it from")

@@ -43,7 +43,7 @@ def interleaved(graphs, rounds):
 
 
 def one_line(reason):
-    """What an exception says, without the folders of this machine."""
+    """The text of an exception, without the folders of this machine."""
     text = " ".join(f"{type(reason).__name__}: {reason}".split())
     return re.sub(r"(?<![\w:/])/(?:[^\s/:]+/)+", "", text)[:200]
 

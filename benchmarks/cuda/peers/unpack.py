@@ -23,7 +23,7 @@ def members(archive):
 
 
 def unpack(archive, folder, wanted):
-    """Writes what is one of `wanted` or inside of one; returns how many files that were."""
+    """Writes the files and folders named in `wanted`; returns the number of files."""
     root, count = folder.resolve(), 0
     for name, read in members(archive):
         if any(name == path or name.startswith(path.rstrip("/") + "/") for path in wanted):
@@ -37,7 +37,7 @@ def unpack(archive, folder, wanted):
 
 
 def name_and_version(archive):
-    """Of name-version.tar.gz, or name-version-tags.whl."""
+    """The version in a file name, name-version.tar.gz or name-version-tags.whl."""
     name, version = archive.name.removesuffix(".tar.gz").split("-")[:2]
     return name.replace("_", "-"), version
 

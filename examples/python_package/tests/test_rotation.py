@@ -128,7 +128,7 @@ def test_moved_keys_are_those_rotated_there():
         cordage.move(keys, angles=new, pairing="interleaved", out=keys)
 
 
-def test_quantised_keys_that_nothing_turns_keep_their_bytes():
+def test_quantised_keys_that_are_not_rotated_keep_their_bytes():
     codes, scales = np.full((1, 5, 2, 48), 50, np.int8), np.full((1, 5, 2), 0.01, np.float32)
     keys = cordage.Heads(codes, scales=scales)
     cordage.move(keys, angles=ANGLES - ANGLES, pairing="half_split", out=keys)
@@ -156,7 +156,7 @@ def test_norm_rotation_and_a_quantised_cache_in_one_pass():
     assert np.abs(plain - rotated(k, INV_FREQ, IDS, "half_split", FACTOR)).max() < 0.03
 
 
-def test_first_lane_and_values_that_do_not_turn():
+def test_first_lane_and_unrotated_values():
     x = numbers((5, 2, 64))
     y, v = cordage.rotate(x, cordage.Operand(x, is_unrotated=True), angles=ANGLES, pairing="half_split", first_lane=16)
     assert (y[..., :16] == x[..., :16]).all() and (v == x).all()

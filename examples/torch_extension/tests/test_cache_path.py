@@ -285,7 +285,7 @@ def test_moved_keys_are_those_of_other_positions(stored, interleaved):
 
 
 @pytest.mark.parametrize("stored", [torch.int8, torch.float8_e4m3fn])
-def test_keys_that_nothing_turns_keep_their_bytes(stored):
+def test_keys_that_are_not_rotated_keep_their_bytes(stored):
     q, k, v = drawn(1, KV_HEADS, KV_HEADS, dtype=torch.float32)
     cache, old, new = cache_of(stored), torch.tensor([5, 4, 3, 2, 1]), torch.tensor([9, 8, 7, 6, 0])
     rotate_and_store(q, k, v, cache=cache, slot_mapping=old, position_ids=IDS, inv_freq=INV_FREQ)

@@ -74,7 +74,7 @@ def test_every_family_at_another_t(family):
 
 
 @pytest.mark.parametrize("family", ["qwen2_vl", "qwen3_vl"])
-def test_pairs_turn_by_their_axes(family):
+def test_pairs_are_rotated_by_their_axes(family):
     model, inputs = small(family)
     token = torch.arange(LENGTH)
     inputs["position_ids"] = torch.stack((token, token // 3, token % 3))[:, None].expand(3, 2, LENGTH)

@@ -101,7 +101,7 @@ def test_every_reader_finds_the_factor(tmp_path):
     assert found == pytest.approx(factor, rel=1e-6)
 
 
-def test_lanes_that_do_not_turn_are_not_missed(tmp_path):
+def test_unrotated_lanes_are_not_missed(tmp_path):
     model = small("gpt_neox")
     basis = learned(model.config)
     with pytest.raises(ValueError, match="apply_to: a Tempered basis must be of a model whose heads are rotated as a whole, not 8 of"):

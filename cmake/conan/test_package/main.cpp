@@ -12,6 +12,6 @@ int main() {
     cordage::rotate_forward<cordage::half_split>(
         cordage::exact_angles(basis, position_ids),
         cordage::in_place(cordage::token_major(x, {.tokens = 1, .heads = 1, .head_dim = 2})));
-    std::printf("turned to (%.6f, %.6f)\n", double{x[0]}, double{x[1]});
+    std::printf("rotated to (%.6f, %.6f)\n", double{x[0]}, double{x[1]});
     return std::abs(x[0] - std::cos(1.0)) < 1e-7 && std::abs(x[1] - std::sin(1.0)) < 1e-7 ? 0 : 1;
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Prints headers with every header of the library that they include in its place, once each, and `vectors` in the place
 # of xsimd; other includes stay. With -v bare=1 without comments and blank lines.
-#   awk -v root=include -v version=0.1.0 -v license=LICENSE -v vectors=amalgamation/vectors.hpp \
+#   awk -v root=include -v version=X.Y.Z -v license=LICENSE -v vectors=amalgamation/vectors.hpp \
 #       -f amalgamate.awk cordage/kernels.hpp ...
 BEGIN {
     print "// cordage " version ", generated from its headers:"

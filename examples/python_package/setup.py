@@ -13,6 +13,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from python_build import REPOSITORY, system_of_wheel, version, with_machine_code  # noqa: E402
@@ -55,4 +56,14 @@ class for_any_python(bdist_wheel):
         return "py3", "none", system_of_wheel()
 
 
-setup(version=version(), cmdclass={"build_py": with_library, "bdist_wheel": for_any_python}, distclass=with_machine_code)
+class of_the_repository(sdist):
+    """The sources are those of the library, which lie outside of this folder."""
+
+    def run(self):
+        name = f"cordage-{version()}.tar.gz"
+        raise SystemExit(f"cordage has no sdist: its sources are those of a release, which pip builds by\n"
+                         f"    pip wheel 'cordage @ file:///PATH/{name}#subdirectory=examples/python_package'")
+
+
+setup(version=version(), distclass=with_machine_code,
+      cmdclass={"build_py": with_library, "bdist_wheel": for_any_python, "sdist": of_the_repository})

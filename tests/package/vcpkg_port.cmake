@@ -31,7 +31,7 @@ endfunction()
 set(home "${scratch}/vcpkg")
 file(REMOVE_RECURSE "${home}")
 set(PORT cordage)
-set(CURRENT_PORT_DIR "${cordage_folder}/cmake/vcpkg/${PORT}")
+set(CURRENT_PORT_DIR "${released}/cmake/vcpkg/${PORT}")
 set(CURRENT_PACKAGES_DIR "${home}/packages")
 include("${CURRENT_PORT_DIR}/portfile.cmake")
 

@@ -57,7 +57,7 @@ enum {
 /* The message of the calling thread's last failed call, at most 1023 bytes; "" before the first. Valid until the
  * thread's next failure. */
 CORDAGE_C_API const char* cordage_last_error(void);
-/* CORDAGE_ABI of the library, and its version, "0.1.0". */
+/* CORDAGE_ABI of the library, and its version as text, "MAJOR.MINOR.PATCH". */
 CORDAGE_C_API int32_t cordage_abi(void);
 CORDAGE_C_API const char* cordage_version(void);
 

@@ -53,8 +53,10 @@ TEST_CASE("host/aten/autograd: rotate has the gradients of its formula to x, pos
 
 TEST_CASE("host/aten/autograd: a gradient that is not required is not computed") {
     const at::Tensor x = leaf(drawn(2)), ids = at::arange(5, at::kLong), inv_freq = at::ones({2}, at::kDouble);
+    // [upgrading_aten]
     const at::Tensor y = aten::rotate<half_split>(x, ids, inv_freq);
     y.sum().backward();
+    // [/upgrading_aten]
     CHECK(x.grad().defined());
     CHECK_FALSE(inv_freq.grad().defined());
 }

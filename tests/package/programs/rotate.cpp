@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A user's program for cordage::kernels: rotating the lanes (1, 0) at position 1000000 gives a cosine and a sine.
-#include <cmath>
+#ifdef CORDAGE_ONE_FILE
+#include "cordage_kernels.hpp"
+#else
 #include <cordage/kernels.hpp>
+#endif
+#include <cmath>
 #include <cstdio>
 #include <type_traits>
 #include <vector>

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Reads the version from version.hpp, its single source.
 function(cordage_read_version header result)
+  cmake_path(NORMAL_PATH header)  # two spellings of one file are two rules to Ninja
   file(READ "${header}" text)
   set(parts "")
   foreach(part MAJOR MINOR PATCH)

@@ -32,8 +32,8 @@ struct kind {
     const char* name;
     const char* colour;
 };
-constexpr kind kinds[] = {{'t', "text", "#6b7280"},
-                          {'m', "mark", "#a3a9b5"},
+constexpr kind kinds[] = {{'t', "text", "#4b5563"},
+                          {'m', "mark", "#7d8694"},
                           {'p', "patch", "#8e44ad"},
                           {'l', "latent", "#8e44ad"},
                           {'a', "audio", "#c0392b"}};

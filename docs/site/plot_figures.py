@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """plot_figures.py FOLDER: the pictures of README.md, drawn from recorded files, as SVG: precision.svg (tests/golden/angles.json and
-tests/tolerances.hpp) and speed.svg (docs/performance/amd_zen4.json)."""
+tests/tolerances.hpp), speed.svg (docs/performance/amd_zen4.json) and badges.svg (include/cordage/version.hpp and LICENSE)."""
 import json
 import math
 import re
@@ -89,12 +89,29 @@ def speed():
     return chart.svg()
 
 
+def badges():
+    numbers = re.findall(r"VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", (ROOT / "include/cordage/version.hpp").read_text())
+    licence = (ROOT / "LICENSE").read_text().split()[0]
+    x, body = 0.0, ""
+    for name, value, colour in [("version", ".".join(numbers), BLUE), ("language", "C++20", BLUE), ("form", "header-only", BLUE),
+                                ("licence", licence, GREEN)]:
+        widths = [16 + 6.6 * len(words) for words in (name, value)]
+        body += f"<rect x='{x:.1f}' width='{sum(widths):.1f}' height='20' rx='4' fill='#555555'/>\n"
+        body += (f"<path d='M{x + widths[0]:.1f} 0h{widths[1] - 4:.1f}q4 0 4 4v12q0 4 -4 4h-{widths[1] - 4:.1f}z' "
+                 f"fill='{colour}'/>\n")
+        for begin, width, words in ((x, widths[0], name), (x + widths[0], widths[1], value)):
+            body += text(begin + width / 2, 14, words, " text-anchor='middle'")
+        x += sum(widths) + 8
+    return (f"<svg xmlns='http://www.w3.org/2000/svg' width='{x - 8:.0f}' height='20' viewBox='0 0 {x - 8:.0f} 20' "
+            f"font-family='Verdana,DejaVu Sans,sans-serif' font-size='11' fill='#ffffff'>\n{body}</svg>\n")
+
+
 def main():
     if len(sys.argv) != 2:
         raise SystemExit(__doc__)
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for draw in (precision, speed):
+    for draw in (precision, speed, badges):
         (folder / f"{draw.__name__}.svg").write_text(draw(), encoding="utf-8")
 
 

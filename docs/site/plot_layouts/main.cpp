@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Draws the pictures of docs/layouts into a folder: plot_layouts FOLDER. Each is the memory of a cache, element by
 // element, coloured by the views that a call is given: where they say that a lane lies is where it is drawn.
-#include <cstdio>
-#include <exception>
 #include <filesystem>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "cordage/kernels.hpp"
 #include "cordage/tensors/lane_groups.hpp"
+#include "svg.hpp"
 
 namespace {
 
@@ -20,14 +18,9 @@ constexpr int cell = 11, left = 18, width = 64 * cell + 2 * left;
 constexpr const char* slot_colours[] = {"#24357a", "#1b9e77", "#d08a00", "#8e44ad"};
 constexpr const char* chosen = "#c0392b";
 
-std::string number(double x) { return cordage::message(x); }
-std::string text(double x, double y, const std::string& words, const std::string& attributes = "") {
-    return "<text x='" + number(x) + "' y='" + number(y) + "'" + attributes + ">" + words + "</text>\n";
-}
-std::string box(double x, double y, double w, double h, const std::string& attributes) {
-    return "<rect x='" + number(x) + "' y='" + number(y) + "' width='" + number(w) + "' height='" + number(h) + "'" +
-           attributes + "/>\n";
-}
+using svg::box;
+using svg::number;
+using svg::text;
 
 /// What lies in one element.
 struct content {
@@ -67,8 +60,7 @@ class memory {
     /// The elements side by side; below, those of slot 1, head 0.
     std::string drawn(const std::string& axes, const std::string& call, const std::string& of_chosen) const {
         const double top = 46, height = 26, below = 122;
-        std::string out = text(left, 22, axes, " font-weight='bold'") +
-                          text(width - left, 22, call, " text-anchor='end' font-family='monospace' font-size='11'");
+        std::string out = svg::title(left, width - left, axes, call);
         std::string outlines, lines;
         index_t begin = 0;
         for (std::size_t i = 0; i < elements_.size(); ++i) {
@@ -117,23 +109,14 @@ class memory {
     std::vector<content> elements_;
 };
 
-std::string svg(const std::string& body, int height) {
-    return "<svg xmlns='http://www.w3.org/2000/svg' width='" + std::to_string(width) + "' height='" +
-           std::to_string(height) + "' viewBox='0 0 " + std::to_string(width) + " " + std::to_string(height) +
-           "' font-family='sans-serif' font-size='12' fill='#333333'>\n"
-           "<rect width='100%' height='100%' rx='6' fill='#ffffff'/>\n" +
-           body + "</svg>\n";
-}
-
 /// Tokens, their entries, and the slots that these name.
 std::string slot_mapping() {
     constexpr std::int32_t entries[] = {6, 0, -1, 7};
     constexpr index_t block_size = 4, blocks = 2;
     const auto cache = cordage::in_slots(cordage::token_major(static_cast<float*>(nullptr), {blocks, block_size, 2, 8}),
                                          entries, 1, 4);
-    std::string out = text(left, 22, "slot_mapping: a slot for each token", " font-weight='bold'") +
-                      text(width - left, 22, "in_slots(cache, slot_mapping, 1, 4)",
-                           " text-anchor='end' font-family='monospace' font-size='11'");
+    std::string out =
+        svg::title(left, width - left, "slot_mapping: a slot for each token", "in_slots(cache, slot_mapping, 1, 4)");
     const double top = 44, below = 118, w = 78;
     std::string lines;
     for (index_t slot = 0; slot < blocks * block_size; ++slot) {
@@ -164,13 +147,7 @@ std::string slot_mapping() {
         lines += "<path d='M" + number(x + w / 2) + " " + number(top + 35) + "L" + number(to + w / 2) + " " +
                  number(below - 2) + "' stroke='#333333' stroke-width='1.2'/>\n";
     }
-    return svg(out + lines, 196);
-}
-
-void write(const std::filesystem::path& folder, const std::string& name, const std::string& picture) {
-    std::ofstream out(folder / (name + ".svg"));
-    out << picture;
-    if (!out.flush()) throw std::runtime_error("plot_layouts: cannot write " + name + ".svg");
+    return svg::picture(out + lines, width, 196);
 }
 
 void draw(const std::filesystem::path& folder) {
@@ -180,7 +157,7 @@ void draw(const std::filesystem::path& folder) {
     const auto layout = [&](const char* name, const auto& view, const std::string& axes, const std::string& call) {
         memory all(64);
         all.lay(view);
-        write(folder, name, svg(all.drawn(axes, call, key), 156));
+        svg::write(folder, name, svg::picture(all.drawn(axes, call, key), width, 156));
     };
     layout("token_major", cordage::token_major(none, cache), "[block_size, heads, head_dim]",
            "token_major(data, {...})");
@@ -195,34 +172,22 @@ void draw(const std::filesystem::path& folder) {
     beside.name = "K", beside.pale_name = "V";
     beside.lay(keys);
     beside.lay(keys, 8, true);
-    write(folder, "side_by_side",
-          svg(beside.drawn("[block_size, heads, 2, head_dim]", "heads_view{data, ...} and {data + head_dim, ...}", key),
-              156));
+    svg::write(folder, "side_by_side",
+               svg::picture(beside.drawn("[block_size, heads, 2, head_dim]",
+                                         "heads_view{data, ...} and {data + head_dim, ...}", key),
+                            width, 156));
 
     memory rows(64);
     rows.name = "tail", rows.pale_name = "latent";
     rows.lay(cordage::heads_view<float>{none, {1, 4, 1, 12}, 64, 16, 16}, 0, true);
     rows.lay(cordage::heads_view<float>{none, {1, 4, 1, 4}, 64, 16, 16}, 12);
-    write(folder, "latent_and_tail",
-          svg(rows.drawn("[block_size, latent + rotary_dim]", "heads_view{data, ...} and {data + latent, ...}",
-                         "slot 1, the rotated lanes:"),
-              156));
-    write(folder, "slot_mapping", slot_mapping());
+    svg::write(folder, "latent_and_tail",
+               svg::picture(rows.drawn("[block_size, latent + rotary_dim]",
+                                       "heads_view{data, ...} and {data + latent, ...}", "slot 1, the rotated lanes:"),
+                            width, 156));
+    svg::write(folder, "slot_mapping", slot_mapping());
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-    if (argc != 2) {
-        std::fputs("usage: plot_layouts FOLDER\n", stderr);
-        return 2;
-    }
-    try {
-        std::filesystem::create_directories(argv[1]);
-        draw(argv[1]);
-        return 0;
-    } catch (const std::exception& failure) {
-        std::fprintf(stderr, "%s\n", failure.what());
-        return 1;
-    }
-}
+int main(int argc, char** argv) { return svg::run(argc, argv, draw); }

@@ -145,14 +145,16 @@ template <class S>
 inline constexpr bool is_device_source = requires {
     S::is_on_device;
 };
-/// Both sources of a difference or a sum are.
+/// A difference: where both sources are.
 template <class To, class From>
 inline constexpr bool is_device_source<angle_difference<To, From>> = is_device_source<To>&& is_device_source<From>;
+/// A sum: where both sources are.
 template <class A, class B>
 inline constexpr bool is_device_source<angle_sum<A, B>> = is_device_source<A>&& is_device_source<B>;
-/// A table and a network's angles may lie on the device.
+/// A table may lie on the device.
 template <>
 inline constexpr bool is_device_source<cos_sin_view<float>> = true;
+/// A network's angles may lie on the device.
 template <class T>
 inline constexpr bool is_device_source<free_angles<T>> = true;
 

@@ -20,6 +20,7 @@ at::Tensor cuda_rotate(const at::Tensor& x, const at::Tensor& position_ids, cons
                        double attention_factor = 1.0) {
     return detail::rotate_on<Pairing, on_gpu>(x, position_ids, inv_freq, attention_factor);
 }
+/// As above, with attention_factor a tensor [] float64 on the CPU, which may have a gradient.
 template <pairing Pairing>
 at::Tensor cuda_rotate(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
                        const at::Tensor& attention_factor) {

@@ -119,8 +119,7 @@ struct learned_basis : torch::autograd::Function<learned_basis<Policy>> {
 ///                          float64, float16 or bfloat16, on the CPU
 /// @param position_ids      [tokens] or [batch, tokens]; int32, int64, float32 or float64
 /// @param inv_freq          [rotary_dim/2] float64, radians per position
-/// @param attention_factor  multiplies cos and sin; a number, or a tensor [] float64 on the CPU, which may have a
-///                          gradient too
+/// @param attention_factor  multiplies cos and sin; a number
 /// @returns y, new, of x's shape and type; strides as of at::empty_like
 /// @throws cordage::error   as rotate_forward; also for second derivatives
 /// Runs on libtorch's threads (at::set_num_threads); the same bits for any number of threads.
@@ -129,6 +128,7 @@ at::Tensor rotate(const at::Tensor& x, const at::Tensor& position_ids, const at:
                   double attention_factor = 1.0) {
     return detail::rotate_on<Pairing, on_cpu>(x, position_ids, inv_freq, attention_factor);
 }
+/// As above, with attention_factor a tensor [] float64 on the CPU, which may have a gradient.
 template <pairing Pairing>
 at::Tensor rotate(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
                   const at::Tensor& attention_factor) {

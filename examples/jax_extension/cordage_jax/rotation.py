@@ -171,7 +171,8 @@ def _over_rows(function, sharding_rule, sums=()):
         return (mesh, local, results[0] if len(results) == 1 else tuple(results),
                 tuple(placed(letters) for letters in factors))
 
-    partitioned.def_partition(partition, sharding_rule=sharding_rule, need_replication_factors=tuple({"d", "p"} & set(sharding_rule)))
+    whole = sorted({"d", "p"} & set(sharding_rule), key=sharding_rule.index)  # in the rule's order, as XLA must have them
+    partitioned.def_partition(partition, sharding_rule=sharding_rule, need_replication_factors=tuple(whole))
 
     batched = custom_vmap(partitioned)
 

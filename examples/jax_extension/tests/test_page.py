@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What docs/engines.md shows of JAX: its program prints what stands there."""
+"""What docs/engines.md says of JAX: what it installs suffices for its program, which prints what stands there."""
 import subprocess
-import sys
 
-from page_example import ROOT, example_of
+from page_example import ROOT, commands_of, debian_packages, environment_of, example_of, needed_packages
 
 
-def test_the_pages_program():
-    code, output = example_of("JAX")
-    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+def test_the_pages_program(tmp_path):
+    commands, (code, output) = commands_of("JAX"), example_of("JAX")
+    assert debian_packages(commands) == needed_packages() - {"nlohmann-json3-dev", "python3-dev"}  # no configs, no Python.h
+    run = subprocess.run([environment_of(commands, tmp_path), "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.stdout == output, run.stderr

@@ -16,6 +16,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parents[1] / "torch_extension/tests"))  # its small models
+sys.path.append(str(HERE.parents[2] / "docs/site"))  # page_example
 FOLDER = Path(sys.prefix).parent  # build.sh's, where ./run made the environment too
 LIBRARIES = {"own": FOLDER / "own", "cordage": FOLDER / "build/bin"}
 

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
 """LMCache's rotary_embedding_k_fused, and its FusedRope that calls it, with cordage's move in its place."""
 import subprocess
-import sys
 import types
 
 import lmcache
 import pytest
 import torch
-from keys import CONFIG, HEAD_SIZE, RULES, error, table, rotated
-from page_example import ROOT, example_of
+from keys import CONFIG, HEAD_SIZE, RULES, error, rotated, table
+from page_example import ROOT, commands_of, debian_packages, environment_of, example_of, needed_packages
 
 from cordage_lmcache import serve
 
@@ -103,7 +102,9 @@ def test_configs_are_refused_by_their_key(change, words):
         serve(CONFIG | change)
 
 
-def test_the_pages_program():
-    code, output = example_of("LMCache")
-    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+def test_the_pages_commands_and_program(tmp_path):
+    """What the page installs, and nothing else, suffices for its program."""
+    commands, (code, output) = commands_of("LMCache"), example_of("LMCache")
+    assert debian_packages(commands) == needed_packages()
+    run = subprocess.run([environment_of(commands, tmp_path), "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.stdout == output, run.stderr

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The kernel rotary_pos_emb in models of transformers: outputs and gradients against eager, for every family that asks."""
 import subprocess
-import sys
 
 import pytest
 import torch
 from kernelized import ROTARY, differences, function_of, kernelized
 from kernels import Mode
-from page_example import ROOT, example_of
+from page_example import ROOT, commands_of, debian_packages, environment_of, example_of, needed_packages
 from small_families import NOT_CALLED, asking, result, small
 
 AGREEMENT = 1e-6  # of the largest gradient, float32: sums of the backward pass in another order
@@ -80,7 +79,9 @@ def test_a_function_that_is_no_rotation_is_refused():
         layer.forward(Doubling(), X, X, TABLE, TABLE)
 
 
-def test_the_pages_program():
-    code, output = example_of("transformers by kernels")
-    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+def test_the_pages_commands_and_program(tmp_path):
+    """What the page installs, and nothing else, suffices for its program."""
+    commands, (code, output) = commands_of("transformers by kernels"), example_of("transformers by kernels")
+    assert debian_packages(commands) == needed_packages()
+    run = subprocess.run([environment_of(commands, tmp_path), "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.stdout == output, run.stderr

@@ -36,6 +36,9 @@ class LayerRule:
             keys = ", ".join(rope)
             raise ValueError(f"cordage_vllm: rope_parameters with the keys {keys} must turn q and k by nothing but "
                              f"frequencies; {WAY_OUT}")
+        section, pairs = rope.get("mrope_section"), self.rule["rotary_dim"] // 2
+        if section and sum(section) != pairs:  # of which vLLM's class says nothing but that it fails
+            raise ValueError(f"cordage_vllm: mrope_section {section} must sum to rotary_dim / 2 = {pairs}; {WAY_OUT}")
         for name in ("rotary_dim", "theta_base"):
             if learned is not None and getattr(learned, name) != self.rule[name]:
                 raise ValueError(f"cordage_vllm: additional_config['cordage']['basis'] has {name} {getattr(learned, name)}, "

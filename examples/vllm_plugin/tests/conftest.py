@@ -11,7 +11,8 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parents[2] / "docs/site"))  # page_example
 TRAINED = 64  # positions
 SIZES = {"vocab_size": 97, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 2,
          "num_key_value_heads": 1, "head_dim": 32, "max_position_embeddings": TRAINED, "initializer_range": 0.15,

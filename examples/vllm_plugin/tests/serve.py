@@ -13,6 +13,11 @@ import sys
 os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # the model in this process, for rotaries()
 
 import torch  # noqa: E402
+from vllm.platforms import current_platform  # noqa: E402
+
+# Of the sampler's functions, before they are imported: compiling them takes longer than the model. That has another setting.
+type(current_platform).simple_compile_backend = "eager"
+
 from vllm import LLM, SamplingParams  # noqa: E402
 
 

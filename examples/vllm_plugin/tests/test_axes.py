@@ -20,15 +20,21 @@ def positions(tokens):
     return torch.cat((text, grid, torch.arange(tokens - 37).expand(3, -1) + 13), 1)
 
 
+@pytest.fixture(scope="module")
+def served(run_vllm, tmp_path_factory):
+    """family: [folder, with the plug-in, without it]."""
+    folders = {family: save_vision_model(tmp_path_factory.mktemp(family), family, rope) for family, (*_, rope) in MODELS.items()}
+    engines = [[{"model": folder, "max_model_len": 128, "language_model_only": True,
+                 "positions": [*MODELS[family][:2], positions(len(IDS)).tolist()]}, [[{"ids": IDS, "tokens": TOKENS}]]]
+               for family, folder in folders.items()]
+    return dict(zip(MODELS, zip(folders.values(), run_vllm(*engines), run_vllm(*engines, plugin=False)), strict=True))
+
+
 @pytest.mark.parametrize("family", MODELS)
-def test_an_image_among_the_text(family, run_vllm, tmp_path):
-    module, name, rope = MODELS[family]
-    folder = save_vision_model(tmp_path / family, family, rope)
-    engine = [{"model": folder, "max_model_len": 128, "language_model_only": True,
-               "positions": [module, name, positions(len(IDS)).tolist()]}, [[{"ids": IDS, "tokens": TOKENS}]]]
-    ours, own = run_vllm(engine), run_vllm(engine, plugin=False)
-    assert ours[0]["rotary"] == ["CordageMRotaryEmbedding"] and own[0]["rotary"] == ["MRotaryEmbedding"]
-    (mine,), (theirs,) = ours[0]["answers"][0], own[0]["answers"][0]
+def test_an_image_among_the_text(family, served):
+    folder, ours, own = served[family]
+    assert ours["rotary"] == ["CordageMRotaryEmbedding"] and own["rotary"] == ["MRotaryEmbedding"]
+    (mine,), (theirs,) = ours["answers"][0], own["answers"][0]
     assert mine["tokens"] == theirs["tokens"]
     assert largest(mine["logprobs"], theirs["logprobs"]) <= AGREEMENT
     model = load_model(folder, AutoModelForImageTextToText)

@@ -33,10 +33,23 @@ def folder(tmp_path_factory):
     return save_model(tmp_path_factory.mktemp("model"), max_position_embeddings=4 * TRAINED)
 
 
+def asking(lengths):
+    """A call for each rope_length."""
+    return [[{"ids": prompt(20), "tokens": 2, "extra": {"rope_length": length}}] for length in lengths]
+
+
+WRONG_LENGTHS = [True, 0, 1.5, "64", 4 * TRAINED + 1]
+DYNAMIC = overridden(PLAIN | {"rope_type": "dynamic", "factor": 4.0}) | {"max_model_len": 4 * TRAINED}
+
+
 @pytest.fixture(scope="module")
-def refusals(folder, run_vllm):
-    given = run_vllm(*([{"model": folder} | settings, []] for settings, _ in WRONG_ENGINES.values()))
-    return dict(zip(WRONG_ENGINES, given, strict=True))
+def refusals(folder, run_vllm, tmp_path_factory):
+    """All engines in one process: starting one takes longer than what it computes here."""
+    engines = {name: [settings, []] for name, (settings, _) in WRONG_ENGINES.items()}
+    engines["glm"] = [{"model": save_model(tmp_path_factory.mktemp("glm"), "glm")}, []]
+    engines["dynamic"], engines["plain"] = [DYNAMIC, asking([*WRONG_LENGTHS, 64])], [{}, asking([64])]
+    given = run_vllm(*([{"model": folder} | settings, calls] for settings, calls in engines.values()))
+    return dict(zip(engines, given, strict=True))
 
 
 @pytest.mark.parametrize("name", WRONG_ENGINES)
@@ -47,22 +60,18 @@ def test_an_engine_is_refused(name, refusals):
     assert "\n" not in said
 
 
-def test_a_model_that_vllm_runs_by_transformers_is_refused(tmp_path, run_vllm):
-    refused, = run_vllm([{"model": save_model(tmp_path / "glm", "glm")}, []])
-    assert refused["error"].startswith("cordage_vllm: model_type 'glm' runs by vLLM's transformers backend")
-    assert WAY_OUT in refused["error"]
+def test_a_model_that_vllm_runs_by_transformers_is_refused(refusals):
+    said = refusals["glm"]["error"]
+    assert said.startswith("cordage_vllm: model_type 'glm' runs by vLLM's transformers backend")
+    assert WAY_OUT in said
 
 
-def test_a_request_is_refused(folder, run_vllm):
-    wrong = [True, 0, 1.5, "64", 4 * TRAINED + 1]
-    calls = [[{"ids": prompt(20), "tokens": 2, "extra": {"rope_length": length}}] for length in wrong]
-    right = [[{"ids": prompt(20), "tokens": 2, "extra": {"rope_length": 64}}]]
-    dynamic = overridden(PLAIN | {"rope_type": "dynamic", "factor": 4.0}) | {"max_model_len": 4 * TRAINED}
-    by_dynamic, plain = run_vllm([{"model": folder} | dynamic, calls + right], [{"model": folder}, right])
-    for length, said in zip(wrong, by_dynamic["answers"]):
+def test_a_request_is_refused(refusals):
+    *refused, served = refusals["dynamic"]["answers"]
+    for length, said in zip(WRONG_LENGTHS, refused, strict=True):
         assert said.startswith(f"cordage_vllm: extra_args['rope_length'] {length!r} must be an integer in [1, max_model_len")
-    assert len(by_dynamic["answers"][-1][0]["tokens"]) == 2  # the engine goes on
-    assert "one basis for all lengths" in plain["answers"][0]
+    assert len(served[0]["tokens"]) == 2  # the engine goes on
+    assert "one basis for all lengths" in refusals["plain"]["answers"][0]
 
 
 def test_classes_and_types_that_are_not_served(folder):

@@ -17,28 +17,19 @@ def request(length, ids=LONG, tokens=TOKENS):
     return {"ids": ids, "tokens": tokens, "extra": length and {"rope_length": length}}
 
 
+# Requests that come and go, so that rows of the batch move: three end early, prompts are computed in pieces of 128 tokens.
+BATCH = [request(TRAINED, tokens=3), request(2 * TRAINED), request(None, ids=prompt(40)), request(4 * TRAINED, tokens=7),
+         request(TARGET), request(TARGET, ids=prompt(90)), request(3 * TRAINED, ids=prompt(30), tokens=2),
+         request(TRAINED, ids=prompt(33))]
+IN_TURN = [[request(length)] for length in (2 * TRAINED, 4 * TRAINED, 2 * TRAINED, TARGET, None)]
+
+
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
     folder = save_model(tmp_path_factory.mktemp("exported"))
     config = load_model(folder).config
     save_longrope(config, table(config), TARGET, folder)
     return folder
-
-
-def test_an_exported_basis_is_served(exported, run_vllm):
-    served, = run_vllm([{"model": exported, "max_model_len": TARGET}, [[request(None)]]])
-    made, = served["answers"][0]
-    assert served["rotary"] == ["CordagePhi3LongRoPEScaledRotaryEmbedding"]
-    model = load_model(exported)
-    by_transformers = model.generate(torch.tensor([LONG]), max_new_tokens=TOKENS, min_new_tokens=TOKENS, do_sample=False)
-    assert by_transformers[0, len(LONG):].tolist() == made["tokens"]
-    assert largest(made["logprobs"], logprobs(model, LONG, made["tokens"])) <= AGREEMENT
-
-
-# Requests that come and go, so that rows of the batch move: three end early, prompts are computed in pieces of 128 tokens.
-BATCH = [request(TRAINED, tokens=3), request(2 * TRAINED), request(None, ids=prompt(40)), request(4 * TRAINED, tokens=7),
-         request(TARGET), request(TARGET, ids=prompt(90)), request(3 * TRAINED, ids=prompt(30), tokens=2),
-         request(TRAINED, ids=prompt(33))]
 
 
 @pytest.fixture(scope="module")
@@ -50,12 +41,30 @@ def learned(tmp_path_factory):
     return load_model(folder), {"model": folder} | settings
 
 
-@pytest.mark.parametrize("eager", [True, False])
-def test_requests_of_several_t_in_one_batch(learned, run_vllm, eager):
-    model, settings = learned
-    settings = settings | {"enable_prefix_caching": False, "enforce_eager": eager}
-    served, = run_vllm([settings, [BATCH, *([one] for one in BATCH)]])
-    together, *alone = served["answers"]
+@pytest.fixture(scope="module")
+def eager(exported, learned, run_vllm):
+    """All eager engines, in one process: starting one takes longer than what it computes here."""
+    settings = learned[1]
+    engines = {
+        "exported": [{"model": exported, "max_model_len": TARGET}, [*IN_TURN, [request(TRAINED)]]],
+        "no cache": [settings | {"enable_prefix_caching": False}, [BATCH, *([one] for one in BATCH), *IN_TURN]],
+        "cache": [settings, IN_TURN],
+        "salted": [settings, [[request(TARGET) | {"salt": salt}] for salt in ("a", "b", "a")]],
+    }
+    return dict(zip(engines, run_vllm(*engines.values()), strict=True))
+
+
+def test_an_exported_basis_is_served(exported, eager):
+    assert eager["exported"]["rotary"] == ["CordagePhi3LongRoPEScaledRotaryEmbedding"]
+    model = load_model(exported)
+    by_transformers = model.generate(torch.tensor([LONG]), max_new_tokens=TOKENS, min_new_tokens=TOKENS, do_sample=False)
+    for made, in eager["exported"]["answers"][:len(IN_TURN)]:
+        assert by_transformers[0, len(LONG):].tolist() == made["tokens"]
+        assert largest(made["logprobs"], logprobs(model, LONG, made["tokens"])) <= AGREEMENT
+
+
+def check_batch(model, together, alone):
+    """Each request as by itself, and as by transformers at its t."""
     basis = table(model.config)
     seen = set()
     for asked, made, (single,) in zip(BATCH, together, alone, strict=True):
@@ -69,12 +78,24 @@ def test_requests_of_several_t_in_one_batch(learned, run_vllm, eager):
     assert len(seen) == 4  # another t would be noticed
 
 
-def test_processes_of_their_own(learned, run_vllm):
+def test_requests_of_several_t_in_one_batch(learned, eager):
+    together, *alone = eager["no cache"]["answers"]
+    check_batch(learned[0], together, alone[:len(BATCH)])
+
+
+def test_requests_of_several_t_in_one_batch_by_compiled_code(learned, run_vllm):
+    model, settings = learned
+    settings = settings | {"enable_prefix_caching": False, "enforce_eager": False}
+    served, = run_vllm([settings, [BATCH, *([one] for one in BATCH)]])
+    together, *alone = served["answers"]
+    check_batch(model, together, alone)
+
+
+def test_processes_of_their_own(learned, eager, run_vllm):
     """As vLLM runs unless told otherwise: the requests are taken in one process, the model is in another."""
-    _, settings = learned
-    served, = run_vllm([settings, [BATCH]])
+    settings = learned[1] | {"enable_prefix_caching": False}
     apart, = run_vllm([settings, [BATCH]], VLLM_ENABLE_V1_MULTIPROCESSING="1")
-    for a, b in zip(served["answers"][0], apart["answers"][0], strict=True):
+    for a, b in zip(eager["no cache"]["answers"][0], apart["answers"][0], strict=True):
         assert a["tokens"] == b["tokens"] and largest(a["logprobs"], b["logprobs"]) <= AGREEMENT
 
 
@@ -82,21 +103,15 @@ def cached(served):
     return [call[0]["cached"] for call in served["answers"]]
 
 
-def test_prefixes_are_shared_by_requests_of_one_basis_alone(learned, exported, run_vllm):
-    lengths = [2 * TRAINED, 4 * TRAINED, 2 * TRAINED, TARGET, None]
-    calls = [[request(length)] for length in lengths]
-    by_table, by_config, apart = run_vllm(
-        [learned[1], calls], [{"model": exported, "max_model_len": TARGET}, calls + [[request(TRAINED)]]],
-        [learned[1] | {"enable_prefix_caching": False}, calls])
+def test_prefixes_are_shared_by_requests_of_one_basis_alone(eager):
     blocks = len(LONG) // 32 * 32
-    assert cached(by_table) == [0, 0, blocks, 0, blocks]
-    assert cached(by_config) == [0, blocks, blocks, blocks, blocks, 0]  # LongRoPE has two bases
-    for shared, single in zip(by_table["answers"], apart["answers"], strict=True):
-        assert shared[0]["tokens"] == single[0]["tokens"]
-        assert largest(shared[0]["logprobs"], single[0]["logprobs"]) <= AGREEMENT
+    assert cached(eager["cache"]) == [0, 0, blocks, 0, blocks]
+    assert cached(eager["exported"]) == [0, blocks, blocks, blocks, blocks, 0]  # LongRoPE has two bases
+    apart = eager["no cache"]["answers"][-len(IN_TURN):]
+    for (shared,), (single,) in zip(eager["cache"]["answers"], apart, strict=True):
+        assert shared["tokens"] == single["tokens"]
+        assert largest(shared["logprobs"], single["logprobs"]) <= AGREEMENT
 
 
-def test_a_salt_of_the_user_stays(learned, run_vllm):
-    calls = [[request(TARGET) | {"salt": salt}] for salt in ("a", "b", "a")]
-    served, = run_vllm([learned[1], calls])
-    assert [count > 0 for count in cached(served)] == [False, False, True]
+def test_a_salt_of_the_user_stays(eager):
+    assert [count > 0 for count in cached(eager["salted"])] == [False, False, True]

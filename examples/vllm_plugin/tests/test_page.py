@@ -1,24 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""What docs/engines.md shows of vLLM: its programs print what stands there."""
+"""What docs/engines.md says of vLLM: what it installs suffices for its programs, which print what stands there."""
 import os
-import re
 import subprocess
-import sys
-from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[3] / "docs/engines.md"
+from page_example import commands_of, debian_packages, environment_of, fences_of, needed_packages
 
 
 def test_programs_print_what_the_page_says(tmp_path):
-    section = PAGE.read_text().split("\n## vLLM\n")[1].split("\n## ")[0]
-    model, serve = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-    printed, = re.findall(r"```text\n(.*?)```", section, re.DOTALL)
-    commands, = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
-    for path in re.findall(r"examples/\S+", commands):
-        assert (PAGE.parents[1] / path).exists()
+    commands, fences = commands_of("vLLM"), fences_of("vLLM")
+    assert debian_packages(commands) == needed_packages()
+    python = environment_of(commands, tmp_path / "environment")
+    model, serve = (text for language, text in fences if language == "python")
+    printed, = (text for language, text in fences if language == "text")
+    environment = {"VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
     for name, program in {"model.py": model, "serve.py": serve}.items():
         (tmp_path / name).write_text(program)
-        done = subprocess.run([sys.executable, name], cwd=tmp_path, capture_output=True, text=True,
-                              env=os.environ | {"VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"})
+        done = subprocess.run([python, name], cwd=tmp_path, capture_output=True, text=True, env=os.environ | environment)
         assert done.returncode == 0, done.stderr[-3000:]
     assert [line for line in done.stdout.splitlines() if line.startswith("[")] == printed.splitlines()

@@ -179,8 +179,8 @@ TEST_CASE("scaling/tempered: a temperature for each head, and where lanes are no
 
 TEST_CASE("scaling/tempered: what does not fit is one clear error") {
     CHECK_THROWS_WITH_AS(make_basis({8, 6, 10000.0, 64.0}, tempered{by_parts{}, law}, 2.0),
-                         "tempered: rotary_dim 6 must be head_dim 8: a factor on cos and sin misses the lanes that do "
-                         "not turn; multiply queries or the softmax scale by score_temperature::at(t) instead",
+                         "tempered: rotary_dim 6 must be head_dim 8: a factor on cos and sin misses the lanes that are "
+                         "not rotated; multiply queries or the softmax scale by score_temperature::at(t) instead",
                          value_error);
     const auto refused = [](const score_temperature& bad, const char* text) {
         CHECK_THROWS_WITH_AS(make_basis(config, tempered{by_parts{}, bad}, 2.0), text, value_error);

@@ -5,22 +5,20 @@
 #include <cstdio>
 
 #include "report/study_report.hpp"
-#include "runner/programs.hpp"
 #include "runner/runner.hpp"
-#include "runner/worker.hpp"
 
 namespace demo {
 
 void run_replication(const std::string& preset, const settings& s, std::uint64_t models) {
-    require_program("bible", "bible-kjv and bible-kjv-text");
-    require_device(s);
     std::vector<part> parts;
     for (std::uint64_t seed = 1; seed <= models; ++seed) {
         settings of_model = s;
         of_model.seed = seed;
-        parts.push_back({of_model, rows_of(preset, of_model)});
+        std::vector<method> rows = rows_of(of_model);
+        if (seed > models_of_other_rows) std::erase_if(rows, [](const method& how) { return !how.is_main; });
+        parts.push_back({of_model, rows});
     }
-    progress shown(stages_of_parts + 1);
+    progress shown(stages_of(parts) + 1);
     const study_results results(run_parts(preset, parts, shown));
 
     shown.stage("tables");

@@ -34,9 +34,9 @@ void fused(const basis& b, int position, const float* x, const float* weight, st
         float out[head_dim];
         for (index_t i = 0; i < pairs; i += width) {  // half_split: lanes i and i + pairs
             const auto normed = [&](index_t lane) { return load<Lane>(x + lane) * load<Lane>(weight + lane) * norm; };
-            const auto y = rotated(at[i / width], lane_pair<Lane>{normed(i), normed(i + pairs)});
-            std::memcpy(out + i, &y.first, sizeof y.first);
-            std::memcpy(out + i + pairs, &y.second, sizeof y.second);
+            const auto lanes = rotated(at[i / width], lane_pair<Lane>{normed(i), normed(i + pairs)});
+            std::memcpy(out + i, &lanes.first, sizeof lanes.first);
+            std::memcpy(out + i + pairs, &lanes.second, sizeof lanes.second);
         }
         scales[h] = 1e-30f;
         for (const float lane : out) scales[h] = std::fmax(scales[h], std::fabs(lane) / 127.0f);

@@ -4,6 +4,11 @@ set(ENV{PKG_CONFIG_PATH} "${scratch}/prefix/share/pkgconfig:$ENV{PKG_CONFIG_PATH
 foreach(package cordage-json cordage cordage-kernels)
   execute_process(COMMAND pkg-config --cflags --libs "${package}"
     OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND pkg-config --modversion "${package}"
+    OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT released MATCHES "/cordage-${version}$")
+    message(FATAL_ERROR "${package} says version ${version}, but the archive is ${released}")
+  endif()
   message("${package}: ${flags}")
 endforeach()
 separate_arguments(flags UNIX_COMMAND "${flags}")

@@ -6,7 +6,7 @@ import shlex
 import sys
 import tomllib
 import venv
-from importlib.metadata import Distribution, distribution
+from importlib.metadata import Distribution, PackagePath, distribution, distributions
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -45,11 +45,15 @@ def environment_of(commands: str, folder: Path) -> str:
             raise ValueError(f"{line}\n{wrong}") from wrong
     venv.create(folder, with_pip=False)
     packages = folder / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
-    for one in {name: one for (name, _), one in found.items()}.values():
+    names = {name for name, _ in found}
+    others = {path.parts[0] for one in distributions() if canonicalize_name(one.name) not in names for path in one.files or []}
+    for one in found.values():
         for path in one.files or []:
-            if path.parts[0] != "..":  # no programs
-                (packages / path).parent.mkdir(parents=True, exist_ok=True)
-                (packages / path).symlink_to(path.locate())
+            whole = path if path.parts[0] in others else PackagePath(path.parts[0])  # a folder of several packages, or of these
+            there = packages / whole
+            if path.parts[0] != ".." and not there.is_symlink():  # "..": programs
+                there.parent.mkdir(parents=True, exist_ok=True)
+                there.symlink_to(one.locate_file(whole))
     return str(folder / "bin/python")
 
 

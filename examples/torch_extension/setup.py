@@ -67,6 +67,16 @@ def extension(module: str, arch: str, cuda: bool):
                 extra_compile_args={"cxx": plain, "nvcc": device})
 
 
+class modules_apart(cpp_extension.BuildExtension):
+    """The objects of each module in a folder of its own, as their sources are the same."""
+
+    def build_extension(self, ext):
+        shared = self.build_temp
+        self.build_temp = os.path.join(shared, ext.name) if len(MODULES) > 1 else shared
+        super().build_extension(ext)
+        self.build_temp = shared
+
+
 class for_this_system(bdist_wheel):
     """The wheel for any x86-64 says which C library it needs (PEP 600)."""
 
@@ -79,4 +89,4 @@ class for_this_system(bdist_wheel):
 setup(version=version(), install_requires=[f"torch=={RELEASE}.*"],
       ext_modules=[extension(*module, with_cuda()) for module in MODULES.items()],
       options={"build": {"build_base": str(REPOSITORY / f"build/wheels/objects/torch-{torch.__version__}-{ARCH}")}},
-      cmdclass={"build_ext": cpp_extension.BuildExtension, "bdist_wheel": for_this_system})
+      cmdclass={"build_ext": modules_apart, "bdist_wheel": for_this_system})

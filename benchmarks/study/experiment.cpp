@@ -15,8 +15,8 @@ namespace {
 // What learned over frozen weights, for engines without cordage: LongRoPE's factors and the attention factor.
 void export_learned(const settings& s, const std::vector<method>& rows, const std::vector<row_result>& results) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (!rows[i].learns) continue;
-        const auto policy = rows[i].policy.with_parameters(results[i].policy_parameters);
+        if (!rows[i].learning) continue;
+        const auto policy = rows[i].reads.policy.with_parameters(results[i].policy_parameters);
         const auto said = cordage::hf::longrope_parameters(s.rope(), policy, s.learning.t_learned);
         write(s.out / (rows[i].file_name() + ".longrope.json"), said.dump(2) + "\n");
     }
@@ -27,8 +27,8 @@ void export_learned(const settings& s, const std::vector<method>& rows, const st
 void run_experiment(const std::string& preset, const settings& s) {
     require_program("bible", "bible-kjv and bible-kjv-text");
     require_program("gnuplot", "gnuplot-nox");
-    const std::vector<part> parts{{s, demo_methods(s)}};
-    progress shown(stages_of_parts + 1);
+    const std::vector<part> parts{{s, rows_of(s)}};
+    progress shown(stages_of(parts) + 1);
     const std::vector<row_result> results = run_parts(preset, parts, shown);
 
     shown.stage("tables and pictures");

@@ -38,8 +38,10 @@ int main(int argc, char** argv) {
         "of them on long text.");
     options.add_option("--seed", chosen.seed, "of the model; 101 if not given");
     options.add_flag("--dev", chosen.is_on_dev, "evaluate on the text set aside for choosing settings");
-    options.add_option("--preset", chosen.preset,
-                       "demo, and small for the study; demo-trial, trial: to see that they work");
+    options.add_option(
+        "--preset", chosen.preset,
+        "demo, and small for the study; demo-trial, trial: to see that they work; any other: the study's "
+        "main rows where one thing is another, as in its name");
     options.add_option("--out", chosen.out,
                        "folder for the tables and pictures: build/demo or build/replication/PRESET");
     CLI::App* replicate =
@@ -61,7 +63,7 @@ int main(int argc, char** argv) {
     try {
         const demo::settings s = settings_of(chosen);
         if (worker->parsed()) {
-            demo::run_worker(chosen.preset, s, chosen.job, [](double share) {
+            demo::run_worker(s, chosen.job, [](double share) {
                 std::printf("progress %.4f\n", share);
                 std::fflush(stdout);
             });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Making the rows.
+// Making the rows. Those of the first models alone tell how, and against what else, the main ones hold.
 #include "methods.hpp"
 
 #include <algorithm>
@@ -10,12 +10,15 @@
 #include "cordage/clex/initial_weights.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"
+#include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/tempered.hpp"
 #include "cordage/scaling/yarn.hpp"
+#include "report/formatted.hpp"
 #include "search/cma_es.hpp"
 #include "search/grid.hpp"
 #include "search/monotone_evolution.hpp"
+#include "ungated_field.hpp"
 
 namespace demo {
 namespace {
@@ -30,17 +33,29 @@ any_policy log_scaled(const settings& s, const any_policy& policy) {
     return tempered{policy, log_scaling_temperature(static_cast<double>(s.train_length))};
 }
 
+method closed(const std::string& name, const any_policy& policy) { return {.name = name, .reads = {policy}}; }
+
 std::vector<method> closed_forms() {
-    return {{"no scaling", unscaled{}},
-            {"PI", linear{}},
-            {"NTK-aware", ntk_aware{}},
-            {"by parts", parts},
-            {"YaRN", yarn_for_short_length}};
+    return {closed("no scaling", unscaled{}), closed("PI", linear{}), closed("NTK-aware", ntk_aware{}),
+            closed("by parts", parts), closed("YaRN", yarn_for_short_length)};
 }
 
-// By parts that interpolates for a longer text than it reads.
-struct stretched_parts {
-    by_parts ramp;
+method learned(const std::string& name, const any_policy& policy, const number_learning& by,
+               own_numbers own = own_numbers::none) {
+    return {.name = name, .reads = {.policy = policy, .own = own}, .learning = by};
+}
+method searched_row(const std::string& name, policy_search search) {
+    return {.name = name, .reads = {parts}, .search = std::move(search)};
+}
+method of_few_models(method how) {
+    how.is_main = false;
+    return how;
+}
+
+// A ramp that interpolates for a longer text than it reads, without a temperature.
+template <class Ramp>
+struct stretched {
+    Ramp ramp;
     double multiplier;
 
     double log_alpha(const rope_config& c, index_t pair, double t) const {
@@ -67,11 +82,13 @@ policy_search searched(MakePolicy make, Search search) {
     };
 }
 
-policy_search grid_of_parts(const settings& s) {
-    const auto make = [s](std::span<const double> point) -> any_policy {
+// Of make_ramp(rotations_low, rotations_high, multiplier) and the temperature's slope.
+template <class MakeRamp>
+policy_search grid_of(const settings& s, const MakeRamp& make_ramp) {
+    const auto make = [s, make_ramp](std::span<const double> point) -> any_policy {
         const auto [low, high, multiplier, slope] = by_parts_at(point);
         // A ramp of no width has no form.
-        return tempered{stretched_parts{{low, std::max(high, 1.001 * low)}, multiplier}, temperature_of(s, slope)};
+        return tempered{make_ramp(low, std::max(high, 1.001 * low), multiplier), temperature_of(s, slope)};
     };
     return searched(make,
                     [](const objective& what, index_t budget) { return search_grid(what, by_parts_axes(), budget); });
@@ -113,9 +130,180 @@ any_policy clex_over(const settings& s, const typename Field::prior_type& prior)
     return clex<Field>(s.rope(), clex_initial_weights(s.rope(), 1, s.seed), options, prior);
 }
 
+// Of every octave up to the longest window alike.
+number_learning over_all_t(const settings& s) {
+    number_learning by = usual_learning(s);
+    by.t_least = 1.0;
+    by.t_most = static_cast<double>(s.ratios.back());
+    return by;
+}
+number_learning always(const settings& s, double t) {
+    number_learning by = usual_learning(s);
+    by.t_least = by.t_most = t;
+    return by;
+}
+number_learning from(const settings& s, learned_tokens which) {
+    number_learning by = usual_learning(s);
+    by.from = which;
+    return by;
+}
+number_learning at_rate(const settings& s, double rate) {
+    number_learning by = usual_learning(s);
+    by.rate = rate;
+    return by;
+}
+// The temperature, the last two numbers, stays.
+number_learning basis_alone(const settings& s) {
+    number_learning by = usual_learning(s);
+    by.fixed = 2;
+    return by;
+}
+
+// Evenly in ln t, the last at the longest window.
+std::vector<double> even_knots(const settings& s, int count) {
+    std::vector<double> knots;
+    for (int k = 1; k <= count; ++k) {
+        knots.push_back(std::pow(static_cast<double>(s.ratios.back()), static_cast<double>(k) / count));
+    }
+    return knots;
+}
+any_policy table_of(const settings& s, std::vector<double> knots) {
+    return learned_table<by_parts>(s.rope(), std::move(knots), parts);
+}
+any_policy one_knot(const settings& s) { return table_of(s, {s.learning.t_learned}); }
+// Linear in ln t up to its only knot.
+any_policy constant_field(const settings& s) { return table_of(s, {static_cast<double>(2 * s.ratios.back())}); }
+any_policy log_time(const settings& s) { return clex_over<log_time_field<by_parts>>(s, parts); }
+
+void add_searches(const settings& s, std::vector<method>& rows) {
+    const auto parts_of = [](double low, double high, double multiplier) {
+        return stretched<by_parts>{{low, high}, multiplier};
+    };
+    const auto yarn_of = [](double low, double high, double multiplier) {
+        return stretched<yarn>{{.beta_fast = high, .beta_slow = low, .truncate = false}, multiplier};
+    };
+    rows.push_back(searched_row(tuned_closed_form, grid_of(s, parts_of)));
+    rows.push_back(searched_row("YaRN, searched", grid_of(s, yarn_of)));
+    rows.push_back(of_few_models(searched_row("basis + temperature by CMA-ES", cma_of(log_scaled(s, one_knot(s))))));
+    rows.push_back(of_few_models(searched_row("basis + temperature by evolution", evolution(s))));
+}
+
+void add_learned_at_one_t(const settings& s, std::vector<method>& rows) {
+    const any_policy table = one_knot(s);
+    const learned_table<unscaled> without_prior(s.rope(), {s.learning.t_learned});
+    const auto longest = static_cast<double>(s.ratios.back());
+    rows.push_back(of_few_models(learned("learned basis, log scaling", log_scaled(s, table), basis_alone(s))));
+    rows.push_back(of_few_models(learned("learned basis, no temperature", table, usual_learning(s))));
+    rows.push_back(of_few_models(
+        learned("learned basis from no scaling + temperature", log_scaled(s, without_prior), usual_learning(s))));
+    rows.push_back(
+        of_few_models(learned("constant field + temperature", log_scaled(s, constant_field(s)), usual_learning(s))));
+    for (const double t : {4.0, longest}) {
+        rows.push_back(of_few_models(learned(formatted("learned basis + temperature at t = %g", t),
+                                             log_scaled(s, table_of(s, {t})), always(s, t))));
+    }
+}
+
+void add_learned_over_t(const settings& s, std::vector<method>& rows) {
+    const number_learning by = over_all_t(s);
+    rows.push_back(of_few_models(learned("learned basis + temperature, all t", log_scaled(s, one_knot(s)), by)));
+    rows.push_back(
+        learned("learned basis of five knots + temperature, all t", log_scaled(s, table_of(s, even_knots(s, 5))), by));
+    rows.push_back(of_few_models(learned("constant field + temperature, all t", log_scaled(s, constant_field(s)), by)));
+    rows.push_back(learned("CLEX in log time + temperature, all t", log_scaled(s, log_time(s)), by));
+}
+
+void add_fields(const settings& s, std::vector<method>& rows) {
+    const number_learning usual = usual_learning(s), slow = at_rate(s, 1e-4);  // in t fields act over a longer interval
+    const any_policy over_ntk = clex_over<log_time_field<ntk_aware>>(s, {}),
+                     ungated = clex_over<ungated_field<by_parts>>(s, parts),
+                     paper = clex_over<paper_field<by_parts>>(s, parts),
+                     paper_over_ntk = clex_over<paper_field<ntk_aware>>(s, {});
+    rows.push_back(learned("CLEX in log time + temperature", log_scaled(s, log_time(s)), usual));
+    rows.push_back(of_few_models(learned("CLEX in log time, log scaling", log_scaled(s, log_time(s)), basis_alone(s))));
+    rows.push_back(of_few_models(learned("CLEX in log time, no temperature", log_time(s), usual)));
+    rows.push_back(of_few_models(learned("CLEX in log time over NTK + temperature", log_scaled(s, over_ntk), usual)));
+    rows.push_back(
+        of_few_models(learned("CLEX in log time without gate + temperature", log_scaled(s, ungated), usual)));
+    rows.push_back(
+        of_few_models(learned("CLEX, paper's field over by parts + temperature", log_scaled(s, paper), slow)));
+    rows.push_back(
+        of_few_models(learned("CLEX, paper's field over NTK + temperature", log_scaled(s, paper_over_ntk), slow)));
+}
+
+void add_objectives(const settings& s, std::vector<method>& rows) {
+    const any_policy policy = log_scaled(s, one_knot(s));
+    rows.push_back(
+        of_few_models(learned("learned basis + temperature, from all tokens", policy, from(s, learned_tokens::all))));
+    rows.push_back(of_few_models(
+        learned("learned basis + temperature, from the last quarter", policy, from(s, learned_tokens::last_quarter))));
+}
+
+void add_own_numbers(const settings& s, std::vector<method>& rows) {
+    const auto add = [&](const std::string& which, own_numbers own) {
+        rows.push_back(of_few_models(
+            learned("learned basis + temperature, " + which, log_scaled(s, one_knot(s)), usual_learning(s), own)));
+    };
+    add("temperature by layer", own_numbers::temperature_of_layer);
+    add("temperature by head", own_numbers::temperature_of_head);
+    add("both by layer", own_numbers::all_of_layer);
+}
+
+const position_sampler random_places = [](generator& draw, const sampled_range& range) {
+    return sorted_random_positions(draw, range);
+};
+const position_sampler two_runs = [](generator& draw, const sampled_range& range) {
+    return two_contiguous_runs(draw, range);
+};
+
+// A row of tuned weights; "log scaling" rows read the same weights.
+method of_weights(const weight_tuning& tuning, bool is_log_scaled) {
+    method made{.name = "tuned " + tuning.name + (is_log_scaled ? " + log scaling" : ""),
+                .reads = tuning.reads,
+                .tuning = tuning,
+                .is_main = false};
+    made.reads.is_log_scaled = is_log_scaled;
+    return made;
+}
+
+void add_tuned_weights(const settings& s, std::vector<method>& rows) {
+    const any_policy paper = clex_over<paper_field<ntk_aware>>(s, {});
+    const any_policy at_rest = masked<>{{}, std::vector<unsigned char>(static_cast<std::size_t>(s.rope().pairs()), 0)};
+    const double t_most = s.tuning.t_most;
+    // RandomPos draws from the whole range in every step; its t' has no other use.
+    const position_sampler whole_range = [t_most](generator& draw, sampled_range range) {
+        range.t = t_most;
+        return random_positions(draw, range);
+    };
+    const std::vector<weight_tuning> at_length{{"at L: no scaling", {unscaled{}}},
+                                               {"at L: PI, two runs", {linear{}}, 1, two_runs},
+                                               {"at L: NTK-aware, two runs", {ntk_aware{}}, 1, two_runs},
+                                               {"at L: by parts, two runs", {parts}, 1, two_runs},
+                                               {"at L: CLEX, two runs", {paper}, 1, two_runs},
+                                               {"at L: NTK-aware, random positions", {ntk_aware{}}, 1, random_places},
+                                               {"at L: CLEX, random positions", {paper}, 1, random_places},
+                                               {"at L: RandomPos", {unscaled{}}, 1, whole_range},
+                                               {"at L: ALiBi", {.policy = at_rest, .has_alibi = true}}};
+    const std::vector<weight_tuning> longer{{"at 4L: no scaling", {unscaled{}}, 4},
+                                            {"at 4L: PI", {linear{}, fixed{4.0}}, 4},
+                                            {"at 4L: NTK-aware", {ntk_aware{}, fixed{t_most}}, 4},
+                                            {"at 4L: by parts", {parts, fixed{t_most}}, 4},
+                                            {"at 4L: CLEX, random positions", {paper}, 4, random_places}};
+    for (const weight_tuning& tuning : at_length) {
+        for (const bool is_log_scaled : {false, true}) rows.push_back(of_weights(tuning, is_log_scaled));
+    }
+    // Log scaling changes what windows of 4L train: as in the paper, it is on.
+    for (weight_tuning tuning : longer) {
+        tuning.reads.is_log_scaled = true;
+        rows.push_back(of_weights(tuning, true));
+    }
+}
+
 }  // namespace
 
-std::string method::file_name() const {
+std::string method::file_name() const { return file_name_of(name); }
+
+std::string file_name_of(const std::string& name) {
     std::string made;
     for (const char c : name) {
         if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
@@ -127,31 +315,37 @@ std::string method::file_name() const {
     return made;
 }
 
+std::string described(const settings& s, const method& how) {
+    std::string text = described(s);
+    if (how.learning) text += described(s, *how.learning);
+    if (how.tuning) text += described(s, *how.tuning) + " read";
+    return text + described(s, how.reads);
+}
+
 std::vector<method> demo_methods(const settings& s) {
     std::vector<method> rows = closed_forms();
-    for (const method& m : closed_forms()) rows.push_back({m.name + " + log scaling", log_scaled(s, m.policy)});
+    for (const method& m : closed_forms()) {
+        rows.push_back(closed(m.name + " + log scaling", log_scaled(s, m.reads.policy)));
+    }
     const learned_table<by_parts> table(s.rope(), {s.learning.t_learned}, parts);
-    rows.push_back({"by parts + learned temperature", log_scaled(s, parts), true});
-    rows.push_back({"learned basis + temperature", log_scaled(s, table), true});
+    rows.push_back(learned("by parts + learned temperature", log_scaled(s, parts), usual_learning(s)));
+    rows.push_back(learned("learned basis + temperature", log_scaled(s, table), usual_learning(s)));
     return rows;
 }
 
 std::vector<method> study_methods(const settings& s) {
     std::vector<method> rows = demo_methods(s);
-    const double learned = s.learning.t_learned;
-    const any_policy table = learned_table<by_parts>(s.rope(), {learned}, parts);
-    rows.push_back({tuned_closed_form, parts, false, 0, grid_of_parts(s)});
-    rows.push_back({"basis + temperature by CMA-ES", parts, false, 0, cma_of(log_scaled(s, table))});
-    rows.push_back({"basis + temperature by evolution", parts, false, 0, evolution(s)});
-    rows.push_back({"learned basis, log scaling", log_scaled(s, table), true, 2});
-    rows.push_back({"learned basis, no temperature", table, true});
-    // Linear in ln t up to the last knot.
-    const learned_table<by_parts> constant_field(s.rope(), {static_cast<double>(2 * s.ratios.back())}, parts);
-    rows.push_back({"constant field + temperature", log_scaled(s, constant_field), true});
-    rows.push_back(
-        {"CLEX in log time + temperature", log_scaled(s, clex_over<log_time_field<by_parts>>(s, parts)), true});
-    rows.push_back(
-        {"CLEX in log time over NTK + temperature", log_scaled(s, clex_over<log_time_field<ntk_aware>>(s, {})), true});
+    for (auto add : {add_searches, add_learned_at_one_t, add_learned_over_t, add_fields, add_objectives,
+                     add_own_numbers, add_tuned_weights}) {
+        add(s, rows);
+    }
+    return rows;
+}
+
+std::vector<method> rows_of(const settings& s) {
+    if (s.rows == row_set::demo) return demo_methods(s);
+    std::vector<method> rows = study_methods(s);
+    if (s.rows == row_set::main) std::erase_if(rows, [](const method& how) { return !how.is_main; });
     return rows;
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The rows that are compared, over frozen weights: a policy each, and how its numbers come about.
+// The rows that are compared: how a model reads, and how the row's numbers or its weights come about.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "cordage/scaling/any_policy.hpp"
+#include "model/recipes.hpp"
 #include "settings.hpp"
 
 namespace demo {
@@ -25,23 +26,33 @@ struct chosen_policy {
 };
 using policy_search = std::function<chosen_policy(const policy_loss& loss, index_t budget)>;
 
-/// One row of a table. A window of length n is read at t = max(1, n / L).
+/// One row of a table.
 struct method {
     std::string name;
-    cordage::any_policy policy;  ///< with the numbers that learning begins with
-    bool learns = false;         ///< by gradient, at learning.t_learned
-    index_t fixed = 0;           ///< so many of the policy's last numbers do not learn
-    policy_search search = {};   ///< if there is one, it makes the policy
+    reading reads;                                 ///< with the numbers that learning begins with
+    std::optional<number_learning> learning = {};  ///< by gradient, over frozen weights
+    policy_search search = {};                     ///< if there is one, it makes the policy
+    std::optional<weight_tuning> tuning = {};  ///< whose weights and numbers the row has, in place of the first ones
+    bool is_main = true;                       ///< of all models, not of the first few alone
 
     /// The name in letters, digits and underscores.
     std::string file_name() const;
 };
 
+/// The same of any name.
+std::string file_name_of(const std::string& name);
+
 /// The demo's rows, in the table's order. To compare a policy of your own, add it here.
 std::vector<method> demo_methods(const settings& s);
 
-/// The study's: the demo's, and more that were searched or learned, all of these at settings.budget().
+/// The study's: the demo's, and more that were searched, learned or tuned, all of these at settings.budget().
 std::vector<method> study_methods(const settings& s);
+
+/// Those that settings name.
+std::vector<method> rows_of(const settings& s);
+
+/// Settings and the row's own on one line: results of equal lines are of one experiment.
+std::string described(const settings& s, const method& how);
 
 /// The row that a learned basis has to beat: by parts whose ramp, interpolation and temperature are chosen for the
 /// model.

@@ -132,6 +132,16 @@ std::string_view name_of(measure what) {
     return names[static_cast<std::size_t>(what)];
 }
 
+double mean_of(std::span<const observation> all, measure what, std::optional<index_t> length) {
+    double sum = 0.0, count = 0.0;
+    for (const observation& o : all) {
+        if (o.what != what || o.length != length.value_or(o.length)) continue;
+        sum += o.value;
+        ++count;
+    }
+    return sum / count;
+}
+
 void write(std::ostream& out, const row_result& r) {
     std::stringstream text;
     write_lines(text, r);

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <iosfwd>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +38,9 @@ struct observation {
 
     friend bool operator==(const observation&, const observation&) = default;
 };
+
+/// Mean of a measure over all observations of it, at one length of window or at all of them; NaN if there are none.
+double mean_of(std::span<const observation> all, measure what, std::optional<index_t> length = {});
 
 /// One row of one model.
 struct row_result {

@@ -18,18 +18,19 @@
 namespace demo {
 namespace {
 
-// Adds the result of a job, if it is there and of these settings.
-void add_result(const settings& s, const std::string& job, std::vector<row_result>& results) {
-    const std::filesystem::path file = work_files(s).result_of(job);
+// Adds the result if it is there and of these settings.
+void add_result(const std::filesystem::path& file, const std::string& described, std::vector<row_result>& results) {
     if (!std::filesystem::exists(file)) return;
     row_result r = load_row_result(file);
-    if (r.settings == described(s)) results.push_back(std::move(r));
+    if (r.settings == described) results.push_back(std::move(r));
 }
 
 std::vector<row_result> results_there(const std::vector<part>& parts) {
     std::vector<row_result> results;
     for (const part& p : parts) {
-        for (const method& m : p.rows) add_result(p.s, m.file_name(), results);
+        for (const method& m : p.rows) {
+            add_result(work_files(p.s).result_of(m.file_name()), described(p.s, m), results);
+        }
     }
     if (results.empty()) {
         throw std::runtime_error("demo: " + parts.front().s.out.string() +
@@ -80,24 +81,27 @@ void report(const study& what, const replication_options& how) {
 
 void run_replication(const std::string& preset, const settings& s, const replication_options& how) {
     require_program("gnuplot", "gnuplot-nox");
+    if (!how.record.empty() && preset != "small") {
+        throw std::runtime_error("demo: --record writes the page of preset small; '" + preset + "' must be small");
+    }
     std::vector<part> parts;
     for (std::uint64_t seed = 1; seed <= how.models; ++seed) {
         settings of_model = s;
         of_model.seed = seed;
-        parts.push_back({of_model, rows_of(preset, of_model)});
+        std::vector<method> rows = rows_of(of_model);
+        if (seed > models_of_other_rows) std::erase_if(rows, [](const method& m) { return !m.is_main; });
+        parts.push_back({of_model, rows});
     }
     std::vector<row_result> results;
     if (how.runs) {
-        require_program("bible", "bible-kjv and bible-kjv-text");
-        require_device(s);
-        progress shown(stages_of_parts + 1);
+        progress shown(stages_of(parts) + 1);
         results = run_parts(preset, parts, shown);
         shown.stage("tables and pictures");
     } else {
         results = results_there(parts);
     }
     study what{parts.front().s, study_results(std::move(results)), {}};
-    for (const part& p : parts) add_result(p.s, pretraining_job, what.models);
+    for (const part& p : parts) add_result(work_files(p.s).result_of(pretraining_job), described(p.s), what.models);
     report(what, how);
 }
 

@@ -10,6 +10,9 @@
 
 namespace demo {
 
+/// So many of the models have rows that are not main ones, too.
+inline constexpr std::uint64_t models_of_other_rows = 3;
+
 struct replication_options {
     std::uint64_t models = 5;  ///< of seeds 1 ... models
     bool runs = true;          ///< false: the report is made of the results that are there, whatever is missing

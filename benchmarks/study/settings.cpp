@@ -4,40 +4,78 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <utility>
 
 #include "report/formatted.hpp"
 
 namespace demo {
 namespace {
 
-settings small() {
-    settings s;
+using change = void (*)(settings&);
+
+void to_study(settings& s) {
     s.ratios = {1, 2, 4, 8, 16};
-    return s;
+    s.rows = row_set::all;
 }
 
-settings in_a_few_steps(settings s) {
+void to_a_few_steps(settings& s) {
     s.pretraining.steps = 30;
     s.pretraining.more_rounds = 0;
     s.pretraining.matches_wanted = 0.0;
     s.learning.steps = 10;
     s.learning.searched_windows = 1;
+    s.tuning.steps = 2;
     s.evaluated_windows = 2;
     s.gate_windows = 40;
-    return s;
 }
-settings demo_trial() { return in_a_few_steps({}); }
-settings trial() { return in_a_few_steps(small()); }
+
+struct preset {
+    std::string name;
+    std::vector<change> changes;  // of the demo's settings, in order
+};
+
+// An ablation: one thing of the study is another, and only its main rows are made.
+preset ablation(const std::string& name, change what) {
+    return {name, {to_study, [](settings& s) { s.rows = row_set::main; }, what}};
+}
+
+const std::vector<preset>& presets() {
+    static const std::vector<preset> all{
+        {"demo", {}},
+        {"small", {to_study}},
+        {"demo-trial", {to_a_few_steps}},
+        {"trial", {to_study, to_a_few_steps}},
+        ablation("length-64", [](settings& s) { s.train_length = 64; }),
+        ablation("length-256", [](settings& s) { s.train_length = 256; }),
+        ablation("base-200", [](settings& s) { s.theta_base = 200.0; }),
+        ablation("base-500000", [](settings& s) { s.theta_base = 500000.0; }),
+        ablation("narrow", [](settings& s) { s.model = {.width = 64, .heads = 2, .hidden = 172}; }),
+        ablation("wide", [](settings& s) { s.model = {.width = 256, .heads = 8, .hidden = 688}; }),
+        ablation("one-head", [](settings& s) { s.model.heads = 1; }),
+        ablation("two-heads", [](settings& s) { s.model.heads = 2; }),
+        ablation("longer", [](settings& s) { s.ratios.push_back(32); }),
+        ablation("manuals", [](settings& s) { s.text = corpus_kind::perl_manuals; }),
+    };
+    return all;
+}
 
 }  // namespace
 
-settings settings_of(const std::string& preset) {
-    const std::vector<std::pair<std::string, settings (*)()>> presets{
-        {"demo", [] { return settings{}; }}, {"small", small}, {"demo-trial", demo_trial}, {"trial", trial}};
-    const auto found = std::ranges::find(presets, preset, [](const auto& entry) { return entry.first; });
-    if (found == presets.end()) throw std::runtime_error("demo: no preset is called '" + preset + "'");
-    return found->second();
+std::vector<std::string> preset_names() {
+    std::vector<std::string> names;
+    for (const preset& p : presets()) names.push_back(p.name);
+    return names;
+}
+
+settings settings_of(const std::string& name) {
+    const auto found = std::ranges::find(presets(), name, &preset::name);
+    if (found == presets().end()) {
+        std::string names;
+        for (const std::string& known : preset_names()) names += " " + known;
+        throw std::runtime_error("demo: preset '" + name + "' must be one of" + names);
+    }
+    settings s;
+    for (const change what : found->changes) what(s);
+    return s;
 }
 
 std::string described(const settings& s) {
@@ -56,8 +94,8 @@ std::string described(const settings& s) {
     text += formatted(" learning %ld,%ld,%g,%g,%ld at", n(l.steps), n(l.windows), l.t_learned, l.rate,
                       n(l.searched_windows));
     for (const index_t ratio : s.ratios) text += formatted(" %ld", n(ratio));
-    return text + formatted(" evaluated %ld,%ld text %d device %s dev %d seed %llu", n(s.evaluated_windows),
-                            n(s.gate_windows), static_cast<int>(s.text), s.device.c_str(), s.evaluate_on_dev ? 1 : 0,
+    return text + formatted(" evaluated %ld,%ld text %d device cpu dev %d seed %llu", n(s.evaluated_windows),
+                            n(s.gate_windows), static_cast<int>(s.text), s.evaluate_on_dev ? 1 : 0,
                             static_cast<unsigned long long>(s.seed));
 }
 

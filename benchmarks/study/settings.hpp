@@ -39,8 +39,22 @@ struct learning_run {
     index_t searched_windows = 6;  ///< of dev text, a trial of a search reads
 };
 
+/// How a row's weights are tuned, from the pretrained ones and by the same optimisers: as many token-forwards as a row
+/// may spend on numbers.
+struct tuning_run {
+    index_t steps = 120;
+    index_t tokens_per_step = 2048;
+    double matrix_rate = 0.005, other_rate = 1e-3;  ///< falling to zero with a cosine
+    index_t warm_up = 5;
+    double t_most = 16.0;      ///< where positions are drawn: t' of a step is uniform in 1 ... t_most
+    double basis_rate = 1e-4;  ///< Adam's, of a basis that learns beside the weights
+};
+
 /// Which text: text.hpp has one function for each.
-enum class corpus_kind { king_james, perl_manuals, kernel_documentation };
+enum class corpus_kind { king_james, perl_manuals };
+
+/// Which rows: the demo's, the study's main ones, or all of the study's (methods.hpp).
+enum class row_set { demo, main, all };
 
 struct settings {
     model_sizes model;
@@ -49,11 +63,12 @@ struct settings {
     window_shape windows;
     pretraining_run pretraining;
     learning_run learning;
+    tuning_run tuning;
     std::vector<index_t> ratios{1, 2, 4, 8};
     index_t evaluated_windows = 40;  ///< of each length, and more of the shorter ones
     index_t gate_windows = 320;      ///< of dev text, of length L
     corpus_kind text = corpus_kind::king_james;
-    std::string device = "cpu";    ///< libtorch's name of the place of models and windows
+    row_set rows = row_set::demo;
     bool evaluate_on_dev = false;  ///< for choosing settings; tables are made on the test text
     std::uint64_t seed = 101;      ///< of the model: its first weights and its windows; settings were chosen on 101
     std::filesystem::path out = "build/demo";
@@ -70,11 +85,16 @@ struct settings {
     index_t windows_at(index_t ratio) const { return evaluated_windows * (ratio >= 8 ? 1 : 8 / ratio); }
 };
 
-/// "demo", "small" (the study's), "demo-trial" and "trial" (to see that either works).
-/// @throws std::runtime_error  if there is no such preset
+/// "demo", "small" (the study's), "demo-trial" and "trial" (to see that either works), and the ablations of
+/// preset_names.
+/// @throws std::runtime_error  naming all presets, if there is no such one
 settings settings_of(const std::string& preset);
 
-/// All of them in one line: results of equal lines are of one experiment.
+/// All presets.
+std::vector<std::string> preset_names();
+
+/// All of them in one line, but for `rows` and for `tuning`, which rows with tuned weights add (model/recipes.hpp):
+/// results of equal lines are of one experiment.
 std::string described(const settings& s);
 
 }  // namespace demo

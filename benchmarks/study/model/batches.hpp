@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "model/rotary.hpp"
+#include "text/windows.hpp"
 
 namespace demo {
 
@@ -20,7 +20,7 @@ struct batch {
 
 /// @param is_scored  is_scored(window, i): whether tokens[i] of it is to be guessed; never asked for i = 0
 template <class IsScored>
-batch batch_of(const settings& s, std::span<const window> windows, const IsScored& is_scored) {
+batch batch_of(std::span<const window> windows, const IsScored& is_scored) {
     std::vector<std::int64_t> inputs, rows, targets;
     for (const window& w : windows) {
         const auto first = static_cast<std::int64_t>(inputs.size());
@@ -31,10 +31,8 @@ batch batch_of(const settings& s, std::span<const window> windows, const IsScore
             targets.push_back(w.tokens[static_cast<std::size_t>(i)]);
         }
     }
-    const auto as_tensor = [&](const std::vector<std::int64_t>& numbers) {
-        return at::tensor(numbers, at::kLong).to(device_of(s));
-    };
-    return {as_tensor(inputs).view({std::ssize(windows), -1}), as_tensor(rows), as_tensor(targets)};
+    return {at::tensor(inputs, at::kLong).view({std::ssize(windows), -1}), at::tensor(rows, at::kLong),
+            at::tensor(targets, at::kLong)};
 }
 
 /// Whether anything tells what the token is.

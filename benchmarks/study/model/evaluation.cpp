@@ -25,12 +25,12 @@ struct guesses {
     }
 };
 
-std::vector<guesses> read(const settings& s, const decoder& model, const rotary& turn, std::span<const window> some) {
-    const batch b = batch_of(s, some, is_guessable);
-    const at::Tensor logits = model.logits(b.inputs, turn, b.rows);
+std::vector<guesses> read(const decoder& model, std::span<const rotary> turns, std::span<const window> some) {
+    const batch b = batch_of(some, is_guessable);
+    const at::Tensor logits = model.logits(b.inputs, turns, b.rows);
     const at::Tensor losses =
-        at::nll_loss(at::log_softmax(logits, 1), b.targets, {}, at::Reduction::None).to(at::kDouble).cpu();
-    const at::Tensor hits = logits.argmax(1).eq(b.targets).cpu();
+        at::nll_loss(at::log_softmax(logits, 1), b.targets, {}, at::Reduction::None).to(at::kDouble);
+    const at::Tensor hits = logits.argmax(1).eq(b.targets);
     const double* loss = losses.data_ptr<double>();
     const bool* hit = hits.data_ptr<bool>();
     std::vector<guesses> all;
@@ -77,7 +77,8 @@ std::vector<observation> observe(const settings& s, const decoder& model, const 
                                  index_t length, index_t count, const progress_report& report) {
     const at::NoGradGuard no_gradients;
     const double t = cordage::ratio_at(how.schedule, s.rope(), static_cast<double>(length));
-    const rotary turn = rotary_at(s, how.policy, at::tensor(how.policy.parameters(), at::kDouble), t, length);
+    const std::vector<double> numbers = how.numbers.empty() ? first_numbers(s, how) : how.numbers;
+    const std::vector<rotary> turns = rotaries_at(s, how, at::tensor(numbers, at::kDouble), t, true_positions(length));
     const index_t at_once = std::max<index_t>(1, 2048 / length);
     std::vector<observation> all;
     for (index_t first = 0; first < count; first += at_once) {
@@ -86,7 +87,7 @@ std::vector<observation> observe(const settings& s, const decoder& model, const 
             generator draw = stream(set.seed, static_cast<std::uint64_t>(length << 24 | number));
             some.push_back(draw_window(draw, s.windows, set.text, static_cast<token>(s.model.vocabulary), length));
         }
-        const std::vector<guesses> of_each = read(s, model, turn, some);
+        const std::vector<guesses> of_each = read(model, turns, some);
         for (std::size_t i = 0; i < some.size(); ++i) {
             add_observations(some[i], of_each[i], first + static_cast<index_t>(i), all);
         }

@@ -15,8 +15,9 @@ at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, bool in_bfloat1
 /// x / rms(x) * gain, row by row.
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain);
 
-/// softmax(q k^T / sqrt(head_dim) + causal mask) v; all [windows, tokens, heads, head_dim].
-at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v);
+/// softmax(factor q k^T / sqrt(head_dim) - slope distance + causal mask) v; all [windows, tokens, heads, head_dim].
+/// @param turn  has factors and slopes, if there are any
+at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const rotary& turn);
 
 /// q and k [windows, tokens, heads, head_dim], each normalized, times its gain [head_dim], and turned: one pass of
 /// cordage's forward and one of its backward, which has the gradients to x, gains, basis and attention factor.

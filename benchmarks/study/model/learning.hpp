@@ -8,8 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "cordage/scaling/any_policy.hpp"
-#include "cordage/schedule/schedules.hpp"
+#include "model/recipes.hpp"
 #include "observation.hpp"
 #include "settings.hpp"
 #include "text/corpus.hpp"
@@ -22,14 +21,8 @@ using shared_decoder = std::shared_ptr<const decoder>;
 /// Told the share of the work that is done, 0 ... 1.
 using progress_report = std::function<void(double share)>;
 
-/// @throws std::runtime_error  if this libtorch, this program or this machine lacks the settings' device
-void require_device(const settings& s);
-
 /// libtorch on one thread; every result is then the same from run to run.
 void use_one_thread();
-
-/// "bfloat16" or "float32": what products with weights are computed in on the settings' device.
-const char* arithmetic(const settings& s);
 
 shared_decoder load_decoder(const settings& s, const std::filesystem::path& file);
 void save(const decoder& model, const std::filesystem::path& file);
@@ -45,12 +38,6 @@ struct pretrained {
 };
 pretrained pretrain(const settings& s, const corpus& text, const progress_report& report);
 
-/// How a frozen model reads a window: a policy at the t that a schedule gives its length.
-struct reading {
-    cordage::any_policy policy;
-    cordage::any_schedule schedule = cordage::continuous{};
-};
-
 /// The windows that something is chosen or measured on: of the same number they are the same for every model and row.
 struct window_set {
     std::span<const token> text;
@@ -58,11 +45,24 @@ struct window_set {
 };
 inline constexpr std::uint64_t test_windows = 2001, dev_windows = 2002, choosing_windows = 2003;
 
-/// The policy's numbers after learning.steps steps of Adam, from those that it has, over frozen weights: windows of
-/// training text of learned_length(), the loss that of copied and value tokens. The last `fixed` numbers stay.
+/// What learned over frozen weights, from first_numbers.
+struct learning_outcome {
+    std::vector<double> numbers;
+    index_t token_forwards;  ///< spent
+};
 /// @throws cordage::value_error  for a basis that is not finite
-std::vector<double> learned_parameters(const settings& s, const decoder& model, const cordage::any_policy& policy,
-                                       index_t fixed, std::span<const token> text, const progress_report& report);
+learning_outcome learn_numbers(const settings& s, const decoder& model, const reading& how, const number_learning& by,
+                               std::span<const token> text, const progress_report& report);
+
+/// Weights tuned from others, and the numbers of the policy that learned beside them.
+struct tuning_outcome {
+    shared_decoder model;
+    std::vector<double> numbers;
+    index_t token_forwards;  ///< spent; a step counts 3
+};
+/// @throws cordage::value_error  for a basis that is not finite
+tuning_outcome tune_weights(const settings& s, const decoder& start, const weight_tuning& how,
+                            std::span<const token> text, const progress_report& report);
 
 /// All measures of `count` windows of one length, or of each of settings.ratios.
 std::vector<observation> observe(const settings& s, const decoder& model, const reading& how, const window_set& set,

@@ -7,6 +7,7 @@
 #include <numbers>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "cordage/positions/sampler.hpp"
 
@@ -66,16 +67,9 @@ at::Tensor swiglu(const at::Tensor& gate_up) {
     return at::silu(halves[0]) * halves[1];
 }
 
-tensors on(at::Device device, const tensors& values) {
-    tensors moved;
-    for (const at::Tensor& value : values) moved.push_back(value.to(device));
-    return moved;
-}
-
 }  // namespace
 
-bool multiplies_in_bfloat16(at::Device device) {
-    if (device.is_cuda()) return true;
+bool multiplies_in_bfloat16() {
 #if defined(__x86_64__)
     return __builtin_cpu_supports("avx512bf16") != 0;
 #else
@@ -92,7 +86,7 @@ decoder::decoder(const model_sizes& sizes, tensors values) : sizes_(sizes), para
         layers_.push_back({next[0], next[1], next[2], next[3], next[4], next[5], next[6], next[7]});
     }
     final_gain_ = *next;
-    in_bfloat16_ = multiplies_in_bfloat16(embedding_.device());
+    in_bfloat16_ = multiplies_in_bfloat16();
 }
 
 std::vector<decoder::matrix> decoder::matrices() const {
@@ -115,14 +109,21 @@ at::Tensor decoder::attended(const layer& l, const at::Tensor& x, index_t window
     const at::Tensor projected = linear(rms_norm(x, l.attention_gain), l.qkv, in_bfloat16_);
     const tensors qkv = projected.view({windows, -1, 3, sizes_.heads, sizes_.head_dim()}).unbind(2);
     const query_and_key turned = normalized_and_rotated({qkv[0], qkv[1]}, {l.q_gain, l.k_gain}, turn);
-    const at::Tensor read = causal_attention(turned.q, turned.k, qkv[2]).reshape({-1, sizes_.width});
+    const at::Tensor read = causal_attention(turned.q, turned.k, qkv[2], turn).reshape({-1, sizes_.width});
     return x + linear(read, l.attention_out, in_bfloat16_);
 }
 
-at::Tensor decoder::logits(const at::Tensor& inputs, const rotary& turn, const at::Tensor& rows) const {
+decoder decoder::copy() const {
+    tensors values;
+    for (const at::Tensor& parameter : parameters_) values.push_back(parameter.detach().clone());
+    return {sizes_, std::move(values)};
+}
+
+at::Tensor decoder::logits(const at::Tensor& inputs, std::span<const rotary> turns, const at::Tensor& rows) const {
     at::Tensor x = at::embedding(embedding_, inputs).view({-1, sizes_.width});
-    for (const layer& l : layers_) {
-        x = attended(l, x, inputs.size(0), turn);
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+        const layer& l = layers_[i];
+        x = attended(l, x, inputs.size(0), turns[turns.size() == 1 ? 0 : i]);
         x = x + linear(swiglu(linear(rms_norm(x, l.mlp_gain), l.gate_up, in_bfloat16_)), l.down, in_bfloat16_);
     }
     return linear(rms_norm(x.index_select(0, rows), final_gain_), embedding_, false);
@@ -130,16 +131,14 @@ at::Tensor decoder::logits(const at::Tensor& inputs, const rotary& turn, const a
 
 decoder new_decoder(const settings& s) {
     generator draw = stream(s.seed, 1);
-    const decoder made(s.model, draw);
-    return {s.model, on(device_of(s), made.parameters())};
+    return {s.model, draw};
 }
 
 void save(const decoder& model, const std::filesystem::path& file) {
     std::filesystem::path part = file;
     part += ".part";
     std::ofstream out(part, std::ios::binary);
-    for (const at::Tensor& on_its_device : model.parameters()) {
-        const at::Tensor parameter = on_its_device.cpu();
+    for (const at::Tensor& parameter : model.parameters()) {
         out.write(static_cast<const char*>(parameter.data_ptr()), static_cast<std::streamsize>(parameter.nbytes()));
     }
     out.close();
@@ -155,7 +154,7 @@ shared_decoder load_decoder(const settings& s, const std::filesystem::path& file
         in.read(static_cast<char*>(values.back().data_ptr()), static_cast<std::streamsize>(values.back().nbytes()));
     }
     if (!in) throw std::runtime_error("demo: cannot read the model in " + file.string());
-    return std::make_shared<const decoder>(s.model, on(device_of(s), values));
+    return std::make_shared<const decoder>(s.model, std::move(values));
 }
 
 }  // namespace demo

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "model/functions.hpp"
@@ -14,7 +15,7 @@
 namespace demo {
 
 /// Embedding, then layers of (RMSNorm, causal attention with norms of q and k and RoPE, RMSNorm, SwiGLU), RMSNorm, and
-/// the embedding again as the head. No biases. Weights are float32; products with them are in bfloat16 where the device
+/// the embedding again as the head. No biases. Weights are float32; products with them are in bfloat16 where the CPU
 /// has instructions for it.
 class decoder {
  public:
@@ -25,7 +26,11 @@ class decoder {
     decoder(const model_sizes& sizes, std::vector<at::Tensor> values);
 
     /// Logits [rows, vocabulary], float32, of inputs [windows, tokens] int64, at these rows of [windows * tokens].
-    at::Tensor logits(const at::Tensor& inputs, const rotary& turn, const at::Tensor& rows) const;
+    /// @param turns  one for all layers, or one for each
+    at::Tensor logits(const at::Tensor& inputs, std::span<const rotary> turns, const at::Tensor& rows) const;
+
+    /// With weights of its own, equal to these.
+    decoder copy() const;
 
     /// A matrix that Muon makes orthogonal on its own: rows of a weight.
     struct matrix {
@@ -51,8 +56,8 @@ class decoder {
     bool in_bfloat16_;
 };
 
-/// Whether products on this device are in bfloat16: on a GPU, and on a CPU with instructions for them.
-bool multiplies_in_bfloat16(at::Device device);
+/// Whether this CPU has instructions for products in bfloat16.
+bool multiplies_in_bfloat16();
 
 using shared_decoder = std::shared_ptr<const decoder>;
 

@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: MIT
-// What a forward pass knows of positions: how q and k turn, made by cordage from a policy at t.
+// What a forward pass knows of positions: how a layer turns q and k, and what else it does to scores.
 #pragma once
 
 #include <ATen/ATen.h>
 
-#include "cordage/host/aten/autograd.hpp"
-#include "cordage/scaling/any_policy.hpp"
+#include <vector>
+
+#include "model/recipes.hpp"
 #include "settings.hpp"
 
 namespace demo {
 
-/// Where models and windows are.
-inline at::Device device_of(const settings& s) { return at::Device(s.device); }
-
-/// How a forward pass turns q and k.
+/// How a layer turns q and k. Gradients are wanted where a tensor requires one.
 struct rotary {
-    at::Tensor position_ids;      ///< [tokens] int64, on the model's device
-    at::Tensor inv_freq;          ///< [rotary_dim/2] float64; its gradient is wanted where it requires one
-    at::Tensor attention_factor;  ///< [] float64, on cos and sin of q and of k; likewise
+    at::Tensor position_ids;        ///< [tokens] or [windows, tokens], int64 or float64
+    at::Tensor inv_freq;            ///< [rotary_dim/2] float64
+    at::Tensor attention_factor;    ///< [] float64, on cos and sin of q and of k
+    at::Tensor score_factors = {};  ///< on scores, [1] or [heads] float32; undefined: 1
+    at::Tensor alibi_slopes = {};   ///< of a penalty on scores by distance, [heads] float32; undefined: none
 };
 
-/// A policy at t on positions 0 ... tokens - 1, differentiable in its parameters [count] float64.
-inline rotary rotary_at(const settings& s, const cordage::any_policy& policy, const at::Tensor& parameters, double t,
-                        index_t tokens) {
-    const auto [inv_freq, attention_factor] = cordage::aten::basis_of(policy, s.rope(), parameters, t);
-    return {at::arange(tokens, at::kLong).to(device_of(s)), inv_freq, attention_factor};
-}
+/// A policy at t, made by cordage, and differentiable in its numbers, laid out as in first_numbers: one for all layers,
+/// or one for each.
+std::vector<rotary> rotaries_at(const settings& s, const reading& how, const at::Tensor& numbers, double t,
+                                const at::Tensor& position_ids);
+
+/// Positions 0 ... tokens - 1.
+at::Tensor true_positions(index_t tokens);
 
 }  // namespace demo

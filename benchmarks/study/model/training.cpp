@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pretraining: Muon and AdamW on windows that grow to L, and the gate.
+// Pretraining: Muon and AdamW on windows that grow to L, and the gate. Numbers that learn over frozen weights, and
+// weights that are tuned.
 #include <ATen/Parallel.h>
 #include <torch/optim/adam.h>
 
@@ -7,8 +8,6 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
-#include <stdexcept>
-#include <string>
 
 #include "cordage/scaling/power_laws.hpp"
 #include "model/batches.hpp"
@@ -47,6 +46,52 @@ class loss_curve {
     std::vector<double> means_;
 };
 
+std::vector<window> draw_windows(generator& draw, const settings& s, std::span<const token> text, index_t count,
+                                 index_t length) {
+    std::vector<window> windows;
+    for (index_t i = 0; i < count; ++i) {
+        windows.push_back(draw_window(draw, s.windows, text, static_cast<token>(s.model.vocabulary), length));
+    }
+    return windows;
+}
+
+// Adds the gradients of a batch's mean loss; returns it.
+double add_gradients(const decoder& model, const batch& b, const std::vector<rotary>& turns) {
+    const at::Tensor loss = at::cross_entropy_loss(model.logits(b.inputs, turns, b.rows), b.targets);
+    loss.backward();
+    return loss.item<double>();
+}
+
+// Adam of a policy's numbers; without numbers it does nothing.
+class number_optimizer {
+ public:
+    explicit number_optimizer(const std::vector<double>& first)
+        : numbers_(at::tensor(first, at::kDouble).requires_grad_(!first.empty())),
+          adam_({numbers_}, torch::optim::AdamOptions()) {}
+
+    const at::Tensor& numbers() const { return numbers_; }
+    // The last `fixed` numbers stay.
+    void step(double rate, index_t fixed) {
+        if (numbers_.numel() == 0) return;
+        if (fixed > 0) numbers_.grad().slice(0, numbers_.numel() - fixed).zero_();
+        static_cast<torch::optim::AdamOptions&>(adam_.param_groups().front().options()).lr(rate);
+        adam_.step();
+        adam_.zero_grad();
+    }
+    std::vector<double> values() const {
+        const double* data = numbers_.data_ptr<double>();
+        return {data, data + numbers_.numel()};
+    }
+
+ private:
+    at::Tensor numbers_;
+    torch::optim::Adam adam_;
+};
+
+void set_requires_grad(const decoder& model, bool wanted) {
+    for (const at::Tensor& parameter : model.parameters()) parameter.requires_grad_(wanted);
+}
+
 class pretrainer {
  public:
     pretrainer(const settings& s, const corpus& text)
@@ -55,7 +100,7 @@ class pretrainer {
           model_(std::make_shared<const decoder>(new_decoder(s))),
           optimizer_(*model_),
           draw_(stream(s.seed, 2)) {
-        for (const at::Tensor& parameter : model_->parameters()) parameter.requires_grad_(true);
+        set_requires_grad(*model_, true);
     }
 
     // One round of steps. With a curriculum its first windows are shorter.
@@ -67,7 +112,11 @@ class pretrainer {
             const index_t cut = !has_curriculum || done >= run.share_of_quarter + run.share_of_half ? 1
                                 : done < run.share_of_quarter                                       ? 4
                                                                                                     : 2;
-            losses.add(step, add_gradients(s_.train_length / cut));
+            const index_t length = s_.train_length / cut;
+            const auto windows = draw_windows(draw_, s_, text_.train, run.tokens_per_step / length, length);
+            const auto turns =
+                rotaries_at(s_, {cordage::unscaled{}}, at::empty({0}, at::kDouble), 1.0, true_positions(length));
+            losses.add(step, add_gradients(*model_, batch_of(windows, is_guessable), turns));
             const double factor = rate_factor(step, steps, run.warm_up);
             optimizer_.step(run.matrix_rate * factor, run.other_rate * factor);
             report(static_cast<double>(step + 1) / static_cast<double>(steps));
@@ -78,19 +127,6 @@ class pretrainer {
     const shared_decoder& model() const { return model_; }
 
  private:
-    double add_gradients(index_t length) {
-        std::vector<window> windows;
-        for (index_t i = 0; i < s_.pretraining.tokens_per_step / length; ++i) {
-            windows.push_back(
-                draw_window(draw_, s_.windows, text_.train, static_cast<token>(s_.model.vocabulary), length));
-        }
-        const batch b = batch_of(s_, windows, is_guessable);
-        const rotary turn = rotary_at(s_, cordage::unscaled{}, at::empty({0}, at::kDouble), 1.0, length);
-        const at::Tensor loss = at::cross_entropy_loss(model_->logits(b.inputs, turn, b.rows), b.targets);
-        loss.backward();
-        return loss.item<double>();
-    }
-
     const settings& s_;
     const corpus& text_;
     shared_decoder model_;
@@ -98,19 +134,33 @@ class pretrainer {
     generator draw_;
 };
 
-}  // namespace
-
-void require_device(const settings& s) {
-    try {
-        at::empty({1}, device_of(s));
-    } catch (const c10::Error& failure) {
-        throw std::runtime_error("demo: no device '" + s.device + "': " + failure.what_without_backtrace());
+bool is_learned(learned_tokens from, const window& w, index_t i) {
+    const token_kind kind = w.kinds[static_cast<std::size_t>(i)];
+    switch (from) {
+        case learned_tokens::copies_and_values:
+            return kind == token_kind::copied || kind == token_kind::value;
+        case learned_tokens::all:
+            return is_guessable(w, i);
+        case learned_tokens::last_quarter:
+            return is_guessable(w, i) && 4 * i > 3 * w.length();
     }
+    return false;
 }
 
-void use_one_thread() { at::set_num_threads(1); }
+// Of `windows` sequences, [windows, tokens], that reach t L.
+at::Tensor drawn_positions(generator& draw, const settings& s, const weight_tuning& how, index_t windows,
+                           index_t tokens, double t) {
+    std::vector<double> all;
+    for (index_t i = 0; i < windows; ++i) {
+        const std::vector<double> one = how.positions(draw, {tokens, s.rope().original_length, t});
+        all.insert(all.end(), one.begin(), one.end());
+    }
+    return at::tensor(all, at::kDouble).view({windows, tokens});
+}
 
-const char* arithmetic(const settings& s) { return multiplies_in_bfloat16(device_of(s)) ? "bfloat16" : "float32"; }
+}  // namespace
+
+void use_one_thread() { at::set_num_threads(1); }
 
 bool pretrained::passes(const settings& s) const {
     const std::vector<double> matches = by_octave(seen, measure::match);
@@ -134,38 +184,55 @@ pretrained pretrain(const settings& s, const corpus& text, const progress_report
         made.steps += run.steps / 3;
         look();
     }
-    for (const at::Tensor& parameter : made.model->parameters()) parameter.requires_grad_(false);
+    set_requires_grad(*made.model, false);
     return made;
 }
 
-std::vector<double> learned_parameters(const settings& s, const decoder& model, const cordage::any_policy& policy,
-                                       index_t fixed, std::span<const token> text, const progress_report& report) {
-    const learning_run& run = s.learning;
-    const at::Tensor numbers = at::tensor(policy.parameters(), at::kDouble).requires_grad_(true);
-    torch::optim::Adam adam({numbers}, torch::optim::AdamOptions(run.rate));
-    generator draw = stream(s.seed, 3);
-    const index_t length = s.learned_length();
-    const auto is_told = [](const window& w, index_t i) {
-        const token_kind kind = w.kinds[static_cast<std::size_t>(i)];
-        return kind == token_kind::copied || kind == token_kind::value;
-    };
+learning_outcome learn_numbers(const settings& s, const decoder& model, const reading& how, const number_learning& by,
+                               std::span<const token> text, const progress_report& report) {
+    number_optimizer optimizer(first_numbers(s, how));
+    generator draw = stream(s.seed, 3), draw_t = stream(s.seed, 4);
+    const auto is_scored = [&](const window& w, index_t i) { return is_learned(by.from, w, i); };
+    index_t spent = 0;
+    while (true) {
+        const learning_step step = draw_step(draw_t, s, by);
+        if (spent + step.token_forwards() > s.budget()) break;
+        const auto windows = draw_windows(draw, s, text, step.windows, step.length);
+        add_gradients(model, batch_of(windows, is_scored),
+                      rotaries_at(s, how, optimizer.numbers(), step.t, true_positions(step.length)));
+        optimizer.step(by.rate * rate_factor(spent, s.budget(), 0), by.fixed);
+        spent += step.token_forwards();
+        report(static_cast<double>(spent) / static_cast<double>(s.budget()));
+    }
+    return {optimizer.values(), spent};
+}
+
+tuning_outcome tune_weights(const settings& s, const decoder& start, const weight_tuning& how,
+                            std::span<const token> text, const progress_report& report) {
+    const tuning_run& run = s.tuning;
+    const auto model = std::make_shared<const decoder>(start.copy());
+    set_requires_grad(*model, true);
+    weight_optimizer optimizer(*model);
+    number_optimizer of_numbers(first_numbers(s, how.reads));
+    generator draw = stream(s.seed, 5), draw_t = stream(s.seed, 6);
+    const index_t length = how.times_length * s.train_length, count = run.tokens_per_step / length;
     for (index_t step = 0; step < run.steps; ++step) {
-        std::vector<window> windows;
-        for (index_t i = 0; i < run.windows; ++i) {
-            windows.push_back(draw_window(draw, s.windows, text, static_cast<token>(s.model.vocabulary), length));
+        double t = cordage::ratio_at(how.reads.schedule, s.rope(), static_cast<double>(length));
+        at::Tensor positions = true_positions(length);
+        if (how.positions) {
+            t = cordage::sample_ratio(draw_t, run.t_most);
+            positions = drawn_positions(draw_t, s, how, count, length, t);
         }
-        const batch b = batch_of(s, windows, is_told);
-        const rotary turn = rotary_at(s, policy, numbers, run.t_learned, length);
-        adam.zero_grad();
-        at::cross_entropy_loss(model.logits(b.inputs, turn, b.rows), b.targets).backward();
-        if (fixed > 0) numbers.grad().slice(0, numbers.numel() - fixed).zero_();
-        auto& options = static_cast<torch::optim::AdamOptions&>(adam.param_groups().front().options());
-        options.lr(run.rate * rate_factor(step, run.steps, 0));
-        adam.step();
+        const auto windows = draw_windows(draw, s, text, count, length);
+        add_gradients(*model, batch_of(windows, is_guessable),
+                      rotaries_at(s, how.reads, of_numbers.numbers(), t, positions));
+        const double factor = rate_factor(step, run.steps, run.warm_up);
+        optimizer.step(run.matrix_rate * factor, run.other_rate * factor);
+        of_numbers.step(run.basis_rate * factor, 0);
         report(static_cast<double>(step + 1) / static_cast<double>(run.steps));
     }
-    const double* data = numbers.data_ptr<double>();
-    return {data, data + numbers.numel()};
+    set_requires_grad(*model, false);
+    return {model, of_numbers.values(), 3 * run.steps * count * length};
 }
 
 }  // namespace demo

@@ -28,12 +28,13 @@ constexpr pictured parts_searched{row::by_parts_searched, "by parts, searched", 
 constexpr pictured parts_temperature{row::by_parts_temperature, "by parts + temperature", "#009e73"};
 constexpr pictured table{row::learned, "basis + temperature", "#d55e00"};
 constexpr pictured clex{row::clex_log_time, "CLEX in log time", "#a0307d"};
+constexpr pictured clex_all{row::clex_all_t, "CLEX, all t", "#e377c2"};
 constexpr pictured clex_ntk{row::clex_over_ntk, "CLEX over NTK-aware", "#6a5acd"};
 constexpr pictured field{row::constant_field, "constant field", "#7a5230"};
 
 using few_rows = std::vector<pictured>;
-const few_rows of_matches{none, parts_log, parts_searched, parts_temperature, table, clex};
-const few_rows of_losses{parts, parts_searched, parts_temperature, table, field, clex};
+const few_rows of_matches{none, parts_log, parts_searched, table, clex, clex_all};
+const few_rows of_losses{parts, parts_searched, parts_temperature, table, clex, clex_all};
 const few_rows of_bases{parts, table, field, clex, clex_ntk};
 
 struct point {
@@ -177,8 +178,8 @@ panel losses_of(const study& what, measure of, const std::string& title) {
 }
 
 std::vector<double> log_alpha_of(const study& what, const method& m, std::uint64_t seed) {
-    const cordage::any_policy policy =
-        m.learns ? m.policy.with_parameters(what.rows.of(m.name, seed).policy_parameters) : m.policy;
+    cordage::any_policy policy = m.reads.policy;
+    if (m.learning) policy = policy.with_parameters(what.rows.of(m.name, seed).policy_parameters);
     std::vector<double> log_alpha(static_cast<std::size_t>(what.s.rope().pairs()));
     policy.log_alpha(what.s.rope(), what.s.learning.t_learned, log_alpha);
     return log_alpha;
@@ -217,8 +218,8 @@ std::vector<panel> bases(const study& what) {
     const std::vector<method> rows = study_methods(what.s);
     for (const pictured& shown : of_bases) {
         const auto m = std::find_if(rows.begin(), rows.end(), [&](const method& r) { return r.name == shown.row; });
-        if (m == rows.end() || (m->learns && !what.rows.has_row(m->name))) continue;
-        if (!m->learns) {
+        if (m == rows.end() || (m->learning && !what.rows.has_row(m->name))) continue;
+        if (!m->learning) {
             const line l = basis_line(shown, log_alpha_of(what, *m, what.s.seed));
             means.lines.push_back(l);
             models.lines.push_back(l);
@@ -261,6 +262,7 @@ const std::vector<std::string> of_reach{row::no_scaling,
                                         "NTK-aware + log scaling",
                                         "YaRN",
                                         "YaRN + log scaling",
+                                        "YaRN, searched",
                                         row::by_parts,
                                         row::by_parts_log_scaled,
                                         row::by_parts_temperature,
@@ -268,8 +270,11 @@ const std::vector<std::string> of_reach{row::no_scaling,
                                         row::by_cma_es,
                                         row::by_evolution,
                                         row::learned,
+                                        row::learned_at_16,
+                                        row::five_knots_all_t,
                                         row::constant_field,
                                         row::clex_log_time,
+                                        row::clex_all_t,
                                         row::clex_over_ntk};
 
 bool draw_reach(const study& what, const std::string& name, const std::filesystem::path& folder) {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
+#include <map>
 
 #include "report/claims.hpp"
 #include "report/formatted.hpp"
@@ -241,29 +241,31 @@ std::string said_setting(const study& what) {
         said_ratios(s).c_str(), n(s.learning.steps), s.learning.rate, n(s.learning.windows), n(s.learned_length()),
         s.learning.t_learned, n(s.budget()), n(s.budget() / a_trial), n(s.learning.searched_windows),
         n(s.windows_at(s.ratios.back())), n(s.longest()), n(s.windows_at(1)));
+    const tuning_run& tuning = s.tuning;
+    text += formatted(
+        "\nRows of *tuned* weights train the weights on instead, for %ld steps of %ld tokens, as many token-forwards: "
+        "Muon at "
+        "%g, AdamW at %g, a CLEX beside them by Adam at %g. Where positions are sampled they reach t'L, t' uniform in "
+        "1 ... %g.\n",
+        n(tuning.steps), n(tuning.tokens_per_step), tuning.matrix_rate, tuning.other_rate, tuning.basis_rate,
+        tuning.t_most);
     return text;
-}
-
-std::string counted(std::size_t number, const char* what) {
-    return formatted("%zu %s%s", number, what, number == 1 ? "" : "s");
 }
 
 // Which rows and models the tables are made of, and what is missing.
 std::string said_results(const study& what) {
-    std::set<std::uint64_t> seeds;
-    std::string missing;
-    const std::size_t rows = what.rows.rows().size(), done = what.rows.all().size();
-    for (const row_result& r : what.rows.all()) seeds.insert(r.seed);
-    for (const method& m : study_methods(what.s)) {
+    std::map<std::vector<std::uint64_t>, int> rows_of_seeds;
+    for (const std::string& row : what.rows.rows()) ++rows_of_seeds[what.rows.seeds(row)];
+    std::string there, missing;
+    for (const auto& [seeds, rows] : rows_of_seeds) {
+        there += (there.empty() ? "" : "; ") +
+                 formatted("%d row%s of %s", rows, rows == 1 ? "" : "s", said_seeds(seeds).c_str());
+    }
+    for (const method& m : rows_of(what.s)) {
         if (!what.rows.has_row(m.name)) missing += (missing.empty() ? "" : ", ") + ("*" + m.name + "*");
     }
-    std::string text = counted(rows, "row") + " over " + counted(seeds.size(), "model") + ", seeds " +
-                       said_seeds({seeds.begin(), seeds.end()});
-    if (done < rows * seeds.size()) {
-        text += formatted("; %zu of %zu results are there, so some intervals are over fewer models", done,
-                          rows * seeds.size());
-    }
-    return text + "." + (missing.empty() ? "" : " Rows without a result: " + missing + ".") + "\n";
+    return "Models by their seeds: " + there + "." +
+           (missing.empty() ? "" : " Rows without a result: " + missing + ".") + "\n";
 }
 
 }  // namespace

@@ -20,6 +20,10 @@ inline constexpr const char* by_cma_es = "basis + temperature by CMA-ES";
 inline constexpr const char* by_evolution = "basis + temperature by evolution";
 inline constexpr const char* constant_field = "constant field + temperature";
 inline constexpr const char* clex_log_time = "CLEX in log time + temperature";
+inline constexpr const char* clex_all_t = "CLEX in log time + temperature, all t";
+inline constexpr const char* five_knots_all_t = "learned basis of five knots + temperature, all t";
+inline constexpr const char* learned_at_4 = "learned basis + temperature at t = 4";
+inline constexpr const char* learned_at_16 = "learned basis + temperature at t = 16";
 inline constexpr const char* clex_over_ntk = "CLEX in log time over NTK + temperature";
 
 }  // namespace demo::row

@@ -37,13 +37,19 @@ void make_tokens(const settings& s, progress& shown) {
 struct task {
     const settings* s;
     std::string name, file_name;
+    std::string described;  // what its result must have as settings
     double work;
+    bool makes_weights = false;
 
     std::filesystem::path result() const { return work_files(*s).result_of(file_name); }
     bool pretrains() const { return file_name == pretraining_job; }
+    // The weights that it makes.
+    std::filesystem::path weights() const {
+        return pretrains() ? work_files(*s).model : work_files(*s).weights_of(file_name);
+    }
 };
 
-job job_of(const std::string& preset, const task& t) {
+job process_of(const std::string& preset, const task& t) {
     job made{
         formatted("%s, seed %llu", t.name.c_str(), static_cast<unsigned long long>(t.s->seed)),
         {"worker", t.file_name, "--preset", preset, "--seed", std::to_string(t.s->seed), "--out", t.s->out.string()},
@@ -54,30 +60,36 @@ job job_of(const std::string& preset, const task& t) {
 
 // A result of other settings, or none that can be read, is made anew.
 bool is_done(const task& t) {
-    if (t.pretrains() && !std::filesystem::exists(work_files(*t.s).model)) return false;
+    if (t.makes_weights && !std::filesystem::exists(t.weights())) return false;
     try {
-        return load_row_result(t.result()).settings == described(*t.s);
+        return load_row_result(t.result()).settings == t.described;
     } catch (const std::runtime_error&) {
         return false;
     }
 }
 
-double mean_match(const row_result& r, index_t length) {
-    double sum = 0.0, count = 0.0;
-    for (const observation& o : r.observations) {
-        if (o.what != measure::match || o.length != length) continue;
-        sum += o.value;
-        ++count;
-    }
-    return sum / count;
-}
-
 std::string summary(const task& t) {
     const row_result r = load_row_result(t.result());
-    const index_t last = t.pretrains() ? t.s->train_length : t.s->longest();
-    return formatted("      %-52s match %.2f at %ld, %.2f at %ld   (%.0f s)", job_of("", t).name.c_str(),
-                     mean_match(r, t.s->train_length), static_cast<long>(t.s->train_length), mean_match(r, last),
-                     static_cast<long>(last), r.seconds);
+    std::string matches;
+    if (!r.observations.empty()) {
+        const index_t first = t.s->train_length, last = t.pretrains() ? first : t.s->longest();
+        matches =
+            formatted("match %.2f at %ld, %.2f at %ld", mean_of(r.observations, measure::match, first),
+                      static_cast<long>(first), mean_of(r.observations, measure::match, last), static_cast<long>(last));
+    }
+    return formatted("      %-72s %s   (%.0f s)", process_of("", t).name.c_str(), matches.c_str(), r.seconds);
+}
+
+// Those of weights that rows of a part share, once each.
+void add_tunings(const part& p, std::vector<task>& tasks) {
+    for (const method& how : p.rows) {
+        if (!how.tuning) continue;
+        const std::string job = job_of(*how.tuning);
+        const auto is_same = [&](const task& t) { return t.s == &p.s && t.file_name == job; };
+        if (std::ranges::any_of(tasks, is_same)) continue;
+        tasks.push_back({&p.s, "weights " + how.tuning->name, job, described(p.s) + described(p.s, *how.tuning),
+                         tuning_cost(p.s, *how.tuning), true});
+    }
 }
 
 }  // namespace
@@ -85,6 +97,13 @@ std::string summary(const task& t) {
 void write(const std::filesystem::path& file, const std::string& text) {
     std::ofstream out(file);
     if (!(out << text).flush()) throw std::runtime_error("demo: cannot write " + file.string());
+}
+
+int stages_of(const std::vector<part>& parts) {
+    const bool has_tuning = std::ranges::any_of(parts, [](const part& p) {
+        return std::ranges::any_of(p.rows, [](const method& how) { return how.tuning.has_value(); });
+    });
+    return has_tuning ? 4 : 3;
 }
 
 std::vector<row_result> run_parts(const std::string& preset, const std::vector<part>& parts, progress& shown) {
@@ -97,17 +116,21 @@ std::vector<row_result> run_parts(const std::string& preset, const std::vector<p
         const char* title;
         std::vector<task> tasks;
     };
-    stage_of_work models{"models", {}}, rows{"rows", {}};
+    stage_of_work models{"models", {}}, weights{"tuned weights", {}}, rows{"rows", {}};
     for (const part& p : parts) {
-        models.tasks.push_back({&p.s, "the model", pretraining_job, pretraining_cost(p.s)});
+        models.tasks.push_back({&p.s, "the model", pretraining_job, described(p.s), pretraining_cost(p.s), true});
+        add_tunings(p, weights.tasks);
         for (const method& how : p.rows) {
-            rows.tasks.push_back({&p.s, how.name, how.file_name(), evaluation_cost(p.s) + learning_cost(p.s, how)});
+            const double cost = evaluation_cost(p.s) + learning_cost(p.s, how);
+            rows.tasks.push_back({&p.s, how.name, how.file_name(), described(p.s, how), cost});
         }
     }
     const std::vector<task> all_rows = rows.tasks;
-    std::ranges::stable_sort(rows.tasks, std::greater{}, &task::work);
+    std::vector<stage_of_work*> stages{&models, &rows};
+    if (stages_of(parts) > 3) stages.insert(stages.begin() + 1, &weights);
+    for (stage_of_work* stage : {&weights, &rows}) std::ranges::stable_sort(stage->tasks, std::greater{}, &task::work);
     std::vector<double> work;
-    for (stage_of_work* stage : {&models, &rows}) {
+    for (stage_of_work* stage : stages) {
         std::erase_if(stage->tasks, is_done);
         for (const task& t : stage->tasks) work.push_back(t.work);
     }
@@ -115,13 +138,13 @@ std::vector<row_result> run_parts(const std::string& preset, const std::vector<p
     if (models.tasks.size() == 1) work.front() *= 2.0;
     work_clock clock(work);
     std::size_t begin = 0;
-    for (const stage_of_work& stage : {models, rows}) {
-        shown.stage(formatted("%s, two at a time: %zu to do", stage.title, stage.tasks.size()));
+    for (const stage_of_work* stage : stages) {
+        shown.stage(formatted("%s, two at a time: %zu to do", stage->title, stage->tasks.size()));
         std::vector<job> jobs;
-        for (const task& t : stage.tasks) jobs.push_back(job_of(preset, t));
+        for (const task& t : stage->tasks) jobs.push_back(process_of(preset, t));
         run_jobs(jobs, 2, [&](std::size_t i, double share) {
             clock.set(begin + i, share);
-            if (share >= 1.0) shown.line(summary(stage.tasks[i]));
+            if (share >= 1.0) shown.line(summary(stage->tasks[i]));
             shown.bar(clock.share(begin, begin + jobs.size()), clock.seconds_left());
         });
         begin += jobs.size();

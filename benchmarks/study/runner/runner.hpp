@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs models and rows as processes: the text, the pretrained models, every row in an order that keeps the cores busy.
+// Runs models and rows as processes: the text, the pretrained models, tuned weights, every row in an order that keeps
+// the cores busy.
 #pragma once
 
 #include <string>
@@ -17,8 +18,8 @@ struct part {
     std::vector<method> rows;
 };
 
-/// Stages of `shown` that run_parts has.
-inline constexpr int stages_of_parts = 3;
+/// Stages of `shown` that run_parts has: text, models, weights that are tuned, if any row has them, and rows.
+int stages_of(const std::vector<part>& parts);
 
 /// Does what settings.out does not hold of these same settings already; all parts have the same settings.out and text.
 /// @param preset  of which the settings are

@@ -34,16 +34,6 @@ void make_model(const settings& s, const corpus& tokens, row_result& r, const pr
     save(*made.model, work_files(s).model);
 }
 
-double mean_of(const std::vector<observation>& seen, measure what) {
-    double sum = 0.0, count = 0.0;
-    for (const observation& o : seen) {
-        if (o.what != what) continue;
-        sum += o.value;
-        ++count;
-    }
-    return sum / count;
-}
-
 // Of windows that no row is evaluated on; copies and values count alike.
 chosen_policy search(const settings& s, const method& how, const decoder& model, std::span<const token> dev,
                      const progress_report& report) {
@@ -58,36 +48,53 @@ chosen_policy search(const settings& s, const method& how, const decoder& model,
     return how.search({loss_of, windows * length}, s.budget());
 }
 
+// The weights of a row, and in `reads` the numbers that were tuned beside them.
+shared_decoder weights_of(const settings& s, const method& how, reading& reads, row_result& r) {
+    if (!how.tuning) return load_decoder(s, work_files(s).model);
+    const std::string job = job_of(*how.tuning);
+    const row_result tuned = load_row_result(work_files(s).result_of(job));
+    reads.numbers = tuned.policy_parameters;
+    r.token_forwards = tuned.token_forwards;
+    return load_decoder(s, work_files(s).weights_of(job));
+}
+
 void make_row(const settings& s, const method& how, const corpus& tokens, row_result& r,
               const progress_report& report) {
-    const shared_decoder model = load_decoder(s, work_files(s).model);
-    cordage::any_policy policy = how.policy;
-    const double learned = how.learns || how.search ? 0.7 : 0.0;  // the share of learning in this job
+    reading reads = how.reads;
+    const shared_decoder model = weights_of(s, how, reads, r);
+    const double learned = how.learning || how.search ? 0.7 : 0.0;  // the share of learning in this job
     const auto report_some = [&](double share) { report(learned * share); };
     if (how.search) {
         const chosen_policy chosen = search(s, how, *model, tokens.dev, report_some);
-        policy = chosen.policy;
+        reads.policy = chosen.policy;
         r.policy_parameters = chosen.point;
         r.token_forwards = chosen.token_forwards;
-    }
-    if (how.learns) {
-        policy = policy.with_parameters(learned_parameters(s, *model, policy, how.fixed, tokens.train, report_some));
-        r.token_forwards = s.budget();
+    } else if (how.learning) {
+        const learning_outcome found = learn_numbers(s, *model, reads, *how.learning, tokens.train, report_some);
+        reads.numbers = r.policy_parameters = found.numbers;
+        r.token_forwards = found.token_forwards;
+    } else {
+        r.policy_parameters = reads.numbers.empty() ? first_numbers(s, reads) : reads.numbers;
     }
     const window_set set =
         s.evaluate_on_dev ? window_set{tokens.dev, dev_windows} : window_set{tokens.test, test_windows};
-    if (!how.search) r.policy_parameters = policy.parameters();
-    r.observations =
-        evaluate(s, *model, {policy}, set, [&](double share) { report(learned + (1.0 - learned) * share); });
+    r.observations = evaluate(s, *model, reads, set, [&](double share) { report(learned + (1.0 - learned) * share); });
+}
+
+void make_weights(const settings& s, const weight_tuning& how, const corpus& tokens, row_result& r,
+                  const progress_report& report) {
+    const shared_decoder start = load_decoder(s, work_files(s).model);
+    const tuning_outcome made = tune_weights(s, *start, how, tokens.train, report);
+    r.policy_parameters = made.numbers;
+    r.token_forwards = made.token_forwards;
+    save(*made.model, work_files(s).weights_of(job_of(how)));
 }
 
 }  // namespace
 
-std::vector<method> rows_of(const std::string& preset, const settings& s) {
-    return preset.starts_with("demo") ? demo_methods(s) : study_methods(s);
-}
+std::string job_of(const weight_tuning& tuning) { return "weights_" + file_name_of(tuning.name); }
 
-void run_worker(const std::string& preset, const settings& s, const std::string& job, const progress_report& report) {
+void run_worker(const settings& s, const std::string& job, const progress_report& report) {
     keep_freed_memory();
     use_one_thread();
     const auto begin = std::chrono::steady_clock::now();
@@ -99,11 +106,20 @@ void run_worker(const std::string& preset, const settings& s, const std::string&
     if (job == pretraining_job) {
         make_model(s, tokens, r, report);
     } else {
-        const std::vector<method> rows = rows_of(preset, s);
-        const auto how = std::ranges::find(rows, job, &method::file_name);
-        if (how == rows.end()) throw std::runtime_error("demo: no row is called '" + job + "'");
-        r.row = how->name;
-        make_row(s, *how, tokens, r, report);
+        const std::vector<method> rows = rows_of(s);
+        const auto row = std::ranges::find(rows, job, &method::file_name);
+        const auto of_weights =
+            std::ranges::find_if(rows, [&](const method& m) { return m.tuning && job_of(*m.tuning) == job; });
+        if (row != rows.end()) {
+            r.settings = described(s, *row);
+            r.row = row->name;
+            make_row(s, *row, tokens, r, report);
+        } else if (of_weights != rows.end()) {
+            r.settings = described(s) + described(s, *of_weights->tuning);
+            make_weights(s, *of_weights->tuning, tokens, r, report);
+        } else {
+            throw std::runtime_error("demo: no row is called '" + job + "'");
+        }
     }
     r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     save(r, work_files(s).result_of(job));

@@ -17,18 +17,19 @@ struct work_files {
           tokens(s.out / "work" / "tokens.bin"),
           model(folder / "model.bin") {}
     std::filesystem::path result_of(const std::string& job) const { return folder / (job + ".txt"); }
+    std::filesystem::path weights_of(const std::string& job) const { return folder / (job + ".bin"); }
     std::filesystem::path log_of(const std::string& job) const { return folder / (job + ".log"); }
     std::filesystem::path folder, tokens, model;
 };
 
-/// The rows of a preset: the demo's or the study's.
-std::vector<method> rows_of(const std::string& preset, const settings& s);
-
-/// The job that makes the model; the others are rows, by their file names.
+/// The job that makes the model; those that tune its weights, by these weights' names; all others are rows, by their
+/// file names.
 inline constexpr const char* pretraining_job = "pretraining";
+std::string job_of(const weight_tuning& tuning);
 
-/// Does one job of these settings' preset: reads the tokens and the model, and writes the latter and the job's result.
+/// Does one job of these settings: reads the tokens and the weights that it begins with, and writes the job's
+/// result, and weights that it makes.
 /// @throws std::runtime_error  if there is no such job, or the model does not look up what is within L
-void run_worker(const std::string& preset, const settings& s, const std::string& job, const progress_report& report);
+void run_worker(const settings& s, const std::string& job, const progress_report& report);
 
 }  // namespace demo

@@ -77,14 +77,6 @@ split_text perl_manuals() {
     });
 }
 
-split_text kernel_documentation() {
-    return split_pages("/usr/share/doc/linux-doc-6.1/html/_sources", "linux-doc-6.1",
-                       [](const std::filesystem::path& page) {
-                           const std::string name = page.string();
-                           return name.ends_with(".rst.txt") && name.find("/translations/") == std::string::npos;
-                       });
-}
-
 split_text king_james() {
     require_program("bible", "bible-kjv and bible-kjv-text");
     return split_verses(output_of("bible -f gen1:1-rev22:21"));
@@ -96,8 +88,6 @@ split_text text_of(corpus_kind kind) {
             return king_james();
         case corpus_kind::perl_manuals:
             return perl_manuals();
-        case corpus_kind::kernel_documentation:
-            return kernel_documentation();
     }
     throw std::runtime_error("demo: no such text");
 }

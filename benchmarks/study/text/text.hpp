@@ -23,11 +23,6 @@ split_text king_james();
 /// @throws std::runtime_error  if they are absent
 split_text perl_manuals();
 
-/// The kernel's documentation in English, whole pages each, split likewise. Reads /usr/share/doc/linux-doc-6.1 (Debian:
-/// linux-doc-6.1).
-/// @throws std::runtime_error  if it is absent
-split_text kernel_documentation();
-
 /// The text of this kind.
 split_text text_of(corpus_kind kind);
 

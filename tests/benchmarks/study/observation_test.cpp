@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <sstream>
@@ -114,4 +115,15 @@ TEST_CASE("benchmarks/study/observation: what would not be read back is not writ
     row_result far = example();
     far.observations[1].distance = 1025;
     CHECK_THROWS_WITH(written(far), "row result:8: distance '1025' must be an integer, 0 ... length");
+}
+
+TEST_CASE("study/observation: a mean is over one measure, at one length or all") {
+    const std::vector<observation> all{{measure::match, 128, 0, 5, 1.0},
+                                       {measure::match, 128, 1, 5, 0.0},
+                                       {measure::match, 256, 0, 9, 1.0},
+                                       {measure::copy_loss, 128, 0, 5, 3.0}};
+    CHECK(mean_of(all, measure::match, 128) == 0.5);
+    CHECK(mean_of(all, measure::match) == doctest::Approx(2.0 / 3.0));
+    CHECK(mean_of(all, measure::copy_loss, 128) == 3.0);
+    CHECK(std::isnan(mean_of(all, measure::copy_loss, 256)));
 }

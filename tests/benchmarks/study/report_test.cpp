@@ -146,7 +146,7 @@ TEST_CASE("benchmarks/study/report: the blocks can be made of any results, few o
     CHECK(has(text_of("matches"), "| no scaling | 1.000 ± 0.000 |"));
     CHECK(text_of("differences") == "The row *by parts, searched* has not been run.\n");
     CHECK(text_of("contrasts") == "No contrast has been run.\n");
-    CHECK(has(text_of("results"), "1 row over 1 model, seeds 1. Rows without a result: *PI*,"));
+    CHECK(has(text_of("results"), "Models by their seeds: 1 row of 1. Rows without a result: *PI*,"));
     for (std::uint64_t seed : {1, 2, 3}) {
         rows.push_back(row_of("by parts, searched", seed, {8, 8, 6, 2, 0}));
         rows.push_back(row_of("learned basis + temperature", seed, {8, 8, 8, 8, 4}, 1.0));
@@ -154,7 +154,7 @@ TEST_CASE("benchmarks/study/report: the blocks can be made of any results, few o
     CHECK(has(text_of("differences"), "| by parts, searched | 0 | 0 | 0 | 0 | 0 |\n"));
     CHECK(has(text_of("contrasts"), "| learned basis + temperature − by parts, searched | +0.750 ±"));
     CHECK(has(text_of("contrasts"), "| 18 / 0 |"));
-    CHECK(has(text_of("results"), "3 rows over 3 models, seeds 1, 2, 3; 7 of 9 results are there"));
+    CHECK(has(text_of("results"), "Models by their seeds: 1 row of 1; 2 rows of 1, 2, 3. Rows"));
     CHECK(has(text_of("claims"), "| It finds more at 8L, where it learns. |"));
 }
 

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Numbers, steps and lines of recipes.
+#include "model/recipes.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/formatted.hpp"
+
+namespace demo {
+
+std::vector<double> first_numbers(const settings& s, const reading& how) {
+    const std::vector<double> of_policy = how.policy.parameters();
+    std::vector<double> numbers = of_policy;
+    const auto add_exponents = [&](index_t count) { numbers.resize(numbers.size() + static_cast<std::size_t>(count)); };
+    switch (how.own) {
+        case own_numbers::none:
+            break;
+        case own_numbers::temperature_of_layer:
+            add_exponents(s.model.layers);
+            break;
+        case own_numbers::temperature_of_head:
+            add_exponents(s.model.layers * s.model.heads);
+            break;
+        case own_numbers::all_of_layer:
+            for (index_t i = 1; i < s.model.layers; ++i) {
+                numbers.insert(numbers.end(), of_policy.begin(), of_policy.end());
+            }
+    }
+    return numbers;
+}
+
+number_learning usual_learning(const settings& s) {
+    return {s.learning.t_learned, s.learning.t_learned, s.learning.rate};
+}
+
+learning_step draw_step(generator& draw, const settings& s, const number_learning& how) {
+    double t = how.t_least;
+    if (how.t_most > t) t = std::exp(cordage::draw_real(draw, std::log(t), std::log(how.t_most)));
+    const auto length = static_cast<index_t>(std::lround(t * static_cast<double>(s.train_length)));
+    const index_t tokens = s.learning.windows * s.learned_length();
+    return {static_cast<double>(length) / static_cast<double>(s.train_length), length,
+            std::max<index_t>(1, tokens / length)};
+}
+
+std::string described(const settings& s, const number_learning& how) {
+    const number_learning usual = usual_learning(s);
+    std::string text;
+    if (how.t_least != usual.t_least || how.t_most != usual.t_most) {
+        text += formatted(" t %g,%g", how.t_least, how.t_most);
+    }
+    if (how.rate != usual.rate) text += formatted(" rate %g", how.rate);
+    if (how.from != usual.from) text += formatted(" from %d", static_cast<int>(how.from));
+    return text;
+}
+
+std::string described(const settings& s, const reading& how) {
+    std::string text;
+    if (how.own != own_numbers::none) text += formatted(" own %d", static_cast<int>(how.own));
+    if (how.is_log_scaled) text += " log scaled";
+    if (how.has_alibi) text += " alibi";
+    const double t = cordage::ratio_at(how.schedule, s.rope(), s.rope().original_length);
+    if (t != 1.0) text += formatted(" t at L %g", t);
+    return text;
+}
+
+std::string described(const settings& s, const weight_tuning& how) {
+    const tuning_run& run = s.tuning;
+    return formatted(" tuning %ld,%ld,%g,%g,%ld,%g,%g windows %ld L%s", static_cast<long>(run.steps),
+                     static_cast<long>(run.tokens_per_step), run.matrix_rate, run.other_rate,
+                     static_cast<long>(run.warm_up), run.t_most, run.basis_rate, static_cast<long>(how.times_length),
+                     described(s, how.reads).c_str());
+}
+
+}  // namespace demo

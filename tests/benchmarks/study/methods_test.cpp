@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "methods.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "cordage/clex/clex.hpp"
+#include "cordage/clex/initial_weights.hpp"
+#include "cordage/scaling/by_parts.hpp"
+#include "ungated_field.hpp"
+
+using namespace demo;
+
+namespace {
+
+const method& find(const std::vector<method>& rows, const std::string& name) {
+    const auto found = std::ranges::find(rows, name, &method::name);
+    REQUIRE_MESSAGE(found != rows.end(), name);
+    return *found;
+}
+
+}  // namespace
+
+TEST_CASE("study/methods: rows and their files have names of their own") {
+    for (const std::string& preset : preset_names()) {
+        const std::vector<method> rows = rows_of(settings_of(preset));
+        std::set<std::string> names, files;
+        for (const method& how : rows) {
+            names.insert(how.name);
+            files.insert(how.file_name());
+            if (how.tuning) files.insert("weights_" + file_name_of(how.tuning->name));
+        }
+        CHECK(names.size() == rows.size());
+        CHECK(files.size() >= rows.size());
+    }
+}
+
+TEST_CASE("study/methods: presets are experiments of their own") {
+    std::set<std::string> lines;
+    for (const std::string& preset : preset_names()) lines.insert(described(settings_of(preset)));
+    CHECK(lines.size() == preset_names().size());
+    CHECK_THROWS_WITH_AS(settings_of("tiny"), doctest::Contains("preset 'tiny' must be one of demo small"),
+                         std::runtime_error);
+}
+
+TEST_CASE("study/methods: an ablation has the main rows, the demo its own") {
+    const settings small = settings_of("small");
+    const std::vector<method> all = rows_of(small), main = rows_of(settings_of("wide"));
+    CHECK(std::ssize(main) == std::ranges::count(all, true, &method::is_main));
+    CHECK(main.size() < all.size());
+    CHECK(rows_of(settings_of("demo")).size() == demo_methods(settings_of("demo")).size());
+    for (const method& how : main) CHECK_FALSE(how.tuning);
+}
+
+TEST_CASE("study/methods: every row has one way to come about, and what learns has numbers to learn") {
+    const settings s = settings_of("small");
+    for (const method& how : study_methods(s)) {
+        CAPTURE(how.name);
+        CHECK((how.learning ? 1 : 0) + (how.search ? 1 : 0) + (how.tuning ? 1 : 0) <= 1);
+        if (!how.learning) continue;
+        CHECK(std::ssize(first_numbers(s, how.reads)) > how.learning->fixed);
+        CHECK(how.learning->t_most <= static_cast<double>(s.ratios.back()));
+    }
+}
+
+TEST_CASE("study/methods: a row that differs in how it learns is an experiment of its own") {
+    const settings s = settings_of("small");
+    const std::vector<method> rows = study_methods(s);
+    const auto line = [&](const char* name) { return described(s, find(rows, name)); };
+    CHECK(line("learned basis + temperature") == described(s));
+    CHECK(line("learned basis + temperature, all t") == described(s) + " t 1,16");
+    CHECK(line("CLEX, paper's field over by parts + temperature") == described(s) + " rate 0.0001");
+    CHECK(line("tuned at L: CLEX, two runs") != line("tuned at L: CLEX, two runs + log scaling"));
+}
+
+TEST_CASE("study/methods: five knots are even in ln t and end at the longest window") {
+    const settings s = settings_of("small");
+    const std::vector<method> rows = study_methods(s);
+    const method& five = find(rows, "learned basis of five knots + temperature, all t");
+    CHECK(std::ssize(first_numbers(s, five.reads)) == 5 * s.rope().pairs() + 2);
+}
+
+TEST_CASE("study/methods: RandomPos draws from the whole range whatever t' is, the paper's CLEX from t' L") {
+    const settings s = settings_of("small");
+    const std::vector<method> rows = study_methods(s);
+    const auto last = [&](const char* name, double t) {
+        generator draw = stream(1, 1);
+        double most = 0.0;
+        for (int i = 0; i < 20; ++i) {
+            most = std::max(most, find(rows, name).tuning->positions(draw, {128, 128.0, t}).back());
+        }
+        return most;
+    };
+    CHECK(last("tuned at L: RandomPos", 2.0) > 1900.0);
+    for (const char* name : {"tuned at L: CLEX, random positions", "tuned at L: CLEX, two runs"}) {
+        CHECK(last(name, 2.0) <= 256.0);
+        CHECK(last(name, 16.0) > 1500.0);
+    }
+}
+
+TEST_CASE("study/ungated_field: the prior at zero weights, and gradients of finite differences") {
+    const cordage::rope_config config{16, 16, 10000.0, 128.0};
+    const cordage::by_parts prior{0.5, 4.0};
+    const cordage::clex<ungated_field<cordage::by_parts>> start(config, cordage::clex_initial_weights(config, 1, 7),
+                                                                {.t_max = 16.0}, prior);
+    std::vector<double> alpha(8);
+    start.log_alpha(config, 8.0, alpha);
+    for (index_t i = 0; i < 8; ++i) {
+        CHECK(alpha[static_cast<std::size_t>(i)] == doctest::Approx(prior.log_alpha(config, i, 8.0)).epsilon(1e-8));
+    }
+
+    std::vector<double> numbers = start.parameters();
+    for (std::size_t i = numbers.size() / 2; i < numbers.size(); ++i)
+        numbers[i] = 0.02 * std::sin(static_cast<double>(i));
+    const auto moved = start.with_parameters(numbers);
+    const std::vector<double> weights{1.0, -0.5, 0.25, 2.0, -1.0, 0.5, 1.5, -2.0};
+    const auto sum = [&](const auto& policy) {
+        policy.log_alpha(config, 8.0, alpha);
+        double total = 0.0;
+        for (std::size_t i = 0; i < alpha.size(); ++i) total += weights[i] * alpha[i];
+        return total;
+    };
+    std::vector<double> grad(numbers.size());
+    moved.log_alpha_vjp(config, 8.0, weights, grad);
+    for (const std::size_t i : {std::size_t{3}, numbers.size() / 2 + 5, numbers.size() - 1}) {
+        constexpr double step = 1e-5;
+        const auto at = [&](double shift) {
+            std::vector<double> shifted = numbers;
+            shifted[i] += shift;
+            return sum(start.with_parameters(shifted));
+        };
+        CHECK(grad[i] == doctest::Approx((at(step) - at(-step)) / (2.0 * step)).epsilon(1e-5));
+    }
+    // Fast pairs move as freely as slow ones, which the gate would forbid.
+    const cordage::clex<cordage::log_time_field<cordage::by_parts>> gated(config, moved.weights(), {.t_max = 16.0},
+                                                                          prior);
+    std::vector<double> held(8);
+    moved.log_alpha(config, 8.0, alpha);
+    gated.log_alpha(config, 8.0, held);
+    CHECK(std::fabs(alpha[0]) > 20.0 * std::fabs(held[0]));
+}

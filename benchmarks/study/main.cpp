@@ -8,6 +8,7 @@
 
 #include "experiment.hpp"
 #include "replication.hpp"
+#include "runner/jobs.hpp"
 #include "runner/worker.hpp"
 
 namespace {
@@ -61,6 +62,7 @@ int main(int argc, char** argv) {
     if (chosen.out.empty()) chosen.out = replicate->parsed() ? "build/replication/" + chosen.preset : "build/demo";
 
     try {
+        demo::prepare_environment(argv);
         const demo::settings s = settings_of(chosen);
         if (worker->parsed()) {
             demo::run_worker(s, chosen.job, [](double share) {

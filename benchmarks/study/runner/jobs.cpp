@@ -131,17 +131,25 @@ void run_jobs(const std::vector<job>& jobs, std::size_t at_once, const job_repor
     }
 }
 
-void prepare_environment() {
-    setenv("OPENBLAS_NUM_THREADS", "1", 0);
-    setenv("OMP_NUM_THREADS", "1", 0);
+void prepare_environment(char** arguments) {
+    bool is_prepared = true;
+    const auto prepare = [&](const char* name, const char* value) {
+        is_prepared = is_prepared && std::getenv(name) != nullptr;
+        setenv(name, value, 0);
+    };
+    prepare("OPENBLAS_NUM_THREADS", "1");
+    prepare("OMP_NUM_THREADS", "1");
 #if defined(__x86_64__)
     // OpenBLAS takes a processor newer than itself for the oldest it knows, at a fifth of the speed. Name the kernels
     // by what the processor can do; where OpenBLAS would have chosen well, it chooses the same.
     const bool avx512 = __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
                         __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0;
     const bool avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
-    if (avx512 || avx2) setenv("OPENBLAS_CORETYPE", avx512 ? "SKYLAKEX" : "HASWELL", 0);
+    if (avx512 || avx2) prepare("OPENBLAS_CORETYPE", avx512 ? "SKYLAKEX" : "HASWELL");
 #endif
+    if (is_prepared) return;
+    execv("/proc/self/exe", arguments);
+    throw std::runtime_error(std::string("demo: cannot start anew: ") + std::strerror(errno));
 }
 
 }  // namespace demo

@@ -24,8 +24,10 @@ using job_report = std::function<void(std::size_t job, double share)>;
 /// @throws std::runtime_error  when a process fails, with what it wrote to its log; the others are ended first
 void run_jobs(const std::vector<job>& jobs, std::size_t at_once, const job_report& report);
 
-/// Settings of the numerical libraries in the processes to come, unless the user has set them: one thread each, and the
-/// right kernels where OpenBLAS does not know the processor.
-void prepare_environment();
+/// Settings of the numerical libraries, unless the user has set them: one thread each, and the right kernels where
+/// OpenBLAS does not know the processor. A model's last bits depend on them, and the libraries read them as they are
+/// loaded: where one was not set, this program is started anew, with these arguments, and the call does not return.
+/// @throws std::runtime_error  if it cannot be started
+void prepare_environment(char** arguments);
 
 }  // namespace demo

@@ -107,7 +107,6 @@ int stages_of(const std::vector<part>& parts) {
 }
 
 std::vector<row_result> run_parts(const std::string& preset, const std::vector<part>& parts, progress& shown) {
-    prepare_environment();
     shown.stage("text to byte-pair tokens");
     for (const part& p : parts) make_folder(work_files(p.s).folder);
     make_tokens(parts.front().s, shown);

@@ -17,7 +17,8 @@ struct choices {
     bool is_on_dev = false;
     std::optional<std::uint64_t> seed;
     std::string out, preset, job;
-    std::uint64_t seeds = 5;
+    demo::replication_options study;
+    bool only_reports = false, records = false;
 };
 
 demo::settings settings_of(const choices& chosen) {
@@ -46,9 +47,13 @@ int main(int argc, char** argv) {
                        "folder for the tables and pictures: build/demo or build/replication/PRESET");
     CLI::App* replicate =
         options.add_subcommand("replicate", "the study: more rows, and more models of which none chose");
-    replicate->add_option("--models", chosen.seeds, "so many, of seeds 1, 2, 3 ...")
+    replicate->add_option("--models", chosen.study.models, "so many, of seeds 1, 2, 3 ...")
         ->capture_default_str()
         ->check(CLI::PositiveNumber);
+    replicate->add_flag("--report", chosen.only_reports,
+                        "run nothing: tables and pictures of the results that are there");
+    replicate->add_flag("--record", chosen.records,
+                        "write the tables of docs/replication.md and docs/replication/ anew, too");
     CLI::App* worker = options.add_subcommand("worker", "")->group("");  // hidden: how the program calls itself
     worker->add_option("job", chosen.job)->required();
     for (CLI::App* part : {replicate, worker}) part->fallthrough();
@@ -65,7 +70,9 @@ int main(int argc, char** argv) {
                 std::fflush(stdout);
             });
         } else if (replicate->parsed()) {
-            demo::run_replication(chosen.preset, s, chosen.seeds);
+            chosen.study.runs = !chosen.only_reports;
+            if (chosen.records) chosen.study.record = "docs";
+            demo::run_replication(chosen.preset, s, chosen.study);
         } else {
             demo::run_experiment(chosen.preset, s);
         }

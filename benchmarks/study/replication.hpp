@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "settings.hpp"
@@ -12,8 +13,17 @@ namespace demo {
 /// So many of the models have rows that are not main ones, too.
 inline constexpr std::uint64_t models_of_other_rows = 3;
 
-/// Writes tables.md and all rows' results, observations in them, to settings.out, for models of seeds 1 ... `models`.
-/// @throws std::runtime_error  with one message, if a program is missing, a file cannot be written or a process fails
-void run_replication(const std::string& preset, const settings& s, std::uint64_t models);
+struct replication_options {
+    std::uint64_t models = 5;  ///< of seeds 1 ... models
+    bool runs = true;          ///< false: the report is made of the results that are there, whatever is missing
+    std::filesystem::path
+        record;  ///< docs: there, the tables of replication.md and what they come from are written anew
+};
+
+/// Writes tables.md, claims.md, results.csv and pictures beside all rows' results, observations in them, to
+/// settings.out.
+/// @throws std::runtime_error  with one message, if a program is missing, a file cannot be written, a process fails, or
+///                             there is no result to report
+void run_replication(const std::string& preset, const settings& s, const replication_options& how);
 
 }  // namespace demo

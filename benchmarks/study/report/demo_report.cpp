@@ -9,70 +9,46 @@
 
 #include "report/formatted.hpp"
 #include "report/gnuplot.hpp"
+#include "report/markdown.hpp"
+#include "report/octaves.hpp"
 
 namespace demo {
 namespace {
 
-// The first distance of an octave; 0 of plain tokens.
-index_t octave_of(index_t distance) {
-    return static_cast<index_t>(std::bit_floor(static_cast<std::uint64_t>(distance)));
-}
-
-// Those of which something is asked in windows of that length, and of how many questions.
-std::map<index_t, index_t> octaves_of(const row_result& r, measure what, index_t length) {
-    std::map<index_t, index_t> counts;
-    for (const observation& o : r.observations) {
-        if (o.what == what && o.length == length) ++counts[octave_of(o.distance)];
-    }
-    return counts;
-}
-
-place in_octave(measure what, index_t length, index_t from) {
-    return {what, length, from, std::max<index_t>(1, 2 * from)};
-}
-
-std::string said_reach(const reach& r) {
-    if (r.tokens == 0.0) return "none";
-    return formatted(r.is_beyond_last ? "%.0f or more" : "%.0f", r.tokens);
-}
-
-std::string cell(const estimate& e) { return formatted(" %.2f ± %.2f |", e.mean, e.half_width); }
-
 std::string table_by_length(const study_results& results, index_t trained) {
-    std::string head = "| row |", rule = "|---|";
-    for (const index_t length : results.lengths()) {
-        head += formatted(" %ld (%ld×) |", static_cast<long>(length), static_cast<long>(length / trained));
-        rule += "---|";
-    }
-    std::string text = head + " reach | copied | plain |\n" + rule + "---|---|---|\n";
+    std::vector<std::string> columns{"row"};
+    for (const index_t length : results.lengths()) columns.push_back(said_length(length, trained));
+    columns.insert(columns.end(), {"reach", "copied", "plain"});
     const index_t longest = results.lengths().back();
+    std::vector<table_line> lines;
     for (const std::string& row : results.rows()) {
-        text += "| " + row + " |";
-        for (const index_t length : results.lengths()) text += cell(results.mean(row, {measure::match, length}));
-        text += " " + said_reach(results.reach_of(row)) + " |" +
-                cell(results.mean(row, {measure::copy_loss, longest})) +
-                cell(results.mean(row, {measure::plain_loss, longest})) + "\n";
+        table_line& line = lines.emplace_back(table_line{row, {}});
+        for (const index_t length : results.lengths()) {
+            line.cells.push_back(said(results.mean(row, {measure::match, length}), 2));
+        }
+        line.cells.push_back(said(results.reach_of(row)));
+        for (const measure what : {measure::copy_loss, measure::plain_loss}) {
+            line.cells.push_back(said(results.mean(row, {what, longest}), 2));
+        }
     }
-    return text;
+    return markdown_table(columns, lines);
 }
 
 std::string table_by_distance(const study_results& results) {
     const index_t longest = results.lengths().back();
-    const auto columns = octaves_of(results.all().front(), measure::match, longest);
-    std::string head = "| row |", rule = "|---|";
-    for (const auto& [from, count] : columns) {
-        head += formatted(" %ld–%ld |", static_cast<long>(from), static_cast<long>(2 * from - 1));
-        rule += "---|";
+    const auto octaves = octaves_of(results.all().front(), measure::match, longest);
+    std::vector<std::string> columns{"row"};
+    for (const auto& [from, count] : octaves) {
+        columns.push_back(formatted("%ld–%ld", static_cast<long>(from), static_cast<long>(2 * from - 1)));
     }
-    std::string text = head + "\n" + rule + "\n";
+    std::vector<table_line> lines;
     for (const std::string& row : results.rows()) {
-        text += "| " + row + " |";
-        for (const auto& [from, count] : columns) {
-            text += formatted(" %.2f |", results.mean(row, in_octave(measure::match, longest, from)).mean);
+        table_line& line = lines.emplace_back(table_line{row, {}});
+        for (const auto& [from, count] : octaves) {
+            line.cells.push_back(formatted("%.2f", results.mean(row, in_octave(measure::match, longest, from)).mean));
         }
-        text += "\n";
     }
-    return text;
+    return markdown_table(columns, lines);
 }
 
 bool learns(const std::string& row) { return row.find("learned") != row.npos; }

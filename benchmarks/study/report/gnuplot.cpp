@@ -17,11 +17,6 @@ std::string line_style(std::size_t i, bool learns) {
     return formatted("lw 2 lc rgb '%s' dt %s", colours[i % std::size(colours)], learns ? "1" : "'-'");
 }
 
-std::string point_style(std::size_t i) {
-    constexpr int points[] = {7, 5, 9, 11, 13};
-    return formatted("pt %d ps 0.6", points[i / std::size(colours) % std::size(points)]);
-}
-
 std::string quoted(const std::string& text) {
     std::string made = "'";
     for (const char c : text) made += c == '\'' ? "''" : std::string(1, c);

@@ -11,9 +11,6 @@ namespace demo {
 /// Distinct without colour too: Okabe and Ito's colours, and a dash pattern for what learns nothing.
 std::string line_style(std::size_t i, bool learns);
 
-/// A point for each round of the colours.
-std::string point_style(std::size_t i);
-
 /// As a string of gnuplot's: in quotes, whose own quotes stay what they are.
 std::string quoted(const std::string& text);
 

@@ -2,94 +2,328 @@
 // Means and differences as tables.
 #include "report/study_report.hpp"
 
-#include "methods.hpp"
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "report/claims.hpp"
 #include "report/formatted.hpp"
+#include "report/markdown.hpp"
+#include "report/octaves.hpp"
+#include "report/study_rows.hpp"
 #include "statistics/tests.hpp"
 
 namespace demo {
 namespace {
 
-std::string cell(const estimate& e, const char* format) { return formatted(format, e.mean, e.half_width); }
+long n(index_t count) { return static_cast<long>(count); }
 
-template <class Cell>
-std::string table(const study_results& results, const std::vector<std::string>& columns, const Cell& cell_of) {
-    std::string head = "| row |", rule = "|---|";
-    for (const std::string& column : columns) {
-        head += " " + column + " |";
-        rule += "---|";
+// A line for each row.
+std::string table_of_rows(const study& what, std::vector<std::string> columns,
+                          const std::function<std::string(const std::string& row, std::size_t column)>& cell_of) {
+    columns.insert(columns.begin(), "row");
+    std::vector<table_line> lines;
+    for (const std::string& row : what.rows.rows()) {
+        table_line& line = lines.emplace_back(table_line{row, {}});
+        for (std::size_t i = 0; i + 1 < columns.size(); ++i) line.cells.push_back(cell_of(row, i));
     }
-    std::string text = head + "\n" + rule + "\n";
-    for (const std::string& row : results.rows()) {
-        text += "| " + row + " |";
-        for (std::size_t i = 0; i < columns.size(); ++i) text += " " + cell_of(row, i) + " |";
-        text += "\n";
+    return markdown_table(columns, lines);
+}
+
+std::string said_seeds(const std::vector<std::uint64_t>& seeds) {
+    std::string text;
+    for (const std::uint64_t seed : seeds) {
+        text += (text.empty() ? "" : ", ") + formatted("%llu", static_cast<unsigned long long>(seed));
     }
     return text;
 }
 
-std::string table_of_matches(const settings& s, const study_results& results) {
-    std::vector<std::string> columns;
-    for (const index_t ratio : s.ratios) {
-        columns.push_back(formatted("%ld (%ld×)", static_cast<long>(ratio * s.train_length), static_cast<long>(ratio)));
-    }
-    columns.push_back("reach");
-    return table(results, columns, [&](const std::string& row, std::size_t i) {
-        if (i < s.ratios.size()) {
-            return cell(results.mean(row, {measure::match, s.ratios[i] * s.train_length}), "%.3f ± %.3f");
-        }
-        const reach r = results.reach_of(row);
-        return formatted("%.0f%s", r.tokens, r.is_beyond_last ? " or more" : "");
+std::vector<std::string> names_of_lengths(const study& what) {
+    std::vector<std::string> names;
+    for (const index_t ratio : what.s.ratios)
+        names.push_back(said_length(ratio * what.s.train_length, what.s.train_length));
+    return names;
+}
+
+std::string matches(const study& what) {
+    std::vector<std::string> columns = names_of_lengths(what);
+    columns.insert(columns.end(), {"reach", "models"});
+    const std::size_t ratios = what.s.ratios.size();
+    return table_of_rows(what, columns, [&](const std::string& row, std::size_t i) {
+        if (i < ratios) return said(what.rows.mean(row, {measure::match, what.s.ratios[i] * what.s.train_length}), 3);
+        return i == ratios ? said(what.rows.reach_of(row)) : said_seeds(what.rows.seeds(row));
     });
 }
 
-std::string table_of_differences(const settings& s, const study_results& results) {
-    std::vector<std::string> columns;
-    std::vector<place> places;
-    for (const index_t ratio : {s.ratios[s.ratios.size() - 2], s.ratios.back()}) {
-        for (const measure what : {measure::match, measure::copy_loss, measure::plain_loss}) {
-            columns.push_back(formatted("%s, %ld×", std::string(name_of(what)).c_str(), static_cast<long>(ratio)));
-            places.push_back({what, ratio * s.train_length});
-        }
-    }
-    return table(results, columns, [&](const std::string& row, std::size_t i) {
-        if (row == tuned_closed_form) return std::string("0");
-        return cell(results.difference(row, tuned_closed_form, places[i]), "%+.3f ± %.3f");
+// Differences from the searched closed form, of one measure.
+std::string differences(const study& what, measure of) {
+    if (!what.rows.has_row(tuned_closed_form)) return formatted("The row *%s* has not been run.\n", tuned_closed_form);
+    return table_of_rows(what, names_of_lengths(what), [&](const std::string& row, std::size_t i) -> std::string {
+        if (row == tuned_closed_form) return "0";
+        if (!what.rows.can_compare(row, tuned_closed_form)) return "";
+        const place where{of, what.s.ratios[i] * what.s.train_length};
+        return said_with_sign(what.rows.difference(row, tuned_closed_form, where), 3);
     });
 }
 
-std::string contrast(const settings& s, const study_results& results, const char* first, const char* second) {
-    const index_t length = s.longest() / 2;
-    const estimate match = results.difference(first, second, {measure::match, length});
-    const auto [only_first, only_second] = results.discordant_matches(first, second, length);
-    return formatted(
-        "- *%s* against *%s*, match at %ld: %+.3f ± %.3f (p = %.3g, %ld models); questions that only one of them "
-        "answers: "
-        "%ld and %ld (McNemar p = %.3g).\n",
-        first, second, static_cast<long>(length), match.mean, match.half_width, match.p,
-        static_cast<long>(match.models), static_cast<long>(only_first), static_cast<long>(only_second),
-        mcnemar_p(only_first, only_second));
+std::string matches_by_distance(const study& what, index_t length) {
+    const auto octaves = octaves_of(what.rows.all().front(), measure::match, length);
+    std::vector<std::string> columns;
+    std::vector<index_t> begins;
+    for (const auto& [from, count] : octaves) {
+        columns.push_back(formatted("%ld–%ld", n(from), n(2 * from - 1)));
+        begins.push_back(from);
+    }
+    return table_of_rows(what, columns, [&](const std::string& row, std::size_t i) {
+        return formatted("%.2f", what.rows.mean(row, in_octave(measure::match, length, begins[i])).mean);
+    });
+}
+
+// The two contrasts of the study. They were written down before the test text was opened for rows that learn or are
+// searched; what closed forms of the models of seeds 1 and 101 find in it had been seen.
+struct contrast {
+    const char *first, *second;
+};
+constexpr contrast contrasts[] = {{row::learned, row::by_parts_searched}, {row::clex_log_time, row::learned}};
+
+std::string table_of_contrasts(const study& what) {
+    const place where{measure::match, what.s.learned_length()};
+    std::vector<contrast> run;
+    std::vector<estimate> estimates;
+    std::vector<double> p;
+    for (const contrast& c : contrasts) {
+        if (!what.rows.can_compare(c.first, c.second)) continue;
+        estimates.push_back(what.rows.difference(c.first, c.second, where));
+        run.push_back(c);
+        p.push_back(estimates.back().p);
+    }
+    if (run.empty()) return "No contrast has been run.\n";
+    const std::vector<double> corrected = holm_corrected(p);
+    std::vector<table_line> lines;
+    for (std::size_t i = 0; i < run.size(); ++i) {
+        const auto [first, second] = what.rows.discordant_matches(run[i].first, run[i].second, where.length);
+        const bool is_told = corrected[i] < 0.05;
+        lines.push_back({std::string(run[i].first) + " − " + run[i].second,
+                         {said_with_sign(estimates[i], 3), formatted("%.2g", p[i]), formatted("%.2g", corrected[i]),
+                          formatted("%ld / %ld", n(first), n(second)), formatted("%.2g", mcnemar_p(first, second)),
+                          "**" +
+                              said(!is_told                  ? verdict::not_told
+                                   : estimates[i].mean > 0.0 ? verdict::held
+                                                             : verdict::opposite) +
+                              "**"}});
+    }
+    return markdown_table({"contrast", formatted("match at %ld", n(where.length)), "p", "Holm's p",
+                           "found by one alone", "McNemar's p", "first is better"},
+                          lines);
+}
+
+// Basis by temperature.
+std::string table_of_temperatures(const study& what) {
+    struct basis {
+        const char *name, *none, *log_scaling, *learned;
+    };
+    constexpr basis bases[] = {{"by parts", row::by_parts, row::by_parts_log_scaled, row::by_parts_temperature},
+                               {"learned", row::learned_no_temperature, row::learned_log_scaled, row::learned}};
+    const index_t lengths[] = {what.s.learned_length(), what.s.longest()};
+    std::vector<std::string> columns{"basis"};
+    for (const index_t length : lengths) {
+        for (const char* temperature : {"none", "log scaling", "learned"}) {
+            columns.push_back(said_length(length, what.s.train_length) + ", " + temperature);
+        }
+    }
+    std::vector<table_line> lines;
+    for (const basis& b : bases) {
+        table_line& line = lines.emplace_back(table_line{b.name, {}});
+        for (const index_t length : lengths) {
+            for (const char* row : {b.none, b.log_scaling, b.learned}) {
+                line.cells.push_back(what.rows.has_row(row) ? said(what.rows.mean(row, {measure::match, length}), 3)
+                                                            : "");
+            }
+        }
+    }
+    return markdown_table(columns, lines);
+}
+
+double least_match_by_octave(const study& what, const row_result& model) {
+    std::map<index_t, cell> octaves;
+    for (const observation& o : model.observations) {
+        if (o.what != measure::match || o.length != what.s.train_length) continue;
+        cell& c = octaves[octave_of(o.distance)];
+        c.sum += o.value;
+        c.count += 1.0;
+    }
+    double least = 1.0;
+    for (const auto& [from, c] : octaves) least = std::min(least, c.sum / c.count);
+    return least;
+}
+
+std::string table_of_models(const study& what) {
+    const index_t length = what.s.learned_length();
+    const char* shown[] = {row::no_scaling, row::by_parts_log_scaled, row::by_parts_searched, row::learned,
+                           row::clex_log_time};
+    std::vector<std::string> columns{"seed", "steps", "minutes", "least match inside L"};
+    for (const char* row : shown) {
+        if (what.rows.has_row(row)) columns.push_back(row);
+    }
+    std::vector<table_line> lines;
+    for (const row_result& model : what.models) {
+        const index_t steps = model.token_forwards / 3 / what.s.pretraining.tokens_per_step;
+        table_line& line =
+            lines.emplace_back(table_line{formatted("%llu", static_cast<unsigned long long>(model.seed)),
+                                          {formatted("%ld", n(steps)), formatted("%.0f", model.seconds / 60.0),
+                                           formatted("%.3f", least_match_by_octave(what, model))}});
+        for (const char* row : shown) {
+            if (!what.rows.has_row(row)) continue;
+            const auto seeds = what.rows.seeds(row);
+            const bool is_there = std::find(seeds.begin(), seeds.end(), model.seed) != seeds.end();
+            line.cells.push_back(
+                is_there ? formatted("%.3f", what.rows.mean_of_model(row, {measure::match, length}, model.seed)) : "");
+        }
+    }
+    return markdown_table(columns, lines);
+}
+
+std::string table_of_costs(const study& what) {
+    std::vector<table_line> lines;
+    for (const std::string& row : what.rows.rows()) {
+        double seconds = 0.0, forwards = 0.0;
+        const auto seeds = what.rows.seeds(row);
+        for (const std::uint64_t seed : seeds) {
+            seconds += what.rows.of(row, seed).seconds / static_cast<double>(seeds.size());
+            forwards += static_cast<double>(what.rows.of(row, seed).token_forwards) / static_cast<double>(seeds.size());
+        }
+        const std::size_t numbers = what.rows.of(row, seeds.front()).policy_parameters.size();
+        lines.push_back({row, {formatted("%zu", numbers), formatted("%.0f", forwards), formatted("%.0f", seconds)}});
+    }
+    return markdown_table({"row", "numbers", "token-forwards", "seconds"}, lines);
+}
+
+std::string said_ratios(const settings& s) {
+    std::string text;
+    for (const index_t ratio : s.ratios) text += (text.empty() ? "" : ", ") + formatted("%ldL", n(ratio));
+    return text;
+}
+
+std::string said_setting(const study& what) {
+    const settings& s = what.s;
+    const pretraining_run& run = s.pretraining;
+    std::string text = formatted(
+        "A Llama-style decoder of width %ld with %ld layers, %ld heads of %ld and norms of q and k; byte pairs of %ld "
+        "tokens; L = %ld, base %g. King James text: Genesis to Acts to train on, Romans to Colossians (*dev*) for the "
+        "gate "
+        "and for every choice, %s for the tables. A window is running text with a copied span of %ld to %ld "
+        "tokens for each %ld tokens, half of them random tokens, and a record for each %ld tokens: a mark, a key of "
+        "%ld "
+        "random tokens and a value of %ld, which is asked for once. Distances are log-uniform.\n\n",
+        n(s.model.width), n(s.model.layers), n(s.model.heads), n(s.model.head_dim()), n(s.model.vocabulary),
+        n(s.train_length), s.theta_base,
+        s.evaluate_on_dev ? "the dev text, too," : "1 Thessalonians to Revelation (*test*)", n(s.windows.copied_least),
+        n(s.windows.copied_most), n(s.windows.tokens_a_copy), n(s.windows.tokens_a_record), n(s.windows.key_tokens),
+        n(s.windows.value_tokens));
+    text += formatted(
+        "Training: %ld steps of %ld tokens, Muon at %g for matrices and AdamW at %g for the rest; the first %.0f %% of "
+        "the "
+        "steps on windows of L/4, the next %.0f %% on L/2. *Gate*: on %ld dev windows a model must find %.0f %% of the "
+        "values at every octave of distances inside L, else it trains for up to %ld more rounds of a third of the "
+        "steps, "
+        "and is refused if that does not help.\n\n",
+        n(run.steps), n(run.tokens_per_step), run.matrix_rate, run.other_rate, 100.0 * run.share_of_quarter,
+        100.0 * run.share_of_half, n(s.gate_windows), 100.0 * run.matches_wanted, n(run.more_rounds));
+    const index_t a_trial = s.learning.searched_windows * s.learned_length();
+    text += formatted(
+        "Then the weights are frozen. A row reads a window of n tokens at t = max(1, n/L), at %s. What is learned "
+        "takes "
+        "%ld steps of Adam (%g) on %ld windows of %ld tokens of training text, t = %g, on the loss of copied and value "
+        "tokens: %ld token-forwards, as a gradient step counts 3. What is searched may spend as much on the same loss, "
+        "%ld trials of %ld dev windows. The tables are made of %ld windows at %ld tokens and up to %ld of shorter "
+        "ones, "
+        "the same for all rows and models.\n",
+        said_ratios(s).c_str(), n(s.learning.steps), s.learning.rate, n(s.learning.windows), n(s.learned_length()),
+        s.learning.t_learned, n(s.budget()), n(s.budget() / a_trial), n(s.learning.searched_windows),
+        n(s.windows_at(s.ratios.back())), n(s.longest()), n(s.windows_at(1)));
+    const tuning_run& tuning = s.tuning;
+    text += formatted(
+        "\nRows of *tuned* weights train the weights on instead, for %ld steps of %ld tokens, as many token-forwards: "
+        "Muon at "
+        "%g, AdamW at %g, a CLEX beside them by Adam at %g. Where positions are sampled they reach t'L, t' uniform in "
+        "1 ... %g.\n",
+        n(tuning.steps), n(tuning.tokens_per_step), tuning.matrix_rate, tuning.other_rate, tuning.basis_rate,
+        tuning.t_most);
+    return text;
+}
+
+// Which rows and models the tables are made of, and what is missing.
+std::string said_results(const study& what) {
+    std::map<std::vector<std::uint64_t>, int> rows_of_seeds;
+    for (const std::string& row : what.rows.rows()) ++rows_of_seeds[what.rows.seeds(row)];
+    std::string there, missing;
+    for (const auto& [seeds, rows] : rows_of_seeds) {
+        there += (there.empty() ? "" : "; ") +
+                 formatted("%d row%s of %s", rows, rows == 1 ? "" : "s", said_seeds(seeds).c_str());
+    }
+    for (const method& m : rows_of(what.s)) {
+        if (!what.rows.has_row(m.name)) missing += (missing.empty() ? "" : ", ") + ("*" + m.name + "*");
+    }
+    return "Models by their seeds: " + there + "." +
+           (missing.empty() ? "" : " Rows without a result: " + missing + ".") + "\n";
 }
 
 }  // namespace
 
-std::string study_tables(const settings& s, const study_results& results) {
-    const char *learned = "learned basis + temperature", *clex = "CLEX in log time + temperature";
-    const double p[] = {
-        results.difference(learned, tuned_closed_form, {measure::match, s.longest() / 2}).p,
-        results.difference(clex, learned, {measure::match, s.longest() / 2}).p,
+std::vector<block> study_blocks(const study& what) {
+    return {
+        {"results", "Results", said_results(what)},
+        {"claims", "Claims", claims_in_markdown(study_claims(), what.rows, what.s.train_length, "###")},
+        {"contrasts", "The two contrasts", table_of_contrasts(what)},
+        {"matches", "Match by the length of the window, and reach", matches(what)},
+        {"differences", "Match against *by parts, searched*", differences(what, measure::match)},
+        {"copied", "Loss of copied tokens against *by parts, searched*, nats", differences(what, measure::copy_loss)},
+        {"plain", "Loss of plain tokens against *by parts, searched*, nats", differences(what, measure::plain_loss)},
+        {"distances", "Match by distance at the longest length", matches_by_distance(what, what.s.longest())},
+        {"temperatures", "Basis and temperature", table_of_temperatures(what)},
+        {"models", "Models", table_of_models(what)},
+        {"costs", "Costs", table_of_costs(what)},
+        {"setting", "Setting", said_setting(what)}};
+}
+
+std::string study_tables(const std::vector<block>& blocks) {
+    std::string text =
+        "# Replication: all tables\n\nMade by `./run replicate`. Match is the share of values found by their "
+        "keys, all tokens right; losses are in nats a token, so less is better. ± is a 95 % interval over "
+        "models and windows; differences are paired by model and window.\n";
+    for (const block& b : blocks) text += "\n## " + b.title + "\n\n" + b.text;
+    return text;
+}
+
+std::string as_csv(const study& what) {
+    std::string text = "row,measure,length,distance_from,model,count,mean,half_width\n";
+    const auto begin = [&](const std::string& row, const place& where, const std::string& model, index_t count) {
+        text += formatted("\"%s\",%s,%ld,%ld,%s,%ld,", row.c_str(), std::string(name_of(where.what)).c_str(),
+                          n(where.length), n(where.shortest), model.c_str(), n(count));
     };
-    const std::vector<double> corrected = holm_corrected(p);
-    return "Match by the length of the window, and reach, the length at which it falls below a half; means over models "
-           "with 95 % intervals over models and windows:\n\n" +
-           table_of_matches(s, results) +
-           formatted("\nAgainst *%s*, paired by model and window; losses in nats a token, negative is better:\n\n",
-                     tuned_closed_form) +
-           table_of_differences(s, results) + "\nThe two contrasts:\n\n" +
-           contrast(s, results, learned, tuned_closed_form) + contrast(s, results, clex, learned) +
-           formatted(
-               "\nHolm-corrected p: %.3g and %.3g. Rows that learn or are searched spend at most %ld token-forwards "
-               "each on their numbers.\n",
-               corrected[0], corrected[1], static_cast<long>(s.budget()));
+    const auto add = [&](const std::string& row, const place& where, index_t count) {
+        const estimate e = what.rows.mean(row, where);
+        begin(row, where, "all", count);
+        text += formatted("%.5g,%.3g\n", e.mean, e.half_width);
+    };
+    for (const std::string& row : what.rows.rows()) {
+        for (const measure of : all_measures) {
+            for (const index_t length : what.rows.lengths()) {
+                const auto octaves = octaves_of(what.rows.all().front(), of, length);
+                index_t questions = 0;
+                for (const auto& [from, count] : octaves) questions += count;
+                const place everywhere{of, length};
+                add(row, everywhere, questions);
+                for (const std::uint64_t seed : what.rows.seeds(row)) {
+                    begin(row, everywhere, said_seeds({seed}), questions);
+                    text += formatted("%.5g,\n", what.rows.mean_of_model(row, everywhere, seed));
+                }
+                if (of != measure::match) continue;
+                for (const auto& [from, count] : octaves) add(row, in_octave(of, length, from), count);
+            }
+        }
+    }
+    return text;
 }
 
 }  // namespace demo

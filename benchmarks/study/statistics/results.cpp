@@ -81,6 +81,16 @@ bool study_results::has(const place& where) const {
     return std::any_of(observed.begin(), observed.end(), [&](const observation& o) { return is_at(o, where); });
 }
 
+bool study_results::has_row(const std::string& row) const {
+    return std::find(rows_.begin(), rows_.end(), row) != rows_.end();
+}
+
+bool study_results::can_compare(const std::string& first, const std::string& second) const {
+    if (!has_row(first) || !has_row(second)) return false;
+    const seed_list a = seeds(first), b = seeds(second);
+    return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
+}
+
 const row_result& study_results::of(const std::string& row, std::uint64_t seed) const {
     const auto found = std::find_if(results_.begin(), results_.end(),
                                     [&](const row_result& r) { return r.row == row && r.seed == seed; });
@@ -115,8 +125,8 @@ estimate study_results::mean(const std::string& row, const place& where) const {
     return estimated(sample_of(row, where, seeds(row)));
 }
 
-estimate study_results::mean(const std::string& row, const place& where, std::uint64_t seed) const {
-    return estimated(sample_of(row, where, {seed}));
+double study_results::mean_of_model(const std::string& row, const place& where, std::uint64_t seed) const {
+    return sample_of(row, where, {seed}).mean();
 }
 
 estimate study_results::difference(const std::string& first, const std::string& second, const place& where) const {

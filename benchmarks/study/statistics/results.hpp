@@ -42,12 +42,16 @@ class study_results {
     std::vector<std::uint64_t> seeds(const std::string& row) const;
     std::vector<std::uint64_t> common_seeds(const std::string& first, const std::string& second) const;
     bool has(const place& where) const;
+    bool has_row(const std::string& row) const;
+    /// Whether both rows are there and have a model in common.
+    bool can_compare(const std::string& first, const std::string& second) const;
     const row_result& of(const std::string& row, std::uint64_t seed) const;
 
-    /// Over all models of the row, or over one.
+    /// Over all models of the row.
     /// @throws cordage::value_error  if nothing was observed there
     estimate mean(const std::string& row, const place& where) const;
-    estimate mean(const std::string& row, const place& where, std::uint64_t seed) const;
+    /// Of one model, without an interval.
+    double mean_of_model(const std::string& row, const place& where, std::uint64_t seed) const;
 
     /// first - second over the models that both have: paired by window.
     estimate difference(const std::string& first, const std::string& second, const place& where) const;

@@ -225,10 +225,10 @@ TEST_CASE("benchmarks/study/statistics/results: means, differences and lookups o
     CHECK(found.seeds("none") == std::vector<std::uint64_t>{1, 2});
     const place at_256{measure::match, 256};
     CHECK(found.mean("none", at_256).mean == Approx(1.0 / 6.0));
-    CHECK(found.mean("none", at_256, 1).mean == Approx(2.0 / 6.0));
-    CHECK(found.mean("none", {measure::match, 256, 10, 50}, 1).mean == Approx(2.0 / 3.0));  // distance 20 alone
-    CHECK(found.mean("none", {measure::match, 256, 21, 101}, 1).mean == 0.0);               // distance 100
-    CHECK_THROWS(found.mean("none", {measure::match, 256, 21, 100}, 1));
+    CHECK(found.mean_of_model("none", at_256, 1) == Approx(2.0 / 6.0));
+    CHECK(found.mean_of_model("none", {measure::match, 256, 10, 50}, 1) == Approx(2.0 / 3.0));  // distance 20 alone
+    CHECK(found.mean_of_model("none", {measure::match, 256, 21, 101}, 1) == 0.0);               // distance 100
+    CHECK_THROWS(found.mean_of_model("none", {measure::match, 256, 21, 100}, 1));
     // Over the model that both have.
     CHECK(found.difference("by parts", "none", at_256).mean == Approx(3.0 / 6.0));
     CHECK(found.difference("by parts", "none", at_256).models == 1);

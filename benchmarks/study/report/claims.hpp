@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Claims about rows, and what the intervals of the results say of them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "statistics/results.hpp"
+
+namespace demo {
+
+enum class verdict { held, not_told, opposite };
+
+/// "held", "not told", "opposite".
+std::string said(verdict v);
+
+enum class side { above, below };
+
+/// Held if the whole 95 % interval lies on the expected side of the bound, opposite if it lies on the other side.
+verdict verdict_of(const estimate& e, side expected, double bound);
+
+/// What a claim expects of a measure in windows of ratio * L.
+struct expectation {
+    measure what;
+    index_t ratio;
+    side expected;
+    double bound = 0.0;       ///< of the difference, or of the mean where there is no other row
+    index_t other_ratio = 0;  ///< the windows of the row it is compared with, if they are others
+};
+
+/// A statement about one row, or about its difference from another. All expectations must hold for the claim to hold.
+struct claim {
+    std::string text;
+    std::string row;      ///< empty: the study has no row for this claim
+    std::string against;  ///< empty: the row's mean is held against the bound
+    std::vector<expectation> parts;
+};
+
+struct claim_group {
+    std::string title;
+    std::vector<claim> claims;
+};
+
+/// The claims of the CLEX paper and the study's own, by subject.
+std::vector<claim_group> study_claims();
+
+/// What came out of one claim.
+struct finding {
+    verdict all;                  ///< opposite if one part is, else not told if one part is
+    std::vector<estimate> parts;  ///< differences, or means where there is no other row
+};
+
+/// Empty if a row of the claim, or a model that both rows have, is not among the results.
+/// @param trained  L
+std::optional<finding> found(const claim& c, const study_results& results, index_t trained);
+
+/// How many claims came out how.
+struct claim_counts {
+    int held = 0, not_told = 0, opposite = 0, not_run = 0;
+};
+claim_counts counted(const std::vector<claim_group>& groups, const study_results& results, index_t trained);
+
+/// A heading and a table for each group with a claim that could be told: claim, rows, result, verdict; then the claims
+/// that could not.
+/// @param heading  the marks before a group's title, such as "###"
+std::string claims_in_markdown(const std::vector<claim_group>& groups, const study_results& results, index_t trained,
+                               const std::string& heading);
+
+}  // namespace demo

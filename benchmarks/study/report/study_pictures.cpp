@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: MIT
+// Panels of lines with their names at the ends, and bars.
+#include "report/study_pictures.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+#include <set>
+
+#include "report/formatted.hpp"
+#include "report/gnuplot.hpp"
+#include "report/octaves.hpp"
+#include "report/study_rows.hpp"
+
+namespace demo {
+namespace {
+
+// A row as all pictures show it.
+struct pictured {
+    const char *row, *label, *colour;
+    bool learns = true;  // or is searched; others are dashed
+};
+constexpr pictured none{row::no_scaling, "no scaling", "#888888", false};
+constexpr pictured parts{row::by_parts, "by parts", "#56b4e9", false};
+constexpr pictured parts_log{row::by_parts_log_scaled, "by parts + log scaling", "#0072b2", false};
+constexpr pictured parts_searched{row::by_parts_searched, "by parts, searched", "#b8860b"};
+constexpr pictured parts_temperature{row::by_parts_temperature, "by parts + temperature", "#009e73"};
+constexpr pictured table{row::learned, "basis + temperature", "#d55e00"};
+constexpr pictured clex{row::clex_log_time, "CLEX in log time", "#a0307d"};
+constexpr pictured clex_all{row::clex_all_t, "CLEX, all t", "#e377c2"};
+constexpr pictured clex_ntk{row::clex_over_ntk, "CLEX over NTK-aware", "#6a5acd"};
+constexpr pictured field{row::constant_field, "constant field", "#7a5230"};
+
+using few_rows = std::vector<pictured>;
+const few_rows of_matches{none, parts_log, parts_searched, table, clex, clex_all};
+const few_rows of_losses{parts, parts_searched, parts_temperature, table, clex, clex_all};
+const few_rows of_bases{parts, table, field, clex, clex_ntk};
+
+struct point {
+    double x, y, low, high;
+};
+
+struct line {
+    pictured what;
+    std::vector<point> points;
+};
+
+struct panel {
+    std::string title, x_title, y_title;
+    double lowest, highest;  // of y, for the labels' places
+    bool is_logarithmic = false;
+    double shift = 1.0;    // of x from line to line, so that intervals stand apart
+    std::string commands;  // of its own
+    std::vector<line> lines;
+};
+
+constexpr int panel_width = 760, panel_height = 340;
+
+std::string of_panel(const panel& p, std::size_t number) {
+    const auto place = [&](double y) { return p.is_logarithmic ? std::log(y) : y; };
+    const auto value = [&](double at) { return p.is_logarithmic ? std::exp(at) : at; };
+    std::vector<double> ends;  // of the lines that have a label
+    for (const line& l : p.lines) {
+        if (*l.what.label != 0) ends.push_back(place(std::clamp(l.points.back().y, p.lowest, p.highest)));
+    }
+    const double low = place(p.lowest), high = place(p.highest);
+    ends = spread(ends, 0.06 * (high - low), low, high);
+    auto end = ends.begin();
+
+    std::string text = "unset label\nset title " + quoted(p.title) + "\nset xlabel " + quoted(p.x_title) +
+                       "\nset ylabel " + quoted(p.y_title) + " offset 1.5,0" +
+                       formatted("\nset yrange [%.6g:%.6g]\n", p.lowest, p.highest) + p.commands;
+    std::vector<curve> curves;
+    double shift = std::pow(p.shift, -0.5 * static_cast<double>(p.lines.size() - 1));
+    for (const line& l : p.lines) {
+        std::string data;
+        for (const point& at : l.points) {
+            data += formatted("%.6g %.6g %.6g %.6g\n", at.x * shift, at.y, std::max(at.low, p.lowest),
+                              std::min(at.high, p.highest));
+        }
+        shift *= p.shift;
+        if (*l.what.label != 0) {
+            text += formatted("set label %s at graph 1.02, first %.6g textcolor rgb '%s'\n",
+                              quoted(l.what.label).c_str(), value(*end++), l.what.colour);
+        }
+        const bool has_interval =
+            l.points.front().low != l.points.front().high || l.points.back().low != l.points.back().high;
+        const std::string bars =
+            has_interval ? formatted("with yerrorbars pt 7 ps 0.4 lw 1.2 lc rgb '%s' notitle, '' ", l.what.colour) : "";
+        curves.push_back({data, bars + formatted("with lines lw 2 lc rgb '%s' dt %s notitle", l.what.colour,
+                                                 l.what.learns ? "1" : "'-'")});
+    }
+    return text + plot(curves, formatted("panel%zu", number));
+}
+
+bool draw_panels(const std::vector<panel>& panels, const std::string& name, const std::filesystem::path& folder) {
+    std::string commands = formatted(
+        "set multiplot layout %zu,1\nset lmargin at screen 0.1\nset rmargin at screen 0.72\nset tmargin 2.5\n"
+        "set bmargin 3.5\nset border 3\nset tics nomirror\nset grid lc rgb '#dddddd' lt 1\nset logscale x 2\nunset "
+        "key\n",
+        panels.size());
+    std::size_t number = 0;
+    for (const panel& p : panels) {
+        if (p.lines.empty()) return false;
+        commands += of_panel(p, number++);
+    }
+    draw(folder, name, panel_width, panel_height * static_cast<int>(panels.size()), commands + "unset multiplot\n");
+    return true;
+}
+
+long n(index_t count) { return static_cast<long>(count); }
+
+panel matches_at(const study& what, index_t length) {
+    const double chance = static_cast<double>(what.s.windows.tokens_a_record) / static_cast<double>(length);
+    const long trained = n(what.s.train_length), longest = n(length);
+    panel p{formatted("windows of %ld tokens, %ldL", longest, longest / trained),
+            "distance back to the value, tokens",
+            "match",
+            0.0,
+            1.02,
+            false,
+            std::exp2(0.06),
+            formatted("set xrange [4.5:%ld]\nset xtics 8, 4, %ld\nset ytics 0.25\n"
+                      "set arrow 1 from 4.5,%.4f to %ld,%.4f nohead lc rgb '#555555' dt 3\n"
+                      "set label 'chance' at 4.7,%.4f textcolor rgb '#555555'\n"
+                      "set arrow 2 from %ld,0 to %ld,1.02 nohead lc rgb '#555555' dt 3\n"
+                      "set label 'L' at %ld, graph 1.05 center textcolor rgb '#555555'\n",
+                      longest, longest, chance, longest, chance, chance + 0.035, trained, trained, trained),
+            {}};
+    const auto octaves = octaves_of(what.rows.all().front(), measure::match, length);
+    for (const pictured& shown : of_matches) {
+        if (!what.rows.has_row(shown.row)) continue;
+        line& l = p.lines.emplace_back(line{shown, {}});
+        for (const auto& [from, count] : octaves) {
+            const estimate e = what.rows.mean(shown.row, in_octave(measure::match, length, from));
+            l.points.push_back({static_cast<double>(from) * std::numbers::sqrt2, e.mean, e.low(), e.high()});
+        }
+    }
+    return p;
+}
+
+// Percent of perplexity: 100 (exp(difference of losses) - 1).
+panel losses_of(const study& what, measure of, const std::string& title) {
+    std::vector<index_t> ratios = what.s.ratios;
+    std::erase(ratios, 1);  // where all rows are the same
+    panel p{"perplexity of " + title + " against by parts + log scaling",
+            "length of the window",
+            "percent",
+            0.0,
+            0.0,
+            false,
+            std::exp2(0.03),
+            "set xtics (",
+            {}};
+    for (const index_t ratio : ratios) {
+        p.commands += formatted("%s'%ldL' %ld", ratio == ratios.front() ? "" : ", ", n(ratio), n(ratio));
+    }
+    p.commands += formatted(")\nset xrange [%.3f:%.3f]\nset ytics autofreq\nset xzeroaxis lw 1.5 lc rgb '%s'\n",
+                            0.85 * static_cast<double>(ratios.front()), 1.15 * static_cast<double>(ratios.back()),
+                            parts_log.colour);
+    const auto percent = [](double difference) { return 100.0 * std::expm1(difference); };
+    double lowest = -1.0, highest = 1.0;
+    for (const pictured& shown : of_losses) {
+        if (!what.rows.can_compare(shown.row, parts_log.row)) continue;
+        line& l = p.lines.emplace_back(line{shown, {}});
+        for (const index_t ratio : ratios) {
+            const estimate e = what.rows.difference(shown.row, parts_log.row, {of, ratio * what.s.train_length});
+            l.points.push_back({static_cast<double>(ratio), percent(e.mean), percent(e.low()), percent(e.high())});
+            lowest = std::min(lowest, l.points.back().low);
+            highest = std::max(highest, l.points.back().high);
+        }
+    }
+    const double margin = 0.05 * (highest - lowest);
+    p.lowest = lowest - margin;
+    p.highest = highest + margin;
+    return p;
+}
+
+std::vector<double> log_alpha_of(const study& what, const method& m, std::uint64_t seed) {
+    cordage::any_policy policy = m.reads.policy;
+    if (m.learning) policy = policy.with_parameters(what.rows.of(m.name, seed).policy_parameters);
+    std::vector<double> log_alpha(static_cast<std::size_t>(what.s.rope().pairs()));
+    policy.log_alpha(what.s.rope(), what.s.learning.t_learned, log_alpha);
+    return log_alpha;
+}
+
+line basis_line(const pictured& shown, const std::vector<double>& log_alpha) {
+    line l{shown, {}};
+    for (std::size_t i = 0; i < log_alpha.size(); ++i) {
+        const double alpha = std::exp(log_alpha[i]);
+        l.points.push_back({static_cast<double>(i), alpha, alpha, alpha});
+    }
+    return l;
+}
+
+panel panel_of_bases(const study& what, const std::string& title) {
+    const double t = what.s.learning.t_learned;
+    return {title,
+            "pair, fastest first",
+            formatted("α at t = %g", t),
+            0.5 / t,
+            2.0,
+            true,
+            1.0,
+            formatted("unset logscale x\nset logscale y 2\nset xrange [0:%ld]\nset xtics 2\nset ytics ('2' 2, '1' 1, "
+                      "'1/2' 0.5, '1/4' 0.25, "
+                      "'1/8' 0.125, '1/16' 0.0625)\nset label '1/t' at 0.2,%.4f offset 0,0.6 textcolor rgb "
+                      "'#555555'\nset arrow 1 from 0,%.4f to "
+                      "%ld,%.4f nohead lc rgb '#555555' dt 3\n",
+                      n(what.s.rope().pairs() - 1), 1.0 / t, 1.0 / t, n(what.s.rope().pairs() - 1), 1.0 / t),
+            {}};
+}
+
+std::vector<panel> bases(const study& what) {
+    panel means = panel_of_bases(what, "means over models"),
+          models = panel_of_bases(what, "learned on each model, as a table");
+    const std::vector<method> rows = study_methods(what.s);
+    for (const pictured& shown : of_bases) {
+        const auto m = std::find_if(rows.begin(), rows.end(), [&](const method& r) { return r.name == shown.row; });
+        if (m == rows.end() || (m->learning && !what.rows.has_row(m->name))) continue;
+        if (!m->learning) {
+            const line l = basis_line(shown, log_alpha_of(what, *m, what.s.seed));
+            means.lines.push_back(l);
+            models.lines.push_back(l);
+            continue;
+        }
+        const auto seeds = what.rows.seeds(m->name);
+        std::vector<double> mean(static_cast<std::size_t>(what.s.rope().pairs()));
+        for (const std::uint64_t seed : seeds) {
+            const std::vector<double> one = log_alpha_of(what, *m, seed);
+            for (std::size_t i = 0; i < one.size(); ++i) mean[i] += one[i] / static_cast<double>(seeds.size());
+        }
+        means.lines.push_back(basis_line(shown, mean));
+    }
+    if (what.rows.has_row(table.row)) {
+        const auto m = std::find_if(rows.begin(), rows.end(), [&](const method& r) { return r.name == table.row; });
+        pictured shown = table;
+        shown.label = "learned, a line a model";
+        for (const std::uint64_t seed : what.rows.seeds(table.row)) {
+            models.lines.push_back(basis_line(shown, log_alpha_of(what, *m, seed)));
+            shown.label = "";
+        }
+    }
+    return {models, means};
+}
+
+const char* colour_of(const std::string& row) {
+    for (const few_rows* some : {&of_matches, &of_losses, &of_bases}) {
+        for (const pictured& shown : *some) {
+            if (shown.row == row) return shown.colour;
+        }
+    }
+    return "#bbbbbb";
+}
+
+// Over frozen weights: closed forms and what is chosen or learned for a model.
+const std::vector<std::string> of_reach{row::no_scaling,
+                                        "no scaling + log scaling",
+                                        row::linear,
+                                        row::ntk_aware,
+                                        "NTK-aware + log scaling",
+                                        "YaRN",
+                                        "YaRN + log scaling",
+                                        "YaRN, searched",
+                                        row::by_parts,
+                                        row::by_parts_log_scaled,
+                                        row::by_parts_temperature,
+                                        row::by_parts_searched,
+                                        row::by_cma_es,
+                                        row::by_evolution,
+                                        row::learned,
+                                        row::learned_at_16,
+                                        row::five_knots_all_t,
+                                        row::constant_field,
+                                        row::clex_log_time,
+                                        row::clex_all_t,
+                                        row::clex_over_ntk};
+
+bool draw_reach(const study& what, const std::string& name, const std::filesystem::path& folder) {
+    std::vector<std::string> rows;
+    for (const std::string& row : of_reach) {
+        if (what.rows.has_row(row)) rows.push_back(row);
+    }
+    if (rows.empty()) return false;
+    std::string tics;
+    std::vector<curve> curves;
+    const long trained = n(what.s.train_length), first = trained / 2;
+    std::string of_models;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const std::size_t place = rows.size() - i;
+        tics += formatted("%s%s %zu", i == 0 ? "" : ", ", demo::quoted(rows[i]).c_str(), place);
+        const double tokens = what.rows.reach_of(rows[i]).tokens;
+        curves.push_back({formatted("%.6g %zu\n", std::max(tokens, static_cast<double>(first)), place),
+                          formatted("using 1:2:(%ld):1:($2-0.32):($2+0.32) with boxxyerror lc rgb '%s'", first,
+                                    colour_of(rows[i]))});
+        for (const std::uint64_t seed : what.rows.seeds(rows[i])) {
+            const double of_model = what.rows.reach_of(rows[i], seed).tokens;
+            of_models += formatted("%.6g %zu\n", std::max(of_model, static_cast<double>(first)), place);
+        }
+    }
+    curves.push_back({of_models, "with points pt 7 ps 0.4 lc rgb '#222222'"});
+    std::string lengths;
+    for (const index_t length : what.rows.lengths()) {
+        lengths += formatted("%s'%ld' %ld", lengths.empty() ? "" : ", ", n(length), n(length));
+    }
+    draw(folder, name, 900, 110 + 22 * static_cast<int>(rows.size()),
+         formatted("set logscale x 2\nset xrange [%ld:%ld]\nset yrange [0.4:%zu.6]\nset border 3\nunset key\n"
+                   "set ytics nomirror (%s)\nset xtics nomirror (%s)\nset grid x lc rgb '#dddddd' lt 1\nset rmargin 4\n"
+                   "set xlabel 'reach, tokens; a dot for each model'\nset style fill solid\n"
+                   "set arrow 1 from %ld,graph 0 to %ld,graph 1 nohead lc rgb '#555555' dt 3 front\n",
+                   first, n(what.s.longest()), rows.size(), tics.c_str(), lengths.c_str(), trained, trained) +
+             plot(curves, "reach"));
+    return true;
+}
+
+// Draws NAME.gp, .svg and .png, unless there is nothing to show.
+struct drawing {
+    const char *name, *says;
+    bool (*draw)(const study& what, const std::string& name, const std::filesystem::path& folder);
+};
+constexpr drawing drawings[] = {
+    {"match_over_distance", "match over the distance of what is looked up",
+     [](const study& what, const std::string& name, const std::filesystem::path& folder) {
+         return draw_panels({matches_at(what, what.s.learned_length()), matches_at(what, what.s.longest())}, name,
+                            folder);
+     }},
+    {"loss_over_length", "perplexity over length, against by parts + log scaling",
+     [](const study& what, const std::string& name, const std::filesystem::path& folder) {
+         return draw_panels({losses_of(what, measure::copy_loss, "copied tokens"),
+                             losses_of(what, measure::plain_loss, "plain tokens")},
+                            name, folder);
+     }},
+    {"bases", "alpha over the pairs",
+     [](const study& what, const std::string& name, const std::filesystem::path& folder) {
+         return draw_panels(bases(what), name, folder);
+     }},
+    {"reach", "reach of each row", draw_reach}};
+
+}  // namespace
+
+std::vector<double> spread(std::vector<double> wanted, double gap, double lowest, double highest) {
+    std::vector<std::size_t> order(wanted.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return wanted[a] < wanted[b]; });
+    double least = lowest;
+    for (const std::size_t i : order) {
+        wanted[i] = std::max(wanted[i], least);
+        least = wanted[i] + gap;
+    }
+    double most = highest;
+    for (std::size_t k = order.size(); k-- > 0;) {
+        wanted[order[k]] = std::min(wanted[order[k]], most);
+        most = wanted[order[k]] - gap;
+    }
+    return wanted;
+}
+
+std::vector<std::string> pictured_rows() {
+    std::set<std::string> names(of_reach.begin(), of_reach.end());
+    for (const few_rows* some : {&of_matches, &of_losses, &of_bases}) {
+        for (const pictured& shown : *some) names.insert(shown.row);
+    }
+    return {names.begin(), names.end()};
+}
+
+std::vector<picture> study_pictures() {
+    std::vector<picture> pictures;
+    for (const drawing& d : drawings) pictures.push_back({d.name, d.says, false});
+    return pictures;
+}
+
+std::vector<picture> draw_study(const study& what, const std::filesystem::path& folder) {
+    std::vector<picture> pictures;
+    for (const drawing& d : drawings) pictures.push_back({d.name, d.says, d.draw(what, d.name, folder)});
+    return pictures;
+}
+
+std::vector<block> picture_blocks(const std::vector<picture>& pictures, const std::string& folder) {
+    std::vector<block> blocks;
+    for (const picture& p : pictures) {
+        blocks.push_back({p.name, "",
+                          p.is_drawn ? "![" + p.says + "](" + folder + "/" + p.name + ".svg)\n"
+                                     : "The rows of this picture have not been run.\n"});
+    }
+    return blocks;
+}
+
+}  // namespace demo

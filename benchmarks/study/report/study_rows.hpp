@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Rows of study_methods that claims and pictures name.
+#pragma once
+
+#include "methods.hpp"
+
+namespace demo::row {
+
+inline constexpr const char* no_scaling = "no scaling";
+inline constexpr const char* linear = "PI";
+inline constexpr const char* ntk_aware = "NTK-aware";
+inline constexpr const char* by_parts = "by parts";
+inline constexpr const char* by_parts_log_scaled = "by parts + log scaling";
+inline constexpr const char* by_parts_searched = tuned_closed_form;
+inline constexpr const char* by_parts_temperature = "by parts + learned temperature";
+inline constexpr const char* learned = "learned basis + temperature";
+inline constexpr const char* learned_log_scaled = "learned basis, log scaling";
+inline constexpr const char* learned_no_temperature = "learned basis, no temperature";
+inline constexpr const char* by_cma_es = "basis + temperature by CMA-ES";
+inline constexpr const char* by_evolution = "basis + temperature by evolution";
+inline constexpr const char* constant_field = "constant field + temperature";
+inline constexpr const char* clex_log_time = "CLEX in log time + temperature";
+inline constexpr const char* clex_all_t = "CLEX in log time + temperature, all t";
+inline constexpr const char* five_knots_all_t = "learned basis of five knots + temperature, all t";
+inline constexpr const char* learned_at_4 = "learned basis + temperature at t = 4";
+inline constexpr const char* learned_at_16 = "learned basis + temperature at t = 16";
+inline constexpr const char* clex_over_ntk = "CLEX in log time over NTK + temperature";
+
+}  // namespace demo::row

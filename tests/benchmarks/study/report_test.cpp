@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "methods.hpp"
+#include "report/claims.hpp"
+#include "report/markdown.hpp"
+#include "report/page.hpp"
+#include "report/study_pictures.hpp"
+#include "report/study_report.hpp"
+
+using namespace demo;
+
+namespace {
+
+estimate interval(double low, double high) { return {(low + high) / 2.0, (high - low) / 2.0, 0.05, 4.0, 5, 40}; }
+
+// A row of one model at L = 128, 2L ... 16L, 4 windows of two questions: of each length, so many of the 8 found.
+row_result row_of(const std::string& name, std::uint64_t seed, const std::vector<int>& found_of_8,
+                  double copy_loss = 2.0) {
+    row_result r;
+    r.row = name;
+    r.seed = seed;
+    for (std::size_t l = 0; l < found_of_8.size(); ++l) {
+        const index_t length = index_t{128} << l;
+        for (index_t i = 0; i < 8; ++i) {
+            const double value = i * 5 % 8 < found_of_8[l] ? 1.0 : 0.0;  // spread over the windows
+            r.observations.push_back({measure::match, length, i / 2, i % 2 == 0 ? 20 : 100, value});
+        }
+        for (index_t window = 0; window < 4; ++window) {
+            const double there = static_cast<double>(l) + 0.01 * static_cast<double>(window);
+            r.observations.push_back({measure::copy_loss, length, window, 16, copy_loss + there});
+            r.observations.push_back({measure::value_loss, length, window, 20, 1.0});
+            r.observations.push_back({measure::plain_loss, length, window, 0, 4.0 - 0.1 * there});
+            r.observations.push_back({measure::copy_hit, length, window, 16, 0.5});
+        }
+    }
+    return r;
+}
+
+std::vector<std::string> names_of(const std::vector<method>& rows) {
+    std::vector<std::string> names;
+    for (const method& m : rows) names.push_back(m.name);
+    return names;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+const std::vector<block> two_blocks{{"claims", "Claims", "| held |\n"}, {"costs", "Costs", "12 seconds\n"}};
+
+}  // namespace
+
+TEST_CASE("benchmarks/study/report/claims: a verdict is told by the whole interval") {
+    CHECK(verdict_of(interval(0.01, 0.2), side::above, 0.0) == verdict::held);
+    CHECK(verdict_of(interval(-0.01, 0.2), side::above, 0.0) == verdict::not_told);
+    CHECK(verdict_of(interval(-0.2, -0.01), side::above, 0.0) == verdict::opposite);
+    CHECK(verdict_of(interval(0.01, 0.2), side::below, 0.0) == verdict::opposite);
+    CHECK(verdict_of(interval(-0.2, -0.01), side::below, 0.0) == verdict::held);
+    CHECK(verdict_of(interval(0.4, 0.6), side::below, 0.5) == verdict::not_told);
+    CHECK(verdict_of(interval(0.4, 0.49), side::below, 0.5) == verdict::held);
+    CHECK(verdict_of(interval(-0.005, 0.002), side::above, -0.01) == verdict::held);  // no cost
+    CHECK(verdict_of(interval(0.0, 0.0), side::above, 0.0) == verdict::not_told);
+    const double endless = std::numeric_limits<double>::infinity();
+    CHECK(verdict_of({endless, endless, 1.0, 1.0, 5, 40}, side::above, 0.0) == verdict::not_told);
+}
+
+TEST_CASE("benchmarks/study/report/claims: all parts of a claim must hold, and one that is opposite refutes it") {
+    std::vector<row_result> rows;
+    for (std::uint64_t seed : {1, 2, 3}) {
+        rows.push_back(row_of("none", seed, {8, 0, 0}, 2.0));
+        rows.push_back(row_of("far", seed, {8, 8, 0}, 1.0));
+    }
+    const study_results results(rows);
+    const auto verdict_on = [&](std::vector<expectation> parts) {
+        return found({"", "far", "none", std::move(parts)}, results, 128)->all;
+    };
+    CHECK(verdict_on({{measure::match, 2, side::above}}) == verdict::held);
+    CHECK(verdict_on({{measure::match, 2, side::above}, {measure::copy_loss, 4, side::below}}) == verdict::held);
+    CHECK(verdict_on({{measure::match, 2, side::above}, {measure::match, 4, side::above}}) == verdict::not_told);
+    CHECK(verdict_on({{measure::match, 4, side::above}, {measure::match, 2, side::below}}) == verdict::opposite);
+    // A mean, and a row at two lengths.
+    CHECK(found({"", "far", "", {{measure::match, 2, side::above, 0.5}}}, results, 128)->all == verdict::held);
+    CHECK(found({"", "none", "", {{measure::match, 2, side::above, 0.5}}}, results, 128)->all == verdict::opposite);
+    const auto grows = found({"", "none", "none", {{measure::copy_loss, 4, side::above, 0.0, 1}}}, results, 128);
+    CHECK(grows->all == verdict::held);
+    CHECK(grows->parts.front().mean == doctest::Approx(2.0));
+}
+
+TEST_CASE("benchmarks/study/report/claims: claims without results are left out and counted") {
+    const study_results results(
+        {row_of("none", 1, {8, 0, 0}), row_of("far", 1, {8, 8, 0}), row_of("other", 2, {8, 8, 8})});
+    const std::vector<claim_group> groups{
+        {"Of two rows",
+         {{"Far finds more.", "far", "none", {{measure::match, 2, side::above}}},
+          {"It finds as little far away.", "far", "none", {{measure::match, 4, side::above}}},
+          {"No model has both.", "other", "none", {{measure::match, 2, side::above}}}}},
+        {"Of a row to come", {{"It is better.", "to come", "far", {{measure::match, 2, side::above}}}}},
+        {"Of no row", {{"No row tests this.", "", "", {}}}}};
+    const claim_counts counts = counted(groups, results, 128);
+    CHECK(counts.held == 1);
+    CHECK(counts.not_told == 1);
+    CHECK(counts.opposite == 0);
+    CHECK(counts.not_run == 3);
+    const std::string text = claims_in_markdown(groups, results, 128, "###");
+    CHECK(has(text, "### Of two rows\n\n| claim | rows | result, 95 % interval | verdict |\n"));
+    CHECK(has(text, "| Far finds more. | far − none | match at 2L: +1.000 ± 0.000 | **held** |\n"));
+    CHECK(has(text, "| **not told** |\n"));
+    CHECK(!has(text, "Of a row to come"));
+    CHECK(has(text, "Claims held: 1, not told: 1, opposite: 0, not run: 3.\nNot run:\n"));
+    CHECK(has(text, "\n- It is better. *(to come − far)*\n"));
+    CHECK(text.ends_with("\n- No row tests this.\n"));
+}
+
+TEST_CASE("benchmarks/study/report: claims and pictures name rows of the study") {
+    const std::vector<std::string> rows = names_of(study_methods(settings_of("small")));
+    const auto check = [&](const std::string& name) {
+        CAPTURE(name);
+        CHECK(std::find(rows.begin(), rows.end(), name) != rows.end());
+    };
+    for (const claim_group& group : study_claims()) {
+        for (const claim& c : group.claims) {
+            CAPTURE(c.text);
+            if (!c.row.empty()) check(c.row);
+            if (!c.against.empty()) check(c.against);
+            CHECK(c.row.empty() == c.parts.empty());
+        }
+    }
+    for (const std::string& name : pictured_rows()) check(name);
+}
+
+TEST_CASE("benchmarks/study/report: the blocks can be made of any results, few or many") {
+    const settings s = settings_of("small");
+    std::vector<row_result> rows{row_of("no scaling", 1, {8, 2, 0, 0, 0})};
+    const auto text_of = [&](const std::string& name) {
+        for (const block& b : study_blocks({s, study_results(rows), {}})) {
+            if (b.name == name) return b.text;
+        }
+        return std::string();
+    };
+    CHECK(has(text_of("matches"), "| no scaling | 1.000 ± 0.000 |"));
+    CHECK(text_of("differences") == "The row *by parts, searched* has not been run.\n");
+    CHECK(text_of("contrasts") == "No contrast has been run.\n");
+    CHECK(has(text_of("results"), "Models by their seeds: 1 row of 1. Rows without a result: *PI*,"));
+    for (std::uint64_t seed : {1, 2, 3}) {
+        rows.push_back(row_of("by parts, searched", seed, {8, 8, 6, 2, 0}));
+        rows.push_back(row_of("learned basis + temperature", seed, {8, 8, 8, 8, 4}, 1.0));
+    }
+    CHECK(has(text_of("differences"), "| by parts, searched | 0 | 0 | 0 | 0 | 0 |\n"));
+    CHECK(has(text_of("contrasts"), "| learned basis + temperature − by parts, searched | +0.750 ±"));
+    CHECK(has(text_of("contrasts"), "| 18 / 0 |"));
+    CHECK(has(text_of("results"), "Models by their seeds: 1 row of 1; 2 rows of 1, 2, 3. Rows"));
+    CHECK(has(text_of("claims"), "| It finds more at 8L, where it learns. |"));
+}
+
+TEST_CASE("benchmarks/study/report/page: what stands between the marks is written anew, and nothing else") {
+    const std::string page =
+        "# Page\n\n<!-- block claims -->\n\nold\n\n<!-- end of block -->\ntext\n<!-- block costs -->\n<!-- end of "
+        "block -->\nend\n";
+    const std::string written =
+        "# Page\n\n<!-- block claims -->\n\n| held |\n\n<!-- end of block -->\ntext\n<!-- block costs -->\n\n12 "
+        "seconds\n\n<!-- end of block -->\nend\n";
+    CHECK(with_blocks(page, two_blocks, "page.md") == written);
+    CHECK(with_blocks(written, two_blocks, "page.md") == written);
+}
+
+TEST_CASE("benchmarks/study/report/page: a page that cannot be written is refused") {
+    const auto check = [](const std::string& page, const char* message) {
+        CHECK_THROWS_WITH_AS(with_blocks(page, two_blocks, "page.md"), message, std::runtime_error);
+    };
+    check("# Page\n",
+          "page.md: no block is marked; write '<!-- block NAME -->' and '<!-- end of block -->', NAME one of claims, "
+          "costs");
+    check("<!-- block reach -->\n<!-- end of block -->\n", "page.md: block 'reach' must be one of claims, costs");
+    check("<!-- block claims -->\n", "page.md: block 'claims' must be closed by '<!-- end of block -->'");
+    check("<!-- block claims -->\n<!-- block costs -->\n<!-- end of block -->\n",
+          "page.md: block 'claims' must be closed by '<!-- end of block -->'");
+    check("<!-- block claims -->\n<!-- end of block -->\n<!-- block claims -->\n<!-- end of block -->\n",
+          "page.md: block 'claims' must be marked once");
+    check("<!-- block claims", "page.md: a mark '<!-- block NAME -->' must close its line");
+}
+
+TEST_CASE("benchmarks/study/report/study_pictures: a page shows what is drawn") {
+    const std::vector<block> blocks =
+        picture_blocks({{"reach", "reach of rows", true}, {"bases", "alpha", false}}, "there");
+    CHECK(blocks[0].name == "reach");
+    CHECK(blocks[0].text == "![reach of rows](there/reach.svg)\n");
+    CHECK(blocks[1].text == "The rows of this picture have not been run.\n");
+}
+
+TEST_CASE("benchmarks/study/report/page: docs/replication.md marks blocks and pictures that there are") {
+    std::ifstream file(CORDAGE_GOLDEN_DIR "/../../docs/replication.md");
+    const std::string page(std::istreambuf_iterator<char>(file), {});
+    std::vector<block> blocks =
+        study_blocks({settings_of("small"), study_results({row_of("no scaling", 1, {8, 2, 0, 0, 0})}), {}});
+    for (const block& b : picture_blocks(study_pictures(), "replication")) blocks.push_back(b);
+    CHECK_NOTHROW(with_blocks(page, blocks, "docs/replication.md"));
+    for (const picture& p : study_pictures()) CHECK(has(page, "<!-- block " + p.name + " -->\n"));
+}
+
+TEST_CASE("benchmarks/study/report/study_pictures: labels stand apart, in order, near their lines") {
+    CHECK(spread({0.5, 0.1}, 0.1, 0.0, 1.0) == std::vector<double>{0.5, 0.1});
+    const std::vector<double> low = spread({0.0, 0.0, 0.0}, 0.1, 0.0, 1.0);
+    CHECK(low == std::vector<double>{0.0, 0.1, 0.2});
+    const std::vector<double> high = spread({1.0, 0.98, 0.99}, 0.1, 0.0, 1.0);
+    CHECK(high[0] == doctest::Approx(1.0));
+    CHECK(high[1] == doctest::Approx(0.8));
+    CHECK(high[2] == doctest::Approx(0.9));
+}
+
+TEST_CASE("benchmarks/study/report/markdown: a table, and numbers in it") {
+    CHECK(markdown_table({"row", "match"}, {{"none", {"0.5"}}}) == "| row | match |\n|---|---|\n| none | 0.5 |\n");
+    CHECK(said_length(1024, 128) == "1024 (8×)");
+    CHECK(said(interval(0.25, 0.75), 2) == "0.50 ± 0.25");
+    CHECK(said_with_sign(interval(0.25, 0.75), 1) == "+0.5 ± 0.2");
+    CHECK(said(reach{0.0, false}) == "none");
+    CHECK(said(reach{548.4, false}) == "548");
+    CHECK(said(reach{1024.0, true}) == "1024 or more");
+}

@@ -35,7 +35,7 @@ def errors():
 
 
 def times():
-    """Microseconds of donated calls at 512 x 32, run in turn: cordage, with tables given, with float32 angles."""
+    """Microseconds, the best of 23, of donated calls at 512 x 32: cordage, with tables given, with float32 angles."""
     ids = jnp.arange(512, dtype=jnp.int32) + 1000
     angle = np.outer(np.arange(512) + 1000, F)[None, :, None]
     cos, sin = jnp.asarray(np.cos(angle), jnp.float32), jnp.asarray(np.sin(angle), jnp.float32)
@@ -51,7 +51,7 @@ def times():
                 x[i] = call(x[i], *more[i])
             x[i].block_until_ready()
             taken[i].append((time.perf_counter() - start) / 3 * 1e6)
-    return [float(np.median(one[2:])) for one in taken]
+    return [float(np.min(one[2:])) for one in taken]
 
 
 def main():

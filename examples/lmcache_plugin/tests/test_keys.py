@@ -106,5 +106,5 @@ def test_the_pages_commands_and_program(tmp_path):
     """What the page installs, and nothing else, suffices for its program."""
     commands, (code, output) = commands_of("LMCache"), example_of("LMCache")
     assert debian_packages(commands) == needed_packages()
-    run = subprocess.run([environment_of(commands, tmp_path), "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    run = subprocess.run([environment_of(commands, tmp_path), "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert run.stdout == output, run.stderr

@@ -67,7 +67,8 @@ def main():
         "replaced": "the rotation of the classes of `get_rope`; a basis for each request, in its prefix-cache keys",
         "difference": f"log-probabilities of a learned basis from transformers': {difference:.1e}",
         "equal": f"{equal} of {TOKENS} tokens",
-        "time": f"q and k of a layer, 512×(32+8)×128 in bfloat16: {cordage:.0f} µs, vLLM {own:.0f} with its table"}),
+        "time": f"q and k of a layer, 512×(32+8)×128 in bfloat16, one thread: {cordage:.0f} µs, vLLM {own:.0f} with its "
+                "table"}),
         flush=True)
     os._exit(0)
 

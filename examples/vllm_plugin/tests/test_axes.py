@@ -23,7 +23,8 @@ def positions(tokens):
 @pytest.fixture(scope="module")
 def served(run_vllm, tmp_path_factory):
     """family: [folder, with the plug-in, without it]."""
-    folders = {family: save_vision_model(tmp_path_factory.mktemp(family), family, rope) for family, (*_, rope) in MODELS.items()}
+    folders = {family: save_vision_model(tmp_path_factory.mktemp(family), family, rope)
+               for family, (*_, rope) in MODELS.items()}
     engines = [[{"model": folder, "max_model_len": 128, "language_model_only": True,
                  "positions": [*MODELS[family][:2], positions(len(IDS)).tolist()]}, [[{"ids": IDS, "tokens": TOKENS}]]]
                for family, folder in folders.items()]

@@ -20,8 +20,8 @@ inline constexpr std::uint64_t models_of_other_rows = 3;
 struct replication_options {
     std::uint64_t models = 5;  ///< of seeds 1 ... models
     bool runs = true;          ///< false: the report is made of the results that are there, whatever is missing
-    std::filesystem::path
-        record;  ///< docs: there, the tables of replication.md and what they come from are written anew
+    /// docs: there, the tables of replication.md and what they come from are written anew.
+    std::filesystem::path record = {};
 };
 
 /// Writes tables.md, claims.md, results.csv and pictures beside all rows' results, observations in them, to

@@ -35,7 +35,7 @@ constexpr pictured field{row::constant_field, "constant field", "#7a5230"};
 using few_rows = std::vector<pictured>;
 const few_rows of_matches{none, parts_log, parts_searched, table, clex, clex_all};
 const few_rows of_losses{parts, parts_searched, parts_temperature, table, clex, clex_all};
-const few_rows of_bases{parts, table, field, clex, clex_ntk};
+const few_rows of_bases{table, field, clex, clex_ntk, parts};  // in this order, the last above
 
 struct point {
     double x, y, low, high;
@@ -87,8 +87,11 @@ std::string of_panel(const panel& p, std::size_t number) {
         const bool has_interval =
             l.points.front().low != l.points.front().high || l.points.back().low != l.points.back().high;
         const std::string bars =
-            has_interval ? formatted("with yerrorbars pt 7 ps 0.4 lw 1.2 lc rgb '%s' notitle, '' ", l.what.colour) : "";
-        curves.push_back({data, bars + formatted("with lines lw 2 lc rgb '%s' dt %s notitle", l.what.colour,
+            has_interval
+                ? formatted("using 1:3:(0):($4-$3) with vectors nohead lw 1.2 lc rgb '%s' notitle, '' ", l.what.colour)
+                : "";
+        curves.push_back({data, bars + formatted("with %s lw 2 lc rgb '%s' dt %s notitle",
+                                                 has_interval ? "linespoints pt 7 ps 0.4" : "lines", l.what.colour,
                                                  l.what.learns ? "1" : "'-'")});
     }
     return text + plot(curves, formatted("panel%zu", number));
@@ -216,6 +219,15 @@ std::vector<panel> bases(const study& what) {
     panel means = panel_of_bases(what, "means over models"),
           models = panel_of_bases(what, "learned on each model, as a table");
     const std::vector<method> rows = study_methods(what.s);
+    if (what.rows.has_row(table.row)) {
+        const auto m = std::find_if(rows.begin(), rows.end(), [&](const method& r) { return r.name == table.row; });
+        pictured shown = table;
+        shown.label = "learned, a line a model";
+        for (const std::uint64_t seed : what.rows.seeds(table.row)) {
+            models.lines.push_back(basis_line(shown, log_alpha_of(what, *m, seed)));
+            shown.label = "";
+        }
+    }
     for (const pictured& shown : of_bases) {
         const auto m = std::find_if(rows.begin(), rows.end(), [&](const method& r) { return r.name == shown.row; });
         if (m == rows.end() || (m->learning && !what.rows.has_row(m->name))) continue;
@@ -232,15 +244,6 @@ std::vector<panel> bases(const study& what) {
             for (std::size_t i = 0; i < one.size(); ++i) mean[i] += one[i] / static_cast<double>(seeds.size());
         }
         means.lines.push_back(basis_line(shown, mean));
-    }
-    if (what.rows.has_row(table.row)) {
-        const auto m = std::find_if(rows.begin(), rows.end(), [&](const method& r) { return r.name == table.row; });
-        pictured shown = table;
-        shown.label = "learned, a line a model";
-        for (const std::uint64_t seed : what.rows.seeds(table.row)) {
-            models.lines.push_back(basis_line(shown, log_alpha_of(what, *m, seed)));
-            shown.label = "";
-        }
     }
     return {models, means};
 }

@@ -144,7 +144,7 @@ def test_second_derivatives_are_refused():
     ({"x": []}, "x must be at least one"),
     ({"x": [torch.zeros(5, 8)]}, r"x\[0\] \[5, 8\] must be \[batch, heads, tokens, head_dim\]"),
     ({"x": [torch.zeros(1, 1, 5, 8, dtype=torch.int32)]}, "x of type Int must be float32"),
-    ({"x": [torch.zeros(1, 1, 5, 8), torch.zeros(1, 1, 5, 8, dtype=torch.float64)]}, r"x\[1\] of type Double must have the type of x\[0\], Float"),
+    ({"x": [torch.zeros(1, 1, 5, 8), torch.zeros(1, 1, 5, 8, dtype=torch.float64)]}, r"x\[1\] of type Double must have the type"),
     ({"x": [torch.zeros(1, 1, 5, 4)]}, "rotary_dim 6 must be <= head_dim 4"),
     ({"position_ids": torch.arange(4)}, r"angles \[1, 4\] must be"),
     ({"position_ids": torch.zeros(1, 1, 5)}, "position_ids has 3 dimensions"),

@@ -72,7 +72,7 @@ TEST_CASE("benchmarks/study/report/claims: a verdict is told by the whole interv
 
 TEST_CASE("benchmarks/study/report/claims: all parts of a claim must hold, and one that is opposite refutes it") {
     std::vector<row_result> rows;
-    for (std::uint64_t seed : {1, 2, 3}) {
+    for (const std::uint64_t seed : {1U, 2U, 3U}) {
         rows.push_back(row_of("none", seed, {8, 0, 0}, 2.0));
         rows.push_back(row_of("far", seed, {8, 8, 0}, 1.0));
     }
@@ -147,7 +147,7 @@ TEST_CASE("benchmarks/study/report: the blocks can be made of any results, few o
     CHECK(text_of("differences") == "The row *by parts, searched* has not been run.\n");
     CHECK(text_of("contrasts") == "No contrast has been run.\n");
     CHECK(has(text_of("results"), "Models by their seeds: 1 row of 1. Rows without a result: *PI*,"));
-    for (std::uint64_t seed : {1, 2, 3}) {
+    for (const std::uint64_t seed : {1U, 2U, 3U}) {
         rows.push_back(row_of("by parts, searched", seed, {8, 8, 6, 2, 0}));
         rows.push_back(row_of("learned basis + temperature", seed, {8, 8, 8, 8, 4}, 1.0));
     }

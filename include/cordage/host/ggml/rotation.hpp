@@ -110,8 +110,14 @@ bool check_slice(int ith, int nth, std::initializer_list<std::pair<const char*, 
     return true;
 }
 
-/// First and last of the tokens of slice ith of nth, as half an interval.
-inline std::pair<index_t, index_t> tokens_of_slice(index_t tokens, int ith, int nth) noexcept {
+struct token_range {
+    index_t begin, end;
+
+    index_t size() const noexcept { return end - begin; }
+};
+
+/// The tokens of slice ith of nth.
+inline token_range tokens_of_slice(index_t tokens, int ith, int nth) noexcept {
     const index_t each = tokens / nth, left = tokens % nth;  // no product that 64 bits may not hold
     const index_t begin = each * ith + std::min<index_t>(ith, left);
     return {begin, begin + each + (ith < left ? 1 : 0)};
@@ -250,15 +256,14 @@ class rotation {
     void run(const Tensor& x, const Tensor& position_ids, const Tensor& dst, int ith, int nth) const {
         check(x, position_ids, dst);
         if (!detail::check_slice<Tensor>(ith, nth, {{"x", &x}, {"position_ids", &position_ids}, {"dst", &dst}})) return;
-        const auto [begin, end] = detail::tokens_of_slice(x.ne[2], ith, nth);
-        if (begin == end) return;
-        const auto* const ids = static_cast<const std::int32_t*>(position_ids.data);
+        const detail::token_range part = detail::tokens_of_slice(x.ne[2], ith, nth);
+        if (part.size() == 0) return;
+        const auto* const ids = static_cast<const std::int32_t*>(position_ids.data) + part.begin;
         for_element_type(x, [&]<class T>(T) {
-            const heads_view<const T> from = detail::slice(view<const T>(x), begin, end);
-            const heads_view<T> to = detail::slice(view<T>(dst), begin, end);
+            const heads_view<const T> from = detail::slice(view<const T>(x), part.begin, part.end);
+            const heads_view<T> to = detail::slice(view<T>(dst), part.begin, part.end);
             with_source([&](auto pairing, const auto& angles_of) {
-                rotate_forward<decltype(pairing)>(angles_of(positions(ids + begin, end - begin, x.ne[2])),
-                                                  from_to(from, to));
+                rotate_forward<decltype(pairing)>(angles_of(positions(ids, part.size(), x.ne[2])), from_to(from, to));
             });
         });
     }
@@ -283,10 +288,10 @@ class rotation {
                 ith, nth, {{"x", &x}, {"position_ids", &position_ids}, {"rows", &rows}, {"cache", &cache}})) {
             return;
         }
-        const auto [begin, end] = detail::tokens_of_slice(tokens, ith, nth);
-        if (begin == end) return;
-        const auto* const ids = static_cast<const std::int32_t*>(position_ids.data) + begin;
-        const auto* const slots = static_cast<const std::int64_t*>(rows.data) + begin;
+        const detail::token_range part = detail::tokens_of_slice(tokens, ith, nth);
+        if (part.size() == 0) return;
+        const auto* const ids = static_cast<const std::int32_t*>(position_ids.data) + part.begin;
+        const auto* const slots = static_cast<const std::int64_t*>(rows.data) + part.begin;
         detail::for_type<float, float16, bfloat16, q8_0_block, q4_0_block>(
             cache, "cache", "F32, F16, BF16, Q8_0 or Q4_0", [&]<class T>(T) {
                 heads_view<T, format_of<T>> all = view<T>(cache, "cache");  // [1, 1, rows, lanes]
@@ -295,8 +300,8 @@ class rotation {
                 all.head_stride = elements_of_head<format_of<T>>(x.ne[0]);
                 with_source([&](auto pairing, const auto& angles_of) {
                     rotate_forward<decltype(pairing)>(
-                        angles_of(positions(ids, end - begin, tokens)),
-                        from_to(detail::slice(from, begin, end), in_slots(all, slots, 1, end - begin)));
+                        angles_of(positions(ids, part.size(), tokens)),
+                        from_to(detail::slice(from, part.begin, part.end), in_slots(all, slots, 1, part.size())));
                 });
             });
     }

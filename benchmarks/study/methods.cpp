@@ -15,6 +15,7 @@
 #include "cordage/scaling/tempered.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "report/formatted.hpp"
+#include "row_names.hpp"
 #include "search/cma_es.hpp"
 #include "search/grid.hpp"
 #include "search/monotone_evolution.hpp"
@@ -36,8 +37,8 @@ any_policy log_scaled(const settings& s, const any_policy& policy) {
 method closed(const std::string& name, const any_policy& policy) { return {.name = name, .reads = {policy}}; }
 
 std::vector<method> closed_forms() {
-    return {closed("no scaling", unscaled{}), closed("PI", linear{}), closed("NTK-aware", ntk_aware{}),
-            closed("by parts", parts), closed("YaRN", yarn_for_short_length)};
+    return {closed(row::no_scaling, unscaled{}), closed(row::linear, linear{}), closed(row::ntk_aware, ntk_aware{}),
+            closed(row::by_parts, parts), closed("YaRN", yarn_for_short_length)};
 }
 
 method learned(const std::string& name, const any_policy& policy, const number_learning& by,
@@ -124,10 +125,10 @@ policy_search evolution(const settings& s) {
 }
 
 template <class Field>
-any_policy clex_over(const settings& s, const typename Field::prior_type& prior) {
+any_policy clex_over(const settings& s, const typename Field::prior_type& prior, index_t lambda = 1) {
     clex_options options;
     options.t_max = static_cast<double>(s.ratios.back());
-    return clex<Field>(s.rope(), clex_initial_weights(s.rope(), 1, s.seed), options, prior);
+    return clex<Field>(s.rope(), clex_initial_weights(s.rope(), lambda, s.seed), options, prior);
 }
 
 // Of every octave up to the longest window alike.
@@ -182,22 +183,21 @@ void add_searches(const settings& s, std::vector<method>& rows) {
     const auto yarn_of = [](double low, double high, double multiplier) {
         return stretched<yarn>{{.beta_fast = high, .beta_slow = low, .truncate = false}, multiplier};
     };
-    rows.push_back(searched_row(tuned_closed_form, grid_of(s, parts_of)));
+    rows.push_back(searched_row(row::by_parts_searched, grid_of(s, parts_of)));
     rows.push_back(searched_row("YaRN, searched", grid_of(s, yarn_of)));
-    rows.push_back(of_few_models(searched_row("basis + temperature by CMA-ES", cma_of(log_scaled(s, one_knot(s))))));
-    rows.push_back(of_few_models(searched_row("basis + temperature by evolution", evolution(s))));
+    rows.push_back(of_few_models(searched_row(row::by_cma_es, cma_of(log_scaled(s, one_knot(s))))));
+    rows.push_back(of_few_models(searched_row(row::by_evolution, evolution(s))));
 }
 
 void add_learned_at_one_t(const settings& s, std::vector<method>& rows) {
     const any_policy table = one_knot(s);
     const learned_table<unscaled> without_prior(s.rope(), {s.learning.t_learned});
     const auto longest = static_cast<double>(s.ratios.back());
-    rows.push_back(of_few_models(learned("learned basis, log scaling", log_scaled(s, table), basis_alone(s))));
-    rows.push_back(of_few_models(learned("learned basis, no temperature", table, usual_learning(s))));
+    rows.push_back(of_few_models(learned(row::learned_log_scaled, log_scaled(s, table), basis_alone(s))));
+    rows.push_back(of_few_models(learned(row::learned_no_temperature, table, usual_learning(s))));
     rows.push_back(of_few_models(
         learned("learned basis from no scaling + temperature", log_scaled(s, without_prior), usual_learning(s))));
-    rows.push_back(
-        of_few_models(learned("constant field + temperature", log_scaled(s, constant_field(s)), usual_learning(s))));
+    rows.push_back(of_few_models(learned(row::constant_field, log_scaled(s, constant_field(s)), usual_learning(s))));
     for (const double t : {4.0, longest}) {
         rows.push_back(of_few_models(learned(formatted("learned basis + temperature at t = %g", t),
                                              log_scaled(s, table_of(s, {t})), always(s, t))));
@@ -210,10 +210,9 @@ void add_learned_over_t(const settings& s, std::vector<method>& rows) {
     number_learning slowly = by;
     slowly.rate = 0.1 * by.rate;
     rows.push_back(of_few_models(learned("learned basis + temperature, all t", log_scaled(s, one_knot(s)), by)));
-    rows.push_back(
-        learned("learned basis of five knots + temperature, all t", log_scaled(s, table_of(s, even_knots(s, 5))), by));
+    rows.push_back(learned(row::five_knots_all_t, log_scaled(s, table_of(s, even_knots(s, 5))), by));
     rows.push_back(of_few_models(learned("constant field + temperature, all t", log_scaled(s, constant_field(s)), by)));
-    rows.push_back(learned("CLEX in log time + temperature, all t", log_scaled(s, log_time(s)), slowly));
+    rows.push_back(learned(row::clex_all_t, log_scaled(s, log_time(s)), slowly));
 }
 
 void add_fields(const settings& s, std::vector<method>& rows) {
@@ -222,10 +221,10 @@ void add_fields(const settings& s, std::vector<method>& rows) {
                      ungated = clex_over<ungated_field<by_parts>>(s, parts),
                      paper = clex_over<paper_field<by_parts>>(s, parts),
                      paper_over_ntk = clex_over<paper_field<ntk_aware>>(s, {});
-    rows.push_back(learned("CLEX in log time + temperature", log_scaled(s, log_time(s)), usual));
+    rows.push_back(learned(row::clex_log_time, log_scaled(s, log_time(s)), usual));
     rows.push_back(of_few_models(learned("CLEX in log time, log scaling", log_scaled(s, log_time(s)), basis_alone(s))));
     rows.push_back(of_few_models(learned("CLEX in log time, no temperature", log_time(s), usual)));
-    rows.push_back(of_few_models(learned("CLEX in log time over NTK + temperature", log_scaled(s, over_ntk), usual)));
+    rows.push_back(of_few_models(learned(row::clex_over_ntk, log_scaled(s, over_ntk), usual)));
     rows.push_back(
         of_few_models(learned("CLEX in log time without gate + temperature", log_scaled(s, ungated), usual)));
     rows.push_back(
@@ -255,6 +254,9 @@ void add_own_numbers(const settings& s, std::vector<method>& rows) {
 const position_sampler random_places = [](generator& draw, const sampled_range& range) {
     return sorted_random_positions(draw, range);
 };
+const position_sampler stretched_places = [](generator&, const sampled_range& range) {
+    return uniform_positions(range);
+};
 const position_sampler two_runs = [](generator& draw, const sampled_range& range) {
     return two_contiguous_runs(draw, range);
 };
@@ -270,7 +272,9 @@ method of_weights(const weight_tuning& tuning, bool is_log_scaled) {
 }
 
 void add_tuned_weights(const settings& s, std::vector<method>& rows) {
-    const any_policy paper = clex_over<paper_field<ntk_aware>>(s, {});
+    const any_policy paper = clex_over<paper_field<ntk_aware>>(s, {}),
+                     wide = clex_over<paper_field<ntk_aware>>(s, {}, 4),
+                     without_drift = clex_over<paper_field<unscaled>>(s, {});
     const any_policy at_rest = masked<>{{}, std::vector<unsigned char>(static_cast<std::size_t>(s.rope().pairs()), 0)};
     const double t_most = s.tuning.t_most;
     // RandomPos draws from the whole range in every step; its t' has no other use.
@@ -285,6 +289,9 @@ void add_tuned_weights(const settings& s, std::vector<method>& rows) {
                                                {"at L: CLEX, two runs", {paper}, 1, two_runs},
                                                {"at L: NTK-aware, random positions", {ntk_aware{}}, 1, random_places},
                                                {"at L: CLEX, random positions", {paper}, 1, random_places},
+                                               {"at L: CLEX, uniform positions", {paper}, 1, stretched_places},
+                                               {"at L: CLEX without drift", {without_drift}, 1, random_places},
+                                               {"at L: CLEX, lambda 4", {wide}, 1, random_places},
                                                {"at L: RandomPos", {unscaled{}}, 1, whole_range},
                                                {"at L: ALiBi", {.policy = at_rest, .has_alibi = true}}};
     const std::vector<weight_tuning> longer{{"at 4L: no scaling", {unscaled{}}, 4},
@@ -331,8 +338,8 @@ std::vector<method> demo_methods(const settings& s) {
         rows.push_back(closed(m.name + " + log scaling", log_scaled(s, m.reads.policy)));
     }
     const learned_table<by_parts> table(s.rope(), {s.learning.t_learned}, parts);
-    rows.push_back(learned("by parts + learned temperature", log_scaled(s, parts), usual_learning(s)));
-    rows.push_back(learned("learned basis + temperature", log_scaled(s, table), usual_learning(s)));
+    rows.push_back(learned(row::by_parts_temperature, log_scaled(s, parts), usual_learning(s)));
+    rows.push_back(learned(row::learned, log_scaled(s, table), usual_learning(s)));
     return rows;
 }
 

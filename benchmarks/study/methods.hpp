@@ -54,8 +54,4 @@ std::vector<method> rows_of(const settings& s);
 /// Settings and the row's own on one line: results of equal lines are of one experiment.
 std::string described(const settings& s, const method& how);
 
-/// The row that a learned basis has to beat: by parts whose ramp, interpolation and temperature are chosen for the
-/// model.
-inline constexpr const char* tuned_closed_form = "by parts, searched";
-
 }  // namespace demo

@@ -116,7 +116,7 @@ std::string claims_in_markdown(const std::vector<claim_group>& groups, const stu
         for (const claim& c : group.claims) {
             const std::optional<finding> came_out = found(c, results, trained);
             if (!came_out) {
-                not_run += "\n- " + c.text + (c.row.empty() ? "" : " *(" + said_rows(c) + ")*");
+                not_run += "\n- " + c.text + " *(" + said_rows(c) + ")*";
                 continue;
             }
             std::string cell;

@@ -32,7 +32,7 @@ struct expectation {
 /// A statement about one row, or about its difference from another. All expectations must hold for the claim to hold.
 struct claim {
     std::string text;
-    std::string row;      ///< empty: the study has no row for this claim
+    std::string row;
     std::string against;  ///< empty: the row's mean is held against the bound
     std::vector<expectation> parts;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What is claimed, and which rows tell.
 #include "report/claims.hpp"
-#include "report/study_rows.hpp"
+#include "row_names.hpp"
 
 namespace demo {
 namespace {
@@ -23,7 +23,6 @@ claim finds_more(const char* text, const std::string& row, const std::string& ag
     for (const index_t ratio : ratios) made.parts.push_back(more(match, ratio));
     return made;
 }
-claim no_row(const char* text) { return {text, "", "", {}}; }
 
 claim_group of_the_goal() {
     const auto against_tuned = [](const char* text, std::vector<expectation> parts) {
@@ -197,9 +196,18 @@ claim_group of_the_paper() {
                     {4, 8}),
          finds_more("Sampled positions help: CLEX with two runs against tuning without scaling or sampling.", clex_runs,
                     untouched, {4, 8}),
-         no_row("Random positions beat uniform ones."),
-         no_row("Without ξ, the prior's drift, CLEX extrapolates as far."),
-         no_row("A wider field, λ = 2 or 4, changes little."),
+         finds_more("Random positions beat uniform ones.", clex, "tuned at L: CLEX, uniform positions", {4, 8}),
+         {"Without ξ, the prior's drift, CLEX extrapolates as far.",
+          "tuned at L: CLEX without drift",
+          clex,
+          {no_fewer_matches(4), no_fewer_matches(8)}},
+         {"A wider field, λ = 4, changes nothing.",
+          "tuned at L: CLEX, lambda 4",
+          clex,
+          {no_fewer_matches(4),
+           {match, 4, side::below, no_cost},
+           no_fewer_matches(8),
+           {match, 8, side::below, no_cost}}},
          finds_more("Log scaling helps CLEX with weights tuned at L.", clex + scaled, clex, {8, 16}),
          finds_more("CLEX with weights tuned at L finds more than RandomPos.", clex + scaled,
                     "tuned at L: RandomPos" + scaled, {4, 8}),

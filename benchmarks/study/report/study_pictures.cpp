@@ -11,7 +11,7 @@
 #include "report/formatted.hpp"
 #include "report/gnuplot.hpp"
 #include "report/octaves.hpp"
-#include "report/study_rows.hpp"
+#include "row_names.hpp"
 
 namespace demo {
 namespace {

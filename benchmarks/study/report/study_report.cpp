@@ -10,7 +10,7 @@
 #include "report/formatted.hpp"
 #include "report/markdown.hpp"
 #include "report/octaves.hpp"
-#include "report/study_rows.hpp"
+#include "row_names.hpp"
 #include "statistics/tests.hpp"
 
 namespace demo {
@@ -57,12 +57,13 @@ std::string matches(const study& what) {
 
 // Differences from the searched closed form, of one measure.
 std::string differences(const study& what, measure of) {
-    if (!what.rows.has_row(tuned_closed_form)) return formatted("The row *%s* has not been run.\n", tuned_closed_form);
+    if (!what.rows.has_row(row::by_parts_searched))
+        return formatted("The row *%s* has not been run.\n", row::by_parts_searched);
     return table_of_rows(what, names_of_lengths(what), [&](const std::string& row, std::size_t i) -> std::string {
-        if (row == tuned_closed_form) return "0";
-        if (!what.rows.can_compare(row, tuned_closed_form)) return "";
+        if (row == row::by_parts_searched) return "0";
+        if (!what.rows.can_compare(row, row::by_parts_searched)) return "";
         const place where{of, what.s.ratios[i] * what.s.train_length};
-        return said_with_sign(what.rows.difference(row, tuned_closed_form, where), 3);
+        return said_with_sign(what.rows.difference(row, row::by_parts_searched, where), 3);
     });
 }
 

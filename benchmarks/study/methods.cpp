@@ -216,7 +216,7 @@ void add_learned_over_t(const settings& s, std::vector<method>& rows) {
 }
 
 void add_fields(const settings& s, std::vector<method>& rows) {
-    const number_learning usual = usual_learning(s), slow = at_rate(s, 1e-4);  // in t fields act over a longer interval
+    const number_learning usual = usual_learning(s), slow = at_rate(s, 1e-5);  // in t fields act over a longer interval
     const any_policy over_ntk = clex_over<log_time_field<ntk_aware>>(s, {}),
                      ungated = clex_over<ungated_field<by_parts>>(s, parts),
                      paper = clex_over<paper_field<by_parts>>(s, parts),

@@ -34,8 +34,11 @@ constexpr pictured field{row::constant_field, "constant field", "#7a5230"};
 
 using few_rows = std::vector<pictured>;
 const few_rows of_matches{none, parts_log, parts_searched, table, clex, clex_all};
-const few_rows of_losses{parts, parts_searched, parts_temperature, table, clex, clex_all};
+// Of copied text by parts alone loses ten times as much as the others differ.
+const few_rows of_copies{parts_searched, parts_temperature, table, clex, clex_all};
+const few_rows of_plain_text{parts, parts_searched, parts_temperature, table, clex, clex_all};
 const few_rows of_bases{table, field, clex, clex_ntk, parts};  // in this order, the last above
+const few_rows* const of_panels[] = {&of_matches, &of_copies, &of_plain_text, &of_bases};
 
 struct point {
     double x, y, low, high;
@@ -65,7 +68,7 @@ std::string of_panel(const panel& p, std::size_t number) {
         if (*l.what.label != 0) ends.push_back(place(std::clamp(l.points.back().y, p.lowest, p.highest)));
     }
     const double low = place(p.lowest), high = place(p.highest);
-    ends = spread(ends, 0.06 * (high - low), low, high);
+    ends = spread(ends, 0.08 * (high - low), low, high);
     auto end = ends.begin();
 
     std::string text = "unset label\nset title " + quoted(p.title) + "\nset xlabel " + quoted(p.x_title) +
@@ -99,7 +102,7 @@ std::string of_panel(const panel& p, std::size_t number) {
 
 bool draw_panels(const std::vector<panel>& panels, const std::string& name, const std::filesystem::path& folder) {
     std::string commands = formatted(
-        "set multiplot layout %zu,1\nset lmargin at screen 0.1\nset rmargin at screen 0.72\nset tmargin 2.5\n"
+        "set multiplot layout %zu,1\nset lmargin at screen 0.1\nset rmargin at screen 0.7\nset tmargin 2.5\n"
         "set bmargin 3.5\nset border 3\nset tics nomirror\nset grid lc rgb '#dddddd' lt 1\nset logscale x 2\nunset "
         "key\n",
         panels.size());
@@ -144,7 +147,7 @@ panel matches_at(const study& what, index_t length) {
 }
 
 // Percent of perplexity: 100 (exp(difference of losses) - 1).
-panel losses_of(const study& what, measure of, const std::string& title) {
+panel losses_of(const study& what, measure of, const few_rows& rows, const std::string& title) {
     std::vector<index_t> ratios = what.s.ratios;
     std::erase(ratios, 1);  // where all rows are the same
     panel p{"perplexity of " + title + " against by parts + log scaling",
@@ -164,7 +167,7 @@ panel losses_of(const study& what, measure of, const std::string& title) {
                             parts_log.colour);
     const auto percent = [](double difference) { return 100.0 * std::expm1(difference); };
     double lowest = -1.0, highest = 1.0;
-    for (const pictured& shown : of_losses) {
+    for (const pictured& shown : rows) {
         if (!what.rows.can_compare(shown.row, parts_log.row)) continue;
         line& l = p.lines.emplace_back(line{shown, {}});
         for (const index_t ratio : ratios) {
@@ -249,7 +252,7 @@ std::vector<panel> bases(const study& what) {
 }
 
 const char* colour_of(const std::string& row) {
-    for (const few_rows* some : {&of_matches, &of_losses, &of_bases}) {
+    for (const few_rows* some : of_panels) {
         for (const pictured& shown : *some) {
             if (shown.row == row) return shown.colour;
         }
@@ -330,8 +333,8 @@ constexpr drawing drawings[] = {
      }},
     {"loss_over_length", "perplexity over length, against by parts + log scaling",
      [](const study& what, const std::string& name, const std::filesystem::path& folder) {
-         return draw_panels({losses_of(what, measure::copy_loss, "copied tokens"),
-                             losses_of(what, measure::plain_loss, "plain tokens")},
+         return draw_panels({losses_of(what, measure::copy_loss, of_copies, "copied tokens"),
+                             losses_of(what, measure::plain_loss, of_plain_text, "plain tokens")},
                             name, folder);
      }},
     {"bases", "alpha over the pairs",
@@ -361,7 +364,7 @@ std::vector<double> spread(std::vector<double> wanted, double gap, double lowest
 
 std::vector<std::string> pictured_rows() {
     std::set<std::string> names(of_reach.begin(), of_reach.end());
-    for (const few_rows* some : {&of_matches, &of_losses, &of_bases}) {
+    for (const few_rows* some : of_panels) {
         for (const pictured& shown : *some) names.insert(shown.row);
     }
     return {names.begin(), names.end()};

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include "methods.hpp"
 #include "report/formatted.hpp"
 #include "report/gnuplot.hpp"
 #include "report/octaves.hpp"

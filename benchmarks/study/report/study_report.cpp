@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "methods.hpp"
 #include "report/claims.hpp"
 #include "report/formatted.hpp"
 #include "report/markdown.hpp"

@@ -217,6 +217,7 @@ void add_learned_over_t(const settings& s, std::vector<method>& rows) {
 
 void add_fields(const settings& s, std::vector<method>& rows) {
     const number_learning usual = usual_learning(s), slow = at_rate(s, 1e-5);  // in t fields act over a longer interval
+    const number_learning without_gate = at_rate(s, 3e-4);                     // without a gate fast pairs move, too
     const any_policy over_ntk = clex_over<log_time_field<ntk_aware>>(s, {}),
                      ungated = clex_over<ungated_field<by_parts>>(s, parts),
                      paper = clex_over<paper_field<by_parts>>(s, parts),
@@ -226,7 +227,7 @@ void add_fields(const settings& s, std::vector<method>& rows) {
     rows.push_back(of_few_models(learned("CLEX in log time, no temperature", log_time(s), usual)));
     rows.push_back(of_few_models(learned(row::clex_over_ntk, log_scaled(s, over_ntk), usual)));
     rows.push_back(
-        of_few_models(learned("CLEX in log time without gate + temperature", log_scaled(s, ungated), usual)));
+        of_few_models(learned("CLEX in log time without gate + temperature", log_scaled(s, ungated), without_gate)));
     rows.push_back(
         of_few_models(learned("CLEX, paper's field over by parts + temperature", log_scaled(s, paper), slow)));
     rows.push_back(

@@ -16,7 +16,7 @@ namespace {
 struct choices {
     bool is_on_dev = false;
     std::optional<std::uint64_t> seed;
-    std::string out, preset, job;
+    std::string out, preset, device, job;
     demo::replication_options study;
     bool only_reports = false, records = false;
 };
@@ -26,6 +26,7 @@ demo::settings settings_of(const choices& chosen) {
     s.seed = chosen.seed.value_or(s.seed);
     s.evaluate_on_dev = chosen.is_on_dev;
     s.out = chosen.out;
+    if (!chosen.device.empty()) s.device = chosen.device;
     return s;
 }
 
@@ -41,8 +42,11 @@ int main(int argc, char** argv) {
     options.add_flag("--dev", chosen.is_on_dev, "evaluate on the text set aside for choosing settings");
     options.add_option(
         "--preset", chosen.preset,
-        "demo, and small for the study; demo-trial, trial: to see that they work; any other: the study's "
-        "main rows where one thing is another, as in its name");
+        "demo, and small for the study; gpu: its main rows, of 33 M weights on a CUDA device; demo-trial, trial, "
+        "gpu-trial: to see that they work; any other: the study's main rows where one thing is another, as in its "
+        "name");
+    options.add_option("--device", chosen.device, "in place of the preset's: cuda for gpu and gpu-trial, else cpu")
+        ->check(CLI::IsMember({"cpu", "cuda"}));
     options.add_option("--out", chosen.out,
                        "folder for the tables and pictures: build/demo or build/replication/PRESET");
     CLI::App* replicate =

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "model/learning.hpp"
 #include "report/formatted.hpp"
 #include "report/page.hpp"
 #include "report/study_pictures.hpp"
@@ -94,6 +95,7 @@ void run_replication(const std::string& preset, const settings& s, const replica
     }
     std::vector<row_result> results;
     if (how.runs) {
+        prepare_libtorch(s);
         progress shown(stages_of(parts) + 1);
         results = run_parts(preset, parts, shown);
         shown.stage("tables and pictures");

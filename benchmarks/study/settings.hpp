@@ -71,6 +71,7 @@ struct settings {
     row_set rows = row_set::demo;
     bool evaluate_on_dev = false;  ///< for choosing settings; tables are made on the test text
     std::uint64_t seed = 101;      ///< of the model: its first weights and its windows; settings were chosen on 101
+    std::string device = "cpu";    ///< "cpu" or "cuda": where the model is, and what multiplies with its weights
     std::filesystem::path out = "build/demo";
 
     cordage::rope_config rope() const {
@@ -85,8 +86,8 @@ struct settings {
     index_t windows_at(index_t ratio) const { return evaluated_windows * (ratio >= 8 ? 1 : 8 / ratio); }
 };
 
-/// "demo", "small" (the study's), "demo-trial" and "trial" (to see that either works), and the ablations of
-/// preset_names.
+/// "demo", "small" (the study's), "gpu" (its main rows, of a larger model on a device), "demo-trial", "trial" and
+/// "gpu-trial" (to see that these work), and the ablations of preset_names.
 /// @throws std::runtime_error  naming all presets, if there is no such one
 settings settings_of(const std::string& preset);
 

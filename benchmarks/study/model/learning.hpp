@@ -21,8 +21,10 @@ using shared_decoder = std::shared_ptr<const decoder>;
 /// Told the share of the work that is done, 0 ... 1.
 using progress_report = std::function<void(double share)>;
 
-/// libtorch on one thread; every result is then the same from run to run.
-void use_one_thread();
+/// libtorch on one thread, with which every result of a CPU is the same from run to run, and float32 products on a
+/// device as TF32.
+/// @throws std::runtime_error  if settings.device is a CUDA device and libtorch finds none
+void prepare_libtorch(const settings& s);
 
 shared_decoder load_decoder(const settings& s, const std::filesystem::path& file);
 void save(const decoder& model, const std::filesystem::path& file);

@@ -15,17 +15,15 @@
 namespace demo {
 
 /// Embedding, then layers of (RMSNorm, causal attention with norms of q and k and RoPE, RMSNorm, SwiGLU), RMSNorm, and
-/// the embedding again as the head. No biases. Weights are float32; products with them are in bfloat16 where the CPU
-/// has instructions for it.
+/// the embedding again as the head. No biases. Weights are float32; products with them are in bfloat16 where the
+/// processor has instructions for it.
 class decoder {
  public:
-    /// Random weights: standard deviation 1/sqrt(width of the input), smaller where a layer adds to the residual.
-    decoder(const model_sizes& sizes, generator& draw);
-
     /// The weights of `values`, in the order of parameters(); the tensors are shared, not copied.
     decoder(const model_sizes& sizes, std::vector<at::Tensor> values);
 
-    /// Logits [rows, vocabulary], float32, of inputs [windows, tokens] int64, at these rows of [windows * tokens].
+    /// Logits [rows, vocabulary], float32, of inputs [windows, tokens] int64, at these rows of [windows * tokens]. They
+    /// are on the weights' device; inputs and rows may be on another.
     /// @param rotations  one for all layers, or one for each
     at::Tensor logits(const at::Tensor& inputs, std::span<const rotary> rotations, const at::Tensor& rows) const;
 
@@ -56,11 +54,13 @@ class decoder {
     bool in_bfloat16_;
 };
 
-/// Whether this CPU has instructions for products in bfloat16.
-bool multiplies_in_bfloat16();
+/// Whether the processor that x is on has instructions for products in bfloat16; CUDA devices have.
+bool multiplies_in_bfloat16(const at::Tensor& x);
 
 using shared_decoder = std::shared_ptr<const decoder>;
 
+/// Random weights: standard deviation 1/sqrt(width of the input), smaller where a layer adds to the residual; the same
+/// on every device.
 decoder new_decoder(const settings& s);
 void save(const decoder& model, const std::filesystem::path& file);
 shared_decoder load_decoder(const settings& s, const std::filesystem::path& file);

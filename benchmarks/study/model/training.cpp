@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Pretraining: Muon and AdamW on windows that grow to L, and the gate. Numbers that learn over frozen weights, and
 // weights that are tuned.
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <torch/optim/adam.h>
 
@@ -8,6 +9,7 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <stdexcept>
 
 #include "cordage/scaling/power_laws.hpp"
 #include "model/batches.hpp"
@@ -57,7 +59,8 @@ std::vector<window> draw_windows(generator& draw, const settings& s, std::span<c
 
 // Adds the gradients of a batch's mean loss; returns it.
 double add_gradients(const decoder& model, const batch& b, const std::vector<rotary>& rotations) {
-    const at::Tensor loss = at::cross_entropy_loss(model.logits(b.inputs, rotations, b.rows), b.targets);
+    const at::Tensor logits = model.logits(b.inputs, rotations, b.rows);
+    const at::Tensor loss = at::cross_entropy_loss(logits, b.targets.to(logits.device()));
     loss.backward();
     return loss.item<double>();
 }
@@ -160,7 +163,17 @@ at::Tensor drawn_positions(generator& draw, const settings& s, const weight_tuni
 
 }  // namespace
 
-void use_one_thread() { at::set_num_threads(1); }
+void prepare_libtorch(const settings& s) {
+    at::set_num_threads(1);
+    if (s.device == "cpu") return;
+    if (!at::hasCUDA()) {
+        throw std::runtime_error(
+            "demo: device 'cuda': libtorch finds no CUDA device; ./run replicate builds with a libtorch that has CUDA, "
+            "for a machine with an NVIDIA GPU and its driver; without one, --preset gpu-trial --device cpu tries the "
+            "rest");
+    }
+    at::globalContext().setAllowTF32CuBLAS(true);
+}
 
 bool pretrained::passes(const settings& s) const {
     const std::vector<double> matches = by_octave(seen, measure::match);

@@ -50,10 +50,10 @@ struct task {
 };
 
 job process_of(const std::string& preset, const task& t) {
-    job made{
-        formatted("%s, seed %llu", t.name.c_str(), static_cast<unsigned long long>(t.s->seed)),
-        {"worker", t.file_name, "--preset", preset, "--seed", std::to_string(t.s->seed), "--out", t.s->out.string()},
-        work_files(*t.s).log_of(t.file_name)};
+    job made{formatted("%s, seed %llu", t.name.c_str(), static_cast<unsigned long long>(t.s->seed)),
+             {"worker", t.file_name, "--preset", preset, "--seed", std::to_string(t.s->seed), "--device", t.s->device,
+              "--out", t.s->out.string()},
+             work_files(*t.s).log_of(t.file_name)};
     if (t.s->evaluate_on_dev) made.arguments.push_back("--dev");
     return made;
 }
@@ -133,15 +133,17 @@ std::vector<row_result> run_parts(const std::string& preset, const std::vector<p
         std::erase_if(stage->tasks, is_done);
         for (const task& t : stage->tasks) work.push_back(t.work);
     }
+    const std::size_t at_once = parts.front().s.device == "cpu" ? 2 : 1;
     // What one job alone keeps busy takes twice the time of what two share.
-    if (models.tasks.size() == 1) work.front() *= 2.0;
+    if (at_once == 2 && models.tasks.size() == 1) work.front() *= 2.0;
     work_clock clock(work);
     std::size_t begin = 0;
     for (const stage_of_work* stage : stages) {
-        shown.stage(formatted("%s, two at a time: %zu to do", stage->title, stage->tasks.size()));
+        shown.stage(
+            formatted("%s, %s at a time: %zu to do", stage->title, at_once == 2 ? "two" : "one", stage->tasks.size()));
         std::vector<job> jobs;
         for (const task& t : stage->tasks) jobs.push_back(process_of(preset, t));
-        run_jobs(jobs, 2, [&](std::size_t i, double share) {
+        run_jobs(jobs, at_once, [&](std::size_t i, double share) {
             clock.set(begin + i, share);
             if (share >= 1.0) shown.line(summary(stage->tasks[i]));
             shown.bar(clock.share(begin, begin + jobs.size()), clock.seconds_left());

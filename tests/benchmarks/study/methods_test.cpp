@@ -55,6 +55,21 @@ TEST_CASE("study/methods: an ablation has the main rows, the demo its own") {
     for (const method& how : main) CHECK_FALSE(how.tuning);
 }
 
+TEST_CASE("study/methods: preset gpu has the study's main rows and windows, of a larger model on a device") {
+    const settings small = settings_of("small"), gpu = settings_of("gpu"), trial = settings_of("gpu-trial");
+    CHECK(rows_of(gpu).size() == rows_of(settings_of("wide")).size());
+    CHECK(gpu.train_length == small.train_length);
+    CHECK(gpu.ratios == small.ratios);
+    CHECK(gpu.evaluated_windows == small.evaluated_windows);
+    CHECK(gpu.model.head_dim() == 64);
+    CHECK(gpu.pretraining.steps * gpu.pretraining.tokens_per_step == 98'304'000);
+    CHECK(described(gpu).find(" device cuda ") != std::string::npos);
+    CHECK(described(small).find(" device cpu ") != std::string::npos);
+    CHECK(trial.device == gpu.device);
+    CHECK(trial.model.layers == gpu.model.layers);
+    CHECK(trial.pretraining.steps * trial.pretraining.tokens_per_step < 100'000);
+}
+
 TEST_CASE("study/methods: every row has one way to come about, and what learns has numbers to learn") {
     const settings s = settings_of("small");
     for (const method& how : study_methods(s)) {

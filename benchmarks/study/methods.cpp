@@ -357,6 +357,12 @@ std::vector<method> rows_of(const settings& s) {
     if (s.rows == row_set::demo) return demo_methods(s);
     std::vector<method> rows = study_methods(s);
     if (s.rows == row_set::main) std::erase_if(rows, [](const method& how) { return !how.is_main; });
+    if (s.rows == row_set::few) {
+        const std::vector<std::string> few{row::no_scaling,        row::by_parts, row::by_parts_log_scaled,
+                                           row::by_parts_searched, row::learned,  row::clex_log_time,
+                                           row::clex_all_t};
+        std::erase_if(rows, [&](const method& how) { return std::ranges::find(few, how.name) == few.end(); });
+    }
     return rows;
 }
 

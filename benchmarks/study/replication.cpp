@@ -48,11 +48,20 @@ std::string content_of(const std::filesystem::path& file) {
     return text.str();
 }
 
+// Of another preset than the page's: its tables and numbers.
+void record_ablation(const std::filesystem::path& folder, const std::filesystem::path& out, const std::string& preset,
+                     std::vector<block> blocks) {
+    std::erase_if(blocks, [](const block& b) {
+        return b.name == "claims" || b.name == "contrasts" || b.name == "temperatures";  // have rows that it has not
+    });
+    write(folder / (preset + ".md"), study_tables("Replication: " + preset, blocks));
+    write(folder / (preset + ".csv"), content_of(out / "results.csv"));
+}
+
 // The page's blocks, and beside it in replication/ the tables, numbers and pictures.
 void record(const std::filesystem::path& docs, const std::filesystem::path& out, std::vector<block> blocks,
             const std::vector<picture>& pictures) {
     const std::filesystem::path page = docs / "replication.md", folder = docs / "replication";
-    std::filesystem::create_directories(folder);
     for (const block& b : picture_blocks(pictures, "replication")) blocks.push_back(b);
     write(page, with_blocks(content_of(page), blocks, page.string()));
     for (const char* name : {"tables.md", "results.csv"}) write(folder / name, content_of(out / name));
@@ -61,10 +70,10 @@ void record(const std::filesystem::path& docs, const std::filesystem::path& out,
     }
 }
 
-void report(const study& what, const replication_options& how) {
+void report(const std::string& preset, const study& what, const replication_options& how) {
     const std::filesystem::path& out = what.s.out;
     const std::vector<block> blocks = study_blocks(what);
-    write(out / "tables.md", study_tables(blocks));
+    write(out / "tables.md", study_tables("Replication: all tables", blocks));
     write(out / "results.csv", as_csv(what));
     const std::vector<picture> pictures = draw_study(what, out);
     for (const block& b : blocks) {
@@ -74,6 +83,12 @@ void report(const study& what, const replication_options& how) {
     std::printf("written in %s: tables.md, claims.md, results.csv, pictures, and the rows' observations in work\n",
                 out.c_str());
     if (how.record.empty()) return;
+    std::filesystem::create_directories(how.record / "replication");
+    if (preset != "small") {
+        record_ablation(how.record / "replication", out, preset, blocks);
+        std::printf("written in %s/replication: %s.md, %s.csv\n", how.record.c_str(), preset.c_str(), preset.c_str());
+        return;
+    }
     record(how.record, out, blocks, pictures);
     std::printf("written in %s: the tables of replication.md, and replication/\n", how.record.c_str());
 }
@@ -82,8 +97,8 @@ void report(const study& what, const replication_options& how) {
 
 void run_replication(const std::string& preset, const settings& s, const replication_options& how) {
     require_program("gnuplot", "gnuplot-nox");
-    if (!how.record.empty() && preset != "small") {
-        throw std::runtime_error("demo: --record writes the page of preset small; '" + preset + "' must be small");
+    if (!how.record.empty() && preset.ends_with("trial")) {
+        throw std::runtime_error("demo: --record is not for preset " + preset + ", whose results say nothing");
     }
     std::vector<part> parts;
     for (std::uint64_t seed = 1; seed <= how.models; ++seed) {
@@ -104,7 +119,7 @@ void run_replication(const std::string& preset, const settings& s, const replica
     }
     study what{parts.front().s, study_results(std::move(results)), {}};
     for (const part& p : parts) add_result(work_files(p.s).result_of(pretraining_job), described(p.s), what.models);
-    report(what, how);
+    report(preset, what, how);
 }
 
 }  // namespace demo

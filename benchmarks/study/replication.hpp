@@ -20,7 +20,8 @@ inline constexpr std::uint64_t models_of_other_rows = 3;
 struct replication_options {
     std::uint64_t models = 5;  ///< of seeds 1 ... models
     bool runs = true;          ///< false: the report is made of the results that are there, whatever is missing
-    /// docs: there, the tables of replication.md and what they come from are written anew.
+    /// docs: there, the tables of replication.md and what they come from are written anew; of a preset that is not
+    /// small, replication/PRESET.md and .csv.
     std::filesystem::path record = {};
 };
 

@@ -55,9 +55,9 @@ struct preset {
     std::vector<change> changes;  // of the demo's settings, in order
 };
 
-// An ablation: one thing of the study is another, and only its main rows are made.
+// An ablation: one thing of the study is another, and few rows are made.
 preset ablation(const std::string& name, change what) {
-    return {name, {to_study, [](settings& s) { s.rows = row_set::main; }, what}};
+    return {name, {to_study, [](settings& s) { s.rows = row_set::few; }, what}};
 }
 
 const std::vector<preset>& presets() {

@@ -53,8 +53,8 @@ struct tuning_run {
 /// Which text: text.hpp has one function for each.
 enum class corpus_kind { king_james, perl_manuals };
 
-/// Which rows: the demo's, the study's main ones, or all of the study's (methods.hpp).
-enum class row_set { demo, main, all };
+/// Which rows: the demo's, an ablation's few, the study's main ones, or all of the study's (methods.hpp).
+enum class row_set { demo, few, main, all };
 
 struct settings {
     model_sizes model;

@@ -288,9 +288,10 @@ std::vector<block> study_blocks(const study& what) {
         {"setting", "Setting", said_setting(what)}};
 }
 
-std::string study_tables(const std::vector<block>& blocks) {
+std::string study_tables(const std::string& title, const std::vector<block>& blocks) {
     std::string text =
-        "# Replication: all tables\n\nMade by `./run replicate`. Match is the share of values found by their "
+        "# " + title +
+        "\n\nMade by `./run replicate`. Match is the share of values found by their "
         "keys, all tokens right; losses are in nats a token, so less is better. ± is a 95 % interval over "
         "models and windows; differences are paired by model and window.\n";
     for (const block& b : blocks) text += "\n## " + b.title + "\n\n" + b.text;

@@ -27,8 +27,8 @@ struct block {
 /// What came out, then what it was made of.
 std::vector<block> study_blocks(const study& what);
 
-/// All blocks under headings: tables.md.
-std::string study_tables(const std::vector<block>& blocks);
+/// A page of blocks under headings, as tables.md.
+std::string study_tables(const std::string& title, const std::vector<block>& blocks);
 
 /// row,measure,length,distance_from,model,count,mean,half_width: every measure by length, and matches by octaves of
 /// distance; model is "all" or, without a half_width, one seed.

@@ -108,8 +108,8 @@ void launch_backward(on_device, const char* function, const Launcher& where, con
                   "cordage::rotate_backward: after the gradients write operands grad_through(grad_y, y, grad_x)");
     static_assert(
         has_bases_on_device<Source> || has_free_angles<Source> || (Operands::is_normalized || ...),
-        "cordage::rotate_backward: on a device gradients behind the angles flow to device_angles, device_axis_angles, "
-        "device_summed_axes and free_angles");
+        "cordage::rotate_backward: on a device gradients other than grad_x need device_angles, device_axis_angles, "
+        "device_summed_axes or free_angles");
     backward_on_device<Pairing>(function, where, angles, grads, operands...);
 }
 

@@ -135,9 +135,10 @@ void backward_at(const Executor& where, const Source& angles, const rotation_gra
                  const Operands&... given) {
     static_assert(sizeof...(Operands) > 0 && (backward_operand_type<Operands> && ...),
                   "cordage::rotate_backward: after the gradients write operands grad_through(grad_y, y, grad_x)");
-    static_assert(differentiable_angle_source<Source> || has_free_angles<Source>,
-                  "cordage::rotate_backward: gradients to positions and frequencies need 'double position(index_t row, "
-                  "index_t token, index_t axis) const' and 'const double* inv_freq(index_t basis) const'; docs/extending.md");
+    static_assert(
+        differentiable_angle_source<Source> || has_free_angles<Source>,
+        "cordage::rotate_backward: gradients to positions and frequencies need 'double position(index_t row, "
+        "index_t token, index_t axis) const' and 'const double* inv_freq(index_t basis) const'; docs/extending.md");
     backward_through<Pairing, Backend>(where, angles, grads, given...);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the decoder is made of, as autograd functions: products in bfloat16, RMSNorm, causal attention, and cordage's
-// norm and rotation of q and k.
+// The decoder's operations as autograd functions: products in bfloat16, RMSNorm, causal attention, and cordage's norm
+// and rotation of q and k.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -261,8 +261,7 @@ class clex {
               field((check(), config), weights, prior),
               path(solved()) {
             if (path.status() != solve_status::success) {
-                fail<error>({"clex: the solve to t_max ", options.t_max, " must end in success, not in ",
-                             name_of(path.status()), " at t ",
+                fail<error>({"clex: the solve to t_max ", options.t_max, " failed: ", name_of(path.status()), " at t ",
                              Field::in_log_time ? std::exp(path.reached()) : path.reached(), " after ",
                              path.statistics().accepted, " steps; ", remedy_of(path.status())});
             }

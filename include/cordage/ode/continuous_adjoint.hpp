@@ -129,7 +129,7 @@ Scalar continuous_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field
         const solve_status status = flow.carry(seed.t, stop, grad_parameters, options);
         if (status != solve_status::success) {
             fail<error>({"continuous_adjoint: the backward solve from t ", seed.t, " to ", stop,
-                         " must end in success, not in ", name_of(status), "; ", remedy_of(status)});
+                         " failed: ", name_of(status), "; ", remedy_of(status)});
         }
     }
     add_scaled<Scalar>(1, flow.lambda(), sums.grad_z0);

@@ -143,7 +143,7 @@ void check_overlap(const char* function, const checked_tensor& a, const checked_
         if (moves && Memory == memory::host) return;
         fail<shape_error>(
             {function, ": ", b.name, " must be ", a.name, " itself or not overlap it; it overlaps it partly",
-             moves ? "; to move tokens within a cache on a device, copy by way of another tensor: from_to(x, tensor), "
+             moves ? "; to move tokens within a cache on a device, copy through another tensor: from_to(x, tensor), "
                      "then from_to(tensor, y).unrotated()"
                    : ""});
     }
@@ -192,7 +192,7 @@ inline void check_slots(const char* function, const checked_tensor& tensor) {
             if (entry < 0) continue;
             if (entry >= end) {
                 fail<value_error>({function, ": ", tensor.name, "'s ", kind, " [", row, ", ", i, "] ", entry,
-                                   " must be below the cache's ", end, " ", kind, "s, or -1 to leave it out"});
+                                   " must be below the cache's ", end, " ", kind, "s, or -1 to skip it"});
             }
             if (may_repeat && listed.exchange(entry, i) >= 0) {
                 fail<value_error>({function, ": ", tensor.name, "'s ", kind, " [", row, ", ", i, "] ", entry,

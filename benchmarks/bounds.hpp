@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory bounds: passes over the bytes that a kernel moves, timed beside it in one process.
+// Memory bounds: passes over the same number of bytes as a kernel, timed alternately with it in one process.
 #pragma once
 
 #include <benchmark/benchmark.h>

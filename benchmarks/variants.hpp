@@ -17,7 +17,7 @@ struct variant {
     any_policy policy;
 };
 
-/// A usual model shape: 128 lanes, trained on 4096 tokens.
+/// A typical model: heads of 128 lanes, trained on 4096 tokens.
 inline rope_config usual_config() {
     return {.head_dim = 128, .rotary_dim = 128, .theta_base = 10000.0, .original_length = 4096.0};
 }

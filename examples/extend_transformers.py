@@ -30,7 +30,7 @@ def train(model: torch.nn.Module, weights: list[torch.nn.Parameter], steps: int,
 
 @torch.no_grad()
 def report(name: str) -> float:
-    torch.manual_seed(1)  # the same windows every time
+    torch.manual_seed(1)  # the same windows in every run
     losses = [sum(model(ids, labels=ids).loss.item() for ids in windows(8, n).split(4)) / 2 for n in (L, 8 * L)]
     print(f"{name:24} loss at {L} tokens {losses[0]:.3f}, at {8 * L} tokens {losses[1]:.3f}")
     return losses[1]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A framework of your own with tensors, a 16-bit type and threads, and the lines that let it rotate.
+// Connects a framework with its own tensors, 16-bit type and threads to the library.
 #include <array>
 #include <cordage/kernels.hpp>
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A scaling rule of your own in twenty lines, with a basis at every t, kernels and gradients; can be the prior of CLEX.
+// A user-defined scaling policy in twenty lines, usable at every t, with kernels and gradients, and as the prior of
+// CLEX.
 #include <cmath>
 #include <cordage/cordage.hpp>
 #include <cstdio>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Context, tensor and data parallelism: a rank needs only its positions, its heads and the common t.
 
-Two processes (gloo) rotate their shares to the bits of one process, and train a CLEX to the weights of one process.
+Two processes (gloo) rotate their shares with the same bits as one process, and train a CLEX to the same weights.
 """
 import copy
 import tempfile
@@ -17,8 +17,8 @@ RANKS, TOKENS, HEADS, L = 2, 256, 4, 32
 
 
 def zigzag(rank: int, ranks: int, tokens: int) -> torch.Tensor:
-    """The positions of a rank: of 2*ranks equal pieces one from the front and one from the back, so that causal
-    attention is the same work everywhere."""
+    """The positions of a rank: 2 of 2*ranks equal pieces, one from the front and one from the back, so that causal
+    attention takes the same time on every rank."""
     pieces = torch.arange(tokens).chunk(2 * ranks)
     return torch.cat([pieces[rank], pieces[2 * ranks - 1 - rank]])
 
@@ -39,7 +39,7 @@ def rotate_shares(rank: int) -> None:
     assert torch.equal(z, whole[:, of_heads])
     for part, its_grad in ((y, grad[:, :, mine]), (z, grad[:, of_heads])):
         of_basis, = torch.autograd.grad(part, inv_freq, its_grad)
-        dist.all_reduce(of_basis)  # the basis belongs to all: its gradient is the sum over ranks
+        dist.all_reduce(of_basis)  # the basis is shared: its gradient is the sum over ranks
         torch.testing.assert_close(of_basis, expected, rtol=1e-6, atol=1e-6 * expected.abs().max().item())
 
 

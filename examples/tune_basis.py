@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Extends a transformers model to longer texts without touching its weights: learns the basis of its rotation and the
-temperature of its attention scores alone.
+"""Extends a transformers model to longer texts with frozen weights: learns only the basis of its rotation and the
+temperature of its attention scores.
 
     python tune_basis.py MODEL TEXT LENGTH --out FOLDER [--form clex|table|lerope] [--temperature learned|none]
                          [--gguf MODEL.gguf]
 
-Writes into FOLDER: config.json, the model's with LongRoPE factors, to lie beside its weights; freq_factors.gguf, the same
-for ggml (with PyPI's gguf); with --gguf model.gguf, which llama.cpp runs; of a Mistral Large 4 in their place
+Writes into FOLDER: config.json, the model's with LongRoPE factors, to be used with its weights; freq_factors.gguf, the same
+factors for ggml (with PyPI's gguf); model.gguf for llama.cpp (with --gguf); for a Mistral Large 4 instead of these
 lerope.safetensors, its alpha and the temperatures of its heads; perplexity.json and, with matplotlib, perplexity.png;
-checkpoint.pt, from which the same command goes on after an interruption, to the result of an uninterrupted run.
+checkpoint.pt, from which the same command resumes after an interruption, with the result of an uninterrupted run.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from cordage_torch.rules import Rule
 WARM_UP = 10  # steps
 TEMPERATURE_RATE = 0.01  # of ln slope and power
 HEADS_RATE = 0.001  # of the scale and bias of heads
-LONGEST = 0.3  # share of the steps that see windows of the longest length; the others draw every octave alike
+LONGEST = 0.3  # share of the steps with windows of the longest length; the others have log-uniform lengths
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -81,7 +81,7 @@ def main(argv: list[str] | None = None) -> None:
     if has_alpha(config):
         basis.alpha.data.copy_(model.get_submodule("model.language_model").rotary_emb.alpha)
     heads = temperatures_of_heads(model) if has_alpha(config) and options.temperature == "learned" else {}
-    apply_to(model, basis).undo()  # an error of it comes now, before anything is measured or written
+    apply_to(model, basis).undo()  # invalid input raises here, before anything is measured or written
     trained, longest = round(basis.original_length), options.length / basis.original_length
     lengths = [n for n in (trained * 2**k for k in range(32)) if n < options.length] + [options.length]
 
@@ -97,7 +97,7 @@ def main(argv: list[str] | None = None) -> None:
             run.save()
         learn(run, model, basis, learned_from, begin, options)
         run.perplexity["learned"] = perplexities(model, measured_on, lengths, begin)
-    if not has_alpha(config):  # whose one basis is what is exported
+    if not has_alpha(config):  # its only basis is exported
         with apply_to(model, longrope_parameters(config, basis, options.length)):
             run.perplexity["learned, as exported"] = perplexities(model, measured_on, lengths, begin)
 
@@ -124,7 +124,7 @@ def main(argv: list[str] | None = None) -> None:
     print("written to", options.out)
 
 
-# What learns, from what ---------------------------------------------------------------------------------------------
+# The learned parameters and the text --------------------------------------------------------------------------------
 
 
 def has_alpha(config) -> bool:
@@ -132,13 +132,13 @@ def has_alpha(config) -> bool:
 
 
 def prior_of(config) -> str:
-    """What the basis is before it learns, in words."""
+    """Description of the initial basis."""
     return "own alpha" if has_alpha(config) else "by parts"
 
 
 def temperatures_of_heads(model: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
-    """Scale and bias of the attention of every layer of a Mistral Large 4, by name, from now on in float32 and learning; its
-    forward pass rounds them to the type of its queries."""
+    """Scale and bias of the attention of every layer of a Mistral Large 4, by name, converted to float32 parameters that
+    learn; the forward pass rounds them to the type of the queries."""
     found = {}
     for path, module in model.named_modules():
         if path.endswith("self_attn.softmax_scaling"):
@@ -193,8 +193,8 @@ def untempered_basis(config, options: argparse.Namespace, trained: float) -> CLE
 
 
 def read_text(options: argparse.Namespace) -> tuple[torch.Tensor, torch.Tensor, int | None]:
-    """The tokens to learn from, those to measure on, from the end of the text, and the one that the tokenizer begins every
-    text with, if it does."""
+    """The tokens to learn from, those to measure on (the end of the text), and the token with which the tokenizer begins
+    every text, if any."""
     tokenizer = AutoTokenizer.from_pretrained(options.model)
     begin = tokenizer.bos_token_id if tokenizer("a").input_ids[0] == tokenizer.bos_token_id else None
     ids = tokenizer(options.text.read_text(encoding="utf-8"), return_tensors="pt", add_special_tokens=False,
@@ -207,13 +207,13 @@ def read_text(options: argparse.Namespace) -> tuple[torch.Tensor, torch.Tensor, 
 
 
 def windows(text: torch.Tensor, length: int, tokens: int, begin: int | None, draw: torch.Generator) -> torch.Tensor:
-    """[windows, length], as many as fit into `tokens`, each from anywhere in the text."""
+    """[windows, length], as many as fit into `tokens`, each from a random place in the text."""
     begins = torch.randint(len(text) - length + 1, (tokens // length,), generator=draw)
     return begun(torch.stack([text[i:i + length] for i in begins.tolist()]), begin)
 
 
 def begun(batch: torch.Tensor, begin: int | None) -> torch.Tensor:
-    """With `begin` in the place of every first token: many models are lost without it."""
+    """Replaces every first token by `begin`, without which many models perform poorly."""
     return batch if begin is None else torch.cat([torch.full_like(batch[:, :1], begin), batch[:, 1:]], 1)
 
 
@@ -221,7 +221,7 @@ def begun(batch: torch.Tensor, begin: int | None) -> torch.Tensor:
 
 
 class Run:
-    """What has been done so far; kept in checkpoint.pt, with the settings that it belongs to."""
+    """The state of a run, saved in checkpoint.pt with its settings."""
 
     def __init__(self, options: argparse.Namespace, basis: torch.nn.Module, heads: dict[str, torch.nn.Parameter]) -> None:
         names = ("model", "length", "form", "temperature", "steps", "tokens", "rate", "parts", "seed", "measured")
@@ -255,18 +255,18 @@ class Run:
                  "basis": self.basis.state_dict(), "heads": {name: p.data for name, p in self.heads.items()},
                  "optimizer": self.optimizer.state_dict()}
         torch.save(state, self.path.with_suffix(".new"))
-        os.replace(self.path.with_suffix(".new"), self.path)  # the old one or the new one, whole
+        os.replace(self.path.with_suffix(".new"), self.path)  # replaces the file atomically
 
 
 def learn(run: Run, model: torch.nn.Module, basis: CLEX | LearnedTable | LeRoPE | Tempered, text: torch.Tensor,
           begin: int | None, options: argparse.Namespace) -> None:
-    """The remaining steps. What a step sees depends on seed and step alone, so that a run can go on anywhere."""
+    """The remaining steps. The windows of a step depend only on seed and step, so that a run can be resumed."""
     if options.recompute:
         recompute = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)
         recompute({"use_reentrant": False})
         for module in model.modules():
             if isinstance(module, GradientCheckpointingLayer):
-                module.training = True  # it alone: no dropout inside
+                module.training = True  # only this module: dropout inside it stays off
     started, began_at, saved, told = time.monotonic(), run.step, time.monotonic(), -math.inf
     while run.step < options.steps:
         draw = torch.Generator().manual_seed(options.seed * 1_000_003 + run.step)
@@ -303,7 +303,7 @@ def share_of_rate(step: int, steps: int) -> float:
 
 @torch.no_grad()
 def perplexities(model: torch.nn.Module, text: torch.Tensor, lengths: list[int], begin: int | None) -> list[float]:
-    """Over all tokens of windows that do not overlap, for each length, on the same stretches of the longest."""
+    """Over all tokens of non-overlapping windows, for each length, on the same text."""
     stretches = text[:len(text) // lengths[-1] * lengths[-1]].view(-1, lengths[-1])
     result = []
     for length in lengths:

@@ -15,7 +15,7 @@ static __global__ void empty() {}
 
 class runner {
  public:
-    /// @param arena   memory that calls cycle through, so that the bytes of each are not in the caches
+    /// @param arena   memory through which calls cycle, so that their data is not in the caches
     /// @param filter  measures only names that contain this
     runner(std::size_t arena, std::string filter) : arena_(arena), filter_(std::move(filter)) {
         check("cudaStreamCreate", cudaStreamCreate(&stream_));

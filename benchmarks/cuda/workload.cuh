@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tensors of the device benchmarks: q of 32 heads and k of 8, of 128 lanes, at positions from a million on.
+// The tensors of the device benchmarks: q with 32 heads and k with 8 heads of 128 lanes, at positions from 10^6.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The demo: a model that looks things up, and how far it does so by each method.
+// The demo: the distances at which a small model retrieves tokens, for each scaling method.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace demo {
 /// Writes table.md, table.csv, match.{svg,png}, reach.{svg,png} and the learned bases as LongRoPE's factors to
 /// settings.out, and the tables to standard output.
 ///
-/// @param preset  of which the settings are
+/// @param preset  name of the preset from which the settings come
 /// @throws std::runtime_error  with one message, if a program is missing, a file cannot be written or a process fails
 void run_experiment(const std::string& preset, const settings& s);
 

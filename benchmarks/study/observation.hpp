@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a row of the study is measured by, and the file that holds it; what evaluation writes and statistics read.
+// The measures of the study, and the file of a row's observations, written by evaluation and read by statistics.
 #pragma once
 
 #include <array>
@@ -18,17 +18,17 @@ namespace demo {
 
 using cordage::index_t;
 
-/// What is measured: whether all four value tokens asked for are greedy-right (1 or 0); the loss of copied tokens, of
-/// value tokens and of all others, in nats a token; the share of copied tokens that are greedy-right.
+/// The measures: whether greedy decoding gives all four tokens of a requested value (1 or 0); the loss of copied
+/// tokens, of value tokens and of all others, in nats per token; the share of copied tokens given by greedy decoding.
 enum class measure { match, copy_loss, value_loss, plain_loss, copy_hit };
 
 inline constexpr std::array all_measures{measure::match, measure::copy_loss, measure::value_loss, measure::plain_loss,
                                          measure::copy_hit};
 
-/// As files and tables have it: "match", "copy_loss" ...
+/// The name in files and tables: "match", "copy_loss" ...
 std::string_view name_of(measure what);
 
-/// What one window, or one question in it, says of a row.
+/// A measurement of a row on one window or on one question in it.
 struct observation {
     measure what;
     index_t length;  ///< of the window, tokens
@@ -42,28 +42,28 @@ struct observation {
 /// Mean of a measure over all observations of it, at one length of window or at all of them; NaN if there are none.
 double mean_of(std::span<const observation> all, measure what, std::optional<index_t> length = {});
 
-/// One row of one model.
+/// The result of one row of one model.
 struct row_result {
-    std::string settings;                   ///< one line: a result with another line is not this experiment's
+    std::string settings;                   ///< one line; results with another line belong to another experiment
     std::string row;                        ///< its name, one line
     std::uint64_t seed = 0;                 ///< of the model
-    index_t token_forwards = 0;             ///< spent on choosing or learning; a gradient step counts 3 forwards
-    double seconds = 0.0;                   ///< of choosing, learning and evaluation
+    index_t token_forwards = 0;             ///< cost of selection or learning; a gradient step counts 3 forwards
+    double seconds = 0.0;                   ///< time of selection, learning and evaluation
     std::vector<double> policy_parameters;  ///< of the row's policy, temperature included
     std::vector<observation> observations;
 
     friend bool operator==(const row_result&, const row_result&) = default;
 };
 
-/// Lines of text: the fields in their order, a line an observation ("match 1024 0 512 1"), and "end".
-/// @throws std::runtime_error  where read_row_result would refuse what is written, naming the field
+/// Writes lines of text: the fields in order, one line per observation ("match 1024 0 512 1"), and "end".
+/// @throws std::runtime_error  naming a field that read_row_result would reject
 void write(std::ostream& out, const row_result& r);
 
 /// @param name  of the file, for messages
-/// @throws std::runtime_error  "NAME:LINE: FIELD 'TEXT' must be ..." for the first line that `write` has not written
+/// @throws std::runtime_error  "NAME:LINE: FIELD 'TEXT' must be ..." for the first invalid line
 row_result read_row_result(std::istream& in, const std::string& name);
 
-/// Through a file beside it that is renamed when it is whole.
+/// Writes a temporary file and renames it, so that an existing file is replaced atomically.
 void save(const row_result& r, const std::filesystem::path& file);
 row_result load_row_result(const std::filesystem::path& file);
 

@@ -10,7 +10,7 @@
 
 namespace demo {
 
-/// So many of the models have rows that are not main ones, too.
+/// Number of models for which all rows are run; the others have main rows only.
 inline constexpr std::uint64_t models_of_other_rows = 3;
 
 // Seconds of one core (EPYC, Zen 4, with bfloat16) at preset small: a model 217; a row of a closed form or of tuned
@@ -19,9 +19,9 @@ inline constexpr std::uint64_t models_of_other_rows = 3;
 
 struct replication_options {
     std::uint64_t models = 5;  ///< of seeds 1 ... models
-    bool runs = true;          ///< false: the report is made of the results that are there, whatever is missing
-    /// docs: there, the tables of replication.md and what they come from are written anew; of a preset that is not
-    /// small, replication/PRESET.md and .csv.
+    bool runs = true;          ///< false: only reports existing results
+    /// Folder of the documentation, in which the tables of replication.md and their sources are updated, or of a preset
+    /// other than small replication/PRESET.md and .csv; empty: none.
     std::filesystem::path record = {};
 };
 

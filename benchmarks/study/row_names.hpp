@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names of rows that are made in one place and told of in others.
+// Names of rows that several files refer to.
 #pragma once
 
 namespace demo::row {
@@ -9,7 +9,7 @@ inline constexpr const char* linear = "PI";
 inline constexpr const char* ntk_aware = "NTK-aware";
 inline constexpr const char* by_parts = "by parts";
 inline constexpr const char* by_parts_log_scaled = "by parts + log scaling";
-/// What a learned basis has to beat: ramp, interpolation and temperature are chosen for the model.
+/// The baseline of learned bases: ramp, interpolation and temperature are searched for the model.
 inline constexpr const char* by_parts_searched = "by parts, searched";
 inline constexpr const char* by_parts_temperature = "by parts + learned temperature";
 inline constexpr const char* learned = "learned basis + temperature";

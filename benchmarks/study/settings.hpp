@@ -18,42 +18,43 @@ struct model_sizes {
     index_t head_dim() const { return width / heads; }
 };
 
-/// How a model comes about: Muon for matrices, AdamW for the embedding and the gains, at rates that rise over the
-/// warm-up and fall to zero with a cosine. The first steps see windows of L/4, the next of L/2.
+/// Pretraining: Muon for matrices, AdamW for the embedding and the gains, at rates that rise over the warm-up and decay
+/// to zero with a cosine. The first steps use windows of L/4, the next ones of L/2.
 struct pretraining_run {
     index_t steps = 1280;
     index_t tokens_per_step = 2048;
     double matrix_rate = 0.02, other_rate = 5e-3;
     index_t warm_up = 20;
     double share_of_quarter = 0.15, share_of_half = 0.15;  ///< of the steps
-    double matches_wanted = 0.95;                          ///< on dev, in every octave of distances inside L
-    index_t more_rounds = 2;  ///< of a third of the steps each, for a model that does not match so often
+    double matches_wanted = 0.95;  ///< match rate on dev required in every octave of distances within L
+    index_t more_rounds = 2;       ///< extra rounds of a third of the steps, while a model is below it
 };
 
-/// How a row learns its numbers over frozen weights: windows of length t L, t = `t_learned`, Adam, falling to zero.
+/// Learning a row's numbers with frozen weights: windows of length t L, t = `t_learned`, Adam with a rate that decays
+/// to zero.
 struct learning_run {
     index_t steps = 120;
     index_t windows = 2;
     double t_learned = 8.0;
     double rate = 0.01;
-    index_t searched_windows = 6;  ///< of dev text, a trial of a search reads
+    index_t searched_windows = 6;  ///< windows of dev text for each trial of a search
 };
 
-/// How a row's weights are tuned, from the pretrained ones and by the same optimisers: as many token-forwards as a row
-/// may spend on numbers.
+/// Tuning a row's weights: the same optimisers, starting at the pretrained weights, with the budget in token-forwards
+/// of learning numbers.
 struct tuning_run {
     index_t steps = 120;
     index_t tokens_per_step = 2048;
-    double matrix_rate = 0.005, other_rate = 1e-3;  ///< falling to zero with a cosine
+    double matrix_rate = 0.005, other_rate = 1e-3;  ///< decay to zero with a cosine
     index_t warm_up = 5;
-    double t_most = 16.0;      ///< where positions are drawn: t' of a step is uniform in 1 ... t_most
-    double basis_rate = 1e-4;  ///< Adam's, of a basis that learns beside the weights
+    double t_most = 16.0;      ///< if positions are sampled, t' of a step is uniform in 1 ... t_most
+    double basis_rate = 1e-4;  ///< Adam's rate for a basis that is learned together with the weights
 };
 
-/// Which text: text.hpp has one function for each.
+/// The text; text.hpp has one function for each.
 enum class corpus_kind { king_james, perl_manuals };
 
-/// Which rows: the demo's, an ablation's few, the study's main ones, or all of the study's (methods.hpp).
+/// The rows: the demo's, an ablation's few, the study's main ones, or all of the study (methods.hpp).
 enum class row_set { demo, few, main, all };
 
 struct settings {
@@ -69,7 +70,7 @@ struct settings {
     index_t gate_windows = 320;      ///< of dev text, of length L
     corpus_kind text = corpus_kind::king_james;
     row_set rows = row_set::demo;
-    bool evaluate_on_dev = false;  ///< for choosing settings; tables are made on the test text
+    bool evaluate_on_dev = false;  ///< to choose settings; tables use the test text
     std::uint64_t seed = 101;      ///< of the model: its first weights and its windows; settings were chosen on 101
     std::string device = "cpu";    ///< "cpu" or "cuda": where the model is, and what multiplies with its weights
     std::filesystem::path out = "build/demo";
@@ -79,23 +80,23 @@ struct settings {
     }
     index_t longest() const { return train_length * ratios.back(); }
     index_t learned_length() const { return static_cast<index_t>(learning.t_learned) * train_length; }
-    /// Token-forwards that a row may spend on its numbers; a gradient step counts 3.
+    /// Budget of a row for learning or searching numbers, in token-forwards; a gradient step counts 3.
     index_t budget() const { return 3 * learning.steps * learning.windows * learned_length(); }
 
-    /// How many windows of a length are evaluated: twice as many tokens at most as at half the length.
+    /// Number of windows of a length to evaluate: at most twice as many tokens as at half the length.
     index_t windows_at(index_t ratio) const { return evaluated_windows * (ratio >= 8 ? 1 : 8 / ratio); }
 };
 
-/// "demo", "small" (the study's), "gpu" (its main rows, of a larger model on a device), "demo-trial", "trial" and
-/// "gpu-trial" (to see that these work), and the ablations of preset_names.
-/// @throws std::runtime_error  naming all presets, if there is no such one
+/// "demo", "small" (the study), "gpu" (its main rows for a larger model on a device), "demo-trial", "trial" and
+/// "gpu-trial" (short runs of these, for testing), and the ablations in preset_names.
+/// @throws std::runtime_error  naming all presets, if there is no preset of this name
 settings settings_of(const std::string& preset);
 
 /// All presets.
 std::vector<std::string> preset_names();
 
-/// All of them in one line, but for `rows` and for `tuning`, which rows with tuned weights add (model/recipes.hpp):
-/// results of equal lines are of one experiment.
+/// All settings on one line, except `rows` and `tuning`; rows with tuned weights append the latter (model/recipes.hpp).
+/// Results with equal lines belong to the same experiment.
 std::string described(const settings& s);
 
 }  // namespace demo

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A field for CLEX in log time in which every pair moves alike: what the gate of cordage's is worth.
+// A field for CLEX in log time without the gate s_i, for an ablation of cordage::log_time_field.
 #pragma once
 
 #include <cmath>

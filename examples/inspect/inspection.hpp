@@ -13,7 +13,7 @@ namespace inspect {
 
 using cordage::index_t;
 
-/// Error of a float32 angle whose first position is reported, if it is below 2^24.
+/// Threshold of the error of float32 angles, radians: the first position beyond it is reported if it is below 2^24.
 inline constexpr double noticeable_angle = 1e-3;
 struct float32_failure {
     index_t position;

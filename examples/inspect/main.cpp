@@ -40,7 +40,7 @@ std::string learned_in(const cordage::checkpoint& weights) {
                         : text;
 }
 
-/// For a folder, its config.json, and its checkpoint if it has one and none is given.
+/// If config is a folder, uses its config.json and, unless a checkpoint is given, its checkpoint.
 settings with_files_of_folder(settings chosen) {
     const std::filesystem::path folder = chosen.config;
     if (!std::filesystem::is_directory(folder)) return chosen;
@@ -95,16 +95,16 @@ void run(const settings& given) {
 
 int main(int argc, char** argv) {
     settings chosen;
-    CLI::App options("Says what a model's config.json makes its rotary embedding do at a length.");
+    CLI::App options("Describes the rotary embedding of a model at a length, from its config.json.");
     options.add_option("config", chosen.config, "the model's config.json, or its folder, with its checkpoint")
         ->required();
     options.add_option("--weights", chosen.weights,
                        "its checkpoint, which may hold a learned basis: a .safetensors file, an index or a folder");
     options.add_option("--length", chosen.length, "tokens; the config's own maximum if not given");
-    options.add_option("--t", chosen.t, "length ratio, in place of what the schedule says");
-    options.add_option("--layer-type", chosen.layer_type, "only this one; the picture is of the first otherwise");
+    options.add_option("--t", chosen.t, "length ratio, instead of the schedule's");
+    options.add_option("--layer-type", chosen.layer_type, "only this one; default: all, and the first for --plot");
     options.add_option("--plot", chosen.picture, "draw the wavelengths into this .svg or .png (gnuplot)");
-    options.add_flag("--json", chosen.as_json, "numbers instead of words");
+    options.add_flag("--json", chosen.as_json, "JSON with numbers instead of text");
     options.add_flag("--lenient", chosen.lenient, "doubtful settings are warnings instead of errors");
     CLI11_PARSE(options, argc, argv);
     try {

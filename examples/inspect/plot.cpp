@@ -80,7 +80,7 @@ void draw_wavelengths(const inspection& seen, const std::filesystem::path& pictu
     const bool written =
         gnuplot != nullptr && std::fwrite(commands.data(), 1, commands.size(), gnuplot) == commands.size();
     if (gnuplot == nullptr || pclose(gnuplot) != 0 || !written) {
-        throw cordage::error(cordage::message("plot: gnuplot must be there and draw ", picture.string()));
+        throw cordage::error(cordage::message("plot: gnuplot must be installed and able to draw ", picture.string()));
     }
 }
 

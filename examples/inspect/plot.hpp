@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A picture of a rule: the wavelength of every pair at several t.
+// Plots a rule: the wavelength of every pair at several t.
 #pragma once
 
 #include <filesystem>
@@ -8,9 +8,8 @@
 
 namespace inspect {
 
-/// Draws wavelengths over pairs at t = 1, at the t of the inspection, and at 2 and 4 times that, with the lengths of
-/// these t; the band between the inspected length and the longest is the self-extending range, beyond the length that
-/// the policy was made for. Needs gnuplot.
+/// Draws wavelengths over pairs at t = 1, at the inspected t and at 2 and 4 times that, and the lengths of these t as
+/// lines. The band between the inspected length and the longest is the self-extending range. Needs gnuplot.
 /// @param picture  ends in .svg or .png; overwritten
 /// @throws cordage::value_error  for any other ending; cordage::error if gnuplot fails
 void draw_wavelengths(const inspection& seen, const std::filesystem::path& picture);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Builds the handlers that XLA calls against the headers of the jaxlib that is installed.
+"""Builds the handlers that XLA calls, against the headers of the installed jaxlib.
 
 CORDAGE_ARCH    the -march of the machine that will run it; default native (the machine that builds it)
 CXX             the compiler; default g++
@@ -15,12 +15,12 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-# pip builds in an environment of its own, which lacks jaxlib: another one than the installed would not fit.
+# pip's isolated build environment has no jaxlib, and a version other than the installed one would not match.
 site.addsitedir(sysconfig.get_path("purelib"))
 try:
     import jax.ffi
 except ImportError as missing:
-    raise SystemExit("cordage-jax is built against the jaxlib that is installed: install jax first") from missing
+    raise SystemExit("cordage-jax is built against the installed jaxlib: install jax first") from missing
 
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parent / "torch_extension/csrc"

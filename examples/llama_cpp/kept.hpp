@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Objects made once for the arguments of a graph's node, since nodes hold arguments but no objects.
+// A cache of objects constructed from the arguments of a graph's node, since a node cannot hold objects.
 #pragma once
 
 #include <ggml.h>
@@ -31,7 +31,7 @@ inline std::span<const float> factors(const ggml_tensor* t, const cordage::ggml:
 template <class T>
 class kept {
  public:
-    /// make() makes the object if there is none yet. Throws what make throws.
+    /// Returns the stored object, or stores the result of make(). Throws what make throws.
     template <class Make>
     T& of(const cordage::ggml::rope_arguments& a, std::span<const float> factors, cordage::index_t hadamard_size,
           const Make& make) {

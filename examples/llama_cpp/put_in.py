@@ -4,10 +4,9 @@
 
     python put_in.py LLAMA_CPP
 
-The rotation of ggml's CPU backend, the K-shift of the cache, and what refuses a K-shift under M-RoPE are replaced by calls of
-rope.h, and a rotation whose result goes into the cache becomes one with that store. Each place is a function found by its name,
-whose text must have the digest that it has in the tested version (llama-cpp-python 0.3.36); where one differs nothing is
-written.
+Replaces the rotation of ggml's CPU backend, the K-shift of the cache and the check that rejects a K-shift under M-RoPE by calls
+of rope.h, and fuses a rotation with the store of its result into the cache. Each edited function is found by its name, and its
+text must have the digest of the tested version (llama-cpp-python 0.3.36); if one differs, nothing is written.
 """
 import hashlib
 import re
@@ -18,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 INCLUDE = f'#include "{HERE / "rope.h"}"\n'
 TESTED = "llama-cpp-python 0.3.36"
 
-# File, head of the function, sha256 of its text, what in it is replaced (None: the whole body), and what by.
+# File, head of the function, sha256 of its text, the text to replace (None: the whole body), and its replacement.
 PLACES = [
     ("ggml/src/ggml-cpu/ops.cpp", "void ggml_compute_forward_rope(",
      "96d268512ea6196b4a70359d008281652a40b844c38639bf748d5d5ee7b9f798", None,
@@ -48,7 +47,7 @@ PLACES = [
 
 
 def function_at(text: str, head: str, path: Path) -> tuple[int, int, int]:
-    """Where the function begins, its body's first brace and behind its last."""
+    """Offsets of the function's begin, of its body's opening brace and of its end."""
     begins = [m.start() for m in re.finditer("^" + re.escape(head), text, re.MULTILINE)]
     if len(begins) != 1:
         raise ValueError(f"{path} has {len(begins)} functions '{head}...', must have 1: this is not the tested llama.cpp, of "

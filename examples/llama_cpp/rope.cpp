@@ -32,7 +32,7 @@ gg::rope_arguments arguments_of(const ggml_tensor& node) {
     return a;
 }
 
-// Of the arguments and frequency factors of a node.
+// The rotation for the arguments and frequency factors of a node.
 const gg::rotation& rotation_of(const ggml_tensor& node) {
     static cordage_llama::kept<gg::rotation> rotations;
     const gg::rope_arguments a = arguments_of(node);
@@ -55,7 +55,7 @@ bool goes_into_rows(const ggml_tensor& rope, const ggml_tensor& view, const ggml
            rope.ne[0] % ggml_blck_size(set_rows.type) == 0;
 }
 
-// The lanes from `first` on.
+// View of the lanes from `first` on.
 ggml_tensor from_lane(ggml_tensor t, int first) {
     t.data = static_cast<char*>(t.data) + static_cast<std::size_t>(first) * t.nb[0];
     t.ne[0] -= first;

@@ -13,8 +13,8 @@ namespace {
 
 namespace gg = cordage::ggml;
 
-// Keys moved by d have moved by d on the first three axes of M-RoPE; the fourth is 0 for every token. So one shift for
-// each cell suffices, and pairs of the fourth axis do not change.
+// A shift by d changes the first three positions of M-RoPE by d; the fourth is 0 for every token. One shift per cell
+// therefore suffices, and pairs of the fourth position do not change.
 gg::rotation shifted_rotation(const gg::rope_arguments& a, std::span<const float> factors) {
     if (!gg::has_axes(a.mode)) return gg::rotation(a, factors);
     const cordage::basis all = gg::make_basis(a, factors);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The package has the library's own version, of include/cordage/version.hpp."""
+"""The version is that of the library, in include/cordage/version.hpp."""
 import sys
 from pathlib import Path
 

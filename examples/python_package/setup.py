@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Builds libcordage_c.so and cordage_inspect for any x86-64, by CMake, and puts them into the package.
 
-CORDAGE_BUILD_FOLDER  where they are built, and kept for the next time; default build/wheels/cordage of the repository
+CORDAGE_BUILD_FOLDER  build folder, kept for later builds; default build/wheels/cordage of the repository
 CXX                   the compiler; default g++
 """
 import os
@@ -18,7 +18,7 @@ from setuptools.command.sdist import sdist
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from python_build import REPOSITORY, system_of_wheel, version, with_machine_code  # noqa: E402
 
-# The C++ runtime goes inside, so that the system's C library is all that is needed.
+# The C++ runtime is linked statically, so that only the system's C library is needed.
 STATIC = "-static-libstdc++ -static-libgcc"
 
 
@@ -41,7 +41,7 @@ class with_library(build_py):
         for built in "libcordage_c.so", "examples/inspect/cordage_inspect":
             file = Path(shutil.copy(Path(folder, built), output))
             subprocess.run(["strip", "--strip-unneeded", str(file)], check=True)
-        # Of what is compiled into them too, as Debian's packages tell it.
+        # Licences of the libraries compiled into them too, from Debian's packages.
         shutil.copy(REPOSITORY / "LICENSE", output / "LICENSE")
         for package in "libxsimd-dev", "libeigen3-dev", "nlohmann-json3-dev", "libcli11-dev":
             told = Path("/usr/share/doc", package, "copyright")
@@ -57,7 +57,7 @@ class for_any_python(bdist_wheel):
 
 
 class of_the_repository(sdist):
-    """The sources are those of the library, which lie outside of this folder."""
+    """The sources are those of the library, outside of this folder."""
 
     def run(self):
         name = f"cordage-{version()}.tar.gz"

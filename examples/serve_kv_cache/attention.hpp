@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attention of one token's queries to the cached keys of its sequence: K is read once, then V.
+// Attention of one token's queries to the cached keys of its sequence; reads K once, then V.
 #pragma once
 
 #include <cmath>

@@ -7,9 +7,9 @@
 struct conversation_result {
     cordage::index_t length;   ///< tokens at its end
     cordage::index_t changes;  ///< of the basis
-    double worst;              ///< largest difference from the recomputed outputs
-    double reread;             ///< that for one token after all others were read again as a single prompt
-    double reused;             ///< that for one token after a chunk that was copied from the cache
+    double worst;              ///< largest error relative to the recomputed outputs
+    double reread;             ///< the same for one token after all others were read again as one prompt
+    double reused;             ///< the same for one token after a chunk copied from the cache
 };
 
 /// @tparam T  element type of the cache: float or cordage::bfloat16

@@ -120,7 +120,7 @@ parts measure(index_t tokens, index_t rounds) {
                                                      cordage::in_place(row_of(q)), cordage::in_place(row_of(k)));
     };
     std::uint64_t sum = 0;
-    const auto read = [&] {  // only loads them: a lower bound for a layer
+    const auto read = [&] {  // only reads the weights: a lower bound for a layer
         for (std::size_t i = 0; i < weights.size(); i += 4) {
             std::uint64_t word;
             std::memcpy(&word, weights.data() + i, sizeof word);

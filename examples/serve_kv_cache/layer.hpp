@@ -29,7 +29,7 @@ struct parts {
 inline constexpr cordage::index_t chunk = 64;  ///< tokens
 
 /// @param tokens  in the cache
-/// @param rounds  in which each part is timed once, after two that are not counted
+/// @param rounds  rounds in which each part is timed once, after two warm-up rounds
 parts measure(cordage::index_t tokens, cordage::index_t rounds);
 
 }  // namespace layer

@@ -24,7 +24,7 @@ class paged_cache {
           values_(keys_.size()),
           tags_(static_cast<std::size_t>(shape.blocks)) {
         for (cordage::index_t i = 0; i < shape.blocks; ++i) free_.push_back(static_cast<std::int32_t>(i));
-        for (std::size_t i = 1; i < free_.size(); i += 2) std::swap(free_[i], free_[i / 2]);  // no order to rely on
+        for (std::size_t i = 1; i < free_.size(); i += 2) std::swap(free_[i], free_[i / 2]);  // an irregular order
     }
 
     const cache_shape& shape() const noexcept { return shape_; }

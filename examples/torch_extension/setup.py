@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Builds the operators against the torch that is installed.
+"""Builds the operators against the installed torch.
 
 CORDAGE_ARCH      the -march of the machine that will run it; default native (the machine that builds it); any: kernels for
-                  AVX-512, AVX2 and every x86-64, of which the processor's are loaded
-CORDAGE_CUDA      0: without CUDA kernels; 1: with, or an error; default: with, where torch and nvcc agree on CUDA
-TORCH_CUDA_ARCH_LIST  as torch has it; where this machine has no GPU, 8.0 and PTX for later ones
+                  AVX-512, AVX2 and baseline x86-64, selected when loaded
+CORDAGE_CUDA      0: without CUDA kernels; 1: with, or an error; default: with, if torch and nvcc have one CUDA version
+TORCH_CUDA_ARCH_LIST  as for torch; default without a GPU: 8.0 and PTX for later ones
 EIGEN_INCLUDE     folder with Eigen/Core, where it is not /usr/include/eigen3
 """
 import os
@@ -18,13 +18,13 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.bdist_wheel import bdist_wheel
 
-# pip builds in an environment of its own, which lacks torch: another one than the installed would not fit.
+# pip's isolated build environment has no torch, and a version other than the installed one would not match.
 site.addsitedir(sysconfig.get_path("purelib"))
 try:
     import torch
     from torch.utils import cpp_extension
 except ImportError as missing:
-    raise SystemExit("cordage-torch is built against the torch that is installed: install torch first") from missing
+    raise SystemExit("cordage-torch is built against the installed torch: install torch first") from missing
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -37,7 +37,7 @@ RELEASE = ".".join(torch.__version__.split(".")[:2])
 
 
 def nvcc_version() -> str | None:
-    """"13.0" of the nvcc that torch would call."""
+    """The version of the nvcc that torch calls, such as "13.0"."""
     nvcc = cpp_extension.CUDA_HOME and Path(cpp_extension.CUDA_HOME, "bin/nvcc")
     if not nvcc or not nvcc.exists():
         return None
@@ -55,7 +55,7 @@ def with_cuda() -> bool:
 
 def extension(module: str, arch: str, cuda: bool):
     sources = ["operators.cpp", "cache_path.cpp", "clex_model.cpp", "config_rule.cpp"] + ["rotate_cuda.cu"] * cuda
-    # -ffp-contract=off: a product that is rounded before it is added, as torch's are; fused ones are asked for by name.
+    # -ffp-contract=off: products are rounded before they are added, as in torch; fused operations are explicit.
     plain = ["-std=c++20", "-O2", "-g0", "-DNDEBUG", "-ffp-contract=off", "-fvisibility=hidden",
              f"-march={arch}"]
     device = ["-std=c++20", "-O2", "-DNDEBUG", "-DCORDAGE_NO_SIMD", "--expt-relaxed-constexpr", "-diag-suppress=20012"]
@@ -68,7 +68,7 @@ def extension(module: str, arch: str, cuda: bool):
 
 
 class modules_apart(cpp_extension.BuildExtension):
-    """The objects of each module in a folder of its own, as their sources are the same."""
+    """Puts the objects of each module into a separate folder, since the modules have the same sources."""
 
     def build_extension(self, ext):
         shared = self.build_temp
@@ -78,14 +78,14 @@ class modules_apart(cpp_extension.BuildExtension):
 
 
 class for_this_system(bdist_wheel):
-    """The wheel for any x86-64 says which C library it needs (PEP 600)."""
+    """The tag of the wheel for any x86-64 names the C library that it needs (PEP 600)."""
 
     def get_tag(self):
         python, abi, system = super().get_tag()
         return python, abi, system_of_wheel() if ARCH == "any" else system
 
 
-# Objects are kept for the next time, those of each torch by themselves.
+# Objects are kept for later builds, separately for each version of torch.
 setup(version=version(), install_requires=[f"torch=={RELEASE}.*"],
       ext_modules=[extension(*module, with_cuda()) for module in MODULES.items()],
       options={"build": {"build_base": str(REPOSITORY / f"build/wheels/objects/torch-{torch.__version__}-{ARCH}")}},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Gradients behind the angles need a source with positions and frequencies.
-// expected: cordage::rotate_backward: gradients behind the angles need 'double position(index_t row, index_t
+// Gradients to positions and frequencies need a source that has them.
+// expected: cordage::rotate_backward: gradients to positions and frequencies need 'double position(index_t row, index_t
 // expected: token, index_t axis) const' and 'const double* inv_freq(index_t basis) const'; docs/extending.md
 #include "cordage/angles/cos_sin_view.hpp"
 #include "cordage/rotate/backward.hpp"

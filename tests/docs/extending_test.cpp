@@ -43,7 +43,7 @@ struct shifted_angles {
     double attention_factor(index_t, index_t) const { return b.attention_factor(); }
     std::uint64_t phase(index_t, index_t token, index_t pair) const { return b.phase(pair, at(token)); }
 
-    // For gradients behind the angles; may be left out.
+    // Optional: for gradients to positions and frequencies.
     double position(index_t, index_t token, index_t) const { return at(token); }
     const double* inv_freq(index_t) const { return b.inv_freq().data(); }
 

@@ -228,7 +228,7 @@ TEST_CASE_TEMPLATE(
                                            in_slots(token_major(cache.data(), {5, 4, 1, 8}), slots.data(), 1, 3)));
     };
     CHECK_THROWS_WITH_AS(to_slots({1, 2, 20}),
-                         "rotate_forward: y's slot [0, 2] 20 must be below the cache's 20 slots, or -1 to leave it out",
+                         "rotate_forward: y's slot [0, 2] 20 must be below the cache's 20 slots, or -1 to skip it",
                          value_error);
     CHECK_THROWS_AS(to_slots({std::numeric_limits<Entry>::max(), 2, 3}), value_error);
     CHECK_THROWS_WITH_AS(to_slots({7, 2, 7}),
@@ -239,7 +239,7 @@ TEST_CASE_TEMPLATE(
     CHECK_THROWS_WITH_AS(
         rotate_inverse<half_split>(
             angles, in_place(in_blocks(token_major(cache.data(), {5, 4, 1, 8}), wrong_block.data(), 1, 3, 1))),
-        "rotate_inverse: x's block [0, 0] 5 must be below the cache's 5 blocks, or -1 to leave it out", value_error);
+        "rotate_inverse: x's block [0, 0] 5 must be below the cache's 5 blocks, or -1 to skip it", value_error);
     std::vector<float> other(2 * 3 * 8, 1.0f), grads(other);
     const heads_shape two_rows{2, 3, 1, 8};
     CHECK_THROWS_WITH_AS(

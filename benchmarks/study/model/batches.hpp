@@ -11,14 +11,15 @@
 
 namespace demo {
 
-/// Windows of one length. Rows count tokens over all windows: row i guesses tokens[i + 1] of its window.
+/// Windows of one length. Rows number the tokens of all windows: the row of token i predicts tokens[i + 1] of its
+/// window.
 struct batch {
     at::Tensor inputs;   ///< [windows, tokens] int64
     at::Tensor rows;     ///< [scored] int64, in order
     at::Tensor targets;  ///< [scored] int64
 };
 
-/// @param is_scored  is_scored(window, i): whether tokens[i] of it is to be guessed; never asked for i = 0
+/// @param is_scored  is_scored(window, i): whether the prediction of tokens[i] is scored; not called for i = 0
 template <class IsScored>
 batch batch_of(std::span<const window> windows, const IsScored& is_scored) {
     std::vector<std::int64_t> inputs, rows, targets;
@@ -35,7 +36,7 @@ batch batch_of(std::span<const window> windows, const IsScored& is_scored) {
             at::tensor(targets, at::kLong)};
 }
 
-/// Whether anything tells what the token is.
+/// Whether the token can be predicted from the preceding ones.
 inline bool is_guessable(const window& w, index_t i) {
     return w.kinds[static_cast<std::size_t>(i)] != token_kind::random;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the decoder is made of, as autograd functions: products in bfloat16, RMSNorm, causal attention, and norm and
+// The decoder's operations as autograd functions: products in bfloat16, RMSNorm, causal attention, and norm and
 // rotation of q and k.
 #pragma once
 

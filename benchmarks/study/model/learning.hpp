@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Training and evaluation as the rest of the program sees them, free of libtorch.
+// The interface of training and evaluation, without libtorch.
 #pragma once
 
 #include <filesystem>
@@ -18,36 +18,35 @@ namespace demo {
 class decoder;  // model.hpp
 using shared_decoder = std::shared_ptr<const decoder>;
 
-/// Told the share of the work that is done, 0 ... 1.
+/// Callback with the completed share of the work, 0 ... 1.
 using progress_report = std::function<void(double share)>;
 
-/// libtorch on one thread, with which every result of a CPU is the same from run to run, and float32 products on a
-/// device as TF32.
+/// Runs libtorch on one thread, so that results on a CPU are reproducible; float32 products on a device are in TF32.
 /// @throws std::runtime_error  if settings.device is a CUDA device and libtorch finds none
 void prepare_libtorch(const settings& s);
 
 shared_decoder load_decoder(const settings& s, const std::filesystem::path& file);
 void save(const decoder& model, const std::filesystem::path& file);
 
-/// A model from random weights, trained on windows of up to L tokens.
+/// A model trained from random weights on windows of up to L tokens.
 struct pretrained {
     shared_decoder model;
     index_t steps = 0;                   ///< of all rounds
-    std::vector<double> losses = {};     ///< means over the 50th parts of the first round, nats a token
+    std::vector<double> losses = {};     ///< means over each 50th of the first round, nats per token
     std::vector<observation> seen = {};  ///< of dev windows of length L
-    /// Whether every octave of distances inside L matches as often as settings want.
+    /// Whether the match rate of every octave of distances within L is at least training.matches_wanted.
     bool passes(const settings& s) const;
 };
 pretrained pretrain(const settings& s, const corpus& text, const progress_report& report);
 
-/// The windows that something is chosen or measured on: of the same number they are the same for every model and row.
+/// The windows of a selection or measurement. Equal numbers give equal windows for every model and row.
 struct window_set {
     std::span<const token> text;
     std::uint64_t seed;
 };
 inline constexpr std::uint64_t test_windows = 2001, dev_windows = 2002, choosing_windows = 2003;
 
-/// What learned over frozen weights, from first_numbers.
+/// Numbers learned with frozen weights, starting at first_numbers.
 struct learning_outcome {
     std::vector<double> numbers;
     index_t token_forwards;  ///< spent
@@ -56,7 +55,7 @@ struct learning_outcome {
 learning_outcome learn_numbers(const settings& s, const decoder& model, const reading& how, const number_learning& by,
                                std::span<const token> text, const progress_report& report);
 
-/// Weights tuned from others, and the numbers of the policy that learned beside them.
+/// Tuned weights, and the numbers of the policy that were learned with them.
 struct tuning_outcome {
     shared_decoder model;
     std::vector<double> numbers;
@@ -66,13 +65,14 @@ struct tuning_outcome {
 tuning_outcome tune_weights(const settings& s, const decoder& start, const weight_tuning& how,
                             std::span<const token> text, const progress_report& report);
 
-/// All measures of `count` windows of one length, or of each of settings.ratios.
+/// All measures of `count` windows of one length, or of each length in settings.ratios.
 std::vector<observation> observe(const settings& s, const decoder& model, const reading& how, const window_set& set,
                                  index_t length, index_t count, const progress_report& report);
 std::vector<observation> evaluate(const settings& s, const decoder& model, const reading& how, const window_set& set,
                                   const progress_report& report);
 
-/// Means of a measure over the distances of each octave [2^k, 2^(k+1)), from the first that has any; all have some.
+/// Means of a measure over the distances of each octave [2^k, 2^(k+1)), starting with the first octave that has
+/// observations; none after it may be empty.
 std::vector<double> by_octave(std::span<const observation> all, measure what);
 
 }  // namespace demo

@@ -27,10 +27,10 @@ class decoder {
     /// @param rotations  one for all layers, or one for each
     at::Tensor logits(const at::Tensor& inputs, std::span<const rotary> rotations, const at::Tensor& rows) const;
 
-    /// With weights of its own, equal to these.
+    /// A copy with its own weights.
     decoder copy() const;
 
-    /// A matrix that Muon makes orthogonal on its own: rows of a weight.
+    /// Rows of a weight that Muon orthogonalises as one matrix.
     struct matrix {
         std::size_t parameter;
         index_t first_row, rows;

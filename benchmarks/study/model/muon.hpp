@@ -12,18 +12,18 @@
 namespace demo {
 
 /// Muon (Jordan et al. 2024): W -= rate sqrt(max(1, rows / columns)) orthogonal(momentum), with Nesterov's momentum
-/// 0.95, for each matrix of decoder::matrices() on its own; orthogonal() by five steps of Newton and Schulz's iteration
-/// in the form of the authors' code, which leaves singular values between about 0.7 and 1.2. The embedding and the
-/// gains move by AdamW without decay.
+/// 0.95, for each matrix of decoder::matrices() separately. orthogonal() is five steps of the Newton-Schulz iteration
+/// as in the authors' code, after which singular values are between about 0.7 and 1.2. The embedding and the gains are
+/// trained by AdamW without decay.
 class weight_optimizer {
  public:
     explicit weight_optimizer(const decoder& model);
 
-    /// One step along the gradients that the parameters have, which are then none.
+    /// One step with the gradients of the parameters, which are then cleared.
     void step(double matrix_rate, double other_rate);
 
  private:
-    // Matrices of one shape, which are made orthogonal in one call.
+    // Matrices of one shape, orthogonalised in one call.
     struct alike {
         std::vector<at::Tensor> weights;                    // views [rows, columns]
         std::vector<std::pair<std::size_t, index_t>> from;  // parameter and first row of each

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a forward pass knows of positions: how a layer rotates q and k, and what else it does to scores.
+// The position-dependent inputs of a forward pass: the rotation of q and k, and factors and penalties on scores.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -11,7 +11,7 @@
 
 namespace demo {
 
-/// How a layer rotates q and k. Gradients are wanted where a tensor requires one.
+/// How a layer rotates q and k. Gradients are computed for tensors that require them.
 struct rotary {
     at::Tensor position_ids;        ///< [tokens] or [windows, tokens], int64 or float64
     at::Tensor inv_freq;            ///< [rotary_dim/2] float64
@@ -20,8 +20,8 @@ struct rotary {
     at::Tensor alibi_slopes = {};   ///< of a penalty on scores by distance, [heads] float32; undefined: none
 };
 
-/// A policy at t, made by cordage, and differentiable in its numbers, laid out as in first_numbers: one for all layers,
-/// or one for each.
+/// The rotations of a policy at t, differentiable in its numbers (laid out as in first_numbers): one for all layers, or
+/// one for each layer.
 std::vector<rotary> rotaries_at(const settings& s, const reading& how, const at::Tensor& numbers, double t,
                                 const at::Tensor& position_ids);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Claims about rows, and what the intervals of the results say of them.
+// Claims about rows, and their verdicts by the intervals of the results.
 #pragma once
 
 #include <optional>
@@ -20,20 +20,20 @@ enum class side { above, below };
 /// Held if the whole 95 % interval lies on the expected side of the bound, opposite if it lies on the other side.
 verdict verdict_of(const estimate& e, side expected, double bound);
 
-/// What a claim expects of a measure in windows of ratio * L.
+/// The expectation of a claim for a measure in windows of ratio * L.
 struct expectation {
     measure what;
     index_t ratio;
     side expected;
-    double bound = 0.0;       ///< of the difference, or of the mean where there is no other row
-    index_t other_ratio = 0;  ///< the windows of the row it is compared with, if they are others
+    double bound = 0.0;       ///< bound on the difference, or on the mean if there is no other row
+    index_t other_ratio = 0;  ///< ratio of the windows of the other row, if different
 };
 
 /// A statement about one row, or about its difference from another. All expectations must hold for the claim to hold.
 struct claim {
     std::string text;
     std::string row;
-    std::string against;  ///< empty: the row's mean is held against the bound
+    std::string against;  ///< empty: the row's mean is compared with the bound
     std::vector<expectation> parts;
 };
 
@@ -45,25 +45,25 @@ struct claim_group {
 /// The claims of the CLEX paper and the study's own, by subject.
 std::vector<claim_group> study_claims();
 
-/// What came out of one claim.
+/// The outcome of one claim.
 struct finding {
-    verdict all;                  ///< opposite if one part is, else not told if one part is
-    std::vector<estimate> parts;  ///< differences, or means where there is no other row
+    verdict all;                  ///< opposite if any part is, else not told if any part is
+    std::vector<estimate> parts;  ///< differences, or means if there is no other row
 };
 
-/// Empty if a row of the claim, or a model that both rows have, is not among the results.
+/// Empty if the results lack a row of the claim or a model with both rows.
 /// @param trained  L
 std::optional<finding> found(const claim& c, const study_results& results, index_t trained);
 
-/// How many claims came out how.
+/// Number of claims for each verdict.
 struct claim_counts {
     int held = 0, not_told = 0, opposite = 0, not_run = 0;
 };
 claim_counts counted(const std::vector<claim_group>& groups, const study_results& results, index_t trained);
 
-/// A heading and a table for each group with a claim that could be told: claim, rows, result, verdict; then the claims
-/// that could not.
-/// @param heading  the marks before a group's title, such as "###"
+/// A heading and a table (claim, rows, result, verdict) for each group with a claim that has a verdict; then the claims
+/// without results.
+/// @param heading  prefix of a group's title, such as "###"
 std::string claims_in_markdown(const std::vector<claim_group>& groups, const study_results& results, index_t trained,
                                const std::string& heading);
 

@@ -10,7 +10,7 @@
 
 namespace demo {
 
-/// Match and reach by length, and match at the longest length by distance, in Markdown, and what they mean.
+/// Markdown tables of match and reach by length and of match by distance at the longest length, with an explanation.
 std::string demo_tables(const settings& s, const study_results& results);
 
 /// method,measure,length,distance_from,count,mean: by octaves of distance.
@@ -19,7 +19,7 @@ std::string as_csv(const study_results& results);
 /// match.{svg,png}: match over distance in windows of the longest length.
 void plot_match(const settings& s, const study_results& results, const std::filesystem::path& folder);
 
-/// reach.{svg,png}: how long a window may be, a bar for each row.
+/// reach.{svg,png}: the reach of each row as a bar.
 void plot_reach(const settings& s, const study_results& results, const std::filesystem::path& folder);
 
 }  // namespace demo

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tables in Markdown, and how a number of the study is said in one; serves the demo's report and the study's.
+// Tables in Markdown and the format of their numbers; serves the reports of the demo and the study.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace demo {
 
-/// One line of a table: what it begins with, and a cell for each further column.
+/// One line of a table: its first cell, and the cells of the further columns.
 struct table_line {
     std::string name;
     std::vector<std::string> cells;
 };
 
-/// A head, the rule below it and the lines, each closed by a line break.
-/// @param columns  that of the names first
+/// A header, the separator below it and the lines, each ending in a line break.
+/// @param columns  column titles, the first for the lines' names
 std::string markdown_table(const std::vector<std::string>& columns, const std::vector<table_line>& lines);
 
 /// "1024 (8×)": a window's length, and as a multiple of L.

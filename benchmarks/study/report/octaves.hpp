@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Distances in octaves [2^k, 2^(k+1)), as tables and pictures show them.
+// Distances grouped in octaves [2^k, 2^(k+1)) for tables and pictures.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,12 @@
 
 namespace demo {
 
-/// The first distance of an octave; 0 of plain tokens.
+/// The first distance of an octave; 0 for plain tokens.
 inline index_t octave_of(index_t distance) {
     return static_cast<index_t>(std::bit_floor(static_cast<std::uint64_t>(distance)));
 }
 
-/// The octaves of which something is asked in windows of that length, and of how many questions.
+/// The octaves with questions in windows of that length, and the number of questions in each.
 inline std::map<index_t, index_t> octaves_of(const row_result& r, measure what, index_t length) {
     std::map<index_t, index_t> counts;
     for (const observation& o : r.observations) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pages whose tables a program writes between marks; serves docs/replication.md.
+// Replaces generated blocks of a Markdown page; serves docs/replication.md.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace demo {
 
-/// The page with what stands between "<!-- block NAME -->" and "<!-- end of block -->", each on a line of its own,
-/// replaced by the block of that name. The rest stays as it is, and so does a page whose blocks are these already.
+/// Returns the page with the text between "<!-- block NAME -->" and "<!-- end of block -->", each on a separate line,
+/// replaced by the block of that name. All other text is unchanged, and the operation is idempotent.
 ///
-/// @param name  of the page, for messages
-/// @throws std::runtime_error  "NAME: ..." if it has no mark, a mark that no block has, one that is not closed, or the
-///                             same block twice
+/// @param name  name of the page, for messages
+/// @throws std::runtime_error  "NAME: ..." if the page has no mark, an unclosed mark, a mark without a block of its
+///                             name, or two marks of one name
 std::string with_blocks(const std::string& page, const std::vector<block>& blocks, const std::string& name);
 
 }  // namespace demo

@@ -11,27 +11,27 @@
 namespace demo {
 
 struct picture {
-    std::string name;  ///< of its files
-    std::string says;  ///< what it shows, for readers without it
-    bool is_drawn;     ///< false: no row that it shows has been run
+    std::string name;  ///< name of its files
+    std::string says;  ///< alternative text
+    bool is_drawn;     ///< false: none of its rows has been run
 };
 
 /// match_over_distance, loss_over_length, bases and reach, none drawn.
 std::vector<picture> study_pictures();
 
-/// Writes NAME.gp, NAME.svg and NAME.png for each of them that has something to show.
+/// Writes NAME.gp, NAME.svg and NAME.png for each picture with data.
 /// @throws std::runtime_error  if gnuplot fails or a file cannot be written
 std::vector<picture> draw_study(const study& what, const std::filesystem::path& folder);
 
-/// Blocks of a page, named as the pictures, with a link to each that is drawn.
-/// @param folder  of the pictures, as the page links to it
+/// Blocks of a page with the pictures' names, each with a link to its picture if that is drawn.
+/// @param folder  path of the pictures' folder in links
 std::vector<block> picture_blocks(const std::vector<picture>& pictures, const std::string& folder);
 
 /// The rows that pictures name.
 std::vector<std::string> pictured_rows();
 
-/// Where labels beside the ends of lines stand so that none is nearer than `gap` to another: as near as may be to
-/// `wanted`, in the same order, from `lowest` up.
+/// Positions of labels beside the ends of lines: as close as possible to `wanted`, in the same order, at least `gap`
+/// apart and not below `lowest`.
 std::vector<double> spread(std::vector<double> wanted, double gap, double lowest, double highest);
 
 }  // namespace demo

@@ -10,21 +10,21 @@
 
 namespace demo {
 
-/// What the study measured.
+/// The results of the study.
 struct study {
-    settings s;  ///< of any model
+    settings s;  ///< settings; the seed is that of any model
     study_results rows;
-    std::vector<row_result> models;  ///< how each model came about and what it finds within L, on dev text
+    std::vector<row_result> models;  ///< pretraining of each model, and its matches within L on dev text
 };
 
 /// A part of the report, in Markdown.
 struct block {
-    std::string name;   ///< as the page's marks have it
+    std::string name;   ///< as in the page's marks
     std::string title;  ///< a heading in tables.md
     std::string text;
 };
 
-/// What came out, then what it was made of.
+/// Results first, then the data and settings behind them.
 std::vector<block> study_blocks(const study& what);
 
 /// A page of blocks under headings, as tables.md.

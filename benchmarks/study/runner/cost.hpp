@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How much work a job is, roughly, in microseconds of one core; only the order of jobs and the time left rest on it.
+// Rough cost of a job in microseconds of one core; used only to order jobs and to estimate the remaining time.
 #pragma once
 
 #include "methods.hpp"
@@ -7,7 +7,7 @@
 
 namespace demo {
 
-/// One token of a window through the model: all matrices, and attention to half the window on average.
+/// Cost of one token of a window: all matrices, and attention to half the window on average.
 inline double forward_cost(const settings& s, index_t window) {
     const double size = static_cast<double>(s.model.layers * s.model.width) / 512.0;
     return size * (15.0 + 0.11 * static_cast<double>(window));

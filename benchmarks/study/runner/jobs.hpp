@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Independent jobs as processes, a few at a time.
+// Runs independent jobs as processes, a few at a time.
 #pragma once
 
 #include <filesystem>
@@ -11,22 +11,23 @@ namespace demo {
 
 struct job {
     std::string name;                    ///< for messages
-    std::vector<std::string> arguments;  ///< for this program itself
-    std::filesystem::path log;           ///< takes what the process writes to standard error
+    std::vector<std::string> arguments;  ///< of this program, which runs the job
+    std::filesystem::path log;           ///< receives the standard error of the process
 };
 
-/// Told which job (an index) has done which share of its work; 1 when it has ended well.
+/// Callback with the index of a job and the completed share of its work; 1 after success.
 using job_report = std::function<void(std::size_t job, double share)>;
 
-/// Runs this program once for each job, in order, at most `at_once` at a time. A process tells its share by lines
+/// Runs this program once for each job, in order, at most `at_once` at a time. A process reports its progress by lines
 /// "progress SHARE" on standard output.
 ///
-/// @throws std::runtime_error  when a process fails, with what it wrote to its log; the others are ended first
+/// @throws std::runtime_error  if a process fails, with the content of its log, after ending all others
 void run_jobs(const std::vector<job>& jobs, std::size_t at_once, const job_report& report);
 
-/// Settings of the numerical libraries, unless the user has set them: one thread each, and the right kernels where
-/// OpenBLAS does not know the processor. A model's last bits depend on them, and the libraries read them as they are
-/// loaded: where one was not set, this program is started anew, with these arguments, and the call does not return.
+/// Sets environment variables of the numerical libraries that the user has not set: one thread each, and suitable
+/// kernels if OpenBLAS does not recognise the processor. The last bits of a model depend on them. The libraries read
+/// them when they are loaded, so if one was not set, the program is restarted with these arguments and the call does
+/// not return.
 /// @throws std::runtime_error  if it cannot be started
 void prepare_environment(char** arguments);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Other programs that the demo runs: whether they are there.
+// Checks that programs run by the demo are installed.
 #pragma once
 
 #include <string>
 
 namespace demo {
 
-/// @throws std::runtime_error  unless `name` is found on PATH; the message names the Debian packages that bring it
+/// @throws std::runtime_error  unless `name` is on PATH; the message names its Debian packages
 void require_program(const std::string& name, const std::string& packages);
 
 }  // namespace demo

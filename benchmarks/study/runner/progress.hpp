@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the program is and how long it still takes: bars on a terminal, plain lines elsewhere.
+// Progress and remaining time of the program: bars on a terminal, plain lines elsewhere.
 #pragma once
 
 #include <chrono>
@@ -10,19 +10,19 @@ namespace demo {
 
 class progress {
  public:
-    /// @param stages  how many there will be
+    /// @param stages  total number of stages
     explicit progress(int stages);
 
     /// Begins the next stage.
     void stage(const std::string& title);
 
-    /// Prints a line that stays.
+    /// Prints a permanent line.
     void line(const std::string& text);
 
-    /// The current stage's bar. @param seconds_left  of the whole program; negative: not known yet
+    /// Shows the bar of the current stage. @param seconds_left of the whole program; negative: unknown
     void bar(double share, double seconds_left);
 
-    /// Takes the bar away.
+    /// Removes the bar.
     void end_bar();
 
  private:
@@ -33,14 +33,14 @@ class progress {
     std::chrono::steady_clock::time_point shown_at_;
 };
 
-/// Guesses the time left from the work that jobs have done, in any one unit.
+/// Estimates the remaining time from the completed work of jobs, in any one unit.
 class work_clock {
  public:
     explicit work_clock(std::vector<double> work_of_jobs);
     void set(std::size_t job, double share);
     double seconds_left() const;
 
-    /// Share done of the jobs first ... last-1.
+    /// Completed share of the jobs first ... last-1.
     double share(std::size_t first, std::size_t last) const;
 
  private:

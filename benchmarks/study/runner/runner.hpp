@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs models and rows as processes: the text, the pretrained models, tuned weights, every row in an order that keeps
-// the cores busy.
+// Runs a study as processes: prepares the text, pretrains models, tunes weights and runs rows, ordered to keep all
+// cores busy.
 #pragma once
 
 #include <string>
@@ -18,11 +18,12 @@ struct part {
     std::vector<method> rows;
 };
 
-/// Stages of `shown` that run_parts has: text, models, weights that are tuned, if any row has them, and rows.
+/// Number of stages of run_parts: text, models, tuned weights if any row has them, and rows.
 int stages_of(const std::vector<part>& parts);
 
-/// Does what settings.out does not hold of these same settings already; all parts have the same settings.out and text.
-/// @param preset  of which the settings are
+/// Runs all jobs for which settings.out has no result with the same settings. All parts must have the same settings.out
+/// and text.
+/// @param preset  name of the preset from which the settings come
 /// @returns the rows' results, part by part
 /// @throws std::runtime_error  with one message, if a file cannot be written or a process fails
 std::vector<row_result> run_parts(const std::string& preset, const std::vector<part>& parts, progress& shown);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The part of the program that runs in processes of its own: one model trained, or one row learned and evaluated.
+// A job in a separate process: trains one model, or learns and evaluates one row.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace demo {
 
-/// Where the processes meet: below settings.out, a folder for each model.
+/// The files shared by the processes: below settings.out, a folder for each model.
 struct work_files {
     explicit work_files(const settings& s)
         : folder(s.out / "work" / ("seed" + std::to_string(s.seed))),
@@ -22,14 +22,13 @@ struct work_files {
     std::filesystem::path folder, tokens, model;
 };
 
-/// The job that makes the model; those that tune its weights, by these weights' names; all others are rows, by their
-/// file names.
+/// Names of jobs: the one that trains the model; jobs that tune weights have the names of these weights; all others are
+/// rows, by file name.
 inline constexpr const char* pretraining_job = "pretraining";
 std::string job_of(const weight_tuning& tuning);
 
-/// Does one job of these settings: reads the tokens and the weights that it begins with, and writes the job's
-/// result, and weights that it makes.
-/// @throws std::runtime_error  if there is no such job, or the model does not look up what is within L
+/// Runs one job: reads the tokens and the initial weights, and writes the job's result and new weights.
+/// @throws std::runtime_error  if there is no such job, or if the trained model fails to retrieve tokens within L
 void run_worker(const settings& s, const std::string& job, const progress_report& report);
 
 }  // namespace demo

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Search over a grid, refined around its best point for as long as the budget lasts.
+// Search over a grid, refined around its best point until the budget is spent.
 #pragma once
 
 #include <limits>
@@ -10,20 +10,20 @@
 
 namespace demo {
 
-/// One number of a point.
+/// One coordinate of a point.
 struct axis {
     std::string name;
-    std::vector<double> values;  ///< of the grid, increasing, at least two
+    std::vector<double> values;  ///< grid values, increasing, at least two
     double lowest = -std::numeric_limits<double>::infinity(), highest = std::numeric_limits<double>::infinity();
 };
 
-/// First every combination of the axes' values, then steps along one axis at a time from the best point, half a gap of
-/// the grid wide, and halved when none lowers the loss (Hooke and Jeeves 1961, without pattern moves). The refinement
-/// may leave the grid, within lowest ... highest, so that a best value at the grid's edge is no end. It closes when the
-/// budget is spent or the steps are below a thousandth of a gap.
+/// Evaluates every combination of the axes' values, then takes steps along one axis at a time from the best point.
+/// Steps are initially half a grid interval and are halved when none lowers the loss (Hooke and Jeeves 1961, without
+/// pattern moves). The refinement may leave the grid within lowest ... highest. It ends when the budget is spent or
+/// steps are below a thousandth of an interval.
 ///
 /// @throws cordage::value_error  unless each axis has two finite, increasing values within its limits and the budget
-///                               pays for the whole grid
+///                               suffices for the whole grid
 search_result search_grid(const objective& what, const std::vector<axis>& axes, index_t budget);
 
 /// By parts as a point of a grid: [log2 rotations_low, log2(rotations_high / rotations_low), log2 t_multiplier,

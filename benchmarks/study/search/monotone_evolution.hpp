@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Evolution of factors that grow from pair to pair, as LongRoPE searches them.
+// Evolutionary search of factors that are non-decreasing over pairs, as in LongRoPE.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,23 @@
 namespace demo {
 
 struct evolution_options {
-    /// Points to begin with, of one size: log(1 / alpha) of each pair, of PI, NTK-aware, YaRN ...; then, if `ordered`
-    /// is smaller, other numbers such as a temperature's.
+    /// Initial points of equal size: log(1 / alpha) of each pair for PI, NTK-aware, YaRN ...; then, if `ordered` is
+    /// smaller, other numbers such as those of a temperature.
     std::vector<std::vector<double>> starts;
-    index_t ordered;         ///< the first so many numbers never fall: x[0] <= x[1] <= ...
-    double lowest, highest;  ///< of the ordered numbers
-    double reach;            ///< a mutated number moves by at most so much
+    index_t ordered;         ///< count of leading numbers with x[0] <= x[1] <= ...
+    double lowest, highest;  ///< range of the ordered numbers
+    double reach;            ///< maximum change of a mutated number
     index_t population = 16, parents = 8;
-    double mutation_share = 0.3;  ///< of a point's numbers
+    double mutation_share = 0.3;  ///< share of a point's numbers that mutate
     std::uint64_t seed = 1;
 };
 
-/// Evolution with the constraint of LongRoPE (Ding et al. 2024, section 3.2 and algorithm 1): factors between the pairs
-/// do not fall. The starts and their mutants are the first population; a generation keeps the best `parents`, and makes
-/// of them half mutants and half crossings of two. A mutated number moves evenly within +- reach, where LongRoPE draws
-/// it anew from its whole range; numbers that come out of order are sorted, where LongRoPE draws until they are in
-/// order. It closes when the budget is spent. A seed has the same trials on every platform.
+/// Evolution with the constraint of LongRoPE (Ding et al. 2024, section 3.2 and algorithm 1): factors are
+/// non-decreasing over pairs. The starts and their mutants are the first population. Each generation keeps the best
+/// `parents` and produces half mutants and half crossovers of two of them. Two differences from LongRoPE: a mutated
+/// number changes by a uniform draw within +- reach (LongRoPE: drawn from the whole range), and numbers out of order
+/// are sorted (LongRoPE: drawn again). It ends when the budget is spent. A seed gives the same trials on every
+/// platform.
 ///
 /// @throws cordage::value_error  unless the starts are of one size, finite, in order and within the range, the sizes
 ///                               fit each other (1 <= parents <= population), reach > 0 and mutation_share in (0, 1]

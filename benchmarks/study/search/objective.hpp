@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a search minimises, what it may spend, and all that it tried; serves the searches beside it.
+// The objective of a search, its budget and the record of its trials; serves the searches in this folder.
 #pragma once
 
 #include <functional>
@@ -14,14 +14,14 @@ namespace demo {
 
 using cordage::index_t;
 
-/// A loss at a point, and the cost of asking for it.
+/// A loss function and the cost of one evaluation.
 ///
 ///   const objective dev_loss{[&](std::span<const double> x) { return copy_loss(model, policy.with_parameters(x)); },
 ///                            windows * length};
 ///   const search_result found = search_grid(dev_loss, by_parts_axes(), budget);
 ///   policy = policy.with_parameters(found.best().point);
 struct objective {
-    std::function<double(std::span<const double> point)> loss;  ///< the smaller the better; NaN counts as infinite
+    std::function<double(std::span<const double> point)> loss;  ///< to be minimised; NaN counts as infinite
     index_t token_forwards;                                     ///< of one evaluation: tokens through the model, >= 1
 };
 
@@ -33,29 +33,29 @@ struct trial {
     friend bool operator==(const trial&, const trial&) = default;
 };
 
-/// Everything a search tried, in order.
+/// All trials of a search, in order.
 struct search_result {
     std::vector<trial> trials;
     index_t token_forwards = 0;  ///< spent, <= the budget
 
-    /// The first of those with the smallest loss.
+    /// The first trial with the smallest loss.
     const trial& best() const;
 };
 
-/// CSV: "trial,loss,NAME,..." and a line a trial.
+/// CSV: "trial,loss,NAME,..." and one line per trial.
 /// @param names  of the point's numbers
 void write_trials(std::ostream& out, const search_result& r, const std::vector<std::string>& names);
 
-/// Evaluates within a budget and writes everything down; what the searches are made of.
+/// Evaluates an objective within a budget and records all trials.
 class trial_recorder {
  public:
     /// @param budget  token-forwards to spend
-    /// @throws cordage::value_error  unless it pays for one evaluation
+    /// @throws cordage::value_error  unless it suffices for one evaluation
     trial_recorder(const objective& what, index_t budget);
 
-    /// Evaluations that the rest of the budget pays for.
+    /// Number of evaluations for which the remaining budget suffices.
     index_t left() const { return (budget_ - done_.token_forwards) / what_.token_forwards; }
-    /// Whether a point was tried before.
+    /// Whether a point has been evaluated.
     bool has_tried(std::span<const double> point) const;
     /// Evaluates; left() >= 1.
     const trial& evaluate(std::vector<double> point);

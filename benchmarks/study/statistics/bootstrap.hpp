@@ -10,7 +10,7 @@ namespace demo {
 struct estimate {
     double mean;
     double half_width;  ///< of the interval mean +- half_width
-    double p;           ///< two-sided, of a mean of 0
+    double p;           ///< two-sided, for the hypothesis of mean 0
     double degrees;     ///< of freedom
     index_t models, windows;
 
@@ -18,13 +18,13 @@ struct estimate {
     double high() const { return mean + half_width; }
 };
 
-/// The mean over models, and where it would lie for other models of the same kind and other windows of the same text.
+/// The mean over models, with an interval for other models of the same kind and other windows of the same text.
 ///
-/// Models and windows are crossed: all models read the same windows. So a replicate draws models, with replacement, and
-/// windows, once for all models (Owen 2007, "The pigeonhole bootstrap"). From 2000 replicates come three variances of
-/// the mean: of drawn models alone, A; of drawn windows alone, C; and of what both together do beyond the sum of the
-/// two, R. With few models a bootstrap's variance is (n - 1)/n of what it should be, so each is put right by its n/(n -
-/// 1), and as A and C both have R in them the mean's variance is
+/// Models and windows are crossed: all models read the same windows. A replicate therefore draws models with
+/// replacement, and windows with replacement, the same ones for all models (Owen 2007, "The pigeonhole bootstrap").
+/// 2000 replicates give three variances of the mean: A with only models drawn, C with only windows drawn, and R, the
+/// excess with both drawn over A + C. A bootstrap's variance is too small by (n - 1)/n, so each is multiplied by n/(n -
+/// 1). Since A and C both contain R, the variance of the mean is
 ///
 ///   v = A + C - R, but at least max(A, C)
 ///
@@ -32,14 +32,14 @@ struct estimate {
 /// C^2/(windows - 1) + R^2/((models - 1)(windows - 1))), at least models - 1. Percentiles of the replicates would be
 /// too narrow with five models: 87 % instead of 95 % where models differ more than windows do (tests/benchmarks/study).
 ///
-/// Of one model the interval is of windows alone. A mean that is not finite has an infinite half_width and p = 1. The
-/// same sample has the same interval on every run.
+/// For one model the interval covers other windows only. A mean that is not finite has an infinite half_width and p =
+/// 1. The interval of a sample is the same on every run.
 ///
-/// @throws cordage::shape_error  unless there are a model, two windows, and for each model one question or more
+/// @throws cordage::shape_error  unless there is at least one model, two windows, and one question for each model
 estimate estimated(const sample& s);
 
-/// Of first - second where models are the same and windows are not, such as one row at two lengths: windows are drawn
-/// for each by themselves. (Where windows are the same: estimated(paired_difference(first, second)).)
+/// The estimate of first - second for equal models but different windows, such as one row at two lengths: windows of
+/// both are drawn independently. (For equal windows use estimated(paired_difference(first, second)).)
 estimate estimated_difference(const sample& first, const sample& second);
 
 }  // namespace demo

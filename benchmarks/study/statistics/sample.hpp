@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sums and counts by model and window, which means and intervals are made of.
+// Sums and counts by model and window, from which means and intervals are computed.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace demo {
 
 using cordage::index_t;
 
-/// What one window says of one model: the sum of its values, and how many they are.
+/// The observations of one model on one window: their sum and count.
 struct cell {
     double sum = 0.0, count = 0.0;
 };
@@ -31,7 +31,7 @@ struct sample {
     std::vector<cell> cells;
 };
 
-/// first - second, cell by cell: of the same models, windows and questions.
+/// first - second, cell by cell, for equal models, windows and questions.
 /// @throws cordage::shape_error  unless both have the same models and windows, and every cell the same count
 sample paired_difference(const sample& first, const sample& second);
 

@@ -19,10 +19,11 @@ using token = std::uint16_t;
 /// merged pairs in the order they were learned. The same text gives the same encoding everywhere.
 class byte_pairs {
  public:
-    /// Learns until there are `vocabulary` tokens or no pair occurs twice; of equally frequent pairs the smaller.
+    /// Merges pairs until there are `vocabulary` tokens or no pair occurs twice. Of equally frequent pairs the smaller
+    /// one is merged.
     byte_pairs(std::string_view text, std::size_t vocabulary);
 
-    /// A byte that never occurred in the learned text becomes token 0.
+    /// A byte that does not occur in the training text becomes token 0.
     std::vector<token> encode(std::string_view text);
 
     std::size_t vocabulary() const { return spelled_.size(); }

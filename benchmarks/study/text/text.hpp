@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The texts, as Debian's packages bring them, in three parts each.
+// The texts, from Debian packages, in three parts each.
 #pragma once
 
 #include <string>
@@ -8,19 +8,19 @@
 
 namespace demo {
 
-/// What is trained on, what settings are chosen on, what the tables are made of.
+/// The texts for training, for choosing settings, and for the tables.
 struct split_text {
     std::string train, dev, test;
 };
 
 /// The King James Version, verses without their references: Genesis to Acts, Romans to Colossians, 1 Thessalonians to
 /// Revelation. Runs `bible` (Debian: bible-kjv, bible-kjv-text).
-/// @throws std::runtime_error  if the program is absent, fails, or prints something else
+/// @throws std::runtime_error  if the program is missing, fails, or prints something else
 split_text king_james();
 
 /// Perl's manuals without their change logs, whole pages each: every twelfth page to dev, the one after it to test.
 /// Reads /usr/share/perl (Debian: perl-doc).
-/// @throws std::runtime_error  if they are absent
+/// @throws std::runtime_error  if they are missing
 split_text perl_manuals();
 
 /// The text of this kind.

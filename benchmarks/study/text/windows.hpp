@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Windows of text in which something said before is worth knowing: copied spans, and records that are asked for.
+// Windows of text with inserted retrieval tasks: copied spans, and records that are queried.
 #pragma once
 
 #include <cstdint>
@@ -23,27 +23,27 @@ inline generator stream(std::uint64_t seed, std::uint64_t purpose) {
     return generator(mixed);
 }
 
-/// What windows hold besides running text. A record is a mark, its key and its value, all uniformly random tokens but
-/// the mark; it is asked for once, by mark and key. A copy repeats a span of the window, half of them running text and
-/// half of them uniformly random tokens.
+/// The items that windows contain besides running text. A record is a mark, a key and a value; key and value are
+/// uniformly random tokens. It is queried once, by mark and key. A copy repeats a span of the window; half of the spans
+/// are running text, half are uniformly random tokens.
 struct window_shape {
-    index_t tokens_a_record = 64;  ///< of a window's tokens, one record each so many
-    index_t tokens_a_copy = 128;   ///< and one copy
+    index_t tokens_a_record = 64;  ///< tokens of a window per record
+    index_t tokens_a_copy = 128;   ///< tokens of a window per copy
     index_t copied_least = 16, copied_most = 48;
     index_t key_tokens = 2, value_tokens = 4;
-    index_t recalled_from = 2;  ///< the first tokens of a copy cannot be known and are not counted as copied
+    index_t recalled_from = 2;  ///< number of first tokens of a copy that are unpredictable and not counted as copied
 };
 
-/// What a token is to one who has to guess it: running text; one that nothing before tells; copied; of a value.
+/// How a token can be predicted: running text; unpredictable; copied; part of a value.
 enum class token_kind : std::uint8_t { plain, random, copied, value };
 
-/// Tokens of one kind in a row, copied or a value, and how far back they are said for the first time.
+/// Consecutive tokens of one kind, copied or value, and the distance back to their first occurrence.
 struct told_span {
     token_kind kind;
     index_t begin, count, distance;
 };
 
-/// tokens[i + 1] is to be guessed from tokens[0 ... i].
+/// tokens[i + 1] is to be predicted from tokens[0 ... i].
 struct window {
     std::vector<token> tokens;      ///< [length + 1]
     std::vector<token_kind> kinds;  ///< of each token [length + 1]
@@ -52,8 +52,8 @@ struct window {
     index_t length() const { return std::ssize(tokens) - 1; }
 };
 
-/// A window from anywhere in the text. Every item's distance is log-uniform between its own length and what the window
-/// leaves, its place uniform; an item that finds no free place is drawn anew, and left out after some trials.
+/// A window from a random place in the text. The distance of an item is log-uniform between its length and the largest
+/// that fits, its place uniform. An item without a free place is drawn again, and omitted after some trials.
 ///
 /// @param vocabulary  text has tokens below vocabulary - 1, which is the mark
 window draw_window(generator& draw, const window_shape& shape, std::span<const token> text, token vocabulary,

@@ -2,7 +2,7 @@
 """cordage's rotary position embeddings for JAX: exact angles without x64, gradients to the frequencies, CLEX.
 
     rotate              rotates q and k, differentiable in them, in log_alpha and in positions
-    move                cached keys to other positions or another basis
+    move                moves cached keys to other positions or another basis
     inv_freq            RoPE's unscaled frequencies
     clex                log_alpha of a neural ODE at length ratios t, differentiable in its weights
     learned_table       log_alpha interpolated between knots

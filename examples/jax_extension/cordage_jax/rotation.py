@@ -42,7 +42,7 @@ def rotate(*x: jax.Array, position_ids: jax.Array, inv_freq: np.ndarray, log_alp
         q, k = rotate(q, k, position_ids=ids, inv_freq=inv_freq(128))
 
     Angles are reduced exactly: correct to rounding at every position, with or without jax_enable_x64. In bfloat16 and
-    float16 the arithmetic is float32. If x is donated, or not needed any more, it is rotated in place.
+    float16 the arithmetic is float32. If x is donated or no longer used, it is rotated in place.
 
     Args:
         x: q and k, or any number of arrays [batch, tokens, heads, head_dim]; float32, float64, bfloat16 or float16
@@ -69,7 +69,7 @@ def move(keys: jax.Array, *, old_positions: jax.Array, new_positions: jax.Array,
     Args:
         keys: [batch, tokens, heads, head_dim]; rotated in place if donated
         old_positions, new_positions: [tokens] or [batch, tokens]; both integers or both floating
-        inv_freq, attention_factor: by which they were rotated
+        inv_freq, attention_factor: those by which keys were rotated
         new_inv_freq, new_attention_factor: None: unchanged
 
     Raises ValueError naming the argument.
@@ -132,7 +132,7 @@ def _rotate_one(name, x, position_ids, rule, log_alpha):
     return _rotate(x, ids, jnp.atleast_2d(log_alpha), rule)
 
 
-# Calls over rows, [rows, tokens, heads, head_dim]: batches of vmap are more rows, shards are some of them ------------
+# Calls over rows, [rows, tokens, heads, head_dim]: vmap's batches are further rows, a shard has some of the rows ------------
 
 
 def _like(x):
@@ -171,7 +171,7 @@ def _over_rows(function, sharding_rule, sums=()):
         return (mesh, local, results[0] if len(results) == 1 else tuple(results),
                 tuple(placed(letters) for letters in factors))
 
-    whole = sorted({"d", "p"} & set(sharding_rule), key=sharding_rule.index)  # in the rule's order, as XLA must have them
+    whole = sorted({"d", "p"} & set(sharding_rule), key=sharding_rule.index)  # in the order that XLA requires
     partitioned.def_partition(partition, sharding_rule=sharding_rule, need_replication_factors=tuple(whole))
 
     batched = custom_vmap(partitioned)

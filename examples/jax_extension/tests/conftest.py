@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Two devices of one CPU, before JAX starts; and the page's program."""
+"""Splits the CPU into two devices before JAX starts; and the page's program."""
 import os
 import sys
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The row of JAX in docs/engines.md, as JSON: errors at position 10^5 and times beside jitted code of JAX alone."""
+"""The row of JAX in docs/engines.md, as JSON: errors at position 10^5, and times compared with jitted code of JAX only."""
 import json
 import time
 

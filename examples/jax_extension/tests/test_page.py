@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What docs/engines.md says of JAX: what it installs suffices for its program, which prints what stands there."""
+"""docs/engines.md, JAX: its program runs with what it installs and prints the documented output."""
 import subprocess
 
 from page_example import ROOT, commands_of, debian_packages, environment_of, example_of, needed_packages

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests share: small models as GGUF files, and runs of llama.cpp with and without cordage."""
+"""Small models as GGUF files, and runs of llama.cpp with and without cordage, shared by the tests."""
 import functools
 import json
 import os
@@ -22,7 +22,7 @@ LIBRARIES = {"own": FOLDER / "own", "cordage": FOLDER / "build/bin"}
 
 
 class Failed(Exception):
-    """What llama.cpp said before it ended."""
+    """The output of llama.cpp before it aborted."""
 
 
 def run_llama(folder, library, model, *steps, variables=None, **context):
@@ -44,7 +44,7 @@ def run_llama(folder, library, model, *steps, variables=None, **context):
 
 @pytest.fixture(scope="session")
 def llama(tmp_path_factory):
-    """run_llama in a folder that the test need not name."""
+    """run_llama in a temporary folder."""
     return functools.partial(run_llama, tmp_path_factory.mktemp("runs"))
 
 
@@ -54,7 +54,7 @@ SIZES = {"vocab_size": 61, "hidden_size": 128, "intermediate_size": 96, "num_hid
 
 
 def random_model(family, **changes):
-    """A model of transformers in evaluation mode, the same numbers every time; its heads have 64 lanes."""
+    """A model of transformers in evaluation mode, with fixed seed; its heads have 64 lanes."""
     torch.manual_seed(7)
     config = CONFIG_MAPPING[family](**(SIZES | changes))
     return AutoModelForCausalLM.from_config(config, dtype=torch.float32, attn_implementation="eager").eval()
@@ -100,5 +100,5 @@ def write_gguf(model, arch, path, tensors=None, **keys):
 
 
 def difference(got, expected):
-    """The largest, of the largest expected one."""
+    """The largest difference relative to the largest expected value."""
     return float(np.abs(got - expected).max() / np.abs(expected).max())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""engine.py MODEL.gguf PLAN.json OUT.npz: takes a model of llama.cpp through the steps of a plan, by llama-cpp-python's
-bindings and the library of LLAMA_CPP_LIB_PATH. A process of its own, as the library ends it where it refuses something.
+"""engine.py MODEL.gguf PLAN.json OUT.npz: runs the steps of a plan on a model with llama.cpp, by llama-cpp-python's
+bindings and the library of LLAMA_CPP_LIB_PATH. A separate process, since the library aborts it on invalid input.
 
     {"context": {field of llama_context_params: value}, "steps": [[name, argument ...], ...]}
 """
@@ -53,11 +53,11 @@ class Engine:
         api.llama_memory_clear(self.memory, True)
 
     def shift(self, sequence, by):
-        """All keys of a sequence to other positions, at the next decode."""
+        """Moves all keys of a sequence to other positions at the next decode."""
         api.llama_memory_seq_add(self.memory, sequence, -1, -1, by)
 
     def said(self, text):
-        """Whether the library has logged a line with it."""
+        """Whether the library has logged a line that contains the text."""
         return np.array(any(text.encode() in line for line in self.lines))
 
     def can_shift(self):
@@ -85,7 +85,7 @@ class Engine:
         return np.array(made)
 
     def seconds(self, tokens, repetitions):
-        """Of decoding a prompt, the least of some repetitions."""
+        """Time of decoding a prompt, the minimum of several repetitions."""
         least = np.inf
         for _ in range(repetitions):
             self.clear()

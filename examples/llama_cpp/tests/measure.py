@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The row of llama.cpp in docs/engines.md, as JSON: errors at far positions, greedy tokens and times beside its own."""
+"""The row of llama.cpp in docs/engines.md, as JSON: errors at far positions, greedy tokens and times compared with its own."""
 import json
 import tempfile
 from pathlib import Path

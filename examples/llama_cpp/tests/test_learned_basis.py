@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A basis that examples/tune_basis.py learned, in a whole GGUF file: what llama.cpp makes of it beside transformers."""
+"""A basis that examples/tune_basis.py learned, in a complete GGUF file: llama.cpp compared with transformers."""
 import math
 
 import gguf
@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig
 from cordage_torch import CLEX, LearnedTable, save_gguf, save_longrope
 
 TRAINED, TARGET = 32, 256
-AGREEMENT = 2e-4  # of the largest logit, float32: two programs' rounding, and float32 angles in both
+AGREEMENT = 2e-4  # relative to the largest logit, float32: rounding of two programs, and float32 angles in both
 
 
 def tokens(length):
@@ -36,7 +36,7 @@ def logits(model, ids):
 
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory):
-    """A Llama trained for a minute at most on windows of 32 tokens, as a folder and as GGUF; what tune_basis makes of it."""
+    """A Llama trained for a minute at most on windows of 32 tokens, as a folder and as GGUF; and the output of tune_basis."""
     folder = tmp_path_factory.mktemp("model")
     text = write_text(folder / "text.txt")
     llama, ids = train_llama(folder, text, TRAINED)
@@ -66,7 +66,7 @@ def test_llama_cpp_runs_what_was_learned(llama, tuned, library):
         got, expected, llama(library, plain, *steps, n_ctx=TARGET)))
     print(f"perplexity: llama.cpp {by_llama:.4f}, transformers {by_transformers:.4f}, unscaled {unscaled:.4f}")
     assert by_llama == pytest.approx(by_transformers, rel=5e-5)
-    assert unscaled > 1.2 * by_llama  # without the tensor it is another model
+    assert unscaled > 1.2 * by_llama  # the comparison would detect a missing tensor
 
 
 def test_everything_else_of_the_file_is_kept(tuned):
@@ -122,7 +122,7 @@ def test_quantised_tensors_are_copied(tuned, tmp_path):
 
 
 def test_why_other_architectures_are_refused(llama, tmp_path):
-    """llama.cpp refuses the tensor in qwen3's file; with the type alone it runs unscaled and says nothing."""
+    """llama.cpp refuses the tensor in qwen3's file; with the type alone it runs unscaled without a warning."""
     model = random_model("qwen3", head_dim=64)
     with pytest.raises(Failed, match="did not load"):
         llama("own", write_gguf(model, "qwen3", tmp_path / "a.gguf", {"rope_freqs.weight": np.full(32, 2.0)}))

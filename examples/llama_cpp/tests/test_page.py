@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What docs/engines.md says to type: commands and code, with the test's model in their places, in environments with what the
-commands install and nothing else. build.sh has run before."""
+"""The commands and code of docs/engines.md, with the test's model, in environments that contain only what the commands install.
+build.sh has run before."""
 import os
 import re
 import subprocess
@@ -13,7 +13,7 @@ TARGET = 256
 
 
 def run(commands, python, folder):
-    """The commands but for what is installed and built already."""
+    """The commands except those that install and build."""
     lines = [line for line in commands.splitlines() if not line.startswith(("apt ", "pip ", "examples/llama_cpp/build.sh"))]
     environment = os.environ | {"PATH": f"{os.path.dirname(python)}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-euc", "\n".join(lines)], cwd=folder, env=environment, text=True, stdout=subprocess.PIPE,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""put_in.py: where it puts cordage in, and what it refuses, with nothing written."""
+"""put_in.py: its edits, and the errors, after which nothing is written."""
 import subprocess
 import sys
 import tarfile
@@ -14,7 +14,7 @@ FILES = ["CMakeLists.txt", "ggml/src/ggml-cpu/ops.cpp", "src/llama-kv-cache.cpp"
 
 @pytest.fixture(scope="module")
 def unpacked():
-    """The files as PyPI has them."""
+    """The files of the package on PyPI."""
     archive, = FOLDER.glob("llama_cpp_python-*.tar.gz")
     root = f"{archive.name.removesuffix('.tar.gz')}/vendor/llama.cpp"
     with tarfile.open(archive) as packed:

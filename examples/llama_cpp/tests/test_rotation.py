@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""cordage's rotation and K-shift inside llama.cpp, beside llama.cpp's own. All comparisons use what rotation promises: with all
-positions moved by the same, scores and so logits are the same."""
+"""cordage's rotation and K-shift inside llama.cpp, compared with llama.cpp's own. All comparisons use that scores, and
+therefore logits, are unchanged if all positions are shifted by the same number."""
 import math
 
 import numpy as np
@@ -20,7 +20,7 @@ def model(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=["qwen2vl", "qwen3vl"])
 def multimodal(request, tmp_path_factory):
-    """Four positions a token: sections in blocks, or dealt."""
+    """Four positions per token: sections in blocks or interleaved."""
     path = tmp_path_factory.mktemp("model") / f"{request.param}.gguf"
     sections = {"rope.dimension_sections": [16, 8, 8, 0] if request.param == "qwen2vl" else [12, 10, 10, 0]}
     family = "qwen2" if request.param == "qwen2vl" else "qwen3"
@@ -29,7 +29,7 @@ def multimodal(request, tmp_path_factory):
 
 
 def next_after_shift(llama, library, model, by, **context):
-    """Logits of a token after a prompt whose keys have moved, and of the same without a move."""
+    """Logits of a token after a prompt whose keys have been shifted, and without the shift."""
     steps = [["decode", PROMPT[:-1], 10], ["shift", 0, by], ["decode", PROMPT[-1:], 10 + len(PROMPT) - 1 + by]]
     moved = llama(library, model, *steps, **context)[-1]
     steps = [["decode", PROMPT[:-1], 10], ["decode", PROMPT[-1:], 10 + len(PROMPT) - 1]]
@@ -40,7 +40,7 @@ def next_after_shift(llama, library, model, by, **context):
 def test_it_is_llama_cpps_rotation_at_short_positions(llama, model, scaling):
     ours, theirs = (llama(library, model, ["decode", PROMPT, 0], **scaling)[0] for library in ("cordage", "own"))
     assert difference(ours, theirs) < 1e-5
-    assert not np.array_equal(ours, theirs)  # it is another rotation
+    assert not np.array_equal(ours, theirs)  # the two rotations differ in the last bits
 
 
 def test_four_positions_a_token(llama, multimodal):
@@ -60,7 +60,7 @@ INTO_THE_CACHE = "keys are rotated on their way into the cache"
 
 @pytest.mark.parametrize("name", TYPES)
 def test_keys_are_rotated_on_their_way_into_the_cache(llama, model, name):
-    """With the bits that a rotation and a store have, as which ggml computes them where it must not fuse."""
+    """Bit-identical to a separate rotation and store, which ggml uses if fusion is disabled."""
     plan = [["decode", PROMPT[:30], FAR], ["decode", PROMPT[30:], FAR + 30], ["said", INTO_THE_CACHE]]
     variables = {"LLAMA_ATTN_ROT_DISABLE": "1"}  # no transform between rotation and store of quantised keys
     *found, is_said = llama("cordage", model, *plan, variables=variables, type_k=TYPES[name])
@@ -108,11 +108,11 @@ def test_another_sequence_stays(llama, model):
                      ["decode", PROMPT[39:], 19, 1], n_seq_max=2, kv_unified=True, **YARN)[-1]
     shift = ["shift", 0, 5]
     assert np.array_equal(second("cordage", shift), second("cordage"))
-    assert difference(second("own", shift), second("own")) > 0.05  # llama.cpp's own hits it
+    assert difference(second("own", shift), second("own")) > 0.05  # llama.cpp's own shift changes the other sequence too
 
 
 def assert_moved_within_rounding(llama, model, name):
-    """A shift adds no more than the type's rounding does, which it does once more."""
+    """A shift adds at most the error of one more rounding to the cache's type."""
     moved, stayed = next_after_shift(llama, "cordage", model, 5, type_k=TYPES[name])
     exact = next_after_shift(llama, "cordage", model, 5)[1]
     assert 1e-6 < difference(moved, exact) < 2 * difference(stayed, exact)
@@ -128,7 +128,7 @@ def test_shifts_under_m_rope(llama, multimodal):
     assert difference(moved, stayed) < 1e-5
     assert_moved_within_rounding(llama, multimodal, "Q8_0")
     assert not llama("own", multimodal, ["can_shift"])[0] and llama("cordage", multimodal, ["can_shift"])[0]
-    with pytest.raises(Failed, match="seq_add"):  # llama.cpp alone ends there
+    with pytest.raises(Failed, match="seq_add"):  # llama.cpp without cordage aborts here
         next_after_shift(llama, "own", multimodal, 5)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Lets cordage rotate the keys that LMCache moves to other positions: by the exact difference of the angles, under the rule
-of the model's config.
+"""Replaces LMCache's rotation of keys that move to other positions by cordage's: by the exact difference of the angles, under
+the rule of the model's config.
 
-    patch = serve("config.json")    # LMCache's rotary_embedding_k_fused is cordage's move from now on
+    patch = serve("config.json")    # LMCache's rotary_embedding_k_fused now is cordage's move
     patch.undo()
 """
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 def serve(config: str | PathLike | Mapping, *, length: int | None = None) -> Patch:
     """Replaces LMCache's rotary_embedding_k_fused and its strided form by cordage's move, in this process, until undo() of the
-    Patch it returns.
+    returned Patch is called.
 
     Args:
         config: the model's config.json: its path, or its content, or a transformers config
@@ -45,10 +45,10 @@ def serve(config: str | PathLike | Mapping, *, length: int | None = None) -> Pat
 
 
 class Patch:
-    """LMCache with cordage's move; a context manager that ends with undo()."""
+    """LMCache with cordage's move; a context manager that calls undo() at its end."""
 
     def __init__(self, rules: list[_Rule]) -> None:
-        self.rules = "".join(rule.words for rule in rules)  # the rotation of the keys, in words
+        self.rules = "".join(rule.words for rule in rules)  # description of the rotation of the keys
         for name, is_strided in zip(_FUNCTIONS, (False, True), strict=True):
             setattr(lmcache.device_ops, name, _Moving(rules, is_strided))
 
@@ -79,7 +79,7 @@ class _Rule:
         self.inv_freq, self.attention_factor = torch.ops.cordage.config_basis(at, text, layer_type)
 
     def has_made(self, cos_sin_cache: Tensor) -> bool:
-        """Whether a row of the cache is this rule's: that of position 1, whose sines distinguish frequencies."""
+        """Whether a row of the cache, that of position 1, whose sines distinguish frequencies, is this rule's."""
         row = torch.cat((self.inv_freq.cos(), self.inv_freq.sin())) * self.attention_factor
         if cos_sin_cache.dim() != 2 or cos_sin_cache.shape[0] < 2 or cos_sin_cache.shape[1] != len(row):
             return False
@@ -97,7 +97,7 @@ class _Moving:
 
     def __init__(self, rules: list[_Rule], is_strided: bool) -> None:
         self.rules, self.is_strided = rules, is_strided
-        self.known = WeakTensorKeyDictionary()  # the rules of the tables so far, as reading one on a GPU waits for it
+        self.known = WeakTensorKeyDictionary()  # the rule of each table so far, since reading a table on a GPU synchronises
 
     @torch.no_grad()
     def __call__(self, old_positions: Tensor, new_positions: Tensor, key: Tensor, head_size: int, *rest) -> None:

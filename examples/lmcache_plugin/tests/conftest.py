@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The page's program, and a vLLM that is there by name only: LMCache's positional_encoding imports get_rope when it is read."""
+"""The page's program, and a stub of vLLM, since LMCache's positional_encoding imports get_rope when it is loaded."""
 import sys
 import types
 from pathlib import Path

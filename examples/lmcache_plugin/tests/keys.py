@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Keys as an engine caches them, in float64, and the table that it gives LMCache."""
+"""Keys as cached by an engine, in float64, and the table that the engine passes to LMCache."""
 import json
 
 import torch
@@ -22,7 +22,7 @@ def basis(config):
 
 
 def table(config, dtype, positions=131072):
-    """cos_sin_cache as vLLM makes it: angles in float32, the attention factor in it."""
+    """cos_sin_cache as computed by vLLM: angles in float32, multiplied by the attention factor."""
     inv_freq, factor = basis(config)
     angle = torch.outer(torch.arange(positions, dtype=torch.float32), inv_freq.float())
     return (torch.cat((angle.cos(), angle.sin()), -1) * factor).to(dtype)
@@ -42,5 +42,5 @@ def rotated(key, positions, config, is_neox=True, is_moved=False):
 
 
 def error(got, exact):
-    """Of the root mean square."""
+    """Difference relative to the root mean square."""
     return float((got.double() - exact).pow(2).mean().sqrt() / exact.pow(2).mean().sqrt())

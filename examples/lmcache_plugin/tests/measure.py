@@ -36,7 +36,7 @@ def call(config, served):
 
 
 def milliseconds():
-    """Of 256 tokens of 8 heads in bfloat16, in turn: served, LMCache's own."""
+    """Milliseconds for 256 tokens of 8 heads in bfloat16, alternately: cordage's move, LMCache's own."""
     key, cos_sin_cache = torch.randn(len(OLD), 8, HEAD_SIZE).bfloat16(), table(CONFIG, torch.bfloat16)
     own = lmcache.device_ops.rotary_embedding_k_fused
     with serve(CONFIG):

@@ -12,11 +12,11 @@ from page_example import ROOT, commands_of, debian_packages, environment_of, exa
 from cordage_lmcache import serve
 
 OLD, NEW = torch.arange(60_000, 60_016), torch.arange(120_000, 120_016)
-ROUNDING = {torch.float32: 1e-7, torch.bfloat16: 2.5e-3, torch.float16: 4e-4}  # of one rounding, root mean square
+ROUNDING = {torch.float32: 1e-7, torch.bfloat16: 2.5e-3, torch.float16: 4e-4}  # error of one rounding, root mean square
 
 
 def keys(config, dtype, is_neox=True):
-    """Cached keys at OLD, and what they are at NEW, in float64, of the same rounded keys."""
+    """Cached keys at OLD, and the same rounded keys at NEW, in float64."""
     plain = torch.randn(len(OLD), 4, HEAD_SIZE, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     cached = rotated(plain, OLD, config, is_neox).to(dtype)
     return cached, rotated(cached, NEW - OLD, config, is_neox, is_moved=True)
@@ -34,7 +34,7 @@ def test_fused_rope_moves_keys_with_one_rounding(name, dtype):
     with serve(RULES[name]):
         got = fused(OLD, NEW, cached.clone().flatten(1)).view_as(cached)
     assert error(got, exact) <= ROUNDING[dtype] < error(own, exact)
-    if name == "yarn":  # cos and sin carry the factor, and LMCache multiplies by it twice
+    if name == "yarn":  # cos and sin contain the factor, so LMCache applies it twice
         assert error(own, exact) > 0.2
 
 
@@ -103,7 +103,7 @@ def test_configs_are_refused_by_their_key(change, words):
 
 
 def test_the_pages_commands_and_program(tmp_path):
-    """What the page installs, and nothing else, suffices for its program."""
+    """The page's program runs with only what the page installs."""
     commands, (code, output) = commands_of("LMCache"), example_of("LMCache")
     assert debian_packages(commands) == needed_packages()
     run = subprocess.run([environment_of(commands, tmp_path), "-c", code], cwd=ROOT, capture_output=True, text=True)

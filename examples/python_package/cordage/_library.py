@@ -121,7 +121,7 @@ class Handle:
 
 
 def text(name: str, value: str | bytes) -> bytes:
-    """A string for C, which ends at a NUL."""
+    """A string for C, without NUL characters."""
     encoded = value if isinstance(value, bytes) else value.encode()
     if b"\0" in encoded:
         raise ValueError(f"{name} {value[:40]!r} must have no NUL")

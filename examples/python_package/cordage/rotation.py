@@ -16,7 +16,7 @@ from .tensors import Kept
 
 
 class Angles:
-    """The angles of positions, exact up to 2^31, with their cos and sin: computed once for all layers. `new - old` are the
+    """The angles of positions, exact up to 2^31, and their cos and sin, computed once for all layers. `new - old` are the
     angles that rotate cached keys of `old` into keys of `new`, for move.
 
         angles = Angles(rule.at_length(131072), np.arange(4096))
@@ -126,7 +126,7 @@ def rotate(*x: Any, angles: Angles, pairing: str, out: Any = None, first_lane: i
         pairing: which lanes form pairs: "half_split" (i, i + pairs) or "interleaved" (2i, 2i + 1)
         out: destinations, one of these for each x; None: new numpy arrays
         first_lane: first rotated lane of a head
-        threads: number of threads, the calling one included
+        threads: number of threads, including the calling one
 
     Returns the outputs, always as a tuple. Arithmetic is in float32 (float64 for float64), rounded once.
     Raises ValueError or ShapeError, before anything is written.
@@ -152,7 +152,7 @@ def move(*keys: Any, angles: Angles, pairing: str, out: Any = None, first_lane: 
 
 def rotate_backward(*grad_y: Any, angles: Angles, pairing: str, y: Any = None, first_lane: int = 0,
                     threads: int = 1) -> Gradients:
-    """grad_x = m R(-a) grad_y, and in the same pass the gradients behind the angles; same bits for any number of threads.
+    """grad_x = m R(-a) grad_y, and in the same pass the other gradients; the same bits for any number of threads.
 
         grads = rotate_backward(grad_q, grad_k, angles=angles, pairing="half_split", y=(rotated_q, rotated_k))
 

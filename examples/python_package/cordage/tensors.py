@@ -119,13 +119,13 @@ class Kept:
     def _of_dlpack(self, array):
         try:
             capsule = array.__dlpack__(max_version=(1, 1))
-        except TypeError:  # of before DLPack 1.0
+        except TypeError:  # before DLPack 1.0
             capsule = array.__dlpack__()
         self.keep(capsule)
         tensor = Tensor()
         if _capsule_is(capsule, b"dltensor_versioned"):
             call("tensor_from_dlpack_managed", _capsule_pointer(capsule, b"dltensor_versioned"), c.byref(tensor))
-        else:  # does not say whether it may be written to
+        else:  # has no read-only flag
             call("tensor_from_dlpack", _capsule_pointer(capsule, b"dltensor"), c.byref(tensor))
             tensor.is_read_only = 1
         return tensor

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The rotation as its formula says, in numpy's float64 with the angle reduced in exact integers."""
+"""The rotation by its formula, in numpy's float64, with angles reduced in exact integers."""
 from fractions import Fraction
 
 import numpy as np

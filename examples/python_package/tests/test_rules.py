@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Rules of configs, of numbers and of a CLEX checkpoint; what is said and drawn of them."""
+"""Rules of configs, of numbers and of a CLEX checkpoint; their descriptions and plots."""
 import json
 import subprocess
 import sys
@@ -84,7 +84,7 @@ def test_clex_is_solved_with_its_weights(tmp_path):
     plain, other = (cordage.Rule.from_file(config, checkpoint=tmp_path, layer_type=f"layer {i}").at_ratio(4)
                     for i in range(2))
     i = np.arange(4)
-    assert np.allclose(plain.inv_freq, 10000.0 ** (-i / 4) * 7.0 ** (-2 * i / 6), rtol=1e-6)  # without a net its drift alone
+    assert np.allclose(plain.inv_freq, 10000.0 ** (-i / 4) * 7.0 ** (-2 * i / 6), rtol=1e-6)  # the drift only
     assert (np.abs(other.inv_freq / plain.inv_freq - 1) > 1e-4).all()
     told = cordage.inspect(config, checkpoint=tmp_path, t=4, as_numbers=True)["ropes"]
     assert [rope["layer_type"] for rope in told] == ["layer 0", "layer 1"]

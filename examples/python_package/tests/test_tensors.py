@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is taken as an array, and what is refused, with nothing written."""
+"""Accepted arrays, and errors, after which nothing is written."""
 import numpy as np
 import pytest
 
@@ -10,7 +10,7 @@ ANGLES = cordage.Angles(BASIS, np.arange(3))
 
 
 class Exported:
-    """An array of another library: what it shows is __dlpack__ alone."""
+    """An array of another library, which has only __dlpack__."""
 
     def __init__(self, array, is_old=False):
         self.array, self.is_old = array, is_old

@@ -4,12 +4,12 @@
     rotate              rotates q and k, differentiable in them, in inv_freq, positions and the attention factor; with
                         RMSNorm before or after in the same pass, and the gradient to its weights
     rotate_and_store    rotates q and k, and stores k and v into the slots of a PagedCache, quantised if it is
-    move                cached keys and values to other positions, another basis, other slots
+    move                moves cached keys and values to other positions, another basis, other slots
     CLEX, LearnedTable  modules that return inv_freq at a length ratio t: by an ODE, or interpolated
     LeRoPE              a module with one inv_freq for all lengths: a rule's times exp(alpha)
     Tempered            any of these with a temperature of attention scores by t, learned with it
     scale_queries       q times a learned factor by head and position, scale ln(p + 1) + bias
-    apply_to            gives a transformers model cordage's rotation, under its config's rule, another one, or a
+    apply_to            replaces the rotation of a transformers model, by its config's rule, another one, or a
                         learned basis
     longrope_parameters a learned basis as LongRoPE's dictionary
     save_longrope, save_lerope, save_gguf, save_freq_factors

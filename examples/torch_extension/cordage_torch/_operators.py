@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Registers the operators: those compiled for this machine or, of a wheel for any x86-64, the best that the processor has. That
-is torch's own choice; the environment variable ATEN_CPU_CAPABILITY (avx512, avx2, default) makes another one."""
+"""Registers the operators: those compiled for this machine or, from a wheel for any x86-64, those of the instruction set
+that torch selects; the environment variable ATEN_CPU_CAPABILITY (avx512, avx2, default) overrides it."""
 import importlib
 import importlib.util
 

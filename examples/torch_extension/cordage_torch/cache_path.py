@@ -117,11 +117,11 @@ def _refuse_gradients(function: str, **tensors: Tensor) -> None:
                              "torch.no_grad()")
 
 
-# What torch.compile is told: the rotated q is new, the cache is written where it lies ------------------------------
+# Fake kernels for torch.compile: the rotated q is new, the cache is written in place -------------------------------
 
 
 def _on_one_device(function: str, like: Tensor, tensors: dict[str, Tensor | None]) -> None:
-    """Where one of the tensors has no memory, no kernel of the CPU looks at the others."""
+    """Checks devices: if one tensor is on meta, the CPU kernels, which check the others, do not run."""
     for name, one in tensors.items():
         if one is not None and one.device != like.device:
             raise ValueError(f"{function}: {name} on {one.device} must be on {like.device}")

@@ -63,11 +63,11 @@ class CLEX(nn.Module):
         pairs, hidden = rotary_dim // 2, hidden or rotary_dim
         self.W_up = nn.Parameter(torch.randn(hidden, pairs) / math.sqrt(pairs))
         self.W_down = nn.Parameter(torch.zeros(pairs, hidden))
-        # No buffer: model.half() leaves it as it is.
+        # Not a buffer, so that model.half() does not convert it.
         self.cached_t = torch.tensor(sorted(cached_t), dtype=torch.float64) if cached_t is not None else None
         self._held_t: float | None = None
         with torch.no_grad():
-            self(1.0)  # solves: names a setting that is wrong now rather than in training
+            self(1.0)  # solves once, so that an invalid setting raises here and not during training
 
     @classmethod
     def for_config(cls, config, layer_type: str | None = None, **settings) -> CLEX:

@@ -27,7 +27,7 @@ def longrope_parameters(config, basis: LearnedModule, length: int) -> dict:
     for apply_to.
 
     The short factors are used up to the trained length, the long ones, 1 / alpha(t) of the pairs, beyond. Engines have one
-    attention factor for both, so it is that of `length` tokens: a temperature (Tempered) acts up to the trained length too.
+    attention factor for both, so it is that of `length` tokens: a temperature (Tempered) also acts within the trained length.
     It is written as `attention_factor` for transformers, which warns of the other two, and as `short_mscale` and
     `long_mscale` for vLLM.
 
@@ -53,7 +53,7 @@ def save_longrope(config, basis: LearnedModule, length: int, folder: str | Path)
 
     Args:
         config, basis: as for longrope_parameters; the config is not changed
-        length: tokens, beyond the trained length; becomes max_position_embeddings
+        length: tokens, > the trained length; becomes max_position_embeddings
 
     Raises ValueError naming the argument.
     """
@@ -68,7 +68,7 @@ def save_longrope(config, basis: LearnedModule, length: int, folder: str | Path)
     if hasattr(text, "original_max_position_embeddings"):
         text.original_max_position_embeddings = trained
     said = config.to_diff_dict()
-    if text is config and not by_layer_type and "partial_rotary_factor" not in own:  # what the older spelling can say
+    if text is config and not by_layer_type and "partial_rotary_factor" not in own:  # the older spelling suffices
         said |= {"original_max_position_embeddings": trained, "rope_theta": own["rope_theta"], "rope_scaling": own}
     path = Path(folder, "config.json")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -106,8 +106,8 @@ def save_freq_factors(config, basis: LearnedModule, length: int, path: str | Pat
     _replace(Path(path), write)
 
 
-# Which tensors llama.cpp looks for (its loader in llama-cpp-python 0.3.36), by general.architecture. A file of another
-# family of apply_to with one of them does not load; with the type longrope alone it would run unscaled.
+# Tensors that llama.cpp's loader reads (llama-cpp-python 0.3.36), by general.architecture. Files of other families with
+# one of them do not load; with only the type longrope they would run unscaled.
 _GGUF_TENSORS = {
     "llama": {"rope_freqs": "long_factor"},
     "mistral3": {"rope_freqs": "long_factor"},
@@ -300,7 +300,7 @@ def _ratio(basis: LearnedModule, length: int) -> float:
 
 
 def _replace(path: Path, write) -> None:
-    """Writes a file atomically: it is always either the old or the whole new one."""
+    """Writes a file atomically."""
     new = path.with_name(path.name + ".new")
     write(new)
     os.replace(new, path)

@@ -55,7 +55,7 @@ class LeRoPE(nn.Module):
         return self.of_config * self.alpha.to("cpu", torch.float64).exp(), self.attention_factor
 
     def t_of(self, length: Tensor) -> Tensor:
-        """The ratio t for a sequence of `length` tokens, [] float64: every t has the same basis, a temperature over it not."""
+        """The ratio t for a sequence of `length` tokens, [] float64. Only a temperature over this basis depends on t."""
         if self._held_t is not None:
             return torch.full((), self._held_t, dtype=torch.float64)
         return (length.to(torch.float64) / self.original_length).clamp(1.0, self.t_max)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The base class of a basis that changes another one."""
+"""Base class of bases that modify another basis."""
 from __future__ import annotations
 
 from torch import Tensor, nn
@@ -22,7 +22,7 @@ class OverBasis(nn.Module):
         return self.basis(t)[0]
 
     def t_of(self, length: Tensor) -> Tensor:
-        """The ratio t for a sequence of `length` tokens, [] float64, as the other basis has it."""
+        """The ratio t for a sequence of `length` tokens, [] float64, from the other basis."""
         return getattr(self, self.attribute).t_of(length)
 
     def held_at(self, t: float):

@@ -32,7 +32,7 @@ class LearnedBasis(Protocol):
 
 
 def apply_to(model: nn.Module, scaling: Mapping | LearnedBasis | None = None, *, exact: bool = True) -> Patch:
-    """Replaces the rotation of a transformers model by cordage's, in place, until undo() of the Patch it returns.
+    """Replaces the rotation of a transformers model by cordage's, in place, until undo() of the returned Patch is called.
 
         apply_to(model)                                             # the rule of model.config
         apply_to(model, {"rope_type": "yarn", "factor": 4.0})       # another one, as in a config.json
@@ -77,7 +77,7 @@ def _is_rotary(path: str, module: nn.Module) -> bool:
 
 
 class Patch:
-    """A model with cordage's rotation; a context manager that ends with undo()."""
+    """A model with cordage's rotation; a context manager that calls undo() at its end."""
 
     def __init__(self, replaced: list[tuple[nn.Module, str, CordageRotary]]) -> None:
         self._replaced = replaced
@@ -104,7 +104,7 @@ class Patch:
         self.undo()
 
 
-# How a model's own function rotates a head ----------------------------------------------------------------------------
+# The convention by which a model's own function rotates a head --------------------------------------------------------
 
 
 class Convention(NamedTuple):
@@ -112,18 +112,18 @@ class Convention(NamedTuple):
 
     interleaved: bool  # pairs (2i, 2i + 1) instead of (i, i + pairs)
     is_inverse: bool  # by the negative angle
-    is_table_doubled: bool  # cos and sin say each pair's number twice
-    splits: bool  # what it returns has the first lanes of all pairs in front, then the second ones
+    is_table_doubled: bool  # cos and sin hold each pair's number twice
+    splits: bool  # the result has the first lanes of all pairs, then the second ones
 
     def tables(self, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-        """Its cos and sin as [..., pairs] of a rotation by the positive angle."""
+        """The model's cos and sin as [..., pairs], for a rotation by the positive angle."""
         if self.is_table_doubled:  # the second half repeats the first
             pairs = cos.shape[-1] // 2
             cos, sin = cos[..., :pairs], sin[..., :pairs]
         return cos, -sin if self.is_inverse else sin
 
     def positions(self, position_ids: Tensor) -> Tensor:
-        """Its positions of a rotation by the positive angle."""
+        """The model's positions, for a rotation by the positive angle."""
         return -position_ids if self.is_inverse else position_ids
 
     def laid_out(self, rotated: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -133,7 +133,7 @@ class Convention(NamedTuple):
         return tuple(torch.cat((one[..., ::2], one[..., 1::2]), -1) for one in rotated)
 
 
-_KNOWN = {  # of 1 2 3 4, by a quarter turn
+_KNOWN = {  # 1 2 3 4 rotated by a quarter turn
     (-3.0, -4.0, 1.0, 2.0): (False, False, False), (3.0, 4.0, -1.0, -2.0): (False, True, False),
     (-2.0, 1.0, -4.0, 3.0): (True, False, False), (2.0, -1.0, 4.0, -3.0): (True, True, False),
     (-2.0, -4.0, 1.0, 3.0): (True, False, True)}
@@ -154,11 +154,11 @@ def convention_of(function) -> Convention | None:
     return None
 
 
-# What a patched model passes from its rotary embedding to its attention ---------------------------------------------
+# Objects that a patched model passes from its rotary embedding to its attention -------------------------------------
 
 
 class _Opaque:
-    """Passed where a model expects a tensor, on its way to a replaced function."""
+    """Passed through a model in place of a tensor, to a replaced function."""
 
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
@@ -232,7 +232,7 @@ class CordageRotary(nn.Module):
                 of_all[scaled] = _OwnAlpha(of_all[scaled], original)
         self.of_layers = nn.ModuleDict({layer_type or "all": basis for layer_type, basis in of_all.items()})
         self.words = "".join(basis.words for basis in of_all.values())
-        # An alpha is saved and loaded under the name that it has in the model.
+        # An alpha is saved and loaded under its name in the model.
         self.register_state_dict_post_hook(
             lambda module, state, prefix, _: _rename(state, f"{prefix}original.alpha", f"{prefix}alpha"))
         self.register_load_state_dict_pre_hook(
@@ -241,7 +241,7 @@ class CordageRotary(nn.Module):
     def __getattr__(self, name: str):
         try:
             return super().__getattr__(name)
-        except AttributeError:  # models look at the config of their rotary embedding, or at its sections
+        except AttributeError:  # models read the config of their rotary embedding, or its sections
             return getattr(super().__getattr__("original"), name)
 
     def forward(self, x: Tensor, position_ids: Tensor, layer_type: str | None = None):
@@ -293,13 +293,13 @@ class _ConfigBasis(nn.Module):
             inv_freq = basis(torch.zeros(1, dtype=torch.int64))[0].to(torch.float32)
             if own is None or own.shape != inv_freq.shape:
                 continue
-            rounding = max(1e-5, 2 * torch.finfo(own.dtype).eps)  # model.to(torch.bfloat16) rounds them, too
+            rounding = max(1e-5, 2 * torch.finfo(own.dtype).eps)  # model.to(torch.bfloat16) also rounds them
             if torch.allclose(own.cpu().float(), inv_freq, rtol=rounding):
                 return basis
         raise ValueError(f"apply_to: {type(rotary).__name__} has other frequencies than its config says:\n{first.words}")
 
     def rotation(self, position_ids: Tensor, inv_freq: Tensor, attention_factor: Tensor) -> _Rotation | _AxesRotation:
-        if position_ids.dim() < 3:  # one position a token, whatever the axes
+        if position_ids.dim() < 3:  # one position per token, for any axes
             return _Rotation(position_ids, inv_freq, attention_factor)
         if len(self.axis_of_pair) == 0:
             raise ValueError(f"apply_to: position_ids {list(position_ids.shape)} must be [batch, tokens], as the config "
@@ -315,7 +315,7 @@ class _ConfigBasis(nn.Module):
         length = position_ids.max() + 1
         if self.rule["rope_type"] != "dynamic":
             return self.rule.basis(length)
-        # As transformers: the longest length so far counts, until a sequence is shorter than the trained length again.
+        # As in transformers: uses the longest length so far, until a sequence is shorter than the trained length again.
         longest = torch.maximum(self.longest.to(length.device), length)
         self.longest = torch.where(length < self.trained, torch.zeros_like(longest), longest)
         return self.rule.basis(torch.maximum(self.longest, length))
@@ -327,7 +327,7 @@ class _OwnAlpha(nn.Module):
     def __init__(self, of_config: _ConfigBasis, original: nn.Module) -> None:
         super().__init__()
         self.of_config = of_config
-        self.originals = (original,)  # no submodule: CordageRotary has it
+        self.originals = (original,)  # not a submodule, as it is one of CordageRotary
         self.words, self.rotation = of_config.words, of_config.rotation
 
     def forward(self, position_ids: Tensor) -> tuple[Tensor, Tensor]:
@@ -379,7 +379,7 @@ def _serving(own):
         if not isinstance(cos, _Opaque):
             return own(q, k, cos, sin, *more, **named)
         heads_dim = named.get("unsqueeze_dim", next((one for one in reversed(more) if isinstance(one, int)), 1))
-        given = (q,) if k is None else (q, k)  # no k where keys of another layer are shared
+        given = (q,) if k is None else (q, k)  # k is None if keys of another layer are shared
         rotated = convention.laid_out(cos.apply(*given, heads_first=heads_dim == 1, convention=convention))
         return rotated if k is not None else (*rotated, None)
 
@@ -388,7 +388,7 @@ def _serving(own):
 
 
 def _release(modeling) -> None:
-    """Removes one patched model; the last one restores the module."""
+    """Removes one patched model; after the last one, restores the module."""
     for name in _served_names(modeling):
         served = getattr(modeling, name)
         served.patches -= 1

@@ -133,7 +133,7 @@ def rotate_by_axes(*x: Tensor, position_ids: Tensor, axis_of_pair: Tensor, inv_f
                            interleaved=interleaved, heads_first=heads_first)
 
 
-# What torch.compile is told: shapes and strides -------------------------------------------------------------------
+# Fake kernels for torch.compile: shapes and strides ---------------------------------------------------------------
 
 
 def _new(x: list[Tensor]) -> list[Tensor]:
@@ -182,7 +182,7 @@ def _(x, cos, sin, interleaved, adjoint):
 def _keep_rotation(ctx, inputs, output):
     x, position_ids, inv_freq, attention_factor, ctx.interleaved = inputs
     ctx.wanted = [one.requires_grad for one in (position_ids, inv_freq, attention_factor)]
-    kept = output if any(ctx.wanted) else []  # grad_x needs no values
+    kept = output if any(ctx.wanted) else []  # grad_x does not need the values
     ctx.save_for_backward(position_ids, inv_freq, attention_factor, *kept)
 
 

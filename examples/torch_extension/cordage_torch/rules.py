@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The rule of a transformers config for a type of layers, also with another rope dictionary."""
+"""The rule of a transformers config for a layer type, optionally with another rope dictionary."""
 from __future__ import annotations
 
 import json
@@ -10,8 +10,8 @@ from torch import Tensor
 
 from .rotation import _ops
 
-_KEPT = ("rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved")  # by another rope dictionary
-LEROPE_FAMILIES = ("mistral_large4", "mistral_large4_text")  # whose rotary embedding has an alpha
+_KEPT = ("rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved")  # with another rope dictionary
+LEROPE_FAMILIES = ("mistral_large4", "mistral_large4_text")  # families whose rotary embedding has an alpha
 
 
 def layer_type_of(config) -> str:

@@ -35,7 +35,7 @@ class LearnedTable(OverBasis):
         if not knots or not all(low < high for low, high in zip([1.0, *knots], knots)):
             raise ValueError(f"LearnedTable: knots {list(knots)} must be one or more increasing ratios > 1")
         super().__init__(prior.requires_grad_(False))
-        self.log_knots = torch.tensor([1.0, *knots], dtype=torch.float64).log()  # no buffer: model.half() leaves it
+        self.log_knots = torch.tensor([1.0, *knots], dtype=torch.float64).log()  # not a buffer: model.half() would convert it
         self.offsets = nn.Parameter(torch.zeros(len(knots), prior.rotary_dim // 2))
 
     def basis(self, t: float | Tensor) -> tuple[Tensor, Tensor]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A temperature of attention scores that follows t and learns beside a basis."""
+"""A temperature of attention scores as a function of t, learned with a basis."""
 from __future__ import annotations
 
 import math
@@ -19,15 +19,15 @@ class Tempered(OverBasis):
         basis = Tempered(CLEX.for_config(model.config), power=1.0)    # log scaling, max{1, log_L n} at n = t L tokens
         patch = apply_to(model, basis)
 
-    tau comes as a factor sqrt(tau) on cos and sin, beside the attention factor that the basis has. Lanes that are
-    not rotated would miss it, so a model that has some is refused; multiply queries or the softmax scale by `temperature(t)` there.
+    cos and sin are multiplied by sqrt(tau), in addition to the attention factor of the basis. This does not act on lanes that
+    are not rotated, so a model with such lanes is rejected; there multiply queries or the softmax scale by `temperature(t)`.
 
     Args:
         basis: a CLEX, a LearnedTable, a LeRoPE or another LearnedBasis with an original_length and a t_max
         slope: > 0; None: 1 / ln original_length, that of log scaling (YaRN: slope 0.1, power 2)
-        power: 0: no temperature to begin with
+        power: initial value; 0: tau is 1
 
-    The parameters are `log_slope` and `power`, [] float32, and the basis's. Raises ValueError naming the argument.
+    The parameters are `log_slope` and `power`, [] float32, and those of the basis. Raises ValueError naming the argument.
     """
 
     attribute = "of_basis"
@@ -58,8 +58,8 @@ class Tempered(OverBasis):
 
 
 def check_whole_heads(who: str, basis, rule: Rule) -> None:
-    """Refuses a temperature on cos and sin of a model with lanes that are not rotated."""
+    """Rejects a temperature on cos and sin for a model with lanes that are not rotated."""
     if isinstance(basis, Tempered) and not rule.rotates_whole_heads:
         raise ValueError(f"{who}: a Tempered basis must be of a model whose heads are rotated as a whole, not {rule['rotary_dim']} of "
-                         "their lanes: a factor on cos and sin misses the others; take the basis in it alone, or multiply "
+                         "their lanes: a factor on cos and sin misses the others; use the basis without Tempered, or multiply "
                          "queries by its temperature(t)")

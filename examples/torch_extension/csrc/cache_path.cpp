@@ -54,7 +54,8 @@ std::tuple<tensors, tensors, Tensor, Tensor, Tensor> rotate_normalized_backward(
     });
 }
 
-/// The cache of a call that will write it, which is noted on its tensors, so that autograd sees what it kept change.
+/// The cache of a call that writes it. Increments the version of its tensors, so that autograd detects modified saved
+/// tensors.
 cordage::aten::cache_tensors written(const Tensor& keys, const Tensor& values, const optional<Tensor>& key_scales,
                                      const optional<Tensor>& value_scales) {
     cordage::aten::cache_tensors cache{keys, values, key_scales.value_or(Tensor()), value_scales.value_or(Tensor())};

@@ -127,7 +127,7 @@ TORCH_LIBRARY_IMPL(cordage, CPU, m) {
     m.impl("config_basis", &config_basis);
 }
 
-// Bases are computed on the host and stay there, wherever the weights and the length are.
+// Bases are computed and returned on the CPU, independent of the device of weights and length.
 TORCH_LIBRARY_IMPL(cordage, CUDA, m) {
     m.impl("clex", &clex);
     m.impl("clex_backward", &clex_backward);

@@ -37,7 +37,7 @@ inline cordage::aten::angle_tensors angles_of(const at::Tensor& position_ids, co
     return {position_ids, inv_freq, attention_factor.item<double>()};
 }
 
-/// The gradient like its input; empty if it was not wanted.
+/// The gradient in its input's type and device; an empty tensor if it was not requested.
 inline at::Tensor like(const at::Tensor& grad, const at::Tensor& input) {
     return grad.defined() ? grad.to(input.options()) : at::empty({0}, input.options());
 }
@@ -55,8 +55,8 @@ std::vector<at::Tensor> rotate(at::TensorList x, const at::Tensor& position_ids,
     });
 }
 
-/// grad_x, and the gradients to position_ids, inv_freq and attention_factor in their inputs' types and places; empty
-/// where they were not wanted.
+/// grad_x, and the gradients to position_ids, inv_freq and attention_factor in their inputs' types and devices; empty
+/// tensors if they were not requested.
 using rotate_gradients = std::tuple<std::vector<at::Tensor>, at::Tensor, at::Tensor, at::Tensor>;
 
 template <class Device>

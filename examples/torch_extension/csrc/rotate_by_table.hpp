@@ -34,7 +34,7 @@ inline void check_table(const at::Tensor& cos, const at::Tensor& sin) {
     }
 }
 
-/// The table in the type that x of this type is rotated in.
+/// Converts the table to the arithmetic type of x.
 inline at::Tensor table_for(const at::Tensor& x, const char* name, const at::Tensor& cos) {
     const bool is_narrow = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
     if (cos.device() != x.device() ||

@@ -29,8 +29,8 @@ SIZES = {
 AXES = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 3, 3]}}
 INTERLEAVED_AXES = {"rope_parameters": AXES["rope_parameters"] | {"mrope_section": [3, 3, 2]}}
 ROTATES_SOME = {"layer_types": ["sliding_attention", "full_attention"]}
-# What a family wants beside SIZES, by its config or the part of it that a model here has.
-INTERLEAVES = ("axk1", "deepseek_v3", "glm4_moe_lite", "mistral4", "youtu")  # unless told not to, by another function
+# Settings of a family in addition to SIZES, by its config or the part of it that is used here.
+INTERLEAVES = ("axk1", "deepseek_v3", "glm4_moe_lite", "mistral4", "youtu")  # by default rotated by another function
 EXTRA = {family: {"rope_interleave": False} for family in INTERLEAVES} | {
     "cohere_compass": {"rope_parameters": {"full_attention": INTERLEAVED_AXES["rope_parameters"]},
                        "layer_types": ["full_attention", "full_attention"]},
@@ -103,7 +103,7 @@ def _class_of(family):
 
 
 def small(family, dtype=torch.float32, **changes):
-    """A model of the family in evaluation mode, the same numbers every time, and its inputs."""
+    """A model of the family in evaluation mode, with fixed seed, and its inputs."""
     model_class = _class_of(family)
     module = importlib.import_module(model_class.__module__)
     config_class = getattr(model_class, "config_class", None) or getattr(module, model_class.__name__[:-7] + "Config")
@@ -134,6 +134,6 @@ def result(model, inputs):
 
 
 def apart(got, expected):
-    """The largest difference, of the largest number."""
+    """The largest difference relative to the largest number."""
     largest = max(float(one.abs().max()) for one in expected)
     return max(float((one - other).abs().max()) for one, other in zip(got, expected, strict=True)) / largest

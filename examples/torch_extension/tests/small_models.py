@@ -25,7 +25,7 @@ def rotary_dim(family):
 
 
 def scalings(family):
-    """Every method that configs of transformers name, as a rope dictionary of this family."""
+    """Every rope type of transformers, as a rope dictionary of this family."""
     pairs = rotary_dim(family) // 2
     every = {
         "default": {"rope_type": "default"},
@@ -42,7 +42,7 @@ def scalings(family):
 
 
 def small(family, method="default", dtype=torch.float32, attention="eager", **changes):
-    """The model, in evaluation mode, the same numbers every time."""
+    """The model, in evaluation mode, with fixed seed."""
     settings = {key: value for key, value in FAMILIES[family].items() if key != "partial_rotary_factor"}
     rope = {"rope_theta": 1000.0} | scalings(family)[method]
     if "partial_rotary_factor" in FAMILIES[family]:

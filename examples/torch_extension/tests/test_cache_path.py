@@ -48,7 +48,7 @@ def plain_both(x, weight, ids, inv_freq=INV_FREQ, factor=1.0, interleaved=False,
 
 
 def cache_of(dtype, head_major=False):
-    """A cache whose every entry shows whether it was written."""
+    """A cache filled with numbers that show which entries were written."""
     cache = PagedCache.zeros(BLOCKS, BLOCK_SIZE, KV_HEADS, HEAD_DIM, dtype=dtype)
     if head_major:
         cache = cache._replace(keys=cache.keys.transpose(1, 2).contiguous().transpose(1, 2))
@@ -60,7 +60,7 @@ def cache_of(dtype, head_major=False):
 
 
 def in_slots(cache, scales=None, slots=SLOTS):
-    """What lies in the slots that are stored to, in float64, [heads, tokens, head_dim]."""
+    """The content of the slots that were stored to, in float64, [heads, tokens, head_dim]."""
     stored = cache.flatten(0, 1).double()
     if scales is not None:
         stored = stored * scales.flatten(0, 1)[..., None].double()
@@ -184,7 +184,7 @@ def test_second_derivatives_are_refused():
 STORED = [(x, x) for x in (torch.float32, torch.bfloat16, torch.float16)] + [
     (torch.float32, torch.bfloat16), (torch.float32, torch.float16)] + list(itertools.product(
         (torch.float32, torch.bfloat16, torch.float16), (torch.int8, torch.float8_e4m3fn, torch.float8_e5m2)))
-# How far a stored number may be off: of the largest of its head, and of itself.
+# Tolerance of a stored number, relative to the largest of its head and to itself.
 OFF = {torch.float32: (2e-6, 2e-6), torch.bfloat16: (2**-9, 2**-8), torch.float16: (2**-12, 2**-11),
        torch.int8: (0.502 / 127, 0), torch.float8_e4m3fn: (2**-10 / 448, 2**-4 + 1e-5),
        torch.float8_e5m2: (2**-17 / 57344, 2**-3 + 1e-5)}

@@ -21,7 +21,7 @@ def test_rotate_and_clex_are_one_graph():
     def loss(q, k, ids, t):
         inv_freq, factor = clex.basis(t)
         q, k = rotate(2 * q, k, position_ids=ids, inv_freq=inv_freq, attention_factor=factor)
-        return ((q[:, :2] * k) * q[:, 2:]).sum()  # products alone: what else torch compiles is not what is tested
+        return ((q[:, :2] * k) * q[:, 2:]).sum()  # products only, as other operations that torch compiles are not under test
 
     inputs = (q, k, ids, *clex.parameters())
     t = torch.tensor(3.0, dtype=torch.float64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The kernels for CUDA against those of the CPU, where the package has them and a GPU is found."""
+"""The kernels for CUDA against those of the CPU, if the package has them and a GPU is found."""
 import pytest
 import torch
 from small_models import TRAINED, small, tokens

@@ -51,7 +51,7 @@ def test_transformers_and_cordage_read_the_config(family, tmp_path):
         with apply_to(model, table), table.held_at(1.0 if length <= TRAINED else 8.0):
             assert difference(model(ids).logits, expected) <= AGREEMENT
             assert difference(model(ids).logits, by_cordage) <= EXACT
-    assert difference(model(ids).logits, expected) > 100 * AGREEMENT  # the comparison would notice the wrong basis
+    assert difference(model(ids).logits, expected) > 100 * AGREEMENT  # the comparison would detect a wrong basis
 
 
 def test_other_readers_find_what_they_look_for(tmp_path):

@@ -19,7 +19,7 @@ YARN = {"rope_type": "yarn", "rope_theta": 1000.0, "factor": 8.0, "original_max_
 
 
 def large4(dtype=torch.float32, rope_parameters=None, **changes):
-    """A random Mistral Large 4 of four layers, of which the last does not angles and the third shares keys, that has learned an
+    """A random Mistral Large 4 of four layers, of which the last is not rotated and the third shares keys, that has learned an
     alpha and temperatures; its indexer chooses all keys."""
     text = {"vocab_size": 61, "hidden_size": 48, "intermediate_size": 64, "moe_intermediate_size": 32, "num_hidden_layers": 4,
             "num_attention_heads": 4, "num_key_value_heads": 4, "n_routed_experts": 4, "num_experts_per_tok": 2,
@@ -76,7 +76,7 @@ def test_logits_are_transformers_own(rope_type):
         for n, one in zip(lengths, expected):
             assert difference(logits(model, n), one) <= AGREEMENT
         assert difference(token_by_token(model, TRAINED + 4, TRAINED - 4), decoded) <= AGREEMENT
-        rotary_of(model).original.alpha.zero_()  # the comparison would notice an alpha that is not read
+        rotary_of(model).original.alpha.zero_()  # the comparison would detect an alpha that is not read
         assert difference(logits(model, TARGET), expected[1]) > 100 * AGREEMENT
     model = large4(rope_parameters=rope)
     with apply_to(model, exact=False):

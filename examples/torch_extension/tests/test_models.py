@@ -18,7 +18,7 @@ def prefill(model, length):
 
 @torch.no_grad()
 def token_by_token(model, length, first=TRAINED - 4):
-    """A prompt and then one token a call, through the KV cache."""
+    """A prompt, then one token per call, through the KV cache."""
     ids, cache, logits = tokens(length), None, []
     for begin, end in zip([0, *range(first, length)], range(first, length + 1)):
         out = model(ids[:, begin:end], past_key_values=cache, use_cache=True)
@@ -52,7 +52,7 @@ def test_logits_are_transformers_own(family, method):
 def test_a_rope_dictionary_replaces_the_configs(family):
     for method, scaling in scalings(family).items():
         expected, other = small(family, method), small(family)
-        if method != "default":  # the comparison would notice the wrong rule
+        if method != "default":  # the comparison would detect a wrong rule
             assert difference([prefill(expected, BEYOND)], [prefill(other, BEYOND)]) > 100 * AGREEMENT
         with apply_to(other, scaling):
             lengths = TRAINED // 2, BEYOND

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""examples/parallel_ranks.py runs on two processes, and what it says of itself holds."""
+"""examples/parallel_ranks.py runs on two processes, and its own checks pass."""
 import subprocess
 import sys
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""LearnedTable, and bases of one's own under apply_to."""
+"""LearnedTable, and user-defined bases, under apply_to."""
 import math
 
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tempered: its formula and gradients, learning in a patched model, and what is exported of it."""
+"""Tempered: its formula and gradients, learning in a patched model, and export."""
 import copy
 import json
 import math
@@ -84,7 +84,7 @@ def test_logits_are_the_same_after_the_export(family, tmp_path):
         assert difference(exported(ids).logits, expected) <= AGREEMENT
     with apply_to(model, basis):
         assert difference(model(ids).logits, expected) <= AGREEMENT
-    with apply_to(model, basis.of_basis):  # the comparison would notice a temperature that is lost
+    with apply_to(model, basis.of_basis):  # the comparison would detect a missing temperature
         assert difference(model(ids).logits, expected) > 100 * AGREEMENT
 
 

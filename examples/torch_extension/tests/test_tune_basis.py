@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""examples/tune_basis.py: what it learns, what it exports, how it goes on, and what it refuses."""
+"""examples/tune_basis.py: learning, export, resumption and errors."""
 import json
 import runpy
 import sys
@@ -77,12 +77,12 @@ def test_the_exported_config_is_the_tuned_model(tuned, model, text):
                 continue
             with apply_to(own, basis):
                 assert (own(ids[:, :length]).logits - expected).abs().max() <= AGREEMENT * expected.abs().max()
-        plain = own(ids).logits  # the comparison would notice the wrong basis
+        plain = own(ids).logits  # the comparison would detect a wrong basis
         assert (plain - exported(ids).logits).abs().max() > 100 * AGREEMENT * plain.abs().max()
 
 
 def test_the_alpha_of_a_mistral_large_4(text, tmp_path):
-    """Its own, on from what it has learned, over its own YaRN, and the temperatures of its heads."""
+    """Continues to learn the model's own alpha, over its own YaRN, and the temperatures of its heads."""
     large4 = test_lerope.large4(vocab_size=256)
     own_heads = {name: p.detach().clone() for name, p in large4.named_parameters() if "self_attn.softmax_scaling" in name}
     large4.save_pretrained(tmp_path / "model")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The wheel for any x86-64 in an environment that has torch and nothing else; CORDAGE_TORCH_WHEEL and CORDAGE_TORCH_PYTHON name
+"""The wheel for any x86-64 in an environment with only torch; CORDAGE_TORCH_WHEEL and CORDAGE_TORCH_PYTHON name
 them (./run wheels)."""
 import json
 import os
@@ -12,7 +12,7 @@ import pytest
 WHEEL, PYTHON = os.environ.get("CORDAGE_TORCH_WHEEL"), os.environ.get("CORDAGE_TORCH_PYTHON")
 pytestmark = pytest.mark.skipif(WHEEL is None, reason="CORDAGE_TORCH_WHEEL names no wheel")
 
-# By what ATEN_CPU_CAPABILITY asks for, the module and the registers that it must not have.
+# For each value of ATEN_CPU_CAPABILITY: the module, and the registers that it must not use.
 MODULES = {"avx512": ("_C_avx512", None), "avx2": ("_C_avx2", "zmm"), "default": ("_C_baseline", "[yz]mm")}
 
 PROGRAM = """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A model with and without the kernel, and what differs."""
+"""Compares a model with and without the kernel."""
 import contextlib
 import importlib
 from pathlib import Path

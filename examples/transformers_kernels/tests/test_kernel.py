@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The kernel rotary_pos_emb in models of transformers: outputs and gradients against eager, for every family that asks."""
+"""The kernel rotary_pos_emb in models of transformers: outputs and gradients against eager, for every family with it."""
 import subprocess
 
 import pytest
@@ -80,7 +80,7 @@ def test_a_function_that_is_no_rotation_is_refused():
 
 
 def test_the_pages_commands_and_program(tmp_path):
-    """What the page installs, and nothing else, suffices for its program."""
+    """The page's program runs with only what the page installs."""
     commands, (code, output) = commands_of("transformers by kernels"), example_of("transformers by kernels")
     assert debian_packages(commands) == needed_packages()
     run = subprocess.run([environment_of(commands, tmp_path), "-c", code], cwd=ROOT, capture_output=True, text=True)

@@ -41,13 +41,13 @@ class BatchLengths(LogitsProcessor):
         return True
 
 
-# By the dictionary of layers that an engine has and its forward context shows.
+# Keyed by the dictionary of layers of an engine, which its forward context refers to.
 _engines: weakref.WeakValueDictionary[int, BatchLengths] = weakref.WeakValueDictionary()
 
 
 def lengths_of_batch(tokens: int) -> list[tuple[int, int, int | None]]:
-    """(first token, end, length) of the requests of the current batch; one entry for all of it if no request sets a
-    length."""
+    """(first token, end, length) of the requests of the current batch; one entry for the whole batch if no request sets
+    a length."""
     everything = [(0, tokens, None)]
     if not is_forward_context_available():
         return everything
@@ -60,7 +60,7 @@ def lengths_of_batch(tokens: int) -> list[tuple[int, int, int | None]]:
     return [one for one in [*named, (starts[-1], tokens, None)] if one[0] < one[1]]
 
 
-# Where vLLM takes a request --------------------------------------------------------------------------------------------
+# Where vLLM accepts a request -----------------------------------------------------------------------------------------
 
 
 def register() -> None:
@@ -75,7 +75,7 @@ def register() -> None:
 
     @functools.wraps(own_init)
     def __init__(self, vllm_config, *args, **kwargs) -> None:
-        self.cordage_rules = ModelRules(vllm_config)  # what it refuses is said before a model is loaded
+        self.cordage_rules = ModelRules(vllm_config)  # errors are reported before a model is loaded
         for warning in self.cordage_rules.warnings():
             init_logger("vllm.cordage").warning("cordage_vllm: %s", warning)
         own_init(self, vllm_config, *args, **kwargs)

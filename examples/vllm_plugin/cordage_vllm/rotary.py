@@ -57,21 +57,21 @@ class CordageRotary:
                 raise
             self.rule, self.refused = None, str(refused)  # of a tower, which vLLM makes and leaves out
             return
-        self.interleaved = not getattr(self, "is_neox_style", True)  # LongRoPE's class has half-split pairs alone
+        self.interleaved = not getattr(self, "is_neox_style", True)  # LongRoPE's class has half-split pairs only
         if self.rotary_dim > self.head_size:
             raise ValueError(f"cordage_vllm: head_dim {self.head_size} must be >= rotary_dim {self.rotary_dim}; {WAY_OUT}")
-        if self.rule.rule["first_lane"] > 0 and self.rotary_dim != self.head_size:  # vLLM cuts these lanes out of DeepSeek's
-            raise ValueError(f"cordage_vllm: the lanes that turn must be a head of their own, {self.rotary_dim}, and vLLM's "
-                             f"head_dim is {self.head_size}; {WAY_OUT}")
+        if self.rule.rule["first_lane"] > 0 and self.rotary_dim != self.head_size:  # DeepSeek: vLLM slices these lanes off
+            raise ValueError(f"cordage_vllm: head_dim {self.head_size} must be rotary_dim {self.rotary_dim}, as "
+                             f"vLLM passes the rotated lanes as separate heads; {WAY_OUT}")
         factor = float(self.rule.at(None).attention_factor)
         if self.rule.learned is None and abs(getattr(self, "mscale", factor) - factor) > 1e-6:
-            raise ValueError(f"cordage_vllm: vLLM's attention factor {self.mscale} must be the {factor} that rope_parameters "
-                             f"mean; {WAY_OUT}")
+            raise ValueError(f"cordage_vllm: vLLM's attention factor {self.mscale} must be {factor}, that of "
+                             f"rope_parameters; {WAY_OUT}")
         axes = _axis_of_pair(self)
         if axes != self.rule.axis_of_pair.tolist():
-            raise ValueError(f"cordage_vllm: vLLM turns pairs by the axes {axes}, must be {self.rule.axis_of_pair.tolist()} as "
-                             f"mrope_section and mrope_interleaved say; {WAY_OUT}")
-        # The same in all processes and at each start, as it stands in compiled code that vLLM keeps on disk.
+            raise ValueError(f"cordage_vllm: vLLM rotates pairs by the axes {axes}, must be {self.rule.axis_of_pair.tolist()} "
+                             f"as mrope_section and mrope_interleaved say; {WAY_OUT}")
+        # Equal in all processes and at each start, since compiled code that vLLM keeps on disk contains it.
         said = f"{self.rule.config_json} {self.rule.layer_type} {self.head_size} {self.interleaved}"
         self.key = hashlib.sha256(said.encode()).hexdigest()
         _layers[self.key] = self
@@ -85,17 +85,17 @@ class CordageRotary:
         turned = torch.ops.cordage_vllm.rotate(positions, [query] if key is None else [query, key], self.key)
         return turned[0], None if key is None else turned[1]
 
-    forward_cpu = forward_native  # eager; the other one is what is compiled
+    forward_cpu = forward_native  # called in eager mode; vLLM compiles forward_native
 
 
 class CordageLongRope(CordageRotary):
-    """LongRoPE's class of vLLM is a plain module, which dispatches nothing."""
+    """vLLM's LongRoPE class is a plain module without dispatch to forward_cpu."""
 
     forward = CordageRotary.forward_native
 
 
 def _axis_of_pair(layer) -> list[int]:
-    """Of a layer of vLLM's: by which of a token's positions each pair turns; [] where a token has one."""
+    """The position axis that rotates each pair of a vLLM layer; [] if a token has one position."""
     section = getattr(layer, "mrope_section", None)
     if not section:
         return []

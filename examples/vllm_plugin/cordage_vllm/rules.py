@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The basis of a model's layers, from its config or learned; at any length."""
+"""The basis of a model's layers at any length, from its config or learned."""
 from __future__ import annotations
 
 import functools
@@ -14,7 +14,7 @@ from torch import Tensor
 from cordage_torch import LearnedBasis
 
 _ops = torch.ops.cordage
-WAY_OUT = "start vLLM with VLLM_PLUGINS='' to have its own rotation"
+WAY_OUT = "start vLLM with VLLM_PLUGINS='' to use its own rotation"
 
 
 class Basis(NamedTuple):
@@ -34,10 +34,10 @@ class LayerRule:
             raise ValueError(f"cordage_vllm: {_first_line(refused)}; {WAY_OUT}") from None
         if not self.rule["is_plain"]:
             keys = ", ".join(rope)
-            raise ValueError(f"cordage_vllm: rope_parameters with the keys {keys} must turn q and k by nothing but "
-                             f"frequencies; {WAY_OUT}")
+            raise ValueError(f"cordage_vllm: rope_parameters with the keys {keys} must rotate q and k by frequencies "
+                             f"only; {WAY_OUT}")
         section, pairs = rope.get("mrope_section"), self.rule["rotary_dim"] // 2
-        if section and sum(section) != pairs:  # of which vLLM's class says nothing but that it fails
+        if section and sum(section) != pairs:  # vLLM's own error does not name the key
             raise ValueError(f"cordage_vllm: mrope_section {section} must sum to rotary_dim / 2 = {pairs}; {WAY_OUT}")
         for name in ("rotary_dim", "theta_base"):
             if learned is not None and getattr(learned, name) != self.rule[name]:
@@ -50,7 +50,7 @@ class LayerRule:
         self.at = functools.lru_cache(maxsize=1024)(self._at)
 
     def _at(self, length: int | None) -> Basis:
-        """The basis for a request of that many tokens; None: for the longest one that the engine serves."""
+        """The basis for a request of that many tokens; None: for the engine's maximum."""
         length = torch.tensor(self.default_length if length is None else length)
         with torch.no_grad():
             if self.learned is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Small random models, and vLLM run with them in processes of its own, with and without the plug-in."""
+"""Small random models, and vLLM runs of them in separate processes, with and without the plug-in."""
 import json
 import os
 import subprocess
@@ -20,7 +20,7 @@ SIZES = {"vocab_size": 97, "hidden_size": 64, "intermediate_size": 96, "num_hidd
 
 
 def save_model(folder, family="llama", rope=None, **changes):
-    """The folder of a random model, the same numbers every time."""
+    """The folder of a random model with fixed seed."""
     settings = SIZES | {"rope_parameters": rope or {"rope_type": "default", "rope_theta": 1000.0}} | changes
     config = CONFIG_MAPPING[family](**settings)
     torch.manual_seed(7)
@@ -29,7 +29,7 @@ def save_model(folder, family="llama", rope=None, **changes):
 
 
 def save_vision_model(folder, family, rope):
-    """The same of a model that reads images too, with a tower of one layer."""
+    """As above for a model that also reads images, with a tower of one layer."""
     text = SIZES | {"rope_parameters": rope, "max_position_embeddings": 4 * TRAINED}
     tower = {"depth": 1, "embed_dim": 32, "hidden_size": 64, "num_heads": 2, "out_hidden_size": 64, "intermediate_size": 64,
              "deepstack_visual_indexes": []}
@@ -63,7 +63,7 @@ def run_vllm():
     def run(*engines, plugin=True, **environment):
         """serve.py with [settings, calls] of each engine."""
         eager = all(settings.get("enforce_eager", True) for settings, _ in engines)
-        own = {"TORCH_COMPILE_DISABLE": str(int(eager)),  # else vLLM's sampler is compiled even so
+        own = {"TORCH_COMPILE_DISABLE": str(int(eager)),  # otherwise vLLM's sampler is compiled nevertheless
                "VLLM_PLUGINS": "cordage" if plugin else "", "VLLM_NO_USAGE_STATS": "1",
                "VLLM_CACHE_ROOT": str(Path(sys.prefix).parent / "cache"),
                "VLLM_LOGGING_LEVEL": "ERROR", "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(HERE),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A basis that has learned something, as additional_config names it: "learned_basis:table"."""
+"""A learned basis that differs from its prior, for additional_config: "learned_basis:table"."""
 import torch
 
 from cordage_torch import CLEX, LearnedTable

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Runs vLLM in a process of its own: reads [[arguments of LLM, calls], ...] as JSON, a call being a list of requests that go
-into one batch, and writes what they gave, or what an engine said in place of it, as the last line.
+"""Runs vLLM in a separate process: reads [[arguments of LLM, calls], ...] as JSON, where a call is a list of requests for
+one batch, and writes the results, or an engine's error message, as the last line.
 
 A request: {"ids": token ids, "tokens": to make, "extra": extra_args or null, "salt": cache_salt or null}. Among the arguments
-may be "positions": [module, class, the positions [axes][tokens] of each prompt], for a model that would take them from images.
+may be "positions": [module, class, the positions [axes][tokens] of each prompt], for a model that computes them from images.
 """
 import importlib
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""M-RoPE: tokens whose pairs turn by three positions, as those of an image do, beside vLLM's own rotation and transformers."""
+"""M-RoPE: tokens with three positions, such as those of an image, compared with vLLM's own rotation and transformers."""
 import pytest
 import torch
 from conftest import largest, load_model, logprobs, prompt, save_vision_model
@@ -7,7 +7,7 @@ from test_plain import AGREEMENT, TOKENS
 from transformers import AutoModelForImageTextToText
 
 ROPE = {"rope_type": "default", "rope_theta": 1000.0}
-MODELS = {  # vLLM's module and class, and how the sections are dealt
+MODELS = {  # vLLM's module and class, and the order of the sections
     "qwen2_vl": ("qwen2_vl", "Qwen2VLForConditionalGeneration", ROPE | {"mrope_section": [4, 6, 6]}),
     "qwen3_vl": ("qwen3_vl", "Qwen3VLForConditionalGeneration", ROPE | {"mrope_section": [6, 5, 5], "mrope_interleaved": True}),
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is refused: one sentence that names the key and the way out, and never vLLM's own rotation instead."""
+"""Errors: one sentence that names the key and the remedy. vLLM's own rotation never runs instead."""
 import os
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import sys
 import pytest
 from conftest import TRAINED, prompt, save_model
 
-WAY_OUT = "start vLLM with VLLM_PLUGINS='' to have its own rotation"
+WAY_OUT = "start vLLM with VLLM_PLUGINS='' to use its own rotation"
 PLAIN = {"rope_type": "default", "rope_theta": 1000.0}
 
 
@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
 
 
 def asking(lengths):
-    """A call for each rope_length."""
+    """One call for each rope_length."""
     return [[{"ids": prompt(20), "tokens": 2, "extra": {"rope_length": length}}] for length in lengths]
 
 
@@ -44,7 +44,7 @@ DYNAMIC = overridden(PLAIN | {"rope_type": "dynamic", "factor": 4.0}) | {"max_mo
 
 @pytest.fixture(scope="module")
 def refusals(folder, run_vllm, tmp_path_factory):
-    """All engines in one process: starting one takes longer than what it computes here."""
+    """All engines in one process, since starting a process takes longer than these computations."""
     engines = {name: [settings, []] for name, (settings, _) in WRONG_ENGINES.items()}
     engines["glm"] = [{"model": save_model(tmp_path_factory.mktemp("glm"), "glm")}, []]
     engines["dynamic"], engines["plain"] = [DYNAMIC, asking([*WRONG_LENGTHS, 64])], [{}, asking([64])]
@@ -75,7 +75,7 @@ def test_a_request_is_refused(refusals):
 
 
 def test_classes_and_types_that_are_not_served(folder):
-    """Within vLLM, as a model would make them."""
+    """Layers constructed within vLLM, as a model does."""
     program = """
 import sys, torch
 from vllm.plugins import load_general_plugins
@@ -107,7 +107,7 @@ with set_current_vllm_config(config):
     *said, table = done.stdout.splitlines()[-9:]
     assert all(WAY_OUT in one for one in said)
     assert "vLLM's NTKScalingRotaryEmbedding is of a rope_type that cordage_vllm does not serve" in said[0]
-    assert "vLLM turns pairs by the axes [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2], must be []" in said[1]
+    assert "vLLM rotates pairs by the axes [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2], must be []" in said[1]
     assert "rope_theta 10, which must be one rule of rope_parameters" in said[2]
     assert "rotary_dim 16" in said[3]
     assert "head_dim 16 must be >= rotary_dim 32" in said[4]

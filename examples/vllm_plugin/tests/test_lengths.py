@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A learned basis: exported in a config, and at a length ratio t of each request's own in one batch."""
+"""A learned basis: exported in a config, and at a separate length ratio t for each request of a batch."""
 import pytest
 import torch
 from conftest import TRAINED, largest, load_model, logprobs, prompt, save_model
@@ -64,7 +64,7 @@ def test_an_exported_basis_is_served(exported, eager):
 
 
 def check_batch(model, together, alone):
-    """Each request as by itself, and as by transformers at its t."""
+    """Each request equals the same request alone, and transformers at its t."""
     basis = table(model.config)
     seen = set()
     for asked, made, (single,) in zip(BATCH, together, alone, strict=True):
@@ -75,7 +75,7 @@ def check_batch(model, together, alone):
             assert largest(made["logprobs"], logprobs(model, asked["ids"], made["tokens"])) <= AGREEMENT
         if asked["ids"] == LONG:
             seen.add(round(made["logprobs"][0], 3))
-    assert len(seen) == 4  # another t would be noticed
+    assert len(seen) == 4  # the comparison would detect another t
 
 
 def test_requests_of_several_t_in_one_batch(learned, eager):
@@ -92,7 +92,7 @@ def test_requests_of_several_t_in_one_batch_by_compiled_code(learned, run_vllm):
 
 
 def test_processes_of_their_own(learned, eager, run_vllm):
-    """As vLLM runs unless told otherwise: the requests are taken in one process, the model is in another."""
+    """vLLM's default: requests are accepted in one process, the model runs in another."""
     settings = learned[1] | {"enable_prefix_caching": False}
     apart, = run_vllm([settings, [BATCH]], VLLM_ENABLE_V1_MULTIPROCESSING="1")
     for a, b in zip(eager["no cache"]["answers"][0], apart["answers"][0], strict=True):

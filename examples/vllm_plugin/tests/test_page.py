@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What docs/engines.md says of vLLM: what it installs suffices for its programs, which print what stands there."""
+"""docs/engines.md, vLLM: its programs run with what it installs and print the documented output."""
 import os
 import subprocess
 

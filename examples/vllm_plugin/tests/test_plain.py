@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Models by their configs: the tokens of vLLM's own rotation, eager and compiled, and those of transformers."""
+"""Models by their configs: the same tokens as with vLLM's own rotation, eager and compiled, and as transformers."""
 import pytest
 from conftest import TRAINED, largest, load_model, logprobs, prompt, save_model
 
@@ -31,7 +31,7 @@ def longrope(pairs):
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """name: [folder, the classes that turn it]."""
+    """name: [folder, the classes that rotate its q and k]."""
     root = tmp_path_factory.mktemp("models")
     found = {name: [save_model(root / name, rope={"rope_theta": 1000.0} | rope, max_position_embeddings=LONG),
                     [f"Cordage{CLASSES[name]}Embedding"]] for name, rope in METHODS.items()}
@@ -65,7 +65,7 @@ def test_tokens_are_those_of_vllm_and_of_transformers(name, models, served):
     assert ours["rotary"] == classes and not any("Cordage" in one for one in own["rotary"])
     model = load_model(folder)
     for mine, theirs, request in zip(ours["answers"][0], own["answers"][0], CALL, strict=True):
-        if name != "deepseek_v2":  # whose lanes, cut from wider heads, vLLM's own kernel on the CPU does not turn as they must
+        if name != "deepseek_v2":  # vLLM's own CPU kernel rotates lanes that are slices of wider heads incorrectly
             assert mine["tokens"] == theirs["tokens"]
             assert largest(mine["logprobs"], theirs["logprobs"]) <= AGREEMENT
         if name != "phi3" or len(request["ids"]) > TRAINED:  # short prompts: transformers takes the short factors

@@ -11,7 +11,7 @@
 
 namespace cordage {
 
-/// Has the sizes of the tensors that its angles apply to.
+/// Has batch, tokens and pairs, the sizes of the tensors to rotate.
 template <class S>
 concept angles_of_tokens = requires(const S& s) {
     { s.batch() } -> std::same_as<index_t>;  // rows; 1 serves any batch
@@ -65,7 +65,8 @@ concept angle_source = angles_of_tokens<S> && requires(const S& s, index_t i) {
     { s.attention_factor(i, i) } -> std::same_as<double>;
 } &&(has_phase<S> || has_angle<S> || has_cos_sin<S>);
 
-/// A source with access to the positions and frequencies of its angles, so that gradients can flow to them:
+/// A source that gives access to the positions and frequencies of its angles, so that gradients to them can be
+/// computed:
 ///
 ///   angle(row, token, pair) = position(row, token, axis(pair)) * inv_freq(basis_index(row, token))[pair]
 ///
@@ -77,7 +78,7 @@ concept differentiable_angle_source = angles_of_tokens<S> && requires(const S& s
     { s.inv_freq(i) } -> std::convertible_to<const double*>;  // of a basis, [pairs]
 };
 
-/// A source whose angles are independent numbers, such as a network's output: gradients flow to the angles alone.
+/// A source whose angles are independent numbers, such as a network's output; the gradient is dL/dangle.
 template <class S>
 concept has_free_angles = angle_source<S> && requires {
     requires S::are_free;
@@ -85,7 +86,7 @@ concept has_free_angles = angle_source<S> && requires {
 
 namespace angle_detail {
 
-/// Whether every pair is rotated by all axes, each with its own basis: number basis_index + axis.
+/// Whether every pair is rotated by the sum over all axes, each with its own basis, of index basis_index + axis.
 template <class S>
 inline constexpr bool sums_axes = false;
 template <class S>
@@ -107,7 +108,7 @@ CORDAGE_HOST_DEVICE constexpr index_t bases_of(const S& source) noexcept {
     if constexpr (requires { source.bases(); }) return source.bases();
     return 1;
 }
-/// Number of bases that rotate a token: consecutive ones, from basis_of on.
+/// Number of bases that rotate a token; their indices are consecutive, starting at basis_of.
 template <class S>
 CORDAGE_HOST_DEVICE constexpr index_t bases_of_token(const S& source) noexcept {
     return sums_axes<S> ? axes_of(source) : 1;
@@ -118,7 +119,7 @@ CORDAGE_HOST_DEVICE constexpr index_t basis_of(const S& source, index_t row, ind
     return 0;
 }
 
-/// Whether a source states that all its tokens have one basis.
+/// Whether a source declares that all its tokens have the same basis.
 template <class S>
 constexpr bool has_one_basis(const S& source) noexcept {
     if constexpr (requires { source.bases(); }) return source.bases() == 1;
@@ -136,20 +137,20 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase_at(const S& source
     }
 }
 
-/// The attention factor of the basis whose gradient it has: the first one's of a sum.
+/// The attention factor whose gradient is computed; for a sum, that of the first source.
 template <class S>
 CORDAGE_ALWAYS_INLINE double factor_of_basis(const S& source, index_t row, index_t token) noexcept {
     if constexpr (requires { source.factor_of_basis(row, token); }) return source.factor_of_basis(row, token);
     return source.attention_factor(row, token);
 }
-/// Whether what a source on a device was given for a pair is valid, where it can say so.
+/// Whether the input of a source on a device is valid for a pair; true if the source has no such test.
 template <class S>
 CORDAGE_HOST_DEVICE bool is_valid_pair(const S& source, index_t row, index_t token, index_t pair) noexcept {
     if constexpr (requires { source.is_valid(row, token, pair); }) return source.is_valid(row, token, pair);
     return true;
 }
 
-/// Whether a token's rotation changes nothing: its phases are 0 and its factor is 1.
+/// Whether the rotation of a token is the identity: its phases are 0 and its factor is 1.
 template <class S>
 CORDAGE_ALWAYS_INLINE bool is_identity(const S& source, index_t row, index_t token) noexcept {
     if constexpr (has_cos_sin<S>) {

@@ -61,7 +61,7 @@ class axis_angles : public angle_detail::positions_and_bases<P> {
     struct token_phases {
         std::uint64_t steps[256], rest[256];  // most_axes entries
         bool is_negative[256];
-        bool is_whole;  // along all axes
+        bool is_whole;  // whether the positions on all axes are integers
         const std::uint64_t* fractions;
         const std::uint64_t* whole_turns;
         const std::uint8_t* axis_of_pair;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Angles = position * inv_freq without a table: exact ones, and float32 ones as other code computes them; stage angles.
+// Angles = position * inv_freq without a table, exact or rounded to float32; stage angles.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +9,8 @@
 namespace cordage {
 
 /// angle = position * inv_freq, reduced without rounding the product: the phase is within 2 pi |position| 2^-65 rad
-/// (3.7e-10 at 2^31, 4.8e-8 at 2^38), so float cos and sin have only their own rounding up to about 2^38; beyond, and
-/// in double, the bound above is the error. A view: allocates nothing. The bases and positions must outlive it;
-/// temporaries do not compile.
+/// (3.7e-10 at 2^31, 4.8e-8 at 2^38). Up to about 2^38 the error of cos and sin in float is therefore only their own
+/// rounding. A view: allocates nothing. The bases and positions must outlive it; temporaries do not compile.
 ///
 /// @param bases         a basis, basis_list::of_rows (one for each row) or basis_list::of (one for each token)
 /// @param position_ids  [tokens] or [batch, tokens] of any position type, any sign; |position| < 2^63

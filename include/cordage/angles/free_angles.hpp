@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Angles that are numbers of their own, and sums of sources: rotations that depend on the input; stage angles.
+// Angles given as numbers, for rotations that depend on the input, and sums of sources; stage angles.
 #pragma once
 
 #include <concepts>
@@ -8,8 +8,9 @@
 
 namespace cordage {
 
-/// View of angles in radians, [batch, tokens, rotary_dim/2] dense, as a network makes them: Selective RoPE, CARoPE.
-/// Finite, at most 2^62 in magnitude. They may lie on a device, which makes NaN of the lanes of other angles.
+/// View of angles in radians, [batch, tokens, rotary_dim/2] dense, such as the output of a network: Selective RoPE,
+/// CARoPE. Angles must be finite and at most 2^62 in magnitude. They may be in device memory, where lanes of other
+/// angles become NaN.
 ///
 ///   const auto angles = exact_angles(b, ids) + free_angles(phi, batch, tokens, pairs);
 ///   rotate_backward<half_split>(angles, rotation_gradients{.angles = grad_phi}, grad_through(grad_q, q, grad_q));
@@ -38,11 +39,11 @@ class free_angles {
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE T angle(index_t row, index_t token, index_t pair) const noexcept {
         return data_[((batch_ == 1 ? 0 : row) * tokens_ + token) * pairs_ + pair];
     }
-    /// Of angles on a device, where nobody can throw.
+    /// Whether an angle is valid. Used on a device, where kernels cannot throw.
     CORDAGE_HOST_DEVICE bool is_valid(index_t row, index_t token, index_t pair) const noexcept {
         return is_angle(angle(row, token, pair));
     }
-    /// @throws value_error  naming the first angle that is not finite, or too large
+    /// @throws value_error  naming the first angle that is not finite or exceeds 2^62
     void check(const char* function) const {
         for (index_t i = 0; i < batch_ * tokens_ * pairs_; ++i) {
             const double angle = data_[i];
@@ -62,8 +63,8 @@ class free_angles {
 };
 static_assert(has_free_angles<free_angles<float>>);
 
-/// angle = a + b, modulo one turn, and m = m_a m_b: both rotations, one after the other. Gradients to positions,
-/// frequencies and the attention factor are those of a. Holds both sources, which are views.
+/// angle = a + b, modulo one turn, and m = m_a m_b: the composition of both rotations. Gradients to positions,
+/// frequencies and the attention factor are those of a. Holds copies of both sources, which are views.
 template <phase_source A, phase_source B>
 class angle_sum : public angle_detail::two_sources<angle_detail::sum_rule, A, B> {
     using shared = angle_detail::two_sources<angle_detail::sum_rule, A, B>;
@@ -88,7 +89,7 @@ class angle_sum : public angle_detail::two_sources<angle_detail::sum_rule, A, B>
     double factor_of_basis(index_t row, index_t token) const noexcept {
         return angle_detail::factor_of_basis(this->first_, row, token);
     }
-    /// Where a's bases are.
+    /// The bases of a.
     const basis_view& basis_numbers() const noexcept requires requires(const A& a) { a.basis_numbers(); }
     { return this->first_.basis_numbers(); }
     CORDAGE_HOST_DEVICE double position(index_t row, index_t token,
@@ -100,7 +101,7 @@ class angle_sum : public angle_detail::two_sources<angle_detail::sum_rule, A, B>
     }
 };
 
-/// The angles of both.
+/// The sum of two sources.
 template <phase_source A, phase_source B>
 angle_sum<A, B> operator+(const A& a, const B& b) {
     return {a, b};

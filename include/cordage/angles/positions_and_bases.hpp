@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Base of sources with angles = position * inv_freq: views of both, their sizes and checks; stage angles.
+// Base class of sources with angles = position * inv_freq: views of positions and bases, and their checks; stage
+// angles.
 #pragma once
 
 #include <cmath>
@@ -19,8 +20,8 @@ inline constexpr const char* expected_position = "finite and below 2^63 in magni
     fail<value_error>({function, ": position_ids[", where, "] ", position, " must be ", expected});
 }
 
-/// Positions [axes, batch, tokens] and the bases that rotate by them. The constructor does not read what the views
-/// point to, which may lie on a device.
+/// Positions [axes, batch, tokens] and bases. The constructor does not dereference the views, which may point to device
+/// memory.
 template <position_type P>
 class positions_and_bases {
  public:
@@ -104,7 +105,7 @@ class positions_and_bases {
 
     /// Reads each position and basis index once, when a rotation or table begins.
     ///
-    /// @throws value_error  naming the first invalid position, or the first index that is not that of a basis
+    /// @throws value_error  naming the first invalid position or basis index
     void check(const char* function) const {
         for (index_t i = 0; bases_.of_token != nullptr && i < bases_.rows * bases_.tokens; ++i) {
             if (const index_t b = bases_.of_token[i]; b < 0 || b >= bases_.count) {

@@ -17,21 +17,21 @@ inline void check_bases_of_axes(const char* function, const basis_view& bases, i
 }  // namespace angle_detail
 
 /// angle(token, pair) = sum over axes of position_ids[axis][token] * inv_freq[axis][pair], as exact as exact_angles:
-/// the mixed frequencies of rope-ViT (Heo et al. 2024, arXiv:2403.13298), Mochi's learned ones. A view, as
-/// exact_angles.
+/// the mixed frequencies of rope-ViT (Heo et al. 2024, arXiv:2403.13298), the learned frequencies of Mochi. A view,
+/// like exact_angles.
 ///
 ///   const basis_list axes({&of_rows, &of_columns});    // a basis for each axis
 ///   rotate_forward<half_split>(summed_axes(axes.of_rows(), axis_minor(patches, 2, 1, tokens)), in_place(q));
 ///
 /// Gradients: dL/dinv_freq [axes, rotary_dim/2], or [rows, axes, rotary_dim/2], and dL/dposition [axes, batch, tokens].
-/// Heads with frequencies of their own are rows: heads_as_rows.
+/// For frequencies that differ between heads, view heads as rows (heads_as_rows).
 template <position_type P>
 class summed_axes : public angle_detail::positions_and_bases<P> {
  public:
     static constexpr bool sums_axes = true;
     static constexpr index_t most_axes = 4;
 
-    /// @param bases         [axes] or [rows, axes], one after the other, of one attention factor a row
+    /// @param bases         [axes] or [rows, axes] dense; the bases of a row have equal attention factors
     /// @param position_ids  [axes, batch, tokens], at most 4 axes; any position type, any sign; |position| < 2^63
     /// @throws shape_error, value_error
     summed_axes(const basis_view& bases, const position_view<P>& position_ids)
@@ -50,8 +50,8 @@ class summed_axes : public angle_detail::positions_and_bases<P> {
         return of_token(row, token).phase(pair);
     }
 
-    /// The phases of one token, whose positions are split once. Axes that are not there are at position 0, so that
-    /// loops over pairs have as many terms as compilers know.
+    /// The phases of one token, whose positions are split once. Unused axes are at position 0, so that the number of
+    /// terms is a compile-time constant.
     struct token_phases {
         split_position position[most_axes];
         const std::uint64_t* fractions[most_axes];    // [pairs]

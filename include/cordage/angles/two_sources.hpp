@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Base of the sum and the difference of two sources: sizes, factors, checks, phases of a token; stage angles.
+// Base class of the sum and the difference of two sources; stage angles.
 #pragma once
 
 #include "cordage/angles/positions_and_bases.hpp"
@@ -52,12 +52,12 @@ class two_sources {
         return Rule::phase(phase_at(first_, row, token, pair), phase_at(second_, row, token, pair));
     }
 
-    /// Of sources on a device.
+    /// Whether the input of both sources is valid. Used on a device, where kernels cannot throw.
     CORDAGE_HOST_DEVICE bool is_valid(index_t row, index_t token, index_t pair) const noexcept {
         return is_valid_pair(first_, row, token, pair) && is_valid_pair(second_, row, token, pair);
     }
 
-    /// The phases of one token, where both sources have such.
+    /// The phases of one token, if both sources have of_token.
     template <class A, class B>
     struct token_phases {
         A first;

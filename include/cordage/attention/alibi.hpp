@@ -31,14 +31,14 @@ inline std::vector<double> alibi_slopes(index_t heads) {
     return slopes;
 }
 
-/// The bias added to the score of a query and a key: -slope (query - key), and 0 for keys after the query, which a
-/// causal mask hides.
+/// The bias added to the score of a query and a key: -slope (query - key); 0 for keys after the query, which a causal
+/// mask excludes.
 inline double alibi_bias(double slope, double query_position, double key_position) noexcept {
     return key_position < query_position ? -slope * (query_position - key_position) : 0.0;
 }
 
 /// The biases of all heads, queries and keys: [heads, queries, keys] dense. Keys are at positions 0 ... keys-1, queries
-/// at the last of these positions, as with a cache of keys.
+/// at keys-queries ... keys-1, as in decoding with a cache.
 ///
 /// @throws value_error
 inline std::vector<double> alibi_bias(std::span<const double> slopes, index_t queries, index_t keys) {

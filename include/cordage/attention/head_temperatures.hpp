@@ -17,7 +17,7 @@ namespace cordage {
 
 /// The factor scale_h ln(p + 1) + bias_h on the query of head h at position p, used by Mistral Large 4 in every layer,
 /// rotated or not, on all lanes of a head (transformers 5.23, MistralLarge4TextSoftmaxScaling; after the scalable
-/// softmax of Nakanishi 2025). Both vectors are learned, for each layer; its indexer has two of its own.
+/// softmax of Nakanishi 2025). Each layer learns both vectors, and its indexer has another pair.
 struct head_temperatures {
     std::vector<double> scale;  ///< [heads]
     std::vector<double> bias;   ///< [heads]
@@ -71,8 +71,7 @@ struct log_positions {
     }
 };
 
-/// All checks of a call, before anything is written: those of a rotation by these positions, and those of the
-/// temperatures.
+/// Checks all arguments before anything is written: positions and operands as for a rotation, and the temperatures.
 template <class P, class O>
 log_positions checked_log_positions(const char* function, const head_temperatures& temperatures,
                                     const position_view<P>& ids, const O& q) {

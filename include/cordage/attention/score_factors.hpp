@@ -25,15 +25,15 @@ inline double log_scaling(double seq_len, double train_length) {
     return std::max(1.0, attention_detail::log_ratio("log_scaling", seq_len, train_length));
 }
 
-/// log_train_length(seq_len) without the max, by which CLEX's released code multiplies queries (with train_length =
-/// max_position_embeddings): below train_length it reduces the scores.
+/// log_train_length(seq_len) without the max, the factor on queries in CLEX's released code (train_length =
+/// max_position_embeddings). It is below 1 for seq_len < train_length.
 inline double unclamped_log_scaling(double seq_len, double train_length) {
     return attention_detail::log_ratio("unclamped_log_scaling", seq_len, train_length);
 }
 
-/// 1 + beta ln(1 + floor((position + counted_from) / block_length)): 1 in the first block of the sequence, with a step
-/// at the end of each block. Models count positions from 0 or from 1, which shifts the steps by a token:
-/// llama4_temperature and ministral3_temperature.
+/// 1 + beta ln(1 + floor((position + counted_from) / block_length)): 1 in the first block of the sequence, constant
+/// within each block. counted_from is the number of the first position, 1 in llama4_temperature, 0 in
+/// ministral3_temperature.
 struct query_temperature {
     double block_length;
     double beta = 0.1;
@@ -61,7 +61,7 @@ inline query_temperature llama4_temperature(double floor_scale = 8192.0, double 
     return {floor_scale, attn_scale, 1.0};
 }
 
-/// That of Ministral 3, on every layer after rotation: 1 + beta ln(1 + floor(position / original_length))
+/// The temperature of Ministral 3, on every layer after rotation: 1 + beta ln(1 + floor(position / original_length))
 /// (transformers 5.23, ministral3; llama_4_scaling_beta and original_max_position_embeddings of rope_parameters).
 inline query_temperature ministral3_temperature(double original_length, double beta = 0.1) {
     return {original_length, beta, 0.0};
@@ -70,8 +70,8 @@ inline query_temperature ministral3_temperature(double original_length, double b
 /// (0.1 mscale_all_dim ln t + 1)^2, the factor on every score under YaRN in DeepSeek-V2 and later, including lanes that
 /// are not rotated (transformers 5.23, DeepseekV3Attention.scaling); 1 if mscale_all_dim is 0 or t <= 1.
 ///
-/// It is applied in addition to YaRN's factor on cos and sin, there the ratio (0.1 mscale ln t + 1) / (0.1
-/// mscale_all_dim ln t + 1), which is 1 for DeepSeek's equal values.
+/// It is applied in addition to YaRN's factor on cos and sin, which is (0.1 mscale ln t + 1) / (0.1 mscale_all_dim ln t
+/// + 1) in these models, 1 for DeepSeek's equal values.
 ///
 /// @param t  the "factor" of rope_scaling, > 0
 /// @throws value_error

@@ -13,7 +13,7 @@ namespace cordage {
 ///
 ///   zeta_i = (2i + gamma d) / ((1 + gamma) d)          in (0, 1)
 ///
-/// The magnitude of a key grows with its position; for a long cache count positions from its middle.
+/// The magnitude of a key grows exponentially with its position; for a long cache count positions from its middle.
 struct xpos {
     double gamma = 0.4;
     double scale_base = 512.0;

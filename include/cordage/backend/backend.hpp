@@ -29,8 +29,8 @@ using fastest = simd<xsimd::default_arch>;
 using fastest = scalar;
 #endif
 
-// A backend is an empty struct and three functions beside it, found by argument-dependent lookup. They are noexcept,
-// get checked arguments, and process the tokens [begin, end); docs/extending.md adds one.
+// A backend is an empty struct and three functions in its namespace, found by argument-dependent lookup. They are
+// noexcept, require checked arguments, and process the tokens [begin, end). docs/extending.md has an example.
 
 template <class B>
 concept has_rotate_range = requires(const exact_angles<std::int32_t>& angles,

@@ -6,7 +6,7 @@
 
 namespace cordage::backend {
 
-/// Destinations of the gradients of one range of tokens. A null pointer: not computed.
+/// Destinations of the gradients of one range of tokens. A gradient whose pointer is null is not computed.
 struct angle_gradients {
     double* inv_freq = nullptr;          ///< [bases of the range, pairs]
     double* attention_factor = nullptr;  ///< [bases of the range]
@@ -14,13 +14,13 @@ struct angle_gradients {
     double* position = nullptr;          ///< [axes, batch, tokens] dense, each token written by one range only
     index_t axis_stride = 0;             ///< batch * tokens, from one axis of `position` to the next
     double* angle = nullptr;             ///< [batch, tokens, pairs] dense, each token written by one range only
-    double* weights = nullptr;           ///< of the operands' norms, concatenated; only those wanted
+    double* weights = nullptr;           ///< of the operands' norms, concatenated; only those that are computed
 
     /// Adds one token's dL/dangle of pairs [first, first + count) to frequencies and to its position:
     ///
     ///   dL/dinv_freq += position * dL/dangle            dL/dposition += sum of inv_freq * dL/dangle, by axis
     ///
-    /// and to the angles' own gradient.
+    /// and dL/dangle itself to `angle`.
     template <class Source, class Real>
     CORDAGE_ALWAYS_INLINE void add(const Source& angles, index_t row, index_t token, index_t first, index_t count,
                                    const Real* grad_angle) const noexcept {

@@ -40,7 +40,7 @@ inline basis axial_basis(const std::vector<const basis*>& per_axis) {
 ///   const basis both = axial_basis(make_basis(of_an_axis, unscaled{}, 1.0), 2);
 ///   const auto axes = contiguous_axes({d / 4, d / 4});      // rows rotate the first half of the pairs
 ///
-/// dL/dinv_freq of the one axis is the sum over its copies.
+/// dL/dinv_freq of per_axis is the sum over its copies.
 /// @param per_axis  [pairs of an axis]
 /// @param axes      1 to 256
 /// @returns [axes * pairs of an axis]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The basis: inv_freq as doubles and as turns, and the attention factor; stage policy at t -> basis.
+// The basis: inv_freq in radians and in turns, and the attention factor; stage policy at t -> basis.
 #pragma once
 
 #include <cmath>
@@ -19,7 +19,7 @@ inline bool is_attention_factor(double m) noexcept {
     return is_finite(m) && std::fabs(m) >= 0x1p-60 && std::fabs(m) <= 0x1p60;
 }
 
-/// The part of a model at one t from which angles are computed: theta_i(t) = alpha_i(t) theta_i and m(t). Immutable.
+/// The frequencies theta_i(t) = alpha_i(t) theta_i and the attention factor m(t) of a model at one t. Immutable.
 class basis {
  public:
     /// From frequencies that an engine already has.

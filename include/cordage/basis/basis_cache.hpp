@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The K bases of a server that keeps one for each of a few t_k; stage policy at t -> basis.
+// The bases of a server at K fixed t_k; stage policy at t -> basis.
 #pragma once
 
 #include <vector>

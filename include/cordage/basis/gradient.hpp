@@ -37,7 +37,7 @@ double grad_t(const Policy& policy, const rope_config& config, double t, std::sp
 /// Adds dL/dparameters of a learned policy to grad_parameters.
 ///
 /// @param grad_parameters        [policy.parameters().size()], added to
-/// @param grad_attention_factor  dL/dm; a temperature (tempered) learns by it, other policies do not use it
+/// @param grad_attention_factor  dL/dm; used by policies whose attention factor has parameters (tempered)
 /// @throws shape_error           if sizes differ
 template <learned_policy Policy>
 void add_grad_parameters(const Policy& policy, const rope_config& config, double t,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The first tokens of a text keep the model's own basis (LongRoPE); stage policy at t -> basis.
+// The unscaled basis for the first tokens of a sequence (LongRoPE); stage policy at t -> basis.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@
 
 namespace cordage {
 
-/// LongRoPE's second finding: positions below `count` work better unscaled. Two bases, selected by position; both have
-/// the policy's attention factor, which acts on scores between all tokens.
+/// Two bases selected by position: unscaled for positions below `count`, the policy's for all others (LongRoPE, Ding et
+/// al. 2024: the first tokens work better unscaled). Both have the policy's attention factor, which acts on scores
+/// between all tokens.
 ///
 ///   const start_tokens chosen(config, policy, t, 4);
 ///   const std::vector<std::int32_t> basis_of_token = chosen.indices(position_ids);
@@ -24,7 +25,7 @@ class start_tokens {
     start_tokens(const rope_config& config, const Policy& policy, double t, double count)
         : start_tokens(config, make_basis(config, policy, t), count) {}
 
-    /// Index into bases() of each position: 0 the policy's basis, 1 the model's own.
+    /// Index into bases() of each position: 0 the policy's basis, 1 the unscaled one.
     template <position_type P>
     std::vector<std::int32_t> indices(const position_view<P>& position_ids) const {
         std::vector<std::int32_t> of_token;

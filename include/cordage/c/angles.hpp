@@ -21,7 +21,7 @@ enum class direction : std::uint8_t { forward, inverse, adjoint };
 template <class Real>
 class tables_on_demand {
  public:
-    /// Valid as long as this object.
+    /// View of the table, which must outlive it.
     /// @param with_source  with_source(f) calls f with the source of the angles
     template <class WithSource>
     cos_sin_view<Real> view(direction d, const WithSource& with_source) {
@@ -38,7 +38,7 @@ class tables_on_demand {
     }
 
  private:
-    /// cos and -sin, for the inverse both divided by m^2, since cos and sin contain m.
+    /// cos and -sin; for the inverse both are divided by m^2, since cos and sin contain m.
     struct reversed {
         std::once_flag is_made;
         std::vector<Real> cos, sin;

@@ -75,7 +75,7 @@ inline const char* name_of_tensor(tensor_field field, index_t operand) {
     return all.of[static_cast<std::size_t>(field)][static_cast<std::size_t>(operand)].c_str();
 }
 
-/// The operands of a call and their tensors, Each for an operand, as checks read them.
+/// The operands of a call, and Each tensors per operand in the form of the checks.
 template <class Variant, std::size_t Each>
 struct call_operands {
     std::vector<Variant> operands;
@@ -247,7 +247,7 @@ inline void rotate_call(const char* function, const cordage_executor* where, con
     }
 }
 
-/// An operand of the backward pass: with gradients behind the angles, or, without y, grad_x alone.
+/// An operand of the backward pass: all gradients, or, without y, grad_x only.
 using any_backward_operand =
     std::variant<backward_operand<float>, backward_operand<float16>, backward_operand<bfloat16>,
                  backward_operand<double>, normalized_gradient<float>, normalized_gradient<float16>,

@@ -269,16 +269,16 @@ CORDAGE_C_API cordage_status cordage_rebase(const cordage_executor* where, const
 /* One tensor of the backward pass; all have one type: float32, float64, float16 or bfloat16. */
 typedef struct cordage_backward_operand {
     cordage_tensor grad_y;
-    cordage_tensor y;         /* output of the forward pass; with a norm its input x; zero: only grad_x is wanted */
+    cordage_tensor y;         /* output of the forward pass; with a norm its input x; zero: only grad_x is computed */
     cordage_tensor grad_x;    /* written; may be grad_y or y */
     const cordage_norm* norm; /* that of the forward pass */
-    double* grad_weight;      /* added to, one for each weight of the norm; NULL: not wanted */
+    double* grad_weight;      /* added to, one for each weight of the norm; NULL: not computed */
     int64_t grad_weight_count;
     int64_t first_lane;
     int32_t is_unrotated; /* only with a norm */
 } cordage_backward_operand;
 
-/* Gradients behind the angles, dense, added to; NULL: not wanted. */
+/* Gradients to frequencies, positions and factors, dense, added to; NULL: not computed. */
 typedef struct cordage_gradients {
     double* inv_freq; /* [bases, pairs] */
     int64_t inv_freq_count;

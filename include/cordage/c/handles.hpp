@@ -31,7 +31,8 @@ struct basis_object {
     basis numbers;
 };
 
-/// All objects behind handles. A handle is a number that is used once, never an address that a call would read.
+/// All objects behind handles. A handle is a unique number, not an address, so that an invalid one is detected without
+/// reading memory.
 class handle_table {
  public:
     /// The table of the program; never destroyed, as threads may outlive main.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kernels of the C interface for one instruction set, as a table: a unit for each set holds one and contains
-// nothing but kernels (docs/backends.md).
+// A table of the kernels of the C interface for one instruction set. Each set has its own translation unit, which
+// contains only kernels (docs/backends.md).
 #pragma once
 
 #include <cstddef>
@@ -125,7 +125,7 @@ struct kernels {
                         index_t end) noexcept;  ///< null without kernels for double
 };
 
-/// The functions in the table of a backend. There is no inverse: its table has -sin.
+/// The functions in the table of a backend. The inverse uses the forward function with a table of -sin.
 ///
 /// @tparam WithDoubles  whether there are kernels for double; one table of a library has them
 template <class Backend, bool WithDoubles>

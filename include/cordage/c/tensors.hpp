@@ -44,7 +44,7 @@ struct argument {
     index_t number = -1;
     const argument* outer = nullptr;
 
-    /// A field of it; must not outlive it.
+    /// The name of a field of this argument, which must outlive the result.
     argument of(const char* field) const { return {function, field, -1, this}; }
     std::string name() const {
         const std::string own = number < 0 ? std::string(text) : message(text, "[", number, "]");

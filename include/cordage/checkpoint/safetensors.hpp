@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One file of tensors in the safetensors format, treated as hostile input (nlohmann-json).
+// Reads a file in the safetensors format, which need not be trusted (nlohmann-json).
 #pragma once
 
 #include <algorithm>
@@ -78,9 +78,9 @@ std::vector<double> widened(const std::string& bytes) {
 /// A file of named tensors: 8 bytes length of the header, little-endian; the header, a JSON object of
 /// {"dtype", "shape", "data_offsets": [begin, end]} by name; then the tensors' bytes, one after the other.
 ///
-/// The header is read and checked when the file is opened, tensors when they are requested: the cost is that of what is
-/// read. Every length is checked against the file's length before memory is allocated. Safe for several threads: bytes
-/// are read by one thread at a time and converted in parallel.
+/// The header is read and checked when the file is opened, a tensor when it is requested. Every length is checked
+/// against the file's length before memory is allocated. Thread-safe: bytes are read by one thread at a time and
+/// converted in parallel.
 class safetensors_file {
  public:
     /// The longest header that is read: the limit of the format.
@@ -110,7 +110,7 @@ class safetensors_file {
     const std::map<std::string, safetensors_entry>& entries() const noexcept { return entries_; }
 
     /// A tensor of F64, F32, F16 or BF16, converted to double. NaN and infinities are kept.
-    /// @throws value_error  if there is none of this name, or it has another dtype
+    /// @throws value_error  if no tensor has this name, or if it has another dtype
     safetensors_numbers numbers(const std::string& name) const {
         const auto found = entries_.find(name);
         if (found == entries_.end()) refuse({"tensor ", in_quotes(name), " must be in the file"});

@@ -58,14 +58,14 @@ inline std::vector<layer_rope> with_weights(const layer_rope& rope, const std::f
     return with_weights(rope, checkpoint(checkpoint_path));
 }
 
-/// The rules of a config combined with its checkpoint, for any model: unchanged without learned parameters, one rule
-/// for each CLEX layer, and for LeRoPE the config's policy with the offsets of the weights.
+/// The rules of a config combined with its checkpoint, for any model: for CLEX one rule for each layer, for LeRoPE the
+/// config's policy with the offsets of the weights; unchanged if the checkpoint has no learned basis.
 ///
 ///   const auto model = hf::with_weights(hf::read_config_file("folder/config.json"), "folder");
 ///
-/// @throws value_error or shape_error  naming the tensor and the remedy: for a learned basis that the config does not
-///                                     mention, which would otherwise be ignored; for one that the config requires
-///                                     and the checkpoint lacks, or that does not fit it
+/// @throws value_error or shape_error  naming the tensor and the remedy, if the checkpoint has a learned basis that the
+///                                     config does not mention (it would be ignored), lacks one that the config
+///                                     requires, or has one that does not fit
 inline model_ropes with_weights(model_ropes model, const checkpoint& weights) {
     const std::vector<std::string> offsets = lerope_tensors(weights), fields = released_clex_tensors(weights);
     const bool has_clex =

@@ -19,8 +19,8 @@ concept activation = requires(double x, double& out) {
 
 namespace clex_detail {
 
-/// y = sigma(x), and its slope, of `size` numbers: whole packets, aligned. y or slope may be x. (Plain loops over
-/// packets: Eigen's expression types take much longer to compile.)
+/// y = sigma(x) and slope = sigma'(x) of `size` numbers, aligned and a multiple of the packet size. y or slope may be
+/// x. (Loops over packets, since Eigen's expression types take much longer to compile.)
 template <activation A, class Scalar>
 void activate(const Scalar* x, std::size_t size, Scalar* y) {
     using packet = typename panel<Scalar>::packet;
@@ -42,8 +42,7 @@ void activate(const Scalar* x, std::size_t size, Scalar* y, Scalar* slope) {
 }  // namespace clex_detail
 
 /// SiLU, x sigma(x) with sigma(x) = 1 / (1 + exp(-x)), the paper's choice; its slope is sigma (1 + x exp(-x) sigma).
-/// x below -limit is replaced by -limit, where the value is negligibly small, so that nothing overflows in any order of
-/// multiplication.
+/// x below -limit is replaced by -limit, where the value is negligible, so that no product overflows.
 struct silu {
     template <class Packet>
     static Packet value(const Packet& x) {

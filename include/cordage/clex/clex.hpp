@@ -31,7 +31,7 @@ struct clex_options {
     index_t max_steps = 10'000;                     ///< of the adaptive solver
     index_t fixed_steps = 0;                        ///< if > 0: this many equal steps instead
     double step_size = 0.0;                         ///< if > 0: steps of this size instead, the last one shortened
-    std::optional<cordage::tolerance> continuous_adjoint = {};  ///< if given: of gradients by a backward solve
+    std::optional<cordage::tolerance> continuous_adjoint = {};  ///< if given: gradients by a backward solve with it
 };
 
 namespace clex_detail {
@@ -39,8 +39,8 @@ namespace clex_detail {
 /// The solver's variable at t.
 inline double variable_at(double t, bool in_log_time) { return in_log_time ? std::log(t) : t; }
 
-/// Throws value_error for a setting out of range, for a trajectory of at most `most` steps. `fixed_only` is the name of
-/// a tableau without error weights, else empty.
+/// Throws value_error for a setting out of range. `most` is the capacity of a trajectory in steps. `fixed_only` is the
+/// name of a tableau without error weights, or empty.
 inline void validate(const clex_options& options, index_t most, bool in_log_time, std::string_view fixed_only) {
     const auto [t_max, tolerance, max_steps, fixed_steps, step_size, continuous_adjoint] = options;
     validate_ratio({"clex: t_max"}, t_max);
@@ -64,14 +64,14 @@ inline void validate(const clex_options& options, index_t most, bool in_log_time
     }
 }
 
-/// Throws value_error unless config is the one that the policy was solved for.
+/// Throws value_error unless config equals the config of the solve.
 inline void validate(const rope_config& config, const rope_config& solved) {
     if (config == solved) return;
     fail<value_error>({"clex: rope_config with rotary_dim ", config.rotary_dim, ", theta_base ", config.theta_base,
                        ", original_length ", config.original_length, " must be the solved one, with ",
                        solved.rotary_dim, ", ", solved.theta_base, ", ", solved.original_length});
 }
-/// Throws value_error unless t is in the solved range.
+/// Throws value_error unless 1 <= t <= t_max.
 inline void validate(const char* who, double t, double t_max) {
     if (is_finite(t) && t >= 1.0 && t <= t_max) return;
     fail<value_error>({who, ": t ", t, " must be in [1, ", t_max, "], the solved range"});
@@ -79,23 +79,23 @@ inline void validate(const char* who, double t, double t_max) {
 
 }  // namespace clex_detail
 
-/// The gradient of a loss to log inv_freq(t), which equals that to log alpha(t).
+/// The gradient of a loss with respect to log inv_freq(t), equal to that with respect to log alpha(t).
 struct clex_seed {
     double t;
     std::span<const double> grad_log_inv_freq;  ///< [pairs]
 };
 
-/// The gradient of a loss to all inputs of CLEX.
+/// The gradient of a loss with respect to all inputs of CLEX.
 struct clex_gradient {
     std::vector<double> up;    ///< [hidden, pairs]
     std::vector<double> down;  ///< [pairs, hidden]
     std::vector<double> z1;    ///< to z(1) [pairs]
-    std::vector<double> t;     ///< to each seed's t, with the mesh fixed [seeds]
-    double t_max = 0.0;        ///< to t_max, with all steps and seeds in proportion (in log time: to ln t_max)
+    std::vector<double> t;     ///< to each seed's t, for fixed nodes [seeds]
+    double t_max = 0.0;        ///< to t_max, all steps and seeds scaled with it (in log time: to ln t_max)
 };
 
-/// A right-hand side that clex can solve: differentiable, with a prior whose attention factor the policy uses, the
-/// parameters of clex_weights (up, then down) and log inv_freq as its state.
+/// A right-hand side that clex can solve: a differentiable field whose state is log inv_freq and whose parameters are
+/// those of clex_weights (up, then down), with a prior, whose attention factor the policy uses.
 template <class F>
 concept clex_field = differentiable_field<F, double> && std::copy_constructible<F> && requires {
     requires prior_policy<typename F::prior_type>;
@@ -103,8 +103,8 @@ concept clex_field = differentiable_field<F, double> && std::copy_constructible<
     requires std::constructible_from<F, const rope_config&, const clex_weights&, const typename F::prior_type&>;
 };
 
-/// Continuous length extrapolation (Chen et al. 2024): the basis is the solution of an ODE whose field is partly
-/// learned, from z(1) = log alpha_prior(1) + log theta. One integration to t_max gives the basis at every t.
+/// Continuous length extrapolation (Chen et al. 2024): log inv_freq is the solution z(t) of an ODE with a learned term,
+/// starting at z(1) = log alpha_prior(1) + log theta. One integration to t_max gives the basis at every t.
 ///
 ///   const clex policy(config, clex_initial_weights(config, 1, 0), {.t_max = 32});    // W_down = 0: equals the prior
 ///   const basis b = make_basis(config, policy, 3.7);
@@ -146,12 +146,11 @@ class clex {
     const clex_options& options() const noexcept { return solution_->options; }
     const prior_type& prior() const noexcept { return solution_->prior; }
 
-    /// The solution: states of the field over its variable, t or ln t (field_type::in_log_time). States are log
-    /// inv_freq, except those of reduced_released_field; log_inv_freq and log_inv_freq_rate convert the states of any
-    /// field.
+    /// The solution: states of the field over t, or over ln t if field_type::in_log_time. A state is log inv_freq,
+    /// except for reduced_released_field; log_inv_freq and log_inv_freq_rate convert the states of any field.
     const path_type& path() const noexcept { return solution_->path; }
 
-    /// log inv_freq of a state of the path, and its derivative for a slope of the path [pairs].
+    /// log inv_freq [pairs] for a state of path(), and its derivative for a slope of path().
     std::vector<double> log_inv_freq(std::span<const double> state) const {
         if constexpr (has_coordinates) return solution_->field.coordinates().point(state);
         return {state.begin(), state.end()};
@@ -170,7 +169,7 @@ class clex {
         for (std::size_t i = 0; i < out.size(); ++i) out[i] -= config.log_inv_freq(static_cast<index_t>(i));
     }
 
-    /// d log alpha / dt into out [pairs], of the interpolant that log_alpha reads. Throws as log_alpha.
+    /// d log alpha / dt into out [pairs], the derivative of the interpolant used by log_alpha. Throws as log_alpha.
     void log_alpha_rate(const rope_config& config, double t, std::span<double> out) const {
         check("clex::log_alpha_rate", config, t);
         path().slope_at(time_of(t), out);
@@ -209,7 +208,7 @@ class clex {
         for (std::size_t i = 0; i < size; ++i) grad_parameters[i] += parts.parameters[i];
     }
 
-    /// The gradient to all inputs, for any number of seeds in one reverse sweep. Throws as log_alpha.
+    /// The gradient with respect to all inputs, for any number of seeds in one reverse sweep. Throws as log_alpha.
     clex_gradient gradient(std::span<const clex_seed> seeds) const {
         gradient_parts parts = pull_back("clex::gradient", seeds);
         clex_weights shaped = with_flat_parameters(weights(), parts.parameters);
@@ -233,7 +232,7 @@ class clex {
             }
         }
         field_type field = solution_->field;
-        std::vector<std::vector<double>> grads;  // to the field's states, if these are not log inv_freq
+        std::vector<std::vector<double>> grads;  // gradients to the field's states, if these are not log inv_freq
         std::vector<gradient_seed<double>> placed;
         for (const auto& seed : seeds) {
             std::span<const double> grad = seed.grad_log_inv_freq;
@@ -262,8 +261,7 @@ class clex {
               field((check(), config), weights, prior),
               path(solved()) {
             if (path.status() != solve_status::success) {
-                fail<error>({"clex: the solve to t_max ", options.t_max, " must end in success, not in ",
-                             name_of(path.status()), " at t ",
+                fail<error>({"clex: the solve to t_max ", options.t_max, " failed: ", name_of(path.status()), " at t ",
                              Field::in_log_time ? std::exp(path.reached()) : path.reached(), " after ",
                              path.statistics().accepted, " steps; ", remedy_of(path.status())});
             }
@@ -273,7 +271,7 @@ class clex {
         clex_weights weights;
         clex_options options;
         prior_type prior;
-        field_type field;  // copied before use: it holds a workspace
+        field_type field;  // copied before each use, since it holds a workspace
         path_type path;
 
      private:
@@ -305,7 +303,7 @@ class clex {
         }
     };
 
-    /// Whether the field's states are coordinates of log inv_freq instead of log inv_freq.
+    /// Whether the field's states are linear coordinates of log inv_freq (coordinates.hpp).
     static constexpr bool has_coordinates = requires(const Field& field) { field.coordinates(); };
 
     void check(const char* who, const rope_config& config, double t) const {
@@ -313,8 +311,8 @@ class clex {
         clex_detail::validate(who, t, options().t_max);
     }
 
-    /// The solver's variable at t, its derivative in t, and time_of, which clamps it to the solved interval against
-    /// rounding of ln.
+    /// The solver's variable at t (t or ln t) and its derivative with respect to t. time_of clamps it to the solved
+    /// interval, since ln rounds.
     static double variable(double t) { return clex_detail::variable_at(t, Field::in_log_time); }
     static double time_rate(double t) { return Field::in_log_time ? 1.0 / t : 1.0; }
     double time_of(double t) const { return std::clamp(variable(t), path().interval().begin, path().interval().end); }
@@ -331,8 +329,8 @@ clex(const rope_config&, clex_weights, const clex_options&, const Prior&) -> cle
 ///   const clex_released<> policy(config, to_columns(rows), released_options(16, 0.01));    // tanh
 ///   const clex_released<silu> policy(...);
 ///
-/// For inference solve to max_factor and evaluate at the t of `rounded_up`. For training solve to the drawn t, as the
-/// released code does: the ends of steps, and so the last bits, differ. config.original_length is
+/// For inference, solve to max_factor and evaluate at the t of `rounded_up`. For training, solve to the drawn t as the
+/// released code does; since the last step is shortened there, the last bits differ. config.original_length is
 /// max_position_embeddings.
 template <activation Activation = tanh_activation, class Scalar = double>
 using clex_released = clex<reduced_released_field<Activation, Scalar>, linear_output<rk4_38>>;

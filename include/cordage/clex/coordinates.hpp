@@ -18,10 +18,10 @@ namespace cordage {
 ///
 ///   dz/dt = W_down sigma(W_up x) + ...    is    dy/dt = (T W_down) sigma((W_up T^-1) T x) + ...
 ///
-/// and the rows of W_up T^-1 that belong to those of T are unit vectors, which cost nothing: with hidden = 2 pairs an
-/// evaluation reads a quarter less. A Runge-Kutta rule with given steps gives the same result in both coordinates, up
-/// to rounding. Computing T costs about as much as a hundred evaluations. Its rows are the pivots of an elimination
-/// with complete pivoting, down to 1/64 of the first pivot, so that T is well conditioned.
+/// and the rows of W_up that were taken into T become unit vectors in W_up T^-1, which need no multiplication: with
+/// hidden = 2 pairs an evaluation reads a quarter less memory. A Runge-Kutta rule with given steps gives the same
+/// result in both coordinates, up to rounding. Computing T costs about as much as a hundred evaluations. The rows are
+/// chosen by elimination with complete pivoting, down to 1/64 of the first pivot, so that T is well conditioned.
 class clex_coordinates {
  public:
     using vector = std::vector<double>;
@@ -33,10 +33,10 @@ class clex_coordinates {
     clex_coordinates(const clex_weights& weights, const vector& origin)
         : origin_(origin), hidden_(size(weights.hidden)) {
         const std::size_t pairs = origin_.size();
-        vector table = weights.up;  // rows and columns: hidden units, or what they were exchanged for
+        vector table = weights.up;  // rows: hidden units; columns: pairs; a pivot exchanges one row with one column
         std::vector<std::size_t> rows, columns;
         std::vector<bool> row_is_used(hidden_);
-        vector open(pairs, 1.0);  // 0 where a column is used
+        vector open(pairs, 1.0);  // 0 for a column that has been exchanged
         double first = 0.0;
         while (rows.size() < pairs && rows.size() < hidden_) {
             std::size_t row = hidden_, column = 0;
@@ -89,7 +89,7 @@ class clex_coordinates {
         return {of_z.hidden, of_z.pairs, up_, down};
     }
 
-    /// The gradient to W_up and W_down, flat, from the gradient to the weights of y.
+    /// The gradient with respect to W_up and W_down, flat, from that with respect to the weights in coordinates y.
     vector parameter_gradient(const vector& of_y) const {
         if (is_identity()) return of_y;
         const std::size_t pairs = origin_.size(), half = hidden_ * pairs;

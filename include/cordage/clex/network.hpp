@@ -14,9 +14,9 @@
 
 namespace cordage {
 
-/// net(z) = W_down sigma(W_up z), with the workspace for one call at a time. Stores W_up z of its first 128
-/// evaluations, so that a gradient need not recompute it: (pairs + hidden) numbers each, padded to whole panels, 96 KB
-/// in float for 64 pairs and 128 hidden units. States may have another type than Scalar, in which the network computes.
+/// net(z) = W_down sigma(W_up z), with a workspace, so that only one thread at a time may call it. Keeps z and W_up z
+/// of its first 128 evaluations for the gradient: (pairs + hidden) numbers each, padded to whole panels, 96 KB in float
+/// for 64 pairs and 128 hidden units. Scalar is the arithmetic of the network; states may have another type.
 template <class Scalar, activation Activation>
 class clex_network {
  public:
@@ -38,7 +38,7 @@ class clex_network {
     template <class From, class To>
     void operator()(std::span<const From> z, std::span<To> out) {
         if (is_recorded_) kept_ = 0, is_recorded_ = false;
-        const std::size_t slot = kept_;  // evaluations that are not kept use the slot after the kept ones
+        const std::size_t slot = kept_;  // evaluations beyond most_kept share one slot after the kept ones
         if (kept_ < most_kept) ++kept_;
         Scalar* const input = kept_inputs_.data() + slot * wide_;
         copy(z, input);
@@ -50,8 +50,8 @@ class clex_network {
         for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<To>(y[i]);
     }
 
-    /// Evaluates `count` states, z [count, pairs], to which calls of pull_back refer until the next record. Stores
-    /// 2 (pairs + hidden) numbers for each state, padded to whole panels.
+    /// Evaluates `count` states z [count, pairs] for later calls of pull_back, valid until the next record. Stores 2
+    /// (pairs + hidden) numbers for each state, padded to whole panels.
     template <class State>
     void record(std::size_t count, std::span<const State> z) {
         count_ = count;
@@ -62,14 +62,15 @@ class clex_network {
         clex_detail::activate<Activation>(slopes_.data(), count_ * high_, outputs_.data(), slopes_.data());
     }
 
-    /// J^T grad_out at recorded state i, once for each; [pairs], valid until the next call. Allocates nothing.
+    /// J^T grad_out at recorded state i, [pairs], valid until the next call. Call it once for each state. Allocates
+    /// nothing.
     template <class From>
     const Scalar* pull_back(index_t i, std::span<const From> grad_out) {
         const auto at = static_cast<std::size_t>(i);
         Scalar* const grad_output = grad_outputs_.data() + at * wide_;
         copy(grad_out, grad_output);
         return backward_(grad_output, [this, at](std::size_t first, Scalar* column) {
-            Scalar* const slopes = slopes_.data() + at * high_ + first;  // afterwards: the gradient to the sums
+            Scalar* const slopes = slopes_.data() + at * high_ + first;  // overwritten by the gradient to W_up z
             clex_detail::multiply(column, slopes);
         });
     }
@@ -83,11 +84,11 @@ class clex_network {
     }
 
  private:
-    /// Number of evaluations since a record whose input and W_up z are kept: the first ones.
+    /// Maximum number of evaluations after a record whose input and W_up z are kept.
     static constexpr std::size_t most_kept = 128;
 
-    /// Copies W_up z of the last recorded states that were kept, matched by equal inputs in the same order. Returns the
-    /// number of remaining states.
+    /// Copies the kept W_up z for as many of the last recorded states as have a kept evaluation with equal input, in
+    /// the same order. Returns the number of states that remain to be computed.
     std::size_t take_kept() {
         std::size_t left = count_;
         for (std::size_t slot = kept_; left > 0 && slot-- > 0;) {  // skips rejected steps
@@ -149,14 +150,14 @@ class clex_network {
 
 namespace clex_detail {
 
-/// Base of fields around one network. Derived becomes a recording_field by these members and its own.
+/// CRTP base of fields with one network: together with the members of Derived it models recording_field.
 template <class Derived, class Scalar, activation Activation>
 class field_of_network {
  public:
     index_t size() const noexcept { return network_.pairs(); }
     index_t parameter_count() const noexcept { return network_.parameter_count(); }
 
-    /// vjp of one state: record, pull_back, collect.
+    /// The vjp of a single state.
     template <class State>
     State vjp(State time, std::type_identity_t<std::span<const State>> z,
               std::type_identity_t<std::span<const State>> grad_dz, std::type_identity_t<std::span<State>> grad_z,

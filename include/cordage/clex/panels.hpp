@@ -20,7 +20,7 @@ void unroll(Body&& body) {
     (std::make_index_sequence<Count>{});
 }
 
-/// Numbers in four vector registers: the rows of a matrix that are summed at once.
+/// Rows of a panel: as many numbers as fit into four vector registers.
 template <class Scalar>
 struct panel {
     using packet = typename Eigen::internal::packet_traits<Scalar>::type;
@@ -32,9 +32,9 @@ struct panel {
 /// x rounded up to a multiple of `unit`.
 constexpr std::size_t padded(std::size_t x, std::size_t unit) { return (x + unit - 1) / unit * unit; }
 
-/// y = M x for one panel, stored by columns, or for two panels, one after the other; y [Panels * panel rows], x
-/// [columns], columns even. All aligned to packets. Eight packets of sums hide the latency of a product: those of two
-/// panels, or of the even and the odd columns of one.
+/// y = M x for one panel, stored by columns, or for two consecutive panels; y [Panels * panel rows], x [columns],
+/// columns even, all aligned to packets. Eight independent packets of sums hide the latency of a multiplication: those
+/// of two panels, or of the even and odd columns of one.
 template <std::size_t Panels, class Scalar>
 void product(const Scalar* m, const Scalar* x, std::size_t columns, Scalar* y) noexcept {
     using namespace Eigen::internal;

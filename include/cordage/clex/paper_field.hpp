@@ -29,7 +29,7 @@ class prior_field : public field_of_network<prior_field<Prior, Activation, Scala
     using prior_type = Prior;
     static constexpr bool in_log_time = InLogTime;  ///< the solver's variable is ln t
 
-    /// The weights must fit the config (weights.hpp: validate).
+    /// Precondition: the weights fit the config (validate in weights.hpp).
     prior_field(const rope_config& config, const clex_weights& weights, const Prior& prior = {})
         : base(weights), config_(config), prior_(prior) {
         for (index_t pair = 0; pair < config.pairs(); ++pair) {
@@ -96,8 +96,9 @@ using paper_field = clex_detail::prior_field<Prior, Activation, Scalar, false>;
 ///
 ///   dz_i/dtau = s_i [W_down sigma(W_up z)]_i + t xi_i(t)          s_i = 1/(1 + theta_i original_length)
 ///
-/// Every doubling of the length has the same extent in tau, so that equal steps suit t = 1 ... 64; and a pair that
-/// rotates often within the original length changes little, as in the closed forms that work well.
+/// Every doubling of the length has the same extent in tau, so that equal steps are suitable for t = 1 ... 64. Since
+/// s_i is small for a pair that rotates often within the original length, such a pair changes little, as under by-parts
+/// policies.
 template <prior_policy Prior = ntk_aware, activation Activation = silu, class Scalar = double>
 using log_time_field = clex_detail::prior_field<Prior, Activation, Scalar, true>;
 

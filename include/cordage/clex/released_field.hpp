@@ -28,9 +28,9 @@ namespace cordage {
 /// n is the NTK-aware basis at factor a, with base 10000 for any theta_base of the model. The paper (eq. 12-14) has
 /// neither n nor the 2 in a: weights trained on one of the two ODEs do not fit the other.
 ///
-/// All terms that depend on t have the direction of one vector, so that the ODE keeps its form in other coordinates
-/// y = T (z - o) (coordinates.hpp); states and parameters are then those of y. Scalar is the arithmetic of the network.
-/// States and times are float or double, as in the solver.
+/// All terms that depend on t are multiples of one vector, so that the ODE keeps its form in coordinates y = T (z - o)
+/// (coordinates.hpp); states and parameters are then those of y. Scalar is the arithmetic of the network. States and
+/// times are float or double, as in the solver.
 template <activation Activation = tanh_activation, class Scalar = double>
 class released_field : public clex_detail::field_of_network<released_field<Activation, Scalar>, Scalar, Activation> {
     using base = clex_detail::field_of_network<released_field, Scalar, Activation>;
@@ -40,7 +40,7 @@ class released_field : public clex_detail::field_of_network<released_field<Activ
     using prior_type = ntk_aware;
     static constexpr bool in_log_time = false;  ///< the solver's variable is t
 
-    /// The weights must fit the config (weights.hpp: validate).
+    /// Precondition: the weights fit the config (validate in weights.hpp).
     released_field(const rope_config& config, const clex_weights& weights, const ntk_aware& = {})
         : released_field(config, weights, clex_coordinates(config.pairs())) {}
 
@@ -60,7 +60,7 @@ class released_field : public clex_detail::field_of_network<released_field<Activ
         log_theta_ = coordinates.direction(log_theta);
     }
 
-    /// The coordinates of its states.
+    /// The coordinates of the states.
     const clex_coordinates& coordinates() const noexcept { return coordinates_; }
 
     template <class State>
@@ -112,7 +112,8 @@ class released_field : public clex_detail::field_of_network<released_field<Activ
     std::vector<Scalar> all_seen_;               // recorded [count, pairs]
 };
 
-/// The same ODE in coordinates computed for its weights, which costs about a hundred evaluations: for many fixed steps.
+/// The same ODE in coordinates computed for its weights. Constructing it costs about a hundred evaluations, which many
+/// fixed steps amortise.
 template <activation Activation = tanh_activation, class Scalar = double>
 struct reduced_released_field : released_field<Activation, Scalar> {
     reduced_released_field(const rope_config& config, const clex_weights& weights, const ntk_aware& = {})

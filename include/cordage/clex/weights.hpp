@@ -98,7 +98,7 @@ inline clex_weights to_columns(const clex_row_weights& rows) {
             transposed("to_columns: down", rows.down, rows.hidden, rows.pairs)};
 }
 
-/// The same weights acting on rows, to be saved as released code reads them; also transposes a gradient. Throws as
+/// The same weights acting on rows, the layout of released checkpoints; also transposes a gradient. Throws as
 /// to_columns.
 inline clex_row_weights to_rows(const clex_weights& weights) {
     using clex_detail::transposed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Properties of model families that configs omit because the model's code has them: layouts, defaults, layer kinds;
-// data.
+// Tables of the properties of model families that are in the model's code, not in its config: layouts, defaults, layer
+// kinds.
 #pragma once
 
 #include <algorithm>
@@ -18,12 +18,12 @@ namespace cordage::hf::config_detail {
 struct layer_kind {
     std::string_view layer_type;         ///< empty if all layers are alike
     bool rotates = true;                 ///< false: no rotary embedding in these layers
-    bool is_scaled = true;               ///< by a rope dictionary that is not by layer type
+    bool is_scaled = true;               ///< by a rope dictionary that is for all layer types
     double theta_base = 0.0;             ///< used if no key gives one; 0: that of the other layers
     double partial_rotary_factor = 0.0;  ///< used if no key gives one; 0: that of the family
     index_t head_dim = 0;                ///< replaces head_dim unless global_head_dim or per_layer_config is given
     double yarn_attention_factor = 0;    ///< used if the dictionary gives none; 0: YaRN's own
-    std::string_view head_dim_key = {};  ///< of an indexer (sparse attention): its first lanes are rotated, half_split
+    std::string_view head_dim_key = {};  ///< size of an indexer's heads, whose first lanes are rotated, half_split
 };
 
 // clang-format off
@@ -60,7 +60,7 @@ enum class axis_order {
     lanes,               ///< the two lanes of a pair have different axes, which is not a rotation
 };
 
-/// Properties that the code of some model types has.
+/// Properties in the code of some model types.
 struct family {
     std::string_view model_types;  ///< separated, begun and ended by spaces
     pair_layout layout = pair_layout::unknown;
@@ -70,22 +70,22 @@ struct family {
     index_t rotary_dim = 0;                   ///< used if no key gives one; 0: by partial_rotary_factor
     double head_width = 1.0;                  ///< 2 for Zamba 2, whose heads read two concatenated hidden states
     std::string_view heads_key = {};          ///< the key of the number of heads, if not a usual one
-    bool head_is_derived = false;             ///< from hidden_size and heads; head_dim is ignored
+    bool head_is_derived = false;             ///< head_dim is hidden_size / heads; the key is ignored
     bool rotates_own_part = false;            ///< rotates qk_rope_head_dim lanes; the key is required
     bool reads_rotary_dim = true;             ///< false: its code ignores the key
     bool reads_share = false;                 ///< reads partial_rotary_factor, although its default is 1
     bool rotates_some_layers = false;         ///< every n-th layer is not rotated, unless no_rope_layers is given
     bool is_inverse = false;                  ///< rotates by the negative angle
     bool is_lerope = false;                   ///< its weights hold offsets of the basis and temperatures of heads
-    std::string_view rotary_key = {};         ///< a key without which there is no rotation
+    std::string_view rotary_key = {};         ///< a key; without it there is no rotation
     std::string_view default_rope_type = {};  ///< default of its code without a dictionary, with its own parameters
-    std::span<const layer_kind> layers = {};  ///< used if the dictionary is not by layer type; else defaults
+    std::span<const layer_kind> layers = {};  ///< used if the dictionary is for all layer types; else defaults
     bool rotates_dense_layers = false;        ///< layers before the experts are rotated despite full attention
-    std::string_view layers_differ_by = {};   ///< a key that, if null, makes all layers alike
+    std::string_view layers_differ_by = {};   ///< a key; if it is null, all layers are alike
     axis_order order = axis_order::as_the_config_says;
     std::array<index_t, 3> sections = {};  ///< used if mrope_section is not given; zeros: one axis, or equal shares
 
-    /// The kind of this name; without defaults if there is none.
+    /// The kind with this name; one without defaults if there is none.
     layer_kind kind(std::string_view layer_type) const {
         const auto found = std::ranges::find(layers, layer_type, &layer_kind::layer_type);
         return found == layers.end() ? layer_kind{layer_type} : *found;
@@ -241,7 +241,7 @@ inline constexpr family families[] = {
      .order = axis_order::rows_columns_time, .sections = {22, 22, 20}},
     {.model_types = " hunyuan_vl ", .layout = half_split, .order = axis_order::lanes}};
 
-/// Model types without the rotary embedding that is read here, and what they use instead; as in transformers 5.23.
+/// Model types without a supported rotary embedding, and what they use instead; as in transformers 5.23.
 struct other_positions {
     std::string_view what;
     std::string_view model_types;  ///< as family::model_types
@@ -259,7 +259,7 @@ inline constexpr other_positions unrotated[] = {
     {"relative positions",
      " cpmant deberta deberta-v2 funnel inkling longt5 mpnet mt5 pop2piano switch_transformers t5 udop umt5 xlnet "},
     {"no positions", " falcon_mamba jamba kimi_linear mamba mamba2 nemotron_h rwkv xlstm zamba "}};
-/// Model types that rotate by something other than positions in a text.
+/// Model types whose rotation is not supported, and how they rotate.
 inline constexpr other_positions rotated_otherwise[] = {
     {"the two lanes of a pair by different angles", " vjepa2 "},
     {"by learned directions of its key points", " lightglue "},

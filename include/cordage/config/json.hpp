@@ -28,8 +28,8 @@
 
 namespace cordage::json_detail {
 
-/// The content of a file; nullopt if it is not a regular file, cannot be read, is longer than `largest` bytes or
-/// changes its length while it is read.
+/// The content of a file; nullopt if it is not a regular file, cannot be read, is longer than `largest` bytes, or
+/// changes its length during the read.
 inline std::optional<std::string> text_of_file(const std::filesystem::path& path, std::uintmax_t largest) {
     std::error_code failure;  // not for pipes, whose opening would block
     const std::uintmax_t size = std::filesystem::file_size(path, failure);
@@ -51,8 +51,8 @@ inline constexpr std::size_t deepest_json = 64;
 inline constexpr std::size_t most_json_values = std::size_t{1} << 22;
 
 /// @param subject  begins the messages
-/// @throws value_error  if text is not JSON (NaN and infinities are not), has a key twice in one object, is nested
-///                      deeper than deepest_json or has more than most_json_values
+/// @throws value_error  if text is not JSON (NaN and infinity are not allowed), has a duplicate key in an object, is
+///                      nested deeper than deepest_json or has more than most_json_values
 inline nlohmann::json parse_strict_json(const std::string& subject, std::string_view text) {
     using event = nlohmann::json::parse_event_t;
     std::vector<std::set<std::string>> keys;  // of the objects that are open; empty sets for arrays
@@ -85,7 +85,7 @@ inline nlohmann::json parse_strict_json(const std::string& subject, std::string_
     }
 }
 
-/// Number of single-character edits from a to b.
+/// Edit distance between a and b (Levenshtein).
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
@@ -136,7 +136,7 @@ class json_object {
         const auto* found = find(key);
         return found != nullptr && found->is_object() ? other(*found, std::string(key)) : none(std::string(key));
     }
-    /// This object with some values replaced. A view of both.
+    /// This object with some values replaced. A view of both objects.
     json_object overridden_by(const nlohmann::json& overrides) const {
         json_object out = *this;
         out.overrides_ = &overrides;
@@ -210,7 +210,7 @@ class json_object {
         warnings_->push_back(where_ + ": " + joined(why));
     }
 
-    /// A value as in the file, shortened.
+    /// A value as written in the file, shortened.
     static std::string shown(const nlohmann::json& value) {
         if (value.is_object()) return "{...}";
         if (value.is_array()) return "[...]";
@@ -234,7 +234,7 @@ class json_object {
     std::string where_;
 };
 
-/// The layer index that a whole text is: 12 of "12".
+/// The layer index if the whole text is a number, such as "12".
 inline std::optional<std::uint32_t> number_in(std::string_view text) {
     std::uint32_t number = 0;
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -254,7 +254,7 @@ struct places {
     std::string keys;  ///< separated by spaces
 };
 
-/// A setting that may be given in several places; the first value, and a doubt if they disagree.
+/// A setting that may be given in several places: returns the first value, and reports values that differ from it.
 template <auto Read = &json_object::number>
 auto agreed(std::initializer_list<places> all) {
     std::invoke_result_t<decltype(Read), const json_object&, std::string_view> found;

@@ -44,7 +44,7 @@ inline index_t head_dim_of(const json_object& config, const family& known, const
     if (kind.head_dim > 0 && !config.has("global_head_dim") && !config.has("per_layer_config")) return kind.head_dim;
     const auto own = size_of(config, kind.layer_type, "head_dim");
     const auto hybrid = own && own != config.count("head_dim") ? std::nullopt : config.count("attention_head_dim");
-    const bool has_channels = !hybrid && known.head_width == 1.0;  // in Zamba 2's configs they have another meaning
+    const bool has_channels = !hybrid && known.head_width == 1.0;  // Zamba 2's configs use these keys otherwise
     const auto other = has_channels ? config.count("kv_channels") : hybrid;
     if (own && other && *own != *other) {
         config.doubt({has_channels ? "kv_channels " : "attention_head_dim ", *other, " must equal head_dim ", *own});
@@ -74,7 +74,7 @@ inline void set_part_of_head(const json_object& config, const family& known, con
     if (share && !is_of_part && !is_share_of(whole.value_or(*share == 1.0 ? rotated : rope.first_lane + rotated))) {
         config.doubt({"partial_rotary_factor ", *share, " must give qk_rope_head_dim ", rotated, " lanes"});
     }
-    // head_dim is the rotated part, or both parts together.
+    // head_dim may be the size of the rotated part or of the whole head.
     if (!share && whole && known.rotates_own_part && *whole != rotated && *whole != rest.value_or(0) + rotated) {
         config.doubt({"head_dim ", *whole, " must be qk_rope_head_dim ", rotated, ", or that plus qk_nope_head_dim"});
     }
@@ -118,7 +118,7 @@ inline double set_lanes(const json_object& config, const json_object& dict, cons
     if (!given && !given_share && known.rotary_dim > 0) given = known.rotary_dim;
     index_t lanes = given ? *given : is_proportional ? head_dim : static_cast<index_t>(lanes_of_share);
     if (!given && lanes % 2 != 0 && lanes < head_dim && rope.rope_type != "dynamic" && rope.rope_type != "ntk") {
-        // One lane more is rotated, with exponents over the odd number.
+        // The code rotates one more lane, with exponents over the odd number.
         rope.config.theta_base =
             std::pow(rope.config.theta_base, static_cast<double>(lanes + 1) / static_cast<double>(lanes));
         ++lanes;
@@ -146,7 +146,7 @@ inline std::vector<index_t> sections_of(const json_object& dict, const family& k
         dict.refuse({"mrope_section must be given for rope type 'mrope'"});
     }
     if (known.sections[0] > 0) sections.assign(known.sections.begin(), known.sections.end());
-    if (known.order == axis_order::interleaved) {  // in its code time gets the remaining pairs
+    if (known.order == axis_order::interleaved) {  // in its code, time has the remaining pairs
         if (sections.empty()) sections = {0, pairs};
         const auto axes = static_cast<index_t>(sections.size());
         sections[0] = pairs;

@@ -17,7 +17,7 @@ namespace cordage::hf::config_detail {
 /// Keys of theta_base of sliding-window layers.
 inline constexpr const char* local_theta_keys = "rope_local_base_freq local_rope_theta swa_rope_theta";
 
-/// original_length of a model without a longest input: t stays 1 at every length.
+/// original_length of a model without a maximum length, so that t is 1 at every length.
 inline constexpr double no_longest_length = 0x1p53;
 
 /// Inputs shared by the rules of one config, and the functions that make each rule.
@@ -66,13 +66,14 @@ struct layer_reader {
         }
         if (!kind.rotates) {
             out.rope_type = "none";
-            out.policy = proportional{0.0};  // needs no memory: a file may have many such layer types with wide heads
+            out.policy = proportional{0.0};  // allocates nothing: a file may have many such layer types with wide heads
             out.policy_words = "no rotation (NoPE)";
         }
         return out;
     }
 
-    /// theta_base of one kind of layer. A number in its own dictionary and one outside of it must agree.
+    /// theta_base of one kind of layer. If it is given both in the kind's own dictionary and outside, both must be
+    /// equal.
     double theta_of(const layer_kind& kind, const json_object& config, const json_object& dict,
                     bool dict_is_own) const {
         const double ratio = config.number("rope_ratio").value_or(1.0);

@@ -13,10 +13,10 @@
 
 namespace cordage::hf {
 
-/// `rope_parameters` (transformers before 5: `rope_scaling`) of rope type "longrope" with which a model rotates by this
-/// policy: at t = 1 up to original_length, at `t` beyond. Factors are 1 / alpha_i, so `long_factor` is also ggml's
-/// freq_factors. Engines have one attention factor: that at `t`, for lengths up to original_length too, as they serve
-/// YaRN. The same config needs max_position_embeddings = t * original_length.
+/// `rope_parameters` (transformers before 5: `rope_scaling`) of rope type "longrope" that reproduce this policy: at t =
+/// 1 up to original_length, at `t` beyond. Factors are 1 / alpha_i, so `long_factor` is also ggml's freq_factors.
+/// Engines have one attention factor for all lengths, as for YaRN: it is that at `t`. The config also needs
+/// max_position_embeddings = t * original_length.
 ///
 /// @param t  > 1; the t of the longest length, since engines have one set of factors beyond original_length
 /// @throws value_error  for t; for an original_length that is not an integer of at most 2^53; for a pair that is not

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rotation that a model's config.json describes, as plain values and as text; serves config/read.hpp.
+// The rotation described by a model's config.json, as plain values and as text; serves config/read.hpp.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,8 @@ struct clex_settings {
     std::string act = "tanh";   ///< or "silu"
     bool log_scale = false;     ///< log scaling of the scores
 
-    /// Upper bound on steps times pairs of all layers of one model: their solutions store 5 doubles each, and 2 for
-    /// each step, 0.7 to 1 GB. A released layer has 100 000.
+    /// Upper bound on steps times pairs, summed over the layers of a model. Each of these takes 5 doubles, and each
+    /// step 2 more: 0.7 to 1 GB in total. A released layer has 100 000.
     static constexpr double most_states = 0x1p24;
 
     /// @throws value_error  if this many layers would exceed it; `who` begins the message
@@ -58,11 +58,11 @@ struct layer_rope {
     index_t first_lane = 0;                  ///< first rotated lane in a head of the model
     std::vector<std::uint8_t> axis_of_pair;  ///< M-RoPE: the axis (time, row, column) that rotates each pair, for
                                              ///< axis_angles; empty for positions of one axis
-    bool is_inverse = false;                 ///< by the negative angle: use rotate_inverse instead of rotate_forward
+    bool is_inverse = false;                 ///< rotates by the negative angle: use rotate_inverse
     std::optional<double> llama4_beta;       ///< query temperature 1 + beta ln(1 + floor(p / original_length))
-    bool needs_offsets = false;          ///< LeRoPE: `policy` lacks the offsets of the weights until hf::with_weights
-    bool has_head_temperatures = false;  ///< the weights have head_temperatures for queries, rotated or not
-    std::optional<clex_settings> clex;   ///< for rope type "clex"; `policy` is its drift until hf::with_weights
+    bool needs_offsets = false;              ///< LeRoPE: `policy` has no offsets until hf::with_weights
+    bool has_head_temperatures = false;      ///< the weights have head_temperatures for queries, rotated or not
+    std::optional<clex_settings> clex;       ///< for rope type "clex"; `policy` is its drift until hf::with_weights
     std::string policy_words, schedule_words, attention_words;
     std::string override_words;  ///< values that these layers override; empty if none
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a vision-language model counts positions, from its config.json (nlohmann-json).
+// Reads how a vision-language model assigns positions from its config.json (nlohmann-json).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ namespace cordage::hf {
 
 namespace config_detail {
 
-/// How the code of some model types counts positions, and the keys that it reads.
+/// How the code of some model types assigns positions, and the keys that it reads.
 struct counting_family {
     std::string_view model_types;  ///< separated, begun and ended by spaces
     multimodal_rule rule = {};
@@ -37,7 +37,7 @@ inline constexpr counting_family counting_families[] = {
 
 }  // namespace config_detail
 
-/// How the model of a parsed config counts positions. Throws as read_multimodal_rule(text).
+/// The rule of multimodal_positions for the model of a parsed config. Throws as read_multimodal_rule(text).
 inline multimodal_rule read_parsed_multimodal_rule(const nlohmann::json& root) {
     using namespace config_detail;
     using json_detail::json_object;

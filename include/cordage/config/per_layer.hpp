@@ -16,7 +16,7 @@ namespace cordage::hf::config_detail {
 
 using namespace json_detail;
 
-/// Upper bound on the layers with settings of their own, and on layer types; models have up to 5 types.
+/// Upper bounds on layers with their own settings and on layer types; models have up to 5 types.
 inline constexpr std::size_t most_layers = std::size_t{1} << 14;
 inline constexpr std::size_t most_layer_types = 64;
 
@@ -46,8 +46,8 @@ class per_layer {
         }
     }
 
-    /// Whether some layers are not rotated: those with theta_base 0, with a 0 in no_rope_layers, or every n-th (Llama
-    /// 4, SmolLM3), which may be known from the model's code alone.
+    /// Whether some layers are not rotated: those with theta_base 0, those with a 0 in no_rope_layers, or every n-th
+    /// (Llama 4, SmolLM3), which may be specified only in the model's code.
     bool has_unrotated_layers(bool where_not_said) const {
         if (!std::ranges::all_of(layers_, &layer::rotates)) return true;
         const auto rotates = config_.numbers("no_rope_layers");
@@ -122,7 +122,7 @@ class per_layer {
             if (!type.is_string()) config_.refuse("layer_types", type, "a list of strings");
             layer_at(layers_.size(), "layer_types").type = type.get<std::string>();
         }
-        if (layers_.empty()) return;  // the list may be longer, for additional heads
+        if (layers_.empty()) return;  // the list may have more entries, for additional prediction heads
         const auto count = static_cast<std::size_t>(config_.count("num_hidden_layers").value_or(most_layers));
         layers_.resize(std::min(layers_.size(), count));
     }

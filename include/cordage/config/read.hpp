@@ -22,7 +22,7 @@ struct read_options {
 namespace config_detail {
 
 // clang-format off
-/// Top-level keys about rotation; a similar key that is not in this list is doubtful.
+/// Top-level keys of a rotation. A similar key that is not in this list is reported.
 inline constexpr std::string_view rope_keys[] = {
     "compress_rope_theta", "global_rope_theta", "layer_rope_theta", "local_rope_theta", "no_rope_layer_interval",
     "no_rope_layers", "partial_rotary_factor", "partial_rotary_factors", "qk_rope_head_dim", "rope_base",
@@ -47,7 +47,7 @@ inline void check_top_keys(const json_object& config) {
     }
 }
 
-/// Reports layers of one type of which some are rotated and some are not (Cohere 2 MoE).
+/// Reports a layer type of which only some layers are rotated (Cohere 2 MoE).
 inline void check_dense_layers(const json_object& config, const family& known) {
     const auto* types = config.find("mlp_layer_types");
     const bool has_dense = config.number("first_k_dense_replace").value_or(0.0) > 0.0 ||
@@ -59,8 +59,8 @@ inline void check_dense_layers(const json_object& config, const family& known) {
     }
 }
 
-/// The part of a config that describes the language model: its "text_config", unless only the top level has keys of a
-/// rotation; if both have, those of the top level may belong to another part.
+/// The part of a config that describes the language model: "text_config", unless only the top level has keys of a
+/// rotation. If both have such keys, those of the top level may belong to another part.
 inline json_object language_part(const json_object& whole) {
     const auto has_rotation = [](const json_object& part) {
         return part.has("rope_scaling") || part.has("rope_parameters") || part.has("rope_theta");
@@ -78,7 +78,7 @@ inline json_object language_part(const json_object& whole) {
     return whole;
 }
 
-/// Rejects models without a rotary embedding, and reports those without evidence of one.
+/// Rejects models without a rotary embedding, and reports configs from which it is not clear that they have one.
 inline void check_rotary_embedding(const json_object& config, const std::string& model_type, const family* known) {
     const auto refuse = [&](std::initializer_list<message_part> what) {
         config.refuse({joined(what), "; only models that rotate q and k can be read"});

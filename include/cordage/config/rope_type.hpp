@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One rope dictionary of a config.json (its type and keys) as policy and schedule; serves config/read.hpp.
+// Converts a rope dictionary of a config.json to a policy and a schedule; serves config/read.hpp.
 #pragma once
 
 #include <algorithm>
@@ -35,11 +35,11 @@ namespace config_detail {
 
 using namespace json_detail;
 
-/// A rope dictionary, the model parameters that its rule depends on, and the rule, whose type, config and original
-/// length are already set.
+/// A rope dictionary, the model parameters on which its rule depends, and the rule to be completed: its type, config
+/// and original length are already set.
 struct rule_source {
     const json_object& dict;
-    const json_object& config;  ///< the model's, which has some of CLEX's keys
+    const json_object& config;  ///< the model's config, which has some of CLEX's keys
     double share;               ///< partial_rotary_factor, for the type that uses it as a share of pairs
     double max_length;          ///< max_position_embeddings; 0 if not given
     bool has_original_length;   ///< has its own key, not taken from max_position_embeddings
@@ -185,7 +185,7 @@ inline void longrope_rule(const rule_source& from) {
     if (factor > 1.0) {
         rope.schedule = two_regimes{factor};
         rope.schedule_words = message("two regimes: t = 1 up to ", original, " tokens, ", factor, " beyond");
-    } else {  // no length beyond the original one, although it has factors for it
+    } else {  // the longest length is the original one, although there are long factors
         rope.schedule = continuous{};
         rope.schedule_words = message("continuous: t = max(1, L / ", original, "); any t > 1 has the long factors");
     }

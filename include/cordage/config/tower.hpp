@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rotation of a vision or audio tower, from its config.json (nlohmann-json).
+// Reads the rotation of a vision or audio tower from its config.json (nlohmann-json).
 #pragma once
 
 #include <algorithm>
@@ -20,13 +20,13 @@
 
 namespace cordage::hf {
 
-/// The rotation of a tower: how its grids are counted, and the axis and frequency of each pair.
+/// The rotation of a tower: the positions of its grids, and the axis and frequency of each pair.
 struct tower_rope {
     std::string model_type;
     index_t head_dim = 0;  ///< size of a rotated unit: hidden_size in EfficientLoFTR and MusicFlamingo
     pair_layout layout = pair_layout::half_split;
-    index_t parts = 1;                             ///< of a head, contiguous; each is rotated as a head of its own by
-                                                   ///< its share of the pairs (Gemma 4: 2, columns and rows)
+    index_t parts = 1;  ///< contiguous parts of a head; each is rotated like a head, by its share of the pairs (Gemma
+                        ///< 4: 2, columns and rows)
     cordage::basis basis = cordage::basis({1.0});  ///< [pairs], 2 pairs() <= head_dim
     std::vector<std::uint8_t> axis_of_pair;  ///< [pairs]; 0 rows, 1 columns; of three axes 0 frames, 1 rows, 2 columns
     grid_rule grid;
@@ -36,7 +36,7 @@ struct tower_rope {
 
 namespace config_detail {
 
-/// The part of a config that describes a tower, and its family; nullptr and the innermost part if none is known.
+/// The part of a config that describes a tower, and its family; if no family is known, the innermost part and nullptr.
 struct found_tower {
     json_object part;
     const tower_family* known;
@@ -107,7 +107,7 @@ inline void check_tower_keys(const json_object& config, const tower_family& know
     }
 }
 
-/// Number of pairs of each axis; sets out.head_dim.
+/// Returns the number of pairs of each axis, and sets out.head_dim.
 inline index_t pairs_of_an_axis(const json_object& config, const json_object& dict, const tower_family& known,
                                 tower_rope& out) {
     const json_object sizes = known.sizes_in.empty() ? config : config.part(known.sizes_in);
@@ -145,7 +145,7 @@ inline std::array<double, 3> scale_of_axes(const json_object& config, const towe
     if (const double longest = config.number("max_position_embeddings").value_or(base); longest != base) {
         config.doubt({"max_position_embeddings ", longest, " must be left out or rope_theta ", base});
     }
-    return {turn / base, turn * turn / base, 0.0};  // windows and their tokens are counted relative to the longest
+    return {turn / base, turn * turn / base, 0.0};  // windows and tokens are numbered relative to the maximum
 }
 
 /// Other keys of a tower's coordinates.
@@ -177,7 +177,7 @@ inline void set_grid(const json_object& config, const tower_family& known, tower
 
 }  // namespace config_detail
 
-/// Whether read_parsed_tower knows the tower of a parsed config, or one in the model that it describes.
+/// Whether read_parsed_tower supports the tower of a parsed config, or the tower inside the model that it describes.
 inline bool has_tower(const nlohmann::json& root) {
     using namespace config_detail;
     return root.is_object() && find_tower_part(json_object(root, "config"), "", "").known != nullptr;

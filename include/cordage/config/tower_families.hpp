@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Properties of vision and audio towers that configs omit because the model's code has them, by model_type; data.
+// Table of the properties of vision and audio towers that are in the model's code, not in its config, by model_type.
 #pragma once
 
 #include <string_view>
@@ -15,12 +15,12 @@ enum class tower_basis {
     shared,        ///< one basis of the whole head, whose frequencies alternate between axes (Pixtral)
 };
 
-/// Sizes used if no key gives them; merge 0: no key is read, and patches are in row order.
+/// Sizes used if no key gives them. merge 0: no key is read, and patches are in row-major order.
 struct tower_sizes {
     index_t hidden_size, heads, merge = 0;
 };
 
-/// A tower's rotation without its config's keys.
+/// The properties of a tower's rotation that are not in its config.
 struct tower_family {
     std::string_view model_types;  ///< separated, begun and ended by spaces
     tower_sizes sizes;
@@ -34,7 +34,7 @@ struct tower_family {
     bool reads_head_dim = true;            ///< false: head_dim is hidden_size / heads
     bool rotates_hidden_size = false;      ///< all heads as one
     double share = 0.0;                    ///< partial_rotary_factor if no key gives it; 0: no key is read
-    std::string_view rope_type = "axial";  ///< the only valid one; empty: no rope dictionary is read
+    std::string_view rope_type = "axial";  ///< the only valid type; empty: no rope dictionary is read
     tower_basis basis = tower_basis::of_each_axis;
     index_t parts = 1;     ///< of a head, one for each axis
     index_t head_dim = 0;  ///< used if no key gives it; 0: hidden_size / heads
@@ -66,7 +66,7 @@ inline constexpr tower_family tower_families[] = {
     {.model_types = " mlcd_vision_model ", .sizes = {1664, 16}},
     {.model_types = " pixtral ", .sizes = {1024, 16}, .reads_head_dim = false, .basis = tower_basis::shared},
     {.model_types = " video_llama_3_vision ", .sizes = {768, 12},
-     .grid = {.spatial_merge_size = 0}},  // its processor gives one for each image or video
+     .grid = {.spatial_merge_size = 0}},  // its processor has a spatial_merge_size for each image or video
     {.model_types = " dinov3_vit ", .sizes = {384, 6}, .theta_base = 100.0, .reads_head_dim = false, .rope_type = "",
      .grid = {.coordinate = grid_coordinate::centre, .tokens_before = 1}},
     {.model_types = " sapiens2 ", .sizes = {1024, 16}, .theta_base = 100.0, .reads_head_dim = false, .rope_type = "",

@@ -89,7 +89,7 @@ std::string message(const Parts&... parts) {
     return joined({message_part(parts)...});
 }
 
-/// A name read from a file, made fit for a message or a terminal: at most 80 bytes, other than printable ASCII as '?'.
+/// A name from a file, safe to print: at most 80 bytes, with '?' in place of bytes that are not printable ASCII.
 inline std::string printable(std::string_view name) {
     constexpr std::size_t longest = 80;
     std::string text;

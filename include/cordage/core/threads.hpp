@@ -20,11 +20,11 @@ namespace cordage {
 ///   const threads pool{4};
 ///   for (layer& l : layers) rotate_forward<half_split>(pool, angles, in_place(l.q), in_place(l.k));
 ///
-/// Each free thread, the calling one included, takes the next slice of a call, so that no slice waits for a thread that
-/// wakes late. Between calls workers spin for 50 us, then sleep. Several threads may use a pool at a time, and a slice
-/// may use its own pool: a call that finds the pool busy runs its slices on its own thread. Slices must not throw. If
-/// the system starts fewer threads, those do the work. In the child of a fork the calling thread does all work; the
-/// child must not destroy the pool, since the destructor would wait for threads that the child does not have.
+/// Each idle thread, including the calling one, takes the next slice of a call, so that no slice waits for a thread
+/// that wakes late. Between calls workers spin for 50 us, then sleep. Several threads may use a pool concurrently, and
+/// a slice may use its own pool: if the pool is busy, a call runs its slices on its own thread. Slices must not throw.
+/// If the system refuses to start a thread, the pool works with fewer. After a fork the child's calling thread does all
+/// work; the child must not destroy the pool, since the destructor would wait for threads that do not exist there.
 class threads {
  public:
     explicit threads(index_t count, index_t smallest_slice = usual_smallest_slice) noexcept

@@ -9,15 +9,17 @@
 
 namespace cordage {
 
-/// The tokens of a batch cut into chunks. Each basis has an equal share of the tokens, and a chunk has one basis. The
-/// number of chunks depends on sizes alone, so that sums over chunks have the same bits for any number of threads.
+/// The tokens of a batch cut into chunks. Each basis has an equal number of tokens, and all tokens of a chunk have the
+/// same basis. The number of chunks depends only on sizes, so that sums over chunks have the same bits for any number
+/// of threads.
 struct token_chunks {
     index_t share;      ///< tokens of a basis
     index_t length;     ///< of a chunk; the last one of a share may be shorter
     index_t per_basis;  ///< chunks
     index_t count;
 
-    /// At most `most` chunks, or one for each basis if that is more; at least `smallest` tokens each but the last.
+    /// At most `most` chunks, or one for each basis if that is more, of at least `smallest` tokens each except the
+    /// last.
     static token_chunks of(index_t tokens, index_t bases, index_t most, index_t smallest) noexcept {
         const index_t share = tokens / bases;
         const index_t length = std::max(smallest, rounded_up_quotient(share, std::max<index_t>(most / bases, 1)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The gradient of a solve, exact for the computed numbers; the backward pass of the stage ode.
+// The discrete gradient of a solve, exact for the computed numbers; the backward pass of the stage ode.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace cordage {
 
-/// The gradient of a loss to the state at t: an input of the reverse sweep.
+/// The gradient of a loss with respect to the state at t: an input of the reverse sweep.
 template <class Scalar>
 struct gradient_seed {
     Scalar t;
@@ -31,12 +31,12 @@ template <class Scalar>
 struct gradient_sums {
     std::span<Scalar> grad_z0;          ///< [size]
     std::span<Scalar> grad_parameters;  ///< [parameter_count]
-    std::span<Scalar> grad_times = {};  ///< [seeds], to each seed's t with the mesh fixed; empty: not computed
+    std::span<Scalar> grad_times = {};  ///< [seeds], to each seed's t, for fixed nodes; empty: not computed
 };
 
 namespace ode_detail {
 
-/// The checks of both adjoints: the trajectory succeeded, sizes agree, seeds lie in the interval.
+/// The checks of both adjoints: the solve succeeded, sizes agree, seeds lie in the interval.
 template <butcher_tableau Tableau, class Scalar, class Field>
 void validate_gradient(const char* who, const trajectory<Tableau, Scalar>& path, const Field& field,
                        std::span<const gradient_seed<Scalar>> seeds, const gradient_sums<Scalar>& sums) {
@@ -54,8 +54,8 @@ void validate_gradient(const char* who, const trajectory<Tableau, Scalar>& path,
     for (const auto& seed : seeds) path.locate(who, seed.t, seed.grad_z.size());
 }
 
-/// 0 ... count-1 sorted by descending key, those of equal keys in order. (Not std::stable_sort, for which some standard
-/// libraries give deprecation warnings.)
+/// 0 ... count-1 sorted by descending key, stable. (Not std::stable_sort, for which some standard libraries give
+/// deprecation warnings.)
 template <class Key>
 std::vector<std::size_t> greatest_first(std::size_t count, const Key& key) {
     std::vector<std::size_t> order(count);
@@ -65,15 +65,15 @@ std::vector<std::size_t> greatest_first(std::size_t count, const Key& key) {
     return order;
 }
 
-/// The gradient to the state at a place in a trajectory.
+/// A seed located in a trajectory: the gradient to the state there.
 template <class Scalar>
 struct placed_gradient {
     trajectory_place<Scalar> place;
     std::span<const Scalar> grad_z;  ///< [size]
 };
 
-/// One sweep of discrete_adjoint. It is at a node and holds the gradient to the state and to the slope there.
-/// step_back(n) goes from node n+1 to node n by the transpose of
+/// One sweep of discrete_adjoint. It holds the gradient to the state and to the slope at the current node. step_back(n)
+/// moves from node n+1 to node n by the transpose of
 ///
 ///   z_i = z_n + h sum_{j<i} a_ij k_j      k_i = f(t_n + c_i h, z_i)      z_{n+1} = z_last
 ///
@@ -101,15 +101,15 @@ class reverse_sweep {
     /// The gradient to the state at this node.
     std::span<Scalar> grad_z() noexcept { return grad_z_; }
 
-    /// Derivative of the loss in a factor that stretches the whole mesh about its begin.
+    /// Derivative of the loss with respect to a factor on all times relative to begin.
     Scalar grad_stretch() const noexcept { return grad_stretch_; }
 
-    /// Goes from node n+1 to node n; `inside` are the seeds between the two.
+    /// Moves from node n+1 to node n; `inside` are the seeds between the two.
     void step_back(std::size_t n, std::span<const placed_gradient<Scalar>> inside) {
         if (n < recorded_) record_steps_before(n + 1);
         const Scalar h = path_.step_size(n);
         const auto k = path_.slopes(n);
-        // The last slope of this step is the first one of the next step, where its gradient was accumulated.
+        // The last slope of this step is the first slope of the next step, whose sweep accumulated its gradient.
         std::ranges::copy(grad_slopes_[0], grad_slopes_[form::last].begin());
         for (std::size_t i = 0; i < form::last; ++i) std::ranges::fill(grad_slopes_[i], Scalar{0});
         std::ranges::fill(grad_before_, Scalar{0});
@@ -124,12 +124,12 @@ class reverse_sweep {
             }
             add_scaled<Scalar>(1, grad_z_, grad_before_);
         }
-        // h a_ij k_j is the derivative of a state in a factor that stretches the mesh.
+        // h a_ij k_j is the derivative of a state with respect to a factor on all times.
         for (std::size_t j = 0; j < form::last; ++j) grad_stretch_ += dot<Scalar>(grad_slopes_[j], k[j]);
         std::swap(grad_z_, grad_before_);
     }
 
-    /// At node 0, whose slope is the field at (begin, z0); then adds the gradients of the parameters.
+    /// Finishes at node 0, whose slope is the field at (begin, z0), and adds the gradients to the parameters.
     void finish() {
         if (recorded_ > 0) record_steps_before(0);
         pull_back(0, grad_slopes_[0]);
@@ -137,7 +137,7 @@ class reverse_sweep {
     }
 
  private:
-    /// Many enough for fast matrix products, few enough for the cache.
+    /// Large enough for fast matrix products, small enough for the cache.
     static constexpr std::size_t steps_at_once = 256 / form::last;
 
     /// Index of the first stage among the recorded states: after node 0, if that is recorded.
@@ -198,8 +198,8 @@ class reverse_sweep {
 
 }  // namespace ode_detail
 
-/// The discrete gradient: exact for the numbers that a solve computed, interpolant included, with accepted steps fixed.
-/// One sweep from the last seed back to begin serves all seeds.
+/// The discrete gradient: the exact derivative of the computed numbers, including the interpolant, for fixed accepted
+/// steps. One sweep from the last seed back to begin handles all seeds.
 ///
 /// @param field  the one the trajectory was solved with, differentiable
 /// @param seeds  any number, in any order, each t within the interval
@@ -227,7 +227,8 @@ Scalar discrete_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
         }
     }
 
-    // The sweep meets the last seed first. A seed at the last node adds to the state there, any other one to its step.
+    // Seeds are processed from the last to the first. A seed at the last node adds to the state there, any other one to
+    // its step.
     std::vector<placed_gradient<Scalar>> placed;
     for (const std::size_t i : greatest_first(places.size(), [&](std::size_t k) { return places[k].node; })) {
         placed.push_back({places[i], seeds[i].grad_z});

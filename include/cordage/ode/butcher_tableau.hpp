@@ -39,7 +39,7 @@ concept has_quartic = butcher_tableau<T> && requires {
     double{T::quartic[0]};
 };
 
-/// A rule read by linear interpolation between nodes.
+/// A rule whose dense output is linear interpolation between nodes.
 template <class T>
 concept has_linear_output = butcher_tableau<T> && requires {
     requires T::is_read_linearly;
@@ -54,8 +54,8 @@ constexpr bool is_fsal() {
     return same;
 }
 
-/// Any rule as one whose first stage is the last one of the previous step: a rule that is not fsal gets the slope at
-/// the end of the step as an additional stage. Steps, dense output and gradients are written for this form only.
+/// Any rule in fsal form: a rule that is not fsal gets the slope at the end of the step as an additional stage. Steps,
+/// dense output and gradients are implemented for this form only.
 template <butcher_tableau T>
 struct fsal_form {
     static constexpr std::size_t stages = stages_of<T>;

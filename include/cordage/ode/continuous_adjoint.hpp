@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The gradient of the flow that a solve approximates, by a backward solve; the other backward pass of the stage ode.
+// The continuous adjoint, a gradient computed by a backward solve; the second backward pass of the stage ode.
 #pragma once
 
 #include <algorithm>
@@ -80,15 +80,15 @@ class adjoint_flow {
 
 }  // namespace ode_detail
 
-/// The continuous gradient: of the exact flow through z0, up to the errors of the trajectory and of the backward solve.
-/// Unlike discrete_adjoint (with the same arguments and results) it is independent of the steps of the forward solve
-/// and evaluates the field where its own tolerance requires.
+/// The continuous gradient: the derivative of the exact flow through z0, up to the errors of the trajectory and of the
+/// backward solve. Arguments and results are those of discrete_adjoint. Unlike it, the steps of the backward solve are
+/// chosen by its own tolerance and are independent of the forward steps.
 ///
-/// @param options  of the backward solves, one between successive seeds' times; tsit5 chooses its steps by lambda
-///                 alone, the parameters' integral has the order of the rule
+/// @param options  settings of the backward solves, one between successive seeds' times, by tsit5. The error estimate
+///                 covers lambda only; the parameters' integral has the order of the rule
 /// @return         the gradient to interval.end with all seeds moving in proportion, t = begin + r (end - begin)
 /// @throws cordage::error unless the forward and the backward solves succeed; value_error for a seed's t or a setting;
-///         shape_error for sizes. Then nothing has been added.
+///         shape_error for sizes. In these cases nothing is added.
 /// Error: that of the trajectory between its nodes (the order of its interpolant: 4 for tsit5 and dopri5, 3 for the
 /// other rules, 1 for linear_output) plus the tolerance's. Allocates its workspace and the backward trajectories.
 template <butcher_tableau Tableau, class Scalar, class Field>
@@ -129,7 +129,7 @@ Scalar continuous_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field
         const solve_status status = flow.carry(seed.t, stop, grad_parameters, options);
         if (status != solve_status::success) {
             fail<error>({"continuous_adjoint: the backward solve from t ", seed.t, " to ", stop,
-                         " must end in success, not in ", name_of(status), "; ", remedy_of(status)});
+                         " failed: ", name_of(status), "; ", remedy_of(status)});
         }
     }
     add_scaled<Scalar>(1, flow.lambda(), sums.grad_z0);

@@ -35,7 +35,7 @@ concept differentiable_field = ode_field<F, Scalar> && sized_field<F> &&
     { f.vjp(t, in, in, out, out) } -> std::same_as<Scalar>;
 };
 
-/// A field that is told beforehand at which states vjps will be needed, so that it can evaluate all of them at once and
+/// A field that receives in advance the states at which vjps are needed, so that it can evaluate them in one batch and
 /// add the parameters' part of all vjps at the end:
 ///
 ///   record(times [n], states [n, size])     states until the next record
@@ -51,11 +51,11 @@ concept recording_field = differentiable_field<F, Scalar> &&
 
 namespace ode_detail {
 
-/// Any field behind a pointer: solvers are compiled once for all fields.
+/// A type-erased field, so that solvers are compiled once for all fields.
 template <class Scalar>
 using any_field = std::function<void(Scalar, std::span<const Scalar>, std::span<Scalar>)>;
 
-/// Any differentiable field as a recording one, so that gradients are compiled once for all fields.
+/// A type-erased differentiable field as a recording_field, so that gradients are compiled once for all fields.
 template <class Scalar>
 struct recorded_field {
     virtual void record(std::span<const Scalar> times, std::span<const Scalar> states) = 0;
@@ -66,7 +66,7 @@ struct recorded_field {
     ~recorded_field() = default;
 };
 
-/// For a field with vjp alone, pull_back calls vjp at once.
+/// For a field that has only vjp, pull_back calls vjp immediately.
 template <class Scalar, differentiable_field<Scalar> Field>
 class recorder final : public recorded_field<Scalar> {
     static constexpr bool records = recording_field<Field, Scalar>;

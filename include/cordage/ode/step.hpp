@@ -123,7 +123,8 @@ void step(const any_field<Scalar>& field, Scalar t, Scalar h, const step_view<Ta
     }
 }
 
-/// True if all slopes and the result of a step are finite: a field may hide the NaN of an earlier stage.
+/// True if all slopes and the result of a step are finite. (All slopes are tested, since a field may map a NaN of an
+/// earlier stage to a finite number.)
 template <butcher_tableau Tableau, class Scalar>
 bool is_finite_step(const step_view<Tableau, Scalar>& view) noexcept {
     bool finite = all_finite(std::span<const Scalar>(view.z_next));

@@ -166,7 +166,8 @@ inline constexpr std::array<turns_of_bit, 256> turns_of_last_bit = [] {
 
 }  // namespace pair_detail
 
-/// Phase of an angle in float32, |angle| <= 2^62, within 2^-64 turn: its 24 bits times the turns of the last bit.
+/// Phase of an angle in float32, |angle| <= 2^62, within 2^-64 turn: its 24-bit significand times the value of the last
+/// bit in turns.
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr std::uint64_t phase_of_angle(float angle) noexcept {
 #if defined(__CUDA_ARCH__)
     return phase_of_angle(double{angle});

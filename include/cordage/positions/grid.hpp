@@ -14,7 +14,7 @@
 
 namespace cordage {
 
-/// The patches of an image or a video before any are merged: one row of image_grid_thw or video_grid_thw.
+/// The number of patches of an image or a video before merging: one row of image_grid_thw or video_grid_thw.
 struct patch_grid {
     index_t frames = 1;
     index_t rows = 0;
@@ -44,7 +44,7 @@ inline patch_grid in_blocks(std::initializer_list<message_part> name, const patc
 
 }  // namespace positions_detail
 
-/// The coordinate of row or column `number`, from 0.
+/// How the coordinate of a row or column is computed from its number, counted from 0.
 enum class grid_coordinate : std::uint8_t {
     number,         ///< number
     centre,         ///< centre of the patch in an image from -1 to 1: (2 number + 1) / count - 1 (DINOv3)
@@ -52,7 +52,7 @@ enum class grid_coordinate : std::uint8_t {
     times_seconds,  ///< number * start of the token in seconds; rows are windows (MusicFlamingo)
 };
 
-/// How a tower counts rows and columns; hf::read_tower (config/tower.hpp) reads it from a config.
+/// How a vision tower assigns positions to rows and columns; hf::read_tower (config/tower.hpp) reads it from a config.
 ///
 ///   position = (coordinate + shift) factor        for rows and columns; frames are numbered from 0
 ///

@@ -60,7 +60,7 @@ requires std::integral<P> || std::floating_point<P> std::vector<P> spaced(index_
 ///   positions.grid({spaced(1, 19), spaced(32), spaced(24)});       // an image of 32 x 24 latents after it
 ///   rotate_forward<interleaved>(axis_angles(b, axis_of_pair, positions.view()), in_place(q));
 ///
-/// Coordinates may be scaled, centred, fractional or have gaps. A call that throws appends nothing.
+/// Coordinates may be scaled, centred or fractional, and may have gaps. A call that throws appends nothing.
 template <class P = double>
 requires std::integral<P> || std::floating_point<P>
 class latent_positions {
@@ -75,8 +75,8 @@ class latent_positions {
 
     index_t axes() const noexcept { return axes_; }
     index_t tokens() const noexcept { return static_cast<index_t>(ids_.size()) / axes_; }
-    /// [axes, 1, count], the tokens from `first` on, such as text or image alone. A view of this named
-    /// object.
+    /// [axes, 1, count], the tokens from `first` on, such as the text or the image. A view of this object, which must
+    /// be an lvalue.
     /// @throws value_error
     position_view<P> view(index_t first, index_t count) const& {
         if (first < 0 || count < 0 || first > tokens() - count) {
@@ -109,9 +109,9 @@ class latent_positions {
         }
     }
 
-    /// Every combination of the axes' coordinates, the last axis fastest: frames, rows, columns.
+    /// The Cartesian product of the axes' coordinates, the last axis fastest: frames, rows, columns.
     ///
-    /// @param coordinates  for each axis the grid's coordinates along it; one for a constant axis
+    /// @param coordinates  the coordinates along each axis; one entry for a constant axis
     /// @throws shape_error, value_error
     void grid(const std::vector<std::vector<P>>& coordinates) {
         check_axes("grid: coordinates", coordinates.size());

@@ -25,10 +25,10 @@ enum class after_grid : std::uint8_t {
     longest_side,      ///< after its longer side, in merged patches: transformers 5.23 of Qwen-VL, GLM-V, Ernie VL
     largest_position,  ///< after its largest position, time included: the Qwen-Omni models; Qwen2-VL's own code and
                        ///< vLLM
-    token_count,       ///< each token counts as one; rows and columns of a grid start at 0: HunYuan-VL
+    token_count,       ///< after as many positions as the grid has tokens; its rows and columns start at 0: HunYuan-VL
 };
 
-/// How a model family counts positions; read_multimodal_rule (config/multimodal.hpp) reads it from a config.
+/// How a model family assigns positions; read_multimodal_rule (config/multimodal.hpp) reads it from a config.
 ///
 ///   Qwen2-VL      {.spatial_merge_size = 2}
 ///   Qwen2.5-VL    {.spatial_merge_size = 2, .positions_per_second = 2, .rounds_frame_step = true}
@@ -38,7 +38,7 @@ struct multimodal_rule {
     index_t temporal_merge_size = 1;  ///< frames of a video that make a token (Ernie 4.5 VL)
     double positions_per_second = 0;  ///< of a video's time; 0: one position for each frame
     bool rounds_frame_step = false;   ///< i * float(seconds * positions_per_second), else (i * seconds) * the latter
-    bool frames_are_images = false;   ///< there is text between the frames of a video (Qwen3-VL, GLM-4V)
+    bool frames_are_images = false;   ///< each frame of a video is a separate run of tokens (Qwen3-VL, GLM-4V)
     double seconds_per_chunk = 0;     ///< of audio within video (Qwen2.5-Omni); 0: token by token (Qwen3-Omni)
     bool repeats_marks = false;       ///< the two marks around audio within video share a position (Qwen2.5-Omni)
     after_grid next = after_grid::longest_side;
@@ -80,7 +80,8 @@ class multimodal_positions {
     index_t tokens() const noexcept { return static_cast<index_t>(ids_.size()) / rule_.axes; }
     /// Position of a decoded token minus its index: mrope_position_deltas.
     P delta() const noexcept { return static_cast<P>(past_largest_ - static_cast<P>(tokens())); }
-    /// [axes, 1, count], the tokens from `first` on: a chunk of a prompt. A view of this object, which must be named.
+    /// [axes, 1, count], the tokens from `first` on: a chunk of a prompt. A view of this object, which must be an
+    /// lvalue.
     /// @throws value_error
     position_view<P> view(index_t first, index_t count) const& {
         if (first < 0 || count < 0 || first > tokens() - count) {
@@ -94,7 +95,7 @@ class multimodal_positions {
     void view(index_t, index_t) const&& = delete;
     void view() const&& = delete;
 
-    /// Text, audio and marks: each token one position further, on all axes.
+    /// Text, audio and marks: the position increases by 1 with each token, on all axes.
     /// @throws value_error  for a negative count, or positions that P cannot represent exactly
     void text(index_t count) { append_steps("text", count, start()); }
     /// Generated tokens, at index + delta. Text continues at the same position, except after a video that is longer in
@@ -343,7 +344,7 @@ class multimodal_positions {
             past += chunk;
             const auto end_of_chunk = [&](index_t first, index_t end, const auto& time_of) {
                 if (first == end) return end;
-                do ++first;  // at least one token of each, as in the reference
+                do ++first;  // at least one token of each chunk, as in the reference
                 while (first < end && static_cast<double>(time_of(first)) < past);
                 return first;
             };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Views of positions, of one number each or of several, such as (time, row, column); stage positions.
+// Views of positions with one or several axes, such as (time, row, column); stage positions.
 #pragma once
 
 #include <cstddef>

@@ -102,8 +102,8 @@ inline std::vector<double> uniform_positions(const sampled_range& range) {
     return positions;
 }
 
-/// L_train positions drawn from 1 ... floor(t' L) without replacement, sorted, every choice equally likely (CLEX,
-/// section 3.3; Algorithm 1 prints another range and count, which do not give a training sequence its positions).
+/// L_train positions drawn from 1 ... floor(t' L) without replacement, sorted, every subset equally likely (CLEX,
+/// section 3.3; the range and count printed in Algorithm 1 do not give one position for each training token).
 ///
 /// If t' L < L_train there are not enough integers; then positions are drawn in the same way from the multiples of 1/m,
 /// with the smallest integer m that gives L_train of them in (0, floor(t' L)].
@@ -138,15 +138,15 @@ std::vector<double> two_contiguous_runs(Generator& generator, const sampled_rang
     return positions;
 }
 
-/// Positional skip-wise training (PoSE, Zhu et al. 2023): 0 ... train_length-1 cut into chunks of consecutive
-/// positions. The first chunk stays, every other one is shifted by a skip that is at least that of the chunk before it,
-/// so that positions stay below floor(t L), the target length:
+/// Positional skip-wise training (PoSE, Zhu et al. 2023): 0 ... train_length-1 is cut into chunks of consecutive
+/// positions. The first chunk is unchanged; every other chunk is shifted by a skip, at least that of the preceding
+/// chunk, such that positions stay below floor(t L), the target length:
 ///
 ///   skip_0 = 0,   skip_i uniform in skip_(i-1) ... floor(t L) - train_length
 ///
-/// The authors' code has two chunks, the first of a length uniform in 1 ... ceil(train_length/2). Here, with more
-/// chunks, every one but the last has a length uniform in 1 ... ceil(train_length/chunks), at most what leaves each
-/// later chunk one token. If floor(t L) <= train_length there is no room, and nothing is shifted.
+/// The authors' code has two chunks; the length of the first is uniform in 1 ... ceil(train_length/2). With more
+/// chunks, here the length of each chunk but the last is uniform in 1 ... ceil(train_length/chunks), limited so that
+/// every later chunk keeps at least one token. If floor(t L) <= train_length, positions are 0 ... train_length-1.
 ///
 /// two_contiguous_runs differs: its first run is shifted too, and may be almost the whole sequence.
 ///
@@ -238,9 +238,9 @@ index_t sample_whole_ratio(Generator& generator, index_t max_factor) {
 ///
 ///   0, (drawn[0] + 1)/s, ..., (drawn[train_length - 3] + 1)/s, (n - 1)/s
 ///
-/// The released code ends at floor(n/s) - 1 instead (original_end), which is equal for s = 1, may repeat the position
-/// before it for s = 2, and may lie below it for s >= 3. (n - 1)/s is the largest multiple of 1/s below n/s. All are
-/// float32 numbers, as in the released code, so that those beyond 2^24/s may repeat.
+/// The last position of the released code is floor(n/s) - 1 (original_end). It equals (n - 1)/s for s = 1, may repeat
+/// the preceding position for s = 2, and may be less than it for s >= 3. (n - 1)/s is the largest multiple of 1/s below
+/// n/s. Positions are rounded to float32 as in the released code, so that those beyond 2^24/s may repeat.
 ///
 /// @param drawn  train_length - 2 integers of 0 ... n - 3, increasing
 /// @throws value_error for the range or a draw; shape_error unless there are train_length - 2 draws

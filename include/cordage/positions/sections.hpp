@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The axis of a position that rotates each pair, as a table of bytes; stage positions.
+// The position axis by which each pair is rotated, as a table of bytes; stage positions.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ inline std::vector<std::uint8_t> contiguous_axes(const std::vector<index_t>& sec
 ///
 /// @param sections  pairs of each axis, sum rotary_dim/2
 /// @returns the axis of every pair, [rotary_dim/2]
-/// @throws value_error  also if some axis cannot get its section, as for {2, 3, 3}
+/// @throws value_error  also if an axis has fewer pairs than its section, as for {2, 3, 3}
 inline std::vector<std::uint8_t> interleaved_axes(const std::vector<index_t>& sections) {
     std::vector<std::uint8_t> axis_of_pair(positions_detail::pairs_of_sections("interleaved_axes", sections), 0);
     const std::size_t axes = sections.size();

@@ -9,19 +9,19 @@
 
 namespace cordage {
 
-/// Spans to which a backward pass adds gradients beyond grad_x. An empty span: not computed.
+/// Spans to which a backward pass adds gradients other than grad_x. A gradient whose span is empty is not computed.
 struct rotation_gradients {
     std::span<double> inv_freq = {};          ///< dL/dinv_freq, [bases, rotary_dim/2] dense, added to
     std::span<double> position_ids = {};      ///< dL/dposition, [axes, batch, tokens] dense, added to
     std::span<double> attention_factor = {};  ///< dL/dm, [bases], added to
     std::span<double> angles = {};            ///< dL/dangle, [batch, tokens, rotary_dim/2] dense, added to
-    std::span<double> workspace = {};         ///< on a device only: backward_workspace_size doubles, of any content
+    std::span<double> workspace = {};         ///< on a device only: backward_workspace_size doubles, uninitialised
 };
 
 namespace rotate_detail {
 
-// Tokens are cut into at most this many chunks, or one for each basis if that is more, each with its own partial sums.
-// The chunks do not depend on the executor, so that sums have the same bits for any number of threads.
+// Maximum number of chunks of tokens, or one for each basis if that is more, each with its own partial sums. The chunks
+// do not depend on the executor, so that sums have the same bits for any number of threads.
 inline constexpr index_t most_chunks = 64;
 inline constexpr index_t smallest_chunk = 32;
 
@@ -60,7 +60,7 @@ requires(operand_type<Operands>&&...) void backward_at(const Where& where, const
     rotate<Pairing, Backend, backend::adjoint>("rotate_backward", where, angles, operands...);
 }
 
-// grad_x, the gradients to weights and those behind the angles, on the host.
+// grad_x and the gradients to weights, frequencies, positions, angles and attention factors, on the host.
 template <pairing Pairing, class Backend, executor Executor, class Source, class... Operands>
 void backward_through(const Executor& where, const Source& angles, const rotation_gradients& grads,
                       const Operands&... given) {
@@ -77,8 +77,8 @@ void backward_through(const Executor& where, const Source& angles, const rotatio
     }
     if (size.is_empty) return;
     const auto run = [&](const auto& operands) {
-        // With a basis for each row a chunk has one basis, or one for each axis that rotates together; with a basis for
-        // each token a chunk has sums for all bases, and there are fewer chunks.
+        // With a basis for each row, a chunk has sums for one basis, or for one basis per axis of summed axes; with a
+        // basis for each token, it has sums for all bases, and there are fewer chunks.
         const index_t tokens = size.tokens, pairs = angles.pairs(), bases = angle_detail::bases_of(angles);
         const bool by_token = has_basis_of_token(angles) && bases > 1;
         const index_t bases_of_chunk = by_token ? bases : angle_detail::bases_of_token(angles);
@@ -123,7 +123,7 @@ void backward_through(const Executor& where, const Source& angles, const rotatio
     with_operands(run, given...);
 }
 
-// Without gradients behind the angles: grad_x, and the gradients to norms' weights.
+// grad_x and the gradients to norms' weights only.
 template <pairing Pairing, class Backend, executor Executor, class Source, class... Operands>
 requires(sizeof...(Operands) > 0 &&
          (backward_operand_type<Operands> && ...)) void backward_at(const Executor& where, const Source& angles,
@@ -135,16 +135,17 @@ void backward_at(const Executor& where, const Source& angles, const rotation_gra
                  const Operands&... given) {
     static_assert(sizeof...(Operands) > 0 && (backward_operand_type<Operands> && ...),
                   "cordage::rotate_backward: after the gradients write operands grad_through(grad_y, y, grad_x)");
-    static_assert(differentiable_angle_source<Source> || has_free_angles<Source>,
-                  "cordage::rotate_backward: gradients behind the angles need 'double position(index_t row, index_t "
-                  "token, index_t axis) const' and 'const double* inv_freq(index_t basis) const'; docs/extending.md");
+    static_assert(
+        differentiable_angle_source<Source> || has_free_angles<Source>,
+        "cordage::rotate_backward: gradients to positions and frequencies need 'double position(index_t row, "
+        "index_t token, index_t axis) const' and 'const double* inv_freq(index_t basis) const'; docs/extending.md");
     backward_through<Pairing, Backend>(where, angles, grads, given...);
 }
 
 }  // namespace rotate_detail
 
-/// grad_x = m R(-a) grad_y, the transpose of rotate_forward, and in the same pass over grad_y and y the gradients of
-/// what the angles are computed from:
+/// Computes grad_x = m R(-a) grad_y, the transpose of rotate_forward, and in the same pass over grad_y and y the
+/// gradients to frequencies, positions, angles and attention factor:
 ///
 ///   dL/da           = grad_y1 y0 - grad_y0 y1
 ///   dL/dinv_freq_i += sum over tokens and heads of position * dL/da_i
@@ -157,19 +158,19 @@ void backward_at(const Executor& where, const Source& angles, const rotation_gra
 ///
 /// Arguments, in this order:
 ///   where     (optional) as for rotate_forward
-///   angles    for grad_x alone any source; for more, one with positions and frequencies: exact_angles,
+///   angles    any source if only grad_x is computed; otherwise one with positions and frequencies: exact_angles,
 ///             float32_angles, axis_angles
-///   grads     (optional) rotation_gradients, added to, never set; empty spans are not computed
+///   grads     (optional) rotation_gradients; results are added to its spans, empty spans are not computed
 ///   operands  without grads as for rotate_forward; with them grad_through(grad_y, y, grad_x), where y is the output
 ///             of rotate_forward; with or without them grad_through(grad_y, x, grad_x).normalized(norm, grad_weight),
 ///             where x is the input of rotate_forward (docs/cache_path.md). grad_x may be grad_y or the second view,
 ///             and must not partly overlap them
 /// @throws shape_error, value_error  as for rotate_forward, before anything is written
 /// Sums over tokens are in double (sums over one token's heads too, except that a vector backend adds those of fp32
-/// tensors in fp32) and in a fixed order: the same bits for any number of threads. A 16-bit y is rounded; its relative
-/// rounding (2^-8 for bfloat16) of each |grad_y y| enters the sums. If inv_freq or attention_factor is wanted,
-/// allocates partial sums, at most max(64, bases) * rotary_dim/2 doubles, 64 times that with a basis for each token; if
-/// weight gradients are wanted, as many times the weights.
+/// tensors in fp32) and in a fixed order: the same bits for any number of threads. A 16-bit y is rounded, so that each
+/// product grad_y y in the sums has its relative error (2^-8 for bfloat16). If inv_freq or attention_factor is
+/// computed, allocates partial sums, at most max(64, bases) * rotary_dim/2 doubles, 64 times that with a basis for each
+/// token; if weight gradients are computed, as many rows of the weights' size.
 template <pairing Pairing, class Backend = backend::fastest, class First, class... Rest>
 void rotate_backward(const First& first, const Rest&... rest) {
     if constexpr (angles_of_tokens<First>) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The checks of every rotation, all made before anything is written; stage rotation.
+// Checks the arguments of every rotation before anything is written; stage rotation.
 #pragma once
 
 #include <algorithm>
@@ -16,15 +16,15 @@
 
 namespace cordage::rotate_detail {
 
-/// Whether the memory of a call can be read here, or lies on a device.
+/// Whether the tensors of a call are in host memory or on a device.
 enum class memory { host, device };
 
-/// One tensor of an operand without its type, so that all calls share the checks.
+/// One tensor of an operand, type-erased, so that all calls share the checks.
 struct checked_tensor {
     const char* name;
     heads_memory view;
     bool is_written;
-    bool is_repeated;  ///< y of in_place, which is x; no other field is set
+    bool is_repeated;  ///< y of in_place, equal to x; no other field is set
     index_t operand;   ///< index of the operand
     index_t first_lane;
     bool is_rotated = true;
@@ -50,7 +50,7 @@ CORDAGE_ALWAYS_INLINE std::array<checked_tensor, 3> tensors_of(const O& o, index
     }
 }
 
-/// The sizes that angles apply to.
+/// The sizes of the angles of a call.
 struct angle_sizes {
     index_t batch, tokens, pairs;
 };
@@ -113,7 +113,8 @@ inline void check_angles(const char* function, const angle_sizes& angles, const 
     }
 }
 
-/// A tensor has the shape of the first one of its operand, and the batch and tokens of the first one of the call.
+/// Checks that a tensor has the shape of the first tensor of its operand, and the batch and tokens of the first tensor
+/// of the call.
 CORDAGE_ALWAYS_INLINE void check_shape(const char* function, const checked_tensor& of_call,
                                        const checked_tensor& of_operand, const checked_tensor& tensor) {
     const heads_shape &shape = tensor.view.shape, &wanted = of_operand.view.shape, &first = of_call.view.shape;
@@ -127,13 +128,13 @@ CORDAGE_ALWAYS_INLINE void check_shape(const char* function, const checked_tenso
     }
 }
 
-/// Whether x and y are slots of one cache: tokens that move within it.
+/// Whether x and y are slots of the same cache, so that tokens move within it.
 inline bool is_move(const checked_tensor& x, const checked_tensor& y) {
     return !y.is_repeated && y.has_format_of_x && are_of_one_cache(x.view, y.view);
 }
 
-/// A written tensor is another tensor of its operand or does not overlap it, or the operand moves tokens within a cache
-/// (checked later by check_moves); no other operand reads or writes what one operand writes.
+/// Checks that a written tensor is identical to or disjoint from every other tensor of its operand, unless the operand
+/// moves tokens within a cache (check_moves), and that no other operand reads or writes it.
 template <memory Memory>
 void check_overlap(const char* function, const checked_tensor& a, const checked_tensor& b) {
     const overlap found = overlap_of(a.view, b.view);
@@ -142,7 +143,7 @@ void check_overlap(const char* function, const checked_tensor& a, const checked_
         if (moves && Memory == memory::host) return;
         fail<shape_error>(
             {function, ": ", b.name, " must be ", a.name, " itself or not overlap it; it overlaps it partly",
-             moves ? "; to move tokens within a cache on a device, copy by way of another tensor: from_to(x, tensor), "
+             moves ? "; to move tokens within a cache on a device, copy through another tensor: from_to(x, tensor), "
                      "then from_to(tensor, y).unrotated()"
                    : ""});
     }
@@ -152,7 +153,8 @@ void check_overlap(const char* function, const checked_tensor& a, const checked_
     }
 }
 
-/// Whether entries of a slot table may repeat: false if they ascend; up to 16, as in a decode step, are compared.
+/// Whether entries of a slot table may repeat: false if they are increasing. Up to 16 entries, as in a decode step, are
+/// compared pairwise.
 inline bool may_have_repeated_entries(const slot_table& s, index_t rows, index_t entries_of_row) {
     index_t last = -1, count = 0;
     bool ascends = true;
@@ -174,8 +176,8 @@ inline bool may_have_repeated_entries(const slot_table& s, index_t rows, index_t
     return false;
 }
 
-/// Checks the slots of a view: each below the cache's, and none twice if written. The cost is proportional to the
-/// number of entries, whatever the size of the cache.
+/// Checks that non-negative slots of a view lie in the cache and, if it is written, are listed once. The cost is
+/// proportional to the number of entries and independent of the size of the cache.
 inline void check_slots(const char* function, const checked_tensor& tensor) {
     const heads_memory& v = tensor.view;
     const slot_table& s = v.slots;
@@ -190,7 +192,7 @@ inline void check_slots(const char* function, const checked_tensor& tensor) {
             if (entry < 0) continue;
             if (entry >= end) {
                 fail<value_error>({function, ": ", tensor.name, "'s ", kind, " [", row, ", ", i, "] ", entry,
-                                   " must be below the cache's ", end, " ", kind, "s, or -1 to leave it out"});
+                                   " must be below the cache's ", end, " ", kind, "s, or -1 to skip it"});
             }
             if (may_repeat && listed.exchange(entry, i) >= 0) {
                 fail<value_error>({function, ": ", tensor.name, "'s ", kind, " [", row, ", ", i, "] ", entry,
@@ -251,7 +253,7 @@ void check_grad_weight(const char* function, const Operand& o, std::span<std::ar
     }
 }
 
-/// Given scales are finite and not 0.
+/// Checks that given scales are finite and not 0.
 template <class View>
 void check_scales(const char* function, const char* name, const View& v) {
     if (v.format.makes_scales) return;
@@ -291,7 +293,7 @@ void check_format(const char* function, const char* name, const View& v) {
     if constexpr (requires { v.format.inner; }) check_format<Memory>(function, name, with_format(v, v.format.inner));
 }
 
-/// The scales of a view as a tensor [batch, tokens, heads, groups] of floats; data is null where there are none.
+/// The scales of a view as a tensor [batch, tokens, heads, groups] of floats; data is null for a format without scales.
 struct scales_memory {
     heads_memory view;
     bool are_made = false;
@@ -320,7 +322,7 @@ CORDAGE_ALWAYS_INLINE scales_memory scales_of(const View& v) {
     }
 }
 
-/// The scales of x and of y; for an operand in place, those of y, which is x.
+/// The scales of x and of y; only those of y for an operand in place.
 template <class O>
 CORDAGE_ALWAYS_INLINE std::array<scales_memory, 2> scales_of_operand(const O& o) {
     if constexpr (operand_type<O>) {
@@ -336,7 +338,7 @@ inline constexpr bool has_scales = false;
 template <operand_type O>
 requires O::has_head_format inline constexpr bool has_scales<O> = true;
 
-/// The same memory in bytes, in which scales and codes can be compared.
+/// The same memory counted in bytes, so that overlap of scales and codes can be tested.
 inline heads_memory in_bytes(heads_memory v) {
     for (index_t* size : {&v.head_size, &v.batch_stride, &v.token_stride, &v.head_stride, &v.group_stride}) {
         *size *= v.element_size;
@@ -345,8 +347,8 @@ inline heads_memory in_bytes(heads_memory v) {
     return v;
 }
 
-/// Computed scales do not overlap each other, and neither computed scales and tensors or scales of other operands, nor
-/// given scales and written tensors.
+/// Checks that computed scales overlap neither each other nor tensors or scales of other operands, and that given
+/// scales do not overlap written tensors.
 template <std::size_t Each>
 void check_places_of_scales(const char* function, const char* name, const scales_memory& scales, index_t operand,
                             std::span<std::array<checked_tensor, Each>> operands,
@@ -377,8 +379,8 @@ void check_places_of_scales(const char* function, const char* name, const scales
     }
 }
 
-/// Sizes of a call: the tokens, whether there are elements at all (no heads: nothing to do), whether tokens must be
-/// processed in order, and the bytes of a token in all tensors.
+/// Sizes of a call: the number of tokens, whether any tensor has elements, whether tokens must be processed in order,
+/// and the bytes of one token in all tensors.
 struct call_size {
     index_t tokens;
     bool is_empty;
@@ -428,7 +430,7 @@ call_size check_tensors(const char* function, const angle_sizes& angles,
     return size;
 }
 
-/// All checks of a call. Those of positions, table factors and slots are made where this side can read them.
+/// All checks of a call. Positions, factors of tables and slots are checked only if they are in host memory.
 template <memory Memory, angles_of_tokens Source, class... Operands>
 CORDAGE_ALWAYS_INLINE call_size check_all(const char* function, const Source& angles, const Operands&... operands) {
     if constexpr (requires { angles.check_fields(function); }) angles.check_fields(function);

@@ -11,8 +11,8 @@
 
 namespace cordage {
 
-/// Owns a table of m*cos and m*sin, [batch, tokens, pairs], with the bits that a rotation by `Backend` computes from
-/// the same angles without a table. With backend::scalar each entry is rounded once to T; a vector backend's floats are
+/// Owns a table of m*cos and m*sin, [batch, tokens, pairs], bit-identical to the values that a rotation by `Backend`
+/// computes from the same angles. With backend::scalar each entry is rounded once to T; a vector backend's floats are
 /// within 8e-8 m.
 ///
 ///   cos_sin_table<float> table(exact_angles(b, position_ids));
@@ -44,13 +44,13 @@ class cos_sin_table {
         });
     }
 
-    /// Valid while the table lives.
+    /// View of the table, which must outlive it.
     cos_sin_view<T> view() const noexcept {
         return {cos_.data(), sin_.data(), rows_, tokens_, pairs_, 1.0, attention_factors_.data()};
     }
 
  private:
-    // Makes all checks that are possible before anything is allocated.
+    // Checks the angles before anything is allocated.
     template <class Source>
     static std::size_t entries(const Source& angles) {
         if (!is_addressable(view_axis{angles.batch(), 0}, view_axis{angles.tokens(), 0},

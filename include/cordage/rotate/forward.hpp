@@ -11,7 +11,7 @@ namespace cordage {
 
 namespace rotate_detail {
 
-/// Names this namespace in calls, so that argument-dependent lookup finds the functions of rotate/cuda/.
+/// Tag argument whose namespace lets argument-dependent lookup find the functions of rotate/cuda/.
 struct on_device {};
 
 template <class Source>
@@ -64,7 +64,7 @@ CORDAGE_ALWAYS_INLINE void rotate_at(const char* function, const Executor& where
     const call_size size = check_all<memory::host>(function, angles, given...);
     if (size.is_empty) return;
     const auto run = [&](const auto& operands) {
-        using backend::rotate_range;  // or the one found beside the caller's own Backend
+        using backend::rotate_range;  // or the overload beside a user-defined Backend
         for_each_slice(where, size, [&](index_t begin, index_t end) noexcept {
             rotate_range<Pairing, Direction>(Backend{}, angles, operands, begin, end);
         });
@@ -72,7 +72,7 @@ CORDAGE_ALWAYS_INLINE void rotate_at(const char* function, const Executor& where
     with_operands(run, given...);
 }
 
-// Selects by the first argument where a call runs; without such an argument on the calling thread.
+// Runs a call on the executor or device given by its first argument, or on the calling thread if there is none.
 template <pairing Pairing, class Backend, class Direction, class First, class... Rest>
 CORDAGE_ALWAYS_INLINE void rotate(const char* function, const First& first, const Rest&... rest) {
     if constexpr (angles_of_tokens<First>) {
@@ -113,8 +113,8 @@ CORDAGE_ALWAYS_INLINE void rotate(const char* function, const First& first, cons
 ///             rotated are copied. y may be x, or other slots of its cache; other overlaps of what is written throw
 /// @throws shape_error, value_error  naming the field, its value and what was expected, before anything is written
 /// Precision: angles exact to 3.7e-10 rad at 2^31, arithmetic in float (double for double), one rounding on store.
-/// Allocates nothing, with two exceptions, at most 64 bytes a token: written slots that do not ascend, and tokens that
-/// move within a cache. Gradient: rotate/backward.hpp.
+/// Allocates nothing, except at most 64 bytes per token if written slots are not in ascending order or if tokens move
+/// within a cache. Gradient: rotate/backward.hpp.
 template <pairing Pairing, class Backend = backend::fastest, class... Arguments>
 void rotate_forward(const Arguments&... arguments) {
     rotate_detail::rotate<Pairing, Backend, backend::forward>("rotate_forward", arguments...);
@@ -136,8 +136,7 @@ inline constexpr bool is_difference<angle_difference<To, From>> = true;
 
 }  // namespace rotate_detail
 
-/// Changes cached keys that one angle source has rotated into the keys that another one would give, without the
-/// unrotated keys:
+/// Changes cached keys rotated by one angle source into keys rotated by another one; the unrotated keys are not needed:
 ///
 ///   y = (m_to / m_from) R(a_to - a_from) x
 ///
@@ -147,12 +146,13 @@ inline constexpr bool is_difference<angle_difference<To, From>> = true;
 ///
 /// Arguments, errors and precision as for rotate_forward, except that the angles are a difference `to - from`: to
 /// another basis, to other positions, or both. The angle stays exact over any number of changes; each change adds the
-/// rounding of a rotation, in cos, sin and on store (docs/precision.md). Slots that hold no key yet may have any finite
-/// position. List a block that several sequences share once: they hold it at the same positions.
+/// rounding errors of one rotation, in cos, sin and on store (docs/precision.md). Slots without a key may have any
+/// finite position. A block shared by several sequences must be listed only once, since its keys are at the same
+/// positions in all of them.
 ///
 /// Keys may move to other slots of their cache. Tokens are processed in the order in which they are listed, on one
-/// thread if one is written to a slot that another one reads. A slot that would be written before it is read is an
-/// error that names it; on a device every such move is an error.
+/// thread if one token is written to a slot that another one reads. If a slot would be written before it is read, the
+/// call throws value_error naming the slot; on a device every move within a cache throws.
 template <pairing Pairing, class Backend = backend::fastest, class... Arguments>
 void rebase(const Arguments&... arguments) {
     static_assert((rotate_detail::is_difference<Arguments> || ...),

@@ -15,7 +15,7 @@
 
 namespace cordage::rotate_detail {
 
-/// A hash table, at most half full, of a number >= 0 for each of at most `most` slots.
+/// A hash table from at most `most` slots to numbers >= 0, at most half full.
 class numbers_of_slots {
  public:
     explicit numbers_of_slots(index_t most)
@@ -55,10 +55,10 @@ inline bool are_of_one_cache(heads_memory a, heads_memory b) noexcept {
     return a == b;
 }
 
-/// Checks that the tokens of x and y, slots of one cache, can be processed in order: none reads what an earlier one
-/// wrote.
+/// Checks that the tokens of x and y, slots of one cache, can be processed in order: no token reads a slot that an
+/// earlier one has written.
 ///
-/// @returns  whether they must be processed in order, since one writes what another one reads
+/// @returns  whether they must be processed in order, since one token writes a slot that another one reads
 /// @throws value_error  naming the slot and both tokens, if order does not suffice
 inline bool check_moves(const char* function, const heads_memory& x, const heads_memory& y) {
     const index_t tokens = x.shape.tokens, count = x.shape.batch * tokens;
@@ -72,7 +72,7 @@ inline bool check_moves(const char* function, const heads_memory& x, const heads
             if (from >= 0 && to >= 0) f(row * tokens + token, from, to);
         });
     };
-    // A compaction needs no table: each token reads above all slots written before.
+    // A compaction needs no table: each token reads a slot above all slots written so far.
     bool goes_down = true, stays = true;
     index_t first_from = -1, last_from = -1, highest_to = -1;
     for_each_move([&](index_t, index_t from, index_t to) {

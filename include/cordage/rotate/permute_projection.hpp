@@ -19,7 +19,7 @@ struct projection_shape {
     index_t head_dim = 0;
     index_t rotary_dim = 0;  ///< rotated lanes of a head; the others keep their place
     index_t row_length = 1;  ///< inputs of the projection; 1 for a bias
-    index_t first_lane = 0;  ///< first rotated lane; in DeepSeek's heads after the others
+    index_t first_lane = 0;  ///< first rotated lane; not 0 in DeepSeek's heads
 };
 
 namespace rotate_detail {

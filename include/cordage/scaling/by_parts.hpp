@@ -9,8 +9,8 @@
 
 namespace cordage {
 
-/// The form shared by all "by parts" policies: alpha(t) = r/t + 1 - r, for a share r in [0, 1] that does not depend on
-/// t: r = 0 leaves the frequency unchanged, r = 1 is position interpolation.
+/// The formula of all "by parts" policies: alpha(t) = r/t + 1 - r with a share r in [0, 1] that does not depend on t.
+/// The frequency is unchanged for r = 0; r = 1 is position interpolation.
 struct interpolated_share {
     double r;
 

@@ -16,15 +16,15 @@
 
 namespace cordage {
 
-/// log alpha_i(t) = log alpha_prior,i(t) + offset_i(t), where offset_i is 0 at t = 1, a parameter at each knot t_k > 1,
-/// linear in ln t between knots and constant beyond the last. As flexible per pair as a solved policy but without an
-/// ODE: the control in comparisons with CLEX.
+/// log alpha_i(t) = log alpha_prior,i(t) + offset_i(t). offset_i is 0 at t = 1, a parameter at each knot t_k > 1,
+/// linear in ln t between knots and constant beyond the last. It is as flexible per pair as CLEX but has no ODE, and
+/// serves as the control in comparisons with CLEX.
 ///
 ///   learned_table<by_parts> table(config, {2, 4, 8, 16});            // all offsets 0: the prior itself
 ///   table = table.with_parameters(offsets);                          // [knots, pairs]
 ///
-/// A closed form, so that a table can be the prior of another policy. The attention factor is the prior's. At a knot
-/// the rate is that of the interval above it.
+/// The policy is a closed form and may be the prior of another policy. The attention factor is the prior's. At a knot,
+/// log_alpha_rate is the slope of the interval above it.
 template <class Prior = ntk_aware>
 class learned_table {
     static_assert(has_log_alpha<Prior> && has_log_alpha_rate<Prior>,

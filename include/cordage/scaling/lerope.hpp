@@ -25,7 +25,7 @@ struct lerope {
     Base base;
     std::vector<double> offsets;  ///< [pairs], finite, -largest_offset ... largest_offset
 
-    /// exp(largest_offset), 2e17, keeps every frequency of a model within the range of a basis.
+    /// exp(largest_offset) is 2e17, which keeps every frequency of a model within the range of a basis.
     static constexpr double largest_offset = 40.0;
 
     void log_alpha(const rope_config& c, double t, std::span<double> out) const {
@@ -40,7 +40,7 @@ struct lerope {
         return cordage::attention_factor_rate(base, c, t);
     }
 
-    /// Throws shape_error unless there is an offset for each pair, value_error naming one that is out of range.
+    /// Throws shape_error unless there is one offset for each pair, and value_error naming an offset out of range.
     void validate(const rope_config& c) const {
         cordage::validate(base, c);
         validate_pairs({"lerope: offsets size"}, offsets.size(), c);

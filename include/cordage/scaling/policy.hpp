@@ -22,7 +22,7 @@ concept has_log_alpha_rate = requires(const P& p, const rope_config& c, index_t 
     { p.log_alpha_rate(c, pair, t) } -> std::same_as<double>;
 };
 
-/// Closed form: d^2 log alpha_pair / dt^2. Needed only of the prior of an ODE, for the gradient to the end time.
+/// Closed form: d^2 log alpha_pair / dt^2. Needed only if the policy is the prior of an ODE, for the gradient to t_max.
 template <class P>
 concept has_log_alpha_curvature = requires(const P& p, const rope_config& c, index_t pair, double t) {
     { p.log_alpha_curvature(c, pair, t) } -> std::same_as<double>;
@@ -59,8 +59,8 @@ concept learned_policy = scaling_policy<P> &&
     p.log_alpha_vjp(c, t, in, out);
 };
 
-/// Optional, of a learned policy: attention_factor_vjp adds grad * dm/dparameters to grad_parameters. Absent means that
-/// m(t) depends on no parameter.
+/// Optional for a learned policy: attention_factor_vjp adds grad * dm/dparameters to grad_parameters. If absent, m(t)
+/// must not depend on the parameters.
 template <class P>
 concept has_attention_factor_vjp = requires(const P& p, const rope_config& c, double t, double grad,
                                             std::span<double> out) {
@@ -76,7 +76,7 @@ void validate(const Policy& policy, const rope_config& config) {
 
 namespace policy_detail {
 
-// Policies do not check: closed forms accept any t, read their tables and write out unchecked.
+// Policies do not validate their arguments; the functions below do.
 template <scaling_policy Policy>
 void check(const char* who, const Policy& policy, const rope_config& config, double t, std::span<double> out) {
     validate(policy, config);

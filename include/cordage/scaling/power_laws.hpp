@@ -34,7 +34,7 @@ struct ntk_aware {
         return exponent(c, pair) / (t * t);
     }
 
-    /// 2i/(d-2), the power of 1/t.
+    /// 2i/(d-2), the exponent of 1/t.
     static double exponent(const rope_config& c, index_t pair) {
         return pair == 0 ? 0.0 : 2.0 * static_cast<double>(pair) / static_cast<double>(c.rotary_dim - 2);
     }

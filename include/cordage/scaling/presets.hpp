@@ -14,8 +14,8 @@
 
 namespace cordage {
 
-/// The rule in a family's config.json: make_basis(p.config, p.policy, p.t), or p.policy on any schedule. (A particular
-/// model may have another factor; hf::read_config reads it.)
+/// The rule in a family's config.json, for make_basis(p.config, p.policy, p.t) or for p.policy on any schedule. The
+/// factor of a particular model may differ; hf::read_config reads it.
 template <scaling_policy Policy>
 struct model_preset {
     rope_config config;

@@ -18,9 +18,8 @@ namespace cordage {
 ///   resonance<yarn>{}            // Resonance YaRN
 ///   resonance<>{}                // Resonance RoPE
 ///
-/// Rounding has no useful derivative, so the rates are the inner policy's (straight-through), which is their average
-/// over a rounding step. (As a prior of CLEX the result is therefore rounded at t = 1 only.) Pairs that are not rotated
-/// stay so.
+/// Rounding is piecewise constant, so log_alpha_rate is the inner policy's (a straight-through estimate). As a prior of
+/// CLEX the result is therefore rounded at t = 1 only. Pairs that the inner policy does not rotate are not rotated.
 template <class Policy = unscaled>
 struct resonance {
     static_assert(

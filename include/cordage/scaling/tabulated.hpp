@@ -15,8 +15,8 @@ namespace cordage {
 
 namespace scaling_detail {
 
-/// The interval of increasing x that contains ln t: its two entries, the fraction of the way between them, and their
-/// distance. Beyond an end both entries are that end, and width is 0.
+/// The interval of increasing x that contains ln t: the indices of its ends, the position in it (0 to 1), and its
+/// width. Beyond an end of x both indices are that end's and width is 0.
 struct segment {
     std::size_t lower, upper;
     double share, width;
@@ -32,13 +32,13 @@ inline segment segment_of(const std::vector<double>& x, double t) {
 
 }  // namespace scaling_detail
 
-/// Searched or measured factors made continuous: log alpha_i is given at chosen t_k and interpolated by the monotone
-/// cubic in ln t of Fritsch and Butland (1984), which has a continuous slope and stays between neighbouring values.
-/// Before the first and after the last t_k it is constant.
+/// A continuous policy from searched or measured factors: log alpha_i is given at chosen t_k and interpolated in ln t
+/// by the monotone cubic of Fritsch and Butland (1984), which has a continuous slope and stays between neighbouring
+/// values. It is constant before the first and after the last t_k.
 ///
 ///   tabulated table({1, 4, 16}, alpha);         // alpha [3, pairs]
 ///
-/// At a t_k where the slope jumps (the two ends) the rate is that of the interval above it.
+/// At the first and the last t_k, where the slope is discontinuous, log_alpha_rate is that of the interval above.
 class tabulated {
  public:
     /// @param knots  t_k, increasing, finite, >= 1

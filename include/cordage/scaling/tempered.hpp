@@ -12,8 +12,9 @@
 
 namespace cordage {
 
-/// tau(t) = (1 + slope ln t)^power, a factor on attention scores (1 / the temperature of their softmax) that is exactly
-/// 1 at t = 1. Log scaling and YaRN's are cases of it; with power 0 it is 1 at every t, and can learn from there.
+/// tau(t) = (1 + slope ln t)^power, a factor on attention scores (1 / the temperature of their softmax). tau(1) is
+/// exactly 1. Log scaling and YaRN's temperature are special cases. With power 0, tau is 1 at every t, a neutral
+/// initial value for learning.
 struct score_temperature {
     double slope;  ///< e^-40 ... e^40
     double power;  ///< finite
@@ -25,7 +26,7 @@ struct score_temperature {
     /// dtau/dt at t >= 1.
     double rate(double t) const { return at(t) * power * slope / (t * (1.0 + slope * std::log(t))); }
 
-    /// ln slope and power: every pair of numbers is a tau > 0.
+    /// ln slope and power: any two finite numbers within range give a tau > 0.
     std::vector<double> parameters() const { return {std::log(slope), power}; }
 
     /// @throws shape_error unless there are two numbers, value_error for a ln slope or power out of its domain
@@ -59,28 +60,28 @@ struct score_temperature {
     }
 };
 
-/// max{1, log_L n} at n = t L tokens, log_scaling of attention/score_factors.hpp by t: slope 1 / ln L, power 1 (CLEX,
-/// appendix A.3). Its root is longrope_attention_factor.
+/// max{1, log_L n} at n = t L tokens, as log_scaling in attention/score_factors.hpp: slope 1 / ln L, power 1 (CLEX,
+/// appendix A.3). Its square root is longrope_attention_factor.
 /// @throws value_error  unless original_length > 1
 inline score_temperature log_scaling_temperature(double original_length) {
     validate_number({"log_scaling_temperature: original_length"}, original_length, original_length > 1.0, {"> 1"});
     return {1.0 / std::log(original_length), 1.0};
 }
 
-/// (0.1 ln t + 1)^2, whose root is YaRN's factor on cos and sin.
+/// (0.1 ln t + 1)^2, the square of YaRN's factor on cos and sin.
 inline score_temperature yarn_temperature() { return {0.1, 2.0}; }
 
-/// Another policy with a temperature of attention scores: its log alpha as it is, its factor on cos and sin times
-/// sqrt(tau(t)), so that q . k is multiplied by tau(t). The parameters are those of the policy, if it has any, then the
-/// temperature's two: a basis and its temperature learn together.
+/// Adds a temperature of attention scores to another policy. log alpha is unchanged; the factor on cos and sin is
+/// multiplied by sqrt(tau(t)), so that q . k is multiplied by tau(t). The parameters are those of the policy, if it has
+/// any, then ln slope and power, so that a basis and its temperature learn together.
 ///
 ///   tempered{by_parts{}, log_scaling_temperature(4096)}                            // two numbers to learn
 ///   tempered{learned_table<by_parts>(config, {2, 4, 8}), score_temperature{0.1, 0.0}}
 ///   add_grad_parameters(policy, config, t, grad_inv_freq, grad_parameters, grad_attention_factor);
 ///
-/// Policy may be any policy, any_policy too, and any_policy may hold the result. A factor on cos and sin reaches the
-/// the rotated lanes alone, so a config with others is refused: there multiply queries or the softmax scale by
-/// temperature.at(t), whose gradient goes through temperature.vjp (docs/methods/temperature.md).
+/// Policy may be any policy, including any_policy, and any_policy may hold the result. A factor on cos and sin acts on
+/// rotated lanes only, so validate rejects a config with rotary_dim < head_dim. For such a model multiply queries or
+/// the softmax scale by temperature.at(t); temperature.vjp is its gradient (docs/methods/temperature.md).
 template <scaling_policy Policy>
 struct tempered {
     Policy policy;
@@ -101,7 +102,7 @@ struct tempered {
                cordage::attention_factor(policy, c, t) * temperature.rate(t) / (2.0 * root);
     }
 
-    /// Throws as the policy and the temperature, and value_error where not every lane of a head is rotated.
+    /// Throws as the policy and the temperature; also value_error if rotary_dim < head_dim.
     void validate(const rope_config& c) const {
         cordage::validate(policy, c);
         temperature.validate();
@@ -119,7 +120,7 @@ struct tempered {
         return all;
     }
 
-    /// The same with other numbers. Throws as the policy's and the temperature's.
+    /// The same policy with other parameters. Throws as with_parameters of the policy and of the temperature.
     tempered with_parameters(std::span<const double> numbers) const {
         const std::size_t own = expect_parameters(numbers.size());
         const score_temperature other = score_temperature::with_parameters(numbers.subspan(own));
@@ -127,7 +128,7 @@ struct tempered {
         return {policy, other};
     }
 
-    /// To the policy's parameters; log alpha does not depend on the temperature's.
+    /// Adds to the policy's parameters only: log alpha does not depend on the temperature.
     void log_alpha_vjp(const rope_config& c, double t, std::span<const double> grad_log_alpha,
                        std::span<double> grad_parameters) const {
         const std::size_t own = expect_parameters(grad_parameters.size());
@@ -151,7 +152,7 @@ struct tempered {
         if constexpr (learned_policy<Policy>) return policy.parameters();
         return {};
     }
-    /// How many of them are the policy's.
+    /// Number of parameters of the policy, without the temperature's two.
     std::size_t expect_parameters(std::size_t size) const {
         const std::size_t own = parameters_of_policy().size();
         if (size != own + 2) {

@@ -12,12 +12,13 @@
 
 namespace cordage {
 
-/// Both ends of YaRN's ramp, in (fractional) pairs, after clamping, and never equal: the formula divides by high - low.
+/// The ends of YaRN's ramp as fractional pair indices, clamped. Never equal, since `at` divides by their difference.
 struct yarn_ramp {
     double low;
     double high;
 
-    /// 0 up to low, 1 from high on, linear in the pair between; falling instead if clamping has left low > high.
+    /// 0 for pairs <= low, 1 for pairs >= high, linear in between. If clamping has left low > high, the ramp falls from
+    /// 1 to 0.
     double at(index_t pair) const { return std::clamp((static_cast<double>(pair) - low) / (high - low), 0.0, 1.0); }
 };
 
@@ -40,17 +41,18 @@ inline yarn_ramp ramp_of_rotations(const rope_config& c, double beta_fast, doubl
     return {low, high};
 }
 
-/// YaRN (Peng et al. 2023) as in the authors' code and transformers' "yarn": pairs up to `low` keep their frequency,
-/// pairs from `high` on are interpolated, linear in the pair index between: ramp_of_rotations, clamped to [0, d-1] (not
-/// d/2-1, as in the reference). If original_length is far below 2 pi beta_slow, or so large that every pair rotates
-/// more than beta_fast times, clamping may leave low > high; then no pair, or every pair, is interpolated, as there.
+/// YaRN (Peng et al. 2023) as in the authors' code and transformers' "yarn". Pairs up to `low` keep their frequency,
+/// pairs from `high` on are interpolated (1/t), and in between the share is linear in the pair index. ramp_of_rotations
+/// gives both limits, clamped to [0, d-1] as in the reference code (not to d/2-1). If original_length is far below 2 pi
+/// beta_slow, or so large that every pair rotates more than beta_fast times, clamping may leave low > high; then no
+/// pair, or every pair, is interpolated, as in the reference code.
 ///
 /// The factor on cos and sin, m(t), is the first of these that applies:
 ///   the given number                                        if `given_attention_factor`
 ///   g(t, mscale) / g(t, mscale_all_dim)                     if neither of the two is 0 (DeepSeek, Ministral 3)
 ///   g(t, 1)                                                 else; g(t, s) = 0.1 s ln t + 1
 ///
-/// With one t for every length it is the "yarn" of config files; on the schedule `continuous` it is dynamic YaRN.
+/// On the schedule `fixed` this is "yarn" of config files; on `continuous` it is dynamic YaRN.
 struct yarn {
     double beta_fast = 32.0;
     double beta_slow = 1.0;

@@ -38,7 +38,7 @@ double ratio_at(const Schedule& schedule, const rope_config& config, double seq_
     validate_schedule(schedule);
     validate_length("ratio_at", seq_len);
     const double t = schedule.ratio(config, seq_len);
-    validate_ratio({"ratio_at: t"}, t);  // a schedule may overflow, or be the caller's
+    validate_ratio({"ratio_at: t"}, t);  // a schedule may overflow or be user-defined
     return t;
 }
 
@@ -51,8 +51,8 @@ struct fixed {
 };
 static_assert(length_schedule<fixed>);
 
-/// t = max(t_min, seq_len / original_length). With t_min = 1 it is the ideal of CLEX section 3.3; with t_min = the t of
-/// training it is the paper's "self-extending" evaluation of fixed methods (appendix A.3).
+/// t = max(t_min, seq_len / original_length). t_min = 1 gives the exact t of every length (CLEX, section 3.3); t_min =
+/// the t of training gives the paper's "self-extending" evaluation of fixed methods (appendix A.3).
 struct continuous {
     double t_min = 1.0;
 
@@ -90,9 +90,9 @@ struct rounded_up {
 };
 static_assert(length_schedule<rounded_up>);
 
-/// The smallest t_k with seq_len <= t_k * original_length, or the largest t_k if there is none (CLEX section 3.3; the
-/// paper leaves the last case open, its released code uses the largest). A server then holds K bases and changes the
-/// basis rarely.
+/// The smallest t_k with seq_len <= t_k * original_length, or the largest t_k if there is none (CLEX, section 3.3; the
+/// paper does not define the last case, its released code uses the largest t_k). A server then stores only K bases and
+/// changes the basis rarely.
 class nearest_upper_bound {
  public:
     /// @throws value_error unless cached_t is not empty, strictly increasing, finite and >= 1

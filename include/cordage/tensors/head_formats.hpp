@@ -16,7 +16,7 @@
 
 namespace cordage {
 
-/// The place of a head: row and token of a dense tensor, block and slot of a cache.
+/// The indices of a head: row and token in a dense tensor, block and slot in a cache.
 struct head_place {
     index_t row;
     index_t token;
@@ -51,7 +51,7 @@ template <class Format>
 requires requires { Format::lanes_of_element; }
 inline constexpr index_t lanes_of_element<Format> = Format::lanes_of_element;
 
-/// Whether two formats convert alike: of one type and, where they have data members, equal.
+/// Whether two formats are equivalent: of one type and, if they have data members, equal.
 template <class A, class B>
 CORDAGE_HOST_DEVICE constexpr bool is_same_format(const A& a, const B& b) noexcept {
     if constexpr (!std::same_as<A, B>) {
@@ -392,7 +392,7 @@ struct q4_0_block {
 };
 static_assert(sizeof(q8_0_block) == 34 && sizeof(q4_0_block) == 18);
 
-/// The factors by which the lanes of one of ggml's blocks are stored.
+/// The scale of one of ggml's blocks, and its inverse.
 struct block_scale {
     float16 d;
     float inverse;  ///< 1 / d, of d before it was rounded

@@ -172,7 +172,7 @@ constexpr heads_view<T, Format> head_major(T* data, const heads_shape& shape, co
     return {data, shape, saturated_product(shape.heads, head), token, head, {}, format};
 }
 
-/// "[batch, tokens, heads, head_dim]" as numbers, for messages.
+/// The sizes as text, "[1, 4, 8, 64]", for messages.
 inline std::string describe(const heads_shape& s) {
     return message("[", s.batch, ", ", s.tokens, ", ", s.heads, ", ", s.head_dim, "]");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tensors that one call reads and writes: operands of a rotation and of its backward pass; stage tensors.
+// Operands of a rotation and of its backward pass: tensors to read and to write; stage tensors.
 #pragma once
 
 #include <concepts>
@@ -55,11 +55,11 @@ class operand {
     /// The same operand without rotation: v on its way into a cache, in the call that rotates q and k.
     CORDAGE_ALWAYS_INLINE operand unrotated() const { return {x, y, 0, norm, false}; }
 
-    /// Whether x and y are one view, so that token addresses are looked up once.
+    /// Whether x and y are the same view, so that token addresses are computed once.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool is_in_place() const noexcept { return is_in_place_; }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool is_rotated() const noexcept { return is_rotated_; }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const heads_shape& shape() const noexcept { return x.shape; }
-    /// All views, those that are read first.
+    /// All views, inputs first.
     auto views() const noexcept { return std::tie(x, y); }
 
     /// The first rotated lane of a token's first head in x and in y; null where there are no heads, whose data may be

@@ -104,7 +104,7 @@ inline bool has_distinct_elements(const heads_memory& v) {
            tensors_detail::is_nested(tensors_detail::axis_pairs(v, s, v, s).axes, s.head_dim);
 }
 
-/// How two views lie in memory.
+/// How the elements of two views overlap.
 enum class overlap { none, same, partial };
 
 /// Exact for elements of one size and equal strides that nest over the larger of both counts, so that two slices of one

@@ -374,6 +374,5 @@ TEST_CASE("host/ggml/rotation: what does not fit a cache gets one error that nam
     with("ggml: rows.data nullptr must point to its elements", [](t, t, t at, t) { at.data = nullptr; });
     with("rotate_forward: rotary_dim 32 must be <= head_dim 16", [](t x, t, t, t) { x.ne[0] = 16, x.ne[1] = 4; });
     rows[1] = 5;
-    with("rotate_forward: y's slot [0, 1] 5 must be below the cache's 5 slots, or -1 to leave it out",
-         [](t, t, t, t) {});
+    with("rotate_forward: y's slot [0, 1] 5 must be below the cache's 5 slots, or -1 to skip it", [](t, t, t, t) {});
 }

@@ -115,7 +115,7 @@ TEST_CASE("rotate/cuda/rebase: invalid slots and views are rejected") {
             rebase<half_split>(test_device{}, change,
                                from_to(in_slots(cache, from.data(), 1, 4), in_slots(cache, to.data(), 1, 4))),
             "rebase: y must be x itself or not overlap it; it overlaps it partly; to move tokens within a cache on "
-            "a device, copy by way of another tensor: from_to(x, tensor), then from_to(tensor, y).unrotated()",
+            "a device, copy through another tensor: from_to(x, tensor), then from_to(tensor, y).unrotated()",
             shape_error);
     });
     CHECK_THROWS_AS(run(3, 2), shape_error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The CUDA backward pass as functions of a thread's indices: grad_x and the sums behind the angles in one pass; serves
-// stage rotation.
+// The CUDA backward pass as functions of a thread's indices: grad_x and all other gradients in one pass; serves stage
+// rotation.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace cordage::backend {
 ///   phase 2r      r-th step: grad_x; dL/dangle summed over a thread's heads in floats, over its tokens in double
 ///   phase 2r + 1  dL/dposition and dL/dangle of the step's tokens, added up over the block's threads; after the last
 ///                 step the block's dL/dinv_freq and its sum grad_y . y, a row of `sums`
-///   last phase    the latter over the units
+///   last phase    adds up grad_y . y over the units
 ///
 /// Without dL/dposition and dL/dangle all tokens are one step. Every sum has a fixed order.
 template <class Operand, pairing Pairing, bool ByPieces, class Source>
@@ -44,13 +44,13 @@ struct backward_kernel<backward_operand<T, Format>, Pairing, ByPieces, Source> {
     int operand_count;
     operand_type operands[most_operands];
 
-    /// @param shape  but for its pairs, which the threads say
+    /// @param shape  all fields except pairs, which follows from the threads
     static index_t shared_bytes(const index3& threads, sums_shape shape, bool has_angles) noexcept {
         shape.pairs = static_cast<std::int32_t>(threads.x) * pairs_of_unit;
         const index_t floats = has_angles ? index_t{threads.y} * threads.z * shape.pairs : 0;
         return block_sums::count(threads, shape) * index_t{sizeof(double)} + floats * index_t{sizeof(float)};
     }
-    /// As many threads as what a block may share allows.
+    /// Maximum number of threads whose sums fit into the shared memory of a block.
     static index_t most_threads_of_block(const sums_shape& shape, bool has_angles) noexcept {
         std::uint32_t most = most_threads;
         while (shared_bytes({most, 1, 1}, shape, has_angles) > most_shared_bytes) most /= 2;
@@ -96,7 +96,7 @@ struct backward_kernel<backward_operand<T, Format>, Pairing, ByPieces, Source> {
     CORDAGE_HOST_DEVICE double* row(const block_view& at) const noexcept {
         return sums + index_t{at.block.x} * sums_of_chunk(angles);
     }
-    // Those of the block once, those of a token at each step.
+    // Sums of the block are cleared once, those of a token at each step.
     CORDAGE_HOST_DEVICE void begin_sums(bool is_first, const block_sums& all, const block_view& at) const noexcept {
         const index_t first = index_t{at.thread.x} * pairs_of_unit;
         for (index_t basis = 0; is_first && basis < angle_detail::bases_of_token(angles); ++basis) {
@@ -141,7 +141,7 @@ struct backward_kernel<backward_operand<T, Format>, Pairing, ByPieces, Source> {
     }
 };
 
-/// Threads of a block that walks `length` tokens: whole warps, then tokens side by side, then heads.
+/// Threads of a block for a chunk of `length` tokens: x fills whole warps, then z takes tokens, then y takes heads.
 inline index3 backward_threads(index_t length, index_t units, index_t heads, index_t most = most_threads) noexcept {
     const index_t x = std::min(units, most);
     index_t y = 1;

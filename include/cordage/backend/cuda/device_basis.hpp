@@ -30,8 +30,8 @@ inline std::vector<std::uint64_t> device_words(const basis_view& bases) {
     return words;
 }
 
-/// View of device_words that the caller copied to the device. Overwriting the same memory with new words gives a new
-/// basis to every launch after the copy, also to those captured in a CUDA graph.
+/// View of device_words that the caller copied to the device. If the memory is overwritten with new words, every later
+/// launch uses the new basis, including launches captured in a CUDA graph.
 ///
 ///   const std::vector<std::uint64_t> words = device_words(b);
 ///   cudaMemcpyAsync(memory, words.data(), 8 * words.size(), cudaMemcpyHostToDevice, stream);
@@ -76,7 +76,7 @@ class device_basis {
     const void* words() const noexcept { return view_.fractions; }
     index_t pairs() const noexcept { return view_.pairs; }
     index_t bases() const noexcept { return view_.count; }
-    /// The view of the numbers, which lie in device memory.
+    /// View of the numbers in device memory.
     const basis_view& view() const noexcept { return view_; }
 
  private:
@@ -85,7 +85,7 @@ class device_basis {
 
 namespace angle_detail {
 
-/// positions_and_bases for a device, where values cannot be checked: invalid ones give NaN.
+/// positions_and_bases for a device, where values are not checked: invalid ones give NaN.
 template <position_type P>
 class device_positions_and_bases : public positions_and_bases<P> {
  public:
@@ -139,16 +139,16 @@ class device_angles : public angle_detail::device_positions_and_bases<P> {
 };
 static_assert(angle_source<device_angles<std::int32_t>> && differentiable_angle_source<device_angles<double>>);
 
-/// Whether the memory of a source lies on a device. Declare `static constexpr bool is_on_device = true;` in a source of
-/// your own, and its functions CORDAGE_HOST_DEVICE.
+/// Whether a source reads device memory. For a source of your own declare `static constexpr bool is_on_device = true;`
+/// and mark its functions CORDAGE_HOST_DEVICE.
 template <class S>
 inline constexpr bool is_device_source = requires {
     S::is_on_device;
 };
-/// A difference: where both sources are.
+/// A difference is on a device if both sources are.
 template <class To, class From>
 inline constexpr bool is_device_source<angle_difference<To, From>> = is_device_source<To>&& is_device_source<From>;
-/// A sum: where both sources are.
+/// A sum is on a device if both sources are.
 template <class A, class B>
 inline constexpr bool is_device_source<angle_sum<A, B>> = is_device_source<A>&& is_device_source<B>;
 /// A table may lie on the device.

@@ -12,7 +12,7 @@
 
 namespace cordage {
 
-/// A policy that is a trajectory over t or ln t with states that determine log inv_freq.
+/// A policy solved as a trajectory over t or ln t whose states determine log inv_freq.
 template <class P>
 concept trajectory_policy = scaling_policy<P> && requires(const P& p, std::span<const double> numbers) {
     { p.path().nodes() } -> std::same_as<std::size_t>;
@@ -23,7 +23,7 @@ concept trajectory_policy = scaling_policy<P> && requires(const P& p, std::span<
     { P::field_type::in_log_time } -> std::convertible_to<bool>;
 };
 
-/// Sizes of device_trajectory_numbers, and the end of t.
+/// Sizes of device_trajectory_numbers, and t_max.
 struct device_trajectory_shape {
     index_t steps;
     index_t pairs;
@@ -42,8 +42,9 @@ struct device_trajectory_shape {
 ///   theta           [pairs]             inv_freq without scaling
 ///   factor          [64, 4]             of the attention factor, cubics in ln t over equal pieces of [0, ln t_max]
 ///
-/// The polynomial of a step is its dense output itself. The cubics of the attention factor match m and dm/dt at both
-/// ends of a piece; the constructor throws unless they are within 1e-9 of m. Computed once, on the host.
+/// The polynomial of a step is its dense output, without further approximation. The cubics of the attention factor
+/// match m and dm/dt at both ends of a piece; the constructor throws unless they are within 1e-9 of m. Computed once,
+/// on the host.
 class device_trajectory_numbers {
  public:
     /// @throws value_error  if the policy's attention factor is not a smooth function of t

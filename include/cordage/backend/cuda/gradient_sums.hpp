@@ -14,13 +14,13 @@ namespace cordage::backend {
 
 inline constexpr index_t most_device_chunks = 1024, smallest_device_chunk = 8;
 
-/// Doubles that a chunk leaves behind the angles: dL/dinv_freq of a token's bases, and its sum grad_y . y.
+/// Doubles that a chunk writes to the workspace: dL/dinv_freq for each basis of a token, and the sum of grad_y . y.
 template <class Source>
 CORDAGE_HOST_DEVICE index_t sums_of_chunk(const Source& angles) noexcept {
     return angle_detail::bases_of_token(angles) * angles.pairs() + 1;
 }
 
-/// The chunks of a backward pass on a device, a block each.
+/// The chunks of a backward pass on a device, one for each block.
 inline token_chunks device_chunks(index_t tokens, index_t bases) noexcept {
     return token_chunks::of(tokens, bases, most_device_chunks, smallest_device_chunk);
 }
@@ -35,7 +35,7 @@ CORDAGE_HOST_DEVICE inline index_t token_of(const token_chunks& chunks, index_t 
     return chunks.begin(at.block.x) + step * at.threads.z + at.thread.z;
 }
 
-/// Which sums those are: pairs of a lane of threads, for how many bases, and axes of positions.
+/// Sizes of block_sums: pairs of a lane of threads, bases, and axes of positions.
 struct sums_shape {
     std::int32_t pairs, bases, axes;
 
@@ -46,9 +46,9 @@ struct sums_shape {
     }
 };
 
-/// What the threads of a block add up behind the angles, in doubles that they share, which leaves registers to others:
-/// for each basis the pairs of each lane (y, z) of threads, then of each thread its sum grad_y . y, then its
-/// dL/dposition of each axis; then, where they are wanted, dL/dangle of each lane's pairs in floats.
+/// Sums of a block in shared memory, which saves registers. In double: dL/dinv_freq for each basis, lane (y, z) of
+/// threads and pair of the lane; grad_y . y for each thread; dL/dposition for each thread and axis. Then in float, if
+/// requested: dL/dangle for each lane and pair.
 class block_sums {
  public:
     static index_t count(const index3& threads, const sums_shape& shape) noexcept {
@@ -58,7 +58,8 @@ class block_sums {
 
     CORDAGE_HOST_DEVICE block_sums(const block_view& at, const sums_shape& shape) noexcept : at_(at), shape_(shape) {}
 
-    /// The thread's own: its lane's pairs, its sum grad_y . y, its dL/dposition, its lane's dL/dangle.
+    /// The entries of the calling thread: its lane's pairs, its sum of grad_y . y, its dL/dposition, its lane's
+    /// dL/dangle.
     CORDAGE_HOST_DEVICE double* pairs(index_t basis = 0) const noexcept {
         return of_lane(index_t{at_.thread.z} * at_.threads.y + at_.thread.y) + basis * shape_.pairs;
     }
@@ -72,7 +73,7 @@ class block_sums {
                                  const float (&grad_angle)[N], bool has_positions) const noexcept {
         if constexpr (differentiable_angle_source<Source>) {
             using namespace angle_detail;
-            for (index_t which = 0; which < bases_of_token(angles); ++which) {  // of summed axes; else the one
+            for (index_t which = 0; which < bases_of_token(angles); ++which) {  // several for summed axes, else one
                 const auto axis = [&](int n) { return sums_axes<Source> ? which : axis_of(angles, pair + n); };
                 double at_position[N];  // read once where neighbours share an axis
                 for (int n = 0; n < N; ++n) {
@@ -90,7 +91,7 @@ class block_sums {
         }
     }
 
-    /// dL/dposition of the thread's token, of all its threads; an axis a thread.
+    /// Adds up dL/dposition of the thread's token over all threads of the token; each thread handles one axis.
     CORDAGE_HOST_DEVICE void add_positions(double* of_token, index_t axis_stride) const noexcept {
         const index_t threads = index_t{at_.threads.x} * at_.threads.y;
         for (index_t axis = at_.thread_number() % threads; axis < shape_.axes; axis += threads) {
@@ -100,7 +101,7 @@ class block_sums {
             of_token[axis * axis_stride] += sum;
         }
     }
-    /// dL/dangle of the thread's token, `count` pairs over its lanes; a pair a thread.
+    /// Adds up dL/dangle of `count` pairs of the thread's token over the lanes; each thread handles one pair.
     CORDAGE_HOST_DEVICE void add_angles(double* of_token, index_t count) const noexcept {
         const auto threads = static_cast<std::int32_t>(at_.threads.x * at_.threads.y);
         for (auto pair = static_cast<std::int32_t>(at_.thread.y * at_.threads.x + at_.thread.x); pair < count;
@@ -110,8 +111,8 @@ class block_sums {
             of_token[pair] += sum;
         }
     }
-    /// `count` pairs of all lanes to a row, in which those of a basis are `stride` apart from the next one's, a pair a
-    /// thread; sums grad_y . y over y and z, left at the first lane.
+    /// Adds up `count` pairs over all lanes into a row, in which consecutive bases are `stride` apart; each thread
+    /// handles one pair. Also adds up grad_y . y over y and z into the first lane.
     CORDAGE_HOST_DEVICE void add_lanes(double* row, index_t count, index_t stride) const noexcept {
         const index_t lanes = index_t{at_.threads.y} * at_.threads.z;
         for (index_t basis = 0; basis < shape_.bases; ++basis) {
@@ -125,7 +126,7 @@ class block_sums {
         double* const of_thread = dots() + at_.thread.x;
         for (index_t lane = 1; lane < lanes; ++lane) of_thread[0] += of_thread[lane * at_.threads.x];
     }
-    /// grad_y . y summed over x, after a barrier.
+    /// The sum of grad_y . y over x; call it after a barrier.
     CORDAGE_HOST_DEVICE double sum_of_dots() const noexcept {
         double sum = 0.0;
         for (index_t x = 0; x < at_.threads.x; ++x) sum += dots()[x];
@@ -149,8 +150,8 @@ class block_sums {
     sums_shape shape_;
 };
 
-/// Adds rows of sums to gradients: thread x takes a column (a number, or the attention factor), thread y every
-/// threads.y-th row of a basis; blocks.y are the bases.
+/// Adds rows of sums to gradients: x -> a column (a number, or the attention factor), y -> every threads.y-th row of a
+/// basis, blocks.y -> bases.
 struct gradient_sums_kernel {
     static constexpr int blocks_per_processor = 2;
 
@@ -213,16 +214,16 @@ struct device_gradients {
     bool has_sums() const noexcept { return inv_freq != nullptr || attention_factor != nullptr; }
 };
 
-/// Calls pass(chunks, only_basis), which launches the pass over all tokens and leaves its sums in grads.workspace, then
-/// launches the kernel that adds them up. With a basis for each token, and sums for bases wanted, once for each basis;
-/// a pass then processes only that basis's tokens.
+/// Calls pass(chunks, only_basis), which launches the pass over all tokens and writes its sums to grads.workspace, then
+/// launches the kernel that adds them up. If each token has its own basis index and gradients to bases are computed,
+/// does so once for each basis, with a pass over that basis's tokens only.
 ///
 /// @param grad_weight  of the operand's norm, added to; empty: not computed
 template <class Source, kernel_launcher Launcher, class Pass>
 void launch_with_sums(const char* function, const Launcher& where, const Source& angles, index_t tokens,
                       bool has_basis_of_token, const device_gradients& grads, std::span<double> grad_weight,
                       const Pass& pass) {
-    // The bases that rotate a token together, of summed axes, are one to these sums.
+    // The bases of summed axes, which rotate a token together, count as one here.
     const index_t together = angle_detail::bases_of_token(angles), numbers = together * angles.pairs();
     const index_t bases = angle_detail::bases_of(angles) / together;
     const bool by_token = has_basis_of_token && bases > 1 && grads.has_sums();

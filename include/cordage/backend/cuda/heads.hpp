@@ -157,8 +157,8 @@ struct heads_kernel {
         }
     }
 
-    // First elements of the token's heads; null where there is nothing to do. Quantised heads that do not change keep
-    // their bytes.
+    // First elements of the token's heads; null if nothing is to be done. Quantised heads that do not change keep their
+    // bytes.
     template <class Planned>
     CORDAGE_HOST_DEVICE auto heads_of(const Planned& planned, const team& here) const noexcept {
         using operand = typename Planned::operand_type;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The CUDA backward pass of normalized and rotated heads: grad_x, and the sums for weights and behind the angles in one
-// pass; serves stage rotation.
+// The CUDA backward pass of normalized and rotated heads: grad_x and all other gradients in one pass; serves stage
+// rotation.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,7 @@ struct gradient_layout {
 ///   the block's dL/dinv_freq and its sum grad_y . y, a row of `sums`; the latter over x
 ///
 ///   load    grad_y and x, to t and z
-///   rotate  rotates the one of both that needs it; each thread's sums of z^2 and t w z
+///   rotate  rotates grad_y or x, as the order of norm and rotation requires; each thread's sums of z^2 and t w z
 ///   grad    z becomes t z r, t becomes grad_x; dL/dangle summed over a team's heads in floats
 ///   store   t to grad_x; z over the step's heads and tokens in floats, then in double to the block's `weight_sums`;
 ///           after a token's last heads its dL/dangle, in double
@@ -61,7 +61,7 @@ struct normalized_backward_kernel<normalized_backward_operand<T, Format, W>, Pai
     operand_type of;
     index_t tokens;  // of a row
     token_chunks chunks;
-    index_t only_basis;   // the tokens of this basis, where each names its own; or -1: all
+    index_t only_basis;   // process the tokens of this basis only; -1: all
     double* sums;         // [chunks.count, sums_of_chunk], or null
     double* weight_sums;  // [chunks.count, weights], or null
     double* position;     // [axes, rows, tokens], added to, or null
@@ -420,7 +420,7 @@ void launch_backward(const char* function, const Launcher& where, const Source& 
                 launch_size{plan.threads, {static_cast<std::uint32_t>(chunks.count), 1, 1}, plan.shared_bytes});
         });
 }
-/// Several such operands, one after the other.
+/// Launches the backward pass of several checked operands, one after the other.
 template <pairing Pairing, class Source, class T, class Format, element W, kernel_launcher Launcher>
 void launch_backward(const char* function, const Launcher& where, const Source& angles,
                      std::span<const normalized_backward_operand<T, Format, W>* const> operands,

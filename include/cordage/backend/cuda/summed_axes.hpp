@@ -7,8 +7,8 @@
 
 namespace cordage {
 
-/// summed_axes for a device: what the bases and position_ids point to lies there. The attention factor of a row is that
-/// of its first basis, which nobody can compare with the others there.
+/// summed_axes for a device: bases and position_ids point to device memory. The attention factor of a row is that of
+/// its first basis; unlike on the host, equality with the others is not checked.
 ///
 ///   const device_summed_axes<float> angles(device_basis(words, pairs, 2), axis_minor(patches, 2, 1, tokens));
 ///   rotate_forward<half_split>(on(stream), angles + free_angles(phi, 1, tokens, pairs), in_place(q));

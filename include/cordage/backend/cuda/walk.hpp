@@ -68,8 +68,8 @@ inline constexpr bool have_pieces = false;
 template <class... View>
 inline constexpr bool have_pieces<std::tuple<View...>> = (has_pieces<std::remove_cvref_t<View>> && ...);
 
-/// Calls launch(by_pieces, heads): by_pieces is true_type if every view of the operands fits 16-byte pieces, heads is
-/// the number of heads of all operands. No call if there are none.
+/// Calls launch(by_pieces, heads) unless there are no heads: by_pieces is true_type if every view of the operands can
+/// be accessed in 16-byte pieces, heads is the number of heads of all operands.
 template <pairing Pairing, class Operand, class Launch>
 void with_pieces(std::span<const Operand* const> operands, index_t pairs, const Launch& launch) {
     index_t heads = 0;

@@ -12,8 +12,8 @@
 
 namespace cordage::backend {
 
-/// grad_x, and the gradients to weights and behind the angles, of every head of a token. z is the input of the norm, t
-/// the gradient of its output:
+/// Adds grad_x and all other gradients of every head of a token. z is the input of the norm, t the gradient of its
+/// output:
 ///
 ///   norm first      z = x        t = m R^T grad_y        grad_x = grad_z
 ///   norm after      z = m R x    t = grad_y              grad_x = m R^T grad_z
@@ -21,8 +21,8 @@ namespace cordage::backend {
 ///   grad_z = r (t w - z r^2 mean of t w z)               grad_w = sum over heads and tokens of t z r
 ///
 /// dL/dangle and dL/dm use the rotation's input and output: z r w and its gradient t if the norm is first, z and grad_z
-/// if it follows (both pairs rotated by one angle give the same dL/dangle). Rounding in between is treated as the
-/// identity.
+/// if it follows (both pairs rotated by one angle give the same dL/dangle). Rounding between norm and rotation is
+/// treated as the identity.
 ///
 /// @param weights  sums for the norm's weights, in double; null: not computed
 template <pairing Pairing, class Source, backward_operand_type Operand>
@@ -97,7 +97,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(const Source& angles, const Opera
             const index_t lane0 = begin + Pairing::first(pair, pairs), lane1 = begin + Pairing::second(pair, pairs);
             const auto at = pair_of(head, pair);
             lane_pair<real> gx{grad_z(at.first, lane0), grad_z(at.second, lane1)};
-            // The rotation's output gradient and its output, before or after the norm.
+            // The gradient of the rotation's output, and that output.
             lane_pair<double> g{at.first.t, at.second.t};
             lane_pair<double> n{at.first.z * r * factor(head, lane0), at.second.z * r * factor(head, lane1)};
             if (is_after) {

@@ -12,7 +12,7 @@
 
 namespace cordage::backend {
 
-// Always inlined, so that a unit compiled for one instruction set emits no copy that another unit may link to.
+// Always inlined: a unit compiled for one instruction set must not emit a copy that another unit could link to.
 
 /// y = R x of one pair of every head of a token, given m cos and m sin.
 template <pairing Pairing, operand_type Operand, class Real>
@@ -66,7 +66,7 @@ CORDAGE_ALWAYS_INLINE double dot_of_token(const Operand& o, index_t row, index_t
     return dot;
 }
 
-/// Adds the contribution of operands without a norm to dL/dm of a token, if it is wanted.
+/// Adds the contribution of operands without a norm to dL/dm of a token, if it is computed.
 template <class Source, class Operands, class Gradients>
 CORDAGE_ALWAYS_INLINE void add_factor_of_plain(const Source& angles, const Operands& operands, const Gradients& grads,
                                                index_t row, index_t token) noexcept {

@@ -15,7 +15,7 @@ namespace staged_detail {
 /// Floats of a stage, 8 heads of 128 lanes, which fit the L1 cache.
 inline constexpr index_t stage_size = 1024;
 
-/// View of some heads of one token; ignores the row and token that it is asked for.
+/// View of some heads of one token; ignores its row and token arguments.
 template <class T, class Format>
 CORDAGE_ALWAYS_INLINE heads_view<T, Format> some_heads(const heads_view<T, Format>& all, T* first,
                                                        index_t heads) noexcept {
@@ -36,7 +36,7 @@ CORDAGE_ALWAYS_INLINE void rotate_staged(const Source& angles, const Operand& o,
     const bool is_changed =
         Operand::is_normalized || (o.is_rotated() && !angle_detail::is_identity(angles, row, token));
     if (o.is_in_place() && !is_changed) return;
-    const auto* x = lanes.x - o.first_lane;  // from the first lane of the head
+    const auto* x = lanes.x - o.first_lane;  // to the first lane of the head
     auto* y = lanes.y - o.first_lane;
     const index_t heads = o.shape().heads, head_dim = o.shape().head_dim;
     const index_t at_once = std::max<index_t>(stage_size / head_dim, 1);

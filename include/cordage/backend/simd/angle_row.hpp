@@ -11,7 +11,7 @@
 
 namespace cordage::backend {
 
-/// Pairs, and tokens, whose cos and sin are computed at a time; their rows live on the stack.
+/// Maximum number of pairs and of tokens whose cos and sin are computed at a time; the rows are on the stack.
 inline constexpr index_t row_block = 64, rows_at_once = 4;
 
 /// Dense cos and sin of up to row_block pairs, times the attention factor.
@@ -21,7 +21,7 @@ struct angle_row {
     const Real* sin;
 };
 
-/// Whether rows of a source are computed in vectors of Arch: if it has phases.
+/// Whether rows of a source are computed in vectors of Arch: true if the source has phases.
 template <class Arch, class Source>
 inline constexpr bool has_vector_rows = has_phase<Source>&& simd_detail::has_fused_multiply_add<Arch>;
 
@@ -92,18 +92,18 @@ CORDAGE_ONE_BODY void write_double_row(const Source& angles, index_t row, index_
     }
 }
 
-/// Whether a source can report that a token has the angles of the token before it in its row.
+/// Whether a source can report that a token has the same angles as the preceding token of its row.
 template <class Source>
 inline constexpr bool knows_repeats = requires(const Source& angles, index_t i) {
     angles.repeats_last(i, i);
 };
 
-/// The rows of successive tokens. A table of the right type is read in place; rows from phases are computed in vectors,
-/// some for a few tokens ahead, which share constants and a call; all others are computed in double.
+/// The rows of successive tokens. A table of type Real is read in place. Rows from phases are computed in vectors, for
+/// several tokens at a time where that is faster. All other rows are computed in double.
 template <class Arch, class Source, class Real>
 class angle_rows {
     static constexpr bool is_table = std::is_same_v<Source, cos_sin_view<Real>>;
-    // Ahead only where it pays: doubles, and positions of several axes, cost more than tokens share.
+    // One token at a time for double and for positions with several axes, where several at a time are not faster.
     static constexpr bool is_made_ahead = has_vector_rows<Arch, Source> && std::is_same_v<Real, float> &&
                                           !knows_repeats<Source> && !requires(const Source& angles, index_t pair) {
         angles.axis(pair);
@@ -111,7 +111,7 @@ class angle_rows {
     static constexpr index_t most = is_made_ahead ? rows_at_once : 1;
 
  public:
-    /// @param end  end of the tokens that will be asked for, numbered row * tokens + token
+    /// @param end  end of the tokens to be read, numbered row * tokens + token
     CORDAGE_ALWAYS_INLINE angle_rows(const Source& source, index_t end) noexcept
         : angles_(source), tokens_(source.tokens()), pairs_(source.pairs()), end_(end) {}
 

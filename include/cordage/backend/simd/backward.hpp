@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Vector backward pass: grad_x and the gradients behind the angles in one pass; serves stage rotation.
+// Vector backward pass: grad_x and all other gradients in one pass; serves stage rotation.
 #pragma once
 
 #include "cordage/backend/gradients.hpp"

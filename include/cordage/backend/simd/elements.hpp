@@ -16,7 +16,8 @@ using reals = xsimd::batch<typename Format::compute, Arch>;
 
 namespace elements_detail {
 
-/// The library's element type with the same bits, for a format without data members; a host's 16-bit type names it.
+/// The library's element type with the same bits, for a format without data members; a host's 16-bit type declares it
+/// as same_bits_as.
 template <class Format>
 struct bits_of {
     using type = void;
@@ -46,7 +47,7 @@ CORDAGE_ALWAYS_INLINE reals<Arch, Format> load(const Format& format, const T* x)
     if constexpr (std::is_floating_point_v<bits>) {
         auto v = real::load_unaligned(x);
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
-        asm("" : "+v"(v.data));  // or GCC reloads x for each use, slow if not aligned
+        asm("" : "+v"(v.data));  // otherwise GCC reloads x for each use, which is slow if unaligned
 #endif
         return v;
 #if XSIMD_WITH_AVX512F

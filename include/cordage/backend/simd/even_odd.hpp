@@ -25,8 +25,8 @@ CORDAGE_ALWAYS_INLINE even_odd<xsimd::batch<float, Arch>> load_even_odd(const T*
     return {lane::from_bits(both << 16), lane::from_bits(both & word(0xffff'0000u))};
 }
 
-/// Stores them, rounded to nearest, ties to even. Only for results of arithmetic on bfloat16 and for plain NaNs, whose
-/// NaNs have no bit set in the lower half and stay NaN (pair/format.hpp rounds any float).
+/// Stores both halves, rounded to nearest, ties to even. Every NaN must have a zero lower half, as results of
+/// arithmetic on bfloat16 and plain_nan have; others might become infinity (pair/format.hpp rounds any float).
 template <class Arch, class T>
 CORDAGE_ALWAYS_INLINE void store_even_odd(const even_odd<xsimd::batch<float, Arch>>& v, T* y) noexcept {
     using word = typename lane_traits<xsimd::batch<float, Arch>>::word;

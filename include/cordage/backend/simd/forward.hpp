@@ -64,8 +64,8 @@ CORDAGE_ALWAYS_INLINE void rotate_heads(const Operand& o, const X* x, Y* y, cons
     }
 }
 
-/// As above for `count` pairs, a few heads at a time, by non-temporal stores; returns false and does nothing if y is x
-/// or its pairs are not whole cache lines. A separate function, so that loops that run in the caches keep their
+/// As above for `count` pairs, a few heads at a time, with non-temporal stores. Returns false and does nothing if y is
+/// x or if its pairs are not whole cache lines. A separate function, so that the loops for cached data keep their
 /// registers.
 template <class Layout, pairing Pairing, class Operand, class X, class Y, class Real>
 CORDAGE_ONE_BODY bool rotate_past_caches(const Operand& o, const X* x, Y* y, const angle_row<Real>& at,

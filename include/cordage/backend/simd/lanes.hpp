@@ -140,7 +140,7 @@ struct pair_layout<Arch, half_split, Real, false> : simd_detail::pair_vectors<Ar
     }
 };
 
-// Halves of words are stored with arithmetic NaNs only: angles from a table must not bring other NaNs.
+// even_odd stores require NaNs with a zero lower half; a table may contain others, so they are replaced.
 
 template <class Arch>
 struct pair_layout<Arch, interleaved, float, true> : simd_detail::pair_vectors<Arch, float> {
@@ -316,7 +316,7 @@ struct operand_traits<normalized_backward_operand<T, Format, W>> : operand_trait
 
 }  // namespace simd_detail
 
-/// The layout in which an operand's pairs are rotated.
+/// The pair_layout by which an operand's pairs are rotated.
 template <class Arch, pairing Pairing, class Operand>
 using layout_of =
     pair_layout<Arch, Pairing, typename Operand::compute, simd_detail::operand_traits<Operand>::are_bfloat16>;

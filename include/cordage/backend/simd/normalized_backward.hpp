@@ -13,8 +13,8 @@ namespace cordage::backend {
 
 namespace simd_detail {
 
-/// Heads whose sums fill vectors, and heads whose sums are computed before their grad_x: few enough that the second
-/// read hits the L1 cache, enough to hide the latency of each sum.
+/// Number of heads whose sums fill a vector, and number of heads whose sums are computed before their grad_x: few
+/// enough that the second read hits the L1 cache, enough to hide the latency of each sum.
 inline constexpr index_t heads_of_group = 16, heads_of_walk = 32;
 
 /// As pair_layout, for a vector of lanes that are not rotated, and for one such lane.
@@ -66,8 +66,8 @@ inline constexpr bool has_partner = requires(const typename Layout::values& v) {
     Layout::partner(v);
 };
 
-/// Products of r grad_y and x summed over heads, of every lane with itself and with its partner. If vectors hold whole
-/// pairs, in lane order; else all first lanes of pairs before all second ones.
+/// Products of r grad_y and x summed over heads, of every lane with itself and with its partner: in lane order if
+/// vectors hold whole pairs, else first lanes of all pairs before second lanes.
 template <class Real, bool IsInLaneOrder>
 struct product_rows {
     alignas(64) Real same[2 * row_block] = {}, cross[2 * row_block] = {};
@@ -94,7 +94,7 @@ struct product_rows {
     }
 };
 
-/// Values of a layout from rows. Halves of words are stored with arithmetic NaNs only.
+/// Values of a layout from rows. For bfloat16, NaNs are replaced, as even_odd stores require a zero lower half.
 template <class Layout, bool AreBfloat16, class Real>
 CORDAGE_ALWAYS_INLINE typename Layout::values coefficients(const Real* first, const Real* second) noexcept {
     using vector = typename Layout::vector;
@@ -127,8 +127,8 @@ CORDAGE_ALWAYS_INLINE Values rotated_back(const Values& cos, const Values& sin, 
     }
 }
 
-/// Adds the sums over the lanes of a step, for at most heads_of_group heads: first those of square_factor x^2, then
-/// those of e x, where e is grad_y rotated back and times the weights.
+/// Adds the sums over the lanes of a step for at most heads_of_group heads: first the sums of square_factor x^2, then
+/// those of e x, where e is grad_y rotated back and multiplied by the weights.
 ///
 /// @param sums  [2 heads_of_group]
 template <class Layout, std::size_t Count, pairing Lanes, class Operand, class T, class Real>
@@ -289,7 +289,7 @@ CORDAGE_ALWAYS_INLINE Real fold_products(const product_rows<Real, IsInLaneOrder>
 }  // namespace simd_detail
 
 /// The scalar backend's function in vectors of Arch, with sums over one token's heads in compute_type. Heads are
-/// processed in groups: the sums of a group, then grad_x of the previous group, whose lanes are still in the L1 cache.
+/// processed in groups: after the sums of a group, grad_x of the previous group, whose lanes are still in the L1 cache.
 ///
 /// @param row_of      returns the angle_row of pairs [first, first + count)
 /// @param grad_angle  [row_block], added to if there are at most row_block rotated pairs
@@ -363,7 +363,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
         }
     };
 
-    // r, and the share of x to subtract, r^3 times the mean of e x; of the last heads only.
+    // r, and the factor of x to subtract, r^3 times the mean of e x; for the current heads only.
     alignas(64) real inverse_rms[head_block], shares[head_block], rotated_squares[head_block];
     real squares = 0, products = 0, all_rotated = 0;  // over all heads
     const index_t lanes_of_mean = norm.rows(heads) * head_dim;
@@ -432,7 +432,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
             steps_of_block(first, count,
                            [&]<class Layout, std::size_t Count>(lane_step<Layout, Count, Pairing>, index_t skip,
                                                                 index_t lane) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                               // Half as many at once, since each also has its products in registers.
+                               // Half as many vectors at a time, since each also needs registers for its products.
                                constexpr std::size_t some_vectors = Count > 1 ? Count / 2 : 1;
                                for (std::size_t v = 0; v < Count; v += some_vectors) {
                                    const index_t more = static_cast<index_t>(v) * Layout::pairs_each;
@@ -471,8 +471,8 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
             });
     };
 
-    // Alternates between sums and grad_x; or takes as many heads as possible if each call recomputes all rows of
-    // angles.
+    // Alternates between sums and grad_x. If each call recomputes all rows of angles, processes as many heads as
+    // possible per call.
     const bool is_alone = has_rows || pairs > row_block;
     const index_t at_once = has_rows ? 1 : is_alone ? head_block : heads_of_walk;
     for (bool sums_alone = norm.is_over_all_heads;; sums_alone = false) {

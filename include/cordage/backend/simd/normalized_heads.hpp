@@ -75,7 +75,7 @@ CORDAGE_ALWAYS_INLINE reals<Arch, Format> squares_of(const Format& format, const
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/// The sum of each row's lanes, in one lane each.
+/// The sums of the lanes of each row, as the lanes of one vector.
 template <class Arch, class Real>
 CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> sums_of_rows(const xsimd::batch<Real, Arch>* rows) noexcept {
     using vector = xsimd::batch<Real, Arch>;

@@ -10,7 +10,7 @@
 
 namespace cordage::backend {
 
-/// The scalar backend's function, from the rows that a rotation computes.
+/// The scalar backend's function in vectors of Arch; entries are bit-identical to those of a rotation.
 template <class Arch, class Source, class Real>
 CORDAGE_ONE_BODY void fill_range(simd<Arch>, const Source& angles, Real* cos, Real* sin, index_t begin,
                                  index_t end) noexcept {

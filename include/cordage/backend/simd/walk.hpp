@@ -28,9 +28,9 @@ CORDAGE_ALWAYS_INLINE index_t in_single_vectors(index_t count, const Step& step,
     return done;
 }
 
-/// Calls step(vectors<Arch, Count>, first) for as many of `count` pairs as fill vectors: as many vectors at once as
-/// registers hold, then single ones, then single smaller ones. Returns the number of these pairs; fewer than the
-/// smallest vector remain.
+/// Calls step(vectors<Arch, Count>, first) for all of `count` pairs that fill vectors: first as many vectors at a time
+/// as registers hold, then single vectors, then single smaller vectors. Returns the number of processed pairs; fewer
+/// than the smallest vector remain.
 template <class Arch, pairing Pairing, class Operand, class Step>
 CORDAGE_ALWAYS_INLINE index_t in_vectors(index_t count, const Step& step) noexcept {
     using layout = layout_of<Arch, Pairing, Operand>;
@@ -40,7 +40,7 @@ CORDAGE_ALWAYS_INLINE index_t in_vectors(index_t count, const Step& step) noexce
     return in_single_vectors<Arch, Pairing, Operand>(count, step, done);
 }
 
-/// Bytes read per token: more than the L1 cache holds, so that prefetches cost nothing; and more than the L2 cache.
+/// Limits on the bytes read per token: beyond the L1 cache, where prefetches cost nothing, and beyond the L2 cache.
 inline constexpr index_t long_walk = index_t{1} << 16, longest_walk = index_t{1} << 22;
 
 /// The bytes of x, or of grad_y, of one token.
@@ -57,7 +57,7 @@ CORDAGE_ALWAYS_INLINE index_t bytes_of_token(const Operands& operands) noexcept 
 /// How the heads of a token are processed.
 struct pass_over_heads {
     index_t heads;
-    bool is_long;         ///< whether there are many tokens, so that prefetches may pay
+    bool is_long;         ///< whether a call has enough tokens for prefetches
     bool is_prefetched;   ///< whether to prefetch in place too
     bool is_past_caches;  ///< whether to write to another tensor by non-temporal stores
 };
@@ -71,8 +71,8 @@ CORDAGE_ALWAYS_INLINE void unrolled(const F& f) noexcept {
     (std::make_index_sequence<Count>{});
 }
 
-/// Prefetches what a loop over heads will read about 4 KB later; past the last head of a token of [tokens, heads,
-/// head_dim] that is the next token.
+/// Prefetches the data that a loop over heads reads about 4 KB later. In a dense [tokens, heads, head_dim] this
+/// continues into the next token.
 class ahead {
  public:
     /// @param stride  between heads; not used if there is one head    @param lanes  of a head
@@ -98,7 +98,7 @@ class ahead {
     index_t bytes_, distance_;
 };
 
-/// Prefetches nothing.
+/// Used where there is no prefetching.
 struct not_ahead {
     template <class T>
     CORDAGE_ALWAYS_INLINE void operator()(const T*) const noexcept {}

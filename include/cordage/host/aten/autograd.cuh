@@ -13,8 +13,8 @@ namespace cordage::aten {
 /// captured in a graph (on_gpu).
 ///
 /// @param x         float32, float16 or bfloat16
-/// @param inv_freq, attention_factor  on the CPU, as returned by aten::basis_of; so are their gradients, which wait for
-///                                    the stream
+/// @param inv_freq, attention_factor  on the CPU, as returned by aten::basis_of; their gradients are returned on the
+///                                    CPU, after waiting for the stream
 template <pairing Pairing>
 at::Tensor cuda_rotate(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
                        double attention_factor = 1.0) {

@@ -14,7 +14,7 @@ namespace cordage::aten {
 
 namespace detail {
 
-/// Gradients are computed outside of libtorch and have no gradient of their own: an error instead of a silent zero.
+/// Second derivatives are not implemented; throws instead of returning zeros.
 inline void refuse_double_backward() {
     if (at::GradMode::is_enabled()) {
         fail<error>(
@@ -48,7 +48,7 @@ struct rotation : torch::autograd::Function<rotation<Pairing, Device>> {
     }
 };
 
-/// Checks first what libtorch's wrapper would reject without naming it.
+/// Checks arguments that libtorch's own wrapper would reject without naming them.
 template <pairing Pairing, class Device>
 at::Tensor rotate_on(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
                      const at::Tensor& attention_factor) {
@@ -62,7 +62,7 @@ at::Tensor rotate_on(const at::Tensor& x, const at::Tensor& position_ids, const 
     }
     return rotation<Pairing, Device>::apply(x, position_ids, inv_freq, attention_factor);
 }
-/// The same by a number.
+/// As above, with attention_factor a number.
 template <pairing Pairing, class Device>
 at::Tensor rotate_on(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
                      double attention_factor) {
@@ -135,7 +135,7 @@ at::Tensor rotate(const at::Tensor& x, const at::Tensor& position_ids, const at:
     return detail::rotate_on<Pairing, on_cpu>(x, position_ids, inv_freq, attention_factor);
 }
 
-/// What aten::rotate takes of a basis.
+/// A basis in the form of aten::rotate's arguments.
 struct basis_tensors {
     at::Tensor inv_freq;          ///< [rotary_dim/2] float64
     at::Tensor attention_factor;  ///< [] float64
@@ -155,7 +155,7 @@ basis_tensors basis_of(const Policy& prototype, const rope_config& config, const
     const auto both = detail::learned_basis<Policy>::apply(parameters, prototype, config, t);
     return {both[0], both[1]};
 }
-/// Its inv_freq alone, of a policy whose attention factor does not learn.
+/// Only inv_freq, for a policy whose attention factor has no parameters.
 template <learned_policy Policy>
 at::Tensor inv_freq_of(const Policy& prototype, const rope_config& config, const at::Tensor& parameters, double t) {
     return basis_of(prototype, config, parameters, t).inv_freq;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bases copied to a GPU and kept for later calls; serves rotation.cuh.
+// A cache of bases copied to a GPU; serves rotation.cuh.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -16,16 +16,16 @@
 
 namespace cordage::aten::detail {
 
-/// The device words of the most recently used bases, found by their numbers: a tensor with the same numbers finds them,
-/// one that was written to does not. Thread-safe.
+/// The device words of the most recently used bases, with their numbers as key, so that modifying a tensor of
+/// frequencies in place selects another entry. Thread-safe.
 class device_bases {
  public:
     /// @param most  number of bases to keep, besides those that must stay
     explicit device_bases(std::size_t most = 64) : most_(most) {}
 
-    /// The words of a basis on a device: those of an earlier call, or the result of upload.
+    /// The words of a basis on a device: cached ones, or the result of upload.
     ///
-    /// @param must_stay  never evict them, since a captured graph reads them whenever it is run
+    /// @param must_stay  never evict these words, since a captured graph reads them whenever it runs
     /// @param upload     upload(std::vector<std::uint64_t>) returns a tensor with these words on the device, ready to
     /// be
     ///                   read

@@ -14,10 +14,10 @@
 
 namespace cordage::aten {
 
-/// RMSNorm of all tensors of a call (tensors/rms_norm.hpp).
+/// Options of RMSNorm for all tensors of a call (tensors/rms_norm.hpp).
 struct norm_tensors {
-    /// One tensor for each of the call's, [head_dim], or [heads, head_dim] if is_over_all_heads; float32, float64,
-    /// float16 or bfloat16. Empty: the factor is 1.
+    /// One tensor of weights for each tensor of the call, [head_dim], or [heads, head_dim] if is_over_all_heads;
+    /// float32, float64, float16 or bfloat16. Empty: the factor is 1.
     std::vector<at::Tensor> weights = {};
     double epsilon = 1e-6;
     bool adds_one = false;  ///< the factor is 1 + w
@@ -28,7 +28,7 @@ struct norm_tensors {
 
 /// The results of a backward pass of norm and rotation.
 struct normalized_gradient_tensors : gradient_tensors {
-    std::vector<at::Tensor> weights;  ///< in the shapes of the weights, float64; empty if not wanted
+    std::vector<at::Tensor> weights;  ///< in the shapes of the weights, float64; empty if not requested
 };
 
 namespace detail {
@@ -95,7 +95,7 @@ inline at::Tensor positions_in_double(const at::Tensor& ids) {
     }
     return wide;
 }
-/// A view of these.
+/// View of these positions.
 inline position_view<double> view_of_positions(const at::Tensor& wide) {
     const index_t tokens = wide.size(-1);
     return {wide.data_ptr<double>(), wide.dim() == 2 ? wide.size(0) : 1, tokens, tokens};
@@ -134,9 +134,10 @@ std::vector<at::Tensor> normalized_rotation_forward(at::TensorList x_in, const n
     return y;
 }
 
-/// The backward pass: the gradient to x, and those to weights and behind the angles if wanted, in one pass.
+/// The backward pass: the gradient to x and the requested gradients to weights, positions, inv_freq and attention
+/// factor, in one pass.
 ///
-/// @param x_in  the input of normalized_rotation_forward; always needed
+/// @param x_in  the input of normalized_rotation_forward; required
 /// @throws cordage::error  as normalized_rotation_forward; unless x has the type, device and shape of grad_y
 template <pairing Pairing, class Device = on_cpu>
 normalized_gradient_tensors normalized_rotation_backward(at::TensorList grad_y_in, at::TensorList x_in,

@@ -18,8 +18,8 @@
 
 namespace cordage::aten {
 
-/// A paged cache. Its tensors are written. Strides are arbitrary except the last, which is 1, so that a cache [blocks,
-/// heads, block_size, head_dim] is passed transposed.
+/// A paged cache, written in place. The last stride is 1, the others are arbitrary, so that a cache [blocks, heads,
+/// block_size, head_dim] can be passed transposed.
 struct cache_tensors {
     /// [blocks, block_size, heads, head_dim], of one type: float32, float16, bfloat16, or int8, float8_e4m3fn or
     /// float8_e5m2 with scales. Head sizes may differ.
@@ -31,7 +31,7 @@ namespace detail {
 
 enum class byte_code : std::uint8_t { int8, fp8_e4m3, fp8_e5m2 };
 
-/// scaled_bytes of a code known at run time, so that kernels are compiled once for all codes.
+/// scaled_bytes whose code is selected at run time, so that kernels are compiled once for all codes.
 struct any_scaled_bytes {
     using compute = float;
     static constexpr index_t lanes_of_element = 1;
@@ -228,8 +228,8 @@ void for_stored_type(const char* function, const char* name, const at::Tensor& x
 ///
 /// @param q_in, k_in, v_in  [batch, tokens, heads, head_dim] of one type, float32, float16 or bfloat16, on the CPU; any
 ///                          strides (copied once unless the last is 1). v is not rotated
-/// @param cache             float32 tensors may go into float16 and bfloat16, others into their own type, all into
-///                          quantised types
+/// @param cache             float32 tensors may be stored as float16 or bfloat16, tensors of other types in their own
+///                          type, all in quantised types
 /// @param slots_in          [tokens] for a batch of one, or [batch, tokens]; int32 or int64; -1 skips a token, whose
 ///                          q is rotated nevertheless
 /// @param by                integer positions are at most 2^53 in magnitude

@@ -56,8 +56,8 @@ class on_gpu {
     }
 
  private:
-    /// Copies the words to the device on a separate stream and waits for that stream only: not for pending work of the
-    /// current one, and a capture is unaffected.
+    /// Copies the words to the device on a separate stream and waits for that stream only. Pending work of the current
+    /// stream and a graph capture are unaffected.
     static at::Tensor uploaded(const basis& b, const at::Device& device) {
         const std::vector<std::uint64_t> words = device_words(b);
         const c10::cuda::CUDAStreamCaptureModeGuard relaxed(cudaStreamCaptureModeRelaxed);

@@ -13,14 +13,14 @@
 
 namespace cordage::aten {
 
-/// The inputs of the angles of a call.
+/// Positions, frequencies and attention factor of a call.
 struct angle_tensors {
     at::Tensor position_ids;        ///< [tokens] or [batch, tokens]; int32, int64, float32 or float64
     at::Tensor inv_freq;            ///< [rotary_dim/2] float64, radians per position, on the CPU
     double attention_factor = 1.0;  ///< multiplies cos and sin
 };
 
-/// The gradients behind the angles that a backward pass computes.
+/// The gradients other than grad_x that a backward pass is to compute.
 struct wanted_gradients {
     bool position_ids = false;
     bool inv_freq = false;
@@ -29,7 +29,7 @@ struct wanted_gradients {
     bool any() const { return position_ids || inv_freq || attention_factor; }
 };
 
-/// The results of a backward pass. A gradient that was not wanted is undefined.
+/// The results of a backward pass. A gradient that was not requested is an undefined tensor.
 struct gradient_tensors {
     std::vector<at::Tensor> x;    ///< as x
     at::Tensor position_ids;      ///< as position_ids, float64
@@ -73,7 +73,7 @@ void for_operands(const std::vector<at::Tensor>& all, const at::Tensor& ids, con
     });
 }
 
-/// inv_freq as numbers, kept alive by `held`.
+/// inv_freq as numbers in the memory of `held`.
 inline std::span<const double> numbers_of(const at::Tensor& inv_freq, at::Tensor& held) {
     held = inv_freq.resolve_neg().contiguous();
     return {held.data_ptr<double>(), static_cast<std::size_t>(held.numel())};
@@ -139,7 +139,7 @@ inline void check_angles(const angle_tensors& by, const at::Device& device) {
     }
 }
 
-/// All checks except element types and sizes that the rotation checks.
+/// All checks except element types and the sizes checked by rotate_forward.
 inline void check(const char* list, at::TensorList all, const angle_tensors& by, at::DeviceType where) {
     if (all.empty()) fail<shape_error>({"aten::rotate: ", list, " [] must have at least one tensor"});
     check_place({list, 0}, all[0], where);
@@ -147,7 +147,7 @@ inline void check(const char* list, at::TensorList all, const angle_tensors& by,
     check_angles(by, all[0].device());
 }
 
-/// Zeros for the gradients that are wanted, float64, on the tensors' device.
+/// Zeros for the requested gradients, float64, on the tensors' device.
 inline gradient_tensors zero_gradients(const at::Tensor& x, const angle_tensors& by, const wanted_gradients& wanted) {
     const auto numbers = by.inv_freq.options().device(x.device());
     gradient_tensors out;
@@ -165,7 +165,7 @@ inline rotation_gradients spans_of(const gradient_tensors& grads) {
 
 }  // namespace detail
 
-/// The device of a call's tensors, which selects the kernels: made for each call from one of its tensors and its
+/// Selects the kernels for the device of a call's tensors; constructed for each call from one of its tensors and its
 /// angles. (on_gpu is in rotation.cuh.)
 class on_cpu {
  public:
@@ -220,10 +220,11 @@ std::vector<at::Tensor> rotation_forward(at::TensorList x_in, const angle_tensor
     return y;
 }
 
-/// rotate_backward on tensors: the gradient to x, and those wanted behind the angles, in one pass.
+/// rotate_backward on tensors: the gradient to x and the requested gradients to positions, inv_freq and attention
+/// factor, in one pass.
 ///
 /// @param grad_y_in  in the shapes of rotation_forward's y
-/// @param y_in       the result of rotation_forward; not read, and may be empty, if only the gradient to x is wanted
+/// @param y_in       the result of rotation_forward; not read, and may be empty, if only the gradient to x is computed
 /// @throws cordage::error  as rotation_forward; unless y has the type, device and shape of grad_y
 template <pairing Pairing, class Device = on_cpu>
 gradient_tensors rotation_backward(at::TensorList grad_y_in, at::TensorList y_in, const angle_tensors& by,
@@ -255,7 +256,7 @@ gradient_tensors rotation_backward(at::TensorList grad_y_in, at::TensorList y_in
             on.template backward<Pairing>(ids, operands...);
         });
     }
-    if (wanted.position_ids) {  // rows that share their positions share their gradient
+    if (wanted.position_ids) {  // positions shared by all rows have one gradient, the sum over rows
         out.position_ids = out.position_ids.sum_to_size(by.position_ids.sizes());
     }
     return out;

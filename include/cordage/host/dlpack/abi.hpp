@@ -9,7 +9,7 @@
 /// dlpack.h, so that dlpack.hpp reads that header's structs too.
 namespace cordage::dlpack {
 
-/// Device of the data. Other values are possible; these are the ones used here.
+/// Device of the data. DLPack has more values; these are used here.
 enum device_type : std::int32_t { cpu = 1, cuda = 2, cuda_host = 3, rocm = 10, rocm_host = 11 };
 
 /// DLDevice.
@@ -18,7 +18,7 @@ struct device {
     std::int32_t device_id;
 };
 
-/// Kind of an element. Other values are possible; these are the ones used here.
+/// Kind of an element. DLPack has more values; these are used here.
 enum type_code : std::uint8_t { signed_integer = 0, unsigned_integer = 1, floating = 2, brain_floating = 4 };
 
 /// DLDataType.

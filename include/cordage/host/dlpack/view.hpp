@@ -29,7 +29,7 @@ concept tensor_struct = requires(const T& t) {
 };
 
 /// The order of a tensor's axes: [batch, tokens, heads, head_dim] or [batch, heads, tokens, head_dim]. It cannot be
-/// seen from the tensor, so there is no default. The batch axis may be missing.
+/// determined from the tensor, so there is no default. The batch axis may be missing.
 enum class axes { tokens_heads, heads_tokens };
 
 /// Expected properties of a tensor.
@@ -60,7 +60,7 @@ constexpr bool is_same_type(const A& a, const B& b) {
     return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
 }
 
-/// "float32", or its three numbers if the type has no name here.
+/// "float32", or code, bits and lanes if the type has no name here.
 template <class DataType>
 std::string describe_type(const DataType& type) {
     constexpr const char* names[] = {"int", "uint", "float", nullptr, "bfloat"};  // by type_code

@@ -21,14 +21,14 @@ namespace cordage::ggml {
 ///
 /// The first rotary_dim lanes of the view are rotated. The view may be narrower than the heads, such as the tail of MLA
 /// heads, if it begins and ends between blocks and between groups of the transform. The angle k_shift * inv_freq is
-/// exact, and the attention factor, which keys already have, is not applied again. Keys with shift 0 are not touched;
-/// give cells without a key shift 0. Like a rotation it must live until the graph has been computed.
+/// exact. The attention factor is not applied, since cached keys already have it. Keys with shift 0 are not read or
+/// written; pass 0 for empty cells. The object must outlive the computation of the graph.
 class key_shift {
  public:
     /// @param of_keys        the rotation of the keys
-    /// @param hadamard_size  lanes of the transform applied before Q8_0 and Q4_0; 0: none. llama.cpp's, if
-    ///                       n_embd_head_k is a multiple of 64 and LLAMA_ATTN_ROT_DISABLE is not set: the largest power
-    ///                       of two that divides n_embd_head_k. Other types have none
+    /// @param hadamard_size  lanes of the Hadamard transform applied before Q8_0 and Q4_0; 0: none. llama.cpp uses the
+    ///                       largest power of two that divides n_embd_head_k if that is a multiple of 64 and
+    ///                       LLAMA_ATTN_ROT_DISABLE is not set, and no transform for other types
     explicit key_shift(rotation of_keys, index_t hadamard_size = 0)
         : rotation_(std::move(of_keys)), hadamard_size_(hadamard_size) {}
 
@@ -53,7 +53,7 @@ class key_shift {
             if (!has_distinct_elements(view)) {
                 fail<shape_error>({"ggml: keys ", detail::describe_layout(keys), " must not overlap itself"});
             }
-            rotate(detail::slice(view, 0, 0), nullptr, 0);  // no cells: the checks of a rotation
+            rotate(detail::slice(view, 0, 0), nullptr, 0);  // a rotation of no cells runs all checks
         });
     }
 
@@ -72,7 +72,7 @@ class key_shift {
             return false;
         };
         for_view(keys, [&](const auto& view) {
-            constexpr index_t each = 64;  // cells are distributed in turn, since those that move are often contiguous
+            constexpr index_t each = 64;  // small chunks in turn, since cells that move are often contiguous
             for (index_t first = each * ith; first < cells; first += each * nth) {
                 const index_t last = std::min(first + each, cells);
                 for (index_t begin = first, end; begin < last; begin = end) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The arguments of ggml's rope operations as a basis and an axis for every pair; a host adapter.
+// Converts the arguments of ggml's rope operations to a basis and an axis for every pair; a host adapter.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace cordage::ggml {
 
-/// GGML_ROPE_TYPE_*: the lanes of a pair, and the number of positions of a token.
+/// GGML_ROPE_TYPE_*: which lanes form a pair, and how many positions a token has.
 enum rope_mode : int {
     normal = 0,   ///< pairs (2i, 2i+1)
     neox = 2,     ///< pairs (i, i + n_dims/2), as in all modes below
@@ -101,8 +101,9 @@ inline double kept_share(const rope_arguments& a, int pair) {
 ///
 ///   sections {4, 2, 2, 0}:   mrope  0 0 0 0 1 1 2 2     imrope  0 1 2 0 1 2 0 3
 ///
-/// As in ggml: remaining pairs go to the fourth position, where interleaved_axes (and transformers) use the first; give
-/// both the same numbers, or pass the axes of interleaved_axes. After the last section the sections repeat.
+/// As in ggml, remaining pairs are rotated by the fourth position; interleaved_axes (and transformers) use
+/// the first. For equal results give both positions the same values, or pass the axes of interleaved_axes. After the
+/// last section the sections repeat.
 /// @throws value_error  unless the mode has several positions for each token and the sections are 0 to n_dims, not all
 /// 0
 inline std::vector<std::uint8_t> axes_of_pairs(const rope_arguments& a) {

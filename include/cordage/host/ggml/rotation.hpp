@@ -13,7 +13,7 @@
 #include "cordage/host/ggml/rope_arguments.hpp"
 #include "cordage/kernels.hpp"
 
-/// Nothing here includes ggml.h: everything is a template over ggml_tensor, or another struct with these fields.
+/// A struct with the fields of ggml_tensor. Everything here is a template over it, so that ggml.h is not included.
 namespace cordage::ggml {
 
 template <class T>
@@ -59,7 +59,8 @@ std::string describe_layout(const Tensor& t) {
     return message(describe_sizes(t), " with nb [", t.nb[0], ", ", t.nb[1], ", ", t.nb[2], ", ", t.nb[3], "]");
 }
 
-/// The axes of a tensor in elements of T, each of `lanes` numbers. Checks everything but the data, which may be null.
+/// The sizes and strides of a tensor in elements of T, each of `lanes` numbers. Checks everything except the data
+/// pointer, which may be null.
 template <class T, index_t lanes = 1, tensor_struct Tensor>
 std::array<view_axis, 4> checked_axes(const Tensor& t, const char* name) {
     if (static_cast<int>(t.type) != type_of<T>()) {
@@ -98,7 +99,7 @@ void check_sources(const Tensor& node, const char* first = "x", const char* seco
     }
 }
 
-/// Checks the operation's slice and that tensors have data. Returns whether the first of them has elements.
+/// Checks the operation's slice and that tensors have data. Returns whether the first tensor has elements.
 template <tensor_struct Tensor>
 bool check_slice(int ith, int nth, std::initializer_list<std::pair<const char*, const Tensor*>> tensors) {
     if (ith < 0 || ith >= nth) fail<value_error>({"ggml: ith ", ith, " must be 0 to nth - 1 = ", nth - 1});
@@ -118,7 +119,7 @@ struct token_range {
 
 /// The tokens of slice ith of nth.
 inline token_range tokens_of_slice(index_t tokens, int ith, int nth) noexcept {
-    const index_t each = tokens / nth, left = tokens % nth;  // no product that 64 bits may not hold
+    const index_t each = tokens / nth, left = tokens % nth;  // avoids a product that could overflow 64 bits
     const index_t begin = each * ith + std::min<index_t>(ith, left);
     return {begin, begin + each + (ith < left ? 1 : 0)};
 }
@@ -186,9 +187,9 @@ requires tensor_format<format_of<T>, std::remove_const_t<T>> heads_view<T, forma
             heads.stride};
 }
 
-/// The rotation of one graph or of several, in place of ggml_rope_ext's arguments. Its address is the userdata of the
-/// custom operation, so it must live until the graph has been computed; between computations another one may be
-/// assigned to it, for another t.
+/// The rotation of one or several graphs, in place of ggml_rope_ext's arguments. Its address is the userdata of the
+/// custom operation, so it must outlive the computation of the graph. Between computations another rotation, for
+/// example for another t, may be assigned to it.
 ///
 ///   cordage::ggml::rotation rotation(rule.at_length(n_tokens), GGML_ROPE_TYPE_NEOX);   // any basis, or:
 ///   cordage::ggml::rotation rotation(cordage::ggml::rope_arguments{.n_dims = 128, .freq_base = 500000}, freq_factors);
@@ -211,7 +212,7 @@ class rotation {
     /// @param axis_of_pair  [rotary_dim/2], each 0 ... 3: axes_of_pairs, contiguous_axes or interleaved_axes
     rotation(cordage::basis b, std::vector<std::uint8_t> axis_of_pair)
         : basis_(std::move(b)), axis_of_pair_(std::move(axis_of_pair)) {
-        axis_angles<std::int32_t>(basis_, axis_of_pair_, positions(nullptr, 0, 0));  // throws if they do not fit
+        axis_angles<std::int32_t>(basis_, axis_of_pair_, positions(nullptr, 0, 0));  // throws if the axes are invalid
     }
     /// The rotation of ggml_rope_ext or ggml_rope_multi with these arguments.
     explicit rotation(const rope_arguments& a, std::span<const float> freq_factors = {})
@@ -268,11 +269,11 @@ class rotation {
         });
     }
 
-    /// Rotates slice ith of nth of the tokens of x on their way into rows of a cache, in one pass: ggml_rope_ext, a
-    /// view of it and ggml_set_rows.
+    /// Rotates slice ith of nth of the tokens of x and stores them into rows of a cache in one pass, in place of
+    /// ggml_rope_ext, a view of its result and ggml_set_rows.
     /// @param x      F32, ne = [head_dim, heads, tokens]
-    /// @param rows   I64 [tokens], the row of each token, 0 to cache.ne[1] - 1, no two the same
-    /// @param cache  F32, F16, BF16, Q8_0 or Q4_0, ne = [head_dim * heads, rows]; apart from x
+    /// @param rows   I64 [tokens], the row of each token, 0 to cache.ne[1] - 1, all different
+    /// @param cache  F32, F16, BF16, Q8_0 or Q4_0, ne = [head_dim * heads, rows]; must not overlap x
     /// @throws as run; each slice checks the rows of its own tokens
     template <tensor_struct Tensor>
     void run_into_rows(const Tensor& x, const Tensor& position_ids, const Tensor& rows, const Tensor& cache, int ith,

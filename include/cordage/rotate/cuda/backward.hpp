@@ -9,9 +9,9 @@
 
 namespace cordage {
 
-/// How many doubles of memory a backward pass on a device needs for its sums over tokens, at most 1024 (or as many as
-/// there are bases) * (rotary_dim/2 + 1 + weights), of summed axes with rotary_dim/2 for each axis. The same size
-/// serves every layer and step, one call at a time.
+/// Number of doubles of workspace that a backward pass on a device needs for its sums over tokens: at most max(1024,
+/// bases) * (rotary_dim/2 + 1 + weights), for summed axes with axes * rotary_dim/2. One workspace may be reused by
+/// every layer and step, one call at a time.
 ///
 /// @param weights  entries of the longest grad_weight of the call
 template <angles_of_tokens Source>
@@ -24,7 +24,7 @@ index_t backward_workspace_size(const Source& angles, const heads_shape& shape, 
 
 namespace rotate_detail {
 
-// Sums behind the angles that go through memory that threads share, beside heads of at most most_lanes_of_head lanes.
+// Checks that the sums of dL/dangle fit into shared memory beside a head of most_lanes_of_head lanes.
 template <class Source>
 void check_sums_on_device(const char* function, const Source& angles) {
     const index_t together = angle_detail::bases_of_token(angles);
@@ -40,7 +40,7 @@ requires(operand_type<Operands>&&...) void launch_backward(on_device, const char
     launch_rotation<Pairing, backend::adjoint>(on_device{}, function, where, angles, operands...);
 }
 
-// Whether a source's bases lie there, or those of the source that a sum begins with.
+// Whether the bases of a source, or of the first term of a sum, are in device memory.
 template <class Source>
 inline constexpr bool has_bases_on_device = requires(const Source& angles) {
     angles.basis_numbers().attention_factors;
@@ -84,23 +84,23 @@ void backward_on_device(const char* function, const Launcher& where, const Sourc
     with_operands(run, given...);
 }
 
-/// grad_x, the gradients to norms' weights and those behind the angles: one pass over grad_y and y (or x), and a small
-/// kernel that adds up the partial sums of the blocks.
+/// grad_x and the gradients to norms' weights, frequencies, positions, angles and attention factors: one pass over
+/// grad_y and y (or x), and a small kernel that adds up the partial sums of the blocks.
 ///
 ///   rotate_backward<half_split>(on(stream), angles, rotation_gradients{.inv_freq = grad, .workspace = memory},
 ///                               grad_through(grad_q, q, grad_q).normalized(norm, grad_weight), ...);
 ///
-/// angles    device_angles, device_axis_angles, device_summed_axes, free_angles, or a sum that begins with one of them;
-///           where nothing behind them is wanted any source
-/// grads     spans of the device's memory; added to, never set. `workspace`: backward_workspace_size doubles, which may
-///           be empty where neither inv_freq, attention_factor nor a grad_weight is wanted, and not be used by two
-///           streams at once
-/// operands  as the host's; with norms heads of at most 2048 lanes
-/// Operands of one type without norms are a launch for each four, one with a norm is a launch of its own. Sums over a
-/// thread's heads in floats, those of weights over the tokens that a block has at hand, over all else in double, in an
-/// order that depends on sizes and alignment alone: the same bits every time and on every device of one architecture.
-/// Allocates nothing, waits for nothing. Where each token names its basis, a launch for each basis. Errors and what is
-/// not checked as launch_rotation.
+/// angles    device_angles, device_axis_angles, device_summed_axes, free_angles, or a sum whose first term is one of
+///           them; any source if only grad_x and weight gradients are computed
+/// grads     spans of device memory; results are added to them. `workspace`: backward_workspace_size doubles; may be
+///           empty if neither inv_freq, attention_factor nor a grad_weight is computed; must not be used by two streams
+///           at once
+/// operands  as for the host; with a norm, heads of at most 2048 lanes
+/// Enqueues one kernel for every four operands of one type without norms, and one for each operand with a norm; with a
+/// basis index for each token, one for each basis. Sums over the heads of a thread are in float, as are weight sums
+/// over the tokens of one step of a block; all other sums are in double. Their order depends only on sizes and
+/// alignment: the same bits in every run and on every device of one architecture. Allocates nothing and does not
+/// synchronise. Errors and unchecked input as for launch_rotation.
 template <pairing Pairing, backend::kernel_launcher Launcher, class Source, class... Operands>
 void launch_backward(on_device, const char* function, const Launcher& where, const Source& angles,
                      const rotation_gradients& grads, const Operands&... operands) {
@@ -108,12 +108,12 @@ void launch_backward(on_device, const char* function, const Launcher& where, con
                   "cordage::rotate_backward: after the gradients write operands grad_through(grad_y, y, grad_x)");
     static_assert(
         has_bases_on_device<Source> || has_free_angles<Source> || (Operands::is_normalized || ...),
-        "cordage::rotate_backward: on a device gradients behind the angles flow to device_angles, device_axis_angles, "
-        "device_summed_axes and free_angles");
+        "cordage::rotate_backward: on a device gradients other than grad_x need device_angles, device_axis_angles, "
+        "device_summed_axes or free_angles");
     backward_on_device<Pairing>(function, where, angles, grads, operands...);
 }
 
-/// grad_x without gradients behind the angles and without a workspace.
+/// grad_x only; needs no workspace.
 template <pairing Pairing, backend::kernel_launcher Launcher, class Source, class... Operands>
 requires(sizeof...(Operands) > 0 && (backward_operand_type<Operands> &&
                                      ...)) void launch_backward(on_device, const char* function, const Launcher& where,

@@ -30,7 +30,7 @@ void check_device_operands(const char* function, const Operands& operands) {
     });
 }
 
-// Heads that are converted in memory shared by threads.
+// Checks that heads to be converted fit into shared memory.
 template <class Operand>
 void check_lanes_on_device(const char* function, const Operand& o) {
     if (o.shape().head_dim <= most_lanes_of_head) return;
@@ -53,7 +53,7 @@ void for_each_launch(const std::tuple<O...>& operands, const F& f) {
     });
 }
 
-// Operands that are only rotated have their own kernel; if others are among them, all go into one launch.
+// Operands that are only rotated have their own kernel; a list with any other operand uses the kernel for whole heads.
 template <pairing Pairing, class Direction, class Launcher, class Source, class List>
 void launch_operands(const char* function, const Launcher& where, const Source& angles, const List& operands) {
     static_assert(std::same_as<compute_type<List>, float>, "cordage: a device rotates in float");
@@ -80,18 +80,18 @@ inline constexpr bool has_device_formats<operand<X, Y, XFormat, YFormat, Norm>> 
 ///
 /// where     on(stream); on(stream).overlapping()
 /// angles    device_angles, device_axis_angles, device_summed_axes, free_angles, a sum or difference of two of them, a
-///           cos_sin_view<float>, or one of the caller's that says is_on_device
-/// operands  as the host's; floats, 16-bit types and formats of one's own, which compute in float; formats of whole
+///           cos_sin_view<float>, or a source of your own with is_on_device = true
+/// operands  as for the host; float, 16-bit types and formats of your own that compute in float; formats of whole
 ///           heads that have a device_format; norms of heads of at most 2048 lanes
-/// Throws shape_error and value_error for all that the host can see, before the launch; cuda_error for what the launch
-/// returned. What lies on the device is not checked: a position that is not valid, or an index that names no basis,
-/// makes the lanes of its token NaN; a slot outside of the cache is left out like -1; a slot that is listed twice, or a
-/// table's factor of 0, gives what it gives; scales that are given and are NaN, infinite or 0 make NaN of what is read
-/// by them, and scales that are made are NaN where the angles of their token are. (int8 codes have no NaN: stored by
-/// given scales, a token whose position is not valid is a wrong number.) Allocates nothing, waits for nothing, and may
-/// be captured in a CUDA graph. Precision: as on the host; exact angles are good to 8e-8 m, also with --use_fast_math.
-/// Moves 16 bytes at a time where pointers, strides, head_dim, first_lane and rotary_dim/2 (half_split) or rotary_dim
-/// (interleaved) are multiples of 16 bytes, else elements.
+/// Throws shape_error and value_error for invalid arguments in host memory, before the launch;
+/// cuda_error if the launch fails. Values in device memory are not checked. An invalid position or basis index makes
+/// the lanes of its token NaN. A slot outside the cache is skipped like -1. A slot that is listed twice, or a factor of
+/// 0 in a table, gives an unspecified result. Elements read by a given scale that is NaN, infinite or 0 are NaN; a
+/// computed scale is NaN if the angles of its token are. (int8 has no NaN: with given scales, a token with an invalid
+/// position is stored as a wrong number.) Allocates nothing, does not synchronise, and may be captured in a CUDA graph.
+/// Precision: as on the host; cos and sin of exact angles are within 8e-8 m, also with --use_fast_math. Moves 16 bytes
+/// at a time where pointers, strides, head_dim, first_lane and rotary_dim/2 (half_split) or rotary_dim (interleaved)
+/// are multiples of 16 bytes, else elements.
 template <pairing Pairing, class Direction, backend::kernel_launcher Launcher, class Source, class... Operands>
 void launch_rotation(on_device, const char* function, const Launcher& where, const Source& angles,
                      const Operands&... given) {

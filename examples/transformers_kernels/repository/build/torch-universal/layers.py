@@ -5,7 +5,7 @@ from cordage_torch.patching import convention_of
 from cordage_torch.rotation import rotate_by_table
 from torch import nn
 
-_CONVENTIONS = {}  # of the functions that were replaced
+_CONVENTIONS = {}  # conventions of the replaced functions
 
 
 class rotary_pos_emb(nn.Module):
@@ -25,7 +25,7 @@ class rotary_pos_emb(nn.Module):
 
 @torch.compiler.assume_constant_result
 def _convention(function):
-    """The convention of the replaced function: models differ in the layout of pairs and tables, and one rotates back."""
+    """The convention of the replaced function: layouts of pairs and tables differ, and one model uses the negative angle."""
     if function not in _CONVENTIONS:
         found = convention_of(lambda *arguments: function.forward(None, *arguments))
         if found is None:
@@ -40,7 +40,7 @@ def _rotated(convention, q, k, cos, sin, unsqueeze_dim):
         raise ValueError(f"rotary_pos_emb: q {list(q.shape)} and k {list(k.shape)} must have four dimensions; leave this "
                          "model without the kernel")
     if cos.requires_grad or sin.requires_grad:
-        raise ValueError("rotary_pos_emb: cos and sin must not require a gradient, which ends here; "
+        raise ValueError("rotary_pos_emb: cos and sin must not require a gradient; "
                          "cordage_torch.apply_to(model, basis) has gradients to the frequencies")
     if q.is_cuda and not torch._C._dispatch_has_kernel_for_dispatch_key("cordage::rotate_by_table", "CUDA"):
         raise ValueError("rotary_pos_emb: q on a GPU needs cordage_torch with CUDA; build it where nvcc is, with "

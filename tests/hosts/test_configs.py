@@ -556,14 +556,14 @@ def test_layers_that_are_rotated_by_a_condition(read):
 
 HEADER = """# Families
 
-Every model type of transformers {version} with a rotary class, as its default config is read. `tests/hosts/test_configs.py`
-compares each with that class (inv_freq, attention factor, pairs, axes and direction of every layer type; of towers cos and sin
-of every patch and lane of grids) and writes this page: `CORDAGE_WRITE_FAMILIES=1 ./run test --hosts`. Keys:
-[config_keys.md](config_keys.md).
+This table lists every model type of transformers {version} that has a rotary class, as `hf::read_config` reads its default config.
+`tests/hosts/test_configs.py` compares each with that class (for a tower cos and sin of every patch and lane of grids; otherwise
+inv_freq, attention factor, pairs, axes and direction of every layer type) and writes this page by
+`CORDAGE_WRITE_FAMILIES=1 ./run test --hosts`. [config_keys.md](config_keys.md) explains the keys.
 
-Rules: rope type of each layer type, `tower` what `hf::read_tower` reads. Lanes: those that are rotated, of a head. Axes: how many a
-position has, and how they share the pairs. Positions: of tokens their index, or how grids are counted
-([positions.md](positions.md)).
+Rules: the rope type of each layer type, or `tower` if `hf::read_tower` reads the config. Lanes: rotated lanes of the lanes of a head.
+Axes: the number of axes of a position, and how they share the pairs. Positions: the index of the token, or how the patches of grids
+are counted ([positions.md](positions.md)).
 
 | model type | rules | lanes | axes | pairs | positions | compared with |
 |---|---|---|---|---|---|---|

@@ -44,7 +44,7 @@ void to_gpu(settings& s) {
 
 void to_steps_of_a_cpu(settings& s) {
     to_a_few_steps(s);
-    s.pretraining.steps = 4;
+    s.pretraining.steps = 2;
     s.pretraining.tokens_per_step = 2048;
     s.learning.steps = 2;
     s.evaluated_windows = 1;

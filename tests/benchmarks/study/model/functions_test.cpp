@@ -48,7 +48,7 @@ TEST_CASE("study/model/functions: a device's norm and rotation, and their gradie
         for (std::size_t i = 0; i < device.size(); ++i) {
             CAPTURE(i);
             REQUIRE(device[i].sizes() == cordage[i].sizes());
-            CHECK(device[i].scalar_type() == cordage[i].scalar_type());
+            CHECK((device[i].scalar_type() == cordage[i].scalar_type()));
             const double scale = cordage[i].abs().max().item<double>();
             CHECK((device[i] - cordage[i]).abs().max().item<double>() < 2e-6 * scale);  // some roundings of fp32
         }

@@ -46,7 +46,7 @@ void to_steps_of_a_cpu(settings& s) {
     to_a_few_steps(s);
     s.pretraining.steps = 2;
     s.pretraining.tokens_per_step = 2048;
-    s.learning.steps = 2;
+    s.learning.t_learned = 2.0;
     s.evaluated_windows = 1;
 }
 

@@ -153,10 +153,15 @@ number_learning at_rate(const settings& s, double rate) {
     by.rate = rate;
     return by;
 }
-// The temperature, the last two numbers, stays.
 number_learning basis_alone(const settings& s) {
     number_learning by = usual_learning(s);
-    by.fixed = 2;
+    by.learns_temperature = false;
+    return by;
+}
+
+number_learning gated(const settings& s) {
+    number_learning by = usual_learning(s);
+    by.gated_rate = 0.03;
     return by;
 }
 
@@ -175,6 +180,11 @@ any_policy one_knot(const settings& s) { return table_of(s, {s.learning.t_learne
 // Linear in ln t up to its only knot.
 any_policy constant_field(const settings& s) { return table_of(s, {static_cast<double>(2 * s.ratios.back())}); }
 any_policy log_time(const settings& s) { return clex_over<log_time_field<by_parts>>(s, parts); }
+
+// The usual learning moves all pairs alike, which a fast one may not bear.
+void add_gated(const settings& s, std::vector<method>& rows) {
+    rows.push_back(learned(row::learned_gated, log_scaled(s, one_knot(s)), gated(s)));
+}
 
 void add_searches(const settings& s, std::vector<method>& rows) {
     const auto parts_of = [](double low, double high, double multiplier) {
@@ -346,7 +356,7 @@ std::vector<method> demo_methods(const settings& s) {
 
 std::vector<method> study_methods(const settings& s) {
     std::vector<method> rows = demo_methods(s);
-    for (auto add : {add_searches, add_learned_at_one_t, add_learned_over_t, add_fields, add_objectives,
+    for (auto add : {add_gated, add_searches, add_learned_at_one_t, add_learned_over_t, add_fields, add_objectives,
                      add_own_numbers, add_tuned_weights}) {
         add(s, rows);
     }
@@ -358,9 +368,9 @@ std::vector<method> rows_of(const settings& s) {
     std::vector<method> rows = study_methods(s);
     if (s.rows == row_set::main) std::erase_if(rows, [](const method& how) { return !how.is_main; });
     if (s.rows == row_set::few) {
-        const std::vector<std::string> few{row::no_scaling,        row::by_parts, row::by_parts_log_scaled,
-                                           row::by_parts_searched, row::learned,  row::clex_log_time,
-                                           row::clex_all_t};
+        const std::vector<std::string> few{row::no_scaling,        row::by_parts,  row::by_parts_log_scaled,
+                                           row::by_parts_searched, row::learned,   row::learned_gated,
+                                           row::clex_log_time,     row::clex_all_t};
         std::erase_if(rows, [&](const method& how) { return std::ranges::find(few, how.name) == few.end(); });
     }
     return rows;

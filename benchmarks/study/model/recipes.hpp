@@ -3,6 +3,7 @@
 // Without libtorch.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -41,8 +42,14 @@ struct number_learning {
     double t_least, t_most;  ///< range of t of a step, log-uniform; equal: fixed t
     double rate;             ///< decays to zero
     learned_tokens from = learned_tokens::copies_and_values;
-    index_t fixed = 0;  ///< number of trailing numbers that are not learned
+    bool learns_temperature = true;  ///< the last two numbers
+    /// Rate of all other numbers, a table's, times 1/(1 + theta L) of their pair: CLEX's gate, so that a step shifts
+    /// the phases of fast pairs at distance L no more than those of slow ones. 0: `rate`.
+    double gated_rate = 0.0;
 };
+/// Factors on the steps of `count` numbers at `rate`.
+std::vector<double> step_scales(const settings& s, const number_learning& how, std::size_t count);
+
 /// The values of settings.learning.
 number_learning usual_learning(const settings& s);
 

@@ -68,18 +68,23 @@ double add_gradients(const decoder& model, const batch& b, const std::vector<rot
 // Adam of a policy's numbers; without numbers it does nothing.
 class number_optimizer {
  public:
-    explicit number_optimizer(const std::vector<double>& first)
+    // Steps are multiplied by `scales`.
+    number_optimizer(const std::vector<double>& first, std::vector<double> scales)
         : numbers_(at::tensor(first, at::kDouble).requires_grad_(!first.empty())),
+          scales_(std::move(scales)),
           adam_({numbers_}, torch::optim::AdamOptions()) {}
 
     const at::Tensor& numbers() const { return numbers_; }
-    // The last `fixed` numbers stay.
-    void step(double rate, index_t fixed) {
+    void step(double rate) {
         if (numbers_.numel() == 0) return;
-        if (fixed > 0) numbers_.grad().slice(0, numbers_.numel() - fixed).zero_();
         static_cast<torch::optim::AdamOptions&>(adam_.param_groups().front().options()).lr(rate);
+        const std::vector<double> before = values();
         adam_.step();
         adam_.zero_grad();
+        double* now = numbers_.data_ptr<double>();
+        for (std::size_t i = 0; i < before.size(); ++i) {
+            if (scales_[i] != 1.0) now[i] = before[i] + scales_[i] * (now[i] - before[i]);
+        }
     }
     std::vector<double> values() const {
         const double* data = numbers_.data_ptr<double>();
@@ -88,6 +93,7 @@ class number_optimizer {
 
  private:
     at::Tensor numbers_;
+    std::vector<double> scales_;
     torch::optim::Adam adam_;
 };
 
@@ -203,7 +209,8 @@ pretrained pretrain(const settings& s, const corpus& text, const progress_report
 
 learning_outcome learn_numbers(const settings& s, const decoder& model, const reading& how, const number_learning& by,
                                std::span<const token> text, const progress_report& report) {
-    number_optimizer optimizer(first_numbers(s, how));
+    const std::vector<double> first = first_numbers(s, how);
+    number_optimizer optimizer(first, step_scales(s, by, first.size()));
     generator draw = stream(s.seed, 3), draw_t = stream(s.seed, 4);
     const auto is_scored = [&](const window& w, index_t i) { return is_learned(by.from, w, i); };
     index_t spent = 0;
@@ -213,7 +220,7 @@ learning_outcome learn_numbers(const settings& s, const decoder& model, const re
         const auto windows = draw_windows(draw, s, text, step.windows, step.length);
         add_gradients(model, batch_of(windows, is_scored),
                       rotaries_at(s, how, optimizer.numbers(), step.t, true_positions(step.length)));
-        optimizer.step(by.rate * rate_factor(spent, s.budget(), 0), by.fixed);
+        optimizer.step(by.rate * rate_factor(spent, s.budget(), 0));
         spent += step.token_forwards();
         report(static_cast<double>(spent) / static_cast<double>(s.budget()));
     }
@@ -226,7 +233,8 @@ tuning_outcome tune_weights(const settings& s, const decoder& start, const weigh
     const auto model = std::make_shared<const decoder>(start.copy());
     set_requires_grad(*model, true);
     weight_optimizer optimizer(*model);
-    number_optimizer of_numbers(first_numbers(s, how.reads));
+    const std::vector<double> first = first_numbers(s, how.reads);
+    number_optimizer of_numbers(first, std::vector<double>(first.size(), 1.0));
     generator draw = stream(s.seed, 5), draw_t = stream(s.seed, 6);
     const index_t length = how.times_length * s.train_length, count = run.tokens_per_step / length;
     for (index_t step = 0; step < run.steps; ++step) {
@@ -241,7 +249,7 @@ tuning_outcome tune_weights(const settings& s, const decoder& start, const weigh
                       rotaries_at(s, how.reads, of_numbers.numbers(), t, positions));
         const double factor = rate_factor(step, run.steps, run.warm_up);
         optimizer.step(run.matrix_rate * factor, run.other_rate * factor);
-        of_numbers.step(run.basis_rate * factor, 0);
+        of_numbers.step(run.basis_rate * factor);
         report(static_cast<double>(step + 1) / static_cast<double>(run.steps));
     }
     set_requires_grad(*model, false);

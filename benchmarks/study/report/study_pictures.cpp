@@ -262,26 +262,13 @@ const char* colour_of(const std::string& row) {
 }
 
 // Over frozen weights: closed forms and what is chosen or learned for a model.
-const std::vector<std::string> of_reach{row::no_scaling,
-                                        "no scaling + log scaling",
-                                        row::linear,
-                                        row::ntk_aware,
-                                        "NTK-aware + log scaling",
-                                        "YaRN",
-                                        "YaRN + log scaling",
-                                        "YaRN, searched",
-                                        row::by_parts,
-                                        row::by_parts_log_scaled,
-                                        row::by_parts_temperature,
-                                        row::by_parts_searched,
-                                        row::by_cma_es,
-                                        row::by_evolution,
-                                        row::learned,
-                                        row::learned_at_16,
-                                        row::five_knots_all_t,
-                                        row::constant_field,
-                                        row::clex_log_time,
-                                        row::clex_all_t,
+const std::vector<std::string> of_reach{row::no_scaling,          "no scaling + log scaling", row::linear,
+                                        row::ntk_aware,           "NTK-aware + log scaling",  "YaRN",
+                                        "YaRN + log scaling",     "YaRN, searched",           row::by_parts,
+                                        row::by_parts_log_scaled, row::by_parts_temperature,  row::by_parts_searched,
+                                        row::by_cma_es,           row::by_evolution,          row::learned,
+                                        row::learned_gated,       row::learned_at_16,         row::five_knots_all_t,
+                                        row::constant_field,      row::clex_log_time,         row::clex_all_t,
                                         row::clex_over_ntk};
 
 bool draw_reach(const study& what, const std::string& name, const std::filesystem::path& folder) {

@@ -47,7 +47,6 @@ void to_steps_of_a_cpu(settings& s) {
     s.pretraining.steps = 2;
     s.pretraining.tokens_per_step = 2048;
     s.learning.t_learned = 2.0;
-    s.evaluated_windows = 1;
 }
 
 struct preset {

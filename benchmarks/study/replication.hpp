@@ -14,7 +14,7 @@ namespace demo {
 inline constexpr std::uint64_t models_of_other_rows = 3;
 
 // Seconds of one core (EPYC, Zen 4, with bfloat16) at preset small: a model 217; a row of a closed form or of tuned
-// weights 13, one that learns 40; weights tuned at L 21, at 4L 28. With five models, and the other rows of three, 7700
+// weights 13, one that learns 40; weights tuned at L 21, at 4L 28. With five models, and the other rows of three, 8300
 // in all.
 
 struct replication_options {

@@ -109,7 +109,7 @@ struct tempered {
         if (c.rotary_dim != c.head_dim) {
             fail<value_error>(
                 {"tempered: rotary_dim ", c.rotary_dim, " must be head_dim ", c.head_dim,
-                 ": a factor on cos and sin misses the lanes that are not rotated; multiply queries or the "
+                 ": a factor on cos and sin misses the lanes that are not rotated; multiply queries or the ",
                  "softmax scale by score_temperature::at(t) instead"});
         }
     }

@@ -46,6 +46,7 @@ row_result row_of(const std::string& name, std::uint64_t seed, const std::vector
 
 std::vector<std::string> names_of(const std::vector<method>& rows) {
     std::vector<std::string> names;
+    names.reserve(rows.size());
     for (const method& m : rows) names.push_back(m.name);
     return names;
 }

@@ -348,9 +348,8 @@ std::vector<method> demo_methods(const settings& s) {
     for (const method& m : closed_forms()) {
         rows.push_back(closed(m.name + " + log scaling", log_scaled(s, m.reads.policy)));
     }
-    const learned_table<by_parts> table(s.rope(), {s.learning.t_learned}, parts);
     rows.push_back(learned(row::by_parts_temperature, log_scaled(s, parts), usual_learning(s)));
-    rows.push_back(learned(row::learned, log_scaled(s, table), usual_learning(s)));
+    rows.push_back(learned(row::learned, log_scaled(s, one_knot(s)), usual_learning(s)));
     return rows;
 }
 

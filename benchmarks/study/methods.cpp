@@ -20,6 +20,7 @@
 #include "search/grid.hpp"
 #include "search/monotone_evolution.hpp"
 #include "ungated_field.hpp"
+#include "ungated_table.hpp"
 
 namespace demo {
 namespace {
@@ -108,7 +109,7 @@ policy_search evolution(const settings& s) {
     const auto make = [s, t](std::span<const double> point) -> any_policy {
         std::vector<double> log_alpha(point.begin(), point.end() - 1);
         for (double& number : log_alpha) number = -number;
-        const learned_table<unscaled> table(s.rope(), {t});
+        const ungated_table<unscaled> table(s.rope(), {t});
         return tempered{table.with_parameters(log_alpha), temperature_of(s, point.back())};
     };
     evolution_options options{
@@ -159,12 +160,6 @@ number_learning basis_alone(const settings& s) {
     return by;
 }
 
-number_learning gated(const settings& s) {
-    number_learning by = usual_learning(s);
-    by.gated_rate = 0.03;
-    return by;
-}
-
 // Evenly in ln t, the last at the longest window.
 std::vector<double> even_knots(const settings& s, int count) {
     std::vector<double> knots;
@@ -174,16 +169,17 @@ std::vector<double> even_knots(const settings& s, int count) {
     return knots;
 }
 any_policy table_of(const settings& s, std::vector<double> knots) {
-    return learned_table<by_parts>(s.rope(), std::move(knots), parts);
+    return ungated_table<by_parts>(s.rope(), std::move(knots), parts);
 }
 any_policy one_knot(const settings& s) { return table_of(s, {s.learning.t_learned}); }
 // Linear in ln t up to its only knot.
 any_policy constant_field(const settings& s) { return table_of(s, {static_cast<double>(2 * s.ratios.back())}); }
 any_policy log_time(const settings& s) { return clex_over<log_time_field<by_parts>>(s, parts); }
 
-// The usual learning moves all pairs alike, which a fast one may not bear.
+// Without a gate all pairs move alike, which a fast one may not bear.
 void add_gated(const settings& s, std::vector<method>& rows) {
-    rows.push_back(learned(row::learned_gated, log_scaled(s, one_knot(s)), gated(s)));
+    const any_policy table = learned_table<by_parts>(s.rope(), {s.learning.t_learned}, parts);
+    rows.push_back(learned(row::learned_gated, log_scaled(s, table), at_rate(s, 0.03)));
 }
 
 void add_searches(const settings& s, std::vector<method>& rows) {
@@ -201,7 +197,7 @@ void add_searches(const settings& s, std::vector<method>& rows) {
 
 void add_learned_at_one_t(const settings& s, std::vector<method>& rows) {
     const any_policy table = one_knot(s);
-    const learned_table<unscaled> without_prior(s.rope(), {s.learning.t_learned});
+    const ungated_table<unscaled> without_prior(s.rope(), {s.learning.t_learned});
     const auto longest = static_cast<double>(s.ratios.back());
     rows.push_back(of_few_models(learned(row::learned_log_scaled, log_scaled(s, table), basis_alone(s))));
     rows.push_back(of_few_models(learned(row::learned_no_temperature, table, usual_learning(s))));

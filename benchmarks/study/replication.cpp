@@ -50,10 +50,7 @@ std::string content_of(const std::filesystem::path& file) {
 
 // Of another preset than the page's: its tables and numbers.
 void record_ablation(const std::filesystem::path& folder, const std::filesystem::path& out, const std::string& preset,
-                     std::vector<block> blocks) {
-    std::erase_if(blocks, [](const block& b) {
-        return b.name == "claims" || b.name == "contrasts" || b.name == "temperatures";  // have rows that it has not
-    });
+                     const std::vector<block>& blocks) {
     write(folder / (preset + ".md"), study_tables("Replication: " + preset, blocks));
     write(folder / (preset + ".csv"), content_of(out / "results.csv"));
 }
@@ -101,11 +98,11 @@ void run_replication(const std::string& preset, const settings& s, const replica
         throw std::runtime_error("demo: --record is not for preset " + preset + ", whose results say nothing");
     }
     std::vector<part> parts;
-    for (std::uint64_t seed = 1; seed <= how.models; ++seed) {
+    for (std::uint64_t i = 0; i < how.models; ++i) {
         settings of_model = s;
-        of_model.seed = seed;
+        of_model.seed = s.first_seed + i;
         std::vector<method> rows = rows_of(of_model);
-        if (seed > models_of_other_rows) std::erase_if(rows, [](const method& m) { return !m.is_main; });
+        if (i >= models_of_other_rows) std::erase_if(rows, [](const method& m) { return !m.is_main; });
         parts.push_back({of_model, rows});
     }
     std::vector<row_result> results;

@@ -77,6 +77,7 @@ const std::vector<preset>& presets() {
         ablation("two-heads", [](settings& s) { s.model.heads = 2; }),
         ablation("longer", [](settings& s) { s.ratios.push_back(32); }),
         ablation("manuals", [](settings& s) { s.text = corpus_kind::perl_manuals; }),
+        ablation("new-models", [](settings& s) { s.first_seed = 6; }),
     };
     return all;
 }

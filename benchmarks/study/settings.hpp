@@ -72,6 +72,7 @@ struct settings {
     row_set rows = row_set::demo;
     bool evaluate_on_dev = false;  ///< to choose settings; tables use the test text
     std::uint64_t seed = 101;      ///< of the model: its first weights and its windows; settings were chosen on 101
+    std::uint64_t first_seed = 1;  ///< of the study's models, which have consecutive seeds
     std::string device = "cpu";    ///< "cpu" or "cuda": where the model is, and what multiplies with its weights
     std::filesystem::path out = "build/demo";
 

@@ -33,6 +33,16 @@ TEST_CASE("core/config: theta falls from 1 by equal ratios to theta_base^(-1 + 2
     }
 }
 
+TEST_CASE("core/config: the gate of a pair bounds the phase at the trained length") {
+    const rope_config small{.head_dim = 8, .rotary_dim = 8, .original_length = 99.0};
+    CHECK(small.phase_gate(0) == 0.01);
+    CHECK(std::fabs(small.phase_gate(2) - 1.0 / 1.99) < 1e-15);
+    for (index_t pair = 0; pair < llama.pairs(); ++pair) {
+        const double moved = llama.inv_freq(pair) * std::exp(-0.1 * llama.phase_gate(pair));
+        CHECK(std::fabs(moved - llama.inv_freq(pair)) * llama.original_length < 0.1);
+    }
+}
+
 TEST_CASE("core/config: exponents run over rotary_dim, not head_dim") {
     const rope_config partial{.head_dim = 128, .rotary_dim = 32, .original_length = 2048};
     CHECK(partial.pairs() == 16);

@@ -8,11 +8,6 @@
 #include "report/formatted.hpp"
 
 namespace demo {
-namespace {
-
-constexpr index_t temperature_numbers = 2;
-
-}  // namespace
 
 std::vector<double> first_numbers(const settings& s, const reading& how) {
     const std::vector<double> of_policy = how.policy.parameters();
@@ -39,17 +34,6 @@ number_learning usual_learning(const settings& s) {
     return {s.learning.t_learned, s.learning.t_learned, s.learning.rate};
 }
 
-std::vector<double> step_scales(const settings& s, const number_learning& how, std::size_t count) {
-    std::vector<double> scales(count, 1.0);
-    const auto pairs = static_cast<std::size_t>(s.rope().pairs());
-    for (std::size_t i = 0; how.gated_rate > 0.0 && i + static_cast<std::size_t>(temperature_numbers) < count; ++i) {
-        const double theta = std::exp(s.rope().log_inv_freq(static_cast<index_t>(i % pairs)));
-        scales[i] = how.gated_rate / how.rate / (1.0 + theta * s.rope().original_length);
-    }
-    if (!how.learns_temperature) std::fill(scales.end() - temperature_numbers, scales.end(), 0.0);
-    return scales;
-}
-
 learning_step draw_step(generator& draw, const settings& s, const number_learning& how) {
     double t = how.t_least;
     if (how.t_most > t) t = std::exp(cordage::draw_real(draw, std::log(t), std::log(how.t_most)));
@@ -66,7 +50,6 @@ std::string described(const settings& s, const number_learning& how) {
         text += formatted(" t %g,%g", how.t_least, how.t_most);
     }
     if (how.rate != usual.rate) text += formatted(" rate %g", how.rate);
-    if (how.gated_rate != usual.gated_rate) text += formatted(" gated %g", how.gated_rate);
     if (how.from != usual.from) text += formatted(" from %d", static_cast<int>(how.from));
     return text;
 }

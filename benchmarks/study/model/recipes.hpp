@@ -43,12 +43,7 @@ struct number_learning {
     double rate;             ///< decays to zero
     learned_tokens from = learned_tokens::copies_and_values;
     bool learns_temperature = true;  ///< the last two numbers
-    /// Rate of all other numbers, a table's, times 1/(1 + theta L) of their pair: CLEX's gate, so that a step shifts
-    /// the phases of fast pairs at distance L no more than those of slow ones. 0: `rate`.
-    double gated_rate = 0.0;
 };
-/// Factors on the steps of `count` numbers at `rate`.
-std::vector<double> step_scales(const settings& s, const number_learning& how, std::size_t count);
 
 /// The values of settings.learning.
 number_learning usual_learning(const settings& s);

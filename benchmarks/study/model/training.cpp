@@ -65,26 +65,25 @@ double add_gradients(const decoder& model, const batch& b, const std::vector<rot
     return loss.item<double>();
 }
 
+constexpr std::size_t temperature_numbers = 2;  // ln slope and power, the last of a tempered policy
+
 // Adam of a policy's numbers; without numbers it does nothing.
 class number_optimizer {
  public:
-    // Steps are multiplied by `scales`.
-    number_optimizer(const std::vector<double>& first, std::vector<double> scales)
+    // The last `steady` numbers do not learn.
+    explicit number_optimizer(const std::vector<double>& first, std::size_t steady = 0)
         : numbers_(at::tensor(first, at::kDouble).requires_grad_(!first.empty())),
-          scales_(std::move(scales)),
+          steady_(static_cast<std::int64_t>(steady)),
           adam_({numbers_}, torch::optim::AdamOptions()) {}
 
     const at::Tensor& numbers() const { return numbers_; }
     void step(double rate) {
         if (numbers_.numel() == 0) return;
         static_cast<torch::optim::AdamOptions&>(adam_.param_groups().front().options()).lr(rate);
-        const std::vector<double> before = values();
+        // Adam's step of a gradient that was always 0 is 0.
+        if (steady_ > 0) numbers_.mutable_grad().slice(0, numbers_.numel() - steady_).zero_();
         adam_.step();
         adam_.zero_grad();
-        double* now = numbers_.data_ptr<double>();
-        for (std::size_t i = 0; i < before.size(); ++i) {
-            if (scales_[i] != 1.0) now[i] = before[i] + scales_[i] * (now[i] - before[i]);
-        }
     }
     std::vector<double> values() const {
         const double* data = numbers_.data_ptr<double>();
@@ -93,7 +92,7 @@ class number_optimizer {
 
  private:
     at::Tensor numbers_;
-    std::vector<double> scales_;
+    std::int64_t steady_;
     torch::optim::Adam adam_;
 };
 
@@ -210,7 +209,7 @@ pretrained pretrain(const settings& s, const corpus& text, const progress_report
 learning_outcome learn_numbers(const settings& s, const decoder& model, const reading& how, const number_learning& by,
                                std::span<const token> text, const progress_report& report) {
     const std::vector<double> first = first_numbers(s, how);
-    number_optimizer optimizer(first, step_scales(s, by, first.size()));
+    number_optimizer optimizer(first, by.learns_temperature ? 0 : temperature_numbers);
     generator draw = stream(s.seed, 3), draw_t = stream(s.seed, 4);
     const auto is_scored = [&](const window& w, index_t i) { return is_learned(by.from, w, i); };
     index_t spent = 0;
@@ -234,7 +233,7 @@ tuning_outcome tune_weights(const settings& s, const decoder& start, const weigh
     set_requires_grad(*model, true);
     weight_optimizer optimizer(*model);
     const std::vector<double> first = first_numbers(s, how.reads);
-    number_optimizer of_numbers(first, std::vector<double>(first.size(), 1.0));
+    number_optimizer of_numbers(first);
     generator draw = stream(s.seed, 5), draw_t = stream(s.seed, 6);
     const index_t length = how.times_length * s.train_length, count = run.tokens_per_step / length;
     for (index_t step = 0; step < run.steps; ++step) {

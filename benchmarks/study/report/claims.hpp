@@ -45,6 +45,9 @@ struct claim_group {
 /// The claims of the CLEX paper and the study's own, by subject.
 std::vector<claim_group> study_claims();
 
+/// Those of study_claims that need none but these rows.
+std::vector<claim_group> claims_about(const std::vector<std::string>& rows);
+
 /// The outcome of one claim.
 struct finding {
     verdict all;                  ///< opposite if any part is, else not told if any part is

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What is claimed, and which rows tell.
+#include <algorithm>
+#include <utility>
+
 #include "report/claims.hpp"
 #include "row_names.hpp"
 
@@ -245,6 +248,17 @@ claim_group of_the_paper() {
 std::vector<claim_group> study_claims() {
     return {of_the_goal(),    of_the_ode(), of_one_solve(), of_reach(),
             of_temperature(), of_search(),  of_fields(),    of_the_paper()};
+}
+
+std::vector<claim_group> claims_about(const std::vector<std::string>& rows) {
+    const auto is_made = [&](const std::string& row) {
+        return row.empty() || std::ranges::find(rows, row) != rows.end();
+    };
+    std::vector<claim_group> groups = study_claims();
+    for (claim_group& group : groups) {
+        std::erase_if(group.claims, [&](const claim& c) { return !is_made(c.row) || !is_made(c.against); });
+    }
+    return groups;
 }
 
 }  // namespace demo

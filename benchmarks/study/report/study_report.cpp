@@ -81,14 +81,25 @@ std::string matches_by_distance(const study& what, index_t length) {
     });
 }
 
-// The two contrasts of the study. They were written down before the test text was opened for rows that learn or are
-// searched; what closed forms of the models of seeds 1 and 101 find in it had been seen.
 struct contrast {
     const char *first, *second;
 };
-constexpr contrast contrasts[] = {{row::learned, row::by_parts_searched}, {row::clex_log_time, row::learned}};
+
+// The contrasts of a study, written down before its models were tested; of an ablation none.
+std::vector<contrast> contrasts_of(const settings& s) {
+    // Before the test text was opened for rows that learn or are searched; what closed forms of the models of seeds 1
+    // and 101 find in it had been seen.
+    if (s.rows != row_set::few) return {{row::learned, row::by_parts_searched}, {row::clex_log_time, row::learned}};
+    // After the first study, before these models were trained.
+    if (s.first_seed != 1) {
+        return {{row::learned_gated, row::by_parts_searched}, {row::clex_log_time, row::learned_gated}};
+    }
+    return {};
+}
 
 std::string table_of_contrasts(const study& what) {
+    const std::vector<contrast> contrasts = contrasts_of(what.s);
+    if (contrasts.empty()) return {};
     const place where{measure::match, what.s.learned_length()};
     std::vector<contrast> run;
     std::vector<estimate> estimates;
@@ -119,8 +130,9 @@ std::string table_of_contrasts(const study& what) {
                           lines);
 }
 
-// Basis by temperature.
+// Basis by temperature; nothing where these rows are not made.
 std::string table_of_temperatures(const study& what) {
+    if (what.s.rows == row_set::few) return {};
     struct basis {
         const char *name, *none, *log_scaling, *learned;
     };
@@ -273,9 +285,11 @@ std::string said_results(const study& what) {
 }  // namespace
 
 std::vector<block> study_blocks(const study& what) {
+    std::vector<std::string> rows;
+    for (const method& m : rows_of(what.s)) rows.push_back(m.name);
     return {
         {"results", "Results", said_results(what)},
-        {"claims", "Claims", claims_in_markdown(study_claims(), what.rows, what.s.train_length, "###")},
+        {"claims", "Claims", claims_in_markdown(claims_about(rows), what.rows, what.s.train_length, "###")},
         {"contrasts", "The two contrasts", table_of_contrasts(what)},
         {"matches", "Match by the length of the window, and reach", matches(what)},
         {"differences", "Match against *by parts, searched*", differences(what, measure::match)},
@@ -294,7 +308,9 @@ std::string study_tables(const std::string& title, const std::vector<block>& blo
         "\n\nMade by `./run replicate`. Match is the share of values found by their "
         "keys, all tokens right; losses are in nats a token, so less is better. ± is a 95 % interval over "
         "models and windows; differences are paired by model and window.\n";
-    for (const block& b : blocks) text += "\n## " + b.title + "\n\n" + b.text;
+    for (const block& b : blocks) {
+        if (!b.text.empty()) text += "\n## " + b.title + "\n\n" + b.text;
+    }
     return text;
 }
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._ffi import call
+from .rotation import inv_freq
 
 
 class ClexSettings(NamedTuple):
@@ -86,14 +87,18 @@ def _clex_backward(settings, kept, grads):
 _clex.defvjp(_clex_forward, _clex_backward)
 
 
-def learned_table(offsets: jax.Array, knots: tuple[float, ...], t: jax.Array | float) -> jax.Array:
-    """Learned log alpha at t, to be added to a prior's: 0 at t = 1, offsets[k] at knots[k], linear in ln t between knots
-    and constant beyond the last (cordage/scaling/learned_table.hpp).
+def learned_table(offsets: jax.Array, knots: tuple[float, ...], t: jax.Array | float, *, original_length: float,
+                  theta_base: float = 10000.0) -> jax.Array:
+    """Learned log alpha at t, to be added to a prior's: s_i times a number that is 0 at t = 1, offsets[k, i] at knots[k],
+    linear in ln t between knots and constant beyond the last. s_i = 1/(1 + theta_i original_length) is the gate of CLEX in
+    log time (cordage/scaling/learned_table.hpp).
 
     Args:
         offsets: [knots, pairs]
         knots: increasing ratios > 1
         t: a number >= 1, or []
+        original_length: tokens that the base model was trained on
+        theta_base: the 10000 of RoPE
 
     Returns [pairs].
     """
@@ -103,4 +108,6 @@ def learned_table(offsets: jax.Array, knots: tuple[float, ...], t: jax.Array | f
     log_knots = np.log(np.array([1.0, *knots]))
     rows = jnp.concatenate([jnp.zeros_like(offsets[:1]), offsets])
     log_t = jnp.log(jnp.asarray(t, offsets.dtype))
-    return jax.vmap(lambda column: jnp.interp(log_t, log_knots.astype(offsets.dtype), column), 1)(rows)
+    offset = jax.vmap(lambda column: jnp.interp(log_t, log_knots.astype(offsets.dtype), column), 1)(rows)
+    gate = 1.0 / (1.0 + inv_freq(2 * offsets.shape[1], theta_base) * original_length)
+    return gate.astype(offsets.dtype) * offset

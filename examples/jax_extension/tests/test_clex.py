@@ -50,14 +50,15 @@ def test_vmap_over_weights():
 
 def test_table():
     offsets = jnp.array([[1.0, -1.0], [2.0, 0.5]])
-    at = lambda t: learned_table(offsets, (2.0, 8.0), t)
+    at = lambda t, o=offsets: learned_table(o, (2.0, 8.0), t, original_length=9.0)
+    gated = offsets * jnp.array([1 / 10, 1 / 1.09])  # theta is 1 and 0.01
     assert (at(1.0) == 0).all()
-    assert np.allclose(at(2.0), offsets[0]) and np.allclose(at(8.0), offsets[1]) and np.allclose(at(99.0), offsets[1])
-    assert np.allclose(at(4.0), (offsets[0] + offsets[1]) / 2)
-    grad = jax.grad(lambda o: learned_table(o, (2.0, 8.0), 4.0).sum())(offsets)
-    assert np.allclose(grad, 0.5)
+    assert np.allclose(at(2.0), gated[0]) and np.allclose(at(8.0), gated[1]) and np.allclose(at(99.0), gated[1])
+    assert np.allclose(at(4.0), (gated[0] + gated[1]) / 2)
+    grad = jax.grad(lambda o: at(4.0, o).sum())(offsets)
+    assert np.allclose(grad, [[0.05, 0.5 / 1.09]] * 2)
     with pytest.raises(ValueError, match="learned_table: knots"):
-        learned_table(offsets, (2.0,), 1.0)
+        learned_table(offsets, (2.0,), 1.0, original_length=9.0)
 
 
 @pytest.mark.parametrize("change,message", [

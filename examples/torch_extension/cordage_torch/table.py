@@ -12,12 +12,13 @@ from .over_basis import OverBasis
 
 
 class LearnedTable(OverBasis):
-    """log alpha_i(t) = log alpha_prior,i(t) + offset_i(t), with a parameter for each pair and knot instead of an ODE.
+    """log alpha_i(t) = log alpha_prior,i(t) + s_i offset_i(t), with a parameter for each pair and knot instead of an ODE.
 
         prior = CLEX.for_config(model.config, field="log_time", prior=("by_parts", 0.5, 4.0))
         patch = apply_to(model, LearnedTable(prior))
 
-    offset_i is 0 at t = 1, linear in ln t between knots and constant beyond the last (cordage/scaling/learned_table.hpp).
+    offset_i is 0 at t = 1, linear in ln t between knots and constant beyond the last; s_i = 1/(1 + theta_i L) is the gate of
+    CLEX in log time, with which Adam's equal steps do not move fast pairs too far (cordage/scaling/learned_table.hpp).
 
     Args:
         prior: the basis at offset 0: that of this CLEX, whose weights are fixed; its t_of gives the ratio of a length
@@ -36,6 +37,8 @@ class LearnedTable(OverBasis):
             raise ValueError(f"LearnedTable: knots {list(knots)} must be one or more increasing ratios > 1")
         super().__init__(prior.requires_grad_(False))
         self.log_knots = torch.tensor([1.0, *knots], dtype=torch.float64).log()  # not a buffer: model.half() would convert it
+        exponents = torch.arange(0, prior.rotary_dim, 2, dtype=torch.float64) / prior.rotary_dim
+        self.gate = 1.0 / (1.0 + prior.theta_base**-exponents * prior.original_length)  # [pairs]; not a buffer either
         self.offsets = nn.Parameter(torch.zeros(len(knots), prior.rotary_dim // 2))
 
     def basis(self, t: float | Tensor) -> tuple[Tensor, Tensor]:
@@ -45,7 +48,7 @@ class LearnedTable(OverBasis):
         upper = torch.searchsorted(self.log_knots, log_t, right=True).clamp(max=len(self.log_knots) - 1)
         below, above = self.log_knots[upper - 1], self.log_knots[upper]
         share = ((log_t - below) / (above - below)).clamp(max=1.0)
-        offsets = self.offsets.to("cpu", torch.float64)
+        offsets = self.gate * self.offsets.to("cpu", torch.float64)
         offsets = torch.cat([torch.zeros_like(offsets[:1]), offsets])
         return inv_freq * torch.lerp(offsets[upper - 1], offsets[upper], share.unsqueeze(-1)).exp(), factor
 

@@ -25,17 +25,19 @@ def test_knots_are_the_doublings_and_the_end():
     assert [round(t, 3) for t in table(1.5).log_knots.exp().tolist()] == [1, 1.5]
 
 
-def test_log_alpha_is_the_priors_and_an_offset_linear_in_log_t():
+def test_log_alpha_is_the_priors_and_a_gated_offset_linear_in_log_t():
     made = table()
+    gate = 1 / (1 + 16 * 10000.0**(-torch.arange(4, dtype=torch.float64) / 4))
+    gated = gate * made.offsets
     offset = lambda t: (made(t) / made.prior(t)).log()  # noqa: E731
     close = {"rtol": 0, "atol": 1e-12}
     torch.testing.assert_close(offset(1.0), torch.zeros(4, dtype=torch.float64), **close)
     for knot, t in enumerate((2.0, 4.0, 8.0)):
-        torch.testing.assert_close(offset(t), made.offsets[knot], **close)
-    torch.testing.assert_close(offset(math.sqrt(2)), made.offsets[0] / 2, **close)
-    torch.testing.assert_close(offset(4 * math.sqrt(2)), (made.offsets[1] + made.offsets[2]) / 2, **close)
+        torch.testing.assert_close(offset(t), gated[knot], **close)
+    torch.testing.assert_close(offset(math.sqrt(2)), gated[0] / 2, **close)
+    torch.testing.assert_close(offset(4 * math.sqrt(2)), (gated[1] + gated[2]) / 2, **close)
     beyond = table(knots=[2.0, 4.0])
-    torch.testing.assert_close((beyond(8.0) / beyond.prior(8.0)).log(), beyond.offsets[1], **close)
+    torch.testing.assert_close((beyond(8.0) / beyond.prior(8.0)).log(), gate * beyond.offsets[1], **close)
     many = made(torch.tensor([1.0, 3.0, 8.0], dtype=torch.float64))
     torch.testing.assert_close(many, torch.stack([made(1.0), made(3.0), made(8.0)]), **close)
 

@@ -33,7 +33,7 @@ class prior_field : public field_of_network<prior_field<Prior, Activation, Scala
     prior_field(const rope_config& config, const clex_weights& weights, const Prior& prior = {})
         : base(weights), config_(config), prior_(prior) {
         for (index_t pair = 0; pair < config.pairs(); ++pair) {
-            share_.push_back(in_log_time ? 1.0 / (1.0 + config.inv_freq(pair) * config.original_length) : 1.0);
+            share_.push_back(in_log_time ? config.phase_gate(pair) : 1.0);
         }
         grad_net_.resize(share_.size());
     }

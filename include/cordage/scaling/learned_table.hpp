@@ -16,9 +16,10 @@
 
 namespace cordage {
 
-/// log alpha_i(t) = log alpha_prior,i(t) + offset_i(t). offset_i is 0 at t = 1, a parameter at each knot t_k > 1,
-/// linear in ln t between knots and constant beyond the last. It is as flexible per pair as CLEX but has no ODE, and
-/// serves as the control in comparisons with CLEX.
+/// log alpha_i(t) = log alpha_prior,i(t) + s_i offset_i(t). offset_i is 0 at t = 1, a parameter at each knot t_k > 1,
+/// linear in ln t between knots and constant beyond the last. s_i is rope_config::phase_gate, as in log_time_field: an
+/// optimiser like Adam, which moves every parameter by the same amount, would otherwise move fast pairs too far. The
+/// table is as flexible per pair as CLEX but has no ODE, and serves as the control in comparisons with CLEX.
 ///
 ///   learned_table<by_parts> table(config, {2, 4, 8, 16});            // all offsets 0: the prior itself
 ///   table = table.with_parameters(offsets);                          // [knots, pairs]
@@ -51,14 +52,15 @@ class learned_table {
 
     double log_alpha(const rope_config& c, index_t pair, double t) const {
         const auto [lower, upper, share, width] = scaling_detail::segment_of(x_, t);
-        return prior_.log_alpha(c, pair, t) + (1.0 - share) * offset(lower, pair) + share * offset(upper, pair);
+        return prior_.log_alpha(c, pair, t) +
+               c.phase_gate(pair) * ((1.0 - share) * offset(lower, pair) + share * offset(upper, pair));
     }
     double log_alpha_rate(const rope_config& c, index_t pair, double t) const {
-        return prior_.log_alpha_rate(c, pair, t) + slope(pair, t) / t;
+        return prior_.log_alpha_rate(c, pair, t) + slope(c, pair, t) / t;
     }
     double log_alpha_curvature(const rope_config& c, index_t pair,
                                double t) const requires has_log_alpha_curvature<Prior> {
-        return prior_.log_alpha_curvature(c, pair, t) - slope(pair, t) / (t * t);
+        return prior_.log_alpha_curvature(c, pair, t) - slope(c, pair, t) / (t * t);
     }
     double attention_factor(const rope_config& c, double t) const { return cordage::attention_factor(prior_, c, t); }
     double attention_factor_rate(const rope_config& c, double t) const {
@@ -99,8 +101,9 @@ class learned_table {
         const auto [lower, upper, share, width] = scaling_detail::segment_of(x_, t);
         for (std::size_t pair = 0; pair < pairs_; ++pair) {
             const auto row = [&](std::size_t knot) { return (knot - 1) * pairs_ + pair; };
-            if (lower > 0) grad_parameters[row(lower)] += (1.0 - share) * grad_log_alpha[pair];
-            grad_parameters[row(upper)] += share * grad_log_alpha[pair];
+            const double grad = c.phase_gate(static_cast<index_t>(pair)) * grad_log_alpha[pair];
+            if (lower > 0) grad_parameters[row(lower)] += (1.0 - share) * grad;
+            grad_parameters[row(upper)] += share * grad;
         }
     }
 
@@ -109,10 +112,10 @@ class learned_table {
         CORDAGE_ASSERT(pair >= 0 && static_cast<std::size_t>(pair) < pairs_);
         return knot == 0 ? 0.0 : offsets_[(knot - 1) * pairs_ + static_cast<std::size_t>(pair)];
     }
-    /// d offset / d ln t
-    double slope(index_t pair, double t) const {
+    /// s d offset / d ln t
+    double slope(const rope_config& c, index_t pair, double t) const {
         const auto [lower, upper, share, width] = scaling_detail::segment_of(x_, t);
-        return width > 0.0 ? (offset(upper, pair) - offset(lower, pair)) / width : 0.0;
+        return width > 0.0 ? c.phase_gate(pair) * (offset(upper, pair) - offset(lower, pair)) / width : 0.0;
     }
     void expect_parameters(std::size_t size) const {
         if (size != offsets_.size()) {

@@ -87,22 +87,3 @@ TEST_CASE("study/recipes: what is usual adds nothing to settings' line, anything
     CHECK(described(s, tuning) != described(tuned_longer, tuning));
     CHECK(described(s) == described(tuned_longer));  // rows of frozen weights stay valid
 }
-
-TEST_CASE(
-    "study/recipes: steps of a gated table are as short as a pair is fast, and a temperature that stays has none") {
-    const settings s = settings_of("small");
-    number_learning by = usual_learning(s);
-    CHECK(step_scales(s, by, 18) == std::vector<double>(18, 1.0));
-    by.gated_rate = 3.0 * by.rate;
-    const std::vector<double> scales = step_scales(s, by, 18);
-    CHECK(scales[0] == doctest::Approx(3.0 / 129.0));                 // theta = 1, L = 128
-    CHECK(scales[8] == doctest::Approx(3.0 / (1.0 + 0.01 * 128.0)));  // theta = 10000^(-8/16)
-    CHECK(std::is_sorted(scales.begin(), scales.begin() + 16));
-    CHECK(scales[16] == 1.0);
-    CHECK(scales[17] == 1.0);
-    by.learns_temperature = false;
-    CHECK(step_scales(s, by, 18)[15] == scales[15]);
-    CHECK(step_scales(s, by, 18)[16] == 0.0);
-    CHECK(step_scales(s, by, 18)[17] == 0.0);
-    CHECK(described(s, by) == " gated 0.03");
-}

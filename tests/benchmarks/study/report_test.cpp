@@ -157,6 +157,28 @@ TEST_CASE("benchmarks/study/report: the blocks can be made of any results, few o
     CHECK(has(text_of("claims"), "| It finds more at 8L, where it learns. |"));
 }
 
+TEST_CASE("benchmarks/study/report: an ablation has the claims of its rows, new models their own contrasts") {
+    const auto blocks_of = [](const std::string& preset) {
+        const settings s = settings_of(preset);
+        std::vector<row_result> rows;
+        for (const std::uint64_t seed : {s.first_seed, s.first_seed + 1, s.first_seed + 2}) {
+            for (const method& how : rows_of(s)) {
+                rows.push_back(row_of(how.name, seed, {8, 8, how.name == "by parts, searched" ? 4 : 8, 4, 0}));
+            }
+        }
+        return study_tables("any", study_blocks({s, study_results(rows), {}}));
+    };
+    const std::string wide = blocks_of("wide"), fresh = blocks_of("new-models");
+    for (const std::string& text : {wide, fresh}) {
+        CHECK(has(text, "| Gated, it finds more at 8L and 16L. |"));
+        CHECK(has(text, "not run: 0.\n"));
+        CHECK(!has(text, "## Basis and temperature"));
+    }
+    CHECK(!has(wide, "## The two contrasts"));
+    CHECK(has(fresh, "\n| learned basis, gated + temperature − by parts, searched |"));
+    CHECK(has(fresh, "\n| CLEX in log time + temperature − learned basis, gated + temperature |"));
+}
+
 TEST_CASE("benchmarks/study/report/page: what stands between the marks is written anew, and nothing else") {
     const std::string page =
         "# Page\n\n<!-- block claims -->\n\nold\n\n<!-- end of block -->\ntext\n<!-- block costs -->\n<!-- end of "

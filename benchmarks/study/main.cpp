@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
     options.add_option(
         "--preset", chosen.preset,
         "demo, and small for the study; gpu: its main rows, of 33 M weights on a CUDA device; demo-trial, trial, "
-        "gpu-trial: to see that they work; any other: eight of the study's rows where one thing is another, as in its "
+        "gpu-trial: to see that they work; any other: nine of the study's rows where one thing is another, as in its "
         "name");
     options.add_option("--device", chosen.device, "in place of the preset's: cuda for gpu and gpu-trial, else cpu")
         ->check(CLI::IsMember({"cpu", "cuda"}));

@@ -180,6 +180,7 @@ any_policy log_time(const settings& s) { return clex_over<log_time_field<by_part
 void add_gated(const settings& s, std::vector<method>& rows) {
     const any_policy table = learned_table<by_parts>(s.rope(), {s.learning.t_learned}, parts);
     rows.push_back(learned(row::learned_gated, log_scaled(s, table), at_rate(s, 0.03)));
+    rows.push_back(learned(row::learned_by_layer, log_scaled(s, table), at_rate(s, 0.03), own_numbers::all_of_layer));
 }
 
 void add_searches(const settings& s, std::vector<method>& rows) {
@@ -363,9 +364,9 @@ std::vector<method> rows_of(const settings& s) {
     std::vector<method> rows = study_methods(s);
     if (s.rows == row_set::main) std::erase_if(rows, [](const method& how) { return !how.is_main; });
     if (s.rows == row_set::few) {
-        const std::vector<std::string> few{row::no_scaling,        row::by_parts,  row::by_parts_log_scaled,
-                                           row::by_parts_searched, row::learned,   row::learned_gated,
-                                           row::clex_log_time,     row::clex_all_t};
+        const std::vector<std::string> few{row::no_scaling,        row::by_parts,      row::by_parts_log_scaled,
+                                           row::by_parts_searched, row::learned,       row::learned_gated,
+                                           row::learned_by_layer,  row::clex_log_time, row::clex_all_t};
         std::erase_if(rows, [&](const method& how) { return std::ranges::find(few, how.name) == few.end(); });
     }
     return rows;

@@ -14,6 +14,7 @@ inline constexpr const char* by_parts_searched = "by parts, searched";
 inline constexpr const char* by_parts_temperature = "by parts + learned temperature";
 inline constexpr const char* learned = "learned basis + temperature";
 inline constexpr const char* learned_gated = "learned basis, gated + temperature";
+inline constexpr const char* learned_by_layer = "learned basis, gated + temperature, both by layer";
 inline constexpr const char* learned_log_scaled = "learned basis, log scaling";
 inline constexpr const char* learned_no_temperature = "learned basis, no temperature";
 inline constexpr const char* by_cma_es = "basis + temperature by CMA-ES";

@@ -92,7 +92,7 @@ std::vector<contrast> contrasts_of(const settings& s) {
     if (s.rows != row_set::few) return {{row::learned, row::by_parts_searched}, {row::clex_log_time, row::learned}};
     // After the first study, before these models were trained.
     if (s.first_seed != 1) {
-        return {{row::learned_gated, row::by_parts_searched}, {row::clex_log_time, row::learned_gated}};
+        return {{row::learned_by_layer, row::by_parts_searched}, {row::clex_log_time, row::learned_gated}};
     }
     return {};
 }

@@ -57,7 +57,7 @@ TEST_CASE("study/methods: preset gpu has the main rows, an ablation a few of the
     const std::vector<method> few = rows_of(settings_of("wide"));
     CHECK(std::ssize(main) == std::ranges::count(all, true, &method::is_main));
     CHECK(main.size() < all.size());
-    CHECK(few.size() == 8);
+    CHECK(few.size() == 9);
     for (const method& how : few) CHECK(how.is_main);
     CHECK(rows_of(settings_of("demo")).size() == demo_methods(settings_of("demo")).size());
     for (const method& how : main) CHECK_FALSE(how.tuning);

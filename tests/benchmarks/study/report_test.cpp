@@ -175,7 +175,7 @@ TEST_CASE("benchmarks/study/report: an ablation has the claims of its rows, new 
         CHECK(!has(text, "## Basis and temperature"));
     }
     CHECK(!has(wide, "## The two contrasts"));
-    CHECK(has(fresh, "\n| learned basis, gated + temperature − by parts, searched |"));
+    CHECK(has(fresh, "\n| learned basis, gated + temperature, both by layer − by parts, searched |"));
     CHECK(has(fresh, "\n| CLEX in log time + temperature − learned basis, gated + temperature |"));
 }
 

@@ -20,7 +20,7 @@ void backward(cudaStream_t stream, const Source& angles, const heads_view<T>& q,
                              grad_through(q, q, q));
 }
 
-// The norm's backward pass, with and without gradients behind the angles.
+// The norm's backward pass, with and without gradients to frequencies, positions and factor.
 template <class Pairing, class Source, class T>
 void normalized_backward(cudaStream_t stream, const Source& angles, const heads_view<T>& q, std::span<double> numbers) {
     const auto o = grad_through(q, q, q).normalized(rms_norm<bfloat16>{}, numbers);

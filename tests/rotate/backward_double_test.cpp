@@ -3,4 +3,6 @@
 
 using namespace cordage_test;
 
-TEST_CASE("rotate/backward: grad_x and the gradients behind the angles, double") { check_gradients<double>(); }
+TEST_CASE("rotate/backward: grad_x and the gradients to frequencies, positions and factor, double") {
+    check_gradients<double>();
+}

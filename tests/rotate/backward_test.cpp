@@ -16,7 +16,9 @@ const std::vector<double> frequencies20 = frequencies(20);
 
 }  // namespace
 
-TEST_CASE("rotate/backward: grad_x and the gradients behind the angles, float") { check_gradients<float>(); }
+TEST_CASE("rotate/backward: grad_x and the gradients to frequencies, positions and factor, float") {
+    check_gradients<float>();
+}
 
 TEST_CASE("rotate/backward: the transpose of the forward pass, <R x, g> = <x, R^T g>") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {

@@ -314,7 +314,7 @@ TEST_CASE("rotate/checks: sizes and strides that no memory holds") {
 }
 
 // Once, prefetch addresses were that stride times a number and overflowed index_t.
-TEST_CASE("rotate/checks: the stride of a single head means nothing, also where a long walk prefetches") {
+TEST_CASE("rotate/checks: the stride of a single head means nothing, also where long calls prefetch") {
     const std::vector<std::int32_t> ids(4096, 1);
     const basis many_pairs(std::vector<double>(32, 0.5));
     const exact_angles<std::int32_t> angles(many_pairs, ids);

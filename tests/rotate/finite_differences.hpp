@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The gradients behind the angles against finite differences, for any source of angles.
+// The gradients to frequencies, positions and factor against finite differences, for any source of angles.
 #pragma once
 
 #include <doctest/doctest.h>

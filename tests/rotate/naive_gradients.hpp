@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The gradients behind the angles implemented plainly in long double: the reference for every backend.
+// The gradients to frequencies, positions and factor implemented plainly in long double: the reference for every
+// backend.
 #pragma once
 
 #include <vector>
@@ -9,7 +10,8 @@
 
 namespace cordage_test {
 
-/// The gradients behind the angles, and the sums of magnitudes to which their roundings are relative.
+/// The gradients to frequencies, positions and factor, and the sums of magnitudes to which their roundings are
+/// relative.
 struct naive_gradients {
     std::vector<long double> inv_freq, position, inv_freq_size, position_size;
     long double factor = 0, factor_size = 0;

@@ -159,7 +159,8 @@ void check_one_map(draw& d, const Source& angles, index_t batch) {
     check_tensor(d, k_to, k_expected, k_lane, rotary_dim);
 }
 
-/// The backward pass with some of the gradients behind the angles, grad_x separate, over grad_y or over y.
+/// The backward pass with some of the gradients to frequencies, positions and factor, grad_x separate, over grad_y or
+/// over y.
 template <class Pairing, class Backend, class T, class Source>
 void check_backward(draw& d, const Source& angles, index_t batch) {
     using namespace cordage;

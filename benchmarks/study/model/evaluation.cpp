@@ -52,7 +52,7 @@ void add_observations(const window& w, const guesses& g, index_t number, std::ve
     const auto add = [&](measure what, index_t distance, double value) {
         to.push_back({what, w.length(), number, distance, value});
     };
-    for (const auto& [kind, begin, count, distance] : w.told) {
+    for (const auto& [kind, begin, count, distance] : w.repeats) {
         const index_t hits = g.hits(begin, count);
         if (kind == token_kind::value) {
             add(measure::match, distance, hits == count ? 1.0 : 0.0);

@@ -82,7 +82,7 @@ class window_maker {
     void tell(token_kind kind, index_t begin, index_t count, index_t cue, index_t distance) {
         std::fill_n(made_.kinds.begin() + begin, cue, token_kind::random);
         std::fill_n(made_.kinds.begin() + begin + cue, count - cue, kind);
-        made_.told.push_back({kind, begin + cue, count - cue, distance});
+        made_.repeats.push_back({kind, begin + cue, count - cue, distance});
     }
 
     generator& draw_;
@@ -105,7 +105,7 @@ window draw_window(generator& draw, const window_shape& shape, std::span<const t
     const auto items = [&](index_t tokens_an_item) { return std::max<index_t>(1, length / tokens_an_item); };
     for (index_t i = 0; i < items(shape.tokens_a_copy); ++i) maker.add_copy();
     for (index_t i = 0; i < items(shape.tokens_a_record); ++i) maker.add_record();
-    std::ranges::sort(made.told, {}, &told_span::begin);
+    std::ranges::sort(made.repeats, {}, &repeated_span::begin);
     return made;
 }
 

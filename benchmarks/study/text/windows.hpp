@@ -38,16 +38,16 @@ struct window_shape {
 enum class token_kind : std::uint8_t { plain, random, copied, value };
 
 /// Consecutive tokens of one kind, copied or value, and the distance back to their first occurrence.
-struct told_span {
+struct repeated_span {
     token_kind kind;
     index_t begin, count, distance;
 };
 
 /// tokens[i + 1] is to be predicted from tokens[0 ... i].
 struct window {
-    std::vector<token> tokens;      ///< [length + 1]
-    std::vector<token_kind> kinds;  ///< of each token [length + 1]
-    std::vector<told_span> told;    ///< in order of begin
+    std::vector<token> tokens;           ///< [length + 1]
+    std::vector<token_kind> kinds;       ///< of each token [length + 1]
+    std::vector<repeated_span> repeats;  ///< in order of begin
 
     index_t length() const { return std::ssize(tokens) - 1; }
 };

@@ -12,7 +12,7 @@
 inline constexpr cordage::rope_config pictured_model{
     .head_dim = 128, .rotary_dim = 128, .theta_base = 10000, .original_length = 4096};
 
-/// What alpha's axis reaches down to, and how finely t is walked from 1 to 16.
+/// What alpha's axis reaches down to, and how finely t goes from 1 to 16.
 struct alpha_range {
     double lowest = 1.0 / 16;
     int steps_of_t = 64;

@@ -27,7 +27,7 @@ def token_by_token(model, length, first=TRAINED - 4):
     return torch.cat(logits, 1)
 
 
-def walk(model):
+def logits_of(model):
     """Inside the trained length, beyond it, inside again, and token by token across its end."""
     return [prefill(model, TRAINED // 2), prefill(model, BEYOND), prefill(model, TRAINED + 3),
             prefill(model, TRAINED - 1), token_by_token(model, TRAINED + 8)]
@@ -39,13 +39,13 @@ def difference(got, expected):
 
 @pytest.mark.parametrize("family, method", CASES)
 def test_logits_are_transformers_own(family, method):
-    expected = walk(small(family, method))
+    expected = logits_of(small(family, method))
     model = small(family, method)
     with apply_to(model):
-        assert difference(walk(model), expected) <= AGREEMENT
+        assert difference(logits_of(model), expected) <= AGREEMENT
     model = small(family, method)
     with apply_to(model, exact=False):
-        assert all(torch.equal(a, b) for a, b in zip(walk(model), expected, strict=True))
+        assert all(torch.equal(a, b) for a, b in zip(logits_of(model), expected, strict=True))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -503,7 +503,7 @@ TEST_CASE("backend/cuda/heads: input that the host cannot check gives NaN, or is
     CHECK(cache == empty);
 }
 
-TEST_CASE("backend/cuda/heads: blocks walk over the tokens and the heads that a grid does not hold") {
+TEST_CASE("backend/cuda/heads: blocks loop over the tokens and the heads that a grid does not hold") {
     const basis b(frequencies(32), 1.25);
     std::vector<std::int32_t> ids(70);
     for (std::size_t i = 0; i < 70; ++i) ids[i] = static_cast<std::int32_t>(i / 2);

@@ -43,8 +43,8 @@ TEST_CASE("backend/cuda/launch: 1 to 4096 tokens are one wave of threads with eq
                 for (index_t tokens = 1; tokens <= 4096; ++tokens) {
                     const launch_size size = rotation_launch(tokens, units, heads, device);
                     const index_t lanes = index_t{size.threads.y} * size.blocks.y;
-                    const index_t walk = rounded_up_quotient(tokens, index_t{size.blocks.x} * size.threads.z);
-                    const index_t most = walk * rounded_up_quotient(heads, lanes), work = tokens * units * heads;
+                    const index_t rounds = rounded_up_quotient(tokens, index_t{size.blocks.x} * size.threads.z);
+                    const index_t most = rounds * rounded_up_quotient(heads, lanes), work = tokens * units * heads;
                     CAPTURE(tokens);
                     CAPTURE(units);
                     CAPTURE(heads);

@@ -223,7 +223,7 @@ TEST_CASE("backend/cuda/normalized_backward: operands of all kinds share a call,
         check_near(found.inv_freq, expected.inv_freq, 1e-4);
         check_near(found.weight, expected.weight, 1e-4);
         CHECK(std::fabs(found.weight[0] - 2.0) > 1e-3);
-        // In place over grad_y or x, without gradients behind the angles, and so from a table.
+        // In place over grad_y or x, without gradients to frequencies, positions and factor, and so from a table.
         auto over_g = g, over_x = x;
         const auto cached = in_slots(token_major(x.data(), cache_shape), slots.data(), 1, 3);
         rotate_backward<half_split>(test_device{}, source,

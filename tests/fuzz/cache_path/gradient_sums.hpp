@@ -44,7 +44,7 @@ struct gradient_sums {
     }
 };
 
-/// Gradients behind the angles of a call.
+/// Gradients to frequencies, positions and factor of a call.
 struct angle_sums {
     gradient_sums inv_freq, position, factor;
 };

@@ -84,7 +84,7 @@ TEST_CASE("host/aten/normalized: three tensors, one, and none of the weights are
 }
 
 TEST_CASE(
-    "host/aten/normalized: gradients are the formula's differences, to x, weights and what is behind the angles") {
+    "host/aten/normalized: gradients are the formula's differences, to x, weights, frequencies, positions and factor") {
     const angle_tensors by = some_angles();
     norm_tensors norm = some_norm();
     const std::vector<at::Tensor> x{drawn(3), drawn(1)}, grad_y{drawn(3).flip({1}), drawn(1).flip({1})};

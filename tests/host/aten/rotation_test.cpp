@@ -103,7 +103,9 @@ TEST_CASE("host/aten/rotation: a negation that is pending is done first") {
                                [&] { aten::view<float>(negated(x)); });
 }
 
-TEST_CASE("host/aten/rotation: backward is the adjoint, and returns the wanted gradients behind the angles") {
+TEST_CASE(
+    "host/aten/rotation: backward is the adjoint, and returns the wanted gradients to frequencies, positions and "
+    "factor") {
     const angle_tensors by = some_angles();
     for (const bool has_rows : {false, true}) {
         angle_tensors angles = by;

@@ -8,7 +8,7 @@
 
 #include "cordage/backend/cuda/angles.hpp"
 #include "cordage/backend/cuda/gradient_sums.hpp"
-#include "cordage/backend/cuda/walk.hpp"
+#include "cordage/backend/cuda/thread_heads.hpp"
 
 namespace cordage::backend {
 
@@ -116,7 +116,7 @@ struct backward_kernel<backward_operand<T, Format>, Pairing, ByPieces, Source> {
         const auto of_pairs = angles_of<adjoint, pairs_of_unit>(angles, row, token, pair);
         float grad_angle[pairs_of_unit] = {};
         float dot = 0.0f;
-        for (head_walk heads(at, operands, operand_count); heads.is_at_head(); heads.go_on()) {
+        for (thread_heads heads(at, operands, operand_count); heads.is_at_head(); heads.go_on()) {
             const operand_type& o = heads.operand();
             auto [g_lanes, y_lanes, x_lanes] = o.lanes_of(row, token);
             if (x_lanes == nullptr) continue;

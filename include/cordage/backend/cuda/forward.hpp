@@ -8,7 +8,7 @@
 
 #include "cordage/backend/cuda/angles.hpp"
 #include "cordage/backend/cuda/block_view.hpp"
-#include "cordage/backend/cuda/walk.hpp"
+#include "cordage/backend/cuda/thread_heads.hpp"
 #include "cordage/tensors/operand.hpp"
 
 namespace cordage::backend {
@@ -54,7 +54,7 @@ struct rotation_kernel<operand<X, Y, XFormat, YFormat>, Pairing, Direction, ByPi
 
  private:
     // A head of a token: its first rotated lanes; null for a token without a slot.
-    CORDAGE_HOST_DEVICE static typename operand_type::token_lanes lanes_of(const head_walk<operand_type>& heads,
+    CORDAGE_HOST_DEVICE static typename operand_type::token_lanes lanes_of(const thread_heads<operand_type>& heads,
                                                                            const token_place& place) noexcept {
         const operand_type& o = heads.operand();
         const auto lanes = o.lanes_of(place.row, place.token);
@@ -66,7 +66,7 @@ struct rotation_kernel<operand<X, Y, XFormat, YFormat>, Pairing, Direction, ByPi
     // rotation.
     CORDAGE_HOST_DEVICE void rotate_token(const token_place& place, index_t number,
                                           const block_view& at) const noexcept {
-        head_walk heads(at, operands, operand_count);
+        thread_heads heads(at, operands, operand_count);
         if (!heads.is_at_head()) return;
         const auto fetched = [&](const auto& lanes) {
             return lanes.x == nullptr ? typename in::stored{} : in::fetch(lanes.x, number, angles.pairs());
@@ -97,7 +97,7 @@ struct rotation_kernel<operand<X, Y, XFormat, YFormat>, Pairing, Direction, ByPi
 
     // The lanes that are not rotated, after the rotated ones, when cos and sin no longer occupy registers.
     CORDAGE_HOST_DEVICE void copy_token(const token_place& place, index_t number, const block_view& at) const noexcept {
-        for (head_walk heads(at, operands, operand_count); heads.is_at_head(); heads.go_on()) {
+        for (thread_heads heads(at, operands, operand_count); heads.is_at_head(); heads.go_on()) {
             const operand_type& o = heads.operand();
             const index_t rotary_dim = o.is_rotated() ? 2 * angles.pairs() : 0;
             if (o.x.shape.head_dim == rotary_dim) continue;
@@ -145,10 +145,10 @@ inline launch_size rotation_launch(index_t tokens, index_t units, index_t heads,
         z *= 2;
     }
     const index_t waves = rounded_up_quotient(blocks_of(z) * x * y * z, device.threads());
-    const index_t walk = waves <= few_waves ? waves : 1;
+    const index_t rounds = waves <= few_waves ? waves : 1;
     const auto narrow = [](index_t n) { return static_cast<std::uint32_t>(n); };
     return {.threads = {narrow(x), narrow(y), narrow(z)},
-            .blocks = {narrow(std::min(rounded_up_quotient(tokens, z * walk), most_blocks_x)), narrow(groups),
+            .blocks = {narrow(std::min(rounded_up_quotient(tokens, z * rounds), most_blocks_x)), narrow(groups),
                        narrow(unit_blocks)}};
 }
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "cordage/angles/angle_source.hpp"
-#include "cordage/backend/cuda/walk.hpp"
+#include "cordage/backend/cuda/thread_heads.hpp"
 #include "cordage/core/token_chunks.hpp"
 
 namespace cordage::backend {

@@ -37,8 +37,8 @@ struct heads_kernel {
 
     CORDAGE_HOST_DEVICE index_t phases(const block_view& at) const noexcept {
         return operands.visit(static_cast<std::int32_t>(at.block.y), [&](const auto& o, std::int32_t) {
-            const index_t walks = divided(rows * tokens - 1 - first_token(at), token_step(at)).quotient + 1;
-            return walks * phases_of_token(o);
+            const index_t rounds = divided(rows * tokens - 1 - first_token(at), token_step(at)).quotient + 1;
+            return rounds * phases_of_token(o);
         });
     }
     CORDAGE_HOST_DEVICE void run(index_t phase, const block_view& at) const noexcept {

@@ -11,7 +11,7 @@
 
 #include "cordage/backend/cuda/block_view.hpp"
 #include "cordage/backend/cuda/head_units.hpp"
-#include "cordage/backend/cuda/walk.hpp"
+#include "cordage/backend/cuda/thread_heads.hpp"
 #include "cordage/tensors/operand.hpp"
 
 namespace cordage::backend {

@@ -94,7 +94,7 @@ CORDAGE_ONE_BODY void write_double_row(const Source& angles, index_t row, index_
 
 /// Whether a source can report that a token has the same angles as the preceding token of its row.
 template <class Source>
-inline constexpr bool knows_repeats = requires(const Source& angles, index_t i) {
+inline constexpr bool has_repeats = requires(const Source& angles, index_t i) {
     angles.repeats_last(i, i);
 };
 
@@ -105,7 +105,7 @@ class angle_rows {
     static constexpr bool is_table = std::is_same_v<Source, cos_sin_view<Real>>;
     // One token at a time for double and for positions with several axes, where several at a time are not faster.
     static constexpr bool is_made_ahead = has_vector_rows<Arch, Source> && std::is_same_v<Real, float> &&
-                                          !knows_repeats<Source> && !requires(const Source& angles, index_t pair) {
+                                          !has_repeats<Source> && !requires(const Source& angles, index_t pair) {
         angles.axis(pair);
     };
     static constexpr index_t most = is_made_ahead ? rows_at_once : 1;
@@ -135,7 +135,7 @@ class angle_rows {
  private:
     /// Whether the current row is that of the previous token and equals this token's.
     CORDAGE_ALWAYS_INLINE bool has_last(index_t row, index_t token, index_t first, index_t place) noexcept {
-        if constexpr (knows_repeats<Source>) {
+        if constexpr (has_repeats<Source>) {
             if (first != first_ || token == 0 || place != made_end_ || !angles_.repeats_last(row, token)) return false;
             ++made_end_;
             return true;

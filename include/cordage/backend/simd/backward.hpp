@@ -33,7 +33,7 @@ CORDAGE_ALWAYS_INLINE void backward_vectors(const typename Layout::angles& at, c
 /// @param g, y, gx  the pairs' first lane of the token's first head
 template <class Layout, std::size_t Count, pairing Pairing, class Operand, class T, class Real>
 CORDAGE_ALWAYS_INLINE void backward_heads(const Operand& o, const T* g, const T* y, T* gx, const angle_row<Real>& at,
-                                          index_t pairs, const pass_over_heads& walk, Real* grad_angle) noexcept {
+                                          index_t pairs, const pass_over_heads& pass, Real* grad_angle) noexcept {
     typename Layout::angles angles[Count];
     typename Layout::sum_type sums[Count];
     unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -44,7 +44,7 @@ CORDAGE_ALWAYS_INLINE void backward_heads(const Operand& o, const T* g, const T*
     const auto g_format = o.grad_y.format;
     const auto y_format = o.y.format;
     const auto x_format = o.grad_x.format;
-    const index_t heads = walk.heads, g_stride = o.grad_y.head_stride, y_stride = o.y.head_stride;
+    const index_t heads = pass.heads, g_stride = o.grad_y.head_stride, y_stride = o.y.head_stride;
     const index_t x_stride = o.grad_x.head_stride;
     const auto rotate_one = [&](T* to, index_t pairs_of_gx) CORDAGE_ALWAYS_INLINE_LAMBDA {
         unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -63,10 +63,10 @@ CORDAGE_ALWAYS_INLINE void backward_heads(const Operand& o, const T* g, const T*
             [&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA { Layout::add_to(grad_angle + v * Layout::pairs_each, sums[v]); });
     };
     const auto to_gx = [&]() CORDAGE_ALWAYS_INLINE_LAMBDA { rotate_one(gx, pairs); };
-    const index_t lanes_ahead = walk.is_long ? 2 * pairs : 0;
+    const index_t lanes_ahead = pass.is_long ? 2 * pairs : 0;
     using staged = staged_pairs<Layout, Count, Pairing, T>;
     if constexpr (staged::are_lines) {
-        if (walk.is_past_caches && gx != g && gx != y && staged::begin_at_lines(gx, x_stride, pairs)) {
+        if (pass.is_past_caches && gx != g && gx != y && staged::begin_at_lines(gx, x_stride, pairs)) {
             staged stage;
             rotate_all(ahead(g, g_stride, lanes_ahead), ahead(y, y_stride, lanes_ahead),
                        [&]() CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -76,10 +76,10 @@ CORDAGE_ALWAYS_INLINE void backward_heads(const Operand& o, const T* g, const T*
             return;
         }
     }
-    if (walk.is_prefetched) {
+    if (pass.is_prefetched) {
         rotate_all(ahead(g, g_stride, lanes_ahead), ahead(y, y_stride, lanes_ahead), to_gx);
     } else {
-        rotate_all(not_ahead{}, not_ahead{}, to_gx);
+        rotate_all(no_prefetch{}, no_prefetch{}, to_gx);
     }
 }
 
@@ -93,7 +93,7 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
     using real = compute_type<Operands>;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
     const index_t bytes_each = bytes_of_token(operands);
-    const bool is_long = bytes_each * (end - begin) > long_walk;
+    const bool is_long = bytes_each * (end - begin) > beyond_l1;
     const bool is_past = is_past_caches<Arch>(3 * bytes_each * angles.batch() * tokens);
     const bool are_heads_fetched = is_long && !this_processor<Arch>().has_better_prefetch;
     angle_rows<Arch, Source, real> rows(angles, end);

@@ -7,10 +7,10 @@
 #include "cordage/backend/scalar/staged_heads.hpp"
 #include "cordage/backend/simd/angle_row.hpp"
 #include "cordage/backend/simd/lane_memory.hpp"
+#include "cordage/backend/simd/loops.hpp"
 #include "cordage/backend/simd/normalized_heads.hpp"
 #include "cordage/backend/simd/past_caches.hpp"
 #include "cordage/backend/simd/processor.hpp"
-#include "cordage/backend/simd/walk.hpp"
 #include "cordage/backend/tags.hpp"
 #include "cordage/core/token_chunks.hpp"
 
@@ -60,7 +60,7 @@ CORDAGE_ALWAYS_INLINE void rotate_heads(const Operand& o, const X* x, Y* y, cons
     if (is_prefetched) {
         rotate_all(ahead(x, x_stride, 2 * pairs));
     } else {
-        rotate_all(not_ahead{});
+        rotate_all(no_prefetch{});
     }
 }
 
@@ -106,7 +106,7 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
     using real = compute_type<Operands>;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
     const index_t bytes_each = bytes_of_token(operands), bytes = bytes_each * (end - begin);
-    const bool is_long = bytes > long_walk, are_slots_fetched = bytes > longest_walk;
+    const bool is_long = bytes > beyond_l1, are_slots_fetched = bytes > beyond_l2;
     const bool are_heads_fetched = is_long && !this_processor<Arch>().has_better_prefetch;
     const bool is_past = is_past_caches<Arch>(2 * bytes_each * angles.batch() * tokens);
     angle_rows<Arch, Source, real> rows(angles, end);

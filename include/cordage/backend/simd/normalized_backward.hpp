@@ -15,7 +15,7 @@ namespace simd_detail {
 
 /// Number of heads whose sums fill a vector, and number of heads whose sums are computed before their grad_x: few
 /// enough that the second read hits the L1 cache, enough to hide the latency of each sum.
-inline constexpr index_t heads_of_group = 16, heads_of_walk = 32;
+inline constexpr index_t heads_of_group = 16, heads_at_once = 32;
 
 /// As pair_layout, for a vector of lanes that are not rotated, and for one such lane.
 template <class Arch, class Real>
@@ -177,10 +177,10 @@ CORDAGE_ALWAYS_INLINE void add_sums(lane_step<Layout, Count, Lanes>, const Opera
 
 /// grad_x = r e - share x of the lanes of a step, and sums of r grad_y x.
 template <class Layout, std::size_t Count, pairing Lanes, class Operand, class T, class Real, class Rows, class Fetch>
-CORDAGE_ALWAYS_INLINE void walk_back(lane_step<Layout, Count, Lanes>, const Operand& o, const T* g, const T* x, T* gx,
-                                     const weighted_row<Real>& at, index_t skip, index_t pairs, index_t heads,
-                                     const Real* inverse_rms, const Real* shares, Real share_factor, Rows& rows,
-                                     const Fetch& fetch) noexcept {
+CORDAGE_ALWAYS_INLINE void heads_backward(lane_step<Layout, Count, Lanes>, const Operand& o, const T* g, const T* x,
+                                          T* gx, const weighted_row<Real>& at, index_t skip, index_t pairs,
+                                          index_t heads, const Real* inverse_rms, const Real* shares, Real share_factor,
+                                          Rows& rows, const Fetch& fetch) noexcept {
     using vector = typename Layout::vector;
     using values = typename Layout::values;
     constexpr bool are_bfloat16 = operand_traits<Operand>::are_bfloat16;
@@ -416,15 +416,16 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
     double dot = 0.0;
     const auto write_grad_x = [&](index_t head, index_t some, bool is_first,
                                   bool is_last) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        const auto walk = [&](const auto& step, const weighted_row<real>& by, index_t skip, index_t lane, real factor,
+        const auto pass = [&](const auto& step, const weighted_row<real>& by, index_t skip, index_t lane, real factor,
                               products_of& to, bool fetches_g, bool fetches_x) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            walk_back(step, o, lanes.grad_y + head * o.grad_y.head_stride + lane,
-                      lanes.x + head * o.x.head_stride + lane, lanes.grad_x + head * o.grad_x.head_stride + lane, by,
-                      skip, pairs, some, inverse_rms, shares, factor, to, [&](index_t h) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                          const index_t next = head + h + some;
-                          if (fetches_g) later_g(lanes.grad_y - begin + next * o.grad_y.head_stride);
-                          if (fetches_x) later_x(lanes.x - begin + next * o.x.head_stride);
-                      });
+            heads_backward(step, o, lanes.grad_y + head * o.grad_y.head_stride + lane,
+                           lanes.x + head * o.x.head_stride + lane, lanes.grad_x + head * o.grad_x.head_stride + lane,
+                           by, skip, pairs, some, inverse_rms, shares, factor, to,
+                           [&](index_t h) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                               const index_t next = head + h + some;
+                               if (fetches_g) later_g(lanes.grad_y - begin + next * o.grad_y.head_stride);
+                               if (fetches_x) later_x(lanes.x - begin + next * o.x.head_stride);
+                           });
         };
         double* const sums = weights == nullptr || !has_rows ? weights : weights + head * head_dim;
         for_each_block(head, [&](index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -436,7 +437,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
                                constexpr std::size_t some_vectors = Count > 1 ? Count / 2 : 1;
                                for (std::size_t v = 0; v < Count; v += some_vectors) {
                                    const index_t more = static_cast<index_t>(v) * Layout::pairs_each;
-                                   walk(lane_step<Layout, some_vectors, Pairing>{}, at, skip + more,
+                                   pass(lane_step<Layout, some_vectors, Pairing>{}, at, skip + more,
                                         lane + Pairing::first(more, 0), square_factor, rows,
                                         is_long && first + skip + more == 0, is_long && v != 0 && first + skip == 0);
                                }
@@ -461,7 +462,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
             [&](const auto& step, const weighted_row<real>& by, index_t skip, index_t lane)
                 CORDAGE_ALWAYS_INLINE_LAMBDA {
                     const bool is_fetched = is_long && pairs == 0 && lane == 0;
-                    walk(step, by, skip, lane, real(1), others, is_fetched, is_fetched);
+                    pass(step, by, skip, lane, real(1), others, is_fetched, is_fetched);
                 },
             [&](index_t lane, index_t last) CORDAGE_ALWAYS_INLINE_LAMBDA {
                 for (index_t i = 0; sums != nullptr && i < last - lane; ++i) {
@@ -474,7 +475,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
     // Alternates between sums and grad_x. If each call recomputes all rows of angles, processes as many heads as
     // possible per call.
     const bool is_alone = has_rows || pairs > row_block;
-    const index_t at_once = has_rows ? 1 : is_alone ? head_block : heads_of_walk;
+    const index_t at_once = has_rows ? 1 : is_alone ? head_block : heads_at_once;
     for (bool sums_alone = norm.is_over_all_heads;; sums_alone = false) {
         for (index_t head = 0; head < heads; head += at_once) {
             const index_t some = std::min(at_once, heads - head);

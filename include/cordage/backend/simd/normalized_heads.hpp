@@ -8,7 +8,7 @@
 
 #include "cordage/backend/scalar/normalized_heads.hpp"
 #include "cordage/backend/simd/angle_row.hpp"
-#include "cordage/backend/simd/walk.hpp"
+#include "cordage/backend/simd/loops.hpp"
 #include "cordage/backend/tags.hpp"
 
 namespace cordage::backend {

@@ -5,8 +5,8 @@
 #include <concepts>
 #include <cstdint>
 
+#include "cordage/backend/simd/loops.hpp"
 #include "cordage/backend/simd/processor.hpp"
-#include "cordage/backend/simd/walk.hpp"
 
 namespace cordage::backend {
 

@@ -41,7 +41,7 @@ CORDAGE_ALWAYS_INLINE index_t in_vectors(index_t count, const Step& step) noexce
 }
 
 /// Limits on the bytes read per token: beyond the L1 cache, where prefetches cost nothing, and beyond the L2 cache.
-inline constexpr index_t long_walk = index_t{1} << 16, longest_walk = index_t{1} << 22;
+inline constexpr index_t beyond_l1 = index_t{1} << 16, beyond_l2 = index_t{1} << 22;
 
 /// The bytes of x, or of grad_y, of one token.
 template <class Operands>
@@ -99,7 +99,7 @@ class ahead {
 };
 
 /// Used where there is no prefetching.
-struct not_ahead {
+struct no_prefetch {
     template <class T>
     CORDAGE_ALWAYS_INLINE void operator()(const T*) const noexcept {}
 };

@@ -29,11 +29,11 @@ inline constexpr int most_operands = 4;
 
 /// The heads of thread y, every (threads.y * blocks.y)-th one, counted over all operands:
 ///
-///   for (head_walk heads(at, operands, count); heads.is_at_head(); heads.go_on()) ... heads.operand(), heads.head()
+///   for (thread_heads heads(at, operands, count); heads.is_at_head(); heads.go_on()) ... heads.operand(), heads.head()
 template <class Operand>
-class head_walk {
+class thread_heads {
  public:
-    CORDAGE_HOST_DEVICE head_walk(const block_view& at, const Operand (&operands)[most_operands], int count) noexcept
+    CORDAGE_HOST_DEVICE thread_heads(const block_view& at, const Operand (&operands)[most_operands], int count) noexcept
         : operand_(operands),
           end_(operands + count),
           head_(static_cast<std::int32_t>(at.block.y * at.threads.y + at.thread.y)),

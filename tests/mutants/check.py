@@ -53,11 +53,11 @@ def read_list(path):
         if not line.strip() or line.startswith("#"):
             continue
         if old is None and header and line[:2] in ("- ", "= "):
-            old, is_alone = text, line[0] == "="
+            old, is_alone, place_of_old = text, line[0] == "=", place
         elif old is None and " | " in line:
             header, tests = line.split(" | ")[0].strip(), line.split(" | ")[1].split()
         elif old is not None and line[:2] in ("+", "+ "):
-            yield mutant(place, header, tests, is_alone, old, text)
+            yield mutant(place_of_old, header, tests, is_alone, old, text)
             old = None
         else:
             sys.exit(f"{place}: must be 'header | tests', '- old', '= old' or '+ new'")
@@ -126,11 +126,12 @@ def verdict(number, one, programs):
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--only", default="", help="a regular expression: the tests to run")
+    arguments.add_argument("--only", default="", help="a regular expression: faults that concern a test of such a name")
     arguments.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments.add_argument("--place", action="store_true", help="only check that each fault has its one place in its header")
     given = arguments.parse_args()
-    mutants = list(enumerate((one for path in sorted(folder.glob("*.txt")) for one in read_list(path)), 1))
+    listed = (one for path in sorted(folder.glob("*.txt")) for one in read_list(path))
+    mutants = list(enumerate((one for one in listed if any(re.search(given.only, test) for test in one.tests)), 1))
     shutil.rmtree(build, ignore_errors=True)  # of other lists, whose numbers were others
     for path in headers.rglob("*.hpp"):
         header = str(path.relative_to(headers))
@@ -141,18 +142,17 @@ def main():
     write(build / "chosen.hpp", chosen)
     for name in ("main", "allocations"):
         subprocess.run([*compiler, "-c", root / "tests" / f"{name}.cpp", "-o", build / f"{name}.o"], check=True)
-    tried = [(number, one) for number, one in mutants if all(re.search(given.only, test) for test in one.tests)]
     killed = 0
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        prepared = list(pool.map(prepare, sorted({test for _, one in tried for test in one.tests})))
+        prepared = list(pool.map(prepare, sorted({test for _, one in mutants for test in one.tests})))
         if any(why for *_, why in prepared):
             sys.exit("\n".join(why for *_, why in prepared if why))
         programs = {test: program for test, program, _ in prepared}
-        for (_, one), found in zip(tried, pool.map(lambda each: verdict(*each, programs), tried)):
+        for (_, one), found in zip(mutants, pool.map(lambda each: verdict(*each, programs), mutants)):
             killed += found.startswith("killed")
             print(f"{one.place} {one.header}: {found}", flush=True)
-    print(f"{killed} of {len(tried)} mutants killed")
-    return 0 if 0 < killed == len(tried) else 1
+    print(f"{killed} of {len(mutants)} mutants killed")
+    return 0 if 0 < killed == len(mutants) else 1
 
 
 if __name__ == "__main__":

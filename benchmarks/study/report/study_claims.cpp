@@ -27,11 +27,21 @@ claim finds_more(const char* text, const std::string& row, const std::string& ag
     return made;
 }
 
+// The goal's claims about a row, begun by `which`.
+std::vector<claim> against_searched(const std::string& which, const std::string& row) {
+    const auto claimed = [&](const char* text, std::vector<expectation> parts) {
+        return claim{which + text, row, row::by_parts_searched, std::move(parts)};
+    };
+    return {claimed(" finds more at 8L and 16L.", {more(match, 8), more(match, 16)}),
+            claimed(" continues copies better at 8L and 16L.", {less(copy_loss, 8), less(copy_loss, 16)}),
+            claimed(" costs nothing at 2L and 4L.", {no_fewer_matches(2), no_fewer_matches(4)})};
+}
+
 claim_group of_the_goal() {
     const auto against_tuned = [](const char* text, std::vector<expectation> parts) {
         return claim{text, row::learned, row::by_parts_searched, std::move(parts)};
     };
-    return {
+    claim_group made{
         "A learned basis and temperature against by parts chosen for the model",
         {against_tuned("It finds more at 8L, where it learns.", {more(match, 8)}),
          against_tuned("It finds more at 16L, twice as far.", {more(match, 16)}),
@@ -41,34 +51,15 @@ claim_group of_the_goal() {
          against_tuned("It costs nothing at 2L and 4L.", {no_fewer_matches(2), no_fewer_matches(4)}),
          against_tuned("Other text costs no more at 8L and 16L.",
                        {no_more_loss(plain_loss, 8), no_more_loss(plain_loss, 16)}),
-         finds_more("Gated, it finds more at 8L and 16L.", row::learned_gated, row::by_parts_searched, {8, 16}),
-         {"Gated, it continues copies better at 8L and 16L.",
-          row::learned_gated,
-          row::by_parts_searched,
-          {less(copy_loss, 8), less(copy_loss, 16)}},
-         {"Gated, it costs nothing at 2L and 4L.",
-          row::learned_gated,
-          row::by_parts_searched,
-          {no_fewer_matches(2), no_fewer_matches(4)}},
-         finds_more("Gated and by layer, it finds more at 8L and 16L.", row::learned_by_layer, row::by_parts_searched,
-                    {8, 16}),
-         {"Gated and by layer, it continues copies better at 8L and 16L.",
-          row::learned_by_layer,
-          row::by_parts_searched,
-          {less(copy_loss, 8), less(copy_loss, 16)}},
-         {"Gated and by layer, it costs nothing at 2L and 4L.",
-          row::learned_by_layer,
-          row::by_parts_searched,
-          {no_fewer_matches(2), no_fewer_matches(4)}},
-         finds_more("Gated and by layer, it finds more at 8L and 16L than one for all layers.", row::learned_by_layer,
-                    row::learned_gated, {8, 16}),
          finds_more("Gated, it finds more at 4L and 8L than without a gate.", row::learned_gated, row::learned, {4, 8}),
-         finds_more("CLEX learned over all t finds more at 8L and 16L.", row::clex_all_t, row::by_parts_searched,
-                    {8, 16}),
-         {"CLEX learned over all t costs nothing at 2L and 4L.",
-          row::clex_all_t,
-          row::by_parts_searched,
-          {no_fewer_matches(2), no_fewer_matches(4)}}}};
+         finds_more("Gated and by layer, it finds more at 8L and 16L than one for all layers.", row::learned_by_layer,
+                    row::learned_gated, {8, 16})}};
+    for (const auto& [which, row] :
+         {std::pair("Gated, it", row::learned_gated), std::pair("Gated and by layer, it", row::learned_by_layer),
+          std::pair("CLEX learned over all t", row::clex_all_t)}) {
+        for (claim& c : against_searched(which, row)) made.claims.push_back(std::move(c));
+    }
+    return made;
 }
 
 claim_group of_the_ode() {

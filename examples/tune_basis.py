@@ -52,7 +52,8 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
                         "none where lanes of a head are not rotated, which an attention factor misses")
     parser.add_argument("--steps", type=int, default=300, help="default: 300")
     parser.add_argument("--tokens", type=int, help="of a step; default: two windows of LENGTH")
-    parser.add_argument("--rate", type=float, help="of Adam, of the basis, falling to 0; default: 0.03 for table, 0.001 for clex, 0.01 for lerope")
+    parser.add_argument("--rate", type=float, help="of Adam, of the basis, falling to 0; default: 0.001 for clex, "
+                        "0.03 for table, 0.01 for lerope")
     parser.add_argument("--parts", type=float, nargs=2, metavar=("LOW", "HIGH"),
                         help="the prior: pairs that rotate more than HIGH times in the trained length keep their frequency, "
                         "those below LOW are interpolated; default: 1 32, for a trained length below 1024: 0.5 4")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A small Llama that has learned from the pages of this repository, and its tokenizer."""
+"""A small Llama that has learned from Python's help texts, and its tokenizer."""
 import sys
 from pathlib import Path
+from pydoc_data import topics
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
@@ -22,8 +23,8 @@ def save_byte_tokenizer(folder):
 
 
 def write_text(path):
-    """Writes prose, the pages of this repository; returns the path."""
-    path.write_bytes(b"".join(page.read_bytes() for page in sorted(EXAMPLES.parent.glob("docs/*.md"))))
+    """Writes prose, the texts of Python's help(), which change little from version to version; returns the path."""
+    path.write_text("\n".join(text for _, text in sorted(topics.topics.items())), encoding="utf-8")
     return path
 
 

@@ -53,7 +53,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=300, help="default: 300")
     parser.add_argument("--tokens", type=int, help="of a step; default: two windows of LENGTH")
     parser.add_argument("--rate", type=float, help="of Adam, of the basis, falling to 0; default: 0.001 for clex, "
-                        "0.03 for table, 0.01 for lerope")
+                        "0.06 for table, 0.01 for lerope")
     parser.add_argument("--parts", type=float, nargs=2, metavar=("LOW", "HIGH"),
                         help="the prior: pairs that rotate more than HIGH times in the trained length keep their frequency, "
                         "those below LOW are interpolated; default: 1 32, for a trained length below 1024: 0.5 4")
@@ -162,7 +162,7 @@ def new_basis(config, options: argparse.Namespace) -> CLEX | LearnedTable | LeRo
     for name in ("steps", "measured"):
         if getattr(options, name) < 1:
             raise ValueError(f"--{name} {getattr(options, name)} must be >= 1")
-    options.rate = {"clex": 1e-3, "table": 3e-2}.get(options.form, 1e-2) if options.rate is None else options.rate
+    options.rate = {"clex": 1e-3, "table": 6e-2}.get(options.form, 1e-2) if options.rate is None else options.rate
     if not options.rate > 0:
         raise ValueError(f"--rate {options.rate} must be > 0")
     trained = CLEX.for_config(config, hidden=1).original_length

@@ -49,9 +49,7 @@ class ungated_table {
 
  private:
     // Of parameter i of [knots, pairs].
-    double gate(std::size_t i) const {
-        return config_.phase_gate(static_cast<cordage::index_t>(i) % config_.pairs());
-    }
+    double gate(std::size_t i) const { return config_.phase_gate(static_cast<cordage::index_t>(i) % config_.pairs()); }
 
     cordage::rope_config config_;
     cordage::learned_table<Prior> table_;

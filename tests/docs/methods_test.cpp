@@ -184,7 +184,7 @@ TEST_CASE("docs/methods: LeRoPE") {
 
 TEST_CASE("docs/methods: a temperature, of a policy and of heads") {
     const std::vector<int> position_ids{3, 20000};
-    std::vector<double> values(2 * 2 * 128, 0.25), gradients(values), out(values.size());
+    std::vector<double> values(512, 0.25), gradients(values), out(values.size());
     const auto view = [](std::vector<double>& x) {
         return cordage::token_major(x.data(), {.tokens = 2, .heads = 2, .head_dim = 128});
     };
@@ -225,7 +225,7 @@ TEST_CASE("docs/methods: a temperature, of a policy and of heads") {
 
 TEST_CASE("docs/methods: tables, given and learned") {
     {
-        std::vector<double> alpha_of_knots(3 * 64, 1.0);
+        std::vector<double> alpha_of_knots(192, 1.0);
         for (std::size_t pair = 0; pair < 64; ++pair) {
             alpha_of_knots[64 + pair] = 0.5;
             alpha_of_knots[128 + pair] = 0.25;

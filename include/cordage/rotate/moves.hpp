@@ -92,8 +92,8 @@ inline bool check_moves(const char* function, const heads_memory& x, const heads
         if (reader > number) {
             fail<value_error>({function, ": slot ", to, " is written by token [", number / tokens, ", ",
                                number % tokens, "] and read by token [", reader / tokens, ", ", reader % tokens,
-                               "], which must come first; list moves to lower slots in ascending order, to higher ones "
-                               "in descending order"});
+                               "], which must come first; list moves to lower slots in ascending order, ",
+                               "to higher ones in descending order"});
         }
         if (reader >= 0 && (reader != number || is_read_twice)) is_in_order = true;
     });

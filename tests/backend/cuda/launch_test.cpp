@@ -50,7 +50,7 @@ TEST_CASE("backend/cuda/launch: 1 to 4096 tokens are one wave of threads with eq
                     CAPTURE(heads);
                     REQUIRE(thread_count(size) <= device.threads());
                     if (work <= device.threads() / 2) REQUIRE(most == 1);
-                    if (work <= device.processors * 32) REQUIRE(size.threads.z * size.threads.y * units <= 64);
+                    if (work <= device.processors * 32) REQUIRE(index_t{size.threads.z} * size.threads.y * units <= 64);
                     // At most a third of the threads are idle, besides those of a token's last warp and of the last
                     // tokens.
                     if (tokens >= 64 && heads % size.threads.y == 0) REQUIRE(2 * thread_count(size) * most <= 3 * work);
@@ -83,7 +83,8 @@ TEST_CASE("backend/cuda/launch: tokens past 2^32 have their row and place") {
 }
 
 TEST_CASE("backend/cuda/launch: offsets past 2^31 and 2^32 elements") {
-    const auto* const first = reinterpret_cast<const float*>(std::uintptr_t{1} << 40);  // an address that is not read
+    // An address that is not read. NOLINTNEXTLINE(performance-no-int-to-ptr)
+    const auto* const first = reinterpret_cast<const float*>(std::uintptr_t{1} << 40);
     const heads_view<const float> v{first, {8, 1 << 20, 40, 128}, index_t{5120} << 20, 5120, 128};
     CHECK(v.head(0, 500'000, 39) - first == 500'000 * index_t{5120} + index_t{39} * 128);
     CHECK(v.head(7, (1 << 20) - 1, 39) - first == 8 * (index_t{5120} << 20) - 128);

@@ -243,8 +243,10 @@ TEST_CASE("rotate/checks: an invalid basis index is rejected") {
         const std::string text = "basis index of token [0, 2] " + std::to_string(wrong) + " must be 0 to 1";
         t.refuses<value_error>(("rotate_forward: " + text).c_str(),
                                [&] { rotate_forward<half_split>(angles, in_place(t.in_a())); });
-        t.refuses<value_error>(("rebase: " + text).c_str(),
-                               [&] { rebase<half_split>(angles - angles, in_place(t.in_a())); });
+        t.refuses<value_error>(("rebase: " + text).c_str(), [&] {
+            const auto& same = angles;
+            rebase<half_split>(angles - same, in_place(t.in_a()));
+        });
         t.refuses<value_error>(("cos_sin_table: " + text).c_str(), [&] { cos_sin_table<float>{angles}; });
         t.refuses<value_error>(("rotate_backward: " + text).c_str(), [&] {
             rotate_backward<half_split>(angles, rotation_gradients{}, grad_through(t.in_a(), t.in_b(), t.in_a()));
@@ -318,7 +320,7 @@ TEST_CASE("rotate/checks: the stride of a single head means nothing, also where 
     const std::vector<std::int32_t> ids(4096, 1);
     const basis many_pairs(std::vector<double>(32, 0.5));
     const exact_angles<std::int32_t> angles(many_pairs, ids);
-    std::vector<float> a(4096 * 64, 1.0f), b = a;
+    std::vector<float> a(262144, 1.0f), b = a;
     const view x = token_major(a.data(), {1, 4096, 1, 64}), y = token_major(b.data(), x.shape);
     rotate_forward<half_split>(angles, in_place(x));
     rotate_forward<half_split>(angles, in_place(with(y, &view::head_stride, std::numeric_limits<index_t>::max())));
@@ -370,8 +372,10 @@ TEST_CASE("rotate/checks: invalid positions, NaN or beyond 64 bits, are rejected
         refused("position_ids[0, 1]", by_token);
         refused("position_ids[0, 1]", exact - common);
         refused("position_ids[0, 1]", exact_angles(four_pairs, three) - exact);
-        t.refuses<value_error>("rebase: position_ids[0, 1]",
-                               [&] { rebase<half_split>(exact - exact, in_place(t.in_a())); });
+        t.refuses<value_error>("rebase: position_ids[0, 1]", [&] {
+            const auto& same = exact;
+            rebase<half_split>(exact - same, in_place(t.in_a()));
+        });
         t.refuses<value_error>("rotate_backward: position_ids[0, 1]", [&] {
             rotate_backward<half_split>(exact, rotation_gradients{}, grad_through(t.in_a(), t.in_b(), t.in_a()));
         });

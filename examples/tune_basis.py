@@ -27,6 +27,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from cordage_torch import (CLEX, LearnedTable, LeRoPE, Tempered, apply_to, check_gguf, longrope_parameters, save_freq_factors,
                            save_gguf, save_lerope, save_longrope)
+from cordage_torch.over_basis import unscaled_inv_freq
 from cordage_torch.rules import Rule
 
 WARM_UP = 10  # steps
@@ -335,7 +336,7 @@ def plot(lengths: list[int], run: Run, basis: CLEX | LearnedTable | LeRoPE | Tem
     left.set_xticklabels(lengths)
     left.minorticks_off()
     left.legend()
-    unscaled = basis.theta_base**(-torch.arange(0, basis.rotary_dim, 2, dtype=torch.float64) / basis.rotary_dim)
+    unscaled = unscaled_inv_freq(basis)
     longest = lengths[-1] / basis.original_length
     right.plot(torch.tensor(run.prior) / unscaled, marker=".", label=prior)
     right.plot(basis(longest).detach() / unscaled, marker=".", label="learned")

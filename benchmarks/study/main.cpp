@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
                        "folder for the tables and pictures: build/demo or build/replication/PRESET");
     CLI::App* replicate =
         options.add_subcommand("replicate", "the study: more rows, and more models of which none chose");
-    replicate->add_option("--models", chosen.study.models, "so many, of seeds 1, 2, 3 ...")
+    replicate->add_option("--models", chosen.study.models, "so many, of consecutive seeds from the preset's first")
         ->capture_default_str()
         ->check(CLI::PositiveNumber);
     replicate->add_flag("--report", chosen.only_reports,

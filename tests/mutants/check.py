@@ -131,7 +131,8 @@ def main():
     arguments.add_argument("--place", action="store_true", help="only check that each fault has its one place in its header")
     given = arguments.parse_args()
     listed = (one for path in sorted(folder.glob("*.txt")) for one in read_list(path))
-    mutants = list(enumerate((one for one in listed if any(re.search(given.only, test) for test in one.tests)), 1))
+    chosen_ones = (one for one in listed if not given.only or any(re.search(given.only, test) for test in one.tests))
+    mutants = list(enumerate(chosen_ones, 1))
     shutil.rmtree(build, ignore_errors=True)  # of other lists, whose numbers were others
     for path in headers.rglob("*.hpp"):
         header = str(path.relative_to(headers))

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from .clex import CLEX
 from .lerope import LeRoPE
+from .over_basis import unscaled_inv_freq
 from .rules import LEROPE_FAMILIES, Rule
 from .table import LearnedTable
 from .tempered import Tempered, check_whole_heads
@@ -278,7 +279,7 @@ def _factors(config, basis: LearnedModule, length: int) -> dict:
     if length <= basis.original_length:
         raise ValueError(f"export: length {length} must be > the trained length {basis.original_length:g}")
     t = _ratio(basis, length)
-    unscaled = basis.theta_base**(-torch.arange(0, basis.rotary_dim, 2, dtype=torch.float64) / basis.rotary_dim)
+    unscaled = unscaled_inv_freq(basis)
     (short, _), (long, factor) = basis.basis(1.0), basis.basis(t)
     factor = float(factor)
     return {"short_factor": (unscaled / short).tolist(), "long_factor": (unscaled / long).tolist(),

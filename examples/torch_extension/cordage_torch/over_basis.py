@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Base class of bases that modify another basis."""
+"""Base class of bases that modify another basis, and the frequencies that all of them scale."""
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
+
+
+def unscaled_inv_freq(basis: nn.Module) -> Tensor:
+    """RoPE's own frequencies, theta_base^(-2i/rotary_dim), radians per position: [pairs] float64."""
+    return basis.theta_base**(-torch.arange(0, basis.rotary_dim, 2, dtype=torch.float64) / basis.rotary_dim)
 
 
 class OverBasis(nn.Module):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from .clex import CLEX
-from .over_basis import OverBasis
+from .over_basis import OverBasis, unscaled_inv_freq
 
 
 class LearnedTable(OverBasis):
@@ -37,8 +37,7 @@ class LearnedTable(OverBasis):
             raise ValueError(f"LearnedTable: knots {list(knots)} must be one or more increasing ratios > 1")
         super().__init__(prior.requires_grad_(False))
         self.log_knots = torch.tensor([1.0, *knots], dtype=torch.float64).log()  # not a buffer: model.half() would convert it
-        exponents = torch.arange(0, prior.rotary_dim, 2, dtype=torch.float64) / prior.rotary_dim
-        self.gate = 1.0 / (1.0 + prior.theta_base**-exponents * prior.original_length)  # [pairs]; not a buffer either
+        self.gate = 1.0 / (1.0 + unscaled_inv_freq(prior) * prior.original_length)  # [pairs]; not a buffer either
         self.offsets = nn.Parameter(torch.zeros(len(knots), prior.rotary_dim // 2))
 
     def basis(self, t: float | Tensor) -> tuple[Tensor, Tensor]:

@@ -74,16 +74,6 @@ score_temperature temperature_of(const settings& s, double slope) {
     return {std::max(slope, least) / std::log(static_cast<double>(s.train_length)), 1.0};
 }
 
-// Runs a search over points, each of which makes a policy.
-template <class MakePolicy, class Search>
-policy_search searched(MakePolicy make, Search search) {
-    return [make, search](const policy_loss& loss, index_t budget) {
-        const objective what{[&](std::span<const double> point) { return loss.of(make(point)); }, loss.token_forwards};
-        const search_result found = search(what, budget);
-        return chosen_policy{make(found.best().point), found.best().point, found.token_forwards};
-    };
-}
-
 // Of make_ramp(rotations_low, rotations_high, multiplier) and the temperature's slope.
 template <class MakeRamp>
 policy_search grid_of(const settings& s, const MakeRamp& make_ramp) {
@@ -92,25 +82,25 @@ policy_search grid_of(const settings& s, const MakeRamp& make_ramp) {
         // A ramp of no width has no form.
         return tempered{make_ramp(low, std::max(high, 1.001 * low), multiplier), temperature_of(s, slope)};
     };
-    return searched(make,
-                    [](const objective& what, index_t budget) { return search_grid(what, by_parts_axes(), budget); });
+    const std::vector<axis> axes = by_parts_axes();
+    return {axes.size(), make,
+            [axes](const objective& loss, index_t budget) { return search_grid(loss, axes, budget); }};
 }
 
 policy_search cma_of(const any_policy& start) {
-    const auto make = [start](std::span<const double> point) { return start.with_parameters(point); };
-    return searched(make, [start](const objective& what, index_t budget) {
-        return search_cma_es(what, {start.parameters(), 0.1}, budget);
-    });
+    const cma_es_options from{start.parameters(), 0.1};
+    return {from.start.size(), [start](std::span<const double> point) { return start.with_parameters(point); },
+            [from](const objective& loss, index_t budget) { return search_cma_es(loss, from, budget); }};
 }
 
 // Of log(1 / alpha) at learning.t_learned and the temperature's slope, from closed forms.
 policy_search evolution(const settings& s) {
     const double t = s.learning.t_learned;
     const auto make = [s, t](std::span<const double> point) -> any_policy {
-        std::vector<double> log_alpha(point.begin(), point.end() - 1);
-        for (double& number : log_alpha) number = -number;
-        const ungated_table<unscaled> table(s.rope(), {t});
-        return tempered{table.with_parameters(log_alpha), temperature_of(s, point.back())};
+        std::vector<double> offsets(point.begin(), point.end() - 1);
+        for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] /= -s.rope().phase_gate(static_cast<index_t>(i));
+        const learned_table<unscaled> table(s.rope(), {t});
+        return tempered{table.with_parameters(offsets), temperature_of(s, point.back())};
     };
     evolution_options options{
         .starts = {}, .ordered = s.rope().pairs(), .lowest = 0.0, .highest = std::log(2.0 * t), .reach = 0.3};
@@ -121,8 +111,8 @@ policy_search evolution(const settings& s) {
         point.push_back(1.0);
         options.starts.push_back(point);
     }
-    return searched(
-        make, [options](const objective& what, index_t budget) { return search_monotone(what, options, budget); });
+    return {options.starts.front().size(), make,
+            [options](const objective& loss, index_t budget) { return search_monotone(loss, options, budget); }};
 }
 
 template <class Field>
@@ -169,18 +159,28 @@ std::vector<double> even_knots(const settings& s, int count) {
     return knots;
 }
 any_policy table_of(const settings& s, std::vector<double> knots) {
-    return ungated_table<by_parts>(s.rope(), std::move(knots), parts);
+    return learned_table<by_parts>(s.rope(), std::move(knots), parts);
 }
 any_policy one_knot(const settings& s) { return table_of(s, {s.learning.t_learned}); }
 // Linear in ln t up to its only knot.
 any_policy constant_field(const settings& s) { return table_of(s, {static_cast<double>(2 * s.ratios.back())}); }
 any_policy log_time(const settings& s) { return clex_over<log_time_field<by_parts>>(s, parts); }
 
-// Without a gate all pairs move alike, which a fast one may not bear.
-void add_gated(const settings& s, std::vector<method>& rows) {
-    const any_policy table = learned_table<by_parts>(s.rope(), {s.learning.t_learned}, parts);
-    rows.push_back(learned(row::learned_gated, log_scaled(s, table), at_rate(s, 0.03)));
-    rows.push_back(learned(row::learned_by_layer, log_scaled(s, table), at_rate(s, 0.03), own_numbers::all_of_layer));
+// By layer, and without a gate, where all pairs move alike, which a fast one may not bear.
+void add_learned_otherwise(const settings& s, std::vector<method>& rows) {
+    rows.push_back(
+        learned(row::learned_by_layer, log_scaled(s, one_knot(s)), usual_learning(s), own_numbers::all_of_layer));
+    const ungated_table<by_parts> without_gate(s.rope(), {s.learning.t_learned}, parts);
+    rows.push_back(learned(row::learned_without_gate, log_scaled(s, without_gate), at_rate(s, 0.01)));
+}
+
+// Half of the budget for a ramp and a temperature, the rest for what learns over them.
+method searched_then_learned(const std::string& name, const policy_search& search, const settings& s,
+                             own_numbers own = own_numbers::none) {
+    method made = searched_row(name, search);
+    made.learning = usual_learning(s);
+    made.reads.own = own;
+    return made;
 }
 
 void add_searches(const settings& s, std::vector<method>& rows) {
@@ -190,15 +190,21 @@ void add_searches(const settings& s, std::vector<method>& rows) {
     const auto yarn_of = [](double low, double high, double multiplier) {
         return stretched<yarn>{{.beta_fast = high, .beta_slow = low, .truncate = false}, multiplier};
     };
+    const auto table_of_parts = [s, parts_of](double low, double high, double multiplier) {
+        return learned_table<stretched<by_parts>>(s.rope(), {s.learning.t_learned}, parts_of(low, high, multiplier));
+    };
     rows.push_back(searched_row(row::by_parts_searched, grid_of(s, parts_of)));
     rows.push_back(searched_row("YaRN, searched", grid_of(s, yarn_of)));
+    rows.push_back(searched_then_learned(row::searched_then_learned, grid_of(s, table_of_parts), s));
+    rows.push_back(
+        searched_then_learned(row::searched_then_by_layer, grid_of(s, table_of_parts), s, own_numbers::all_of_layer));
     rows.push_back(of_few_models(searched_row(row::by_cma_es, cma_of(log_scaled(s, one_knot(s))))));
     rows.push_back(of_few_models(searched_row(row::by_evolution, evolution(s))));
 }
 
 void add_learned_at_one_t(const settings& s, std::vector<method>& rows) {
     const any_policy table = one_knot(s);
-    const ungated_table<unscaled> without_prior(s.rope(), {s.learning.t_learned});
+    const learned_table<unscaled> without_prior(s.rope(), {s.learning.t_learned});
     const auto longest = static_cast<double>(s.ratios.back());
     rows.push_back(of_few_models(learned(row::learned_log_scaled, log_scaled(s, table), basis_alone(s))));
     rows.push_back(of_few_models(learned(row::learned_no_temperature, table, usual_learning(s))));
@@ -212,10 +218,10 @@ void add_learned_at_one_t(const settings& s, std::vector<method>& rows) {
 }
 
 void add_learned_over_t(const settings& s, std::vector<method>& rows) {
-    // Steps at many t differ more: at the usual rate CLEX, whose weights serve them all, loses what its prior finds.
+    // Steps at many t differ more: at its usual rate CLEX, whose weights serve them all, loses what its prior finds.
     const number_learning by = over_all_t(s);
     number_learning slowly = by;
-    slowly.rate = 0.1 * by.rate;
+    slowly.rate = 1e-3;
     rows.push_back(of_few_models(learned("learned basis + temperature, all t", log_scaled(s, one_knot(s)), by)));
     rows.push_back(learned(row::five_knots_all_t, log_scaled(s, table_of(s, even_knots(s, 5))), by));
     rows.push_back(of_few_models(learned("constant field + temperature, all t", log_scaled(s, constant_field(s)), by)));
@@ -223,14 +229,17 @@ void add_learned_over_t(const settings& s, std::vector<method>& rows) {
 }
 
 void add_fields(const settings& s, std::vector<method>& rows) {
-    const number_learning usual = usual_learning(s), slow = at_rate(s, 1e-5);  // in t fields act over a longer interval
-    const number_learning without_gate = at_rate(s, 3e-4);                     // without a gate fast pairs move, too
+    const number_learning usual = at_rate(s, 0.01);
+    const number_learning slow = at_rate(s, 1e-5);          // in t fields act over a longer interval
+    const number_learning without_gate = at_rate(s, 3e-4);  // without a gate fast pairs move, too
+    number_learning basis = basis_alone(s);
+    basis.rate = usual.rate;
     const any_policy over_ntk = clex_over<log_time_field<ntk_aware>>(s, {}),
                      ungated = clex_over<ungated_field<by_parts>>(s, parts),
                      paper = clex_over<paper_field<by_parts>>(s, parts),
                      paper_over_ntk = clex_over<paper_field<ntk_aware>>(s, {});
     rows.push_back(learned(row::clex_log_time, log_scaled(s, log_time(s)), usual));
-    rows.push_back(of_few_models(learned("CLEX in log time, log scaling", log_scaled(s, log_time(s)), basis_alone(s))));
+    rows.push_back(of_few_models(learned("CLEX in log time, log scaling", log_scaled(s, log_time(s)), basis)));
     rows.push_back(of_few_models(learned("CLEX in log time, no temperature", log_time(s), usual)));
     rows.push_back(of_few_models(learned(row::clex_over_ntk, log_scaled(s, over_ntk), usual)));
     rows.push_back(
@@ -256,7 +265,6 @@ void add_own_numbers(const settings& s, std::vector<method>& rows) {
     };
     add("temperature by layer", own_numbers::temperature_of_layer);
     add("temperature by head", own_numbers::temperature_of_head);
-    add("both by layer", own_numbers::all_of_layer);
 }
 
 const position_sampler random_places = [](generator& draw, const sampled_range& range) {
@@ -319,6 +327,12 @@ void add_tuned_weights(const settings& s, std::vector<method>& rows) {
 
 }  // namespace
 
+cordage::any_policy method::policy_of(std::span<const double> found) const {
+    const std::size_t searched = search ? search->numbers : 0;
+    const any_policy start = search ? search->policy_at(found.first(searched)) : reads.policy;
+    return learning ? start.with_parameters(found.subspan(searched)) : start;
+}
+
 std::string method::file_name() const { return file_name_of(name); }
 
 std::string file_name_of(const std::string& name) {
@@ -352,8 +366,8 @@ std::vector<method> demo_methods(const settings& s) {
 
 std::vector<method> study_methods(const settings& s) {
     std::vector<method> rows = demo_methods(s);
-    for (auto add : {add_gated, add_searches, add_learned_at_one_t, add_learned_over_t, add_fields, add_objectives,
-                     add_own_numbers, add_tuned_weights}) {
+    for (auto add : {add_learned_otherwise, add_searches, add_learned_at_one_t, add_learned_over_t, add_fields,
+                     add_objectives, add_own_numbers, add_tuned_weights}) {
         add(s, rows);
     }
     return rows;
@@ -364,9 +378,15 @@ std::vector<method> rows_of(const settings& s) {
     std::vector<method> rows = study_methods(s);
     if (s.rows == row_set::main) std::erase_if(rows, [](const method& how) { return !how.is_main; });
     if (s.rows == row_set::few) {
-        const std::vector<std::string> few{row::no_scaling,        row::by_parts,      row::by_parts_log_scaled,
-                                           row::by_parts_searched, row::learned,       row::learned_gated,
-                                           row::learned_by_layer,  row::clex_log_time, row::clex_all_t};
+        const std::vector<std::string> few{row::no_scaling,
+                                           row::by_parts,
+                                           row::by_parts_log_scaled,
+                                           row::by_parts_searched,
+                                           row::searched_then_by_layer,
+                                           row::learned,
+                                           row::learned_by_layer,
+                                           row::clex_log_time,
+                                           row::clex_all_t};
         std::erase_if(rows, [&](const method& how) { return std::ranges::find(few, how.name) == few.end(); });
     }
     return rows;

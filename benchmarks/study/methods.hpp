@@ -2,38 +2,41 @@
 // The rows of a comparison: how a model reads a window, and how the row's numbers or weights are obtained.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "model/recipes.hpp"
+#include "search/objective.hpp"
 #include "settings.hpp"
 
 namespace demo {
 
-/// The objective of a search: the loss of copied and value tokens on dev windows for a policy at learning.t_learned.
-struct policy_loss {
-    std::function<double(const cordage::any_policy&)> of;
-    index_t token_forwards;  ///< cost of one evaluation
+/// A search for the numbers of a policy.
+struct policy_search {
+    std::size_t numbers;  ///< of a point
+    std::function<cordage::any_policy(std::span<const double> point)> policy_at;
+    std::function<search_result(const objective& loss, index_t budget)> find;
 };
-
-/// The result of a search.
-struct chosen_policy {
-    cordage::any_policy policy;
-    std::vector<double> point;  ///< the numbers that were searched
-    index_t token_forwards;     ///< spent
-};
-using policy_search = std::function<chosen_policy(const policy_loss& loss, index_t budget)>;
 
 /// One row of a table.
 struct method {
     std::string name;
     reading reads;                                 ///< with the initial numbers
-    std::optional<number_learning> learning = {};  ///< by gradient, over frozen weights
-    policy_search search = {};                     ///< if set, it chooses the policy
+    std::optional<policy_search> search = {};      ///< chooses the policy
+    std::optional<number_learning> learning = {};  ///< by gradient, over frozen weights; after a search, of its policy
     std::optional<weight_tuning> tuning = {};      ///< if set, replaces weights and numbers by tuned ones
     bool is_main = true;                           ///< evaluated on all models, else on the first few only
+
+    /// What the search may spend, in token-forwards: all, or half if numbers learn after it.
+    index_t search_budget(const settings& s) const { return learning ? s.budget() / 2 : s.budget(); }
+
+    /// The policy of a result: `found` are the point of the search, if there is one, and the numbers that learned. Not
+    /// of numbers of layers' or heads' own.
+    cordage::any_policy policy_of(std::span<const double> found) const;
 
     /// The name with other characters than letters, digits and underscores replaced.
     std::string file_name() const;

@@ -48,19 +48,24 @@ std::string content_of(const std::filesystem::path& file) {
     return text.str();
 }
 
-// Of another preset than the page's: its tables and numbers.
-void record_ablation(const std::filesystem::path& folder, const std::filesystem::path& out, const std::string& preset,
+// Of another preset than the page's: its tables and numbers, and its line of the page.
+void record_ablation(const std::filesystem::path& docs, const std::string& preset, const study& what,
                      const std::vector<block>& blocks) {
+    const std::filesystem::path page = docs / "replication.md", folder = docs / "replication";
+    const std::string line = summary("[" + preset + "](replication/" + preset + ".md)", what);
+    write(page, with_table_line(content_of(page), line, page.string()));
     write(folder / (preset + ".md"), study_tables("Replication: " + preset, blocks));
-    write(folder / (preset + ".csv"), content_of(out / "results.csv"));
+    write(folder / (preset + ".csv"), content_of(what.s.out / "results.csv"));
 }
 
-// The page's blocks, and beside it in replication/ the tables, numbers and pictures.
-void record(const std::filesystem::path& docs, const std::filesystem::path& out, std::vector<block> blocks,
+// The page's blocks and line, and beside it in replication/ the tables, numbers and pictures.
+void record(const std::filesystem::path& docs, const study& what, std::vector<block> blocks,
             const std::vector<picture>& pictures) {
     const std::filesystem::path page = docs / "replication.md", folder = docs / "replication";
+    const std::filesystem::path& out = what.s.out;
     for (const block& b : picture_blocks(pictures, "replication")) blocks.push_back(b);
-    write(page, with_blocks(content_of(page), blocks, page.string()));
+    const std::string text = with_blocks(content_of(page), blocks, page.string());
+    write(page, with_table_line(text, summary("[the study](replication/tables.md)", what), page.string()));
     for (const char* name : {"tables.md", "results.csv"}) write(folder / name, content_of(out / name));
     for (const picture& p : pictures) {
         if (p.is_drawn) write(folder / (p.name + ".svg"), content_of(out / (p.name + ".svg")));
@@ -82,11 +87,12 @@ void report(const std::string& preset, const study& what, const replication_opti
     if (how.record.empty()) return;
     std::filesystem::create_directories(how.record / "replication");
     if (preset != "small") {
-        record_ablation(how.record / "replication", out, preset, blocks);
-        std::printf("written in %s/replication: %s.md, %s.csv\n", how.record.c_str(), preset.c_str(), preset.c_str());
+        record_ablation(how.record, preset, what, blocks);
+        std::printf("written in %s: a line of replication.md, replication/%s.md and .csv\n", how.record.c_str(),
+                    preset.c_str());
         return;
     }
-    record(how.record, out, blocks, pictures);
+    record(how.record, what, blocks, pictures);
     std::printf("written in %s: the tables of replication.md, and replication/\n", how.record.c_str());
 }
 

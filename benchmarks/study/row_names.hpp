@@ -13,8 +13,11 @@ inline constexpr const char* by_parts_log_scaled = "by parts + log scaling";
 inline constexpr const char* by_parts_searched = "by parts, searched";
 inline constexpr const char* by_parts_temperature = "by parts + learned temperature";
 inline constexpr const char* learned = "learned basis + temperature";
-inline constexpr const char* learned_gated = "learned basis, gated + temperature";
-inline constexpr const char* learned_by_layer = "learned basis, gated + temperature, both by layer";
+inline constexpr const char* learned_by_layer = "learned basis + temperature, both by layer";
+/// Half of the budget searches the ramp, half learns over it.
+inline constexpr const char* searched_then_learned = "by parts, searched, then learned";
+inline constexpr const char* searched_then_by_layer = "by parts, searched, then learned by layer";
+inline constexpr const char* learned_without_gate = "learned basis without gate + temperature";
 inline constexpr const char* learned_log_scaled = "learned basis, log scaling";
 inline constexpr const char* learned_no_temperature = "learned basis, no temperature";
 inline constexpr const char* by_cma_es = "basis + temperature by CMA-ES";

@@ -69,7 +69,11 @@ const std::vector<preset>& presets() {
         {"gpu-trial", {to_gpu, to_steps_of_a_cpu}},
         ablation("length-64", [](settings& s) { s.train_length = 64; }),
         ablation("length-256", [](settings& s) { s.train_length = 256; }),
-        ablation("base-200", [](settings& s) { s.theta_base = 200.0; }),
+        ablation("base-200",
+                 [](settings& s) {
+                     s.theta_base = 200.0;
+                     s.pretraining.steps = 1920;  // lookup forms a million tokens later
+                 }),
         ablation("base-500000", [](settings& s) { s.theta_base = 500000.0; }),
         ablation("narrow", [](settings& s) { s.model = {.width = 64, .heads = 2, .hidden = 172}; }),
         ablation("wide", [](settings& s) { s.model = {.width = 256, .heads = 8, .hidden = 688}; }),
@@ -77,7 +81,7 @@ const std::vector<preset>& presets() {
         ablation("two-heads", [](settings& s) { s.model.heads = 2; }),
         ablation("longer", [](settings& s) { s.ratios.push_back(32); }),
         ablation("manuals", [](settings& s) { s.text = corpus_kind::perl_manuals; }),
-        ablation("new-models", [](settings& s) { s.first_seed = 6; }),
+        ablation("new-models", [](settings& s) { s.first_seed = 12; }),
     };
     return all;
 }

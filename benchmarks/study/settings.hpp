@@ -36,7 +36,7 @@ struct learning_run {
     index_t steps = 120;
     index_t windows = 2;
     double t_learned = 8.0;
-    double rate = 0.01;
+    double rate = 0.06;
     index_t searched_windows = 6;  ///< windows of dev text for each trial of a search
 };
 

@@ -51,9 +51,10 @@ struct learning_outcome {
     std::vector<double> numbers;
     index_t token_forwards;  ///< spent
 };
+/// @param budget  what may be spent, in token-forwards
 /// @throws cordage::value_error  for a basis that is not finite
 learning_outcome learn_numbers(const settings& s, const decoder& model, const reading& how, const number_learning& by,
-                               std::span<const token> text, const progress_report& report);
+                               index_t budget, std::span<const token> text, const progress_report& report);
 
 /// Tuned weights, and the numbers of the policy that were learned with them.
 struct tuning_outcome {

@@ -207,7 +207,7 @@ pretrained pretrain(const settings& s, const corpus& text, const progress_report
 }
 
 learning_outcome learn_numbers(const settings& s, const decoder& model, const reading& how, const number_learning& by,
-                               std::span<const token> text, const progress_report& report) {
+                               index_t budget, std::span<const token> text, const progress_report& report) {
     const std::vector<double> first = first_numbers(s, how);
     number_optimizer optimizer(first, by.learns_temperature ? 0 : temperature_numbers);
     generator draw = stream(s.seed, 3), draw_t = stream(s.seed, 4);
@@ -215,13 +215,13 @@ learning_outcome learn_numbers(const settings& s, const decoder& model, const re
     index_t spent = 0;
     while (true) {
         const learning_step step = draw_step(draw_t, s, by);
-        if (spent + step.token_forwards() > s.budget()) break;
+        if (spent + step.token_forwards() > budget) break;
         const auto windows = draw_windows(draw, s, text, step.windows, step.length);
         add_gradients(model, batch_of(windows, is_scored),
                       rotaries_at(s, how, optimizer.numbers(), step.t, true_positions(step.length)));
-        optimizer.step(by.rate * rate_factor(spent, s.budget(), 0));
+        optimizer.step(by.rate * rate_factor(spent, budget, 0));
         spent += step.token_forwards();
-        report(static_cast<double>(spent) / static_cast<double>(s.budget()));
+        report(static_cast<double>(spent) / static_cast<double>(budget));
     }
     return {optimizer.values(), spent};
 }

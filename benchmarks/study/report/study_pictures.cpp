@@ -28,16 +28,17 @@ constexpr pictured parts_log{row::by_parts_log_scaled, "by parts + log scaling",
 constexpr pictured parts_searched{row::by_parts_searched, "by parts, searched", "#b8860b"};
 constexpr pictured parts_temperature{row::by_parts_temperature, "by parts + temperature", "#009e73"};
 constexpr pictured table{row::learned, "basis + temperature", "#d55e00"};
+constexpr pictured both{row::searched_then_by_layer, "searched, then learned", "#a01020"};
 constexpr pictured clex{row::clex_log_time, "CLEX in log time", "#a0307d"};
 constexpr pictured clex_all{row::clex_all_t, "CLEX, all t", "#e377c2"};
 constexpr pictured clex_ntk{row::clex_over_ntk, "CLEX over NTK-aware", "#6a5acd"};
 constexpr pictured field{row::constant_field, "constant field", "#7a5230"};
 
 using few_rows = std::vector<pictured>;
-const few_rows of_matches{none, parts_log, parts_searched, table, clex, clex_all};
+const few_rows of_matches{none, parts_log, parts_searched, table, clex, both};
 // Of copied text by parts alone loses ten times as much as the others differ.
-const few_rows of_copies{parts_searched, parts_temperature, table, clex, clex_all};
-const few_rows of_plain_text{parts, parts_searched, parts_temperature, table, clex, clex_all};
+const few_rows of_copies{parts_searched, parts_temperature, table, clex, clex_all, both};
+const few_rows of_plain_text{parts, parts_searched, parts_temperature, table, clex, both};
 const few_rows of_bases{table, field, clex, clex_ntk, parts};  // in this order, the last above
 const few_rows* const of_panels[] = {&of_matches, &of_copies, &of_plain_text, &of_bases};
 
@@ -185,8 +186,9 @@ panel losses_of(const study& what, measure of, const few_rows& rows, const std::
 }
 
 std::vector<double> log_alpha_of(const study& what, const method& m, std::uint64_t seed) {
-    cordage::any_policy policy = m.reads.policy;
-    if (m.learning) policy = policy.with_parameters(what.rows.of(m.name, seed).policy_parameters);
+    const bool is_found = m.learning || m.search;
+    const cordage::any_policy policy =
+        is_found ? m.policy_of(what.rows.of(m.name, seed).policy_parameters) : m.reads.policy;
     std::vector<double> log_alpha(static_cast<std::size_t>(what.s.rope().pairs()));
     policy.log_alpha(what.s.rope(), what.s.learning.t_learned, log_alpha);
     return log_alpha;
@@ -262,13 +264,29 @@ const char* colour_of(const std::string& row) {
 }
 
 // Over frozen weights: closed forms and what is chosen or learned for a model.
-const std::vector<std::string> of_reach{row::no_scaling,          "no scaling + log scaling", row::linear,
-                                        row::ntk_aware,           "NTK-aware + log scaling",  "YaRN",
-                                        "YaRN + log scaling",     "YaRN, searched",           row::by_parts,
-                                        row::by_parts_log_scaled, row::by_parts_temperature,  row::by_parts_searched,
-                                        row::by_cma_es,           row::by_evolution,          row::learned,
-                                        row::learned_gated,       row::learned_at_16,         row::five_knots_all_t,
-                                        row::constant_field,      row::clex_log_time,         row::clex_all_t,
+const std::vector<std::string> of_reach{row::no_scaling,
+                                        "no scaling + log scaling",
+                                        row::linear,
+                                        row::ntk_aware,
+                                        "NTK-aware + log scaling",
+                                        "YaRN",
+                                        "YaRN + log scaling",
+                                        "YaRN, searched",
+                                        row::by_parts,
+                                        row::by_parts_log_scaled,
+                                        row::by_parts_temperature,
+                                        row::by_parts_searched,
+                                        row::by_cma_es,
+                                        row::by_evolution,
+                                        row::learned,
+                                        row::searched_then_learned,
+                                        row::searched_then_by_layer,
+                                        row::learned_by_layer,
+                                        row::learned_at_16,
+                                        row::five_knots_all_t,
+                                        row::constant_field,
+                                        row::clex_log_time,
+                                        row::clex_all_t,
                                         row::clex_over_ntk};
 
 bool draw_reach(const study& what, const std::string& name, const std::filesystem::path& folder) {

@@ -34,18 +34,19 @@ void make_model(const settings& s, const corpus& tokens, row_result& r, const pr
     save(*made.model, work_files(s).model);
 }
 
-// Of windows that no row is evaluated on; copies and values count alike.
-chosen_policy search(const settings& s, const method& how, const decoder& model, std::span<const token> dev,
+// Of windows that no row is evaluated on, at the t that is learned; copies and values count alike.
+search_result search(const settings& s, const method& how, const decoder& model, std::span<const token> dev,
                      const progress_report& report) {
     const index_t windows = s.learning.searched_windows, length = s.learned_length();
     index_t spent = 0;
-    const auto loss_of = [&](const cordage::any_policy& policy) {
-        const auto seen = observe(s, model, {policy}, {dev, choosing_windows}, length, windows, [](double) {});
+    const auto loss_at = [&](std::span<const double> point) {
+        const reading reads{how.search->policy_at(point)};
+        const auto seen = observe(s, model, reads, {dev, choosing_windows}, length, windows, [](double) {});
         spent += windows * length;
-        report(static_cast<double>(spent) / static_cast<double>(s.budget()));
+        report(static_cast<double>(spent) / static_cast<double>(how.search_budget(s)));
         return mean_of(seen, measure::copy_loss) + mean_of(seen, measure::value_loss);
     };
-    return how.search({loss_of, windows * length}, s.budget());
+    return how.search->find({loss_at, windows * length}, how.search_budget(s));
 }
 
 // The weights of a row, and in `reads` the numbers that were tuned beside them.
@@ -65,15 +66,19 @@ void make_row(const settings& s, const method& how, const corpus& tokens, row_re
     const double learned = how.learning || how.search ? 0.7 : 0.0;  // the share of learning in this job
     const auto report_some = [&](double share) { report(learned * share); };
     if (how.search) {
-        const chosen_policy chosen = search(s, how, *model, tokens.dev, report_some);
-        reads.policy = chosen.policy;
-        r.policy_parameters = chosen.point;
-        r.token_forwards = chosen.token_forwards;
-    } else if (how.learning) {
-        const learning_outcome found = learn_numbers(s, *model, reads, *how.learning, tokens.train, report_some);
-        reads.numbers = r.policy_parameters = found.numbers;
+        const search_result found = search(s, how, *model, tokens.dev, report_some);
+        r.policy_parameters = found.best().point;
         r.token_forwards = found.token_forwards;
-    } else {
+        reads.policy = how.search->policy_at(r.policy_parameters);
+    }
+    if (how.learning) {
+        const learning_outcome found =
+            learn_numbers(s, *model, reads, *how.learning, s.budget() - r.token_forwards, tokens.train, report_some);
+        reads.numbers = found.numbers;
+        r.policy_parameters.insert(r.policy_parameters.end(), found.numbers.begin(), found.numbers.end());
+        r.token_forwards += found.token_forwards;
+    }
+    if (r.policy_parameters.empty()) {
         r.policy_parameters = reads.numbers.empty() ? first_numbers(s, reads) : reads.numbers;
     }
     const window_set set =

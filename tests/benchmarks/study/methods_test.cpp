@@ -77,15 +77,38 @@ TEST_CASE("study/methods: preset gpu has the study's windows, of a larger model 
     CHECK(trial.pretraining.steps * trial.pretraining.tokens_per_step < 100'000);
 }
 
-TEST_CASE("study/methods: every row has one way to come about, and what learns has numbers to learn") {
+TEST_CASE("study/methods: weights are tuned or numbers are found, and what learns has numbers to learn") {
     const settings s = settings_of("small");
     for (const method& how : study_methods(s)) {
         CAPTURE(how.name);
-        CHECK((how.learning ? 1 : 0) + (how.search ? 1 : 0) + (how.tuning ? 1 : 0) <= 1);
-        if (!how.learning) continue;
+        CHECK(!(how.tuning && (how.learning || how.search)));
+        if (!how.learning || how.search) continue;
         CHECK(first_numbers(s, how.reads).size() > (how.learning->learns_temperature ? 0U : 2U));
         CHECK(how.learning->t_most <= static_cast<double>(s.ratios.back()));
     }
+}
+
+TEST_CASE("study/methods: a search before learning spends half of the budget, and what it chooses has offsets of 0") {
+    const settings s = settings_of("small");
+    const std::vector<method> rows = study_methods(s);
+    const index_t a_trial = s.learning.searched_windows * s.learned_length();
+    for (const char* name : {"by parts, searched, then learned", "by parts, searched, then learned by layer"}) {
+        const method& how = find(rows, name);
+        REQUIRE(how.learning);
+        CHECK(how.search_budget(s) == s.budget() / 2);
+        const auto loss = [](std::span<const double> point) { return std::fabs(point[0] - 0.5) + point[3]; };
+        const search_result found = how.search->find({loss, a_trial}, how.search_budget(s));
+        CHECK(found.token_forwards <= s.budget() / 2);
+        std::vector<double> parameters = found.best().point;
+        CHECK(parameters.size() == how.search->numbers);
+        std::vector<double> numbers = how.search->policy_at(parameters).parameters();
+        REQUIRE(std::ssize(numbers) == s.rope().pairs() + 2);
+        CHECK(std::count(numbers.begin(), numbers.end(), 0.0) >= s.rope().pairs());
+        numbers[0] = 0.25;
+        parameters.insert(parameters.end(), numbers.begin(), numbers.end());
+        CHECK(how.policy_of(parameters).parameters() == numbers);
+    }
+    CHECK(find(rows, "by parts, searched").search_budget(s) == s.budget());
 }
 
 TEST_CASE("study/methods: a row that differs in how it learns is an experiment of its own") {

@@ -148,16 +148,17 @@ TEST_CASE("benchmarks/study/report: the blocks can be made of any results, few o
     CHECK(has(text_of("results"), "Models by their seeds: 1 row of 1. Rows without a result: *PI*,"));
     for (const std::uint64_t seed : {1U, 2U, 3U}) {
         rows.push_back(row_of("by parts, searched", seed, {8, 8, 6, 2, 0}));
-        rows.push_back(row_of("learned basis + temperature", seed, {8, 8, 8, 8, 4}, 1.0));
+        rows.push_back(row_of("by parts, searched, then learned by layer", seed, {8, 8, 8, 8, 4}, 1.0));
+        rows.push_back(row_of("learned basis + temperature, both by layer", seed, {8, 8, 8, 8, 4}, 1.0));
     }
     CHECK(has(text_of("differences"), "| by parts, searched | 0 | 0 | 0 | 0 | 0 |\n"));
-    CHECK(has(text_of("contrasts"), "| learned basis + temperature − by parts, searched | +0.750 ±"));
+    CHECK(has(text_of("contrasts"), "| by parts, searched, then learned by layer − by parts, searched | +0.750 ±"));
     CHECK(has(text_of("contrasts"), "| 18 / 0 |"));
-    CHECK(has(text_of("results"), "Models by their seeds: 1 row of 1; 2 rows of 1, 2, 3. Rows"));
-    CHECK(has(text_of("claims"), "| It finds more at 8L, where it learns. |"));
+    CHECK(has(text_of("results"), "Models by their seeds: 1 row of 1; 3 rows of 1, 2, 3. Rows"));
+    CHECK(has(text_of("claims"), "| Learned by layer it finds more at 8L, where it learns. |"));
 }
 
-TEST_CASE("benchmarks/study/report: an ablation has the claims of its rows, new models their own contrasts") {
+TEST_CASE("benchmarks/study/report: an ablation has the claims of its rows, new models the contrasts, too") {
     const auto blocks_of = [](const std::string& preset) {
         const settings s = settings_of(preset);
         std::vector<row_result> rows;
@@ -170,13 +171,13 @@ TEST_CASE("benchmarks/study/report: an ablation has the claims of its rows, new 
     };
     const std::string wide = blocks_of("wide"), fresh = blocks_of("new-models");
     for (const std::string& text : {wide, fresh}) {
-        CHECK(has(text, "| Gated, it finds more at 8L and 16L. |"));
+        CHECK(has(text, "| One for all layers finds more at 16L, twice as far. |"));
         CHECK(has(text, "not run: 0.\n"));
         CHECK(!has(text, "## Basis and temperature"));
     }
     CHECK(!has(wide, "## The two contrasts"));
-    CHECK(has(fresh, "\n| learned basis, gated + temperature, both by layer − by parts, searched |"));
-    CHECK(has(fresh, "\n| CLEX in log time + temperature − learned basis, gated + temperature |"));
+    CHECK(has(fresh, "\n| by parts, searched, then learned by layer − by parts, searched |"));
+    CHECK(has(fresh, "\n| CLEX in log time + temperature − learned basis + temperature |"));
 }
 
 TEST_CASE("benchmarks/study/report/page: what stands between the marks is written anew, and nothing else") {
@@ -206,6 +207,31 @@ TEST_CASE("benchmarks/study/report/page: a page that cannot be written is refuse
     check("<!-- block claims", "page.md: a mark '<!-- block NAME -->' must close its line");
 }
 
+TEST_CASE("benchmarks/study/report/page: a table's line is replaced or added, and no other text changes") {
+    const std::string head = "| setting | match |\n|---|---|\n",
+                      page = "# Page\n\n" + head + "| wide | 1 |\n| narrow | 2 |\n\nend\n";
+    CHECK(with_table_line(page, head + "| wide | 3 |\n", "page.md") ==
+          "# Page\n\n" + head + "| wide | 3 |\n| narrow | 2 |\n\nend\n");
+    CHECK(with_table_line(page, head + "| wid | 3 |\n", "page.md") ==
+          "# Page\n\n" + head + "| wide | 1 |\n| narrow | 2 |\n| wid | 3 |\n\nend\n");
+    CHECK(with_table_line(head + "| wide | 1 |", head + "| wide | 3 |\n", "page.md") == head + "| wide | 3 |\n");
+    CHECK(with_table_line(head, head + "| wide | 3 |\n", "page.md") == head + "| wide | 3 |\n");
+    CHECK_THROWS_WITH_AS(with_table_line("# Page\n", head + "| wide | 3 |\n", "page.md"),
+                         "page.md: no table begins with '| setting | match |'", std::runtime_error);
+}
+
+TEST_CASE("benchmarks/study/report: a summary has matches at 8L and what a basis by layer gains") {
+    const settings s = settings_of("wide");
+    std::vector<row_result> rows;
+    for (const std::uint64_t seed : {1U, 2U, 3U}) {
+        rows.push_back(row_of("no scaling", seed, {8, 2, 0, 0, 0}));
+        rows.push_back(row_of("by parts, searched", seed, {8, 8, 6, 4, 0}));
+        rows.push_back(row_of("by parts, searched, then learned by layer", seed, {8, 8, 8, 6, 2}, 1.0));
+    }
+    const std::string text = summary("wide", {s, study_results(rows), {}});
+    CHECK(has(text, "\n| wide | 3 | 0.000 |  | 0.500 |  |  | 0.750 |  | +0.250 ±"));
+}
+
 TEST_CASE("benchmarks/study/report/study_pictures: a page shows what is drawn") {
     const std::vector<block> blocks =
         picture_blocks({{"reach", "reach of rows", true}, {"bases", "alpha", false}}, "there");
@@ -221,6 +247,9 @@ TEST_CASE("benchmarks/study/report/page: docs/replication.md marks blocks and pi
         study_blocks({settings_of("small"), study_results({row_of("no scaling", 1, {8, 2, 0, 0, 0})}), {}});
     for (const block& b : picture_blocks(study_pictures(), "replication")) blocks.push_back(b);
     CHECK_NOTHROW(with_blocks(page, blocks, "docs/replication.md"));
+    const std::string line =
+        summary("any", {settings_of("small"), study_results({row_of("no scaling", 1, {8, 2, 0, 0, 0})}), {}});
+    CHECK_NOTHROW(with_table_line(page, line, "docs/replication.md"));
     for (const picture& p : study_pictures()) CHECK(has(page, "<!-- block " + p.name + " -->\n"));
 }
 

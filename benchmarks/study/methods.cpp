@@ -174,30 +174,26 @@ void add_learned_otherwise(const settings& s, std::vector<method>& rows) {
     rows.push_back(learned(row::learned_without_gate, log_scaled(s, without_gate), at_rate(s, 0.01)));
 }
 
+stretched<by_parts> stretched_parts(double low, double high, double multiplier) { return {{low, high}, multiplier}; }
+
 // Half of the budget for a ramp and a temperature, the rest for what learns over them.
-method searched_then_learned(const std::string& name, const policy_search& search, const settings& s,
-                             own_numbers own = own_numbers::none) {
-    method made = searched_row(name, search);
+method searched_then_learned(const std::string& name, const settings& s, own_numbers own = own_numbers::none) {
+    const auto table = [s](double low, double high, double multiplier) {
+        return learned_table<stretched<by_parts>>(s.rope(), {s.learning.t_learned},
+                                                  stretched_parts(low, high, multiplier));
+    };
+    method made = searched_row(name, grid_of(s, table));
     made.learning = usual_learning(s);
     made.reads.own = own;
     return made;
 }
 
 void add_searches(const settings& s, std::vector<method>& rows) {
-    const auto parts_of = [](double low, double high, double multiplier) {
-        return stretched<by_parts>{{low, high}, multiplier};
-    };
     const auto yarn_of = [](double low, double high, double multiplier) {
         return stretched<yarn>{{.beta_fast = high, .beta_slow = low, .truncate = false}, multiplier};
     };
-    const auto table_of_parts = [s, parts_of](double low, double high, double multiplier) {
-        return learned_table<stretched<by_parts>>(s.rope(), {s.learning.t_learned}, parts_of(low, high, multiplier));
-    };
-    rows.push_back(searched_row(row::by_parts_searched, grid_of(s, parts_of)));
     rows.push_back(searched_row("YaRN, searched", grid_of(s, yarn_of)));
-    rows.push_back(searched_then_learned(row::searched_then_learned, grid_of(s, table_of_parts), s));
-    rows.push_back(
-        searched_then_learned(row::searched_then_by_layer, grid_of(s, table_of_parts), s, own_numbers::all_of_layer));
+    rows.push_back(searched_then_learned(row::searched_then_by_layer, s, own_numbers::all_of_layer));
     rows.push_back(of_few_models(searched_row(row::by_cma_es, cma_of(log_scaled(s, one_knot(s))))));
     rows.push_back(of_few_models(searched_row(row::by_evolution, evolution(s))));
 }
@@ -229,7 +225,7 @@ void add_learned_over_t(const settings& s, std::vector<method>& rows) {
 }
 
 void add_fields(const settings& s, std::vector<method>& rows) {
-    const number_learning usual = at_rate(s, 0.01);
+    const number_learning usual = at_rate(s, 3e-3);
     const number_learning slow = at_rate(s, 1e-5);          // in t fields act over a longer interval
     const number_learning without_gate = at_rate(s, 3e-4);  // without a gate fast pairs move, too
     number_learning basis = basis_alone(s);
@@ -361,6 +357,8 @@ std::vector<method> demo_methods(const settings& s) {
     }
     rows.push_back(learned(row::by_parts_temperature, log_scaled(s, parts), usual_learning(s)));
     rows.push_back(learned(row::learned, log_scaled(s, one_knot(s)), usual_learning(s)));
+    rows.push_back(searched_row(row::by_parts_searched, grid_of(s, stretched_parts)));
+    rows.push_back(searched_then_learned(row::searched_then_learned, s));
     return rows;
 }
 

@@ -51,7 +51,7 @@ std::string table_by_distance(const study_results& results) {
     return markdown_table(columns, lines);
 }
 
-bool learns(const std::string& row) { return row.find("learned") != row.npos; }
+bool learns(const std::string& row) { return row.find("learned") != row.npos || row.find("searched") != row.npos; }
 bool is_log_scaled(const std::string& row) { return row.find("log scaling") != row.npos; }
 
 template <class Belongs>
@@ -105,7 +105,8 @@ std::string demo_tables(const settings& s, const study_results& results) {
         "By "
         "parts is `by_parts{0.5, 4}`, YaRN has the same ramp in its form; log scaling multiplies scores by log_L n. "
         "What is "
-        "learned starts from by parts + log scaling and takes %ld steps of Adam on %ld windows of %ld tokens. The same "
+        "learned starts from by parts + log scaling and takes %ld steps of Adam on %ld windows of %ld tokens; what is "
+        "searched spends as many token-forwards on dev windows, or half of them before it learns. The same "
         "windows for every row: %ld at %ld tokens with %ld questions. One model, seed %llu: rows differ from model to "
         "model "
         "by more than questions do.\n",
@@ -124,7 +125,7 @@ std::string as_csv(const study_results& results) {
             for (const index_t length : results.lengths()) {
                 for (const auto& [from, count] : octaves_of(r, what, length)) {
                     const estimate e = results.mean(r.row, in_octave(what, length, from));
-                    text += formatted("%s,%s,%ld,%ld,%ld,%.4f,%.4f\n", r.row.c_str(),
+                    text += formatted("\"%s\",%s,%ld,%ld,%ld,%.4f,%.4f\n", r.row.c_str(),
                                       std::string(name_of(what)).c_str(), static_cast<long>(length),
                                       static_cast<long>(from), static_cast<long>(count), e.mean, e.half_width);
                 }
@@ -151,7 +152,7 @@ void plot_match(const settings& s, const study_results& results, const std::file
              match_panel(results, "closed forms", "closed",
                          [](const std::string& row) { return !learns(row) && !is_log_scaled(row); }) +
              match_panel(results, "with log scaling of scores", "scaled", is_log_scaled) +
-             match_panel(results, "learned on this model", "learned",
+             match_panel(results, "chosen for this model", "learned",
                          [](const std::string& row) { return row == "by parts + log scaling" || learns(row); }) +
              "unset multiplot\n");
 }

@@ -33,6 +33,8 @@ from cordage_torch.rules import Rule
 WARM_UP = 10  # steps
 TEMPERATURE_RATE = 0.01  # of ln slope and power
 HEADS_RATE = 0.001  # of the scale and bias of heads
+RAMPS = [(low, low * ratio) for low in (0.25, 0.5, 1.0) for ratio in (2, 4, 8)] + [(1.0, 32.0)]  # by parts, to choose from
+CHOOSING = 4  # batches of --tokens that a ramp is chosen on
 LONGEST = 0.3  # share of the steps with windows of the longest length; the others have log-uniform lengths
 
 
@@ -57,7 +59,8 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
                         "0.06 for table, 0.01 for lerope")
     parser.add_argument("--parts", type=float, nargs=2, metavar=("LOW", "HIGH"),
                         help="the prior: pairs that rotate more than HIGH times in the trained length keep their frequency, "
-                        "those below LOW are interpolated; default: 1 32, for a trained length below 1024: 0.5 4")
+                        "those below LOW are interpolated; default: the best of ten for this model, by the loss of some "
+                        "windows of LENGTH tokens that are learned from")
     parser.add_argument("--seed", type=int, default=1, help="default: 1")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--recompute", action="store_true", help="run each layer again in the backward pass instead of "
@@ -87,6 +90,9 @@ def main(argv: list[str] | None = None) -> None:
     trained, longest = round(basis.original_length), options.length / basis.original_length
     lengths = [n for n in (trained * 2**k for k in range(32)) if n < options.length] + [options.length]
 
+    if not options.parts and not has_alpha(config):
+        options.parts = chosen_parts(model, config, options, learned_from, begin)
+        basis = new_basis(config, options)
     run = Run(options, basis, heads)
     print(f"temperature: {options.temperature}" + (f", of {len(heads) // 2} layers' heads" if heads else ""))
     if "own rotation" not in run.perplexity:
@@ -172,7 +178,6 @@ def new_basis(config, options: argparse.Namespace) -> CLEX | LearnedTable | LeRo
     options.tokens = 2 * options.length if options.tokens is None else options.tokens
     if options.tokens < options.length:
         raise ValueError(f"--tokens {options.tokens} must be >= LENGTH {options.length}, one window")
-    options.parts = options.parts or ([1.0, 32.0] if trained >= 1024 else [0.5, 4.0])
     can_learn = has_alpha(config) or Rule(config.get_text_config()).rotates_whole_heads
     options.temperature = options.temperature or ("learned" if can_learn else "none")
     if options.temperature == "learned" and not can_learn:
@@ -184,14 +189,31 @@ def new_basis(config, options: argparse.Namespace) -> CLEX | LearnedTable | LeRo
 
 
 def untempered_basis(config, options: argparse.Namespace, trained: float) -> CLEX | LearnedTable | LeRoPE:
+    low, high = options.parts or RAMPS[0]  # any, until one is chosen
     if options.form == "lerope":
-        low, high = options.parts
         by_parts = {"rope_type": "llama3", "factor": options.length / trained, "low_freq_factor": low,
                     "high_freq_factor": high, "original_max_position_embeddings": round(trained)}
         return LeRoPE(config, None if has_alpha(config) else by_parts, t_max=options.length / trained)
-    clex = CLEX.for_config(config, field="log_time", prior=("by_parts", *options.parts), t_max=options.length / trained,
+    clex = CLEX.for_config(config, field="log_time", prior=("by_parts", low, high), t_max=options.length / trained,
                            hidden=1 if options.form == "table" else None)
     return clex if options.form == "clex" else LearnedTable(clex)
+
+
+def chosen_parts(model: torch.nn.Module, config, options: argparse.Namespace, text: torch.Tensor,
+                 begin: int | None) -> list[float]:
+    """The ramp with the least loss at LENGTH, before anything is learned. Which one it is differs from model to model, and
+    steps of gradients do not find the way from one to another (docs/replication.md)."""
+    draw = torch.Generator().manual_seed(options.seed)
+    batches = [windows(text, options.length, options.tokens, begin, draw).to(model.device) for _ in range(CHOOSING)]
+    losses = {}
+    for parts in RAMPS:
+        basis = new_basis(config, argparse.Namespace(**{**vars(options), "parts": parts}))
+        with torch.no_grad(), apply_to(model, basis):
+            losses[parts] = sum(model(ids, labels=ids, use_cache=False).loss.item() for ids in batches) / CHOOSING
+    best = min(losses, key=losses.get)
+    print(f"prior: by parts {best[0]:g} {best[1]:g}, of {len(RAMPS)} ramps with losses of {losses[best]:.3f} to "
+          f"{max(losses.values()):.3f} at {options.length} tokens")
+    return list(best)
 
 
 def read_text(options: argparse.Namespace) -> tuple[torch.Tensor, torch.Tensor, int | None]:

@@ -60,6 +60,7 @@ def test_the_exported_config_is_the_tuned_model(tuned, model, text):
     form, out, _ = tuned
     checkpoint = torch.load(out / "checkpoint.pt", weights_only=True)
     options = tune_basis.arguments([str(model), str(text), str(TARGET), "--out", str(out), "--form", form])
+    options.parts = checkpoint["settings"]["parts"]
     own = AutoModelForCausalLM.from_pretrained(model)
     basis = tune_basis.new_basis(own.config, options)
     basis.load_state_dict(checkpoint["basis"])
@@ -79,6 +80,19 @@ def test_the_exported_config_is_the_tuned_model(tuned, model, text):
                 assert (own(ids[:, :length]).logits - expected).abs().max() <= AGREEMENT * expected.abs().max()
         plain = own(ids).logits  # the comparison would detect a wrong basis
         assert (plain - exported(ids).logits).abs().max() > 100 * AGREEMENT * plain.abs().max()
+
+
+def test_the_prior_is_the_best_ramp_for_the_model(model, text, tmp_path, monkeypatch, capsys):
+    short = ["--steps", "1", "--measured", "1"]
+    poor, good = (20.0, 40.0), (0.5, 4.0)
+    for name, ramps in (("last", [poor, good]), ("first", [good, poor])):
+        monkeypatch.setattr(tune_basis, "RAMPS", ramps)
+        chosen = tune(model, text, tmp_path / name, *short)["perplexity"]["by parts"]
+        assert "prior: by parts 0.5 4, of 2 ramps with losses of " in capsys.readouterr().out
+        assert torch.load(tmp_path / name / "checkpoint.pt", weights_only=True)["settings"]["parts"] == list(good)
+    given = tune(model, text, tmp_path / "given", *short, "--parts", "20", "40")["perplexity"]["by parts"]
+    assert "prior: " not in capsys.readouterr().out
+    assert given[-1] > 1.2 * chosen[-1]
 
 
 def test_the_alpha_of_a_mistral_large_4(text, tmp_path):

@@ -202,7 +202,7 @@ def untempered_basis(config, options: argparse.Namespace, trained: float) -> CLE
 def chosen_parts(model: torch.nn.Module, config, options: argparse.Namespace, text: torch.Tensor,
                  begin: int | None) -> list[float]:
     """The ramp with the least loss at LENGTH, before anything is learned. Which one it is differs from model to model, and
-    steps of gradients do not find the way from one to another (docs/replication.md)."""
+    learning does not always make up for a poor one (docs/replication.md)."""
     draw = torch.Generator().manual_seed(options.seed)
     batches = [windows(text, options.length, options.tokens, begin, draw).to(model.device) for _ in range(CHOOSING)]
     losses = {}

@@ -68,9 +68,9 @@ std::string match_panel(const study_results& results, const std::string& title, 
             data += formatted("%.6g %.4f %.4f %.4f\n", static_cast<double>(from) * std::numbers::sqrt2, e.mean,
                               std::max(0.0, e.low()), std::min(1.0, e.high()));
         }
-        const std::string style = line_style(curves.size(), learns(row));
-        curves.push_back(
-            {data, formatted("with yerrorlines pt 7 ps 0.5 %s title %s", style.c_str(), quoted(row).c_str())});
+        // Rows without learning are dashed, so that they differ without colour, too.
+        curves.push_back({data, formatted("with yerrorlines pt 7 ps 0.5 lw 2 lc rgb '%s' dt %s title %s",
+                                          colour_of(row).c_str(), learns(row) ? "1" : "'-'", quoted(row).c_str())});
     }
     return "set title " + quoted(title) + "\n" + plot(curves, block);
 }
@@ -159,23 +159,23 @@ void plot_match(const settings& s, const study_results& results, const std::file
 
 void plot_reach(const settings& s, const study_results& results, const std::filesystem::path& folder) {
     const std::vector<std::string>& rows = results.rows();
-    std::string data, tics;
+    const long trained = static_cast<long>(s.train_length);
+    std::string tics;
+    std::vector<curve> curves;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const std::size_t place = rows.size() - i;
-        data += formatted("%.6g %zu\n", results.reach_of(rows[i]).tokens, place);
+        curves.push_back({formatted("%.6g %zu\n", results.reach_of(rows[i]).tokens, place),
+                          formatted("using ($1 > 0 ? $1 : NaN):2:(%ld):1:($2-0.3):($2+0.3) with boxxyerror lc rgb '%s'",
+                                    trained / 4, colour_of(rows[i]).c_str())});
         tics += formatted("%s%s %zu", i == 0 ? "" : ", ", quoted(rows[i]).c_str(), place);
     }
-    const long trained = static_cast<long>(s.train_length);
-    draw(folder, "reach", 900, 420,
+    draw(folder, "reach", 900, 460,
          formatted("set logscale x 2\nset xrange [%ld:%ld]\nset yrange [0.4:%zu.6]\nset border 3\nunset key\n"
                    "set ytics nomirror (%s)\nset xtics nomirror\nset grid x lc rgb '#cccccc'\n"
                    "set xlabel 'tokens of a window of which half is found'\nset style fill solid\n"
                    "set arrow 1 from %ld,graph 0 to %ld,graph 1 nohead lc rgb '#000000' dt 3 front\n",
                    trained / 4, static_cast<long>(s.longest()), rows.size(), tics.c_str(), trained, trained) +
-             plot({{data,
-                    formatted("using ($1 > 0 ? $1 : NaN):2:(%ld):1:($2-0.3):($2+0.3) with boxxyerror lc rgb '#0072b2'",
-                              trained / 4)}},
-                  "reach"));
+             plot(curves, "reach"));
 }
 
 }  // namespace demo

@@ -4,17 +4,33 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
+#include <map>
 #include <stdexcept>
 
 #include "report/formatted.hpp"
+#include "row_names.hpp"
 
 namespace demo {
 
-constexpr const char* colours[] = {"#999999", "#56b4e9", "#0072b2", "#009e73", "#e69f00", "#d55e00", "#cc79a7"};
-
-std::string line_style(std::size_t i, bool learns) {
-    return formatted("lw 2 lc rgb '%s' dt %s", colours[i % std::size(colours)], learns ? "1" : "'-'");
+std::string colour_of(const std::string& row) {
+    static const std::map<std::string, std::string> colours{{row::no_scaling, "#888888"},
+                                                            {row::linear, "#cc79a7"},
+                                                            {row::ntk_aware, "#e69f00"},
+                                                            {"YaRN", "#4f6d7a"},
+                                                            {row::by_parts, "#56b4e9"},
+                                                            {row::by_parts_log_scaled, "#0072b2"},
+                                                            {row::by_parts_searched, "#b8860b"},
+                                                            {row::by_parts_temperature, "#009e73"},
+                                                            {row::learned, "#d55e00"},
+                                                            {row::searched_then_learned, "#a01020"},
+                                                            {row::searched_then_by_layer, "#a01020"},
+                                                            {row::constant_field, "#7a5230"},
+                                                            {row::clex_log_time, "#a0307d"},
+                                                            {row::clex_all_t, "#e377c2"},
+                                                            {row::clex_over_ntk, "#6a5acd"}};
+    if (const auto own = colours.find(row); own != colours.end()) return own->second;
+    const std::string suffix = " + log scaling";
+    return row.ends_with(suffix) ? colour_of(row.substr(0, row.size() - suffix.size())) : "#bbbbbb";
 }
 
 std::string quoted(const std::string& text) {

@@ -8,8 +8,9 @@
 
 namespace demo {
 
-/// Line styles: Okabe and Ito's colours; rows without learning are dashed, so that they differ without colour too.
-std::string line_style(std::size_t i, bool learns);
+/// The colour of a row in every picture; a light grey for rows without one. With log scaling a row has the colour that
+/// it has without, unless it has its own.
+std::string colour_of(const std::string& row);
 
 /// The text as a quoted gnuplot string, with its quotes escaped.
 std::string quoted(const std::string& text);

@@ -19,20 +19,20 @@ namespace {
 
 // A row as all pictures show it.
 struct pictured {
-    const char *row, *label, *colour;
+    const char *row, *label;
     bool learns = true;  // or is searched; others are dashed
 };
-constexpr pictured none{row::no_scaling, "no scaling", "#888888", false};
-constexpr pictured parts{row::by_parts, "by parts", "#56b4e9", false};
-constexpr pictured parts_log{row::by_parts_log_scaled, "by parts + log scaling", "#0072b2", false};
-constexpr pictured parts_searched{row::by_parts_searched, "by parts, searched", "#b8860b"};
-constexpr pictured parts_temperature{row::by_parts_temperature, "by parts + temperature", "#009e73"};
-constexpr pictured table{row::learned, "basis + temperature", "#d55e00"};
-constexpr pictured both{row::searched_then_by_layer, "searched, then learned", "#a01020"};
-constexpr pictured clex{row::clex_log_time, "CLEX in log time", "#a0307d"};
-constexpr pictured clex_all{row::clex_all_t, "CLEX, all t", "#e377c2"};
-constexpr pictured clex_ntk{row::clex_over_ntk, "CLEX over NTK-aware", "#6a5acd"};
-constexpr pictured field{row::constant_field, "constant field", "#7a5230"};
+constexpr pictured none{row::no_scaling, "no scaling", false};
+constexpr pictured parts{row::by_parts, "by parts", false};
+constexpr pictured parts_log{row::by_parts_log_scaled, "by parts + log scaling", false};
+constexpr pictured parts_searched{row::by_parts_searched, "by parts, searched"};
+constexpr pictured parts_temperature{row::by_parts_temperature, "by parts + temperature"};
+constexpr pictured table{row::learned, "basis + temperature"};
+constexpr pictured both{row::searched_then_by_layer, "searched, then by layer"};
+constexpr pictured clex{row::clex_log_time, "CLEX in log time"};
+constexpr pictured clex_all{row::clex_all_t, "CLEX, all t"};
+constexpr pictured clex_ntk{row::clex_over_ntk, "CLEX over NTK-aware"};
+constexpr pictured field{row::constant_field, "constant field"};
 
 using few_rows = std::vector<pictured>;
 const few_rows of_matches{none, parts_log, parts_searched, table, clex, both};
@@ -87,17 +87,17 @@ std::string of_panel(const panel& p, std::size_t number) {
         shift *= p.shift;
         if (*l.what.label != 0) {
             text += formatted("set label %s at graph 1.02, first %.6g textcolor rgb '%s'\n",
-                              quoted(l.what.label).c_str(), value(*end++), l.what.colour);
+                              quoted(l.what.label).c_str(), value(*end++), colour_of(l.what.row).c_str());
         }
         const bool has_interval =
             l.points.front().low != l.points.front().high || l.points.back().low != l.points.back().high;
         const std::string bars =
-            has_interval
-                ? formatted("using 1:3:(0):($4-$3) with vectors nohead lw 1.2 lc rgb '%s' notitle, '' ", l.what.colour)
-                : "";
+            has_interval ? formatted("using 1:3:(0):($4-$3) with vectors nohead lw 1.2 lc rgb '%s' notitle, '' ",
+                                     colour_of(l.what.row).c_str())
+                         : "";
         curves.push_back({data, bars + formatted("with %s lw 2 lc rgb '%s' dt %s notitle",
-                                                 has_interval ? "linespoints pt 7 ps 0.4" : "lines", l.what.colour,
-                                                 l.what.learns ? "1" : "'-'")});
+                                                 has_interval ? "linespoints pt 7 ps 0.4" : "lines",
+                                                 colour_of(l.what.row).c_str(), l.what.learns ? "1" : "'-'")});
     }
     return text + plot(curves, formatted("panel%zu", number));
 }
@@ -166,7 +166,7 @@ panel losses_of(const study& what, measure of, const few_rows& rows, const std::
     }
     p.commands += formatted(")\nset xrange [%.3f:%.3f]\nset ytics autofreq\nset xzeroaxis lw 1.5 lc rgb '%s'\n",
                             0.85 * static_cast<double>(ratios.front()), 1.15 * static_cast<double>(ratios.back()),
-                            parts_log.colour);
+                            colour_of(parts_log.row).c_str());
     const auto percent = [](double difference) { return 100.0 * std::expm1(difference); };
     double lowest = -1.0, highest = 1.0;
     for (const pictured& shown : rows) {
@@ -208,13 +208,14 @@ panel panel_of_bases(const study& what, const std::string& title) {
     return {title,
             "pair, fastest first",
             formatted("α at t = %g", t),
-            0.5 / t,
+            0.125 / t,
             2.0,
             true,
             1.0,
             formatted("unset logscale x\nset logscale y 2\nset xrange [0:%ld]\nset xtics 2\nset ytics ('2' 2, '1' 1, "
                       "'1/2' 0.5, '1/4' 0.25, "
-                      "'1/8' 0.125, '1/16' 0.0625)\nset label '1/t' at 0.2,%.4f offset 0,0.6 textcolor rgb "
+                      "'1/8' 0.125, '1/32' 0.03125)\nset label '1/t' at 0.2,%.4f "
+                      "offset 0,0.6 textcolor rgb "
                       "'#555555'\nset arrow 1 from 0,%.4f to "
                       "%ld,%.4f nohead lc rgb '#555555' dt 3\n",
                       n(what.s.rope().pairs() - 1), 1.0 / t, 1.0 / t, n(what.s.rope().pairs() - 1), 1.0 / t),
@@ -252,15 +253,6 @@ std::vector<panel> bases(const study& what) {
         means.lines.push_back(basis_line(shown, mean));
     }
     return {models, means};
-}
-
-const char* colour_of(const std::string& row) {
-    for (const few_rows* some : of_panels) {
-        for (const pictured& shown : *some) {
-            if (shown.row == row) return shown.colour;
-        }
-    }
-    return "#bbbbbb";
 }
 
 // Over frozen weights: closed forms and what is chosen or learned for a model.
@@ -305,7 +297,7 @@ bool draw_reach(const study& what, const std::string& name, const std::filesyste
         const double tokens = what.rows.reach_of(rows[i]).tokens;
         curves.push_back({formatted("%.6g %zu\n", std::max(tokens, static_cast<double>(first)), place),
                           formatted("using 1:2:(%ld):1:($2-0.32):($2+0.32) with boxxyerror lc rgb '%s'", first,
-                                    colour_of(rows[i]))});
+                                    colour_of(rows[i]).c_str())});
         for (const std::uint64_t seed : what.rows.seeds(rows[i])) {
             const double of_model = what.rows.reach_of(rows[i], seed).tokens;
             of_models += formatted("%.6g %zu\n", std::max(of_model, static_cast<double>(first)), place);

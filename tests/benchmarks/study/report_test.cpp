@@ -10,6 +10,7 @@
 
 #include "methods.hpp"
 #include "report/claims.hpp"
+#include "report/gnuplot.hpp"
 #include "report/markdown.hpp"
 #include "report/page.hpp"
 #include "report/study_pictures.hpp"
@@ -261,6 +262,13 @@ TEST_CASE("benchmarks/study/report/study_pictures: labels stand apart, in order,
     CHECK(high[0] == doctest::Approx(1.0));
     CHECK(high[1] == doctest::Approx(0.8));
     CHECK(high[2] == doctest::Approx(0.9));
+}
+
+TEST_CASE("benchmarks/study/report/gnuplot: a row has one colour, with log scaling the same unless it has its own") {
+    CHECK(colour_of("YaRN + log scaling") == colour_of("YaRN"));
+    CHECK(colour_of("by parts + log scaling") != colour_of("by parts"));
+    CHECK(colour_of("by parts, searched") != colour_of("by parts"));
+    CHECK(colour_of("another row") == colour_of("another row + log scaling"));
 }
 
 TEST_CASE("benchmarks/study/report/markdown: a table, and numbers in it") {

@@ -252,6 +252,9 @@ void add_objectives(const settings& s, std::vector<method>& rows) {
         of_few_models(learned("learned basis + temperature, from all tokens", policy, from(s, learned_tokens::all))));
     rows.push_back(of_few_models(
         learned("learned basis + temperature, from the last quarter", policy, from(s, learned_tokens::last_quarter))));
+    method by_layer = searched_then_learned(row::searched_then_by_layer_from_all, s, own_numbers::all_of_layer);
+    by_layer.learning->from = learned_tokens::all;
+    rows.push_back(by_layer);
 }
 
 void add_own_numbers(const settings& s, std::vector<method>& rows) {

@@ -17,6 +17,8 @@ inline constexpr const char* learned_by_layer = "learned basis + temperature, bo
 /// Half of the budget searches the ramp, half learns over it.
 inline constexpr const char* searched_then_learned = "by parts, searched, then learned";
 inline constexpr const char* searched_then_by_layer = "by parts, searched, then learned by layer";
+inline constexpr const char* searched_then_by_layer_from_all =
+    "by parts, searched, then learned by layer, from all tokens";
 inline constexpr const char* learned_without_gate = "learned basis without gate + temperature";
 inline constexpr const char* learned_log_scaled = "learned basis, log scaling";
 inline constexpr const char* learned_no_temperature = "learned basis, no temperature";

@@ -54,6 +54,13 @@ claim_group of_the_goal() {
     made.claims.push_back(
         finds_more("Learned by layer it finds more at 8L and 16L after a search than from by parts{0.5, 4}.",
                    row::searched_then_by_layer, row::learned_by_layer, {8, 16}));
+    const std::string from_all = row::searched_then_by_layer_from_all;
+    made.claims.push_back(finds_more("Learned by layer after a search, from all tokens, it finds more at 8L and 16L.",
+                                     from_all, row::by_parts_searched, {8, 16}));
+    made.claims.push_back({"So learned, it costs other text nothing at 8L and 16L.",
+                           from_all,
+                           row::by_parts_searched,
+                           {no_more_loss(plain_loss, 8), no_more_loss(plain_loss, 16)}});
     made.claims.push_back(finds_more("By layer it finds more at 8L and 16L than one for all layers.",
                                      row::learned_by_layer, row::learned, {8, 16}));
     made.claims.push_back(

@@ -34,8 +34,6 @@ struct pretrained {
     index_t steps = 0;                   ///< of all rounds
     std::vector<double> losses = {};     ///< means over each 50th of the first round, nats per token
     std::vector<observation> seen = {};  ///< of dev windows of length L
-    /// Whether the match rate of every octave of distances within L is at least training.matches_wanted.
-    bool passes(const settings& s) const;
 };
 pretrained pretrain(const settings& s, const corpus& text, const progress_report& report);
 
@@ -71,6 +69,9 @@ std::vector<observation> observe(const settings& s, const decoder& model, const 
                                  index_t length, index_t count, const progress_report& report);
 std::vector<observation> evaluate(const settings& s, const decoder& model, const reading& how, const window_set& set,
                                   const progress_report& report);
+
+/// Whether the match rate of every octave of distances within L is at least pretraining.matches_wanted.
+bool passes_gate(const settings& s, std::span<const observation> seen);
 
 /// Means of a measure over the distances of each octave [2^k, 2^(k+1)), starting with the first octave that has
 /// observations; none after it may be empty.

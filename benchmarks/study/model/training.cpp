@@ -180,7 +180,7 @@ void prepare_libtorch(const settings& s) {
     at::globalContext().setAllowTF32CuBLAS(true);
 }
 
-bool pretrained::passes(const settings& s) const {
+bool passes_gate(const settings& s, std::span<const observation> seen) {
     const std::vector<double> matches = by_octave(seen, measure::match);
     return !matches.empty() && *std::ranges::min_element(matches) >= s.pretraining.matches_wanted;
 }
@@ -197,7 +197,7 @@ pretrained pretrain(const settings& s, const corpus& text, const progress_report
     made.losses = trainer.round(run.steps, true, report);
     made.steps = run.steps;
     look();
-    for (index_t i = 0; i < run.more_rounds && !made.passes(s); ++i) {
+    for (index_t i = 0; i < run.more_rounds && !passes_gate(s, made.seen); ++i) {
         trainer.round(run.steps / 3, false, quiet);
         made.steps += run.steps / 3;
         look();

@@ -58,14 +58,40 @@ job process_of(const std::string& preset, const task& t) {
     return made;
 }
 
-// A result of other settings, or none that can be read, is made anew.
+// A result of other settings, or none that can be read, is made anew. A model that did not pass the gate has no
+// weights.
 bool is_done(const task& t) {
-    if (t.makes_weights && !std::filesystem::exists(t.weights())) return false;
     try {
-        return load_row_result(t.result()).settings == t.described;
+        const row_result r = load_row_result(t.result());
+        if (r.settings != t.described) return false;
+        if (!t.makes_weights || std::filesystem::exists(t.weights())) return true;
+        return t.pretrains() && !passes_gate(*t.s, r.observations);
     } catch (const std::runtime_error&) {
         return false;
     }
+}
+
+bool is_refused(const settings& s) { return !std::filesystem::exists(work_files(s).model); }
+
+// Says which models did not pass the gate; whether there are any.
+// @throws std::runtime_error  if none did
+bool tell_refused(const std::vector<part>& parts, progress& shown) {
+    std::size_t refused = 0;
+    std::string why;
+    for (const part& p : parts) {
+        if (!is_refused(p.s)) continue;
+        ++refused;
+        std::string matches;
+        const row_result made = load_row_result(work_files(p.s).result_of(pretraining_job));
+        for (const double m : by_octave(made.observations, measure::match)) matches += formatted(" %.3f", m);
+        why = formatted(
+            "the model of seed %llu is refused: it finds values within L, by octaves of distance, at rates%s; every "
+            "one must be at least %g",
+            static_cast<unsigned long long>(p.s.seed), matches.c_str(), p.s.pretraining.matches_wanted);
+        shown.line("      " + why);
+    }
+    if (refused == parts.size()) throw std::runtime_error("demo: " + why + ". Another --seed makes another model");
+    return refused > 0;
 }
 
 std::string summary(const task& t) {
@@ -149,9 +175,19 @@ std::vector<row_result> run_parts(const std::string& preset, const std::vector<p
             shown.bar(clock.share(begin, begin + jobs.size()), clock.seconds_left());
         });
         begin += jobs.size();
+        if (stage != &models || !tell_refused(parts, shown)) continue;
+        work.clear();
+        for (stage_of_work* next : {&weights, &rows}) {
+            std::erase_if(next->tasks, [](const task& t) { return is_refused(*t.s); });
+            for (const task& t : next->tasks) work.push_back(t.work);
+        }
+        clock = work_clock(work);
+        begin = 0;
     }
     std::vector<row_result> results;
-    for (const task& t : all_rows) results.push_back(load_row_result(t.result()));
+    for (const task& t : all_rows) {
+        if (!is_refused(*t.s)) results.push_back(load_row_result(t.result()));
+    }
     return results;
 }
 

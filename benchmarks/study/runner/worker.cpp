@@ -23,15 +23,8 @@ void make_model(const settings& s, const corpus& tokens, row_result& r, const pr
     const pretrained made = pretrain(s, tokens, report);
     r.observations = made.seen;
     r.token_forwards = 3 * made.steps * s.pretraining.tokens_per_step;
-    if (!made.passes(s)) {
-        std::string matches;
-        for (const double m : by_octave(made.seen, measure::match)) matches += formatted(" %.3f", m);
-        throw std::runtime_error(formatted(
-            "demo: the model of seed %llu finds values within L, by octaves of distance, at rates%s; every one "
-            "must be at least %g. Another --seed makes another model",
-            static_cast<unsigned long long>(s.seed), matches.c_str(), s.pretraining.matches_wanted));
-    }
-    save(*made.model, work_files(s).model);
+    std::filesystem::remove(work_files(s).model);  // of other settings
+    if (passes_gate(s, made.seen)) save(*made.model, work_files(s).model);
 }
 
 // Of windows that no row is evaluated on, at the t that is learned; copies and values count alike.

@@ -27,8 +27,9 @@ struct work_files {
 inline constexpr const char* pretraining_job = "pretraining";
 std::string job_of(const weight_tuning& tuning);
 
-/// Runs one job: reads the tokens and the initial weights, and writes the job's result and new weights.
-/// @throws std::runtime_error  if there is no such job, or if the trained model fails to retrieve tokens within L
+/// Runs one job: reads the tokens and the initial weights, and writes the job's result and new weights. The weights of
+/// a model that does not pass the gate are not written.
+/// @throws std::runtime_error  if there is no such job
 void run_worker(const settings& s, const std::string& job, const progress_report& report);
 
 }  // namespace demo

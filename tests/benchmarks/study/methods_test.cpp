@@ -10,6 +10,7 @@
 #include "cordage/clex/clex.hpp"
 #include "cordage/clex/initial_weights.hpp"
 #include "cordage/scaling/by_parts.hpp"
+#include "search/grid.hpp"
 #include "ungated_field.hpp"
 #include "ungated_table.hpp"
 
@@ -109,6 +110,16 @@ TEST_CASE("study/methods: a search before learning spends half of the budget, an
         CHECK(how.policy_of(parameters).parameters() == numbers);
     }
     CHECK(find(rows, "by parts, searched").search_budget(s) == s.budget());
+}
+
+TEST_CASE("study/methods: in every preset half of the budget pays for the grid of a search") {
+    index_t points = 1;
+    for (const axis& a : by_parts_axes()) points *= static_cast<index_t>(a.values.size());
+    for (const std::string& preset : preset_names()) {
+        CAPTURE(preset);
+        const settings s = settings_of(preset);
+        CHECK(s.budget() / 2 >= points * s.learning.searched_windows * s.learned_length());
+    }
 }
 
 TEST_CASE("study/methods: a row that differs in how it learns is an experiment of its own") {

@@ -15,7 +15,7 @@ namespace {
 // A basis and a temperature for all layers, for engines without cordage: LongRoPE's factors and the attention factor.
 void export_learned(const settings& s, const std::vector<method>& rows, const std::vector<row_result>& results) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (!rows[i].learning && !rows[i].search) continue;
+        if (!rows[i].finds_numbers()) continue;
         const auto policy = rows[i].policy_of(results[i].policy_parameters);
         const auto said = cordage::hf::longrope_parameters(s.rope(), policy, s.learning.t_learned);
         write(s.out / (rows[i].file_name() + ".longrope.json"), said.dump(2) + "\n");

@@ -31,6 +31,9 @@ struct method {
     std::optional<weight_tuning> tuning = {};      ///< if set, replaces weights and numbers by tuned ones
     bool is_main = true;                           ///< evaluated on all models, else on the first few only
 
+    /// Whether numbers are searched or learned for each model.
+    bool finds_numbers() const { return search || learning; }
+
     /// What the search may spend, in token-forwards: all, or half if numbers learn after it.
     index_t search_budget(const settings& s) const { return learning ? s.budget() / 2 : s.budget(); }
 

@@ -62,8 +62,9 @@ std::string with_table_line(const std::string& page, const std::string& table, c
     }
     at += head_end;
     const auto is_at = [&](const std::string& text) { return page.compare(at, text.size(), text) == 0; };
-    while (is_at("| ") && !is_at(first_cell)) at = std::min(page.find('\n', at), page.size() - 1) + 1;
-    const std::size_t rest = is_at(first_cell) ? std::min(page.find('\n', at), page.size() - 1) + 1 : at;
+    const auto next_line = [&] { return std::min(page.find('\n', at), page.size() - 1) + 1; };
+    while (is_at("| ") && !is_at(first_cell)) at = next_line();
+    const std::size_t rest = is_at(first_cell) ? next_line() : at;
     return page.substr(0, at) + line + page.substr(rest);
 }
 

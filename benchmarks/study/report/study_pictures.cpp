@@ -186,9 +186,8 @@ panel losses_of(const study& what, measure of, const few_rows& rows, const std::
 }
 
 std::vector<double> log_alpha_of(const study& what, const method& m, std::uint64_t seed) {
-    const bool is_found = m.learning || m.search;
     const cordage::any_policy policy =
-        is_found ? m.policy_of(what.rows.of(m.name, seed).policy_parameters) : m.reads.policy;
+        m.finds_numbers() ? m.policy_of(what.rows.of(m.name, seed).policy_parameters) : m.reads.policy;
     std::vector<double> log_alpha(static_cast<std::size_t>(what.s.rope().pairs()));
     policy.log_alpha(what.s.rope(), what.s.learning.t_learned, log_alpha);
     return log_alpha;
@@ -237,8 +236,8 @@ std::vector<panel> bases(const study& what) {
     }
     for (const pictured& shown : of_bases) {
         const auto m = std::find_if(rows.begin(), rows.end(), [&](const method& r) { return r.name == shown.row; });
-        if (m == rows.end() || (m->learning && !what.rows.has_row(m->name))) continue;
-        if (!m->learning) {
+        if (m == rows.end() || (m->finds_numbers() && !what.rows.has_row(m->name))) continue;
+        if (!m->finds_numbers()) {
             const line l = basis_line(shown, log_alpha_of(what, *m, what.s.seed));
             means.lines.push_back(l);
             models.lines.push_back(l);

@@ -28,8 +28,7 @@ inline double evaluation_cost(const settings& s) {
 }
 
 inline double learning_cost(const settings& s, const method& how) {
-    return how.learning || how.search ? forward_cost(s, s.learned_length()) * static_cast<double>(s.budget()) / 2.0
-                                      : 0.0;
+    return how.finds_numbers() ? forward_cost(s, s.learned_length()) * static_cast<double>(s.budget()) / 2.0 : 0.0;
 }
 
 inline double tuning_cost(const settings& s, const weight_tuning& how) {

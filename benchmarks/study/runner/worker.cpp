@@ -56,7 +56,7 @@ void make_row(const settings& s, const method& how, const corpus& tokens, row_re
               const progress_report& report) {
     reading reads = how.reads;
     const shared_decoder model = weights_of(s, how, reads, r);
-    const double learned = how.learning || how.search ? 0.7 : 0.0;  // the share of learning in this job
+    const double learned = how.finds_numbers() ? 0.7 : 0.0;  // the share of learning in this job
     const auto report_some = [&](double share) { report(learned * share); };
     if (how.search) {
         const search_result found = search(s, how, *model, tokens.dev, report_some);

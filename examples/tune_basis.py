@@ -35,6 +35,7 @@ TEMPERATURE_RATE = 0.01  # of ln slope and power
 HEADS_RATE = 0.001  # of the scale and bias of heads
 RAMPS = [(low, low * ratio) for low in (0.25, 0.5, 1.0) for ratio in (2, 4, 8)] + [(1.0, 32.0)]  # by parts, to choose from
 CHOOSING = 4  # batches of --tokens that a ramp is chosen on
+CHECKPOINT = "checkpoint.pt"
 LONGEST = 0.3  # share of the steps with windows of the longest length; the others have log-uniform lengths
 
 
@@ -91,7 +92,7 @@ def main(argv: list[str] | None = None) -> None:
     lengths = [n for n in (trained * 2**k for k in range(32)) if n < options.length] + [options.length]
 
     if not options.parts and not has_alpha(config):
-        options.parts = chosen_parts(model, config, options, learned_from, begin)
+        options.parts = parts_of_checkpoint(options.out) or chosen_parts(model, config, options, learned_from, begin)
         basis = new_basis(config, options)
     run = Run(options, basis, heads)
     print(f"temperature: {options.temperature}" + (f", of {len(heads) // 2} layers' heads" if heads else ""))
@@ -199,6 +200,12 @@ def untempered_basis(config, options: argparse.Namespace, trained: float) -> CLE
     return clex if options.form == "clex" else LearnedTable(clex)
 
 
+def parts_of_checkpoint(out: Path) -> list[float] | None:
+    """The ramp of a run that goes on: choosing again costs time, and may end otherwise where two are nearly alike."""
+    path = out / CHECKPOINT
+    return torch.load(path, weights_only=True)["settings"]["parts"] if path.exists() else None
+
+
 def chosen_parts(model: torch.nn.Module, config, options: argparse.Namespace, text: torch.Tensor,
                  begin: int | None) -> list[float]:
     """The ramp with the least loss at LENGTH, before anything is learned. Which one it is differs from model to model, and
@@ -251,7 +258,7 @@ class Run:
         names = ("model", "length", "form", "temperature", "steps", "tokens", "rate", "parts", "seed", "measured")
         self.settings = {name: getattr(options, name) for name in names}
         self.settings["text"] = hashlib.sha256(options.text.read_bytes()).hexdigest()
-        self.basis, self.heads, self.path = basis, heads, options.out / "checkpoint.pt"
+        self.basis, self.heads, self.path = basis, heads, options.out / CHECKPOINT
         learning = {name: p for name, p in basis.named_parameters() if p.requires_grad}
         of_temperature = [learning.pop(name) for name in ("log_slope", "power") if name in learning]
         groups = ((learning.values(), options.rate), (of_temperature, TEMPERATURE_RATE), (heads.values(), HEADS_RATE))

@@ -90,6 +90,9 @@ def test_the_prior_is_the_best_ramp_for_the_model(model, text, tmp_path, monkeyp
         chosen = tune(model, text, tmp_path / name, *short)["perplexity"]["by parts"]
         assert "prior: by parts 0.5 4, of 2 ramps with losses of " in capsys.readouterr().out
         assert torch.load(tmp_path / name / "checkpoint.pt", weights_only=True)["settings"]["parts"] == list(good)
+    monkeypatch.setattr(tune_basis, "RAMPS", [poor])
+    tune(model, text, tmp_path / "first", *short)  # goes on with the ramp that it had
+    assert "prior: " not in capsys.readouterr().out
     given = tune(model, text, tmp_path / "given", *short, "--parts", "20", "40")["perplexity"]["by parts"]
     assert "prior: " not in capsys.readouterr().out
     assert given[-1] > 1.2 * chosen[-1]

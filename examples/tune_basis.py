@@ -3,11 +3,12 @@
 temperature of its attention scores.
 
     python tune_basis.py MODEL TEXT LENGTH --out FOLDER [--form clex|table|lerope] [--temperature learned|none]
-                         [--gguf MODEL.gguf]
+                         [--by-layer] [--gguf MODEL.gguf]
 
 Writes into FOLDER: config.json, the model's with LongRoPE factors, to be used with its weights; freq_factors.gguf, the same
-factors for ggml (with PyPI's gguf); model.gguf for llama.cpp (with --gguf); for a Mistral Large 4 instead of these
-lerope.safetensors, its alpha and the temperatures of its heads; perplexity.json and, with matplotlib, perplexity.png;
+factors for ggml (with PyPI's gguf); model.gguf for llama.cpp (with --gguf); instead of these with --by-layer layers.json,
+LongRoPE's dictionary of each layer for cordage_torch.apply_to, and for a Mistral Large 4 lerope.safetensors, its alpha and
+the temperatures of its heads; perplexity.json and, with matplotlib, perplexity.png;
 checkpoint.pt, from which the same command resumes after an interruption, with the result of an uninterrupted run.
 """
 from __future__ import annotations
@@ -19,6 +20,7 @@ import math
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -36,6 +38,7 @@ HEADS_RATE = 0.001  # of the scale and bias of heads
 RAMPS = [(low, low * ratio) for low in (0.25, 0.5, 1.0) for ratio in (2, 4, 8)] + [(1.0, 32.0)]  # by parts, to choose from
 CHOOSING = 4  # batches of --tokens that a ramp is chosen on
 CHECKPOINT = "checkpoint.pt"
+LAYERS = "layers.json"
 LONGEST = 0.3  # share of the steps with windows of the longest length; the others have log-uniform lengths
 
 
@@ -54,6 +57,8 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
                         help="of attention scores, by the length, learned with the basis: two numbers, exported as the "
                         "attention factor; of a Mistral Large 4 its own scale and bias of every head; default: learned, but "
                         "none where lanes of a head are not rotated, which an attention factor misses")
+    parser.add_argument("--by-layer", action="store_true", help="a basis and temperature for each layer instead of one for "
+                        "all; only cordage_torch reads them")
     parser.add_argument("--steps", type=int, default=300, help="default: 300")
     parser.add_argument("--tokens", type=int, help="of a step; default: two windows of LENGTH")
     parser.add_argument("--rate", type=float, help="of Adam, of the basis, falling to 0; default: 0.001 for clex, "
@@ -74,10 +79,10 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
 def main(argv: list[str] | None = None) -> None:
     options = arguments(argv)
     config = AutoConfig.from_pretrained(options.model)
-    basis = new_basis(config, options)
+    bases = new_bases(config, options)
     if options.gguf:
         try:
-            check_gguf(config, basis, options.gguf, options.out / "model.gguf")
+            check_gguf(config, bases[0], options.gguf, options.out / "model.gguf")
         except ImportError as missing:
             raise ValueError("--gguf needs PyPI's gguf: pip install gguf") from missing
     learned_from, measured_on, begin = read_text(options)
@@ -85,49 +90,57 @@ def main(argv: list[str] | None = None) -> None:
     model = auto_model.from_pretrained(options.model, dtype="auto").to(options.device).eval()
     model.requires_grad_(False)
     if has_alpha(config):
-        basis.alpha.data.copy_(model.get_submodule("model.language_model").rotary_emb.alpha)
+        bases[0].alpha.data.copy_(model.get_submodule("model.language_model").rotary_emb.alpha)
     heads = temperatures_of_heads(model) if has_alpha(config) and options.temperature == "learned" else {}
-    apply_to(model, basis).undo()  # invalid input raises here, before anything is measured or written
-    trained, longest = round(basis.original_length), options.length / basis.original_length
-    lengths = [n for n in (trained * 2**k for k in range(32)) if n < options.length] + [options.length]
+    apply_to(model, scaling_by(bases, options)).undo()  # invalid input raises here, before anything is measured or written
+    trained = bases[0].original_length
+    longest = options.length / trained
+    lengths = [n for n in (round(trained) * 2**k for k in range(32)) if n < options.length] + [options.length]
 
     if not options.parts and not has_alpha(config):
         options.parts = parts_of_checkpoint(options.out) or chosen_parts(model, config, options, learned_from, begin)
-        basis = new_basis(config, options)
-    run = Run(options, basis, heads)
+        bases = new_bases(config, options)
+    scaling = scaling_by(bases, options)
+    run = Run(options, scaling, heads)
     print(f"temperature: {options.temperature}" + (f", of {len(heads) // 2} layers' heads" if heads else ""))
     if "own rotation" not in run.perplexity:
         run.perplexity["own rotation"] = perplexities(model, measured_on, lengths, begin)
-    with apply_to(model, basis) as patch:
+    with apply_to(model, scaling) as patch:
         print(patch.rules, end="")
         if prior_of(config) not in run.perplexity:
             run.perplexity[prior_of(config)] = perplexities(model, measured_on, lengths, begin)
-            run.prior = basis(longest).tolist()
+            run.prior = bases[0](longest).tolist()
             run.save()
-        learn(run, model, basis, learned_from, begin, options)
+        learn(run, model, trained, learned_from, begin, options)
         run.perplexity["learned"] = perplexities(model, measured_on, lengths, begin)
     if not has_alpha(config):  # its only basis is exported
-        with apply_to(model, longrope_parameters(config, basis, options.length)):
+        exported = [longrope_parameters(config, basis, options.length) for basis in bases]
+        with apply_to(model, scaling_by(exported, options)):
             run.perplexity["learned, as exported"] = perplexities(model, measured_on, lengths, begin)
 
     print_table(lengths, run.perplexity)
     result = {"lengths": lengths, "perplexity": run.perplexity}
-    if isinstance(basis, Tempered):
-        result["temperature"] = [basis.temperature(max(1.0, n / trained)).item() for n in lengths]
-        print("scores times".ljust(max(map(len, run.perplexity))), *(f"{tau:9.3f}" for tau in result["temperature"]))
+    if options.temperature == "learned" and not has_alpha(config):
+        taus = [[basis.temperature(max(1.0, n / trained)).item() for n in lengths] for basis in bases]
+        result["temperature"] = scaling_by(taus, options)
+        for layer, row in enumerate(taus):
+            name = f"scores of layer {layer} times" if options.by_layer else "scores times"
+            print(name.ljust(max(map(len, run.perplexity))), *(f"{tau:9.3f}" for tau in row))
     (options.out / "perplexity.json").write_text(json.dumps(result, indent=2))
     if has_alpha(config):
-        save_lerope(config, basis, options.length, options.out, heads)
+        save_lerope(config, bases[0], options.length, options.out, heads)
+    elif options.by_layer:
+        (options.out / LAYERS).write_text(json.dumps(exported, indent=2))
     else:
-        save_longrope(config, basis, options.length, options.out)
+        save_longrope(config, bases[0], options.length, options.out)
         try:
-            save_freq_factors(config, basis, options.length, options.out / "freq_factors.gguf")
+            save_freq_factors(config, bases[0], options.length, options.out / "freq_factors.gguf")
         except ImportError:
             print("gguf is not installed: no freq_factors.gguf")
         if options.gguf:
-            save_gguf(config, basis, options.length, options.gguf, options.out / "model.gguf")
+            save_gguf(config, bases[0], options.length, options.gguf, options.out / "model.gguf")
     try:
-        plot(lengths, run, basis, prior_of(config), options.out / "perplexity.png")
+        plot(lengths, run, bases, prior_of(config), options.out / "perplexity.png")
     except ImportError:
         print("matplotlib is not installed: no perplexity.png")
     print("written to", options.out)
@@ -156,6 +169,21 @@ def temperatures_of_heads(model: torch.nn.Module) -> dict[str, torch.nn.Paramete
     return found
 
 
+def new_bases(config, options: argparse.Namespace) -> torch.nn.ModuleList:
+    """The basis of all layers, or of each."""
+    first = new_basis(config, options)
+    text = config.get_text_config()
+    layers = text.num_hidden_layers
+    if "full_attention" in text.rope_parameters:  # only these layers are scaled
+        layers = text.layer_types.count("full_attention")
+    return torch.nn.ModuleList([first, *(new_basis(config, options) for _ in range(1, layers if options.by_layer else 1))])
+
+
+def scaling_by(of_layers: Sequence, options: argparse.Namespace):
+    """What apply_to takes: the entries of all layers, or the only one."""
+    return of_layers if options.by_layer else of_layers[0]
+
+
 def new_basis(config, options: argparse.Namespace) -> CLEX | LearnedTable | LeRoPE | Tempered:
     rules = getattr(config.get_text_config(), "rope_parameters", None)
     if not rules:
@@ -164,9 +192,13 @@ def new_basis(config, options: argparse.Namespace) -> CLEX | LearnedTable | LeRo
     if has_alpha(config):
         if options.form != "lerope":
             raise ValueError(f"--form {options.form} must be lerope for MODEL {options.model}: its weights hold an alpha")
+        if options.by_layer:
+            raise ValueError(f"--by-layer does not go with MODEL {options.model}, whose weights hold one alpha for all layers")
     elif rule["rope_type"] != "default":
         raise ValueError(f"MODEL {options.model} has rope_type {rule['rope_type']!r}, must have 'default': a basis is "
                          "learned over an unscaled one")
+    if options.by_layer and options.gguf:
+        raise ValueError("--by-layer does not go with --gguf: llama.cpp has one basis for all layers")
     for name in ("steps", "measured"):
         if getattr(options, name) < 1:
             raise ValueError(f"--{name} {getattr(options, name)} must be >= 1")
@@ -255,12 +287,12 @@ class Run:
     """The state of a run, saved in checkpoint.pt with its settings."""
 
     def __init__(self, options: argparse.Namespace, basis: torch.nn.Module, heads: dict[str, torch.nn.Parameter]) -> None:
-        names = ("model", "length", "form", "temperature", "steps", "tokens", "rate", "parts", "seed", "measured")
+        names = ("model", "length", "form", "temperature", "by_layer", "steps", "tokens", "rate", "parts", "seed", "measured")
         self.settings = {name: getattr(options, name) for name in names}
         self.settings["text"] = hashlib.sha256(options.text.read_bytes()).hexdigest()
         self.basis, self.heads, self.path = basis, heads, options.out / CHECKPOINT
         learning = {name: p for name, p in basis.named_parameters() if p.requires_grad}
-        of_temperature = [learning.pop(name) for name in ("log_slope", "power") if name in learning]
+        of_temperature = [learning.pop(name) for name in [*learning] if name.rpartition(".")[2] in ("log_slope", "power")]
         groups = ((learning.values(), options.rate), (of_temperature, TEMPERATURE_RATE), (heads.values(), HEADS_RATE))
         self.optimizer = torch.optim.Adam([{"params": list(params), "rate": rate} for params, rate in groups if params])
         self.step, self.perplexity, self.prior = 0, {}, []
@@ -271,8 +303,8 @@ class Run:
     def _go_on(self) -> None:
         state = torch.load(self.path, weights_only=True)
         for name, value in self.settings.items():
-            if state["settings"][name] != value:
-                raise ValueError(f"{self.path} is of a run with {name} {state['settings'][name]!r}, this one has {value!r}; "
+            if state["settings"].get(name) != value:
+                raise ValueError(f"{self.path} is of a run with {name} {state['settings'].get(name)!r}, this one has {value!r}; "
                                  "choose another --out")
         self.step, self.perplexity, self.prior = state["step"], state["perplexity"], state["prior"]
         self.basis.load_state_dict(state["basis"])
@@ -289,8 +321,8 @@ class Run:
         os.replace(self.path.with_suffix(".new"), self.path)  # replaces the file atomically
 
 
-def learn(run: Run, model: torch.nn.Module, basis: CLEX | LearnedTable | LeRoPE | Tempered, text: torch.Tensor,
-          begin: int | None, options: argparse.Namespace) -> None:
+def learn(run: Run, model: torch.nn.Module, trained: float, text: torch.Tensor, begin: int | None,
+          options: argparse.Namespace) -> None:
     """The remaining steps. The windows of a step depend only on seed and step, so that a run can be resumed."""
     if options.recompute:
         recompute = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)
@@ -302,13 +334,13 @@ def learn(run: Run, model: torch.nn.Module, basis: CLEX | LearnedTable | LeRoPE 
     while run.step < options.steps:
         draw = torch.Generator().manual_seed(options.seed * 1_000_003 + run.step)
         often, octave = torch.rand(2, generator=draw, dtype=torch.float64).tolist()
-        longest = options.length / basis.original_length
+        longest = options.length / trained
         t = longest if often < LONGEST else longest**octave
-        ids = windows(text, round(t * basis.original_length), options.tokens, begin, draw).to(options.device)
+        ids = windows(text, round(t * trained), options.tokens, begin, draw).to(options.device)
         run.optimizer.zero_grad()
         loss = model(ids, labels=ids, use_cache=False).loss
         loss.backward()
-        torch.nn.utils.clip_grad_norm_([*basis.parameters(), *run.heads.values()], 1.0)
+        torch.nn.utils.clip_grad_norm_([*run.basis.parameters(), *run.heads.values()], 1.0)
         for group in run.optimizer.param_groups:
             group["lr"] = group["rate"] * share_of_rate(run.step, options.steps)
         run.optimizer.step()
@@ -351,7 +383,7 @@ def print_table(lengths: list[int], rows: dict[str, list[float]]) -> None:
         print(name.ljust(width), *(f"{p:9.3f}" for p in row))
 
 
-def plot(lengths: list[int], run: Run, basis: CLEX | LearnedTable | LeRoPE | Tempered, prior: str, path: Path) -> None:
+def plot(lengths: list[int], run: Run, bases: torch.nn.ModuleList, prior: str, path: Path) -> None:
     import matplotlib
     matplotlib.use("Agg")
     from matplotlib import pyplot
@@ -365,10 +397,12 @@ def plot(lengths: list[int], run: Run, basis: CLEX | LearnedTable | LeRoPE | Tem
     left.set_xticklabels(lengths)
     left.minorticks_off()
     left.legend()
-    unscaled = unscaled_inv_freq(basis)
-    longest = lengths[-1] / basis.original_length
+    unscaled = unscaled_inv_freq(bases[0])
+    longest, last = lengths[-1] / bases[0].original_length, len(bases) - 1
     right.plot(torch.tensor(run.prior) / unscaled, marker=".", label=prior)
-    right.plot(basis(longest).detach() / unscaled, marker=".", label="learned")
+    for layer, basis in enumerate(bases):  # from light to dark
+        name = "learned" if last == 0 else f"learned, layer {layer}" if layer in (0, last) else None
+        right.plot(basis(longest).detach() / unscaled, marker=".", label=name, color="C1", alpha=(layer + 1) / (last + 1))
     right.set(yscale="log", xlabel="pair", ylabel=f"alpha at t = {longest:g}")
     right.legend()
     figure.savefig(path, dpi=120)

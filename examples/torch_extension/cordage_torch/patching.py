@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
-from .rotation import rotate, rotate_by_axes, rotate_by_table
+from .conventions import AxesRotation, Convention, Opaque, Rotation, TableRotation, convention_of
+from .layers import LayerBases, attention_of, take_own_rotation
 from .rules import LEROPE_FAMILIES, Rule
 from .tempered import check_whole_heads
 
@@ -31,18 +31,25 @@ class LearnedBasis(Protocol):
         """inv_freq [rotary_dim/2] and the attention factor [], float64 on the CPU, with gradients to the parameters."""
 
 
-def apply_to(model: nn.Module, scaling: Mapping | LearnedBasis | None = None, *, exact: bool = True) -> Patch:
+Scaling = Mapping | LearnedBasis
+SEVERAL = (list, tuple, nn.ModuleList)  # of Scaling: one for each layer
+
+
+def apply_to(model: nn.Module, scaling: Scaling | Sequence[Scaling] | nn.ModuleList | None = None, *,
+             exact: bool = True) -> Patch:
     """Replaces the rotation of a transformers model by cordage's, in place, until undo() of the returned Patch is called.
 
         apply_to(model)                                             # the rule of model.config
         apply_to(model, {"rope_type": "yarn", "factor": 4.0})       # another one, as in a config.json
         apply_to(model, CLEX.for_config(model.config))              # a learned one; its weights become the model's
+        apply_to(model, [basis_of_layer_0, basis_of_layer_1])       # one for each layer
 
     Args:
         model: a model whose rotary embeddings are attributes rotary_emb... or pos_emb, as in transformers, or one that
             contains such a model. Towers with positions on a grid use other names and keep their own rotation
         scaling: None; a rope dictionary as in config.json (docs/config_keys.md), for all layers or, if the model has
-            layers of several types, for its "full_attention" ones; or a LearnedBasis, such as a CLEX, for the same layers
+            layers of several types, for its "full_attention" ones; a LearnedBasis, such as a CLEX, for the same layers; or a
+            list, tuple or ModuleList of these with one for each of the same layers, from the first to the last
         exact: False takes cos and sin from the model's own rotary embedding, so that in float32 the result has the bits of
             transformers' own; only with scaling None
 
@@ -55,8 +62,10 @@ def apply_to(model: nn.Module, scaling: Mapping | LearnedBasis | None = None, *,
 
     Raises ValueError or TypeError naming the argument.
     """
-    if not (scaling is None or isinstance(scaling, (Mapping, LearnedBasis))):
-        raise TypeError(f"apply_to: scaling {scaling!r} must be None, a rope dictionary or a LearnedBasis")
+    for one in scaling if isinstance(scaling, SEVERAL) else [] if scaling is None else [scaling]:
+        if not isinstance(one, (Mapping, LearnedBasis)):
+            raise TypeError(f"apply_to: scaling {scaling!r} must be None, a rope dictionary, a LearnedBasis, or one of the latter "
+                            "two for each layer")
     if not exact and scaling is not None:
         raise ValueError("apply_to: exact=False takes cos and sin from the model, so that scaling must be None")
     places = [(parent, name, child) for path, parent in model.named_modules() for name, child in parent.named_children()
@@ -65,7 +74,7 @@ def apply_to(model: nn.Module, scaling: Mapping | LearnedBasis | None = None, *,
         raise ValueError("apply_to: model is patched already; undo() that patch first")
     if not places:
         raise ValueError(f"apply_to: model {type(model).__name__} must have a rotary embedding")
-    rotaries = [CordageRotary(child, scaling, exact) for _, _, child in places]  # all errors before any change
+    rotaries = [CordageRotary(child, parent, scaling, exact) for parent, _, child in places]  # all errors before any change
     return Patch([(parent, name, rotary) for (parent, name, _), rotary in zip(places, rotaries, strict=True)])
 
 
@@ -81,6 +90,7 @@ class Patch:
 
     def __init__(self, replaced: list[tuple[nn.Module, str, CordageRotary]]) -> None:
         self._replaced = replaced
+        self._hooks = [take_own_rotation(attention) for _, _, rotary in replaced for attention in rotary.attentions]
         for parent, name, rotary in replaced:
             parent.add_module(name, rotary)
             _serve(rotary.modeling)
@@ -95,7 +105,9 @@ class Patch:
         for parent, name, rotary in self._replaced:
             parent.add_module(name, rotary.original)
             _release(rotary.modeling)
-        self._replaced = []
+        for hook in self._hooks:
+            hook.remove()
+        self._replaced, self._hooks = [], []
 
     def __enter__(self) -> Patch:
         return self
@@ -104,114 +116,16 @@ class Patch:
         self.undo()
 
 
-# The convention by which a model's own function rotates a head --------------------------------------------------------
-
-
-class Convention(NamedTuple):
-    """The convention of a function apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim)."""
-
-    interleaved: bool  # pairs (2i, 2i + 1) instead of (i, i + pairs)
-    is_inverse: bool  # by the negative angle
-    is_table_doubled: bool  # cos and sin hold each pair's number twice
-    splits: bool  # the result has the first lanes of all pairs, then the second ones
-
-    def tables(self, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-        """The model's cos and sin as [..., pairs], for a rotation by the positive angle."""
-        if self.is_table_doubled:  # the second half repeats the first
-            pairs = cos.shape[-1] // 2
-            cos, sin = cos[..., :pairs], sin[..., :pairs]
-        return cos, -sin if self.is_inverse else sin
-
-    def positions(self, position_ids: Tensor) -> Tensor:
-        """The model's positions, for a rotation by the positive angle."""
-        return -position_ids if self.is_inverse else position_ids
-
-    def laid_out(self, rotated: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Rotated heads in the layout that the function returns."""
-        if not self.splits:
-            return rotated
-        return tuple(torch.cat((one[..., ::2], one[..., 1::2]), -1) for one in rotated)
-
-
-_KNOWN = {  # 1 2 3 4 rotated by a quarter turn
-    (-3.0, -4.0, 1.0, 2.0): (False, False, False), (3.0, 4.0, -1.0, -2.0): (False, True, False),
-    (-2.0, 1.0, -4.0, 3.0): (True, False, False), (2.0, -1.0, 4.0, -3.0): (True, True, False),
-    (-2.0, -4.0, 1.0, 3.0): (True, False, True)}
-
-
-def convention_of(function) -> Convention | None:
-    """The convention of a model's own function, from its result for a head of four lanes; None if it is not a rotation."""
-    x = torch.tensor([1.0, 2.0, 3.0, 4.0], device="cpu").reshape(1, 1, 1, 4)
-    for width in (4, 2):
-        zeros, ones = torch.zeros(1, 1, width, device="cpu"), torch.ones(1, 1, width, device="cpu")
-        try:
-            rotated = function(x, x, zeros, ones)[0].flatten().tolist()
-        except (RuntimeError, TypeError):
-            continue
-        if tuple(rotated) in _KNOWN:
-            interleaved, is_inverse, splits = _KNOWN[tuple(rotated)]
-            return Convention(interleaved, is_inverse, width == 4, splits)
-    return None
-
-
-# Objects that a patched model passes from its rotary embedding to its attention -------------------------------------
-
-
-class _Opaque:
-    """Passed through a model in place of a tensor, to a replaced function."""
-
-    @classmethod
-    def __torch_function__(cls, function, types, args=(), kwargs=None):
-        raise ValueError(f"apply_to: this model calls {getattr(function, '__name__', function)} on cos or sin before it "
-                         "rotates by them, so that it cannot be patched; the kernel of examples/transformers_kernels can "
-                         "serve it")
-
-    def __getitem__(self, index):
-        self.__torch_function__("an index", ())
-
-
-@dataclass
-class _Rotation(_Opaque):
-    position_ids: Tensor
-    inv_freq: Tensor
-    attention_factor: Tensor
-
-    def apply(self, *x: Tensor, heads_first: bool, convention: Convention) -> tuple[Tensor, ...]:
-        return rotate(*x, position_ids=convention.positions(self.position_ids), inv_freq=self.inv_freq,
-                      attention_factor=self.attention_factor, interleaved=convention.interleaved, heads_first=heads_first)
-
-
-@dataclass
-class _TableRotation(_Opaque):
-    cos: Tensor
-    sin: Tensor
-
-    def apply(self, *x: Tensor, heads_first: bool, convention: Convention) -> tuple[Tensor, ...]:
-        cos, sin = convention.tables(self.cos, self.sin)
-        return rotate_by_table(*x, cos=cos, sin=sin, interleaved=convention.interleaved, heads_first=heads_first)
-
-
-@dataclass
-class _AxesRotation(_Opaque):
-    """Angles of positions with several axes, each pair rotated by one of them."""
-
-    position_ids: Tensor  # [axes, batch, tokens]
-    axis_of_pair: Tensor
-    inv_freq: Tensor
-    attention_factor: Tensor
-
-    def apply(self, *x: Tensor, heads_first: bool, convention: Convention) -> tuple[Tensor, ...]:
-        return rotate_by_axes(*x, position_ids=convention.positions(self.position_ids), axis_of_pair=self.axis_of_pair,
-                              inv_freq=self.inv_freq, attention_factor=self.attention_factor,
-                              interleaved=convention.interleaved, heads_first=heads_first)
+# Modules in the place of rotary embeddings -----------------------------------------------------------------------------
 
 
 class CordageRotary(nn.Module):
     """Replaces a model's rotary embedding: passes a rotation to its attention, twice, where it expects cos and sin."""
 
-    def __init__(self, original: nn.Module, scaling: Mapping | LearnedBasis | None, exact: bool) -> None:
+    def __init__(self, original: nn.Module, parent: nn.Module, scaling: Scaling | Sequence[Scaling] | None, exact: bool) -> None:
         super().__init__()
         self.original, self.exact = original, exact
+        self.attentions: tuple[nn.Module, ...] = ()  # those that take the rotation of their layer
         self.modeling = sys.modules[type(original).__module__]
         names = _served_names(self.modeling)
         if not names or not all(_own_convention(self.modeling, name) for name in names):
@@ -223,13 +137,18 @@ class CordageRotary(nn.Module):
         scaled = "full_attention" if layer_types else ""
         if scaling is not None and scaled not in of_all:
             raise ValueError(f"apply_to: scaling is of layers {scaled!r}, and the model has {', '.join(of_all)}")
-        if isinstance(scaling, LearnedBasis):
-            of_all[scaled] = _SequenceBasis(scaling, of_all[scaled])
-        else:
-            if scaling is not None:
-                of_all[scaled] = _ConfigBasis(original.config, of_all[scaled].rule.layer_type, scaling)
-            if original.config.model_type in LEROPE_FAMILIES:
-                of_all[scaled] = _OwnAlpha(of_all[scaled], original)
+        if isinstance(scaling, SEVERAL):
+            of_layer = attention_of(parent, getattr(original.config, "layer_types", None), scaled)
+            if not of_layer:
+                raise ValueError(f"apply_to: no attention of {type(parent).__name__} has a layer_idx and takes position_embeddings, so "
+                                 "that its layers cannot differ in their rotation; give one scaling for all layers")
+            if len(scaling) != len(of_layer):
+                raise ValueError(f"apply_to: scaling has {len(scaling)} entries, must have {len(of_layer)}, one for each "
+                                 f"{scaled or 'rotated'} layer")
+            self.attentions = tuple(attention for modules in of_layer.values() for attention in modules)
+            of_all[scaled] = LayerBases(list(of_layer), [_scaled_basis(original, one, of_all[scaled]) for one in scaling])
+        elif scaled in of_all:
+            of_all[scaled] = _scaled_basis(original, scaling, of_all[scaled])
         self.of_layers = nn.ModuleDict({layer_type or "all": basis for layer_type, basis in of_all.items()})
         self.words = "".join(basis.words for basis in of_all.values())
         # An alpha is saved and loaded under its name in the model.
@@ -246,11 +165,18 @@ class CordageRotary(nn.Module):
 
     def forward(self, x: Tensor, position_ids: Tensor, layer_type: str | None = None):
         if not self.exact:
-            rotation = _TableRotation(*self.original(x, position_ids, *([layer_type] if layer_type else [])))
+            rotation = TableRotation(*self.original(x, position_ids, *([layer_type] if layer_type else [])))
         else:
             basis = self.of_layers[layer_type or "all"]
             rotation = basis.rotation(position_ids, *basis(position_ids))
         return rotation, rotation
+
+
+def _scaled_basis(original: nn.Module, scaling: Scaling | None, own: _ConfigBasis) -> nn.Module:
+    if isinstance(scaling, LearnedBasis):
+        return _SequenceBasis(scaling, own)
+    basis = own if scaling is None else _ConfigBasis(original.config, own.rule.layer_type, scaling)
+    return _OwnAlpha(basis, original) if original.config.model_type in LEROPE_FAMILIES else basis
 
 
 def _rename(state: dict[str, Tensor], old: str, new: str) -> None:
@@ -298,16 +224,16 @@ class _ConfigBasis(nn.Module):
                 return basis
         raise ValueError(f"apply_to: {type(rotary).__name__} has other frequencies than its config says:\n{first.words}")
 
-    def rotation(self, position_ids: Tensor, inv_freq: Tensor, attention_factor: Tensor) -> _Rotation | _AxesRotation:
+    def rotation(self, position_ids: Tensor, inv_freq: Tensor, attention_factor: Tensor) -> Rotation | AxesRotation:
         if position_ids.dim() < 3:  # one position per token, for any axes
-            return _Rotation(position_ids, inv_freq, attention_factor)
+            return Rotation(position_ids, inv_freq, attention_factor)
         if len(self.axis_of_pair) == 0:
             raise ValueError(f"apply_to: position_ids {list(position_ids.shape)} must be [batch, tokens], as the config "
                              "names no axes for its pairs")
         if inv_freq.requires_grad or attention_factor.requires_grad:
             raise ValueError("apply_to: a basis that learns needs position_ids [batch, tokens], and this model has "
                              f"{list(position_ids.shape)}, of several axes; pass its frequencies as a rope dictionary")
-        return _AxesRotation(position_ids, self.axis_of_pair, inv_freq, attention_factor)
+        return AxesRotation(position_ids, self.axis_of_pair, inv_freq, attention_factor)
 
     def forward(self, position_ids: Tensor) -> tuple[Tensor, Tensor]:
         if self.at_any_length is not None:
@@ -346,7 +272,7 @@ class _SequenceBasis(nn.Module):
                                  f"{own.rule[name]}")
         check_whole_heads("apply_to", basis, own.rule)
         self.basis, self.rotation = basis, own.rotation
-        self.words = f"layers: {own.rule.layer_type or 'all'}\n  {basis}\n"
+        self.words = f"{f'layers: {own.rule.layer_type}' if own.rule.layer_type else 'all layers'}\n  {basis}\n"
 
     def forward(self, position_ids: Tensor) -> tuple[Tensor, Tensor]:
         return self.basis.basis(self.basis.t_of(position_ids.max() + 1))
@@ -376,7 +302,7 @@ def _serving(own):
     convention = convention_of(own)
 
     def apply_rotary_pos_emb(q, k, cos, sin, *more, **named):
-        if not isinstance(cos, _Opaque):
+        if not isinstance(cos, Opaque):
             return own(q, k, cos, sin, *more, **named)
         heads_dim = named.get("unsqueeze_dim", next((one for one in reversed(more) if isinstance(one, int)), 1))
         given = (q,) if k is None else (q, k)  # k is None if keys of another layer are shared

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import embedding
 
 from .clex import CLEX
 from .over_basis import OverBasis, unscaled_inv_freq
@@ -45,11 +46,13 @@ class LearnedTable(OverBasis):
         inv_freq, factor = self.prior.basis(t)
         log_t = torch.as_tensor(t, dtype=torch.float64).detach().cpu().log()
         upper = torch.searchsorted(self.log_knots, log_t, right=True).clamp(max=len(self.log_knots) - 1)
-        below, above = self.log_knots[upper - 1], self.log_knots[upper]
+        below, above = self.log_knots.take(upper - 1), self.log_knots.take(upper)
         share = ((log_t - below) / (above - below)).clamp(max=1.0)
         offsets = self.gate * self.offsets.to("cpu", torch.float64)
         offsets = torch.cat([torch.zeros_like(offsets[:1]), offsets])
-        return inv_freq * torch.lerp(offsets[upper - 1], offsets[upper], share.unsqueeze(-1)).exp(), factor
+        # By embedding, as torch.compile makes a number of the index of `offsets[upper]`.
+        offset = torch.lerp(embedding(upper - 1, offsets), embedding(upper, offsets), share.unsqueeze(-1))
+        return inv_freq * offset.exp(), factor
 
     def extra_repr(self) -> str:
         return f"knots={[round(t, 6) for t in self.log_knots[1:].exp().tolist()]}"

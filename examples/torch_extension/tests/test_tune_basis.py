@@ -82,6 +82,49 @@ def test_the_exported_config_is_the_tuned_model(tuned, model, text):
         assert (plain - exported(ids).logits).abs().max() > 100 * AGREEMENT * plain.abs().max()
 
 
+def test_a_basis_for_each_layer(model, text, tmp_path, monkeypatch, capsys):
+    settings = ["--form", "table", "--by-layer", "--steps", "60", "--measured", "12"]
+    result = tune(model, text, tmp_path / "out", *settings)
+    rows = result["perplexity"]
+    assert rows["learned"][0] == pytest.approx(rows["own rotation"][0], rel=1e-5)
+    assert rows["learned"][-1] < 0.97 * rows["by parts"][-1]
+    assert rows["learned, as exported"][-1] == pytest.approx(rows["learned"][-1], rel=1e-4)
+    assert len(result["temperature"]) == 2 and result["temperature"][0] != result["temperature"][1]
+    assert "scores of layer 1 times" in capsys.readouterr().out
+    assert {path.name for path in (tmp_path / "out").iterdir()} - {"perplexity.png"} == {
+        "checkpoint.pt", "layers.json", "perplexity.json"}
+
+    own = AutoModelForCausalLM.from_pretrained(model)
+    layers = json.loads((tmp_path / "out/layers.json").read_text())
+    assert len(layers) == 2 and layers[0]["long_factor"] != layers[1]["long_factor"]
+    with apply_to(own, layers):
+        served = tune_basis.perplexities(own, tune_basis.read_text(tune_basis.arguments(
+            [str(model), str(text), str(TARGET), "--out", str(tmp_path), "--measured", "12"]))[1], [TARGET], None)
+    assert served[0] == pytest.approx(rows["learned"][-1], rel=1e-4)
+
+    short = ["--form", "table", "--by-layer", "--steps", "4", "--measured", "1"]
+    whole = tune(model, text, tmp_path / "whole", *short)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(tune_basis.Run, "save", interrupted_after(2))
+        tune(model, text, tmp_path / "parts", *short, "--save-every", "0")
+    assert tune(model, text, tmp_path / "parts", *short) == whole
+    with pytest.raises(ValueError, match="is of a run with by_layer True, this one has False"):
+        tune(model, text, tmp_path / "parts", *(one for one in short if one != "--by-layer"))
+    with pytest.raises(ValueError, match="--by-layer does not go with --gguf"):
+        tune(model, text, tmp_path / "none", *short, "--gguf", "model.gguf")
+    assert not (tmp_path / "none").exists()
+
+
+def interrupted_after(step):
+    save = tune_basis.Run.save
+
+    def saved(run):
+        save(run)
+        if run.step == step:
+            raise KeyboardInterrupt
+    return saved
+
+
 def test_the_prior_is_the_best_ramp_for_the_model(model, text, tmp_path, monkeypatch, capsys):
     short = ["--steps", "1", "--measured", "1"]
     poor, good = (20.0, 40.0), (0.5, 4.0)
@@ -117,8 +160,10 @@ def test_the_alpha_of_a_mistral_large_4(text, tmp_path):
     tune(tmp_path / "model", text, tmp_path / "alone", "--form", "lerope", "--steps", "1", "--measured", "1", "--temperature",
          "none", length=64)
     assert len(load_file(tmp_path / "alone/lerope.safetensors")) == 1
-    with pytest.raises(ValueError, match="--form table must be lerope for MODEL .*: its weights hold an alpha"):
-        tune(tmp_path / "model", text, tmp_path / "other", "--form", "table", length=64)
+    for more, said in ((("--form", "table"), "--form table must be lerope for MODEL .*: its weights hold an alpha"),
+                       (("--form", "lerope", "--by-layer"), "--by-layer does not go with MODEL .*, whose weights hold one alpha")):
+        with pytest.raises(ValueError, match=said):
+            tune(tmp_path / "model", text, tmp_path / "other", *more, length=64)
 
 
 def test_the_tensors_for_ggml_are_the_long_factors(tuned):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Replaces a model's own function apply_rotary_pos_emb, for inference and training."""
 import torch
-from cordage_torch.patching import convention_of
+from cordage_torch.conventions import convention_of
 from cordage_torch.rotation import rotate_by_table
 from torch import nn
 

@@ -3,14 +3,13 @@
 #include "report/demo_report.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <map>
-#include <numbers>
 
 #include "report/formatted.hpp"
 #include "report/gnuplot.hpp"
 #include "report/markdown.hpp"
 #include "report/octaves.hpp"
+#include "report/panels.hpp"
+#include "row_names.hpp"
 
 namespace demo {
 namespace {
@@ -49,30 +48,6 @@ std::string table_by_distance(const study_results& results) {
         }
     }
     return markdown_table(columns, lines);
-}
-
-bool learns(const std::string& row) { return row.find("learned") != row.npos || row.find("searched") != row.npos; }
-bool is_log_scaled(const std::string& row) { return row.find("log scaling") != row.npos; }
-
-template <class Belongs>
-std::string match_panel(const study_results& results, const std::string& title, const std::string& block,
-                        const Belongs& belongs) {
-    const index_t longest = results.lengths().back();
-    const auto octaves = octaves_of(results.all().front(), measure::match, longest);
-    std::vector<curve> curves;
-    for (const std::string& row : results.rows()) {
-        if (!belongs(row)) continue;
-        std::string data;
-        for (const auto& [from, count] : octaves) {
-            const estimate e = results.mean(row, in_octave(measure::match, longest, from));
-            data += formatted("%.6g %.4f %.4f %.4f\n", static_cast<double>(from) * std::numbers::sqrt2, e.mean,
-                              std::max(0.0, e.low()), std::min(1.0, e.high()));
-        }
-        // Rows without learning are dashed, so that they differ without colour, too.
-        curves.push_back({data, formatted("with yerrorlines pt 7 ps 0.5 lw 2 lc rgb '%s' dt %s title %s",
-                                          colour_of(row).c_str(), learns(row) ? "1" : "'-'", quoted(row).c_str())});
-    }
-    return "set title " + quoted(title) + "\n" + plot(curves, block);
 }
 
 }  // namespace
@@ -135,26 +110,18 @@ std::string as_csv(const study_results& results) {
     return text;
 }
 
+const few_rows& match_rows() {
+    static const few_rows rows{{row::no_scaling, "no scaling", false},
+                               {"YaRN + log scaling", "YaRN + log scaling", false},
+                               {row::by_parts_log_scaled, "by parts + log scaling", false},
+                               {row::learned, "basis + temperature"},
+                               {row::by_parts_searched, "by parts, searched"},
+                               {row::searched_then_learned, "searched, then learned"}};
+    return rows;
+}
+
 void plot_match(const settings& s, const study_results& results, const std::filesystem::path& folder) {
-    const long longest = static_cast<long>(s.longest()), trained = static_cast<long>(s.train_length);
-    const std::string axes = formatted(
-        "set multiplot layout 1,3\nset logscale x 2\nset xrange [5:%ld]\nset yrange [-0.02:1.45]\nset ytics nomirror "
-        "0.25\n"
-        "set xtics nomirror (8, 32, 128, 512)\nset border 3\nset grid lc rgb '#cccccc'\nset key top left reverse Left "
-        "samplen 1 font "
-        "',11'\n"
-        "set xlabel 'distance in windows of %ld, tokens'\nset ylabel 'match'\nset ytics ('0' 0, '.25' .25, '.5' .5, "
-        "'.75' "
-        ".75, '1' 1)\nset arrow 1 from %ld,0 to %ld,1 nohead lc rgb '#000000' dt 3\n",
-        longest, longest, trained, trained);
-    draw(folder, "match", 1250, 460,
-         axes +
-             match_panel(results, "closed forms", "closed",
-                         [](const std::string& row) { return !learns(row) && !is_log_scaled(row); }) +
-             match_panel(results, "with log scaling of scores", "scaled", is_log_scaled) +
-             match_panel(results, "chosen for this model", "learned",
-                         [](const std::string& row) { return row == "by parts + log scaling" || learns(row); }) +
-             "unset multiplot\n");
+    draw_panels({matches_at(s, results, match_rows(), s.longest())}, "match", folder);
 }
 
 void plot_reach(const settings& s, const study_results& results, const std::filesystem::path& folder) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "report/panels.hpp"
 #include "settings.hpp"
 #include "statistics/results.hpp"
 
@@ -16,7 +17,10 @@ std::string demo_tables(const settings& s, const study_results& results);
 /// method,measure,length,distance_from,count,mean: by octaves of distance.
 std::string as_csv(const study_results& results);
 
-/// match.{svg,png}: match over distance in windows of the longest length.
+/// The rows of match.svg, the last one drawn above the others.
+const few_rows& match_rows();
+
+/// match.{svg,png}: match over distance in windows of the longest length, of match_rows().
 void plot_match(const settings& s, const study_results& results, const std::filesystem::path& folder);
 
 /// reach.{svg,png}: the reach of each row as a bar.

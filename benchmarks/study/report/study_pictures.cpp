@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Panels of lines with their names at the ends, and bars.
+// The panels and bars of the study.
 #include "report/study_pictures.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
-#include <numeric>
 #include <set>
 
 #include "methods.hpp"
 #include "report/formatted.hpp"
 #include "report/gnuplot.hpp"
-#include "report/octaves.hpp"
+#include "report/panels.hpp"
 #include "row_names.hpp"
 
 namespace demo {
 namespace {
 
-// A row as all pictures show it.
-struct pictured {
-    const char *row, *label;
-    bool learns = true;  // or is searched; others are dashed
-};
 constexpr pictured none{row::no_scaling, "no scaling", false};
 constexpr pictured parts{row::by_parts, "by parts", false};
 constexpr pictured parts_log{row::by_parts_log_scaled, "by parts + log scaling", false};
@@ -34,7 +27,6 @@ constexpr pictured clex_all{row::clex_all_t, "CLEX, all t"};
 constexpr pictured clex_ntk{row::clex_over_ntk, "CLEX over NTK-aware"};
 constexpr pictured field{row::constant_field, "constant field"};
 
-using few_rows = std::vector<pictured>;
 const few_rows of_matches{none, parts_log, parts_searched, table, clex, both};
 // Of copied text by parts alone loses ten times as much as the others differ.
 const few_rows of_copies{parts_searched, parts_temperature, table, clex, clex_all, both};
@@ -42,111 +34,7 @@ const few_rows of_plain_text{parts, parts_searched, parts_temperature, table, cl
 const few_rows of_bases{table, field, clex, clex_ntk, parts};  // in this order, the last above
 const few_rows* const of_panels[] = {&of_matches, &of_copies, &of_plain_text, &of_bases};
 
-struct point {
-    double x, y, low, high;
-};
-
-struct line {
-    pictured what;
-    std::vector<point> points;
-};
-
-struct panel {
-    std::string title, x_title, y_title;
-    double lowest, highest;  // of y, for the labels' places
-    bool is_logarithmic = false;
-    double shift = 1.0;    // of x from line to line, so that intervals stand apart
-    std::string commands;  // of its own
-    std::vector<line> lines;
-};
-
-constexpr int panel_width = 760, panel_height = 340;
-
-std::string of_panel(const panel& p, std::size_t number) {
-    const auto place = [&](double y) { return p.is_logarithmic ? std::log(y) : y; };
-    const auto value = [&](double at) { return p.is_logarithmic ? std::exp(at) : at; };
-    std::vector<double> ends;  // of the lines that have a label
-    for (const line& l : p.lines) {
-        if (*l.what.label != 0) ends.push_back(place(std::clamp(l.points.back().y, p.lowest, p.highest)));
-    }
-    const double low = place(p.lowest), high = place(p.highest);
-    ends = spread(ends, 0.08 * (high - low), low, high);
-    auto end = ends.begin();
-
-    std::string text = "unset label\nset title " + quoted(p.title) + "\nset xlabel " + quoted(p.x_title) +
-                       "\nset ylabel " + quoted(p.y_title) + " offset 1.5,0" +
-                       formatted("\nset yrange [%.6g:%.6g]\n", p.lowest, p.highest) + p.commands;
-    std::vector<curve> curves;
-    double shift = std::pow(p.shift, -0.5 * static_cast<double>(p.lines.size() - 1));
-    for (const line& l : p.lines) {
-        std::string data;
-        for (const point& at : l.points) {
-            data += formatted("%.6g %.6g %.6g %.6g\n", at.x * shift, at.y, std::max(at.low, p.lowest),
-                              std::min(at.high, p.highest));
-        }
-        shift *= p.shift;
-        if (*l.what.label != 0) {
-            text += formatted("set label %s at graph 1.02, first %.6g textcolor rgb '%s'\n",
-                              quoted(l.what.label).c_str(), value(*end++), colour_of(l.what.row).c_str());
-        }
-        const bool has_interval =
-            l.points.front().low != l.points.front().high || l.points.back().low != l.points.back().high;
-        const std::string bars =
-            has_interval ? formatted("using 1:3:(0):($4-$3) with vectors nohead lw 1.2 lc rgb '%s' notitle, '' ",
-                                     colour_of(l.what.row).c_str())
-                         : "";
-        curves.push_back({data, bars + formatted("with %s lw 2 lc rgb '%s' dt %s notitle",
-                                                 has_interval ? "linespoints pt 7 ps 0.4" : "lines",
-                                                 colour_of(l.what.row).c_str(), l.what.learns ? "1" : "'-'")});
-    }
-    return text + plot(curves, formatted("panel%zu", number));
-}
-
-bool draw_panels(const std::vector<panel>& panels, const std::string& name, const std::filesystem::path& folder) {
-    std::string commands = formatted(
-        "set multiplot layout %zu,1\nset lmargin at screen 0.1\nset rmargin at screen 0.7\nset tmargin 2.5\n"
-        "set bmargin 3.5\nset border 3\nset tics nomirror\nset grid lc rgb '#dddddd' lt 1\nset logscale x 2\nunset "
-        "key\n",
-        panels.size());
-    std::size_t number = 0;
-    for (const panel& p : panels) {
-        if (p.lines.empty()) return false;
-        commands += of_panel(p, number++);
-    }
-    draw(folder, name, panel_width, panel_height * static_cast<int>(panels.size()), commands + "unset multiplot\n");
-    return true;
-}
-
 long n(index_t count) { return static_cast<long>(count); }
-
-panel matches_at(const study& what, index_t length) {
-    const double chance = static_cast<double>(what.s.windows.tokens_a_record) / static_cast<double>(length);
-    const long trained = n(what.s.train_length), longest = n(length);
-    panel p{formatted("windows of %ld tokens, %ldL", longest, longest / trained),
-            "distance back to the value, tokens",
-            "match",
-            0.0,
-            1.02,
-            false,
-            std::exp2(0.06),
-            formatted("set xrange [4.5:%ld]\nset xtics 8, 4, %ld\nset ytics 0.25\n"
-                      "set arrow 1 from 4.5,%.4f to %ld,%.4f nohead lc rgb '#555555' dt 3\n"
-                      "set label 'chance' at 4.7,%.4f textcolor rgb '#555555'\n"
-                      "set arrow 2 from %ld,0 to %ld,1.02 nohead lc rgb '#555555' dt 3\n"
-                      "set label 'L' at %ld, graph 1.05 center textcolor rgb '#555555'\n",
-                      longest, longest, chance, longest, chance, chance + 0.035, trained, trained, trained),
-            {}};
-    const auto octaves = octaves_of(what.rows.all().front(), measure::match, length);
-    for (const pictured& shown : of_matches) {
-        if (!what.rows.has_row(shown.row)) continue;
-        line& l = p.lines.emplace_back(line{shown, {}});
-        for (const auto& [from, count] : octaves) {
-            const estimate e = what.rows.mean(shown.row, in_octave(measure::match, length, from));
-            l.points.push_back({static_cast<double>(from) * std::numbers::sqrt2, e.mean, e.low(), e.high()});
-        }
-    }
-    return p;
-}
 
 // Percent of perplexity: 100 (exp(difference of losses) - 1).
 panel losses_of(const study& what, measure of, const few_rows& rows, const std::string& title) {
@@ -325,8 +213,9 @@ struct drawing {
 constexpr drawing drawings[] = {
     {"match_over_distance", "match over the distance of what is looked up",
      [](const study& what, const std::string& name, const std::filesystem::path& folder) {
-         return draw_panels({matches_at(what, what.s.learned_length()), matches_at(what, what.s.longest())}, name,
-                            folder);
+         return draw_panels({matches_at(what.s, what.rows, of_matches, what.s.learned_length()),
+                             matches_at(what.s, what.rows, of_matches, what.s.longest())},
+                            name, folder);
      }},
     {"loss_over_length", "perplexity over length, against by parts + log scaling",
      [](const study& what, const std::string& name, const std::filesystem::path& folder) {
@@ -341,23 +230,6 @@ constexpr drawing drawings[] = {
     {"reach", "reach of each row", draw_reach}};
 
 }  // namespace
-
-std::vector<double> spread(std::vector<double> wanted, double gap, double lowest, double highest) {
-    std::vector<std::size_t> order(wanted.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return wanted[a] < wanted[b]; });
-    double least = lowest;
-    for (const std::size_t i : order) {
-        wanted[i] = std::max(wanted[i], least);
-        least = wanted[i] + gap;
-    }
-    double most = highest;
-    for (std::size_t k = order.size(); k-- > 0;) {
-        wanted[order[k]] = std::min(wanted[order[k]], most);
-        most = wanted[order[k]] - gap;
-    }
-    return wanted;
-}
 
 std::vector<std::string> pictured_rows() {
     std::set<std::string> names(of_reach.begin(), of_reach.end());

@@ -30,8 +30,4 @@ std::vector<block> picture_blocks(const std::vector<picture>& pictures, const st
 /// The rows that pictures name.
 std::vector<std::string> pictured_rows();
 
-/// Positions of labels beside the ends of lines: as close as possible to `wanted`, in the same order, at least `gap`
-/// apart and not below `lowest`.
-std::vector<double> spread(std::vector<double> wanted, double gap, double lowest, double highest);
-
 }  // namespace demo

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -10,9 +11,12 @@
 
 #include "methods.hpp"
 #include "report/claims.hpp"
+#include "report/demo_report.hpp"
 #include "report/gnuplot.hpp"
 #include "report/markdown.hpp"
+#include "report/octaves.hpp"
 #include "report/page.hpp"
+#include "report/panels.hpp"
 #include "report/study_pictures.hpp"
 #include "report/study_report.hpp"
 
@@ -254,7 +258,33 @@ TEST_CASE("benchmarks/study/report/page: docs/replication.md marks blocks and pi
     for (const picture& p : study_pictures()) CHECK(has(page, "<!-- block " + p.name + " -->\n"));
 }
 
-TEST_CASE("benchmarks/study/report/study_pictures: labels stand apart, in order, near their lines") {
+TEST_CASE(
+    "benchmarks/study/report/panels: match over distance has the rows that were run, with intervals inside 0 ... 1") {
+    const settings s = settings_of("small");
+    std::vector<row_result> rows;
+    for (const std::uint64_t seed : {1U, 2U}) {
+        rows.push_back(row_of("by parts", seed, {8, 8, 6, 4, 0}));
+        rows.push_back(row_of("no scaling", seed, {8, 2, 0, 0, 0}));
+    }
+    const study_results results(rows);
+    const panel p = matches_at(s, results, {{"no scaling", "none", false}, {"PI", "PI"}, {"by parts", "parts"}}, 1024);
+    CHECK(p.title == "windows of 1024 tokens, 8L");
+    REQUIRE(p.lines.size() == 2);
+    CHECK(std::string(p.lines[0].what.label) == "none");
+    CHECK(std::string(p.lines[1].what.label) == "parts");
+    REQUIRE(p.lines[1].points.size() == 2);  // octaves of 16 and 64 tokens
+    CHECK(p.lines[1].points[0].x == doctest::Approx(16 * std::sqrt(2.0)));
+    CHECK(p.lines[1].points[0].y == results.mean("by parts", in_octave(measure::match, 1024, 16)).mean);
+    CHECK(p.lines[1].points[0].low < p.lines[1].points[0].high);
+}
+
+TEST_CASE("benchmarks/study/report/demo_report: the picture has at most six rows, which the demo makes") {
+    const std::vector<std::string> rows = names_of(demo_methods(settings_of("demo")));
+    CHECK(match_rows().size() <= 6);
+    for (const pictured& shown : match_rows()) CHECK_MESSAGE(std::ranges::count(rows, shown.row) == 1, shown.row);
+}
+
+TEST_CASE("benchmarks/study/report/panels: labels stand apart, in order, near their lines") {
     CHECK(spread({0.5, 0.1}, 0.1, 0.0, 1.0) == std::vector<double>{0.5, 0.1});
     const std::vector<double> low = spread({0.0, 0.0, 0.0}, 0.1, 0.0, 1.0);
     CHECK(low == std::vector<double>{0.0, 0.1, 0.2});

@@ -62,10 +62,10 @@ def apply_to(model: nn.Module, scaling: Scaling | Sequence[Scaling] | nn.ModuleL
 
     Raises ValueError or TypeError naming the argument.
     """
-    for one in scaling if isinstance(scaling, SEVERAL) else [] if scaling is None else [scaling]:
-        if not isinstance(one, (Mapping, LearnedBasis)):
-            raise TypeError(f"apply_to: scaling {scaling!r} must be None, a rope dictionary, a LearnedBasis, or one of the latter "
-                            "two for each layer")
+    entries = scaling if isinstance(scaling, SEVERAL) else [] if scaling is None else [scaling]
+    if not all(isinstance(one, (Mapping, LearnedBasis)) for one in entries):
+        raise TypeError(f"apply_to: scaling {scaling!r} must be None, a rope dictionary, a LearnedBasis, or one of the latter two for "
+                        "each layer")
     if not exact and scaling is not None:
         raise ValueError("apply_to: exact=False takes cos and sin from the model, so that scaling must be None")
     places = [(parent, name, child) for path, parent in model.named_modules() for name, child in parent.named_children()

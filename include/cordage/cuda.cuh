@@ -4,8 +4,8 @@
 //   const auto words = cordage::device_words(basis);        // the caller copies them to the device
 //   const cordage::device_basis b(memory, basis.pairs());
 //   const cordage::device_angles<std::int32_t> angles(b, {position_ids, 1, tokens, 0});
-//   cordage::rotate_forward<cordage::half_split>(cordage::on(stream), angles, cordage::in_place(q),
-//   cordage::in_place(k));
+//   cordage::rotate_forward<cordage::half_split>(cordage::on(stream), angles,
+//                                                cordage::in_place(q), cordage::in_place(k));
 #pragma once
 
 #include "cordage/backend/cuda/axis_angles.hpp"   // device_axis_angles

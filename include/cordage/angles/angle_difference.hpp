@@ -7,9 +7,9 @@
 
 namespace cordage {
 
-/// angle = to - from, modulo one turn, and m = m_to / m_from: rotates keys that `from` has rotated into those that `to`
-/// would give. Phases are integers, so that the differences of successive changes add up exactly to the difference of
-/// the first and the last source. Holds copies of both sources, which are views.
+/// angle = to - from, modulo one turn, and m = m_to / m_from: turns keys rotated by `from` into keys rotated by `to`.
+/// Phases are integers, so that the differences of successive changes add up exactly to the difference of the first and
+/// the last source. Holds copies of both sources, which are views.
 ///
 ///   rebase<half_split>(exact_angles(new_basis, ids) - exact_angles(old_basis, ids), in_place(keys));
 template <phase_source To, phase_source From>
@@ -41,6 +41,7 @@ class angle_difference : public angle_detail::two_sources<angle_detail::differen
 };
 
 /// The angles that rotate keys rotated by `from` into keys rotated by `to`.
+/// @throws shape_error  unless both have the same tokens and pairs, and the same batch or batch 1
 template <phase_source To, phase_source From>
 angle_difference<To, From> operator-(const To& to, const From& from) {
     return {to, from};

@@ -36,7 +36,7 @@ class axis_angles : public angle_detail::positions_and_bases<P> {
     /// @param bases         as for exact_angles
     /// @param axis_of_pair  [rotary_dim/2], each below position_ids.axes; made by contiguous_axes or interleaved_axes
     /// @param position_ids  [axes, batch, tokens], at most 256 axes; any position type, any sign; |position| < 2^63
-    /// @throws shape_error, value_error
+    /// @throws shape_error or value_error  for sizes that do not fit each other, or an axis that is out of range
     template <class Axes>
     requires std::convertible_to<Axes, std::span<const std::uint8_t>> axis_angles(const basis_view& bases,
                                                                                   Axes&& axis_of_pair,

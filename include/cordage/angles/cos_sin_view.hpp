@@ -7,7 +7,7 @@
 
 namespace cordage {
 
-/// View of a table of cos and sin. T, float or double, is part of the type: nothing is narrowed silently.
+/// View of a table of cos and sin in T, float or double. The table must outlive it.
 template <class T>
 struct cos_sin_view {
     const T* cos_data = nullptr;  ///< [batch, tokens, pairs], dense, multiplied by the attention factor
@@ -27,7 +27,7 @@ struct cos_sin_view {
                                                   : token_attention_factors[entry(row, token)];
     }
 
-    /// Index of a token's first entry, from the token's number in the batch.
+    /// Index of a token in [rows, tokens].
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t entry(index_t row, index_t token) const noexcept {
         return (rows == 1 ? 0 : row) * token_count + token;
     }

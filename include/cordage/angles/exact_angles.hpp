@@ -9,12 +9,12 @@
 namespace cordage {
 
 /// angle = position * inv_freq, reduced without rounding the product: the phase is within 2 pi |position| 2^-65 rad
-/// (3.7e-10 at 2^31, 4.8e-8 at 2^38). Up to about 2^38 the error of cos and sin in float is therefore only their own
+/// (3.7e-10 at 2^31, 4.7e-8 at 2^38). Up to about 2^38 the error of cos and sin in float is therefore only their own
 /// rounding. A view: allocates nothing. The bases and positions must outlive it; temporaries do not compile.
 ///
 /// @param bases         a basis, basis_list::of_rows (one for each row) or basis_list::of (one for each token)
 /// @param position_ids  [tokens] or [batch, tokens] of any position type, any sign; |position| < 2^63
-/// @throws shape_error
+/// @throws shape_error  by the constructor; value_error for an invalid position when a rotation or table begins
 template <position_type P>
 class exact_angles : public angle_detail::positions_and_bases<P> {
  public:
@@ -34,9 +34,9 @@ class exact_angles : public angle_detail::positions_and_bases<P> {
     }
 };
 
-/// Angles as most other code computes them, to reproduce its results: inv_freq and position rounded to float32, their
-/// product rounded to float32 (bit-equal to that code), then cos and sin of this angle, |angle| <= 2^62. The error is
-/// 7e-3 at position 10^5. Arguments as for exact_angles.
+/// Angles in float32, as most implementations compute them, to reproduce their results: inv_freq and position are
+/// rounded to float32, and so is their product (bit-equal to those implementations); cos and sin are of this angle,
+/// |angle| <= 2^62. The error is 7e-3 rad at position 10^5. Arguments as for exact_angles.
 template <position_type P>
 class float32_angles : public angle_detail::positions_and_bases<P> {
  public:

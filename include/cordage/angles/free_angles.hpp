@@ -9,8 +9,8 @@
 namespace cordage {
 
 /// View of angles in radians, [batch, tokens, rotary_dim/2] dense, such as the output of a network: Selective RoPE,
-/// CARoPE. Angles must be finite and at most 2^62 in magnitude. They may be in device memory, where lanes of other
-/// angles become NaN.
+/// CARoPE. Angles must be finite and at most 2^62 in magnitude. In device memory they are not checked: an invalid angle
+/// makes the lanes of its pair NaN.
 ///
 ///   const auto angles = exact_angles(b, ids) + free_angles(phi, batch, tokens, pairs);
 ///   rotate_backward<half_split>(angles, rotation_gradients{.angles = grad_phi}, grad_through(grad_q, q, grad_q));
@@ -102,6 +102,7 @@ class angle_sum : public angle_detail::two_sources<angle_detail::sum_rule, A, B>
 };
 
 /// The sum of two sources.
+/// @throws shape_error  unless both have the same tokens and pairs, and the same batch or batch 1
 template <phase_source A, phase_source B>
 angle_sum<A, B> operator+(const A& a, const B& b) {
     return {a, b};

@@ -103,7 +103,7 @@ class positions_and_bases {
     const basis_view& basis_numbers() const noexcept { return bases_; }
     const position_view<P>& position_ids() const noexcept { return ids_; }
 
-    /// Reads each position and basis index once, when a rotation or table begins.
+    /// Checks every position and basis index; called once when a rotation or table begins.
     ///
     /// @throws value_error  naming the first invalid position or basis index
     void check(const char* function) const {
@@ -145,10 +145,10 @@ class positions_and_bases {
 
     basis_view bases_;
     position_view<P> ids_;
-    index_t bases_of_row_ = 1;  // consecutive; the first one is basis_index
+    index_t bases_of_row_ = 1;  // bases of a row, consecutive from basis_index on
 };
 
-/// The position type of a row of positions, a view of them, or a pointer to them.
+/// The position type of a row of positions or of a view of them.
 template <class Row>
 struct position_of;
 template <class Row>

@@ -33,7 +33,7 @@ class summed_axes : public angle_detail::positions_and_bases<P> {
 
     /// @param bases         [axes] or [rows, axes] dense; the bases of a row have equal attention factors
     /// @param position_ids  [axes, batch, tokens], at most 4 axes; any position type, any sign; |position| < 2^63
-    /// @throws shape_error, value_error
+    /// @throws shape_error or value_error  for sizes that do not fit each other, or attention factors that differ
     summed_axes(const basis_view& bases, const position_view<P>& position_ids)
         : angle_detail::positions_and_bases<P>("summed_axes", bases, position_ids, most_axes, position_ids.axes) {
         const index_t axes = position_ids.axes;

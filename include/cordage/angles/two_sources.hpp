@@ -27,8 +27,8 @@ struct difference_rule {
     CORDAGE_HOST_DEVICE static constexpr double factor(double a, double b) { return a / b; }
 };
 
-/// The rotation of one source followed by that of another or its inverse: phases modulo one turn. Holds copies of both
-/// sources, which are views.
+/// The rotation by one source followed by the rotation by another one (sum_rule) or by the inverse of that
+/// (difference_rule): phases modulo one turn. Holds copies of both sources, which are views.
 template <class Rule, phase_source First, phase_source Second>
 class two_sources {
  public:

@@ -16,7 +16,7 @@ namespace cordage {
 /// other n the slopes of the largest power of two c below n, followed by the first, third, fifth ... of those of 2c
 /// (the authors' code; also BLOOM and MPT).
 ///
-/// @throws value_error
+/// @throws value_error  unless heads is 1 to 2^20
 inline std::vector<double> alibi_slopes(index_t heads) {
     constexpr index_t most = index_t{1} << 20;
     if (heads < 1 || heads > most) fail<value_error>({"alibi_slopes: heads ", heads, " must be 1 to ", most});
@@ -31,8 +31,7 @@ inline std::vector<double> alibi_slopes(index_t heads) {
     return slopes;
 }
 
-/// The bias added to the score of a query and a key: -slope (query - key); 0 for keys after the query, which a causal
-/// mask excludes.
+/// The bias added to the score of a query and a key: -slope (query - key), 0 for keys after the query.
 inline double alibi_bias(double slope, double query_position, double key_position) noexcept {
     return key_position < query_position ? -slope * (query_position - key_position) : 0.0;
 }
@@ -40,7 +39,7 @@ inline double alibi_bias(double slope, double query_position, double key_positio
 /// The biases of all heads, queries and keys: [heads, queries, keys] dense. Keys are at positions 0 ... keys-1, queries
 /// at keys-queries ... keys-1, as in decoding with a cache.
 ///
-/// @throws value_error
+/// @throws value_error  unless queries is 0 to keys and there are at most 2^58 biases
 inline std::vector<double> alibi_bias(std::span<const double> slopes, index_t queries, index_t keys) {
     if (queries < 0 || queries > keys) {
         fail<value_error>({"alibi_bias: queries ", queries, " must be 0 to keys ", keys});

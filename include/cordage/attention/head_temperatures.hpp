@@ -25,7 +25,7 @@ struct head_temperatures {
     index_t heads() const noexcept { return std::ssize(scale); }
 
     /// The factor on a query of one head at position >= 0.
-    /// @throws value_error, shape_error
+    /// @throws value_error or shape_error  as validate; value_error for a head or position that is out of range
     double at(index_t head, double position) const {
         validate();
         if (head < 0 || head >= heads()) {
@@ -93,7 +93,7 @@ log_positions checked_log_positions(const char* function, const head_temperature
     return logs;
 }
 
-/// Formats whose elements are read and stored one at a time.
+/// Whether Format is the element_traits of T, by which elements are read and stored one at a time.
 template <class T, class Format>
 inline constexpr bool is_plain_view = std::same_as<Format, element_traits<std::remove_const_t<T>>>;
 

@@ -21,12 +21,13 @@ inline double log_ratio(const char* who, double seq_len, double train_length) {
 }  // namespace attention_detail
 
 /// max{1, log_train_length(seq_len)}, the factor on attention scores (CLEX, appendix A.3).
+/// @throws value_error  unless seq_len >= 1 and train_length > 1
 inline double log_scaling(double seq_len, double train_length) {
     return std::max(1.0, attention_detail::log_ratio("log_scaling", seq_len, train_length));
 }
 
 /// log_train_length(seq_len) without the max, the factor on queries in CLEX's released code (train_length =
-/// max_position_embeddings). It is below 1 for seq_len < train_length.
+/// max_position_embeddings). Below 1 for seq_len < train_length. Throws as log_scaling.
 inline double unclamped_log_scaling(double seq_len, double train_length) {
     return attention_detail::log_ratio("unclamped_log_scaling", seq_len, train_length);
 }
@@ -35,12 +36,12 @@ inline double unclamped_log_scaling(double seq_len, double train_length) {
 /// within each block. counted_from is the number of the first position, 1 in llama4_temperature, 0 in
 /// ministral3_temperature.
 struct query_temperature {
-    double block_length;
+    double block_length;  ///< positions of a block
     double beta = 0.1;
     double counted_from = 0.0;
 
     /// The factor on a query at position >= 0.
-    /// @throws value_error
+    /// @throws value_error  for a field or position that is out of range
     double at(double position) const {
         validate();
         validate_number({"query_temperature: position"}, position, position >= 0.0, {">= 0"});
@@ -70,11 +71,11 @@ inline query_temperature ministral3_temperature(double original_length, double b
 /// (0.1 mscale_all_dim ln t + 1)^2, the factor on every score under YaRN in DeepSeek-V2 and later, including lanes that
 /// are not rotated (transformers 5.23, DeepseekV3Attention.scaling); 1 if mscale_all_dim is 0 or t <= 1.
 ///
-/// It is applied in addition to YaRN's factor on cos and sin, which is (0.1 mscale ln t + 1) / (0.1 mscale_all_dim ln t
-/// + 1) in these models, 1 for DeepSeek's equal values.
+/// Applied in addition to YaRN's factor on cos and sin, which is (0.1 mscale ln t + 1) / (0.1 mscale_all_dim ln t + 1)
+/// in these models, 1 for DeepSeek's equal values.
 ///
 /// @param t  the "factor" of rope_scaling, > 0
-/// @throws value_error
+/// @throws value_error  unless t > 0 and mscale_all_dim >= 0
 inline double deepseek_score_factor(double t, double mscale_all_dim) {
     validate_positive({"deepseek_score_factor: t"}, t);
     validate_number({"deepseek_score_factor: mscale_all_dim"}, mscale_all_dim, mscale_all_dim >= 0.0, {">= 0"});
@@ -85,7 +86,7 @@ inline double deepseek_score_factor(double t, double mscale_all_dim) {
 /// The factor on q . k before the softmax: qk_head_dim^(-1/2) deepseek_score_factor(t, mscale_all_dim).
 ///
 /// @param qk_head_dim  lanes of q, rotated and not: 64 + 128 in DeepSeek-V3
-/// @throws value_error
+/// @throws value_error  as deepseek_score_factor; unless qk_head_dim >= 1
 inline double deepseek_softmax_scale(index_t qk_head_dim, double t, double mscale_all_dim) {
     if (qk_head_dim < 1) {
         fail<value_error>({"deepseek_softmax_scale: qk_head_dim ", qk_head_dim, " must be >= 1"});

@@ -15,9 +15,9 @@ namespace cordage {
 ///   const basis of_time = make_basis(model_of_time, ntk_aware{}, 2.0), of_side = ...;
 ///   const basis all = axial_basis({&of_time, &of_side, &of_side});
 ///
-/// @param per_axis  bases with equal attention factors, not empty
-/// @returns [sum of their pairs]
-/// @throws value_error
+/// @param per_axis  bases with equal attention factors; not empty, no null pointer
+/// @returns a basis of as many pairs as all axes together
+/// @throws value_error  if per_axis is empty or attention factors differ
 inline basis axial_basis(const std::vector<const basis*>& per_axis) {
     if (per_axis.empty()) fail<value_error>({"axial_basis: bases [] must have at least one entry"});
     const double m = per_axis[0]->attention_factor();
@@ -43,8 +43,8 @@ inline basis axial_basis(const std::vector<const basis*>& per_axis) {
 /// dL/dinv_freq of per_axis is the sum over its copies.
 /// @param per_axis  [pairs of an axis]
 /// @param axes      1 to 256
-/// @returns [axes * pairs of an axis]
-/// @throws value_error
+/// @returns a basis of axes * pairs of an axis
+/// @throws value_error  if axes is out of range
 inline basis axial_basis(const basis& per_axis, index_t axes) {
     if (axes < 1 || axes > most_axes) fail<value_error>({"axial_basis: axes ", axes, " must be 1 to ", most_axes});
     return axial_basis(std::vector<const basis*>(static_cast<std::size_t>(axes), &per_axis));
@@ -56,7 +56,7 @@ inline basis axial_basis(const basis& per_axis, index_t axes) {
 ///   const basis all = axial_basis(sections, 256.0);     // Z-Image's base
 ///
 /// @param sections  pairs of each axis
-/// @throws value_error
+/// @throws value_error  for an invalid section, or unless theta_base > 1
 inline basis axial_basis(const std::vector<index_t>& sections, double theta_base) {
     positions_detail::pairs_of_sections("axial_basis", sections);
     validate_number({"axial_basis: theta_base"}, theta_base, theta_base > 1.0, {"> 1"});

@@ -107,7 +107,7 @@ class basis {
 
 /// The basis of a policy at length ratio t: theta_i(t) = alpha_i(t) theta_i (CLEX, eq. 8).
 ///
-/// @throws value_error  if config, the policy's parameters or t are out of range
+/// @throws value_error or shape_error  if config, t, or a parameter or table of the policy is invalid
 template <scaling_policy Policy>
 basis make_basis(const rope_config& config, const Policy& policy, double t) {
     validate(policy, config);

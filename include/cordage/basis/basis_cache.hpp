@@ -13,18 +13,19 @@ namespace cordage {
 /// Reading allocates nothing and is safe from several threads.
 class basis_cache {
  public:
-    /// @throws value_error  as make_basis
+    /// @throws value_error or shape_error  as make_basis
     template <scaling_policy Policy>
     basis_cache(const rope_config& config, const Policy& policy, nearest_upper_bound schedule)
         : config_(config), schedule_(std::move(schedule)) {
         for (const double t : schedule_.cached_t()) bases_.push_back(make_basis(config_, policy, t));
     }
 
-    /// @throws value_error  if seq_len is not a finite number >= 0
+    /// The basis at ratio(seq_len). Throws value_error unless seq_len is finite and >= 0.
     const basis& at_length(double seq_len) const {
         validate_length("basis_cache", seq_len);
         return bases_[schedule_.index(config_, seq_len)];
     }
+    /// The smallest cached t that covers seq_len tokens, or the largest t. Throws as at_length.
     double ratio(double seq_len) const { return ratio_at(schedule_, config_, seq_len); }
 
  private:

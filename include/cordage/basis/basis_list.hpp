@@ -13,8 +13,7 @@
 
 namespace cordage {
 
-/// Contiguous copies of bases of one rotary_dim, so that one call serves requests of different lengths, each at its own
-/// t.
+/// Contiguous copies of bases of one rotary_dim, so that one call serves requests with different t.
 ///
 ///   const basis_list list({&cache.at_length(900), &cache.at_length(70000)});
 ///   rotate_forward<half_split>(exact_angles(list.of_rows(), position_ids), ...);             // a basis for each row
@@ -52,8 +51,8 @@ class basis_list {
     }
     /// Each token uses the basis with the given index: a flat batch of requests, or LongRoPE's start tokens.
     ///
-    /// @param of_token  [tokens], for every row, or [rows, tokens] dense; entries 0 to count() - 1, checked by each
-    /// call
+    /// @param of_token  [tokens], for every row, or [rows, tokens] dense; 0 to count() - 1, as each call checks
+    /// @throws shape_error  unless rows >= 1 divides the number of entries
     template <class Index>
     basis_view of(Index&& of_token, index_t rows = 1) const& {
         static_assert(outlives_its_call<Index>,

@@ -9,9 +9,8 @@
 
 namespace cordage {
 
-/// The numbers of `count` bases, and the basis of each token: the only one, that of its row, or the one with the
-/// token's index. A `basis` converts to it; basis_list makes the other forms. A view: what it points to must outlive
-/// it.
+/// The numbers of `count` bases, and the basis of each token: the only one, the one of its row, or the one that
+/// of_token selects. A `basis` converts to the first form, basis_list makes the others. The arrays must outlive it.
 struct basis_view {
     const std::uint64_t* fractions = nullptr;    ///< [count, pairs], 2^-64 turn per position
     const std::uint64_t* whole_turns = nullptr;  ///< [count, pairs], turns per position

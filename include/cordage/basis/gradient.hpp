@@ -22,7 +22,8 @@ inline std::vector<double> grad_log_alpha(const basis& b, std::span<const double
     return grad;
 }
 
-/// dL/dt = sum_i dL/dlog alpha_i * dlog alpha_i/dt + dL/dm * dm/dt.
+/// dL/dt = sum_i dL/dlog alpha_i * dlog alpha_i/dt + dL/dm * dm/dt, from dL/dinv_freq at t, [rotary_dim/2], and dL/dm.
+/// Throws as make_basis and grad_log_alpha.
 template <scaling_policy Policy>
 double grad_t(const Policy& policy, const rope_config& config, double t, std::span<const double> grad_inv_freq,
               double grad_attention_factor = 0.0) {

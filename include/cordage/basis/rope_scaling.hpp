@@ -31,7 +31,7 @@ class rope_scaling {
         "ratio t >= 1 at that length; docs/extending.md");
 
  public:
-    /// @throws value_error  if config, the policy's parameters or the schedule's settings are out of range
+    /// @throws value_error or shape_error  if config, the policy's parameters or the schedule's settings are invalid
     rope_scaling(rope_config config, Policy policy, Schedule schedule)
         : config_(config), policy_(std::move(policy)), schedule_(std::move(schedule)) {
         validate(policy_, config_);

@@ -20,12 +20,12 @@ namespace cordage {
 ///   rotate_forward<half_split>(exact_angles(chosen.bases().of(basis_of_token), position_ids), in_place(q));
 class start_tokens {
  public:
-    /// @throws value_error  as make_basis, or if count is not finite and >= 0
+    /// @throws value_error or shape_error  as make_basis; value_error unless count is finite and >= 0
     template <scaling_policy Policy>
     start_tokens(const rope_config& config, const Policy& policy, double t, double count)
         : start_tokens(config, make_basis(config, policy, t), count) {}
 
-    /// Index into bases() of each position: 0 the policy's basis, 1 the unscaled one.
+    /// Index into bases() of each position: 0 the policy's basis, 1 the unscaled one. [batch, tokens] dense.
     template <position_type P>
     std::vector<std::int32_t> indices(const position_view<P>& position_ids) const {
         std::vector<std::int32_t> of_token;

@@ -21,7 +21,7 @@ enum class direction : std::uint8_t { forward, inverse, adjoint };
 template <class Real>
 class tables_on_demand {
  public:
-    /// View of the table, which must outlive it.
+    /// View of the table; the table must outlive the view.
     /// @param with_source  with_source(f) calls f with the source of the angles
     template <class WithSource>
     cos_sin_view<Real> view(direction d, const WithSource& with_source) {

@@ -64,8 +64,8 @@ CORDAGE_C_API const char* cordage_version(void);
 /* The instruction set of the selected kernels: "avx512", "avx2", "baseline", or "native" if the implementation is a
  * unit of yours. By default the best one that the library and the processor support. */
 CORDAGE_C_API const char* cordage_kernels(void);
-/* Selects kernels by that name, for all threads; "best" selects the default. Fails if the processor or library lacks
- * them. Results of two instruction sets differ by rounding. */
+/* Selects kernels by a name that cordage_kernels returns, for all threads; "best" selects the default. Fails if the
+ * processor or library lacks them. Results of two instruction sets differ by rounding. */
 CORDAGE_C_API cordage_status cordage_select_kernels(const char* name);
 
 /* Tensors -------------------------------------------------------------------------------------------------------- */
@@ -148,8 +148,8 @@ typedef struct cordage_rule_numbers {
 CORDAGE_C_API cordage_status cordage_rule_from_numbers(int32_t abi, const cordage_rule_numbers* numbers,
                                                        cordage_rule** rule);
 
-/* Further properties of a rule. A caller that ignores query_beta, axes, first_lane or is_inverse where a model has them
- * rotates it wrongly. */
+/* Further properties of a rule. The caller must apply query_beta, axes, first_lane and is_inverse where a model has
+ * them. */
 typedef struct cordage_rule_info {
     int64_t head_dim;
     int64_t rotary_dim;
@@ -178,16 +178,17 @@ typedef struct cordage_basis_info {
     uint64_t fingerprint; /* a hash of all its numbers, to tag the blocks of a cache */
 } cordage_basis_info;
 CORDAGE_C_API cordage_status cordage_basis_get_info(const cordage_basis* basis, cordage_basis_info* info);
+/* The frequencies, radians per position, [rotary_dim/2]; `pairs` is the size of the array. */
 CORDAGE_C_API cordage_status cordage_basis_get_inv_freq(const cordage_basis* basis, double* inv_freq, int64_t pairs);
 
 /* Options that most models do not need. */
 typedef struct cordage_angle_options {
     const cordage_tensor* basis_of_token; /* int32 [tokens] or [batch, tokens], dense: index of each token's basis */
     const uint8_t* axis_of_pair; /* [pairs]: M-RoPE; positions are then [axes, tokens] or [axes, batch, tokens] */
-    int32_t rounds_to_float32;   /* 1: angles in float32 as in most other code, error 7e-3 at position 10^5 */
+    int32_t rounds_to_float32;   /* 1: angles in float32 as in most other code, error 7e-3 rad at position 10^5 */
 } cordage_angle_options;
 
-/* The angles of positions, exact up to 2^31. They hold cos and sin, so that the layers of a model share one handle.
+/* The angles of positions, within 3.7e-10 rad up to 2^31. They hold cos and sin: all layers of a model share a handle.
  * bases:         one, or one for each row of the batch, or those that basis_of_token selects
  * position_ids:  int32, int64, float32 or float64, [tokens] or [batch, tokens]; any sign, any stride
  * options:       may be NULL */
@@ -238,7 +239,7 @@ typedef struct cordage_operand {
     cordage_heads y;          /* zero: x is overwritten */
     const cordage_norm* norm; /* may be NULL; cordage_rotate_forward only */
     int64_t first_lane;       /* first rotated lane of a head */
-    int32_t is_unrotated;     /* 1: v on its way into a cache */
+    int32_t is_unrotated;     /* 1: copied without rotation, for v */
 } cordage_operand;
 
 /* How the slices of a call are run: by a pool of the caller's, whose run calls body(data, 0) ... body(data, count - 1),
@@ -266,7 +267,7 @@ CORDAGE_C_API cordage_status cordage_rotate_inverse(const cordage_executor* wher
 CORDAGE_C_API cordage_status cordage_rebase(const cordage_executor* where, const cordage_angles* difference,
                                             int32_t pairing, const cordage_operand* operands, int64_t count);
 
-/* One tensor of the backward pass; all have one type: float32, float64, float16 or bfloat16. */
+/* One operand of the backward pass; its tensors have one type: float32, float64, float16 or bfloat16. */
 typedef struct cordage_backward_operand {
     cordage_tensor grad_y;
     cordage_tensor y;         /* output of the forward pass; with a norm its input x; zero: only grad_x is computed */

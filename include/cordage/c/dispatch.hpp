@@ -17,7 +17,7 @@ struct usable_kernels {
     bool is_usable;
 };
 
-/// Best first.
+/// All kernels of the library, best first.
 #if defined(CORDAGE_C_DISPATCH)
 inline std::array<usable_kernels, 3> all_kernels() noexcept {
     const auto has = [](auto... answers) { return (... && (answers != 0)); };

@@ -67,7 +67,8 @@ class checkpoint {
     }
     bool has(const std::string& name) const { return file_of_.contains(name); }
 
-    /// @throws value_error  if there is no such tensor, or its shard lacks it or is not a safetensors file
+    /// A tensor, converted to double.
+    /// @throws value_error  as safetensors_file and its numbers(); if the index or the shard lacks the tensor
     safetensors_numbers numbers(const std::string& name) const {
         const auto found = file_of_.find(name);
         if (found == file_of_.end()) {

@@ -31,7 +31,7 @@ struct clex_options {
     index_t max_steps = 10'000;                     ///< of the adaptive solver
     index_t fixed_steps = 0;                        ///< if > 0: this many equal steps instead
     double step_size = 0.0;                         ///< if > 0: steps of this size instead, the last one shortened
-    std::optional<cordage::tolerance> continuous_adjoint = {};  ///< if given: gradients by a backward solve with it
+    std::optional<cordage::tolerance> continuous_adjoint = {};  ///< tolerance of a backward solve that gives gradients
 };
 
 namespace clex_detail {
@@ -335,8 +335,8 @@ clex(const rope_config&, clex_weights, const clex_options&, const Prior&) -> cle
 template <activation Activation = tanh_activation, class Scalar = double>
 using clex_released = clex<reduced_released_field<Activation, Scalar>, linear_output<rk4_38>>;
 
-/// Options of the released layer: up to t_max, which is max_factor or a t drawn for training, in steps of time_dt.
-/// @throws value_error from clex's constructor, if either is out of range
+/// Options of the released layer: up to t_max, which is max_factor or a t drawn for training, in steps of time_dt. Not
+/// checked here: the constructor of clex throws value_error if either is out of range.
 inline clex_options released_options(double t_max, double time_dt) { return {.t_max = t_max, .step_size = time_dt}; }
 
 }  // namespace cordage

@@ -46,10 +46,11 @@ inline std::optional<std::string> text_of_file(const std::filesystem::path& path
 /// The deepest nesting that parse_strict_json accepts; models' files stay below 10.
 inline constexpr std::size_t deepest_json = 64;
 
-/// The largest number of values (objects, arrays, numbers, strings) that it accepts. A value takes many times the
+/// The largest number of values (objects, arrays, numbers, strings) in such a file. A value takes many times the
 /// memory of its text; the header of a file with 100 000 tensors has a million values.
 inline constexpr std::size_t most_json_values = std::size_t{1} << 22;
 
+/// Parses JSON.
 /// @param subject  begins the messages
 /// @throws value_error  if text is not JSON (NaN and infinity are not allowed), has a duplicate key in an object, is
 ///                      nested deeper than deepest_json or has more than most_json_values

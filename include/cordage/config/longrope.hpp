@@ -15,7 +15,7 @@ namespace cordage::hf {
 
 /// `rope_parameters` (transformers before 5: `rope_scaling`) of rope type "longrope" that reproduce this policy: at t =
 /// 1 up to original_length, at `t` beyond. Factors are 1 / alpha_i, so `long_factor` is also ggml's freq_factors.
-/// Engines have one attention factor for all lengths, as for YaRN: it is that at `t`. The config also needs
+/// Engines have one attention factor for all lengths, as for YaRN: the one at `t` is written. The config also needs
 /// max_position_embeddings = t * original_length.
 ///
 /// @param t  > 1; the t of the longest length, since engines have one set of factors beyond original_length

@@ -33,11 +33,11 @@ struct clex_settings {
     std::string act = "tanh";   ///< or "silu"
     bool log_scale = false;     ///< log scaling of the scores
 
-    /// Upper bound on steps times pairs, summed over the layers of a model. Each of these takes 5 doubles, and each
-    /// step 2 more: 0.7 to 1 GB in total. A released layer has 100 000.
+    /// Upper bound on states: steps times pairs, summed over the layers of a model. A state takes 5 doubles, and a
+    /// step 2 more: 0.7 to 1 GB in total. A released layer has 100 000 states.
     static constexpr double most_states = 0x1p24;
 
-    /// @throws value_error  if this many layers would exceed it; `who` begins the message
+    /// @throws value_error  if this many layers have more than most_states; `who` begins the message
     void check_states(std::string_view who, index_t pairs, index_t layers = 1) const {
         const double states = (max_factor - 1.0) / time_dt * static_cast<double>(pairs) * static_cast<double>(layers);
         if (states <= most_states) return;

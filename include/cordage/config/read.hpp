@@ -186,7 +186,8 @@ inline model_ropes read_config(std::string_view text, const read_options& option
     return read_parsed_config(json_detail::parse_strict_json("hf::read_config", text), options);
 }
 
-/// The JSON of a config.json, for read_parsed_config and similar. @throws value_error also if it cannot be read
+/// The JSON of a config.json, for read_parsed_config and similar.
+/// @throws value_error  unless the file is readable, has at most 64 MiB and is strict JSON
 inline nlohmann::json parse_config_file(const std::string& path) {
     constexpr std::uintmax_t largest = std::uintmax_t{64} << 20;
     const auto text = json_detail::text_of_file(path, largest);
@@ -196,7 +197,7 @@ inline nlohmann::json parse_config_file(const std::string& path) {
     return json_detail::parse_strict_json(path, *text);
 }
 
-/// read_config for a file. @throws value_error also if it cannot be read
+/// read_config for a file. Throws as parse_config_file and read_config.
 inline model_ropes read_config_file(const std::string& path, const read_options& options = {}) {
     return read_parsed_config(parse_config_file(path), options);
 }

@@ -31,9 +31,8 @@ struct rope_config {
         return std::pow(theta_base, -2.0 * static_cast<double>(pair) / static_cast<double>(rotary_dim));
     }
 
-    /// 1/(1 + theta_pair L), in (0, 1): how far learned policies move a pair. A change of log alpha_pair by this times
-    /// d shifts the phase at distance L by less than d, so that pairs that turn fast, whose phases heads depend on
-    /// most, change no more than slow ones.
+    /// 1/(1 + theta_pair L), L = original_length, in (0, 1): the weight of a pair in learned policies. A small change
+    /// of log alpha_pair by phase_gate(pair) * d shifts the phase at distance L by less than d rad for any pair.
     double phase_gate(index_t pair) const noexcept { return 1.0 / (1.0 + inv_freq(pair) * original_length); }
 
     friend bool operator==(const rope_config&, const rope_config&) = default;

@@ -17,7 +17,7 @@
 
 namespace cordage {
 
-/// Parent of all errors that the library throws. The text reads "function: field value must be what was expected".
+/// Base class of all errors that the library throws. The text reads "function: field value must be what was expected".
 struct error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };

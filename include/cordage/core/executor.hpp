@@ -25,7 +25,7 @@ struct serial {
 };
 
 /// Runs slices by the host's own loop: loop(n, body) must call body(0) ... body(n-1), in any order, and return when all
-/// have returned.
+/// have returned. A job is cut into at most `count` slices of at least `bytes_of_slice` bytes.
 ///
 ///   loop_executor pool{[&](index_t n, auto&& body) { host_pool.run(n, body); },
 ///                     static_cast<index_t>(host_pool.size())};
@@ -56,8 +56,9 @@ concept executor = requires(const E& e, index_t n, void (*slice)(index_t)) {
 };
 static_assert(executor<serial>);
 
-/// Cuts [0, items) into how.concurrency() equal parts, or fewer, so that none has fewer bytes than the smallest slice,
-/// and runs body(begin, end) on each. Less than two such slices run on the calling thread. body must not throw.
+/// Cuts [0, items) into at most how.concurrency() equal slices, each of at least the smallest slice's bytes, and runs
+/// body(begin, end) on each; a single slice runs on the calling thread. body must not throw.
+/// @throws value_error  unless the executor's concurrency is at least 1
 template <executor Executor, class Body>
 void for_each_range(const Executor& how, index_t items, index_t bytes_of_item, const Body& body) {
     if (how.concurrency() < 1) fail<value_error>({"executor: concurrency ", how.concurrency(), " must be >= 1"});

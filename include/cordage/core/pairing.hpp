@@ -23,7 +23,7 @@ struct interleaved {
     CORDAGE_HOST_DEVICE static constexpr index_t pair_of(index_t lane, index_t) noexcept { return lane / 2; }
 };
 
-/// There is no default: the wrong layout degrades a model silently.
+/// half_split or interleaved. There is no default: the wrong layout degrades a model silently.
 template <class P>
 concept pairing = std::same_as<P, half_split> || std::same_as<P, interleaved>;
 

@@ -14,12 +14,11 @@ namespace cordage {
 /// of threads.
 struct token_chunks {
     index_t share;      ///< tokens of a basis
-    index_t length;     ///< of a chunk; the last one of a share may be shorter
-    index_t per_basis;  ///< chunks
-    index_t count;
+    index_t length;     ///< tokens of a chunk; the last chunk of a basis may be shorter
+    index_t per_basis;  ///< chunks of a basis
+    index_t count;      ///< chunks of the batch
 
-    /// At most `most` chunks, or one for each basis if that is more, of at least `smallest` tokens each except the
-    /// last.
+    /// At most `most` chunks, or one for each basis if that is more; each but a basis's last has >= `smallest` tokens.
     static token_chunks of(index_t tokens, index_t bases, index_t most, index_t smallest) noexcept {
         const index_t share = tokens / bases;
         const index_t length = std::max(smallest, rounded_up_quotient(share, std::max<index_t>(most / bases, 1)));

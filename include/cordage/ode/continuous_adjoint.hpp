@@ -81,16 +81,16 @@ class adjoint_flow {
 }  // namespace ode_detail
 
 /// The continuous gradient: the derivative of the exact flow through z0, up to the errors of the trajectory and of the
-/// backward solve. Arguments and results are those of discrete_adjoint. Unlike it, the steps of the backward solve are
-/// chosen by its own tolerance and are independent of the forward steps.
+/// backward solve. Arguments and results are those of discrete_adjoint. The backward solve chooses its own steps by its
+/// tolerance, independently of the forward steps.
 ///
 /// @param options  settings of the backward solves, one between successive seeds' times, by tsit5. The error estimate
 ///                 covers lambda only; the parameters' integral has the order of the rule
 /// @return         the gradient to interval.end with all seeds moving in proportion, t = begin + r (end - begin)
 /// @throws cordage::error unless the forward and the backward solves succeed; value_error for a seed's t or a setting;
 ///         shape_error for sizes. In these cases nothing is added.
-/// Error: that of the trajectory between its nodes (the order of its interpolant: 4 for tsit5 and dopri5, 3 for the
-/// other rules, 1 for linear_output) plus the tolerance's. Allocates its workspace and the backward trajectories.
+/// Error: that of the trajectory between its nodes (the order of its interpolant: 4 for tsit5 and dopri5, at most 3 for
+/// the other rules, 1 for linear_output) plus the tolerance's. Allocates its workspace and the backward trajectories.
 template <butcher_tableau Tableau, class Scalar, class Field>
 Scalar continuous_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
                           std::type_identity_t<std::span<const gradient_seed<Scalar>>> seeds,

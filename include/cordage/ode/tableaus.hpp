@@ -149,9 +149,9 @@ struct tsit5 {
 };
 static_assert(is_fsal<tsit5>());
 
-/// The same rule with linear interpolation, z(t + s h) = (1 - s) z + s z_next: of order 1 between nodes, whatever the
-/// order at them. torchdiffeq (0.2.5) interpolates its fixed-step solutions in this way. At a node, where two line
-/// segments meet, the slope of the trajectory is that of the field.
+/// A rule with linear interpolation, z(t + s h) = (1 - s) z + s z_next, of order 1 between nodes for every rule.
+/// torchdiffeq (0.2.5) interpolates its fixed-step solutions in this way. At a node, where two line segments meet, the
+/// slope of the trajectory is that of the field.
 template <butcher_tableau Rule>
 struct linear_output : Rule {
     static constexpr bool is_read_linearly = true;

@@ -33,7 +33,7 @@ constexpr std::string_view name_of(solve_status status) {
     return names[static_cast<int>(status)];
 }
 
-/// What to change after a solve that failed, for messages.
+/// Advice after a failed solve, for messages.
 constexpr std::string_view remedy_of(solve_status status) {
     constexpr std::string_view remedies[] = {
         "", "raise max_steps or loosen the tolerance",
@@ -72,7 +72,8 @@ inline constexpr std::size_t most_trajectory_numbers = std::size_t{1} << 28;
 ///
 ///   row n:  [ z_n | k_0 = f(t_n, z_n) | k_1 | ... ]     the last slope of the step is k_0 of row n+1
 ///
-/// Reading throws cordage::error unless the solve succeeded, and value_error outside the interval.
+/// Reading throws cordage::error unless the solve succeeded, value_error outside the interval, and shape_error for
+/// an `out` of another size.
 template <butcher_tableau Tableau, std::floating_point Scalar = double>
 class trajectory {
  public:

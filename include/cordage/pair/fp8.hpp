@@ -47,7 +47,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto fp8_bits(const Lane& x) noexcept 
     using lane = lane_traits<Lane>;
     using word = typename lane::word;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
-    // Same bits as below, except for the sign of a NaN, which the instruction drops.
+    // Same bits as below. The instruction drops the sign of a NaN, which the return statement restores.
     std::uint16_t both;
     if constexpr (Fp8::shift == 20) {
         asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(both) : "f"(0.0f), "f"(x));

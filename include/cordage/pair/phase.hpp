@@ -109,8 +109,8 @@ static_assert(position_type<std::int32_t> && position_type<std::int64_t> && posi
 /// Phase of position * theta in units of 2^-64 turn, theta / 2 pi = whole + fraction * 2^-64 turns. For integer
 /// positions an integer product with exact wrap-around; of fractional positions, digits below 2^-64 are truncated.
 ///
+/// @tparam High  returns the upper half of a product: multiply_high in loops that compilers vectorise
 /// @param whole  points to the whole turns; not read for integer positions
-/// High is the function that returns the product's upper half: multiply_high in loops that compilers vectorise.
 template <auto High = multiply_high_alone>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr std::uint64_t phase_of(const split_position& p,
                                                                            std::uint64_t fraction,

@@ -49,7 +49,7 @@ enum class grid_coordinate : std::uint8_t {
     number,         ///< number
     centre,         ///< centre of the patch in an image from -1 to 1: (2 number + 1) / count - 1 (DINOv3)
     of_reference,   ///< number * reference_columns / columns, for rows too (SAM 3)
-    times_seconds,  ///< number * start of the token in seconds; rows are windows (MusicFlamingo)
+    times_seconds,  ///< number * start time of the token in seconds; rows are windows (MusicFlamingo)
 };
 
 /// How a vision tower assigns positions to rows and columns; hf::read_tower (config/tower.hpp) reads it from a config.
@@ -62,8 +62,8 @@ struct grid_rule {
     index_t axes = 2;                ///< row, column; 3: frame, row, column
     index_t spatial_merge_size = 1;  ///< patches are ordered in blocks of this many rows and columns
     grid_coordinate coordinate = grid_coordinate::number;
-    double reference_columns = 0.0;  ///< of_reference
-    double seconds_per_token = 0.0;  ///< times_seconds
+    double reference_columns = 0.0;  ///< for of_reference
+    double seconds_per_token = 0.0;  ///< for times_seconds
     std::array<double, 2> shift = {0.0, 0.0};
     std::array<double, 2> factor = {1.0, 1.0};
     index_t tokens_before = 0;  ///< before each grid: class token and registers, at position 0, so not rotated

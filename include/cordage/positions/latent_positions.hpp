@@ -41,7 +41,7 @@ void check_steps(const char* function, index_t count, P first, P step) {
 ///   spaced(5, -3)             -3 -2 -1  0  1          Qwen-Image's rows, centred at 0: first = -(n - n/2)
 ///   spaced(4, -1.5 * s, s)     centres of four cells of size s, centred at 0: Mochi, first = (1 - n)/2 s
 ///
-/// @throws value_error  for a negative count, or positions that P cannot represent
+/// @throws value_error  unless count is 0 to 2^31 and P can represent the last position
 template <class P = double>
 requires std::integral<P> || std::floating_point<P> std::vector<P> spaced(index_t count,
                                                                           std::type_identity_t<P> first = 0,
@@ -66,7 +66,7 @@ requires std::integral<P> || std::floating_point<P>
 class latent_positions {
  public:
     /// @param axes  1 to 256
-    /// @throws value_error
+    /// @throws value_error  if axes is out of range
     explicit latent_positions(index_t axes) : axes_(axes) {
         if (axes < 1 || axes > most_axes) {
             fail<value_error>({"latent_positions: axes ", axes, " must be 1 to ", most_axes});
@@ -76,8 +76,8 @@ class latent_positions {
     index_t axes() const noexcept { return axes_; }
     index_t tokens() const noexcept { return static_cast<index_t>(ids_.size()) / axes_; }
     /// [axes, 1, count], the tokens from `first` on, such as the text or the image. A view of this object, which must
-    /// be an lvalue.
-    /// @throws value_error
+    /// be an lvalue; valid until tokens are appended.
+    /// @throws value_error  unless these tokens have been appended
     position_view<P> view(index_t first, index_t count) const& {
         if (first < 0 || count < 0 || first > tokens() - count) {
             fail<value_error>({"latent_positions::view: first ", first, " and count ", count, " must lie within the ",
@@ -93,7 +93,7 @@ class latent_positions {
     /// Tokens along a line: token i is at first[axis] + i step[axis].
     ///
     /// @param first, step  [axes]; without step all tokens have one position
-    /// @throws shape_error, value_error
+    /// @throws shape_error or value_error  for another number of axes, or a count or position that is out of range
     void text(index_t count, const std::vector<P>& first, const std::vector<P>& step = {}) {
         check_axes("text: first", first.size());
         if (!step.empty()) check_axes("text: step", step.size());
@@ -111,8 +111,8 @@ class latent_positions {
 
     /// The Cartesian product of the axes' coordinates, the last axis fastest: frames, rows, columns.
     ///
-    /// @param coordinates  the coordinates along each axis; one entry for a constant axis
-    /// @throws shape_error, value_error
+    /// @param coordinates  [axes], the coordinates along each axis; one entry for a constant axis
+    /// @throws shape_error or value_error  for another number of axes, or more than 2^31 tokens in total
     void grid(const std::vector<std::vector<P>>& coordinates) {
         check_axes("grid: coordinates", coordinates.size());
         index_t count = 1;

@@ -36,8 +36,8 @@ struct multimodal_rule {
     index_t axes = 3;                 ///< time, row, column; HunYuan-VL: text only, column, row, image
     index_t spatial_merge_size = 1;   ///< rows and columns of patches that make a token
     index_t temporal_merge_size = 1;  ///< frames of a video that make a token (Ernie 4.5 VL)
-    double positions_per_second = 0;  ///< of a video's time; 0: one position for each frame
-    bool rounds_frame_step = false;   ///< i * float(seconds * positions_per_second), else (i * seconds) * the latter
+    double positions_per_second = 0;  ///< rate of a video's time; 0: one position for each frame
+    bool rounds_frame_step = false;   ///< frame i at i * (seconds * rate), else (i * seconds) * rate, in float32
     bool frames_are_images = false;   ///< each frame of a video is a separate run of tokens (Qwen3-VL, GLM-4V)
     double seconds_per_chunk = 0;     ///< of audio within video (Qwen2.5-Omni); 0: token by token (Qwen3-Omni)
     bool repeats_marks = false;       ///< the two marks around audio within video share a position (Qwen2.5-Omni)
@@ -81,8 +81,8 @@ class multimodal_positions {
     /// Position of a decoded token minus its index: mrope_position_deltas.
     P delta() const noexcept { return static_cast<P>(past_largest_ - static_cast<P>(tokens())); }
     /// [axes, 1, count], the tokens from `first` on: a chunk of a prompt. A view of this object, which must be an
-    /// lvalue.
-    /// @throws value_error
+    /// lvalue; valid until tokens are appended.
+    /// @throws value_error  unless these tokens have been appended
     position_view<P> view(index_t first, index_t count) const& {
         if (first < 0 || count < 0 || first > tokens() - count) {
             fail<value_error>({"multimodal_positions::view: first ", first, " and count ", count,
@@ -95,28 +95,28 @@ class multimodal_positions {
     void view(index_t, index_t) const&& = delete;
     void view() const&& = delete;
 
-    /// Text, audio and marks: the position increases by 1 with each token, on all axes.
+    /// Text, audio and marks (tokens around other content): the position increases by 1 with each token, on all axes.
     /// @throws value_error  for a negative count, or positions that P cannot represent exactly
     void text(index_t count) { append_steps("text", count, start()); }
     /// Generated tokens, at index + delta. Text continues at the same position, except after a video that is longer in
     /// time than in its sides (after_grid::longest_side).
     void decoded(index_t count) { append_steps("decoded", count, past_largest_); }
-    /// @throws value_error  naming the grid, unless it has one frame and spatial_merge_size divides it
+    /// An image. Throws value_error naming the grid, unless it has one frame and spatial_merge_size divides its sides.
     void image(const patch_grid& grid) {
         if (grid.frames != 1) fail_grid("image", grid, "one frame; append several by video()");
         append_grid("image", merged("image", grid, 1), 1.0);
     }
+    /// A video. Throws as image; also if rule.frames_are_images and there is more than one frame.
     /// @param seconds_per_frame  of the grid's frames, video_second_per_grid; used if rule.positions_per_second > 0
-    /// @throws value_error       also if rule.frames_are_images and there is more than one frame
     void video(const patch_grid& grid, double seconds_per_frame = 1.0) {
         if (rule_.frames_are_images && grid.frames != 1) {
             fail_grid("video", grid, "one frame for each call: this model has text between frames");
         }
         append_grid("video", merged("video", grid, rule_.temporal_merge_size), checked_seconds(seconds_per_frame));
     }
-    /// A video and its sound interleaved by time, with the two marks before and the two after.
+    /// A video and its sound interleaved by time, with the two marks before and the two after. Throws as video.
     ///
-    /// @param audio_tokens  number of audio tokens
+    /// @param audio_tokens  number of audio tokens, 0 to 2^31
     void video_with_audio(const patch_grid& grid, double seconds_per_frame, index_t audio_tokens) {
         const video_clip clip{merged("video_with_audio", grid, rule_.temporal_merge_size),
                               checked_seconds(seconds_per_frame),

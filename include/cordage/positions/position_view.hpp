@@ -41,6 +41,7 @@ struct position_view {
     index_t axis_stride = 0;
 
     position_view() = default;
+    /// [rows, count] positions of one axis, rows `row_stride` elements apart.
     CORDAGE_ALWAYS_INLINE position_view(const P* first, index_t rows, index_t count, index_t row_stride)
         : data(first), batch(rows), tokens(count), batch_stride(row_stride) {}
     /// One row of positions, used for every row of the batch: a vector, an array, a span.

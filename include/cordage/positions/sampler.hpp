@@ -34,7 +34,7 @@ std::uint64_t draw_bits(Generator& generator) {
     return generator();
 }
 
-/// An integer in [0, bound), bound >= 1, uniform (upper half of a product, biased draws rejected).
+/// An integer in [0, bound), bound >= 1, uniform (Lemire 2019: upper half of a product, biased draws rejected).
 template <bit_generator Generator>
 std::uint64_t draw_below(Generator& generator, std::uint64_t bound) {
     const std::uint64_t threshold = (0u - bound) % bound;
@@ -50,7 +50,8 @@ double draw_real(Generator& generator, double low, double high) {
     return std::fma(high - low, static_cast<double>(draw_bits(generator) >> 11) * 0x1p-53, low);
 }
 
-/// The lengths that samplers use.
+/// The lengths that samplers use. A sampler returns [train_length] ascending positions and throws value_error naming a
+/// length that is out of range.
 struct sampled_range {
     index_t train_length = 0;      ///< number of positions, L_train
     double original_length = 0.0;  ///< L of the base model
@@ -151,7 +152,6 @@ std::vector<double> two_contiguous_runs(Generator& generator, const sampled_rang
 /// two_contiguous_runs differs: its first run is shifted too, and may be almost the whole sequence.
 ///
 /// @param chunks  1 to train_length
-/// @throws value_error
 template <bit_generator Generator>
 std::vector<double> pose_positions(Generator& generator, const sampled_range& range, index_t chunks = 2) {
     positions_detail::check("pose_positions", range);
@@ -181,7 +181,6 @@ std::vector<double> pose_positions(Generator& generator, const sampled_range& ra
 ///
 /// Equal to sorted_random_positions, except that a range with fewer integers than train_length is an error, since the
 /// method is not defined for it.
-/// @throws value_error
 template <bit_generator Generator>
 std::vector<double> random_positions(Generator& generator, const sampled_range& range) {
     positions_detail::check("random_positions", range);
@@ -193,12 +192,12 @@ std::vector<double> random_positions(Generator& generator, const sampled_range& 
     return sorted_random_positions(generator, range);
 }
 
-/// The settings of the released sampler.
+/// The settings of the sampler in CLEX's released code.
 struct released_range {
     index_t train_length = 0;     ///< number of positions, at least 2
     index_t original_length = 0;  ///< max_position_embeddings
     index_t t = 1;                ///< the t of this training step, at least 1
-    bool original_end = false;    ///< true: the last position as in the released code, maybe <= the one before it
+    bool original_end = false;    ///< true: last position as in the released code; may be <= the one before it
 
     /// Positions are multiples of 1/per_unit: train_length / original_length, rounded down, at least 1.
     index_t per_unit() const { return std::max<index_t>(1, train_length / original_length); }

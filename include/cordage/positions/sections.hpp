@@ -36,7 +36,7 @@ inline std::size_t pairs_of_sections(const char* function, const std::vector<ind
 ///
 /// @param sections  pairs of each axis, sum rotary_dim/2
 /// @returns the axis of every pair, [rotary_dim/2]
-/// @throws value_error  for a negative section, or if sections is empty
+/// @throws value_error  unless there are 1 to 256 sections of 0 to 2^20 pairs
 inline std::vector<std::uint8_t> contiguous_axes(const std::vector<index_t>& sections) {
     std::vector<std::uint8_t> axis_of_pair;
     axis_of_pair.reserve(positions_detail::pairs_of_sections("contiguous_axes", sections));

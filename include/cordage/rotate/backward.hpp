@@ -145,32 +145,32 @@ void backward_at(const Executor& where, const Source& angles, const rotation_gra
 }  // namespace rotate_detail
 
 /// Computes grad_x = m R(-a) grad_y, the transpose of rotate_forward, and in the same pass over grad_y and y the
-/// gradients to frequencies, positions, angles and attention factor:
+/// gradients to frequencies, positions, angles and the attention factor m. For each pair (y0, y1) of angle a:
 ///
 ///   dL/da           = grad_y1 y0 - grad_y0 y1
 ///   dL/dinv_freq_i += sum over tokens and heads of position * dL/da_i
 ///   dL/dposition   += sum over pairs and heads of inv_freq_i * dL/da_i, for each axis over the pairs it rotates
 ///   dL/dm          += sum of grad_y . y / m over the rotated lanes
-///   dL/da          itself, summed over heads, where rotation_gradients::angles is given
+///   dL/dangle      += sum over heads of dL/da        (rotation_gradients::angles)
 ///
 ///   rotate_backward<half_split>(angles, in_place(grad_q), in_place(grad_k));                     // grad_x alone
 ///   rotate_backward<half_split>(angles, rotation_gradients{.inv_freq = grad}, grad_through(grad_q, q, grad_q), ...);
 ///
 /// Arguments, in this order:
 ///   where     (optional) as for rotate_forward
-///   angles    any source if only grad_x is computed; otherwise one with positions and frequencies: exact_angles,
-///             float32_angles, axis_angles
+///   angles    any source if only grad_x and weight gradients are computed; otherwise one with positions and
+///             frequencies (exact_angles, float32_angles, axis_angles, summed_axes), free_angles, or a sum of sources
 ///   grads     (optional) rotation_gradients; results are added to its spans, empty spans are not computed
 ///   operands  without grads as for rotate_forward; with them grad_through(grad_y, y, grad_x), where y is the output
 ///             of rotate_forward; with or without them grad_through(grad_y, x, grad_x).normalized(norm, grad_weight),
 ///             where x is the input of rotate_forward (docs/cache_path.md). grad_x may be grad_y or the second view,
 ///             and must not partly overlap them
 /// @throws shape_error, value_error  as for rotate_forward, before anything is written
-/// Sums over tokens are in double (sums over one token's heads too, except that a vector backend adds those of fp32
-/// tensors in fp32) and in a fixed order: the same bits for any number of threads. A 16-bit y is rounded, so that each
-/// product grad_y y in the sums has its relative error (2^-8 for bfloat16). If inv_freq or attention_factor is
-/// computed, allocates partial sums, at most max(64, bases) * rotary_dim/2 doubles, 64 times that with a basis for each
-/// token; if weight gradients are computed, as many rows of the weights' size.
+/// Sums are in double and in a fixed order: the same bits for any number of threads. (A vector backend may add up the
+/// heads of one token in float, for double tensors in double.) A 16-bit y is rounded, so that each product grad_y y in
+/// the sums has the relative error of y (2^-8 for bfloat16). For inv_freq and attention_factor allocates partial sums,
+/// at most max(64, bases) rows of rotary_dim/2 + 1 doubles (summed_axes: max(64 axes, bases) rows; a basis for each
+/// token: max(4096, bases)); for weight gradients at most max(64, bases) rows of the weights' size.
 template <pairing Pairing, class Backend = backend::fastest, class First, class... Rest>
 void rotate_backward(const First& first, const Rest&... rest) {
     if constexpr (angles_of_tokens<First>) {

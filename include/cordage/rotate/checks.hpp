@@ -24,12 +24,12 @@ struct checked_tensor {
     const char* name;
     heads_memory view;
     bool is_written;
-    bool is_repeated;  ///< y of in_place, equal to x; no other field is set
+    bool is_repeated;  ///< y of in_place, equal to x; its view is not set
     index_t operand;   ///< index of the operand
     index_t first_lane;
     bool is_rotated = true;
     bool has_format_of_x = false;
-    std::intptr_t begin = 0, end = 0;  ///< its bytes, set once its sizes are checked
+    std::intptr_t begin = 0, end = 0;  ///< addresses of the memory, set once the sizes are checked
 };
 template <operand_type O>
 CORDAGE_ALWAYS_INLINE std::array<checked_tensor, 2> tensors_of(const O& o, index_t operand) {
@@ -297,7 +297,7 @@ void check_format(const char* function, const char* name, const View& v) {
 struct scales_memory {
     heads_memory view;
     bool are_made = false;
-    std::intptr_t begin = 0, end = 0;  ///< its bytes
+    std::intptr_t begin = 0, end = 0;  ///< addresses of the memory
 
     bool may_meet(std::intptr_t other_begin, std::intptr_t other_end) const {
         return begin < other_end && other_begin < end;

@@ -11,14 +11,14 @@
 
 namespace cordage {
 
-/// Owns a table of m*cos and m*sin, [batch, tokens, pairs], bit-identical to the values that a rotation by `Backend`
-/// computes from the same angles. With backend::scalar each entry is rounded once to T; a vector backend's floats are
-/// within 8e-8 m.
+/// Owns a table of m cos and m sin, [batch, tokens, rotary_dim/2], m the attention factor, bit-identical to the values
+/// that a rotation by `Backend` computes from the same angles. With backend::scalar each entry is rounded once to T; a
+/// vector backend's floats are within 8e-8 m.
 ///
 ///   cos_sin_table<float> table(exact_angles(b, position_ids));
 ///   rotate_forward<half_split>(table.view(), in_place(q), in_place(k));
 ///
-/// Throws value_error for an invalid position (NaN, 2^63), before anything is allocated.
+/// @throws value_error for an invalid position (NaN, 2^63), shape_error for over 2^58 entries; before any allocation
 template <class T>
 class cos_sin_table {
     static_assert(std::same_as<T, float> || std::same_as<T, double>,
@@ -44,7 +44,7 @@ class cos_sin_table {
         });
     }
 
-    /// View of the table, which must outlive it.
+    /// View of the table; the table must outlive the view.
     cos_sin_view<T> view() const noexcept {
         return {cos_.data(), sin_.data(), rows_, tokens_, pairs_, 1.0, attention_factors_.data()};
     }

@@ -96,7 +96,7 @@ CORDAGE_ALWAYS_INLINE void rotate(const char* function, const First& first, cons
 ///   rotate_forward<half_split>(pool, angles, from_to(q, rotated_q), from_to(k, in_slots(cache, slots, 1, n)));
 ///   rotate_forward<half_split>(on(stream), angles, in_place(q), in_place(k));                   // cordage/cuda.cuh
 ///
-///   y[2i]   = m (x[2i] cos a_i - x[2i+1] sin a_i)        a_i = position * inv_freq[i]
+///   y[2i]   = m (x[2i] cos a_i - x[2i+1] sin a_i)        a_i = position * inv_freq[i], m the attention factor
 ///   y[2i+1] = m (x[2i] sin a_i + x[2i+1] cos a_i)        (interleaved; Su et al. 2021, eq. 34)
 ///
 ///   head_dim 8, rotary_dim 4:  interleaved [c s c s . . . .]   half_split [c c s s . . . .]
@@ -108,9 +108,9 @@ CORDAGE_ALWAYS_INLINE void rotate(const char* function, const First& first, cons
 ///             the calling thread
 ///   angles    a source (angles/angle_source.hpp): exact_angles, axis_angles, a table, or your own
 ///   operands  one or more of in_place(view) and from_to(x, y). Views are [batch, tokens, heads, head_dim] with last
-///             stride 1 and the others in any order, or lie in the slots of a cache. Operands have one batch and
+///             stride 1 and the others in any order, or lie in the slots of a cache. Operands have equal batch and
 ///             tokens, and may differ in heads, head_dim, strides, type, format and first lane. Lanes that are not
-///             rotated are copied. y may be x, or other slots of its cache; other overlaps of what is written throw
+///             rotated are copied. y may be x, or other slots of the cache of x; any other overlap with y throws
 /// @throws shape_error, value_error  naming the field, its value and what was expected, before anything is written
 /// Precision: angles exact to 3.7e-10 rad at 2^31, arithmetic in float (double for double), one rounding on store.
 /// Allocates nothing, except at most 64 bytes per token if written slots are not in ascending order or if tokens move

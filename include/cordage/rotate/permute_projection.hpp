@@ -58,7 +58,7 @@ inline void check(const projection_shape& s) {
 ///
 /// @param weight    [heads * head_dim, row_length]
 /// @param permuted  as weight; may be weight itself, must not partly overlap it
-/// @throws shape_error, before anything is written
+/// @throws shape_error  for sizes out of range, a null pointer or a partial overlap, before anything is written
 /// Allocates the rotated rows of one head if in place, nothing otherwise.
 template <pairing From, pairing To, class T>
 void permute_projection(const projection_shape& shape, const T* weight, T* permuted) {

@@ -16,8 +16,8 @@ namespace cordage {
 ///
 ///   alpha(t) = g + (1 - g) (b t^(-2i/(d-2)) + (1 - b) / t)        m(t) = 0.1 ln t + 1
 ///
-/// where 1 - g and 1 - b are ramps over pairs by their rotations over original_length (ramp_of_rotations): from
-/// kappa 16 to kappa 2 rotations, and from kappa 1.25 to kappa 0.75. kappa = step^2, so that both ramps move to slower
+/// where 1 - g and 1 - b are ramps over pairs by their rotations over original_length (ramp_of_rotations): from 16
+/// kappa to 2 kappa rotations, and from 1.25 kappa to 0.75 kappa. kappa = step^2, so that both ramps move to slower
 /// pairs as the image becomes clean, and fewer pairs are scaled. (Dy-NTK is `ntk_aware` on the schedule `denoising`.)
 ///
 ///   const basis rows = make_basis(axis, dype{.step = 0.8}, 2.0);    // axis.original_length: 64 patches for FLUX

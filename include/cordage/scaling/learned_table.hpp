@@ -88,7 +88,7 @@ class learned_table {
         return other;
     }
 
-    /// grad_parameters += (d log alpha(t) / d parameters)^T grad_log_alpha; only the knots on both sides of t change.
+    /// grad_parameters += (d log alpha(t) / d parameters)^T grad_log_alpha; only entries of the knots around t change.
     void log_alpha_vjp(const rope_config& c, double t, std::span<const double> grad_log_alpha,
                        std::span<double> grad_parameters) const {
         validate(c);

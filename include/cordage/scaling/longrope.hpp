@@ -57,8 +57,7 @@ struct longrope {
 };
 static_assert(scaling_policy<longrope> && has_attention_factor<longrope>);
 
-/// LongRoPE's factors approached continuously with t ("dynamic" in its authors' code), so that one table serves every
-/// t:
+/// LongRoPE's factors approached continuously with t ("dynamic" in its authors' code), one table for every t:
 ///
 ///   alpha_i(t) = 1 / (1 + (factor[i] - 1) (t - 1) / (t_max - 1)),   m(t) = sqrt(1 + ln t / ln original_length)
 ///

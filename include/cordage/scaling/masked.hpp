@@ -13,7 +13,7 @@
 namespace cordage {
 
 /// log alpha of a pair that is not rotated. Finite, so that sums stay valid under fast-math, and so small that its exp
-/// is exactly 0 whatever is added to it.
+/// is exactly 0, also after another log alpha is added.
 inline constexpr double log_alpha_unrotated = -1e4;
 
 /// Any policy with some pairs not rotated (NoPE on those channels; DoPE's bands): their alpha is 0.
@@ -53,8 +53,8 @@ struct masked {
 };
 
 /// p-RoPE, "proportional" in config files (Gemma 4; Barbero et al. 2024): only the fastest floor(share d / 2) pairs are
-/// rotated, with exponents over the whole d = rotary_dim; these are divided by t. (Partial rotary is different: there
-/// rotary_dim < head_dim, and exponents are over rotary_dim.)
+/// rotated, with frequencies theta_base^(-2i/d) / t, d = rotary_dim. (Partial rotary is different: there rotary_dim <
+/// head_dim, and d is the number of rotated lanes.)
 struct proportional {
     double share = 1.0;  ///< of d; partial_rotary_factor in config files
 

@@ -13,7 +13,7 @@
 namespace cordage {
 
 /// Resonance RoPE (Wang et al. 2024): every wavelength 2 pi / theta_i(t) of another policy is rounded to a whole number
-/// of positions (at least 1), so that a pair repeats its angles exactly and meets no new ones at new positions.
+/// of positions (at least 1), so that the angles of a pair repeat exactly and new positions give no new angles.
 ///
 ///   resonance<yarn>{}            // Resonance YaRN
 ///   resonance<>{}                // Resonance RoPE

@@ -12,13 +12,12 @@
 
 namespace cordage {
 
-/// The ends of YaRN's ramp as fractional pair indices, clamped. Never equal, since `at` divides by their difference.
+/// The ends of YaRN's ramp as fractional pair indices. Never equal, since `at` divides by their difference.
 struct yarn_ramp {
     double low;
     double high;
 
-    /// 0 for pairs <= low, 1 for pairs >= high, linear in between. If clamping has left low > high, the ramp falls from
-    /// 1 to 0.
+    /// 0 for pairs <= low, 1 for pairs >= high, linear in between. If low > high, the ramp falls from 1 to 0.
     double at(index_t pair) const { return std::clamp((static_cast<double>(pair) - low) / (high - low), 0.0, 1.0); }
 };
 
@@ -26,7 +25,8 @@ struct yarn_ramp {
 ///
 ///   pair(beta) = d ln(original_length / (2 pi beta)) / (2 ln theta_base)
 ///
-/// rounded outwards if `truncate`, then clamped to [0, last]; if then equal, high is increased by 0.001.
+/// rounded outwards if `truncate`; then low is at least 0 and high at most `last`, and if both are equal, high is
+/// increased by 0.001.
 inline yarn_ramp ramp_of_rotations(const rope_config& c, double beta_fast, double beta_slow, bool truncate,
                                    double last) {
     const auto pair_of_rotations = [&](double beta) {
@@ -43,9 +43,9 @@ inline yarn_ramp ramp_of_rotations(const rope_config& c, double beta_fast, doubl
 
 /// YaRN (Peng et al. 2023) as in the authors' code and transformers' "yarn". Pairs up to `low` keep their frequency,
 /// pairs from `high` on are interpolated (1/t), and in between the share is linear in the pair index. ramp_of_rotations
-/// gives both limits, clamped to [0, d-1] as in the reference code (not to d/2-1). If original_length is far below 2 pi
-/// beta_slow, or so large that every pair rotates more than beta_fast times, clamping may leave low > high; then no
-/// pair, or every pair, is interpolated, as in the reference code.
+/// gives both limits, with last = d-1 as in the reference code (not d/2-1). If original_length is far below 2 pi
+/// beta_slow, no pair is interpolated; if it is so large that every pair rotates more than beta_fast times, every pair
+/// may be (low > high), as in the reference code.
 ///
 /// The factor on cos and sin, m(t), is the first of these that applies:
 ///   the given number                                        if `given_attention_factor`

@@ -31,7 +31,8 @@ inline void validate_length(const char* who, double seq_len) {
     validate_number({who, ": seq_len"}, seq_len, seq_len >= 0.0, {">= 0"});
 }
 
-/// t of a schedule; checks its arguments, its settings and the t it returns.
+/// t of a schedule for a sequence of seq_len tokens.
+/// @throws value_error  unless config, seq_len, the schedule's settings and the resulting t are valid
 template <length_schedule Schedule>
 double ratio_at(const Schedule& schedule, const rope_config& config, double seq_len) {
     validate(config);
@@ -143,7 +144,7 @@ struct denoising {
 };
 static_assert(length_schedule<denoising>);
 
-/// Holds any length schedule as one value type that is itself a length schedule. Copies share it.
+/// Holds any length schedule as one value type that is itself a length schedule. Copies share the schedule.
 class any_schedule {
  public:
     template <length_schedule Schedule>

@@ -384,8 +384,7 @@ struct q8_0_block {
     float16 d;
     std::array<std::int8_t, 32> codes;
 };
-/// ggml's block of 32 lanes: x = d * (code - 8), codes 0 to 15; lane i in the low half of byte i, lane i + 16 in the
-/// high.
+/// ggml's block of 32 lanes: x = d * (code - 8), codes 0 to 15; byte i holds lane i in its low bits and lane i + 16.
 struct q4_0_block {
     float16 d;
     std::array<std::uint8_t, 16> codes;

@@ -9,8 +9,8 @@
 
 namespace cordage {
 
-/// A format whose heads are split into groups of `elements_of_group` contiguous elements; the first elements of
-/// consecutive groups are `group_stride` apart. Made by group_major. Heads are converted in buffers on the stack.
+/// A format whose heads are split into groups of `elements_of_group` contiguous elements; consecutive groups begin
+/// `group_stride` elements apart. Made by group_major. Heads are converted in buffers on the stack.
 template <class Format>
 struct lane_groups {
     using compute = float;

@@ -13,8 +13,7 @@
 namespace cordage {
 
 /// One tensor to rotate: x is read, y is written, each [batch, tokens, heads, head_dim] with its own type and format.
-/// The rotary_dim rotated lanes of a head begin at first_lane: 0 in most models, after the other lanes in DeepSeek's
-/// heads.
+/// The rotary_dim rotated lanes of a head begin at first_lane: 0 in most models, after the other lanes in DeepSeek.
 ///
 ///   head_dim 8, rotary_dim 4, first_lane 4:   interleaved [. . . . c s c s]   half_split [. . . . c c s s]
 ///
@@ -52,7 +51,7 @@ class operand {
     CORDAGE_ALWAYS_INLINE operand<X, Y, XFormat, YFormat, rms_norm<W>> normalized(const rms_norm<W>& of_heads) const {
         return {x, y, first_lane, of_heads, is_rotated_};
     }
-    /// The same operand without rotation: v on its way into a cache, in the call that rotates q and k.
+    /// The same operand without rotation, for v, which is copied into a cache by the call that rotates q and k.
     CORDAGE_ALWAYS_INLINE operand unrotated() const { return {x, y, 0, norm, false}; }
 
     /// Whether x and y are the same view, so that token addresses are computed once.
@@ -62,8 +61,8 @@ class operand {
     /// All views, inputs first.
     auto views() const noexcept { return std::tie(x, y); }
 
-    /// The first rotated lane of a token's first head in x and in y; null where there are no heads, whose data may be
-    /// null, and for tokens without a slot.
+    /// Pointers to the first rotated lane of a token's first head in x and y; null if there are no heads (the data may
+    /// then be null) or if the token has no slot.
     struct token_lanes {
         const X* x;
         Y* y;
@@ -96,7 +95,7 @@ requires tensor_format<Format, T> CORDAGE_ALWAYS_INLINE operand<T, T, Format, Fo
     return {x, x, first_lane};
 }
 
-/// Operand that reads x and writes y. y may have another type, and may be x itself or not overlap it.
+/// Operand that reads x and writes y. Their types may differ; y is x, other slots of its cache, or does not overlap x.
 ///
 ///   from_to(k, in_slots(key_cache, slot_mapping, 1, tokens))    // fp32 keys into a bfloat16 cache, a slot for each
 template <class In, class XFormat, class Y, class YFormat>
@@ -108,7 +107,7 @@ requires tensor_format<YFormat, Y> CORDAGE_ALWAYS_INLINE operand<std::remove_con
 template <class T, class Format, element W>
 struct normalized_backward_operand;
 
-/// One tensor of the backward pass: grad_y and y are read, grad_x is written. y is the output of the forward pass.
+/// One tensor of the backward pass: reads grad_y and y, the output of the forward pass, and writes grad_x.
 template <class T, class Format = element_traits<T>>
 struct backward_operand {
     using compute = typename Format::compute;
@@ -267,7 +266,7 @@ struct compute_of_operands<std::tuple<const First&, const More&...>> {
     static_assert((std::same_as<type, typename More::compute> && ...),
                   "cordage: the operands of one call must all compute in float or all in double");
 };
-/// compute type of a list.
+/// The compute type of a list.
 template <class List>
 using compute_type = typename compute_of_operands<List>::type;
 

@@ -93,7 +93,7 @@ inline bool is_empty(const heads_shape& s) { return s.batch == 0 || s.tokens == 
 
 }  // namespace tensors_detail
 
-/// True if every element of the view has one index (strides nested in some order, none negative). For a view with
+/// True if the strides nest in some order and none is negative, so that every element has one index. For a view with
 /// slots: of its cache.
 inline bool has_distinct_elements(const heads_memory& v) {
     const heads_shape s = tensors_detail::reach_of(v);

@@ -16,8 +16,7 @@ namespace cordage {
 ///
 ///   rotate_forward<half_split>(angles, in_place(q).normalized(rms_norm<>{.weight = q_norm.data()}), ...);
 ///
-/// All lanes of a head are normalized, including those that are not rotated. Means are computed in float (double for
-/// double).
+/// All lanes of a head are normalized, also those that are not rotated. Means are in float, for double in double.
 template <element W = float>
 struct rms_norm {
     const W* weight = nullptr;  ///< [head_dim], or [heads, head_dim] if is_over_all_heads; null: the factor is 1

@@ -59,7 +59,7 @@ class device_basis {
                  .count = bases};
     }
     /// The same bases, with a basis for each token given by an index in device memory. The index is not checked: an
-    /// entry outside [0, bases) makes the lanes of its token NaN.
+    /// entry outside [0, bases) makes the rotated lanes of its token NaN.
     ///
     /// @param of_token  [rows, tokens] dense in device memory; rows 1 serves every row of a batch
     device_basis of(const std::int32_t* of_token, index_t rows, index_t tokens) const {
@@ -117,9 +117,8 @@ class device_positions_and_bases : public positions_and_bases<P> {
 
 }  // namespace angle_detail
 
-/// exact_angles for a device: position_ids points to device memory. An invalid position (NaN, 2^63) makes the lanes of
-/// its token NaN. A view: allocates nothing. For a table in device memory use a cos_sin_view<float> with device
-/// pointers.
+/// exact_angles for a device: position_ids points to device memory. An invalid position (NaN, 2^63) makes the rotated
+/// lanes of its token NaN. A view: allocates nothing. For a table use a cos_sin_view<float> with device pointers.
 ///
 ///   rotate_forward<half_split>(on(stream), device_angles<std::int32_t>(b, {ids, 1, tokens, 0}), in_place(q), ...);
 template <position_type P>

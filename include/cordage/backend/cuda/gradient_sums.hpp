@@ -25,8 +25,7 @@ inline token_chunks device_chunks(index_t tokens, index_t bases) noexcept {
     return token_chunks::of(tokens, bases, most_device_chunks, smallest_device_chunk);
 }
 
-/// Steps of a block through its chunk, threads.z tokens each, and the thread's token in a step; the last step may be
-/// shorter.
+/// Steps of a block through its chunk, threads.z tokens each (fewer in the last one), and the thread's token in a step.
 CORDAGE_HOST_DEVICE inline index_t steps_of(const token_chunks& chunks, const block_view& at) noexcept {
     const index_t length = chunks.end(at.block.x) - chunks.begin(at.block.x);
     return (length + at.threads.z - 1) / at.threads.z;
@@ -160,7 +159,7 @@ struct gradient_sums_kernel {
     index_t numbers;                  // of a row: pairs of a basis, or weights of a norm; then the attention factor's
     double* gradient;                 // [bases, numbers], added to, or null
     double* attention_factor;         // [bases], factor_stride apart, added to, or null
-    const double* attention_factors;  // the same
+    const double* attention_factors;  // [bases], factor_stride apart
     index_t factor_stride = 1;
 
     CORDAGE_HOST_DEVICE index_t phases(const block_view& at) const noexcept { return 2 * passes(at); }

@@ -172,7 +172,7 @@ void plan_phases(Planned& planned) noexcept {
     each.add(store);
 }
 
-/// Fills in all of a planned operand but the operand.
+/// Fills in all fields of a planned operand except `of`.
 ///
 /// @param pairs    of the angles
 /// @param chunk    heads of a block, one or two for each team

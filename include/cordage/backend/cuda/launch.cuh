@@ -59,7 +59,7 @@ struct on_stream {
     /// Only the launch overlaps: each cordage kernel, launched this way or not, first waits until the preceding kernel
     /// has ended and its writes are visible, so results equal those of on(stream). A kernel of yours may start early
     /// after one of cordage's if it is launched with the same attribute and calls cudaGridDependencySynchronize()
-    /// before it accesses memory. If it does not call it, the next kernel waits for that kernel only, not for those
+    /// before it accesses memory. Without this call, the kernel after yours waits for yours only, not for the kernels
     /// before it. Needs compute capability 9.0 and a program compiled for it; otherwise equivalent to on(stream).
     on_stream overlapping() const noexcept { return {stream, true}; }
 

@@ -40,7 +40,7 @@ struct gradient_layout {
 ///     one mean: for each threads.y heads      load, rotate
 ///     for each threads.y heads                load, rotate, grad, store
 ///     dL/dposition and dL/dangle of the step's tokens, added up over the block's threads
-///   the block's dL/dinv_freq and its sum grad_y . y, a row of `sums`; the latter over x
+///   the block's dL/dinv_freq and its sum grad_y . y, a row of `sums`; grad_y . y also over x
 ///
 ///   load    grad_y and x, to t and z
 ///   rotate  rotates grad_y or x, as the order of norm and rotation requires; each thread's sums of z^2 and t w z

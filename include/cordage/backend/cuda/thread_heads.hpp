@@ -17,7 +17,7 @@ struct token_place {
     index_t token;  // of the row
 };
 
-/// @param number  row * tokens + token, not negative
+/// The row and token of a number row * tokens + token, not negative.
 CORDAGE_HOST_DEVICE inline token_place place_of(index_t number, index_t tokens) noexcept {
     if (number < tokens) return {0, number};
     const quotient_and_rest of = divided(number, tokens);

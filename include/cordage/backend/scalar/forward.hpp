@@ -12,8 +12,7 @@
 
 namespace cordage::backend {
 
-/// Rotates the tokens [begin, end) of all operands, counted over the rows of the batch (token index = row*tokens +
-/// token).
+/// Rotates the tokens [begin, end) of all operands, numbered row * tokens + token.
 ///
 ///   for each token, pair:  c, s = cos, sin of its angle      once, then over the heads of q and of k
 ///     for each head:       (y0, y1) = (c x0 - s x1, s x0 + c x1), each rounded once on store

@@ -85,8 +85,7 @@ CORDAGE_ALWAYS_INLINE void backward_heads(const Operand& o, const T* g, const T*
 
 }  // namespace simd_detail
 
-/// The scalar backend's function in vectors of Arch, with sums over one token's heads in compute_type and over tokens
-/// in double.
+/// The scalar backend's function in vectors of Arch; sums over a token's heads in compute_type, over tokens in double.
 template <pairing Pairing, class Arch, class Source, class Operands>
 CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Operands& operands,
                                      const angle_gradients& grads, index_t begin, index_t end) noexcept {

@@ -105,7 +105,7 @@ CORDAGE_ALWAYS_INLINE cos_sin<Vector> with_plain_nans(const cos_sin<Vector>& at)
 /// The mapping of a head's pairs to vectors, for elements read in order (EvenOdd false) or, for bfloat16 only, as
 /// halves of 32-bit words (EvenOdd true):
 ///
-///   load(format, x, pairs)              pairs_each pairs of a head of `pairs` pairs, as `values`; x: the first one's
+///   load(format, x, pairs)              pairs_each pairs of a head of `pairs` pairs, as `values`; x: their first lane
 ///   store(format, v, y, pairs)             writes them back
 ///   load_angles(c, s, c_factor, s_factor)  their cos and sin from rows, as `angles`
 ///   rotate(angles, values)              y = R x

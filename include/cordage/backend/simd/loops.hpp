@@ -40,7 +40,7 @@ CORDAGE_ALWAYS_INLINE index_t in_vectors(index_t count, const Step& step) noexce
     return in_single_vectors<Arch, Pairing, Operand>(count, step, done);
 }
 
-/// Limits on the bytes read per token: beyond the L1 cache, where prefetches cost nothing, and beyond the L2 cache.
+/// Bytes read for a range of tokens that exceed the L1 cache, where prefetches cost nothing, or the L2 cache.
 inline constexpr index_t beyond_l1 = index_t{1} << 16, beyond_l2 = index_t{1} << 22;
 
 /// The bytes of x, or of grad_y, of one token.

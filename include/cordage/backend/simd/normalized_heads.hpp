@@ -337,8 +337,7 @@ CORDAGE_ALWAYS_INLINE void rotate_weighted(const Operand& o, const X* x, Y* y, c
 
 }  // namespace simd_detail
 
-/// The scalar backend's function in vectors of Arch. Sums over a token's heads come first, then rotation as in
-/// rotate_range.
+/// The scalar backend's function in vectors of Arch: first the sums over a token's heads, then the rotation.
 ///
 /// @param row_of  returns the angle_row of pairs [first, first + count)
 template <pairing Pairing, class Arch, class Source, operand_type Operand, class RowOf>

@@ -26,9 +26,7 @@ class device_bases {
     /// The words of a basis on a device: cached ones, or the result of upload.
     ///
     /// @param must_stay  never evict these words, since a captured graph reads them whenever it runs
-    /// @param upload     upload(std::vector<std::uint64_t>) returns a tensor with these words on the device, ready to
-    /// be
-    ///                   read
+    /// @param upload     upload(basis) returns a tensor with its device_words on the device, ready to be read
     /// @throws value_error  as basis
     template <class Upload>
     at::Tensor words_of(std::span<const double> inv_freq, double attention_factor, const at::Device& device,

@@ -228,8 +228,7 @@ void for_stored_type(const char* function, const char* name, const at::Tensor& x
 ///
 /// @param q_in, k_in, v_in  [batch, tokens, heads, head_dim] of one type, float32, float16 or bfloat16, on the CPU; any
 ///                          strides (copied once unless the last is 1). v is not rotated
-/// @param cache             float32 tensors may be stored as float16 or bfloat16, tensors of other types in their own
-///                          type, all in quantised types
+/// @param cache             of the type of q, or quantised; for float32 tensors also float16 or bfloat16
 /// @param slots_in          [tokens] for a batch of one, or [batch, tokens]; int32 or int64; -1 skips a token, whose
 ///                          q is rotated nevertheless
 /// @param by                integer positions are at most 2^53 in magnitude

@@ -15,8 +15,8 @@
 
 namespace cordage::aten {
 
-/// On a GPU, on libtorch's current stream: x float32, float16 or bfloat16 and position_ids on one device, inv_freq on
-/// the CPU. Gradients lie on the device of grad_y, inv_freq's too.
+/// Selects the kernels for a GPU, on libtorch's current stream. x (float32, float16 or bfloat16) and position_ids are
+/// on one device, inv_freq is on the CPU. All gradients are on the device of grad_y, also that of inv_freq.
 ///
 ///   rotation_forward<half_split, on_gpu>({q, k}, by);
 ///

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 /// The ABI of DLPack 1.x (dmlc/dlpack, dlpack.h), whose layout is unchanged since 1.0. The field names are those of
-/// dlpack.h, so that dlpack.hpp reads that header's structs too.
+/// dlpack.h, so that view.hpp reads that header's structs too.
 namespace cordage::dlpack {
 
 /// Device of the data. DLPack has more values; these are used here.

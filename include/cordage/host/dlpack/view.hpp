@@ -18,7 +18,7 @@
 
 namespace cordage::dlpack {
 
-/// DLTensor of dlpack.h, or tensor of dlpack_abi.hpp.
+/// DLTensor of dlpack.h, or dlpack::tensor of abi.hpp.
 template <class T>
 concept tensor_struct = requires(const T& t) {
     { t.data } -> std::convertible_to<void*>;

@@ -101,11 +101,10 @@ inline double kept_share(const rope_arguments& a, int pair) {
 ///
 ///   sections {4, 2, 2, 0}:   mrope  0 0 0 0 1 1 2 2     imrope  0 1 2 0 1 2 0 3
 ///
-/// As in ggml, remaining pairs are rotated by the fourth position; interleaved_axes (and transformers) use
-/// the first. For equal results give both positions the same values, or pass the axes of interleaved_axes. After the
-/// last section the sections repeat.
-/// @throws value_error  unless the mode has several positions for each token and the sections are 0 to n_dims, not all
-/// 0
+/// As in ggml, remaining pairs are rotated by the fourth position; interleaved_axes (and transformers) use the first.
+/// For equal results give both positions the same values, or pass the axes of interleaved_axes. After the last section
+/// the sections repeat.
+/// @throws value_error  unless the mode is mrope, vision or imrope and the sections are 0 to n_dims, not all 0
 inline std::vector<std::uint8_t> axes_of_pairs(const rope_arguments& a) {
     detail::check(a, {});
     if (!has_axes(a.mode)) fail<value_error>({"ggml::axes_of_pairs: mode ", a.mode, " must be 8, 24 or 40"});

@@ -187,9 +187,9 @@ requires tensor_format<format_of<T>, std::remove_const_t<T>> heads_view<T, forma
             heads.stride};
 }
 
-/// The rotation of one or several graphs, in place of ggml_rope_ext's arguments. Its address is the userdata of the
-/// custom operation, so it must outlive the computation of the graph. Between computations another rotation, for
-/// example for another t, may be assigned to it.
+/// The rotation of one or several graphs, in place of ggml_rope_ext's arguments. The address of this object is the
+/// userdata of the custom operation, so the object must outlive the computation of the graph. Between computations
+/// another rotation, for example for another t, may be assigned to it.
 ///
 ///   cordage::ggml::rotation rotation(rule.at_length(n_tokens), GGML_ROPE_TYPE_NEOX);   // any basis, or:
 ///   cordage::ggml::rotation rotation(cordage::ggml::rope_arguments{.n_dims = 128, .freq_base = 500000}, freq_factors);
@@ -210,11 +210,12 @@ class rotation {
     }
     /// Four positions for each token (ggml_rope_multi), pairs as in neox.
     /// @param axis_of_pair  [rotary_dim/2], each 0 ... 3: axes_of_pairs, contiguous_axes or interleaved_axes
+    /// @throws shape_error or value_error  for another size, or an axis that is out of range
     rotation(cordage::basis b, std::vector<std::uint8_t> axis_of_pair)
         : basis_(std::move(b)), axis_of_pair_(std::move(axis_of_pair)) {
         axis_angles<std::int32_t>(basis_, axis_of_pair_, positions(nullptr, 0, 0));  // throws if the axes are invalid
     }
-    /// The rotation of ggml_rope_ext or ggml_rope_multi with these arguments.
+    /// The rotation of ggml_rope_ext or ggml_rope_multi with these arguments. Throws as ggml::make_basis.
     explicit rotation(const rope_arguments& a, std::span<const float> freq_factors = {})
         : rotation(has_axes(a.mode) ? rotation(make_basis(a, freq_factors), axes_of_pairs(a))
                                     : rotation(make_basis(a, freq_factors), a.mode)) {}

@@ -13,6 +13,7 @@ namespace cordage {
 /// bases) * (rotary_dim/2 + 1 + weights), for summed axes with axes * rotary_dim/2. One workspace may be reused by
 /// every layer and step, one call at a time.
 ///
+/// @param shape    of an operand; only batch and tokens are used
 /// @param weights  entries of the longest grad_weight of the call
 template <angles_of_tokens Source>
 index_t backward_workspace_size(const Source& angles, const heads_shape& shape, index_t weights = 0) {
@@ -97,10 +98,10 @@ void backward_on_device(const char* function, const Launcher& where, const Sourc
 ///           at once
 /// operands  as for the host; with a norm, heads of at most 2048 lanes
 /// Enqueues one kernel for every four operands of one type without norms, and one for each operand with a norm; with a
-/// basis index for each token, one for each basis. Sums over the heads of a thread are in float, as are weight sums
-/// over the tokens of one step of a block; all other sums are in double. Their order depends only on sizes and
-/// alignment: the same bits in every run and on every device of one architecture. Allocates nothing and does not
-/// synchronise. Errors and unchecked input as for launch_rotation.
+/// basis index for each token and gradients to bases, one of these for each basis. Sums over the heads of a thread are
+/// in float, as are weight sums over the tokens of one step of a block; all other sums are in double. The order of
+/// summation depends only on sizes and alignment: the same bits in every run and on every device of one architecture.
+/// Allocates nothing and does not synchronise. Errors and unchecked input as for launch_rotation.
 template <pairing Pairing, backend::kernel_launcher Launcher, class Source, class... Operands>
 void launch_backward(on_device, const char* function, const Launcher& where, const Source& angles,
                      const rotation_gradients& grads, const Operands&... operands) {

@@ -83,12 +83,12 @@ inline constexpr bool has_device_formats<operand<X, Y, XFormat, YFormat, Norm>> 
 ///           cos_sin_view<float>, or a source of your own with is_on_device = true
 /// operands  as for the host; float, 16-bit types and formats of your own that compute in float; formats of whole
 ///           heads that have a device_format; norms of heads of at most 2048 lanes
-/// Throws shape_error and value_error for invalid arguments in host memory, before the launch;
-/// cuda_error if the launch fails. Values in device memory are not checked. An invalid position or basis index makes
-/// the lanes of its token NaN. A slot outside the cache is skipped like -1. A slot that is listed twice, or a factor of
-/// 0 in a table, gives an unspecified result. Elements read by a given scale that is NaN, infinite or 0 are NaN; a
-/// computed scale is NaN if the angles of its token are. (int8 has no NaN: with given scales, a token with an invalid
-/// position is stored as a wrong number.) Allocates nothing, does not synchronise, and may be captured in a CUDA graph.
+/// Throws shape_error and value_error for invalid arguments in host memory, before the launch; cuda_error if the launch
+/// fails. Values in device memory are not checked. An invalid position, basis index or angle makes the lanes that it
+/// rotates NaN. A slot outside the cache is skipped like -1. A slot that is listed twice, or a factor of 0 in a table,
+/// gives an unspecified result. Elements read by a given scale that is NaN, infinite or 0 are NaN; a computed scale is
+/// NaN if an angle of its token is invalid. (int8 has no NaN: with given scales, a token with an invalid position is
+/// stored as a wrong number.) Allocates nothing, does not synchronise, and may be captured in a CUDA graph.
 /// Precision: as on the host; cos and sin of exact angles are within 8e-8 m, also with --use_fast_math. Moves 16 bytes
 /// at a time where pointers, strides, head_dim, first_lane and rotary_dim/2 (half_split) or rotary_dim (interleaved)
 /// are multiples of 16 bytes, else elements.

@@ -48,6 +48,8 @@ TEST_CASE("basis/axial: bases and widths that do not fit are named") {
                          "axial_basis: attention factor 2 of axis 1 must be that of axis 0, 1", value_error);
     CHECK_THROWS_WITH_AS(axial_basis(std::vector<const basis*>{}), "axial_basis: bases [] must have at least one entry",
                          value_error);
+    CHECK_THROWS_WITH_AS(axial_basis({&one, nullptr}), "axial_basis: bases[1] nullptr must point to a basis",
+                         value_error);
     CHECK_THROWS_WITH_AS(axial_basis({2, -1}, 256.0), "axial_basis: sections[1] -1 must be 0 to 1048576 pairs",
                          value_error);
     CHECK_THROWS_WITH_AS(axial_basis({2, 2}, 1.0), "axial_basis: theta_base 1 must be finite and > 1", value_error);

@@ -528,6 +528,40 @@ TEST_CASE("c/rule: a released CLEX of a config and a checkpoint has the recorded
     REQUIRE_OK(cordage_rule_destroy(rule));
 }
 
+// Once, the basis of such a config was that without its offsets, and its weights could not be loaded.
+TEST_CASE("c/rule: the frequencies of LeRoPE are those of its config and checkpoint, and an error without the latter") {
+    std::ifstream in(CORDAGE_GOLDEN_DIR "/lerope.json");
+    const auto file = nlohmann::json::parse(in);
+    const auto golden = std::ranges::find_if(file["cases"], [](const auto& c) { return c["kind"] == "lerope"; });
+    REQUIRE(golden != file["cases"].end());
+    const auto offsets = (*golden)["alpha_float32"].template get<std::vector<double>>();
+    const auto wanted = (*golden)["inv_freq_float32"].template get<std::vector<double>>();
+    const cordage_test::temporary_folder folder;
+    const std::string checkpoint = folder.write(
+        "model.safetensors", cordage_test::safetensors_bytes({{"model.rotary_emb.alpha", "F32",
+                                                               "[" + std::to_string(offsets.size()) + "]", offsets}}));
+    const std::string text = (*golden)["config"].dump(), config = folder.write("config.json", text);
+    cordage_rule* rule = nullptr;
+    CHECK(cordage_rule_from_config(CORDAGE_ABI, text.c_str(), "rope", &rule) == CORDAGE_VALUE_ERROR);
+    CHECK(std::string(cordage_last_error()) ==
+          "cordage_rule_from_config: a model with LeRoPE needs its weights: use cordage_rule_from_file(..., "
+          "checkpoint, ...)");
+    CHECK(cordage_rule_from_file(CORDAGE_ABI, config.c_str(), nullptr, "rope", &rule) == CORDAGE_VALUE_ERROR);
+    REQUIRE_OK(cordage_rule_from_file(CORDAGE_ABI, config.c_str(), checkpoint.c_str(), "rope", &rule));
+    cordage_rule_info info{};
+    REQUIRE_OK(cordage_rule_get_info(rule, &info));
+    CHECK(info.has_head_temperatures == 1);
+    cordage_basis* b = nullptr;
+    std::vector<double> inv_freq(wanted.size());
+    REQUIRE_OK(cordage_basis_at_length(rule, 8.0, &b));
+    REQUIRE_OK(cordage_basis_get_inv_freq(b, inv_freq.data(), static_cast<std::int64_t>(inv_freq.size())));
+    for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(inv_freq[i] == doctest::Approx(wanted[i]).epsilon(4e-6));
+    REQUIRE_OK(cordage_basis_destroy(b));
+    REQUIRE_OK(cordage_rule_destroy(rule));
+    REQUIRE_OK(cordage_rule_from_file(CORDAGE_ABI, config.c_str(), nullptr, "no_rope", &rule));  // these do not rotate
+    REQUIRE_OK(cordage_rule_destroy(rule));
+}
+
 TEST_CASE("c/errors: each thread has a message of its own, and handles may be destroyed while another call uses them") {
     CHECK(cordage_basis_at_length(nullptr, 1.0, nullptr) == CORDAGE_VALUE_ERROR);
     const std::string mine = cordage_last_error();

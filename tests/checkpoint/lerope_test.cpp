@@ -57,7 +57,7 @@ TEST_CASE("checkpoint/lerope: config and checkpoint give the frequencies of tran
         const auto file = file_of(folder, {alpha("model.rotary_emb.alpha", offsets)});
         const auto model = hf::with_weights(config, file);
         const auto& rule = model.of("rope");
-        CHECK(!rule.needs_offsets);
+        CHECK(!rule.needs_weights);
         CHECK(rule.layout == hf::pair_layout::interleaved);
         const rope_scaling served(rule.config, rule.policy, rule.schedule);
         for (const double length : {1.0, 1048576.0}) {
@@ -72,7 +72,7 @@ TEST_CASE("checkpoint/lerope: config and checkpoint give the frequencies of tran
         CHECK(make_basis(at_rest.config, at_rest.policy, 1.0).inv_freq()[0] == 0.0);
         for (const auto& rope : model.ropes) CHECK(rope.has_head_temperatures);
         const auto& before = config.of("rope");  // without its offsets a different rule, and described as such
-        CHECK(before.needs_offsets);
+        CHECK(before.needs_weights);
         CHECK(hf::describe(before).find("learned: frequencies times exp(alpha)") != std::string::npos);
         CHECK(hf::describe(rule).find("times exp(alpha) of the weights (LeRoPE)") != std::string::npos);
         CHECK(hf::describe(rule).find("query temperature: scale ln(position + 1) + bias for each head") !=

@@ -76,6 +76,7 @@ TEST_CASE("checkpoint/with_weights: a field for each layer is a rule for each la
     REQUIRE(all.size() == 1);
     CHECK(all[0].layer_type == "layer 7");
     CHECK(all[0].policy_words.find("with its weights") != std::string::npos);
+    CHECK(!all[0].needs_weights);
 }
 
 TEST_CASE("checkpoint/with_weights: weights that do not fit the config are refused") {

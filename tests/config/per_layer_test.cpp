@@ -165,7 +165,7 @@ TEST_CASE("config/per_layer: lists of one base, or one share, a layer") {
           "different layer_types");
     CHECK(error_of(R"("head_dim": 64, "rope_theta": [500, 600])").find("different layer_types") != std::string::npos);
     CHECK(error_of(types + R"("layer_rope_theta": [500, 0, 500], "rope_theta": [500, 600, 500])") ==
-          "config: rope_theta 600 of layer 1 must equal 0.0, given for it elsewhere");
+          "config: rope_theta 600 of layer 1 must equal 0.0, the value of this layer elsewhere in the config");
     CHECK(error_of(R"("head_dim": 64, "rope_theta": [500, "a"])") ==
           "config: rope_theta \"a\" must be a list of numbers only");
 }

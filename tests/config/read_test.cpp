@@ -422,6 +422,7 @@ TEST_CASE("config/read: CLEX's own keys, in the dictionary and beside it") {
         "param_factor": 1, "factor": 1, "time_dt": 0.05, "act": "silu"}})");
     const auto& rope = model.of("");
     REQUIRE(rope.clex.has_value());
+    CHECK(rope.needs_weights);
     CHECK(rope.clex->max_factor == 16.0);
     CHECK(rope.clex->time_dt == 0.05);
     CHECK(rope.clex->act == "silu");

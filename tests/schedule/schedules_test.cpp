@@ -153,7 +153,7 @@ TEST_CASE("schedule/schedules: nearest_upper_bound: bad lists are refused when m
     CHECK_THROWS_WITH_AS(nearest_upper_bound({}), "nearest_upper_bound: cached_t [] must hold at least one t",
                          value_error);
     CHECK_THROWS_WITH_AS(nearest_upper_bound({1.0, 4.0, 4.0}),
-                         "nearest_upper_bound: cached_t 4 must be > the entry before it, 4", value_error);
+                         "nearest_upper_bound: cached_t[2] 4 must be > cached_t[1] 4", value_error);
     CHECK_THROWS_WITH_AS(nearest_upper_bound({0.5, 1.0}),
                          "nearest_upper_bound: cached_t[0] 0.5 must be finite and >= 1", value_error);
     CHECK_THROWS_AS(nearest_upper_bound({1.0, std::numeric_limits<double>::infinity()}), value_error);

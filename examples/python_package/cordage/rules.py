@@ -63,7 +63,8 @@ class Basis:
 class Rule:
     """A model's rotation: its policy and schedule. Made by from_file, from_config or from_numbers.
 
-    A caller that ignores first_lane, axis_of_pair, is_inverse or query_beta where a model has them rotates it wrongly.
+    A caller that ignores first_lane, axis_of_pair, is_inverse, has_head_temperatures or query_beta where a model has them
+    computes other scores than the model.
     """
 
     def __init__(self, handle: Handle):
@@ -79,8 +80,8 @@ class Rule:
         """The rotation described by a config.json, in any spelling in docs/config_keys.md; unknown keys are errors.
 
         Args:
-            checkpoint: the weights of a CLEX, a .safetensors file, an index or a folder; layers with weights of their own
-                have layer_type "layer 0" and so on
+            checkpoint: the weights of the model, a .safetensors file, an index or a folder, which CLEX and LeRoPE need;
+                layers with a CLEX of their own have layer_type "layer 0" and so on
             layer_type: the layers, as named in the config; None if all layers are alike
         """
         return cls(Handle("rule", "rule_from_file", ABI, text("Rule.from_file: path", os.fsencode(path)),
@@ -158,6 +159,11 @@ class Rule:
     def is_inverse(self) -> bool:
         """Rotation by the negative angle: use rotate_inverse instead of rotate."""
         return bool(self._info.is_inverse)
+
+    @property
+    def has_head_temperatures(self) -> bool:
+        """LeRoPE: the queries of each head are multiplied by scale ln(position + 1) + bias, numbers of the weights."""
+        return bool(self._info.has_head_temperatures)
 
     @property
     def query_beta(self) -> float:

@@ -62,12 +62,16 @@ def test_policies_by_numbers_refuse_what_is_none():
 
 def write_clex(folder, *layers):
     """A checkpoint of released CLEX layers, matrices up [pairs, hidden] and down [hidden, pairs] of each."""
+    write_safetensors(folder, {f"model.layers.{i}.self_attn.rotary_emb.proj_func.ode_{name}_proj": matrix
+                               for i, matrices in enumerate(layers)
+                               for name, matrix in zip(("up", "down"), matrices, strict=True)})
+
+
+def write_safetensors(folder, arrays):
     header, data = {}, b""
-    for i, matrices in enumerate(layers):
-        for name, matrix in zip(("up", "down"), matrices, strict=True):
-            header[f"model.layers.{i}.self_attn.rotary_emb.proj_func.ode_{name}_proj"] = {
-                "dtype": "F32", "shape": matrix.shape, "data_offsets": [len(data), len(data) + matrix.nbytes]}
-            data += matrix.astype("<f4").tobytes()
+    for name, array in arrays.items():
+        header[name] = {"dtype": "F32", "shape": array.shape, "data_offsets": [len(data), len(data) + 4 * array.size]}
+        data += array.astype("<f4").tobytes()
     text = json.dumps(header).encode()
     (folder / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + data)
 
@@ -89,6 +93,17 @@ def test_clex_is_solved_with_its_weights(tmp_path):
     told = cordage.inspect(config, checkpoint=tmp_path, t=4, as_numbers=True)["ropes"]
     assert [rope["layer_type"] for rope in told] == ["layer 0", "layer 1"]
     assert (other.inv_freq == told[1]["inv_freq"]).all()
+
+
+def test_lerope_needs_its_weights(tmp_path):
+    golden = next(case for case in json.loads((TESTS / "golden/lerope.json").read_text())["cases"] if case["kind"] == "lerope")
+    with pytest.raises(ValueError, match="a model with LeRoPE needs its weights"):
+        cordage.Rule.from_config(golden["config"], layer_type="rope")
+    (tmp_path / "config.json").write_text(json.dumps(golden["config"]))
+    write_safetensors(tmp_path, {"model.rotary_emb.alpha": np.array(golden["alpha_float32"])})
+    rule = cordage.Rule.from_file(tmp_path / "config.json", checkpoint=tmp_path, layer_type="rope")
+    assert np.allclose(rule.at_length(8).inv_freq, golden["inv_freq_float32"], rtol=4e-6) and rule.has_head_temperatures
+    assert not cordage.Rule.from_file(CONFIGS / "mrope.json").has_head_temperatures
 
 
 def test_inspect_tells_in_words_and_numbers():

@@ -15,11 +15,15 @@ namespace cordage {
 ///   const basis of_time = make_basis(model_of_time, ntk_aware{}, 2.0), of_side = ...;
 ///   const basis all = axial_basis({&of_time, &of_side, &of_side});
 ///
-/// @param per_axis  bases with equal attention factors; not empty, no null pointer
+/// @param per_axis  bases with equal attention factors; at least one, none null
 /// @returns a basis of as many pairs as all axes together
-/// @throws value_error  if per_axis is empty or attention factors differ
+/// @throws value_error  if per_axis is empty or has a null pointer, or if attention factors differ
 inline basis axial_basis(const std::vector<const basis*>& per_axis) {
     if (per_axis.empty()) fail<value_error>({"axial_basis: bases [] must have at least one entry"});
+    for (std::size_t axis = 0; axis < per_axis.size(); ++axis) {
+        if (per_axis[axis] == nullptr)
+            fail<value_error>({"axial_basis: bases[", axis, "] nullptr must point to a basis"});
+    }
     const double m = per_axis[0]->attention_factor();
     std::vector<double> inv_freq;
     for (std::size_t axis = 0; axis < per_axis.size(); ++axis) {

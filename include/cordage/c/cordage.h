@@ -126,8 +126,10 @@ enum { CORDAGE_HALF_SPLIT = 1, CORDAGE_INTERLEAVED = 2 };
  * layer_type: the layers, as named in the config; NULL if all layers are alike. */
 CORDAGE_C_API cordage_status cordage_rule_from_config(int32_t abi, const char* config, const char* layer_type,
                                                       cordage_rule** rule);
-/* As above, from a file. checkpoint: NULL, or the weights of a CLEX (safetensors: a file, an index or a folder); layers
- * with weights of their own have layer_type "layer 0" and so on. A CLEX without its weights is an error. */
+/* As above, from a file. checkpoint: NULL, or the weights of the model (safetensors: a file, an index or a folder),
+ * from which the learned part of CLEX or LeRoPE is loaded; layers with a CLEX of their own have layer_type "layer 0"
+ * and so on. A CLEX or LeRoPE without its weights is an error, and so are learned weights that the config does not
+ * mention. */
 CORDAGE_C_API cordage_status cordage_rule_from_file(int32_t abi, const char* path, const char* checkpoint,
                                                     const char* layer_type, cordage_rule** rule);
 
@@ -148,18 +150,20 @@ typedef struct cordage_rule_numbers {
 CORDAGE_C_API cordage_status cordage_rule_from_numbers(int32_t abi, const cordage_rule_numbers* numbers,
                                                        cordage_rule** rule);
 
-/* Further properties of a rule. The caller must apply query_beta, axes, first_lane and is_inverse where a model has
- * them. */
+/* Further properties of a rule. The caller must apply first_lane, axes, is_inverse, has_head_temperatures and
+ * query_beta where a model has them. */
 typedef struct cordage_rule_info {
     int64_t head_dim;
     int64_t rotary_dim;
     int64_t first_lane; /* first rotated lane of a head */
     double theta_base;
     double original_length;
-    int32_t pairing;    /* 0: unknown for this model family */
-    int32_t axes;       /* axes of positions; 1 except for M-RoPE */
-    int32_t is_inverse; /* 1: by the negative angle: use cordage_rotate_inverse for cordage_rotate_forward */
-    double query_beta;  /* query temperature 1 + beta ln(1 + floor(position / original_length)); 0: none */
+    int32_t pairing;               /* 0: unknown for this model family */
+    int32_t axes;                  /* axes of positions; 1 except for M-RoPE */
+    int32_t is_inverse;            /* 1: by the negative angle: use cordage_rotate_inverse for cordage_rotate_forward */
+    int32_t has_head_temperatures; /* 1: multiply the queries of each head by scale ln(position + 1) + bias, numbers of
+                                      the weights (docs/methods/lerope.md) */
+    double query_beta;             /* query temperature 1 + beta ln(1 + floor(position / original_length)); 0: none */
 } cordage_rule_info;
 CORDAGE_C_API cordage_status cordage_rule_get_info(const cordage_rule* rule, cordage_rule_info* info);
 /* The axis of each pair, [rotary_dim/2]; `pairs` is the size of the array. */

@@ -14,9 +14,9 @@ namespace cordage::c {
 
 /// Makes the handle of the rule of one layer type.
 inline void make_rule(const char* function, hf::layer_rope rope, cordage_rule** rule) {
-    if (rope.clex && rope.policy_words.find("with its weights") == std::string::npos) {
-        fail<value_error>(
-            {function, ": rope type 'clex' needs its weights: use cordage_rule_from_file(..., checkpoint, ...)"});
+    if (rope.needs_weights) {
+        fail<value_error>({function, ": ", rope.clex ? "rope type 'clex'" : "a model with LeRoPE",
+                           " needs its weights: use cordage_rule_from_file(..., checkpoint, ...)"});
     }
     handle_table::of_program().add<rule_object>(std::make_shared<rule_object>(rule_object{std::move(rope)}), rule);
 }
@@ -230,7 +230,8 @@ cordage_status cordage_rule_from_file(int32_t abi, const char* path, const char*
         cordage::c::expect_pointer(function, "path", path);
         cordage::c::expect_pointer(function, "rule", rule);
         cordage::hf::model_ropes model = cordage::hf::read_config_file(path);
-        if (checkpoint != nullptr) model.ropes = cordage::hf::with_weights(model.ropes.front(), checkpoint);
+        if (checkpoint != nullptr)
+            model = cordage::hf::with_weights(std::move(model), std::filesystem::path(checkpoint));
         cordage::c::make_rule(function, model.of(layer_type == nullptr ? "" : layer_type), rule);
     });
 }
@@ -260,6 +261,7 @@ cordage_status cordage_rule_get_info(const cordage_rule* rule, cordage_rule_info
                  pairing,
                  axes.empty() ? 1 : 1 + static_cast<int32_t>(*std::max_element(axes.begin(), axes.end())),
                  rope.is_inverse ? 1 : 0,
+                 rope.has_head_temperatures ? 1 : 0,
                  rope.llama4_beta.value_or(0.0)};
     });
 }

@@ -114,7 +114,7 @@ inline strided strided_of(const argument& a, const cordage_tensor& t, int fewest
     const index_t alignment = type.bytes == 34 || type.bytes == 18 ? 2 : type.bytes;
     if (reinterpret_cast<std::uintptr_t>(t.data) % static_cast<std::uintptr_t>(alignment) != 0) {
         a.refuse<value_error>({".data ", static_cast<const void*>(t.data), " must be a multiple of ", alignment,
-                               ", the size of an element"});
+                               ", the alignment of its type"});
     }
     return s;
 }
@@ -371,7 +371,8 @@ inline cordage_tensor tensor_from_dlpack(const char* function, const dlpack::ten
         is_repeated = is_repeated && out.strides[i] == 0;
         is_one = is_one && t.shape[i] <= 1;
     }
-    if (is_repeated && !is_one) a.refuse<shape_error>({".strides are all 0, must be those of more than one element"});
+    if (is_repeated && !is_one)
+        a.refuse<shape_error>({".strides must not all be 0, as the tensor has more than one element"});
     return out;
 }
 

@@ -35,6 +35,7 @@ inline layer_rope with_weights(layer_rope rope, const clex_row_weights& weights)
         rope.policy = clex_released<>(rope.config, to_columns(weights), options);
     rope.policy_words = message("CLEX as released, hidden width ", weights.hidden, ", ", settings.act, ", steps of ",
                                 settings.time_dt, ", with its weights");
+    rope.needs_weights = false;
     return rope;
 }
 
@@ -70,7 +71,8 @@ inline model_ropes with_weights(model_ropes model, const checkpoint& weights) {
     const std::vector<std::string> offsets = lerope_tensors(weights), fields = released_clex_tensors(weights);
     const bool has_clex =
         std::ranges::any_of(model.ropes, [](const layer_rope& rope) { return rope.clex.has_value(); });
-    if (!std::ranges::any_of(model.ropes, &layer_rope::needs_offsets) && !offsets.empty()) {
+    const auto needs_offsets = [](const layer_rope& rope) { return rope.needs_weights && !rope.clex; };
+    if (!std::ranges::any_of(model.ropes, needs_offsets) && !offsets.empty()) {
         fail<value_error>(
             {"hf::with_weights: tensor ", in_quotes(offsets[0]), " must be left out, or model_type ",
              in_quotes(model.model_type),
@@ -81,11 +83,11 @@ inline model_ropes with_weights(model_ropes model, const checkpoint& weights) {
                            " must be left out, or the config must have rope type 'clex': it is a learned basis"});
     }
     if (has_clex) model.ropes = with_weights(model.ropes.front(), weights);
-    for (layer_rope& rope : model.ropes) {
-        if (!rope.needs_offsets) continue;
-        rope.policy = lerope<any_policy>{rope.policy, load_lerope(weights, rope.config.pairs())};
-        rope.policy_words += "; times exp(alpha) of the weights (LeRoPE)";
-        rope.needs_offsets = false;
+    for (layer_rope& one : model.ropes) {
+        if (!needs_offsets(one)) continue;
+        one.policy = lerope<any_policy>{one.policy, load_lerope(weights, one.config.pairs())};
+        one.policy_words += "; times exp(alpha) of the weights (LeRoPE)";
+        one.needs_weights = false;
     }
     return model;
 }

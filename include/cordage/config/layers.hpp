@@ -55,7 +55,7 @@ struct layer_reader {
         apply_rule({dict, config, share, longest, original.has_value(), out});
         set_axes(dict, known, out);
         out.is_inverse = known.is_inverse;
-        out.needs_offsets = known.is_lerope && kind.rotates;
+        if (known.is_lerope) out.needs_weights = true;
         out.has_head_temperatures = known.is_lerope;
         out.llama4_beta = dict.number("llama_4_scaling_beta");
         if (!kind.head_dim_key.empty()) {
@@ -68,6 +68,7 @@ struct layer_reader {
             out.rope_type = "none";
             out.policy = proportional{0.0};  // allocates nothing: a file may have many such layer types with wide heads
             out.policy_words = "no rotation (NoPE)";
+            out.needs_weights = false;
         }
         return out;
     }

@@ -60,9 +60,9 @@ struct layer_rope {
                                              ///< axis_angles; empty for positions of one axis
     bool is_inverse = false;                 ///< rotates by the negative angle: use rotate_inverse
     std::optional<double> llama4_beta;       ///< query temperature 1 + beta ln(1 + floor(p / original_length))
-    bool needs_offsets = false;              ///< LeRoPE: `policy` has no offsets until hf::with_weights
-    bool has_head_temperatures = false;      ///< the weights have head_temperatures for queries, rotated or not
-    std::optional<clex_settings> clex;       ///< for rope type "clex"; `policy` is its drift until hf::with_weights
+    bool needs_weights = false;          ///< `policy` lacks what CLEX or LeRoPE has in the weights: hf::with_weights
+    bool has_head_temperatures = false;  ///< the weights have head_temperatures for queries, rotated or not
+    std::optional<clex_settings> clex;   ///< for rope type "clex"; while needs_weights, `policy` is its drift
     std::string policy_words, schedule_words, attention_words;
     std::string override_words;  ///< values that these layers override; empty if none
 };
@@ -111,7 +111,9 @@ inline std::string describe(const layer_rope& rope) {
         text += message("\n  query temperature: 1 + ", *rope.llama4_beta, " ln(1 + floor(position / ",
                         c.original_length, "))");
     }
-    if (rope.needs_offsets) text += "\n  learned: frequencies times exp(alpha), a tensor of the weights, not loaded";
+    if (rope.needs_weights && !rope.clex) {
+        text += "\n  learned: frequencies times exp(alpha), a tensor of the weights, not loaded";
+    }
     if (rope.has_head_temperatures) {
         text += "\n  query temperature: scale ln(position + 1) + bias for each head, from the weights";
     }

@@ -142,7 +142,7 @@ class per_layer {
             if (value.is_null()) value = numbers[i];
             if (value != numbers[i]) {
                 config_.doubt({key, " ", numbers[i], " of layer ", i, " must equal ", json_object::shown(value),
-                               ", given for it elsewhere"});
+                               ", the value of this layer elsewhere in the config"});
             }
         }
     }

@@ -219,6 +219,7 @@ inline void clex_rule(const rule_source& from) {
     rope.schedule_words = message("t = ceil(L / ", from.max_length, "), at most ", settings.max_factor);
     if (settings.log_scale) rope.attention_words = message("1; scores are multiplied by ln L / ln ", from.max_length);
     rope.clex = settings;
+    rope.needs_weights = true;
 }
 
 /// A rope type: its name, the keys that it reads besides common_keys, and its rule.

@@ -66,8 +66,8 @@ void permute_projection(const projection_shape& shape, const T* weight, T* permu
     const index_t length = shape.row_length, head_size = shape.head_dim * length, size = shape.heads * head_size;
     if (size == 0) return;
     if (weight == nullptr || permuted == nullptr) {
-        fail<shape_error>(
-            {"permute_projection: weight and permuted, one of them nullptr, must point to ", size, " elements"});
+        fail<shape_error>({"permute_projection: ", weight == nullptr ? "weight" : "permuted", " nullptr must point to ",
+                           size, " elements"});
     }
     const auto bytes = static_cast<std::uintptr_t>(size) * sizeof(T);
     const auto at_in = reinterpret_cast<std::uintptr_t>(weight), at_out = reinterpret_cast<std::uintptr_t>(permuted);

@@ -102,8 +102,8 @@ class nearest_upper_bound {
         for (std::size_t k = 0; k < cached_t_.size(); ++k) {
             validate_ratio({"nearest_upper_bound: cached_t[", k, "]"}, cached_t_[k]);
             if (k > 0 && !(cached_t_[k] > cached_t_[k - 1])) {
-                fail<value_error>({"nearest_upper_bound: cached_t ", cached_t_[k], " must be > the entry before it, ",
-                                   cached_t_[k - 1]});
+                fail<value_error>({"nearest_upper_bound: cached_t[", k, "] ", cached_t_[k], " must be > cached_t[",
+                                   k - 1, "] ", cached_t_[k - 1]});
             }
         }
     }

@@ -212,11 +212,11 @@ TEST_CASE("host/ggml/rotation: every invalid argument gives one error that names
     arguments("ggml::rope_arguments: n_dims 7 must be even, >= 2 and <= 1048576", {.n_dims = 7});
     arguments("ggml::rope_arguments: n_dims 2147483646 must be even, >= 2 and <= 1048576", {.n_dims = 2147483646});
     arguments("ggml::rope_arguments: mode 1 must be 0, 2, 8, 24 or 40", {.n_dims = 8, .mode = 1});
-    arguments("ggml::rope_arguments: freq_base 1 and freq_scale 1 must be finite, > 1 and > 0",
+    arguments("ggml::rope_arguments: freq_base 1 and freq_scale 1 must be finite, freq_base > 1 and freq_scale > 0",
               {.n_dims = 8, .freq_base = 1.0f});
     arguments(
-        "ggml::rope_arguments: n_ctx_orig 0, beta_fast 0 and beta_slow 0 must be >= 1, >= beta_slow and > 0 where "
-        "ext_factor is not 0",
+        "ggml::rope_arguments: n_ctx_orig 0, beta_fast 0 and beta_slow 0 must be n_ctx_orig >= 1 and beta_fast >= "
+        "beta_slow > 0, as ext_factor is not 0",
         {.n_dims = 8, .ext_factor = 1.0f});
     arguments("ggml::rope_arguments: freq_factors has 2 entries, must have one for each of 4 pairs", {.n_dims = 8},
               two);

@@ -177,7 +177,7 @@ inline void check_scales_apart(const char* function, const cache_tensors& cache,
     if (!cache.key_scales.defined()) return;
     const auto check = [&](const char* name, const at::Tensor& scales, const char* other, const at::Tensor& x) {
         if (overlap_of(memory_of(scales), memory_of(x)) == overlap::none) return;
-        fail<shape_error>({function, ": ", name, " must not overlap ", other, ", as both are used in one pass"});
+        fail<shape_error>({function, ": ", name, " must not overlap ", other, ", as one of them is written"});
     };
     check("value_scales", cache.value_scales, "key_scales", cache.key_scales);
     for (const auto& [name, scales] :

@@ -60,7 +60,7 @@ inline void check(const rope_arguments& a, std::span<const float> freq_factors) 
     }
     if (!is_finite(a.freq_base) || !(a.freq_base > 1.0f) || !is_finite(a.freq_scale) || !(a.freq_scale > 0.0f)) {
         fail<value_error>({"ggml::rope_arguments: freq_base ", a.freq_base, " and freq_scale ", a.freq_scale,
-                           " must be finite, > 1 and > 0"});
+                           " must be finite, freq_base > 1 and freq_scale > 0"});
     }
     if (!is_finite(a.ext_factor) || !is_finite(a.attn_factor) || a.attn_factor == 0.0f) {
         fail<value_error>({"ggml::rope_arguments: ext_factor ", a.ext_factor, " and attn_factor ", a.attn_factor,
@@ -69,7 +69,7 @@ inline void check(const rope_arguments& a, std::span<const float> freq_factors) 
     if (a.ext_factor != 0.0f && (a.n_ctx_orig < 1 || !(a.beta_slow > 0.0f) || !(a.beta_fast >= a.beta_slow))) {
         fail<value_error>({"ggml::rope_arguments: n_ctx_orig ", a.n_ctx_orig, ", beta_fast ", a.beta_fast,
                            " and beta_slow ", a.beta_slow,
-                           " must be >= 1, >= beta_slow and > 0 where ext_factor is not 0"});
+                           " must be n_ctx_orig >= 1 and beta_fast >= beta_slow > 0, as ext_factor is not 0"});
     }
     if (!freq_factors.empty() && std::ssize(freq_factors) < pairs(a)) {
         fail<shape_error>({"ggml::rope_arguments: freq_factors has ", freq_factors.size(),

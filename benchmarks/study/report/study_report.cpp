@@ -312,6 +312,12 @@ std::string summary(const std::string& name, const study& what) {
         return said_with_sign(what.rows.difference(row::searched_then_by_layer, row::by_parts_searched, {of, length}),
                               3);
     };
+    const auto ahead = [&]() -> std::string {
+        if (!what.rows.can_compare(row::searched_then_by_layer, row::by_parts_searched)) return "";
+        const auto found = what.rows.models_ahead(row::searched_then_by_layer, row::by_parts_searched,
+                                                  {measure::match, learned_length});
+        return formatted("%ld of %ld", n(found.models), n(found.of));
+    };
     std::vector<std::string> columns{"setting", "models"};
     table_line line{name, {formatted("%zu", what.rows.seeds(what.rows.rows().front()).size())}};
     for (const char* row : {row::no_scaling, row::by_parts_log_scaled, row::by_parts_searched, row::learned,
@@ -321,9 +327,11 @@ std::string summary(const std::string& name, const study& what) {
         line.cells.push_back(is_there ? formatted("%.3f", what.rows.mean(row, {measure::match, learned_length}).mean)
                                       : "");
     }
-    columns.insert(columns.end(), {"searched, then learned by layer − searched", "at 16L", "copy loss at 8L"});
-    line.cells.insert(line.cells.end(), {gain(measure::match, learned_length), gain(measure::match, 2 * learned_length),
-                                         gain(measure::copy_loss, learned_length)});
+    columns.insert(columns.end(),
+                   {"searched, then learned by layer − searched", "ahead on", "at 16L", "copy loss at 8L"});
+    line.cells.insert(line.cells.end(),
+                      {gain(measure::match, learned_length), ahead(), gain(measure::match, 2 * learned_length),
+                       gain(measure::copy_loss, learned_length)});
     return markdown_table(columns, {line});
 }
 

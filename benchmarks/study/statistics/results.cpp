@@ -140,6 +140,16 @@ estimate study_results::difference(const std::string& first, const place& first_
     return estimated_difference(sample_of(first, first_place, common), sample_of(second, second_place, common));
 }
 
+study_results::ahead study_results::models_ahead(const std::string& first, const std::string& second,
+                                                 const place& where) const {
+    ahead found{0, 0};
+    for (const std::uint64_t seed : common_seeds(first, second)) {
+        ++found.of;
+        if (mean_of_model(first, where, seed) > mean_of_model(second, where, seed)) ++found.models;
+    }
+    return found;
+}
+
 study_results::discordant study_results::discordant_matches(const std::string& first, const std::string& second,
                                                             index_t length) const {
     discordant found{0, 0};

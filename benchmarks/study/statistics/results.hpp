@@ -59,6 +59,12 @@ class study_results {
     estimate difference(const std::string& first, const place& first_place, const std::string& second,
                         const place& second_place) const;
 
+    /// The number of models whose mean is larger in the first row than in the second, of the models of both.
+    struct ahead {
+        index_t models, of;
+    };
+    ahead models_ahead(const std::string& first, const std::string& second, const place& where) const;
+
     /// Numbers of questions (measure::match) at that length answered correctly by only one of the rows, over the models
     /// of both.
     struct discordant {

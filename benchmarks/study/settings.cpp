@@ -68,7 +68,11 @@ const std::vector<preset>& presets() {
         {"gpu", {to_gpu}},
         {"gpu-trial", {to_gpu, to_steps_of_a_cpu}},
         ablation("length-64", [](settings& s) { s.train_length = 64; }),
-        ablation("length-256", [](settings& s) { s.train_length = 256; }),
+        ablation("length-256",
+                 [](settings& s) {
+                     s.train_length = 256;
+                     s.pretraining.steps = 1920;  // after 1280, lookup has formed in one model of two
+                 }),
         ablation("base-200",
                  [](settings& s) {
                      s.theta_base = 200.0;

@@ -4,8 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
+#include "cordage/basis/basis.hpp"
 #include "cordage/config/read.hpp"
 
 using namespace cordage;
@@ -308,4 +310,60 @@ TEST_CASE("config/family: every model type is there once, and in one of the tabl
     for (const other_positions& group : rotated_otherwise) check_names(group.model_types);
     for (const tower_family& each : tower_families) check_names(each.model_types);
     CHECK(seen.size() > 300);
+}
+
+TEST_CASE("config/family: an Olmo hybrid whose rope_theta is null is not rotated") {
+    CHECK(error_of("olmo_hybrid", sizes + R"(, "rope_parameters": {"rope_theta": null})") ==
+          "config: model_type 'olmo_hybrid' has no rotary embedding if rope_theta of rope_parameters is null" +
+              only_rotating);
+    CHECK(read("olmo_hybrid", sizes + R"(, "rope_parameters": {"rope_theta": 5e5})").theta_base == 5e5);
+}
+
+// All layers were once rotated.
+TEST_CASE("config/family: every fourth layer of Muse is not rotated, unless layer_rope_theta says otherwise") {
+    for (const char* type : {"muse_spark", "muse_glimmer"}) {
+        const auto model = hf::read_config(config_of(type, sizes + R"(, "num_hidden_layers": 8)"));
+        CHECK(model.of("rope").rope_type == "default");
+        CHECK(model.of("no_rope").rope_type == "none");
+        const auto every = hf::read_config(config_of(type, sizes + R"(, "layer_rope_theta": [5e5, 5e5])"));
+        CHECK(every.ropes.size() == 1);
+    }
+}
+
+TEST_CASE("config/family: head_dim null is hidden_size / num_attention_heads, whatever the default is") {
+    for (const char* type : {"ernie4_5", "seed_oss", "qwen3"}) {
+        CHECK(read(type, sizes).head_dim == 128);
+        CHECK(read(type, sizes + R"(, "head_dim": null)").head_dim == 64);
+    }
+    for (const char* type : {"internlm3", "iquestcoder"}) CHECK(read(type, sizes).head_dim == 128);
+    for (const char* type : {"pocket_tts", "gradium_phonon_tts"}) {
+        CHECK(read(type, R"("hidden_size": 512, "num_attention_heads": 4)").head_dim == 128);
+    }
+    const std::string two = R"("hidden_size": 512, "num_attention_heads": 4, "rope_parameters": {"full_attention":
+        {"rope_type": "default", "rope_theta": 1e4}, "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}})";
+    CHECK(read("ultrabert", two, "full_attention").head_dim == 128);
+    CHECK(read("neomme", two, "sliding_attention").head_dim == 64);
+}
+
+TEST_CASE("config/family: NeoMME's rope_theta is for all layer types") {
+    const std::string dictionaries = sizes + R"(, "rope_parameters": {"full_attention": {"rope_type": "default"},
+        "sliding_attention": {"rope_type": "default"}})";
+    for (const char* layer : {"full_attention", "sliding_attention"}) {
+        CHECK(read("neomme", dictionaries + R"(, "rope_theta": 123456)", layer).theta_base == 123456.0);
+    }
+    CHECK(read("neomme", dictionaries, "full_attention").theta_base == 1e6);
+    CHECK(read("neomme", dictionaries, "sliding_attention").theta_base == 1e4);
+}
+
+TEST_CASE("config/family: proportional rotary without a share has the family's") {
+    const auto pairs = [](const std::string& type, const std::string& share) {
+        const auto rope = hf::read_config(config_of(type, sizes + R"(, "rope_parameters": {"rope_type": "proportional",
+            "rope_theta": 1e4)" + share + "}"))
+                              .of("");
+        const basis b = make_basis(rope.config, rope.policy, 1.0);
+        return std::ranges::count_if(b.inv_freq(), [](double theta) { return theta > 0.0; });
+    };
+    CHECK(pairs("gpt_neox", "") == 8);  // a quarter of 32
+    CHECK(pairs("gpt_neox", R"(, "partial_rotary_factor": 0.5)") == 16);
+    CHECK(pairs("llama", "") == 32);
 }

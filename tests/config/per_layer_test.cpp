@@ -94,7 +94,10 @@ TEST_CASE("config/per_layer: different layers of one type are rejected") {
     CHECK(entry(R"({"1": {"head_dim": 32}, "01": {"head_dim": 32}})") == "per_layer_config: layer 1 must occur once");
     CHECK(entry(R"({"1": 32})") == "per_layer_config.1: 32 must be an object");
     CHECK(entry("[]") == "per_layer_config: [...] must be an object");
-    CHECK(entry(R"({"1": {"head_dim": "wide"}})") == "config: head_dim \"wide\" must be a number");
+    CHECK(entry(R"({"1": {"head_dim": "wide"}})") == "per_layer_config.1: head_dim \"wide\" must be a number");
+    // A list was copied into each of 16384 layers, so that 266 KB took 25 GB.
+    CHECK(error_of(two_types + R"(, "attention_other_setting": {"head_dim": [0, 0]})") ==
+          "attention_other_setting: head_dim [...] must be a number");
     CHECK(entry(R"({"1": {"rope_parameters": {}}})") ==
           "per_layer_config.1: rope_parameters must be given by layer type instead");
     CHECK(error_of(R"("head_dim": 64, "rope_theta": 1e4, "per_layer_config": {"4000000": {"head_dim": 32}})") ==

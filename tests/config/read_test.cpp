@@ -452,14 +452,34 @@ TEST_CASE("config/read: dynamic YaRN is YaRN at the exact t of every length") {
     CHECK(at(rope, 10240).attention_factor() == doctest::Approx(0.1 * std::log(2.5) + 1.0).epsilon(1e-15));
 }
 
-TEST_CASE("config/read: a layer type that is null is not rotated") {
-    const auto model = read(R"("rope_parameters": {"full_attention": null, "sliding_attention": {"rope_theta": 1e4}})");
+TEST_CASE("config/read: a layer type that is null is not rotated, where its code says so") {
+    const auto model = read(
+        R"("model_type": "beam", "rope_parameters": {"full_attention": null, "sliding_attention": {"rope_theta": 1e4}})");
     CHECK(model.of("full_attention").rope_type == "none");
     const basis still = at(model.of("full_attention"), 1);
     for (const double theta : still.inv_freq()) CHECK(theta == 0.0);
     CHECK(at(model.of("sliding_attention"), 1).inv_freq()[0] == 1.0);
     // Each held a mask of every pair, so that a few kilobytes of nulls took a gigabyte.
     CHECK_NOTHROW(validate(model.of("full_attention").policy, rope_config{1 << 20, 1 << 20, 1e4, 8}));
+    // Gemma's code fills in its defaults, others fail.
+    for (const char* type : {"gemma3_text", "olmo3", "deepseek_v4"}) {
+        CHECK(error_of(R"("rope_parameters": {"full_attention": null, "sliding_attention": {"rope_theta": 1e4}},
+                       "model_type": ")" +
+                       std::string(type) + "\"") ==
+              "rope_parameters: full_attention null must be a dictionary: this model_type rotates these layers");
+    }
+}
+
+// Read as the family's default.
+TEST_CASE("config/read: a null where transformers does not take the default is an error") {
+    CHECK(error_of(R"("rope_parameters": {"rope_theta": null})") ==
+          "rope_parameters: rope_theta null must be a number or left out");
+    CHECK(error_of(R"("model_type": "gemma3_text", "rope_parameters": {"full_attention": {"rope_theta": null},
+                   "sliding_attention": {"rope_theta": 1e4}})") ==
+          "rope_parameters.full_attention: rope_theta null must be a number or left out");
+    CHECK(only(R"("rope_theta": 5e5, "rope_parameters": {"rope_theta": null})").config.theta_base == 5e5);
+    CHECK(error_of(yarn4 + R"(, "original_max_position_embeddings": 8192, "truncate": null})") ==
+          "rope_scaling: truncate null must be true or false: transformers reads null as false");
 }
 
 // All layers were once described as rotated alike.

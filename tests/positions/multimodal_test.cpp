@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 using namespace cordage;
 
 namespace {
@@ -158,6 +160,7 @@ TEST_CASE("positions/multimodal: disagreeing arguments are rejected by name, and
                          "video()",
                          value_error);
     CHECK_THROWS_AS(positions.image({1, 0, 4}), value_error);
+    CHECK_THROWS_AS(positions.video_with_audio({2, 2, 2}, 0.5, std::numeric_limits<index_t>::max()), value_error);
     CHECK_THROWS_AS(positions.image({1, index_t{1} << 40, index_t{1} << 40}), value_error);
     CHECK_THROWS_WITH_AS(
         positions.video({2, 2, 2}),

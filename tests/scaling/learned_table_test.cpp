@@ -92,6 +92,11 @@ TEST_CASE("scaling/learned_table: bad knots, offsets and sizes are one clear err
     CHECK_THROWS_WITH_AS(table_type(config, {}), "learned_table: knots size 0 must be >= 1", value_error);
     CHECK_THROWS_WITH_AS(table_type(config, {1.0, 2.0}), "learned_table: knots[0] 1 must be finite and > 1",
                          value_error);
+    const double next = std::nextafter(1000.0, 2000.0);  // whose logarithm is that of 1000: log alpha would jump
+    CHECK_THROWS_WITH_AS(
+        table_type(config, {1000.0, next}),
+        "learned_table: knots[1] 1000.0000000000001 must differ from the knot before in its logarithm, too",
+        value_error);
     CHECK_THROWS_WITH_AS(table_type(config, {2.0, 8.0, 4.0}), "learned_table: knots[2] 4 must be finite and > 8",
                          value_error);
     CHECK_THROWS_AS(table_type(config, {2.0, 2.0}), value_error);

@@ -80,6 +80,8 @@ struct family {
     std::string_view rotary_key = {};         ///< a key; without it there is no rotation
     std::string_view default_rope_type = {};  ///< default of its code without a dictionary, with its own parameters
     std::span<const layer_kind> layers = {};  ///< used if the dictionary is for all layer types; else defaults
+    bool null_is_unrotated = false;           ///< layer types whose dictionary is null are not rotated; else a fault
+    bool base_is_for_all = false;             ///< rope_theta beside dictionaries by layer type is for all of them
     bool rotates_dense_layers = false;        ///< layers before the experts are rotated despite full attention
     std::string_view layers_differ_by = {};   ///< a key; if it is null, all layers are alike
     axis_order order = axis_order::as_the_config_says;
@@ -92,7 +94,7 @@ struct family {
     }
 };
 
-inline constexpr family unknown_family{.model_types = "", .reads_share = true};
+inline constexpr family unknown_family{.model_types = "", .reads_share = true, .null_is_unrotated = true};
 
 using enum pair_layout;
 /// default_rope_type of families whose code has a dictionary by layer type.
@@ -104,7 +106,7 @@ inline constexpr const char* by_layer_type = "default, by layer type";
 inline constexpr family families[] = {
     {" arcee aria chameleon dbrx deepseek_ocr2_encoder diffllama doge dots1 esmc eurobert "
      "falcon falcon_h1 granite granite4_vision granite_docling granite_swa granitemoe granitemoe_swa "
-     "granitemoeshared hunyuan_v1_dense hunyuan_v1_moe hyperclovax idefics internlm3 iquestcoder jais2 "
+     "granitemoeshared hunyuan_v1_dense hunyuan_v1_moe hyperclovax idefics jais2 "
      "kyutai_speech_to_text lasr_encoder llama mimi mimi_decoder mimi_encoder ministral mistral mistral3 "
      "moshi olmo olmo2 olmo_hybrid olmoe pocket_tts_audio_tokenizer pocket_tts_audio_tokenizer_decoder "
      "pocket_tts_audio_tokenizer_encoder qwen2 qwen2_moe qwen3_moe starcoder2 "
@@ -117,13 +119,15 @@ inline constexpr family families[] = {
     {" bamba glm4_moe glmasr_encoder nemotron "
      "persimmon phi recurrent_gemma ", half_split, 1e4, 0.5},
     {" gpt_neox stablelm ", half_split, 1e4, 0.25},
-    {" gradium_phonon_tts neucodec pocket_tts qwen2_5_omni_dit voxtral_realtime_encoder xcodec2 ", half_split, 1e4, 1.0,
-     64},
+    {" gradium_phonon_tts pocket_tts ", half_split},
+    {" neucodec qwen2_5_omni_dit voxtral_realtime_encoder xcodec2 ", half_split, 1e4, 1.0, 64},
     {" timesfm2_5 ", half_split, 1e4, 1.0, 80},
-    {" dia_decoder dia_encoder hrm_text jetmoe molmo2 muse_glimmer qwen3 "
+    {" dia_decoder dia_encoder hrm_text internlm3 iquestcoder jetmoe molmo2 qwen3 "
      "qwen3_omni_moe_talker_code_predictor seed_oss ", half_split, 1e4, 1.0, 128},
     {" gemma gemma2 t5_gemma_module vaultgemma ", half_split, 1e4, 1.0, 256},
-    {" muse_spark ", half_split, 5e5, 1.0, 64},
+    {.model_types = " muse_spark ", .layout = half_split, .theta_base = 5e5, .head_dim = 64,
+     .rotates_some_layers = true},
+    {.model_types = " muse_glimmer ", .layout = half_split, .head_dim = 128, .rotates_some_layers = true},
     {" muse_glimmer_assistant ", half_split, 5e5, 1.0, 128},
     {" hy_v3 ", half_split, 11158840.0, 1.0, 128},
     {" qwen3_next ", half_split, 1e4, 0.25, 256},
@@ -195,8 +199,10 @@ inline constexpr family families[] = {
      .default_rope_type = "proportional", .layers = gemma4_layers},
     {.model_types = " diffusion_gemma ", .layout = half_split, .head_dim = 256, .reads_share = true,
      .default_rope_type = "proportional", .layers = gemma4_layers},
-    {.model_types = " beam lfm3 ultrabert ", .layout = half_split, .head_dim = 128,
-     .default_rope_type = by_layer_type},
+    {.model_types = " beam ", .layout = half_split, .head_dim = 128, .default_rope_type = by_layer_type,
+     .null_is_unrotated = true},
+    {.model_types = " lfm3 ", .layout = half_split, .head_dim = 128, .default_rope_type = by_layer_type},
+    {.model_types = " ultrabert ", .layout = half_split, .default_rope_type = by_layer_type},
     {.model_types = " laguna mellum ", .layout = half_split, .head_dim = 128, .reads_share = true,
      .default_rope_type = by_layer_type},
     {.model_types = " embedding_gemma2 ", .layout = half_split, .head_dim = 256, .default_rope_type = by_layer_type,
@@ -234,9 +240,9 @@ inline constexpr family families[] = {
     {.model_types = " qwen4_exp ", .layout = half_split, .head_dim = 256, .reads_share = true,
      .order = axis_order::interleaved, .sections = {11, 11, 10}},
     {.model_types = " cohere_compass ", .layout = half_split, .head_dim = 128, .default_rope_type = by_layer_type,
-     .order = axis_order::interleaved, .sections = {24, 20, 20}},
-    {.model_types = " neomme ", .layout = half_split, .reads_share = true, .default_rope_type = by_layer_type,
-     .layers = neomme_layers, .order = axis_order::interleaved},
+     .null_is_unrotated = true, .order = axis_order::interleaved, .sections = {24, 20, 20}},
+    {.model_types = " neomme ", .layout = half_split, .head_dim = 64, .reads_share = true,
+     .default_rope_type = by_layer_type, .layers = neomme_layers, .base_is_for_all = true, .order = axis_order::interleaved},
     {.model_types = " ernie4_5_vl_moe ", .layout = interleaved, .theta_base = 5e5,
      .order = axis_order::rows_columns_time, .sections = {22, 22, 20}},
     {.model_types = " hunyuan_vl ", .layout = half_split, .order = axis_order::lanes}};

@@ -57,7 +57,8 @@ inline index_t head_dim_of(const json_object& config, const family& known, const
         return derived;
     }
     if (own || other) return own ? *own : *other;
-    return known.head_dim > 0 ? known.head_dim : share_of_hidden_size(config, known);
+    const bool is_null = config.json().contains("head_dim");  // then the code derives it, whatever its default is
+    return known.head_dim > 0 && !is_null ? known.head_dim : share_of_hidden_size(config, known);
 }
 
 /// DeepSeek: a contiguous part of the head is rotated.
@@ -94,7 +95,7 @@ inline double set_lanes(const json_object& config, const json_object& dict, cons
     const bool is_proportional = rope.rope_type == "proportional";  // rotates some pairs of the whole head
     const double own_share =
         kind.partial_rotary_factor > 0.0 ? kind.partial_rotary_factor : known.partial_rotary_factor;
-    const double share = given_share.value_or(is_proportional ? 1.0 : own_share);
+    const double share = given_share.value_or(is_proportional ? known.partial_rotary_factor : own_share);
     if (!(share > 0.0 && share <= 1.0)) config.refuse({"partial_rotary_factor ", share, " must be in (0, 1]"});
     if (const auto rotated = size_of(config, kind.layer_type, "qk_rope_head_dim")) {
         if (is_proportional) {

@@ -78,6 +78,9 @@ struct layer_reader {
     double theta_of(const layer_kind& kind, const json_object& config, const json_object& dict,
                     bool dict_is_own) const {
         const double ratio = config.number("rope_ratio").value_or(1.0);
+        if (dict.json().contains("rope_theta") && !dict.has("rope_theta") && !config.has("rope_theta")) {
+            dict.doubt({"rope_theta null must be a number or left out"});
+        }
         if (config.overrides("rope_theta")) return ratio * *config.number("rope_theta");
         const json_object none = dict.none(dict.where());
         const json_object &own = dict_is_own ? dict : none, &shared = dict_is_own ? none : dict;
@@ -86,7 +89,8 @@ struct layer_reader {
                            : kind.layer_type == "compress"        ? beside("compress_rope_theta")
                            : dict_is_own                          ? beside("global_rope_theta")
                                                                   : std::nullopt;
-        if (found || kind.theta_base > 0.0) return ratio * found.value_or(kind.theta_base);
+        const bool is_beside = dict_is_own && known.base_is_for_all && config.has("rope_theta");
+        if (found || (kind.theta_base > 0.0 && !is_beside)) return ratio * found.value_or(kind.theta_base);
         const bool is_its_own = !known.default_rope_type.empty() && !dict.json().empty();
         const auto of_all = agreed({{shared, "rope_theta"},
                                     {config, "rope_theta global_rope_theta rotary_emb_base rotary_embedding_base"},
@@ -138,6 +142,9 @@ inline void add_ropes(const layer_reader& read, const json_object& dict, model_r
             layer_kind kind = read.known.kind(layer_type);
             kind.rotates = !entry.is_null() && read.layers.rotates(layer_type);
             const std::string where = dict.where() + "." + printable(layer_type);
+            if (entry.is_null() && !read.known.null_is_unrotated) {
+                dict.doubt({printable(layer_type), " null must be a dictionary: this model_type rotates these layers"});
+            }
             out.ropes.push_back(read.rope(kind, kind.rotates ? dict.other(entry, where) : none, true));
         }
     } else {

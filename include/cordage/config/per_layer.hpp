@@ -50,6 +50,7 @@ class per_layer {
     /// (Llama 4, SmolLM3), which may be specified only in the model's code.
     bool has_unrotated_layers(bool where_not_said) const {
         if (!std::ranges::all_of(layers_, &layer::rotates)) return true;
+        if (const auto* bases = config_.find("layer_rope_theta"); bases != nullptr && bases->is_array()) return false;
         const auto rotates = config_.numbers("no_rope_layers");
         if (rotates && !rotates->empty()) return std::ranges::find(*rotates, 0.0) != rotates->end();
         return config_.count("no_rope_layer_interval") || where_not_said;
@@ -193,7 +194,9 @@ class per_layer {
     void override_by(const json_object& entry, layer& one) {
         for (const std::string& key : layer_keys()) {
             const auto *value = entry.find(key), *own = config_.find(key);
-            if (value != nullptr && (own == nullptr || *own != *value)) one.overrides[key] = *value;
+            if (value == nullptr || (own != nullptr && *own == *value)) continue;
+            if (!value->is_number()) entry.refuse(key, *value, "a number");  // it is copied into every layer
+            one.overrides[key] = *value;
         }
     }
 

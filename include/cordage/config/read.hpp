@@ -93,6 +93,11 @@ inline void check_rotary_embedding(const json_object& config, const std::string&
     if (const auto how = what_of(rotated_otherwise, model_type); !how.empty()) {
         config.refuse({quoted, " rotates ", how, ", which is not supported"});
     }
+    for (const char* key : {"rope_parameters", "rope_scaling"}) {
+        const json_object dict = config.part(key);
+        if (model_type != "olmo_hybrid" || !dict.json().contains("rope_theta") || dict.has("rope_theta")) continue;
+        refuse({quoted, " has no rotary embedding if rope_theta of ", key, " is null"});
+    }
     const json_object inner = config.part("attn_config");
     if (config.flag("alibi").value_or(false) || inner.flag("alibi").value_or(false)) {
         refuse({"alibi true selects ALiBi instead of a rotary embedding"});

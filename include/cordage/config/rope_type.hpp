@@ -109,6 +109,9 @@ inline yarn yarn_settings(const json_object& dict) {
     yarn policy;
     policy.beta_fast = dict.number("beta_fast").value_or(policy.beta_fast);
     policy.beta_slow = dict.number("beta_slow").value_or(policy.beta_slow);
+    if (dict.json().contains("truncate") && !dict.has("truncate")) {
+        dict.doubt({"truncate null must be true or false: transformers reads null as false"});
+    }
     policy.truncate = dict.flag("truncate").value_or(true);
     policy.mscale = dict.number("mscale").value_or(0.0);
     policy.mscale_all_dim = dict.number("mscale_all_dim").value_or(0.0);

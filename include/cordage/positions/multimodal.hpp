@@ -121,6 +121,7 @@ class multimodal_positions {
         const video_clip clip{merged("video_with_audio", grid, rule_.temporal_merge_size),
                               checked_seconds(seconds_per_frame),
                               rule_.repeats_marks ? start() + P(1) : start() + P(2)};
+        check_room("video_with_audio", clip.begin, audio_tokens, 0.0);
         const index_t count = tokens_of(clip.grid) + audio_tokens + 4;
         check_room("video_with_audio", clip.begin, std::min(audio_tokens, count),
                    std::max(last_of(clip), static_cast<double>(audio_tokens)) + 2.0);

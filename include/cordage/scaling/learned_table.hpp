@@ -43,6 +43,10 @@ class learned_table {
             validate_number({"learned_table: knots[", k, "]"}, knots_[k], knots_[k] > below, {"> ", below});
             below = knots_[k];
             x_.push_back(std::log(below));
+            if (!(x_[k + 1] > x_[k])) {
+                fail<value_error>({"learned_table: knots[", k, "] ", below,
+                                   " must differ from the knot before in its logarithm, too"});
+            }
         }
         offsets_.resize(knots_.size() * pairs_);
     }

@@ -71,7 +71,7 @@ const std::vector<preset>& presets() {
         ablation("length-256",
                  [](settings& s) {
                      s.train_length = 256;
-                     s.pretraining.steps = 1920;  // after 1280, lookup has formed in one model of two
+                     s.pretraining.steps = 1920;  // after 1280, lookup had formed in one model of two
                  }),
         ablation("base-200",
                  [](settings& s) {

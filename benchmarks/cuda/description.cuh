@@ -28,13 +28,16 @@ inline void describe_device(results& found) {
     found.describe("cuda_of_build", version(CUDART_VERSION));
 }
 
-/// Writes to the file, or to stdout if `path` is empty.
+/// Writes to the file, or to stdout if `path` is empty. A file that was there is replaced as a whole.
 inline void write(const results& found, const std::string& path) {
-    std::FILE* const file = path.empty() ? stdout : std::fopen(path.c_str(), "w");
+    const std::string part = path + ".part";
+    std::FILE* const file = path.empty() ? stdout : std::fopen(part.c_str(), "w");
     if (file == nullptr) throw error(message("output ", path, ": cannot be written"));
     const bool is_written = std::fputs(found.json().c_str(), file) >= 0;
-    if (!path.empty() && (std::fclose(file) != 0 || !is_written))
+    if (path.empty()) return;
+    if (std::fclose(file) != 0 || !is_written || std::rename(part.c_str(), path.c_str()) != 0) {
         throw error(message("output ", path, ": write failed"));
+    }
 }
 
 /// Calls body(arguments); exit status 1 and one line on stderr if it throws, 77 without a device.

@@ -28,12 +28,18 @@ int main(int argc, char** argv) {
                 throw error(message("argument ", option, ": must be --output FILE, --filter TEXT or --arena MIB"));
             }
         }
-        runner run(arena_mib << 20, filter);
+        runner run(arena_mib << 20, filter, output);
         describe_device(run.found());
-        measure_decode(run);
-        measure_prefill(run);
-        measure_rebase(run);
-        measure_cache(run);
+        bool has_failed = false;
+        for (const auto measure : {measure_decode, measure_prefill, measure_rebase, measure_cache}) {
+            try {
+                measure(run);
+            } catch (const std::exception& e) {
+                std::fprintf(stderr, "%s\n", e.what());
+                has_failed = true;
+            }
+        }
         write(run.found(), output);
+        if (has_failed) throw error("not everything could be measured");
     });
 }

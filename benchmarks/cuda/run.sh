@@ -15,6 +15,8 @@ benchmarks/cuda/run.sh [PHASE...] [OPTIONS]     all phases, in this order, if no
   peers     other packages, by a python3 that has torch; goes on where it was stopped
   report    what build/gpu/results/*.json hold, between the marks of docs/performance_gpu.md
 
+If tests, bench, peers or report fails, the phases after it run all the same, and the exit status is 1 at the end.
+
   --arch N        compute capability, as in 90; without it, the device's
   --no-peers      leaves out the phase peers, and what fetch and build do for it
   --wheels DIR    takes the peers from here, and downloads nothing
@@ -158,18 +160,24 @@ phase_tests() {
     [[ -x $bin/cordage_gpu_tests ]] || fail "$bin/cordage_gpu_tests is not there: run.sh build makes it"
     describe_machine
     local lines=() status=0 log tool ended verdict seconds=150
-    record() { lines+=("\"$1\": \"$2\""); echo "$1: $2"; }
+    record() { # what is found stays if time runs out
+        lines+=("\"$1\": \"$2\"")
+        echo "$1: $2"
+        (IFS=,; echo "{${lines[*]}}") >"$results/tests.json.part"
+        mv "$results/tests.json.part" "$results/tests.json"
+    }
     say "tests on the device"
-    log=$results/tests.log
-    "$bin/cordage_gpu_tests" >"$log" 2>&1 || status=1
+    log=$results/tests.log ended=0
+    limited 300 "$bin/cordage_gpu_tests" >"$log" 2>&1 || ended=$?
     grep -E '^\[doctest\] test cases' "$log" || tail -n 20 "$log"
-    record "the kernels' tests" "$(summary_of "$log")"
-    if "$bin/cordage_gpu_launch"; then
-        record "a launch, plain and in a graph" "passed"
-    else
-        status=1
-        record "a launch, plain and in a graph" "failed"
-    fi
+    [[ $ended == 0 ]] || status=1
+    record "the kernels' tests" "$(early "$ended" 300 || summary_of "$log")"
+    ended=0
+    limited 60 "$bin/cordage_gpu_launch" || ended=$?
+    [[ $ended == 0 ]] || status=1
+    verdict=passed
+    [[ $ended == 0 ]] || verdict=$(early "$ended" 60 || echo failed)
+    record "a launch, plain and in a graph" "$verdict"
     for tool in memcheck racecheck initcheck; do
         log=$results/$tool.log
         if ! command -v compute-sanitizer >/dev/null; then
@@ -178,14 +186,19 @@ phase_tests() {
         fi
         say "tests under compute-sanitizer, $tool"
         ended=0
-        timeout "$seconds" compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/cordage_gpu_tests" >"$log" 2>&1 || ended=$?
+        limited "$seconds" compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/cordage_gpu_tests" >"$log" 2>&1 || ended=$?
         verdict=$(verdict_of "$log" "$ended" "$seconds")
         record "compute-sanitizer $tool" "$verdict"
         [[ $verdict != failed* ]] || status=1
     done
-    (IFS=,; echo "{${lines[*]}}") >"$results/tests.json"
     return "$status"
 }
+
+# limited SECONDS COMMAND...: ends a command that does not end by itself, by SIGKILL if it ignores SIGTERM.
+limited() { timeout -k 10 "$@"; }
+
+# early STATUS SECONDS: says that a command was stopped or killed; status 1 if it was neither.
+early() { [[ $1 == 124 || $1 == 137 ]] && echo "ended early, within $2 seconds"; }
 
 # verdict_of LOG STATUS SECONDS: what compute-sanitizer found, which `timeout` may have stopped.
 verdict_of() {
@@ -194,8 +207,8 @@ verdict_of() {
         echo "failed: $(grep -m 1 -E '(ERROR|RACECHECK) SUMMARY' "$1" || grep -m 1 -E "$found" "$1")"
     elif [[ $2 == 0 ]]; then
         echo "no errors"
-    elif [[ $2 == 124 ]]; then
-        echo "no errors in $3 seconds, not finished"
+    elif [[ $2 == 124 || $2 == 137 ]]; then
+        echo "no errors, but $(early "$2" "$3")"
     elif grep -qiE 'device not supported|unable to|not supported' "$1"; then
         echo "not run: the device does not allow it"
     else
@@ -246,4 +259,17 @@ phase_report() {
     say "docs/performance_gpu.md is written"
 }
 
-for phase in "${phases[@]}"; do "phase_$phase"; done
+# A device may be lent for minutes: what fails there is reported at the end, and the other phases run all the same.
+failed=()
+for phase in "${phases[@]}"; do
+    if [[ $phase == fetch || $phase == build ]]; then
+        "phase_$phase"
+        continue
+    fi
+    set +e # not `|| ...`, within which errexit is off
+    (set -e; "phase_$phase")
+    ended=$?
+    set -e
+    [[ $ended == 0 ]] || failed+=("$phase")
+done
+[[ ${#failed[@]} == 0 ]] || fail "failed: ${failed[*]}"

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "../rounds.hpp"
+#include "description.cuh"
 #include "results.hpp"
 #include "timed_calls.cuh"
 
@@ -17,7 +18,9 @@ class runner {
  public:
     /// @param arena   memory through which calls cycle, so that their data is not in the caches
     /// @param filter  measures only names that contain this
-    runner(std::size_t arena, std::string filter) : arena_(arena), filter_(std::move(filter)) {
+    /// @param output  the file that every measurement is written to at once; empty: none
+    runner(std::size_t arena, std::string filter, std::string output)
+        : arena_(arena), filter_(std::move(filter)), output_(std::move(output)) {
         check("cudaStreamCreate", cudaStreamCreate(&stream_));
     }
     runner(const runner&) = delete;
@@ -64,12 +67,12 @@ class runner {
         const double seconds = times.median("call"), share = times.ratio(best, "call");
         std::fprintf(stderr, "%-84s %9.2f us %6.1f GB/s  %.3f of copy\n", name.c_str(), 1e6 * seconds,
                      1e-9 * static_cast<double>(moved) / seconds, share);
-        found_.add(name, {{"seconds", seconds},
-                          {"bytes", static_cast<double>(moved)},
-                          {"bytes_per_second", static_cast<double>(moved) / seconds},
-                          {"copy_seconds", times.median(best)},
-                          {"share_of_copy", share},
-                          {"spread", times.spread(best, "call")}});
+        add(name, {{"seconds", seconds},
+                   {"bytes", static_cast<double>(moved)},
+                   {"bytes_per_second", static_cast<double>(moved) / seconds},
+                   {"copy_seconds", times.median(best)},
+                   {"share_of_copy", share},
+                   {"spread", times.spread(best, "call")}});
     }
 
     /// Times a chain of calls on the same memory beside a chain of as many empty kernels.
@@ -89,17 +92,22 @@ class runner {
         }
         const double seconds = times.median("call"), of_empty = times.median("empty");
         std::fprintf(stderr, "%-84s %9.3f us, empty node %.3f us\n", name.c_str(), 1e6 * seconds, 1e6 * of_empty);
-        found_.add(name, {{"seconds", seconds},
-                          {"empty_seconds", of_empty},
-                          {"over_empty_seconds", seconds - of_empty},
-                          {"spread", times.spread("empty", "call")}});
+        add(name, {{"seconds", seconds},
+                   {"empty_seconds", of_empty},
+                   {"over_empty_seconds", seconds - of_empty},
+                   {"spread", times.spread("empty", "call")}});
     }
 
  private:
     static constexpr int least_calls = 8, most_calls = 256, chain = 100;
 
+    void add(const std::string& name, const results::numbers& figures) {
+        found_.add(name, figures);
+        if (!output_.empty()) write(found_, output_);  // what is measured stays if a later call fails or time runs out
+    }
+
     device_array<std::byte> arena_;
-    std::string filter_;
+    std::string filter_, output_;
     cudaStream_t stream_ = nullptr;
     results found_;
 };

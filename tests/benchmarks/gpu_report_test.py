@@ -179,6 +179,30 @@ class Timing(unittest.TestCase):
         self.assertEqual(found["left_out"], {"absent": "ImportError: no such module", "untimed": "RuntimeError: it cannot be captured"})
         self.assertEqual((found["times"], found["errors"]), ({}, {}))
 
+    def test_a_case_that_ends_the_process_is_not_begun_again(self):
+        cases, saved = {}, []
+
+        def save():
+            saved.append(json.dumps(cases))
+
+        def compare(result):
+            gpu_timing.compare_once(cases, "decode 1", "bf16", result, save)
+
+        def breaks():
+            raise RuntimeError("illegal address")
+
+        self.assertRaises(RuntimeError, compare, breaks)
+        began, ended = ({"decode 1": {"bf16": {"times": {}, "errors": {}, "left_out": {"the whole case": reason}}}}
+                        for reason in ("the process ended in it", "RuntimeError: illegal address"))
+        self.assertEqual([json.loads(text) for text in saved], [began, ended])
+        for cases in json.loads(saved[0]), ended:
+            compare(lambda: self.fail("it is there"))
+            self.assertIn("the whole case (1 of the cases, as decode 1 bf16)",
+                          report.measured({"peers": peers([1e-4]) | {"cases": cases}}))
+        cases = {}
+        compare(lambda: {"times": {"copy": [1e-6]}})
+        self.assertEqual(json.loads(saved[-1])["decode 1"]["bf16"], {"times": {"copy": [1e-6]}})
+
     def test_a_reason_names_no_folder_of_the_machine(self):
         self.assertEqual(gpu_timing.one_line(OSError("/home/me/lib/lib x.so: see http://a.b/c/d or '/tmp/x/y.py'")),
                          "OSError: lib x.so: see http://a.b/c/d or 'y.py'")

@@ -60,7 +60,7 @@ def main(settings):
     import fused_calls
     import gpu_case
     import gpu_rotations
-    from gpu_timing import TimedGraph, compare_on
+    from gpu_timing import TimedGraph, compare_on, compare_once
 
     makers = [("copy", None, gpu_rotations.copy)]
     makers += [(f"{name}, {STYLES[style]}", style, prepare)
@@ -70,13 +70,17 @@ def main(settings):
     if settings.output.exists():
         results = json.loads(settings.output.read_text())
 
+    def save():  # what is measured stays if time runs out
+        part = settings.output.with_suffix(".part")
+        part.write_text(json.dumps(results))
+        part.replace(settings.output)
+
     def compare(name, dtype, make_case, of_makers, largest_error):
-        if dtype in results["cases"].get(name, {}):
-            return
-        print(f"peers: {name} {dtype}", flush=True)
-        results["cases"].setdefault(name, {})[dtype] = compare_on(
-            make_case(), of_makers, TimedGraph, largest_error, settings.rounds)
-        settings.output.write_text(json.dumps(results))  # what is measured stays if time runs out
+        def compared():
+            print(f"peers: {name} {dtype}", flush=True)
+            return compare_on(make_case(), of_makers, TimedGraph, largest_error, settings.rounds)
+
+        compare_once(results["cases"], name, dtype, compared, save)
         torch.cuda.empty_cache()
 
     dtypes = settings.dtypes.split(",")

@@ -75,3 +75,21 @@ def compare_on(case, makers, make_graph, largest_error, rounds):
     for rotate in prepared:
         getattr(rotate, "close", lambda: None)()
     return {"times": times, "errors": errors, "left_out": left_out}
+
+
+def compare_once(cases, name, dtype, compare, save):
+    """cases[name][dtype] = compare(), unless it is there; save() is called before it begins and when it ends.
+
+    A case that a package ends the process in is there too, so that the next run goes on behind it."""
+    if dtype in cases.get(name, {}):
+        return
+    of_dtypes = cases.setdefault(name, {})
+    of_dtypes[dtype] = {"times": {}, "errors": {}, "left_out": {"the whole case": "the process ended in it"}}
+    save()
+    try:
+        of_dtypes[dtype] = compare()
+    except Exception as reason:
+        of_dtypes[dtype]["left_out"] = {"the whole case": one_line(reason)}
+        raise
+    finally:
+        save()

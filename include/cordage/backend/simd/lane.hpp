@@ -138,13 +138,15 @@ struct lane_traits<xsimd::batch<float, Arch>> : backend::simd_detail::lanes_of_n
     }
     static CORDAGE_ALWAYS_INLINE word smaller(const word& v, const word& w) noexcept { return xsimd::min(v, w); }
     static CORDAGE_ALWAYS_INLINE word larger(const word& v, const word& w) noexcept { return xsimd::max(v, w); }
+    // Under fast-math clang assumes that a comparison of x with itself, also by an intrinsic, finds no NaN: bits are
+    // compared.
     static CORDAGE_ALWAYS_INLINE real plain_nan(const real& x) noexcept {
 #if XSIMD_WITH_AVX512F
         if constexpr (backend::simd_detail::is_avx512<Arch>) {  // classes QNaN and SNaN become the indefinite NaN
             return _mm512_fixupimm_ps(x, x, _mm512_set1_epi32(0x33), 0);
         } else
 #endif
-#if XSIMD_WITH_AVX
+#if XSIMD_WITH_AVX && !(defined(__clang__) && __FINITE_MATH_ONLY__)
             if constexpr (std::is_base_of_v<xsimd::avx, Arch>) {
             const __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(static_cast<int>(0xffc0'0000u)));
             return _mm256_blendv_ps(x, nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
@@ -154,6 +156,21 @@ struct lane_traits<xsimd::batch<float, Arch>> : backend::simd_detail::lanes_of_n
             // A NaN if the magnitude exceeds that of infinity: the difference wraps below 0. By bits, for fast-math.
             const word past = word(0x7f80'0000u) - (bits(x) & word(0x7fff'ffffu));
             return from_bits(where_bit(past, 31, word(0xffc0'0000u), bits(x)));
+        }
+    }
+    static CORDAGE_ALWAYS_INLINE bool has_nan(const real& x) noexcept {
+#if XSIMD_WITH_AVX512F && !(defined(__clang__) && __FINITE_MATH_ONLY__)
+        if constexpr (backend::simd_detail::is_avx512<Arch>) {
+            return _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q) != 0;
+        } else
+#endif
+#if XSIMD_WITH_AVX && !(defined(__clang__) && __FINITE_MATH_ONLY__)
+            if constexpr (std::is_base_of_v<xsimd::avx, Arch>) {
+            return _mm256_movemask_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)) != 0;
+        } else
+#endif
+        {
+            return xsimd::any((bits(x) & word(0x7fff'ffffu)) > word(0x7f80'0000u));  // by bits, for fast-math
         }
     }
     static CORDAGE_ALWAYS_INLINE word rounded_upper_half(const word& w) noexcept {

@@ -95,6 +95,17 @@ struct pair_vectors : pairs_of_lanes<xsimd::batch<Real, Arch>> {
     }
 };
 
+/// x; if it is for bfloat16, with plain NaNs, as even_odd stores require: a caller's weights, tables and factors may
+/// hold any NaN.
+template <bool IsBfloat16, class Lane>
+CORDAGE_ALWAYS_INLINE Lane plain_nan_if(const Lane& x) noexcept {
+    if constexpr (IsBfloat16) {
+        return lane_traits<Lane>::plain_nan(x);
+    } else {
+        return x;
+    }
+}
+
 template <class Vector>
 CORDAGE_ALWAYS_INLINE cos_sin<Vector> with_plain_nans(const cos_sin<Vector>& at) noexcept {
     return {lane_traits<Vector>::plain_nan(at.cos), lane_traits<Vector>::plain_nan(at.sin)};

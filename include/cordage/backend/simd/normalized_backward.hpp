@@ -303,6 +303,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
     using namespace simd_detail;
     using layout = layout_of<Arch, Pairing, Operand>;
     constexpr bool is_in_lane_order = std::is_same_v<typename layout::values, typename layout::vector>;
+    constexpr bool are_bfloat16 = operand_traits<Operand>::are_bfloat16;
     constexpr auto size = static_cast<index_t>(vector::size);
     const auto lanes = o.lanes_of(row, token);
     if (lanes.grad_x == nullptr) return;
@@ -312,7 +313,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
     const bool is_after = norm.is_after_rotation && pairs > 0,
                has_rows = norm.is_over_all_heads && norm.weight != nullptr;
     const double m = angles.attention_factor(row, token);
-    const real square_factor = is_after ? static_cast<real>(m * m) : real(1);
+    const real square_factor = plain_nan_if<are_bfloat16>(is_after ? static_cast<real>(m * m) : real(1));
 
     // Angles times weights of the current pairs, for the current heads.
     real factors[2 * row_block];
@@ -370,8 +371,9 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
     const vector per_lane(real(1) / static_cast<real>(lanes_of_mean)), epsilon(static_cast<real>(norm.epsilon));
     const auto scale = [&](const vector& square, const vector& product, index_t h) CORDAGE_ALWAYS_INLINE_LAMBDA {
         const vector r = vector(real(1)) / xsimd::sqrt(vector(square * per_lane + epsilon));
-        r.store_aligned(inverse_rms + h);
-        (r * r * r * (product * per_lane)).store_aligned(shares + h);
+        plain_nan_if<are_bfloat16>(r).store_aligned(inverse_rms + h);
+        const vector share = r * r * r * (product * per_lane);
+        plain_nan_if<are_bfloat16>(share).store_aligned(shares + h);
     };
     const bool has_own_factor = is_after && grads.attention_factor != nullptr;
     const ahead later_g(lanes.grad_y, o.grad_y.head_stride, head_dim), later_x(lanes.x, o.x.head_stride, head_dim);

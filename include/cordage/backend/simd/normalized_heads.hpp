@@ -306,6 +306,10 @@ CORDAGE_ALWAYS_INLINE void rotate_weighted(const Operand& o, const X* x, Y* y, c
                                            index_t lane_at, index_t pairs, const Real* inverse_rms, index_t heads,
                                            index_t ahead) noexcept {
     using vector = typename Layout::vector;
+    // Weights and tables may hold any NaN, and even_odd stores need plain ones. Looking for a NaN takes less time than
+    // replacing them: the sum of all products cos sin is NaN if one of them is.
+    constexpr bool stores_even_odd = operand_traits<Operand>::are_bfloat16 && !std::is_same_v<vector, Real>;
+    [[maybe_unused]] vector sum(Real(0));
     cos_sin<typename Layout::values> by[Count];
     unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
         constexpr index_t i = v * Layout::pairs_each;
@@ -313,7 +317,24 @@ CORDAGE_ALWAYS_INLINE void rotate_weighted(const Operand& o, const X* x, Y* y, c
             Layout::from_rows(at.cos + i, at.cos + i), Layout::from_rows(at.sin + i, at.sin + i),
             factors_of<Layout, Pairing, Real>(o.norm, head, lane_at + Pairing::first(i, 0), pairs, o.x.shape.head_dim),
             o.norm.is_after_rotation);
+        if constexpr (stores_even_odd) {
+            Layout::map(
+                [&](const vector& c, const vector& s) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    sum = lane_traits<vector>::multiply_add(c, s, sum);
+                    return c;
+                },
+                by[v].cos, by[v].sin);
+        }
     });
+    if constexpr (stores_even_odd) {
+        if (lane_traits<vector>::has_nan(sum)) [[unlikely]] {
+            const auto plain = [](const vector& c)
+                                   CORDAGE_ALWAYS_INLINE_LAMBDA { return lane_traits<vector>::plain_nan(c); };
+            unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                by[v] = {Layout::map(plain, by[v].cos), Layout::map(plain, by[v].sin)};
+            });
+        }
+    }
     const auto x_format = o.x.format;
     const auto y_format = o.y.format;
     constexpr auto each = static_cast<index_t>(64 / sizeof(X));
@@ -374,7 +395,8 @@ CORDAGE_ALWAYS_INLINE void rotate_normalized(simd<Arch>, const Source& angles, c
     const index_t lanes_of_mean = norm.is_over_all_heads ? heads * head_dim : head_dim;
     const vector per_lane(real(1) / static_cast<real>(lanes_of_mean)), epsilon(static_cast<real>(norm.epsilon));
     const auto inverse_rms_of = [&](const vector& sums) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        return vector(vector(real(1)) / xsimd::sqrt(vector(sums * per_lane + epsilon)));
+        const vector r = vector(real(1)) / xsimd::sqrt(vector(sums * per_lane + epsilon));
+        return plain_nan_if<operand_traits<Operand>::are_bfloat16>(r);  // m may be any NaN
     };
     if (norm.is_over_all_heads) {
         real sum = 0;

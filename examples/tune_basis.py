@@ -92,7 +92,8 @@ def main(argv: list[str] | None = None) -> None:
     if has_alpha(config):
         bases[0].alpha.data.copy_(model.get_submodule("model.language_model").rotary_emb.alpha)
     heads = temperatures_of_heads(model) if has_alpha(config) and options.temperature == "learned" else {}
-    apply_to(model, scaling_by(bases, options)).undo()  # invalid input raises here, before anything is measured or written
+    with torch.no_grad(), apply_to(model, scaling_by(bases, options)):  # invalid input raises, before anything is written
+        model(learned_from[None, :2].to(options.device), use_cache=False)
     trained = bases[0].original_length
     longest = options.length / trained
     lengths = [n for n in (round(trained) * 2**k for k in range(32)) if n < options.length] + [options.length]

@@ -99,8 +99,8 @@ def move(cache: PagedCache, from_slots: Tensor, to_slots: Tensor, *, from_positi
     to = checked_angles("move", position_ids, inv_freq, attention_factor)
     before = checked_angles("move", from_position_ids, inv_freq if from_inv_freq is None else from_inv_freq,
                             attention_factor if from_attention_factor is None else from_attention_factor)
-    _refuse_gradients("move", position_ids=position_ids, inv_freq=inv_freq, from_position_ids=from_position_ids,
-                      from_inv_freq=before[1])
+    _refuse_gradients("move", position_ids=position_ids, inv_freq=inv_freq, attention_factor=to[2],
+                      from_position_ids=from_position_ids, from_inv_freq=before[1], from_attention_factor=before[2])
     _ops.move(*_tensors(cache), from_slots, to_slots, *before, *to, interleaved)
 
 

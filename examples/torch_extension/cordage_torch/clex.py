@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from .rotation import _ops, _refuse
+from .rotation import _ops, refuse_forward_mode, _refuse
 from .rules import Rule
 
 _DEFAULT_ACTIVATION = {"paper": "silu", "log_time": "silu", "released": "tanh"}
@@ -84,6 +84,7 @@ class CLEX(nn.Module):
     def basis(self, t: float | Tensor) -> tuple[Tensor, Tensor]:
         """inv_freq as from forward, and the prior's attention factor at t, float64 in t's shape (no gradient)."""
         ts = t.detach() if isinstance(t, Tensor) else torch.full((), t, dtype=torch.float64)
+        refuse_forward_mode("CLEX", self.W_up, self.W_down)
         inv_freq, factor = _ops.clex(self.W_up, self.W_down, ts, self.theta_base, self.original_length, self.t_max,
                                      self.field, self.activation, self.prior, [float(n) for n in self.prior_numbers],
                                      self.tolerance, self.step_size)

@@ -20,25 +20,39 @@ class LayerRotations(Opaque):
         self.of_layer = of_layer
 
     def apply(self, *x: Tensor, **how):
-        raise ValueError(f"apply_to: this model does not pass {PASSED} to its attention by name, so that its layers cannot differ "
-                         "in their rotation; give one scaling for all layers")
+        raise ValueError(f"apply_to: a layer of this model rotates without an entry of scaling: its entry is None, or the model does "
+                         f"not pass {PASSED} to its attention by name; give a scaling for it, or one for all layers")
 
 
 class LayerBases(nn.Module):
     """The bases of several layers, each of which is of one of patching.py's classes."""
 
-    def __init__(self, layers: list[int], bases: list[nn.Module]) -> None:
+    def __init__(self, of_layer: Mapping[int, nn.Module]) -> None:
         super().__init__()
-        self.layers, self.bases = layers, nn.ModuleList(bases)
-        self.words = "".join(f"layer {layer} of {basis.words}" for layer, basis in zip(layers, bases, strict=True))
+        self.layers, self.bases = list(of_layer), nn.ModuleList(of_layer.values())
+        self.words = "".join(f"layer {layer} of {basis.words}" for layer, basis in of_layer.items())
+        self.passed: LayerRotations | None = None  # in the current forward pass of the model
 
     def forward(self, position_ids: Tensor) -> tuple[tuple[Tensor, Tensor], ...]:
         """inv_freq and attention factor of each layer."""
         return tuple(basis(position_ids) for basis in self.bases)
 
     def rotation(self, position_ids: Tensor, *of_layers: tuple[Tensor, Tensor]) -> LayerRotations:
-        return LayerRotations({layer: basis.rotation(position_ids, *numbers)
-                               for layer, basis, numbers in zip(self.layers, self.bases, of_layers, strict=True)})
+        self.passed = LayerRotations({layer: basis.rotation(position_ids, *numbers)
+                                      for layer, basis, numbers in zip(self.layers, self.bases, of_layers, strict=True)})
+        return self.passed
+
+
+def check_applied(all_bases: list[LayerBases]) -> None:
+    """After a forward pass: an entry for a layer that does not rotate is an error. A layer may use any of several rotary
+    embeddings."""
+    passed = [bases.passed for bases in all_bases if bases.passed is not None]
+    for bases in all_bases:
+        bases.passed = None
+    idle = {layer for one in passed for layer in one.of_layer}
+    idle -= {layer for one in passed for layer, rotation in one.of_layer.items() if rotation.is_applied}
+    if idle:
+        raise ValueError(f"apply_to: scaling has entries for layers {sorted(idle)}, which do not rotate; give None for each of them")
 
 
 def attention_of(model: nn.Module, layer_types: list[str] | None, layer_type: str) -> dict[int, list[nn.Module]]:
@@ -65,5 +79,5 @@ def _own_rotation(attention: nn.Module, args: tuple, kwargs: dict) -> tuple[tupl
     passed = kwargs.get(PASSED)
     if not isinstance(passed, tuple) or not isinstance(passed[0], LayerRotations):
         return None
-    own = passed[0].of_layer[attention.layer_idx]
-    return args, kwargs | {PASSED: (own, own)}
+    own = passed[0].of_layer.get(attention.layer_idx)
+    return None if own is None else (args, kwargs | {PASSED: (own, own)})

@@ -34,6 +34,8 @@ class LeRoPE(nn.Module):
                  t_max: float = math.inf) -> None:
         super().__init__()
         self.rule = Rule(config.get_text_config(), layer_type, scaling)
+        if scaling is not None:
+            self.rule.refuse_new_warnings("LeRoPE", Rule(config.get_text_config(), layer_type)["warnings"])
         if self.rule["depends_on_length"]:
             raise ValueError(f"LeRoPE: rope_type {self.rule['rope_type']!r} must be one whose basis is the same at every "
                              "length")

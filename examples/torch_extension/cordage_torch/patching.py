@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from .conventions import AxesRotation, Convention, Opaque, Rotation, TableRotation, convention_of
-from .layers import LayerBases, attention_of, take_own_rotation
+from .layers import LayerBases, attention_of, check_applied, take_own_rotation
 from .rules import LEROPE_FAMILIES, Rule
 from .tempered import check_whole_heads
 
@@ -49,7 +49,8 @@ def apply_to(model: nn.Module, scaling: Scaling | Sequence[Scaling] | nn.ModuleL
             contains such a model. Towers with positions on a grid use other names and keep their own rotation
         scaling: None; a rope dictionary as in config.json (docs/config_keys.md), for all layers or, if the model has
             layers of several types, for its "full_attention" ones; a LearnedBasis, such as a CLEX, for the same layers; or a
-            list, tuple or ModuleList of these with one for each of the same layers, from the first to the last
+            list, tuple or ModuleList of these with one for each of the same layers, from the first to the last, and None for
+            a layer that does not rotate. Layers that share their keys have one rotation, so for such a model it is an error
         exact: False takes cos and sin from the model's own rotary embedding, so that in float32 the result has the bits of
             transformers' own; only with scaling None
 
@@ -63,8 +64,8 @@ def apply_to(model: nn.Module, scaling: Scaling | Sequence[Scaling] | nn.ModuleL
     Raises ValueError or TypeError naming the argument.
     """
     entries = scaling if isinstance(scaling, SEVERAL) else [] if scaling is None else [scaling]
-    if not all(isinstance(one, (Mapping, LearnedBasis)) for one in entries):
-        raise TypeError(f"apply_to: scaling {scaling!r} must be None, a rope dictionary, a LearnedBasis, or one of the latter two for "
+    if not all(isinstance(one, (Mapping, LearnedBasis)) or (one is None and entries is scaling) for one in entries):
+        raise TypeError(f"apply_to: scaling {scaling!r} must be None, a rope dictionary, a LearnedBasis, or a list of these, one for "
                         "each layer")
     if not exact and scaling is not None:
         raise ValueError("apply_to: exact=False takes cos and sin from the model, so that scaling must be None")
@@ -75,22 +76,25 @@ def apply_to(model: nn.Module, scaling: Scaling | Sequence[Scaling] | nn.ModuleL
     if not places:
         raise ValueError(f"apply_to: model {type(model).__name__} must have a rotary embedding")
     rotaries = [CordageRotary(child, parent, scaling, exact) for parent, _, child in places]  # all errors before any change
-    return Patch([(parent, name, rotary) for (parent, name, _), rotary in zip(places, rotaries, strict=True)])
+    return Patch(model, [(parent, name, rotary) for (parent, name, _), rotary in zip(places, rotaries, strict=True)])
 
 
 def _is_rotary(path: str, module: nn.Module) -> bool:
     if isinstance(module, CordageRotary):
         return True
     is_named_so = any(part.startswith("rotary_emb") or part == "pos_emb" for part in path.split(".")[-2:])
-    return is_named_so and "Rotary" in type(module).__name__ and ".original" not in path
+    return is_named_so and "Rotary" in type(module).__name__
 
 
 class Patch:
     """A model with cordage's rotation; a context manager that calls undo() at its end."""
 
-    def __init__(self, replaced: list[tuple[nn.Module, str, CordageRotary]]) -> None:
+    def __init__(self, model: nn.Module, replaced: list[tuple[nn.Module, str, CordageRotary]]) -> None:
         self._replaced = replaced
         self._hooks = [take_own_rotation(attention) for _, _, rotary in replaced for attention in rotary.attentions]
+        bases = [one for _, _, rotary in replaced for one in rotary.of_layers.values() if isinstance(one, LayerBases)]
+        if bases:
+            self._hooks.append(model.register_forward_hook(lambda *_: check_applied(bases)))
         for parent, name, rotary in replaced:
             parent.add_module(name, rotary)
             _serve(rotary.modeling)
@@ -146,7 +150,11 @@ class CordageRotary(nn.Module):
                 raise ValueError(f"apply_to: scaling has {len(scaling)} entries, must have {len(of_layer)}, one for each "
                                  f"{scaled or 'rotated'} layer")
             self.attentions = tuple(attention for modules in of_layer.values() for attention in modules)
-            of_all[scaled] = LayerBases(list(of_layer), [_scaled_basis(original, one, of_all[scaled]) for one in scaling])
+            if any(getattr(attention, "is_kv_shared_layer", False) for attention in self.attentions):
+                raise ValueError(f"apply_to: layers of {type(parent).__name__} share their keys, so that they cannot differ in their "
+                                 "rotation; give one scaling for all layers")
+            of_all[scaled] = LayerBases({layer: _scaled_basis(original, one, of_all[scaled])
+                                         for layer, one in zip(of_layer, scaling) if one is not None})
         elif scaled in of_all:
             of_all[scaled] = _scaled_basis(original, scaling, of_all[scaled])
         self.of_layers = nn.ModuleDict({layer_type or "all": basis for layer_type, basis in of_all.items()})
@@ -176,6 +184,7 @@ def _scaled_basis(original: nn.Module, scaling: Scaling | None, own: _ConfigBasi
     if isinstance(scaling, LearnedBasis):
         return _SequenceBasis(scaling, own)
     basis = own if scaling is None else _ConfigBasis(original.config, own.rule.layer_type, scaling)
+    basis.rule.refuse_new_warnings("apply_to", own.rule["warnings"])
     return _OwnAlpha(basis, original) if original.config.model_type in LEROPE_FAMILIES else basis
 
 
@@ -275,7 +284,11 @@ class _SequenceBasis(nn.Module):
         self.words = f"{f'layers: {own.rule.layer_type}' if own.rule.layer_type else 'all layers'}\n  {basis}\n"
 
     def forward(self, position_ids: Tensor) -> tuple[Tensor, Tensor]:
-        return self.basis.basis(self.basis.t_of(position_ids.max() + 1))
+        inv_freq, factor = self.basis.basis(self.basis.t_of(position_ids.max() + 1))
+        if inv_freq.shape != (self.basis.rotary_dim // 2,):
+            raise ValueError(f"apply_to: scaling has inv_freq {list(inv_freq.shape)}, must have one for each of "
+                             f"{self.basis.rotary_dim // 2} pairs")
+        return inv_freq, factor
 
 
 # The functions of a modeling module that attention calls --------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.autograd.forward_ad import unpack_dual
 
 from . import _operators  # noqa: F401  registers them
 
@@ -63,6 +64,7 @@ def rotate(*x: Tensor, position_ids: Tensor, inv_freq: Tensor, attention_factor:
     for i, one in enumerate(x):
         check_heads("rotate", f"x[{i}]", one, heads_first)
     angles = checked_angles("rotate", position_ids, inv_freq, attention_factor)
+    refuse_forward_mode("rotate", *x, *angles, *(norm.weights if isinstance(norm, RMSNorm) else []))
     seen = [one.transpose(1, 2) for one in x] if heads_first else list(x)
     if norm is None:
         rotated = _ops.rotate(seen, *angles, interleaved)
@@ -70,6 +72,13 @@ def rotate(*x: Tensor, position_ids: Tensor, inv_freq: Tensor, attention_factor:
         check_norm("rotate", norm, x[0])
         rotated = _ops.rotate_normalized(seen, norm.weights, *norm.settings, *angles, interleaved)
     return tuple(one.transpose(1, 2) for one in rotated) if heads_first else tuple(rotated)
+
+
+def refuse_forward_mode(function: str, *inputs: Tensor) -> None:
+    """torch takes the forward-mode derivatives of custom operators as 0."""
+    if not torch.compiler.is_compiling() and any(unpack_dual(one).tangent is not None for one in inputs):
+        raise NotImplementedError(f"{function}: forward-mode derivatives (torch.func.jvp, dual tensors) are not supported; use "
+                                  "reverse mode")
 
 
 def check_heads(function: str, name: str, x: Tensor, heads_first: bool) -> None:
@@ -111,6 +120,7 @@ def rotate_by_table(*x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = Fa
     if cos.dim() != 3 or cos.shape != sin.shape:
         raise ValueError(f"rotate_by_table: cos {list(cos.shape)} and sin {list(sin.shape)} must both be "
                          "[batch or 1, tokens, rotary_dim/2]")
+    refuse_forward_mode("rotate_by_table", *x, cos, sin)
     seen = [one.transpose(1, 2) for one in x] if heads_first else list(x)
     rotated = _ops.rotate_by_table(seen, cos, sin, interleaved, False)
     return tuple(one.transpose(1, 2) for one in rotated) if heads_first else tuple(rotated)
@@ -217,6 +227,8 @@ def _refuse(name: str):
 
 def _keep_table(ctx, inputs, output):
     _, cos, sin, ctx.interleaved, ctx.adjoint = inputs
+    if cos.requires_grad or sin.requires_grad:
+        raise ValueError("rotate_by_table: cos and sin must not require a gradient; rotate computes those of inv_freq and positions")
     ctx.save_for_backward(cos, sin)
 
 

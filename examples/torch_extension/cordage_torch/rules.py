@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -45,6 +45,13 @@ class Rule:
 
     def __getitem__(self, name: str):
         return self._said[name]
+
+    def refuse_new_warnings(self, who: str, known: Sequence[str] = ()) -> None:
+        """Rejects a rope dictionary with settings that are unknown or without effect. A config's own are warnings, since it may
+        have more than cordage reads."""
+        for doubt in self["warnings"]:
+            if doubt not in known:
+                raise ValueError(f"{who}: scaling: {doubt}")
 
     @property
     def rotates_whole_heads(self) -> bool:

@@ -367,6 +367,10 @@ def test_that_a_cache_was_written_is_noted():
 def test_what_ends_at_a_cache_has_no_gradient():
     q, k, v = drawn(3, KV_HEADS, KV_HEADS, dtype=torch.float32)
     cache, arguments = cache_of(torch.float32), {"slot_mapping": SLOTS, "position_ids": IDS, "inv_freq": INV_FREQ}
+    for name in ("attention_factor", "from_attention_factor"):
+        factor = {name: torch.tensor(1.3, dtype=torch.float64, requires_grad=True)}
+        with pytest.raises(ValueError, match=f"move: {name} must not require a gradient"):
+            move(cache, SLOTS, SLOTS, from_position_ids=IDS, position_ids=IDS, inv_freq=INV_FREQ, **factor)
     with pytest.raises(ValueError, match="q must not require a gradient, which ends at a cache; call it under torch.no_grad"):
         rotate_and_store(q.requires_grad_(), k, v, cache=cache, **arguments)
     with pytest.raises(ValueError, match=r"norm.weights\[1\] must not require a gradient"):

@@ -16,6 +16,8 @@ BEYOND = 3 * TRAINED
 ALIKE = dict.fromkeys(("esm", "esmc", "evolla", "granite_swa", "granitemoe_swa", "gte", "idefics", "jina_embeddings_v3", "nomic_bert",
                        "openai_privacy_filter"), "no attention of .* has a layer_idx and takes position_embeddings")
 ALIKE["dia"] = "does not pass position_embeddings to its attention by name"
+SOME_AT_REST = ("flint", "minimax", "muse_glimmer", "muse_spark")  # families whose small model has layers without rotation
+ONE_ANGLE_A_HEAD = ("neucodec", "xcodec2")  # no score depends on the frequencies (test_families.py)
 
 
 def logits(model, length=BEYOND):
@@ -153,6 +155,7 @@ def test_one_graph():
 
 @pytest.mark.parametrize("family", small_families.asking())
 def test_every_family_has_layers_or_says_why_not(family):
+    """Equal entries are as one; each entry has an effect, or is refused; a layer without an entry keeps nothing."""
     model, inputs = small_families.small(family)
     linear = {"rope_type": "linear", "factor": 2.0}
     try:
@@ -160,18 +163,45 @@ def test_every_family_has_layers_or_says_why_not(family):
             expected, gradients = small_families.result(model, inputs)
     except ValueError:
         pytest.skip("apply_to refuses it with one basis, too (test_families.py)")
-
     if family in ALIKE:
         with pytest.raises(ValueError, match=ALIKE[family]), apply_to(model, [linear, linear]):
             model(**inputs)
         return
     with pytest.raises(ValueError, match="scaling has 0 entries, must have") as refused:
         apply_to(model, [])
-    layers = int(re.search(r"must have (\d+)", str(refused.value))[1])
-    assert 1 <= layers <= 2
-    with apply_to(model, layers * [linear]):
+    entries = int(re.search(r"must have (\d+)", str(refused.value))[1]) * [linear]
+    if family in SOME_AT_REST:
+        with pytest.raises(ValueError, match=r"scaling has entries for layers \[.*\], which do not rotate; give None") as refused:
+            with apply_to(model, entries):
+                model(**inputs)
+        for layer in re.findall(r"\d+", str(refused.value).split("layers")[1]):
+            entries[int(layer)] = None
+    with apply_to(model, entries):
         got, grads = small_families.result(model, inputs)
     assert torch.equal(got, expected) and small_families.apart(grads, gradients) <= 1e-6
+    for layer in (i for i, one in enumerate(entries) if one is not None):
+        changed = [{"rope_type": "linear", "factor": 3.0} if i == layer else one for i, one in enumerate(entries)]
+        with apply_to(model, changed):
+            assert not torch.equal(small_families.result(model, inputs)[0], expected) or family in ONE_ANGLE_A_HEAD
+
+
+def test_a_layer_that_does_not_rotate_has_no_entry():
+    model = small_families.small("smollm3", num_hidden_layers=2, no_rope_layers=[1, 0])[0]
+    linear = {"rope_type": "linear", "factor": 2.0}
+    ids = tokens(12) % 50
+    with apply_to(model, [linear, None]) as patch:
+        model(ids, use_cache=False)
+        assert "layer 0" in patch.rules and "layer 1" not in patch.rules
+    with pytest.raises(ValueError, match=r"entries for layers \[1\], which do not rotate"), apply_to(model, [linear, linear]):
+        model(ids, use_cache=False)
+    with pytest.raises(ValueError, match="a layer of this model rotates without an entry"), apply_to(model, [None, None]):
+        model(ids, use_cache=False)
+
+
+def test_layers_that_share_keys_have_one_rotation():
+    import test_lerope
+    with pytest.raises(ValueError, match="share their keys, so that they cannot differ in their rotation"):
+        apply_to(test_lerope.large4(vocab_size=61, kv_source_layers=[0, 1, 1, 3]), 4 * [{"rope_type": "linear", "factor": 2.0}])
 
 
 def test_errors_name_the_argument():
@@ -181,8 +211,8 @@ def test_errors_name_the_argument():
         apply_to(model, [*bases, bases[0]])
     with pytest.raises(ValueError, match="scaling has 0 entries, must have 2"):
         apply_to(model, [])
-    with pytest.raises(TypeError, match=r"(?s)scaling \[.* must be None, a rope dictionary, a LearnedBasis, or one of the latter"):
-        apply_to(model, [bases[0], None])
+    with pytest.raises(TypeError, match=r"(?s)scaling \[.* must be None, a rope dictionary, a LearnedBasis, or a list of these"):
+        apply_to(model, [bases[0], 4.0])
     with pytest.raises(TypeError, match="scaling 'yarn' must be None"):
         apply_to(model, "yarn")
     with pytest.raises(ValueError, match="rotary_dim 8, must have the model's 16"):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from small_models import FAMILIES, TRAINED, scalings, small, tokens
 
-from cordage_torch import CLEX, apply_to
+from cordage_torch import CLEX, LeRoPE, apply_to
 
 AGREEMENT = 1e-5  # of the largest logit, float32
 BEYOND = 3 * TRAINED
@@ -165,3 +165,45 @@ def test_errors_name_the_argument():
         apply_to(model, CLEX(16, original_length=TRAINED))
     with apply_to(model), pytest.raises(ValueError, match="patched already"):
         apply_to(model)
+
+
+@pytest.mark.parametrize("scaling, said", [
+    ({"rope_type": "yarn", "factor": 4.0, "beta_fst": 1.5}, "'beta_fst'"), ({"factor": 4.0}, "factor"),
+    ({"rope_scaling": {"rope_type": "linear", "factor": 2.0}}, "'rope_scaling'"),
+    ({"rope_parameters": {"rope_type": "linear", "factor": 2.0}}, "'rope_parameters'")])
+def test_a_rope_dictionary_with_settings_that_nothing_reads_is_an_error(scaling, said):
+    model = small("llama")
+    for given in (scaling, [scaling, scaling]):
+        with pytest.raises(ValueError, match=f"apply_to: scaling: .*{said}"):
+            apply_to(model, given)
+    with pytest.raises(ValueError, match=f"LeRoPE: scaling: .*{said}"):
+        LeRoPE(model.config, scaling)
+    nested = {"full_attention": {"rope_type": "linear", "factor": 5.0}, "sliding_attention": {"rope_type": "default"}}
+    with pytest.raises(ValueError, match="apply_to: scaling: .*'(full|sliding)_attention'"):
+        apply_to(small("gemma3_text"), nested)
+
+
+def test_models_inside_a_model():
+    class Pair(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.original_model, self.student = small("llama"), small("llama")
+
+    pair = Pair()
+    with apply_to(pair, {"rope_type": "linear", "factor": 2.0}) as patch:
+        assert patch.rules.count("all layers (linear)") == 2
+
+
+def test_a_basis_with_another_number_of_pairs():
+    class Short(torch.nn.Module):
+        rotary_dim, theta_base = 16, 1000.0
+
+        def t_of(self, length):
+            return length / TRAINED
+
+        def basis(self, t):
+            return torch.ones(4, dtype=torch.float64), torch.ones((), dtype=torch.float64)
+
+    model = small("llama")
+    with pytest.raises(ValueError, match=r"scaling has inv_freq \[4\], must have one for each of 8 pairs"), apply_to(model, Short()):
+        prefill(model, 4)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from cordage_torch import rotate, rotate_by_table
+from cordage_torch import CLEX, RMSNorm, rotate, rotate_by_table
 
 PAIRS = 3
 INV_FREQ = torch.tensor([1.0, 0.31, 0.017], dtype=torch.float64)
@@ -198,3 +198,28 @@ def test_the_operators_compare_sizes_of_their_numbers():
     for size in (3, 5, 7):  # [ts, pairs] has 6
         with pytest.raises(ValueError, match=f"grad_inv_freq has {size} numbers, must have 2"):
             torch.ops.cordage.clex_backward(torch.ones(size, dtype=torch.float64), up, down, t, *settings)
+
+
+def test_forward_mode_derivatives_are_refused():
+    """torch takes those of custom operators as 0."""
+    x, table = torch.randn(1, 1, 5, 8, dtype=torch.float64), torch.randn(1, 5, PAIRS, dtype=torch.float64)
+    ids, ones = torch.arange(5), torch.ones(8)
+    calls = [lambda x: rotate(x, position_ids=ids, inv_freq=INV_FREQ)[0],
+             lambda x: rotate(x, norm=RMSNorm(ones.double()), position_ids=ids, inv_freq=INV_FREQ)[0],
+             lambda x: rotate_by_table(x, cos=table, sin=table)[0]]
+    for call in calls:
+        with pytest.raises(NotImplementedError, match="forward-mode derivatives .* are not supported; use reverse mode"):
+            torch.func.jvp(call, (x,), (torch.ones_like(x),))
+    with pytest.raises(NotImplementedError, match="rotate: forward-mode"):
+        torch.func.jvp(lambda f: rotate(x, position_ids=ids, inv_freq=f)[0], (INV_FREQ,), (torch.ones_like(INV_FREQ),))
+    clex = CLEX(8, original_length=16)
+    with pytest.raises(NotImplementedError, match="CLEX: forward-mode"):
+        torch.func.jvp(lambda w: torch.func.functional_call(clex, {"W_down": w}, (2.0,)), (clex.W_down,),
+                       (torch.ones_like(clex.W_down),))
+
+
+def test_a_table_has_no_gradient():
+    x, table = torch.randn(1, 1, 5, 8), torch.randn(1, 5, PAIRS)
+    with pytest.raises(ValueError, match="rotate_by_table: cos and sin must not require a gradient"):
+        rotate_by_table(x, cos=table.clone().requires_grad_(), sin=table)
+    rotate_by_table(x.requires_grad_(), cos=table, sin=table)[0].sum().backward()

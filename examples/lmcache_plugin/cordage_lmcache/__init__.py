@@ -70,9 +70,10 @@ class _Rule:
     def __init__(self, text: str, layer_type: str, length: int | None) -> None:
         says = json.loads(torch.ops.cordage.config_rule(text, layer_type))
         self.words, self.layout, self.is_rotated = says["words"], says["layout"], says["rope_type"] != "none"
-        if says["axis_of_pair"] or says["rope_type"] == "clex":
-            raise ValueError("serve: keys must be rotated by one position each and by numbers of the config alone, and are "
-                             f"not; leave LMCache's own function:\n{self.words}")
+        if says["axis_of_pair"] or says["needs_weights"] or says["is_inverse"]:
+            raise ValueError("serve: keys must be rotated by one position each, by the positive angle and by numbers of the config "
+                             f"alone, and are not; leave LMCache's own function:\n{self.words}")
+        self.first_lane = says["first_lane"]
         if says["depends_on_length"] and length is None:
             raise ValueError(f"serve: length must be given for rope_type {says['rope_type']!r}, whose basis depends on it")
         at = torch.tensor(length or 0, dtype=torch.int64)
@@ -120,6 +121,9 @@ class _Moving:
             raise ValueError(f"cordage_lmcache: key {list(key.shape)} must be [tokens, heads, head_size {head_size}], of heads "
                              f"not smaller than the {cos_sin_cache.shape[1]} rotated lanes; head_dim of the config must be "
                              "the engine's")
+        if rule.first_lane > 0 and head_size != cos_sin_cache.shape[1]:
+            raise ValueError(f"cordage_lmcache: key {list(key.shape)} must have the {cos_sin_cache.shape[1]} rotated lanes alone, as the "
+                             f"rotation begins at lane {rule.first_lane} of a head; undo() for LMCache's own function")
         if old_positions.shape != key.shape[:1] or new_positions.shape != key.shape[:1]:
             raise ValueError(f"cordage_lmcache: old_positions {list(old_positions.shape)} and new_positions "
                              f"{list(new_positions.shape)} must be [tokens] = {list(key.shape[:1])}, as key has")

@@ -96,6 +96,7 @@ def test_errors_name_the_argument(arguments, words):
     ({"rope_scaling": {"rope_type": "lineer", "factor": 2.0}}, "'lineer'"),
     ({"model_type": "qwen2_vl", "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 12]}},
      "must be rotated by one position each"),
+    ({"model_type": "nanochat"}, "by the positive angle"),
 ])
 def test_configs_are_refused_by_their_key(change, words):
     with pytest.raises(ValueError, match=words):

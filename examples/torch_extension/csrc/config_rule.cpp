@@ -62,6 +62,8 @@ std::string describe_rule(const std::string& config_json, const std::string& lay
         {"layout", cordage::hf::name_of(rule.layout)},
         {"depends_on_length", rule.schedule.ratio(rule.config, 1.0) != rule.schedule.ratio(rule.config, endless)},
         {"is_plain", !rule.is_inverse && !rule.llama4_beta && !rule.needs_weights},
+        {"is_inverse", rule.is_inverse},
+        {"needs_weights", rule.needs_weights},
         {"first_lane", rule.first_lane},
         {"axis_of_pair", rule.axis_of_pair},
         {"words", cordage::hf::describe(rule)},

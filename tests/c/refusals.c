@@ -253,6 +253,30 @@ static void refuses_operands(void) {
     REFUSES_SHAPE(FORWARD(o), "operands[0].y must be operands[0].x itself or not overlap it");
     o.y.tensor = cordage_dense(x + NUMBERS, CORDAGE_FLOAT64, 1, TOKENS, HEADS, HEAD_DIM);
     REFUSES_VALUE(FORWARD(o), "converts float32 to float64");
+    /* Once, fields of a y without a tensor were ignored, and x was overwritten. */
+    o = operand_of(x);
+    o.y.slot_mapping = &slot_tensor;
+    REFUSES_VALUE(FORWARD(o), "operands[0].y.tensor must be given, as .y.slot_mapping is; all zero: x is overwritten");
+    o = operand_of(x);
+    o.y.block_table = &block_tensor;
+    REFUSES_VALUE(FORWARD(o), "operands[0].y.tensor must be given, as .y.block_table is");
+    o = operand_of(x);
+    o.y.scales = &scale_tensor;
+    REFUSES_VALUE(FORWARD(o), "operands[0].y.tensor must be given, as .y.scales is");
+    o = operand_of(x);
+    o.y.scales_are_given = 1;
+    REFUSES_VALUE(FORWARD(o), "operands[0].y.tensor must be given, as .y.scales_are_given is");
+    o = operand_of(x);
+    o.y.hadamard_size = 8;
+    REFUSES_VALUE(FORWARD(o), "operands[0].y.tensor must be given, as .y.hadamard_size is");
+    o = operand_of(x);
+    o.y.tensor = cordage_dense(NULL, 0, 1, TOKENS, HEADS, HEAD_DIM);
+    REFUSES_VALUE(FORWARD(o), "operands[0].y.tensor.dtype 0 must be one of 1 (float32)");
+    o.y.tensor.dtype = CORDAGE_FLOAT32;
+    REFUSES_SHAPE(FORWARD(o), "operands[0].y.tensor.data nullptr");
+    o = operand_of(x);
+    o.y.tensor.is_read_only = 1;
+    REFUSES_VALUE(FORWARD(o), "operands[0].y.tensor.dtype 0 must be one of");
     /* norms */
     o = operand_of(x);
     o.norm = &norm;
@@ -267,6 +291,9 @@ static void refuses_operands(void) {
     norm.weight.ndim = 1;
     norm.weight.shape[0] = HEAD_DIM - 1;
     REFUSES_SHAPE(FORWARD(o), "operands[0].norm.weight has 63 entries, must have [head_dim] = [64]");
+    norm.weight.data = NULL; /* once, it was taken as no weights */
+    REFUSES_SHAPE(FORWARD(o), "operands[0].norm.weight.data nullptr must point to the weights; all zero: the norm has none");
+    norm.weight.data = scales;
     REFUSES_VALUE(cordage_rotate_inverse(NULL, angles, CORDAGE_HALF_SPLIT, &o, 1), "operands[0].norm must be NULL");
     /* slots, and caches */
     o = operand_of(x);
@@ -304,6 +331,11 @@ static void refuses_operands(void) {
     REFUSES_VALUE(FORWARD(o), "operands[0].x.scales must be NULL for float32");
     o.x.scales = NULL;
     REFUSES_SHAPE(FORWARD(o), "operands[0].y's scales [1, 3, 2, 1] must not overlap operands[0].x");
+    scale_tensor.data = scales;
+    scale_tensor.ndim = 1;
+    scale_tensor.shape[0] = 1;
+    REFUSES_SHAPE(FORWARD(o), "operands[0].y's scales [1, 3, 2, 1] must not overlap each other; to read one given scale, "
+                              "set scales_are_given = 1");
     o = operand_of(x);
     o.x.tensor.ndim = 5;
     o.x.tensor.shape[3] = 3000;
@@ -330,6 +362,14 @@ static void refuses_gradients(void) {
     REFUSES_VALUE(BACKWARD(), "gradients.inv_freq_count -1");
     g.inv_freq = NULL;
     g.inv_freq_count = 0;
+    o.y.data = NULL; /* once, a y without dtype and data was taken as none */
+    REFUSES_SHAPE(BACKWARD(), "operands[0].y.data nullptr");
+    o.y.dtype = 0;
+    REFUSES_VALUE(BACKWARD(), "operands[0].y.dtype 0 must be one of 1 (float32)");
+    o.y.data = x + NUMBERS;
+    g.position_ids = sums;
+    REFUSES_VALUE(BACKWARD(), "gradients.position_ids_count 0 must be the number of entries of position_ids");
+    g.position_ids = NULL;
     o.y.dtype = CORDAGE_BFLOAT16;
     REFUSES_VALUE(BACKWARD(), "operands[0].y.dtype 4 must be one of 1 (float32)");
     o.y.dtype = CORDAGE_FLOAT32;
@@ -366,7 +406,12 @@ static void refuses_the_rest(void) {
     REFUSES_SHAPE(cordage_tensor_from_dlpack(&t, &out), "shape nullptr");
     t.shape = shape;
     t.strides = strides;
-    REFUSES_SHAPE(cordage_tensor_from_dlpack(&t, &out), "strides are all 0");
+    REFUSES_SHAPE(cordage_tensor_from_dlpack(&t, &out), "strides must not all be 0");
+    t.strides = NULL;
+    t.byte_offset = UINT64_MAX - 7; /* once, it wrapped around */
+    REFUSES_VALUE(cordage_tensor_from_dlpack(&t, &out), "+ byte_offset 18446744073709551608 must be an address");
+    t.byte_offset = 0;
+    WORKS(cordage_tensor_from_dlpack(&t, &out));
     t.bits = 24;
     REFUSES_VALUE(cordage_tensor_from_dlpack(&t, &out), "of type float24 must be");
     REFUSES_VALUE(cordage_select_kernels("avx1024"), "name 'avx1024' must be one that this");
@@ -379,12 +424,23 @@ static void takes_empty_calls(void) {
     cordage_tensor t = positions();
     cordage_angles *none = NULL;
     cordage_operand o = operand_of(NULL);
+    cordage_backward_operand b;
+    cordage_gradients g;
+    double sum = 0.0;
     one[0] = basis;
     t.data = NULL;
     t.shape[0] = 0;
     o.x.tensor.shape[1] = 0;
     WORKS(cordage_angles_create(one, 1, &t, NULL, &none));
     WORKS(cordage_rotate_forward(NULL, none, CORDAGE_HALF_SPLIT, &o, 1));
+    memset(&b, 0, sizeof b);
+    memset(&g, 0, sizeof g);
+    b.grad_y = b.y = b.grad_x = o.x.tensor;
+    g.position_ids = &sum; /* once, no entries were taken only with NULL */
+    WORKS(cordage_rotate_backward(NULL, none, CORDAGE_HALF_SPLIT, &g, &b, 1));
+    b.grad_y.shape[0] = b.y.shape[0] = b.grad_x.shape[0] = 0;
+    b.grad_y.shape[1] = b.y.shape[1] = b.grad_x.shape[1] = TOKENS;
+    WORKS(cordage_rotate_backward(NULL, angles, CORDAGE_HALF_SPLIT, &g, &b, 1));
     o = operand_of(NULL);
     o.x.tensor.shape[2] = 0;
     WORKS(cordage_rotate_forward(NULL, angles, CORDAGE_INTERLEAVED, &o, 1));

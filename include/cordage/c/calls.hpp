@@ -98,14 +98,28 @@ inline void expect_operands(const char* function, const void* operands, std::int
         fail<value_error>({function, ": count ", count, " of operands must be 1 to ", most_operands});
     }
 }
-inline bool is_left_out(const cordage_tensor& t) { return t.data == nullptr && t.dtype == 0; }
+
+/// Whether heads are left out. @throws value_error  if they have other fields but no tensor
+inline bool is_left_out(const argument& a, const cordage_heads& heads) {
+    if (!is_left_out(heads.tensor)) return false;
+    const char* const set = heads.slot_mapping != nullptr  ? ".slot_mapping"
+                            : heads.block_table != nullptr ? ".block_table"
+                            : heads.scales != nullptr      ? ".scales"
+                            : heads.scales_are_given != 0  ? ".scales_are_given"
+                            : heads.hadamard_size != 0     ? ".hadamard_size"
+                                                           : nullptr;
+    if (set != nullptr) {
+        a.refuse<value_error>({".tensor must be given, as ", a.text, set, " is; all zero: x is overwritten"});
+    }
+    return true;
+}
 
 /// Adds an operand of rotate_forward, rotate_inverse or rebase.
 inline void add_operand(const char* function, const cordage_operand& given, index_t tokens, bool may_have_norm,
                         call_operands<forward_operand, 2>& call) {
     const auto number = static_cast<index_t>(call.operands.size());
     const argument a{function, "operands", number};
-    const bool has_y = !is_left_out(given.y.tensor);
+    const bool has_y = !is_left_out(a.of(".y"), given.y);
     if (given.is_unrotated != 0 && given.is_unrotated != 1) {
         a.refuse<value_error>({".is_unrotated ", given.is_unrotated, " must be 0 or 1"});
     }
@@ -185,6 +199,13 @@ rotate_detail::call_size check_call(const char* function, const angles_object& a
         scales.push_back(std::visit([](const auto& o) { return scales_of_operand(o); }, operand));
     }
     for (std::size_t i = 0; i < scales.size(); ++i) {
+        const rotate_detail::scales_memory& made = scales[i][1];
+        const bool is_used = made.view.data != nullptr && !tensors_detail::is_empty(made.view.shape);
+        if (made.are_made && is_used && !has_distinct_elements(made.view)) {
+            fail<shape_error>({function, ": ", (all[i].back().is_repeated ? all[i].front() : all[i].back()).name,
+                               "'s scales ", describe(made.view.shape),
+                               " must not overlap each other; to read one given scale, set scales_are_given = 1"});
+        }
         for (std::size_t side = 0; side < 2; ++side) {
             const char* const name = (side == 0 ? all[i].front() : all[i].back()).name;
             check_places_of_scales<Each>(function, name, scales[i][side], static_cast<index_t>(i), all, scales);
@@ -301,7 +322,10 @@ inline void add_backward_operand(const char* function, const cordage_backward_op
 }
 
 /// The span of one of the caller's gradients.
-inline std::span<double> gradients_of(const char* function, const char* name, double* data, std::int64_t count) {
+/// @param may_be_empty  there are no entries, and data may be any pointer
+inline std::span<double> gradients_of(const char* function, const char* name, double* data, std::int64_t count,
+                                      bool may_be_empty = false) {
+    if (may_be_empty && count == 0) return {};
     if (count < 0 || (data == nullptr) != (count == 0)) {
         fail<value_error>({function, ": gradients.", name, "_count ", count, " must be the number of entries of ", name,
                            ", 0 for NULL"});
@@ -318,9 +342,11 @@ inline void backward_call(const char* function, const cordage_executor* where, c
     const auto angles = handle_table::of_program().find<angles_object>(function, "angles", handle);
     const cordage_gradients none{};
     const cordage_gradients& g = gradients == nullptr ? none : *gradients;
+    const bool has_no_tokens =
+        angles->tokens() == 0 || (operands[0].grad_y.ndim == 4 && operands[0].grad_y.shape[0] == 0);
     const rotation_gradients grads{
         .inv_freq = gradients_of(function, "inv_freq", g.inv_freq, g.inv_freq_count),
-        .position_ids = gradients_of(function, "position_ids", g.position_ids, g.position_ids_count),
+        .position_ids = gradients_of(function, "position_ids", g.position_ids, g.position_ids_count, has_no_tokens),
         .attention_factor = gradients_of(function, "attention_factor", g.attention_factor, g.attention_factor_count)};
     const bool has_gradients =
         !grads.inv_freq.empty() || !grads.position_ids.empty() || !grads.attention_factor.empty();

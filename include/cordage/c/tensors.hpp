@@ -86,6 +86,14 @@ struct strided {
     index_t stride_from_end(int i) const { return strides[axes - 1 - i]; }
 };
 
+/// Whether a tensor that may be left out is, with all fields zero; one that is set only partly is an error of
+/// strided_of.
+inline bool is_left_out(const cordage_tensor& t) {
+    const auto is_zero = [](std::int64_t n) { return n == 0; };
+    return t.data == nullptr && t.dtype == 0 && t.ndim == 0 && t.is_read_only == 0 &&
+           std::ranges::all_of(t.shape, is_zero) && std::ranges::all_of(t.strides, is_zero);
+}
+
 /// @throws value_error, shape_error  naming the field
 inline strided strided_of(const argument& a, const cordage_tensor& t, int fewest, int most,
                           std::initializer_list<std::int32_t> wanted, bool is_written = false) {
@@ -279,8 +287,11 @@ rms_norm<Real> norm_from(const argument& a, const cordage_norm& norm, const head
                         norm.is_over_all_heads == 1,
                         norm.is_after_rotation == 1,
                         norm.is_rounded_between == 1};
-    if (norm.weight.data == nullptr) return made;
+    if (is_left_out(norm.weight)) return made;
     const argument weight = a.of(".weight");
+    if (norm.weight.data == nullptr) {
+        weight.refuse<shape_error>({".data nullptr must point to the weights; all zero: the norm has none"});
+    }
     constexpr bool is_double = std::same_as<Real, double>;
     const strided s = is_double
                           ? strided_of(weight, norm.weight, 1, 2,
@@ -358,6 +369,10 @@ inline cordage_tensor tensor_from_dlpack(const char* function, const dlpack::ten
     }();
     if (t.ndim < 1 || t.ndim > 5) a.refuse<shape_error>({".ndim ", t.ndim, " must be 1 to 5"});
     if (t.shape == nullptr) a.refuse<shape_error>({".shape nullptr must point to ", t.ndim, " sizes"});
+    if (!dlpack::detail::has_address(t)) {
+        a.refuse<value_error>(
+            {".data ", static_cast<const void*>(t.data), " + byte_offset ", t.byte_offset, " must be an address"});
+    }
     cordage_tensor out{t.data == nullptr ? nullptr : static_cast<char*>(t.data) + t.byte_offset,
                        dtype,
                        t.ndim,

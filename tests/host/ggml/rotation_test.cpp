@@ -342,7 +342,8 @@ TEST_CASE("host/ggml/rotation: keys go into rows of a cache with the bits of a r
                 std::vector<T> found = before;
                 const fake_tensor cache = dense(found, head_dim * heads, cells);
                 for (int ith = 0; ith < nth; ++ith) rotation.run_into_rows(x, position_ids, at, cache, ith, nth);
-                CHECK(std::memcmp(found.data(), wanted.data(), found.size() * sizeof(T)) == 0);
+                const bool is_same = std::memcmp(found.data(), wanted.data(), found.size() * sizeof(T)) == 0;
+                CHECK(is_same);
             }
         };
         run(0.0f), run(float16{}), run(bfloat16{}), run(q8_0_block{}), run(q4_0_block{});
@@ -374,5 +375,16 @@ TEST_CASE("host/ggml/rotation: what does not fit a cache gets one error that nam
     with("ggml: rows.data nullptr must point to its elements", [](t, t, t at, t) { at.data = nullptr; });
     with("rotate_forward: rotary_dim 32 must be <= head_dim 16", [](t x, t, t, t) { x.ne[0] = 16, x.ne[1] = 4; });
     rows[1] = 5;
-    with("rotate_forward: y's slot [0, 1] 5 must be below the cache's 5 slots, or -1 to skip it", [](t, t, t, t) {});
+    with("ggml: rows[1] 5 must be 0 to cache.ne[1] - 1 = 4", [](t, t, t, t) {});
+    // Once, a token of a negative row was not stored.
+    rows[1] = -5;
+    with("ggml: rows[1] -5 must be 0 to cache.ne[1] - 1 = 4", [](t, t, t, t) {});
+    rows = {0, 1, -1};
+    const fake_tensor x = dense(raw, 32, 2, 3), position_ids = dense(ids, 3), at = dense(rows, 3),
+                      to = dense(cache, 64, 5);
+    check_refused("ggml: rows[2] -1 must be 0 to cache.ne[1] - 1 = 4",
+                  [&] { rotation.run_into_rows(x, position_ids, at, to, 1, 2); });
+    CHECK(cache == before);
+    rotation.run_into_rows(x, position_ids, at, to, 0, 2);  // each slice checks its own tokens
+    CHECK(cache != before);
 }

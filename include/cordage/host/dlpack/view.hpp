@@ -106,6 +106,12 @@ view_axis batch_of(const Tensor& t, int with_batch, int i = 0) {
     return t.ndim == with_batch ? axis_of(t, i) : view_axis{1, 0};
 }
 
+/// Whether data + byte_offset does not wrap around.
+template <tensor_struct Tensor>
+bool has_address(const Tensor& t) {
+    return t.byte_offset <= std::numeric_limits<std::uintptr_t>::max() - reinterpret_cast<std::uintptr_t>(t.data);
+}
+
 /// Checks everything except the meaning of the axes, and returns the address of the first element.
 template <class T, tensor_struct Tensor>
 T* checked(const Tensor& t, const expected& e, int least_ndim, int most_ndim, const char* shape) {
@@ -132,7 +138,7 @@ T* checked(const Tensor& t, const expected& e, int least_ndim, int most_ndim, co
     if (is_empty) return nullptr;
     if (t.data == nullptr) refuse<shape_error>(e.name, {".data nullptr must point to the elements of ", shape});
     const std::uint64_t data = reinterpret_cast<std::uintptr_t>(t.data);
-    if (t.byte_offset > std::numeric_limits<std::uintptr_t>::max() - data || (data + t.byte_offset) % sizeof(T) != 0) {
+    if (!has_address(t) || (data + t.byte_offset) % sizeof(T) != 0) {
         refuse<value_error>(e.name, {".data ", data, " + byte_offset ", t.byte_offset,
                                      " must be an address and a multiple of ", sizeof(T), ", the size of an element"});
     }

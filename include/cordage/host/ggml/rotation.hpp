@@ -294,6 +294,11 @@ class rotation {
         if (part.size() == 0) return;
         const auto* const ids = static_cast<const std::int32_t*>(position_ids.data) + part.begin;
         const auto* const slots = static_cast<const std::int64_t*>(rows.data) + part.begin;
+        for (index_t i = 0; i < part.size(); ++i) {
+            if (slots[i] >= 0 && slots[i] < cache.ne[1]) continue;
+            fail<value_error>(
+                {"ggml: rows[", part.begin + i, "] ", slots[i], " must be 0 to cache.ne[1] - 1 = ", cache.ne[1] - 1});
+        }
         detail::for_type<float, float16, bfloat16, q8_0_block, q4_0_block>(
             cache, "cache", "F32, F16, BF16, Q8_0 or Q4_0", [&]<class T>(T) {
                 heads_view<T, format_of<T>> all = view<T>(cache, "cache");  // [1, 1, rows, lanes]

@@ -59,6 +59,8 @@ class Kept:
         if isinstance(array, np.ndarray):
             return self._of_numpy(name, array, dtype)
         if dtype is None and hasattr(array, "__dlpack__"):
+            if getattr(array, "is_neg", bool)():  # a view of torch whose sign DLPack does not carry
+                raise ValueError(f"{self.function}: {name} must not be a negated view; pass its resolve_neg()")
             return self._of_dlpack(array)
         raise TypeError(f"{self.function}: {name} of type {type(array).__name__} must be an array of numpy"
                         + (f", uint8, as dtype is {dtype}" if dtype else ", or have __dlpack__"))

@@ -39,6 +39,13 @@ def test_dlpack_that_does_not_say_that_it_may_be_written_is_only_read():
     assert (x == 1).all()
 
 
+def test_a_negated_view_of_torch_is_refused():
+    x = Exported(np.ones((3, 2, 8), np.float32))
+    x.is_neg = lambda: True  # DLPack would give it without its sign
+    with pytest.raises(ValueError, match=r"x\[0\] must not be a negated view; pass its resolve_neg\(\)"):
+        cordage.rotate(x, angles=ANGLES, pairing="half_split", out=np.empty((3, 2, 8), np.float32))
+
+
 def test_read_only_arrays_are_not_written():
     x = np.ones((3, 2, 8), np.float32)
     x.flags.writeable = False

@@ -36,9 +36,11 @@ class ClexSettings(NamedTuple):
     tolerance: float = 1e-10
     step_size: float = 0.0
 
-    def attributes(self):
+    def attributes(self, dtype):
+        """For the handlers. dtype: of t, in which t_max may be larger than it is here."""
         numbers = {name: np.float64(getattr(self, name)) for name in
                    ("theta_base", "original_length", "t_max", "tolerance", "step_size")}
+        numbers["t_max"] = max(numbers["t_max"], np.float64(numbers["t_max"].astype(dtype)))
         return numbers | {"field": self.field, "activation": self.activation, "prior": self.prior,
                           "prior_numbers": np.array(self.prior_numbers, np.float64)}
 
@@ -56,9 +58,10 @@ def clex(W_up: jax.Array, W_down: jax.Array, t: jax.Array | float,
 
     Returns log_alpha [pairs] or [ts, pairs], and the factors [] or [ts], in the type of the weights.
     """
-    if W_up.ndim != 2 or W_down.shape != W_up.shape[::-1] or W_up.dtype != W_down.dtype:
+    if W_up.ndim != 2 or W_down.shape != W_up.shape[::-1] or W_up.dtype != W_down.dtype or \
+            W_up.dtype not in (jnp.float32, jnp.float64):
         raise ValueError(f"clex: W_up {W_up.dtype} {W_up.shape} and W_down {W_down.dtype} {W_down.shape} must be "
-                         "[hidden, pairs] and [pairs, hidden], of one type")
+                         "[hidden, pairs] and [pairs, hidden], both float32 or both float64")
     ts = jnp.asarray(t, W_up.dtype)
     if ts.ndim > 1:
         raise ValueError(f"clex: t {ts.shape} must be a number or [ts]")
@@ -69,7 +72,7 @@ def clex(W_up: jax.Array, W_down: jax.Array, t: jax.Array | float,
 @functools.partial(jax.custom_vjp, nondiff_argnums=(3,))
 def _clex(up, down, ts, settings):
     results = jax.ShapeDtypeStruct((ts.shape[0], up.shape[1]), up.dtype), jax.ShapeDtypeStruct(ts.shape, up.dtype)
-    return tuple(call("clex", results, up, down, ts, vmap_method="sequential", **settings.attributes()))
+    return tuple(call("clex", results, up, down, ts, vmap_method="sequential", **settings.attributes(ts.dtype)))
 
 
 def _clex_forward(up, down, ts, settings):
@@ -80,7 +83,7 @@ def _clex_backward(settings, kept, grads):
     up, down, ts = kept
     results = jax.ShapeDtypeStruct(up.shape, up.dtype), jax.ShapeDtypeStruct(down.shape, down.dtype)
     grad_up, grad_down = call("clex_gradients", results, up, down, ts, grads[0], vmap_method="sequential",
-                              **settings.attributes())
+                              **settings.attributes(ts.dtype))
     return grad_up, grad_down, jnp.zeros_like(ts)
 
 
@@ -96,7 +99,7 @@ def learned_table(offsets: jax.Array, knots: tuple[float, ...], t: jax.Array | f
     Args:
         offsets: [knots, pairs]
         knots: increasing ratios > 1
-        t: a number >= 1, or []
+        t: a number >= 1, or []; a traced t below 1 is taken as 1
         original_length: tokens that the base model was trained on
         theta_base: the 10000 of RoPE
 
@@ -105,6 +108,8 @@ def learned_table(offsets: jax.Array, knots: tuple[float, ...], t: jax.Array | f
     if len(knots) != offsets.shape[0] or not all(a < b for a, b in zip((1.0, *knots), knots)):
         raise ValueError(f"learned_table: knots {knots} must be {offsets.shape[0]} increasing ratios > 1, one for each row "
                          "of offsets")
+    if not isinstance(t, jax.core.Tracer) and not np.all(np.asarray(t, np.float64) >= 1.0):
+        raise ValueError(f"learned_table: t {t} must be >= 1")
     log_knots = np.log(np.array([1.0, *knots]))
     rows = jnp.concatenate([jnp.zeros_like(offsets[:1]), offsets])
     log_t = jnp.log(jnp.asarray(t, offsets.dtype))

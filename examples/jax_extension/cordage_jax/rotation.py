@@ -75,28 +75,32 @@ def move(keys: jax.Array, *, old_positions: jax.Array, new_positions: jax.Array,
     Raises ValueError naming the argument.
     """
     before = _checked_rule("move", inv_freq, attention_factor, interleaved)
-    after = before if new_inv_freq is None else _checked_rule("move", new_inv_freq, attention_factor, interleaved)
-    factor = before.attention_factor if new_attention_factor is None else float(new_attention_factor)
+    after = _checked_rule("move", inv_freq if new_inv_freq is None else new_inv_freq,
+                          attention_factor if new_attention_factor is None else new_attention_factor, interleaved, "new_")
+    if len(after.inv_freq) != len(before.inv_freq):
+        raise ValueError(f"move: new_inv_freq of {len(after.inv_freq)} pairs must have as many as inv_freq, "
+                         f"{len(before.inv_freq)}")
     _check_heads("move", "keys", keys, before)
     old, new = (_rows_of_positions("move", name, ids, keys) for name, ids in
                 (("old_positions", old_positions), ("new_positions", new_positions)))
     if jnp.issubdtype(old.dtype, jnp.floating) != jnp.issubdtype(new.dtype, jnp.floating):
         raise ValueError(f"move: new_positions {new.dtype} must be integers where old_positions are, {old.dtype}")
-    return _move(before, after._replace(attention_factor=factor))(keys, old, new)
+    return _move(before, after)(keys, old, new)
 
 
 # Arguments --------------------------------------------------------------------------------------------------------
 
 
-def _checked_rule(function, inv_freq, attention_factor, interleaved) -> _Rule:
+def _checked_rule(function, inv_freq, attention_factor, interleaved, prefix="") -> _Rule:
+    """prefix: of the arguments' names, in messages."""
     if isinstance(inv_freq, jax.core.Tracer):
-        raise ValueError(f"{function}: inv_freq must be numbers that are known when the function is traced; what is "
+        raise ValueError(f"{function}: {prefix}inv_freq must be numbers that are known when the function is traced; what is "
                          "learned is log_alpha")
     values = np.asarray(inv_freq, np.float64)
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
-        raise ValueError(f"{function}: inv_freq {values.shape} must be finite numbers [rotary_dim/2]")
+        raise ValueError(f"{function}: {prefix}inv_freq {values.shape} must be finite numbers [rotary_dim/2]")
     if not 2.0**-60 <= abs(float(attention_factor)) <= 2.0**60:
-        raise ValueError(f"{function}: attention_factor {attention_factor} must be 2^-60 to 2^60 in magnitude")
+        raise ValueError(f"{function}: {prefix}attention_factor {attention_factor} must be 2^-60 to 2^60 in magnitude")
     return _Rule(tuple(values.tolist()), float(attention_factor), bool(interleaved))
 
 

@@ -48,6 +48,17 @@ def test_vmap_over_weights():
     assert (both[1] == clex(up, 2 * down, 4.0, SETTINGS)[0]).all()
 
 
+@pytest.mark.parametrize("t_max", [3.7, 3.3])
+def test_the_largest_t_is_taken_where_float32_rounds_it(t_max):
+    up, down = weights(0.05)
+    settings = SETTINGS._replace(t_max=t_max)  # once, float32's 3.7 was larger than t_max
+    log_alpha, _ = clex(up, down, t_max, settings)
+    grads = jax.grad(lambda d: clex(up, d, t_max, settings)[0].sum())(down)
+    assert np.allclose(log_alpha, clex(up, down, t_max, SETTINGS)[0], atol=1e-5) and np.isfinite(grads).all()
+    with pytest.raises(Exception, match="must be in"):
+        jax.block_until_ready(clex(up, down, t_max + 0.01, settings))
+
+
 def test_table():
     offsets = jnp.array([[1.0, -1.0], [2.0, 0.5]])
     at = lambda t, o=offsets: learned_table(o, (2.0, 8.0), t, original_length=9.0)
@@ -59,6 +70,10 @@ def test_table():
     assert np.allclose(grad, [[0.05, 0.5 / 1.09]] * 2)
     with pytest.raises(ValueError, match="learned_table: knots"):
         learned_table(offsets, (2.0,), 1.0, original_length=9.0)
+    for t in (0.5, jnp.float32(0.5), np.nan):
+        with pytest.raises(ValueError, match="learned_table: t (0.5|nan) must be >= 1"):
+            at(t)
+    assert (jax.jit(at)(0.5) == 0).all()  # as documented
 
 
 @pytest.mark.parametrize("change,message", [
@@ -73,3 +88,5 @@ def test_bad_settings_are_named(change, message):
         jax.block_until_ready(clex(up, down, 1.0, SETTINGS._replace(**change)))
     with pytest.raises(ValueError, match="clex: W_up"):
         clex(up, down.T, 1.0, SETTINGS)
+    with pytest.raises(ValueError, match="clex: W_up bfloat16 .* both float32 or both float64"):
+        clex(up.astype(jnp.bfloat16), down.astype(jnp.bfloat16), 1.0, SETTINGS)

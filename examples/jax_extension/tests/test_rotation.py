@@ -114,6 +114,18 @@ def test_bad_arguments_are_named(arguments, message):
         rotate(heads(), **({"position_ids": IDS, "inv_freq": inv_freq(32)} | arguments))
 
 
+@pytest.mark.parametrize("arguments,message", [
+    ({"new_inv_freq": inv_freq(30)}, "move: new_inv_freq of 15 pairs must have as many as inv_freq, 16"),
+    ({"new_inv_freq": np.full(16, np.inf)}, "move: new_inv_freq .* must be finite"),
+    ({"new_attention_factor": 0.0}, "move: new_attention_factor 0.0 must be 2"),
+    ({"new_attention_factor": np.nan}, "move: new_attention_factor nan must be"),
+    ({"new_attention_factor": np.inf}, "move: new_attention_factor inf must be"),
+])
+def test_bad_arguments_of_a_move_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):  # once, an error of XLA, later
+        move(heads(), old_positions=IDS, new_positions=IDS, inv_freq=inv_freq(32), **arguments)
+
+
 def test_traced_frequencies_and_wrong_heads_are_named():
     with pytest.raises(ValueError, match="inv_freq must be numbers that are known when the function is traced"):
         jax.jit(lambda f: rotate(heads(), position_ids=IDS, inv_freq=f))(jnp.ones(16))

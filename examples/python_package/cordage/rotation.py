@@ -12,7 +12,7 @@ import numpy as np
 from ._library import (PAIRINGS, AngleOptions, BackwardStruct, Executor, GradientsStruct, Handle, HeadsStruct, NormStruct,
                        OperandStruct, ShapeError, call, named, whole)
 from .rules import Basis
-from .tensors import Kept
+from .tensors import OF_POSITIONS, OF_WEIGHTS, Kept
 
 
 class Angles:
@@ -36,7 +36,7 @@ class Angles:
             if not isinstance(one, Basis):
                 raise TypeError(f"Angles: bases[{i}] of type {type(one).__name__} must be a cordage.Basis")
         kept = Kept("Angles")
-        ids = kept.indices("position_ids", position_ids)
+        ids = kept.indices("position_ids", position_ids, OF_POSITIONS)
         options = AngleOptions(None, None, int(rounds_to_float32))
         if basis_of_token is not None:
             options.basis_of_token = kept.indices("basis_of_token",
@@ -232,7 +232,7 @@ def _norm(kept, name, norm):
     struct = NormStruct(epsilon=norm.epsilon, adds_one=int(norm.adds_one), is_over_all_heads=int(norm.is_over_all_heads),
                         is_after_rotation=int(norm.is_after_rotation), is_rounded_between=int(norm.is_rounded_between))
     if norm.weight is not None:
-        struct.weight = kept.tensor(name + ".weight", norm.weight)
+        struct.weight = kept.tensor(name + ".weight", norm.weight, kinds=OF_WEIGHTS)
     return c.pointer(kept.keep(struct))
 
 

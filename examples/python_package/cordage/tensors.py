@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes as c
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,10 @@ import numpy as np
 
 from ._library import DTYPES, HeadsStruct, ShapeError, Tensor, call, whole
 
+OF_INDICES = "int32", "int64"
+OF_POSITIONS = *OF_INDICES, "float32", "float64"
+OF_WEIGHTS = "float32", "float64", "float16", "bfloat16"
+_of_heads = tuple(name for name in DTYPES if name not in OF_INDICES)
 _block_bytes = {"q8_0": 34, "q4_0": 18}  # of 32 lanes
 _capsule_pointer = c.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype, _capsule_pointer.argtypes = c.c_void_p, [c.py_object, c.c_char_p]
@@ -25,8 +30,9 @@ class Heads:
         array: [tokens, heads, head_dim] or [batch, tokens, heads, head_dim]; a cache [blocks, block_size, heads, head_dim].
             Any strides whose last is 1. float32, float64, float16, bfloat16 (of ml_dtypes or by DLPack), and a cache also
             int8, float8_e4m3fn, float8_e5m2 with scales, or ggml's blocks as uint8 with dtype
-        slot_mapping: [tokens] or [batch, tokens] int32 or int64, the slot of each token; -1 skips
-        block_table: [batch, entries] int32 or int64, the blocks of each row
+        slot_mapping: [tokens] or [batch, tokens] int32 or int64, the slot of each token; a negative one
+            skips it, by custom -1
+        block_table: [batch, entries] int32 or int64, the blocks of each row; a negative one skips its tokens
         scales: for int8 and float8: float32 [batch, tokens, heads] or [blocks, block_size, heads], or one axis more, the
             groups of lanes that share a scale
         scales_are_given: scales are read; otherwise they are computed when storing
@@ -54,18 +60,18 @@ class Kept:
         self._owners.append(owner)
         return owner
 
-    def tensor(self, name: str, array, dtype: str | None = None) -> Tensor:
-        """The tensor of an array; copies nothing."""
+    def tensor(self, name: str, array, dtype: str | None = None, kinds: tuple[str, ...] = _of_heads) -> Tensor:
+        """The tensor of an array; copies nothing. kinds: the types that it may have, for the message."""
         if isinstance(array, np.ndarray):
-            return self._of_numpy(name, array, dtype)
+            return self._of_numpy(name, array, dtype, kinds)
         if dtype is None and hasattr(array, "__dlpack__"):
             if getattr(array, "is_neg", bool)():  # a view of torch whose sign DLPack does not carry
                 raise ValueError(f"{self.function}: {name} must not be a negated view; pass its resolve_neg()")
-            return self._of_dlpack(array)
+            return self._of_dlpack(name, array)
         raise TypeError(f"{self.function}: {name} of type {type(array).__name__} must be an array of numpy"
                         + (f", uint8, as dtype is {dtype}" if dtype else ", or have __dlpack__"))
 
-    def indices(self, name: str, array):
+    def indices(self, name: str, array, kinds: tuple[str, ...] = OF_INDICES):
         """A pointer to the tensor of an array that is read, or of a list; NULL for None."""
         if array is None:
             return None
@@ -73,7 +79,7 @@ class Kept:
             array = np.asarray(array)
         if isinstance(array, np.ndarray) and array.size > 1 and not any(array.strides):
             array = array.copy()  # strides that are all 0 mean dense
-        return c.pointer(self.keep(self.tensor(name, array)))
+        return c.pointer(self.keep(self.tensor(name, array, kinds=kinds)))
 
     def exactly(self, name: str, values, dtype) -> np.ndarray:
         """A dense copy of integers in a smaller type; raises if a value does not fit."""
@@ -86,12 +92,13 @@ class Kept:
     def heads(self, name: str, x) -> HeadsStruct:
         if not isinstance(x, Heads):
             return HeadsStruct(self.tensor(name, x))
-        scales = None if x.scales is None else c.pointer(self.keep(self.tensor(name + ".scales", x.scales)))
+        scales = None if x.scales is None else \
+            c.pointer(self.keep(self.tensor(name + ".scales", x.scales, kinds=("float32",))))
         return HeadsStruct(self.tensor(name, x.array, x.dtype), self.indices(name + ".slot_mapping", x.slot_mapping),
                            self.indices(name + ".block_table", x.block_table), scales, int(x.scales_are_given),
-                           whole(name + ".hadamard_size", x.hadamard_size))
+                           whole(f"{self.function}: {name}.hadamard_size", x.hadamard_size))
 
-    def _of_numpy(self, name, array, dtype):
+    def _of_numpy(self, name, array, dtype, kinds):
         shape, size = list(array.shape), array.itemsize
         is_bytes = dtype is not None and array.dtype == np.uint8 and array.ndim > 0 and dtype in DTYPES
         if is_bytes and dtype in _block_bytes:
@@ -103,8 +110,8 @@ class Kept:
             raise ValueError(f"{self.function}: {name} {array.dtype} must be uint8, and dtype {dtype!r} one of q8_0, q4_0, "
                              "float8_e4m3fn, float8_e5m2")
         kind = dtype or array.dtype.name
-        if kind not in DTYPES or not array.dtype.isnative:
-            raise ValueError(f"{self.function}: {name} {array.dtype} must be of {', '.join(DTYPES)}, in this machine's byte "
+        if kind not in kinds or not array.dtype.isnative:
+            raise ValueError(f"{self.function}: {name} {array.dtype} must be of {', '.join(kinds)}, in this machine's byte "
                              "order")
         if not 1 <= array.ndim <= 5:
             raise ShapeError(f"{self.function}: {name} {tuple(shape)} must have 1 to 5 axes")
@@ -118,16 +125,19 @@ class Kept:
         return Tensor(array.ctypes.data, DTYPES[kind], array.ndim, tuple((shape + pad)[:5]), tuple((strides + pad)[:5]),
                       int(not array.flags.writeable))
 
-    def _of_dlpack(self, array):
+    def _of_dlpack(self, name, array):
         try:
             capsule = array.__dlpack__(max_version=(1, 1))
         except TypeError:  # before DLPack 1.0
             capsule = array.__dlpack__()
         self.keep(capsule)
         tensor = Tensor()
-        if _capsule_is(capsule, b"dltensor_versioned"):
-            call("tensor_from_dlpack_managed", _capsule_pointer(capsule, b"dltensor_versioned"), c.byref(tensor))
-        else:  # has no read-only flag
-            call("tensor_from_dlpack", _capsule_pointer(capsule, b"dltensor"), c.byref(tensor))
-            tensor.is_read_only = 1
+        try:
+            if _capsule_is(capsule, b"dltensor_versioned"):
+                call("tensor_from_dlpack_managed", _capsule_pointer(capsule, b"dltensor_versioned"), c.byref(tensor))
+            else:  # has no read-only flag
+                call("tensor_from_dlpack", _capsule_pointer(capsule, b"dltensor"), c.byref(tensor))
+                tensor.is_read_only = 1
+        except ValueError as error:  # names C's function and its argument, dl_tensor or dl_managed
+            raise type(error)(re.sub(r"^\w+: dl_\w+", lambda _: f"{self.function}: {name}", str(error))) from None
         return tensor

@@ -117,6 +117,14 @@ def test_gradients_of_positions_have_their_shape():
     assert np.allclose(rows.position_ids.sum(0), one.position_ids, rtol=1e-12)
 
 
+def test_gradients_of_no_tokens_are_zero():
+    basis, none = cordage.Basis([1.0, 0.1]), np.ones((0, 2, 4), np.float32)
+    angles = cordage.Angles(basis, np.zeros(0, np.int64))
+    grads = cordage.rotate_backward(none, angles=angles, pairing="half_split", y=none)  # once, an error
+    assert grads.x[0].shape == (0, 2, 4) and grads.position_ids.shape == (0,)
+    assert (grads.inv_freq == 0).all() and (grads.attention_factor == 0).all()
+
+
 def test_moved_keys_are_those_rotated_there():
     k = numbers((5, 2, 48))
     new = cordage.Angles(cordage.Basis(INV_FREQ / 2, 1.5), IDS[::-1] - 5)

@@ -46,6 +46,15 @@ def test_a_negated_view_of_torch_is_refused():
         cordage.rotate(x, angles=ANGLES, pairing="half_split", out=np.empty((3, 2, 8), np.float32))
 
 
+def test_what_is_wrong_with_dlpack_is_named_as_the_argument():
+    x, wrong = np.ones((3, 2, 8), np.float32), Exported(np.ones((3, 2, 8), np.uint16))
+    with pytest.raises(ValueError, match=r"^rotate: x\[1\] of type uint16 must be float16"):  # once, dl_tensor
+        cordage.rotate(x, wrong, angles=ANGLES, pairing="half_split", out=(x, x))
+    with pytest.raises(cordage.ShapeError, match=r"^rotate: out\[0\]\.ndim 6 must be 1 to 5"):
+        cordage.rotate(x, angles=ANGLES, pairing="half_split", out=Exported(np.ones((1, 1, 1, 3, 2, 8), np.float32)))
+    assert (x == 1).all()
+
+
 def test_read_only_arrays_are_not_written():
     x = np.ones((3, 2, 8), np.float32)
     x.flags.writeable = False
@@ -88,6 +97,9 @@ def test_what_is_refused_of_bases_and_positions():
         cordage.Basis([np.nan])
     with pytest.raises(ValueError, match="position"):
         cordage.Angles(BASIS, [1.0, np.inf])
+    for wrong in np.int8, np.float16, np.complex64:
+        with pytest.raises(ValueError, match=r"Angles: position_ids \w+ must be of int32, int64, float32, float64, in"):
+            cordage.Angles(BASIS, np.ones(3, wrong))
     with pytest.raises(ValueError, match="count 0 of bases"):
         cordage.Angles([], [1])
     with pytest.raises(cordage.ShapeError, match=r"axis_of_pair \(3,\) must be \[pairs\], pairs 4"):
@@ -110,6 +122,8 @@ def test_what_would_wrap_or_end_early_on_its_way_to_c_is_refused():
         cordage.Angles(BASIS, [[1], [2]], axis_of_pair=[0, 1, 0.5, 0])
     with pytest.raises(ValueError, match="first_lane .* must fit into 64 bits"):
         cordage.rotate(x, angles=ANGLES, pairing="half_split", first_lane=2**64)
+    with pytest.raises(ValueError, match=r"rotate: x\[0\].hadamard_size .* must fit into 64 bits"):
+        cordage.rotate(cordage.Heads(x, hadamard_size=2**64), angles=ANGLES, pairing="half_split", out=x)
     with pytest.raises(ValueError, match="head_dim .* must fit into 64 bits"):
         cordage.Rule.from_numbers(head_dim=2**64 + 64, original_length=4096)
     with pytest.raises(ValueError, match="config .* must have no NUL"):

@@ -66,8 +66,6 @@ def convention_of(function) -> Convention | None:
 class Opaque:
     """Passed through a model in place of a tensor, to a replaced function."""
 
-    is_applied = False  # whether an attention has rotated by it
-
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
         raise ValueError(f"apply_to: this model calls {getattr(function, '__name__', function)} on cos or sin before it "
@@ -85,7 +83,6 @@ class Rotation(Opaque):
     attention_factor: Tensor
 
     def apply(self, *x: Tensor, heads_first: bool, convention: Convention) -> tuple[Tensor, ...]:
-        self.is_applied = True
         return rotate(*x, position_ids=convention.positions(self.position_ids), inv_freq=self.inv_freq,
                       attention_factor=self.attention_factor, interleaved=convention.interleaved, heads_first=heads_first)
 
@@ -96,7 +93,6 @@ class TableRotation(Opaque):
     sin: Tensor
 
     def apply(self, *x: Tensor, heads_first: bool, convention: Convention) -> tuple[Tensor, ...]:
-        self.is_applied = True
         cos, sin = convention.tables(self.cos, self.sin)
         return rotate_by_table(*x, cos=cos, sin=sin, interleaved=convention.interleaved, heads_first=heads_first)
 
@@ -111,7 +107,6 @@ class AxesRotation(Opaque):
     attention_factor: Tensor
 
     def apply(self, *x: Tensor, heads_first: bool, convention: Convention) -> tuple[Tensor, ...]:
-        self.is_applied = True
         return rotate_by_axes(*x, position_ids=convention.positions(self.position_ids), axis_of_pair=self.axis_of_pair,
                               inv_freq=self.inv_freq, attention_factor=self.attention_factor,
                               interleaved=convention.interleaved, heads_first=heads_first)

@@ -2,7 +2,7 @@
 """cordage's rotation inside models of transformers: by their own config, by another rule, or with a learned basis."""
 from __future__ import annotations
 
-import sys
+import importlib
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from .conventions import AxesRotation, Convention, Opaque, Rotation, TableRotation, convention_of
-from .layers import LayerBases, attention_of, check_applied, take_own_rotation
+from .layers import LayerBases, attention_of, check_applied, start_pass, take_own_rotation
 from .rules import LEROPE_FAMILIES, Rule
 from .tempered import check_whole_heads
 
@@ -59,7 +59,8 @@ def apply_to(model: nn.Module, scaling: Scaling | Sequence[Scaling] | nn.ModuleL
 
     The model's modules are unchanged except for the rotary embeddings, which are replaced, and the functions
     apply_rotary_pos_emb and apply_rotary_pos_emb_interleave of its modeling module, which still serve unpatched models. A
-    rule whose frequencies differ from those of the model's own rotary embedding is an error.
+    rule whose frequencies differ from those of the model's own rotary embedding is an error. A copy of a patched model stays
+    patched, also after undo() of the original.
 
     Raises ValueError or TypeError naming the argument.
     """
@@ -76,7 +77,7 @@ def apply_to(model: nn.Module, scaling: Scaling | Sequence[Scaling] | nn.ModuleL
     if not places:
         raise ValueError(f"apply_to: model {type(model).__name__} must have a rotary embedding")
     rotaries = [CordageRotary(child, parent, scaling, exact) for parent, _, child in places]  # all errors before any change
-    return Patch(model, [(parent, name, rotary) for (parent, name, _), rotary in zip(places, rotaries, strict=True)])
+    return Patch([(parent, name, rotary) for (parent, name, _), rotary in zip(places, rotaries, strict=True)])
 
 
 def _is_rotary(path: str, module: nn.Module) -> bool:
@@ -89,12 +90,12 @@ def _is_rotary(path: str, module: nn.Module) -> bool:
 class Patch:
     """A model with cordage's rotation; a context manager that calls undo() at its end."""
 
-    def __init__(self, model: nn.Module, replaced: list[tuple[nn.Module, str, CordageRotary]]) -> None:
+    def __init__(self, replaced: list[tuple[nn.Module, str, CordageRotary]]) -> None:
         self._replaced = replaced
-        self._hooks = [take_own_rotation(attention) for _, _, rotary in replaced for attention in rotary.attentions]
-        bases = [one for _, _, rotary in replaced for one in rotary.of_layers.values() if isinstance(one, LayerBases)]
-        if bases:
-            self._hooks.append(model.register_forward_hook(lambda *_: check_applied(bases)))
+        self._hooks = [take_own_rotation(attention, rotary.by_layer)
+                       for _, _, rotary in replaced for attention in rotary.attentions]
+        for parent in {id(parent): parent for parent, _, rotary in replaced if rotary.attentions}.values():
+            self._hooks += [parent.register_forward_pre_hook(start_pass), parent.register_forward_hook(check_applied)]
         for parent, name, rotary in replaced:
             parent.add_module(name, rotary)
             _serve(rotary.modeling)
@@ -130,7 +131,7 @@ class CordageRotary(nn.Module):
         super().__init__()
         self.original, self.exact = original, exact
         self.attentions: tuple[nn.Module, ...] = ()  # those that take the rotation of their layer
-        self.modeling = sys.modules[type(original).__module__]
+        self.modeling_name = type(original).__module__  # a name, as a module can be neither copied nor saved
         names = _served_names(self.modeling)
         if not names or not all(_own_convention(self.modeling, name) for name in names):
             raise ValueError(f"apply_to: {type(original).__name__} must stand in a module with a function "
@@ -159,11 +160,21 @@ class CordageRotary(nn.Module):
             of_all[scaled] = _scaled_basis(original, scaling, of_all[scaled])
         self.of_layers = nn.ModuleDict({layer_type or "all": basis for layer_type, basis in of_all.items()})
         self.words = "".join(basis.words for basis in of_all.values())
-        # An alpha is saved and loaded under its name in the model.
-        self.register_state_dict_post_hook(
-            lambda module, state, prefix, _: _rename(state, f"{prefix}original.alpha", f"{prefix}alpha"))
-        self.register_load_state_dict_pre_hook(
-            lambda module, state, prefix, *_: _rename(state, f"{prefix}alpha", f"{prefix}original.alpha"))
+        self.register_state_dict_post_hook(_save_alpha)
+        self.register_load_state_dict_pre_hook(_load_alpha)
+
+    @property
+    def by_layer(self) -> LayerBases | None:
+        return next((one for one in self.of_layers.values() if isinstance(one, LayerBases)), None)
+
+    @property
+    def modeling(self):
+        return importlib.import_module(self.modeling_name)
+
+    def __setstate__(self, state: dict) -> None:
+        """A copy is one more patched model, for good, as it has no Patch."""
+        super().__setstate__(state)
+        _serve(self.modeling)
 
     def __getattr__(self, name: str):
         try:
@@ -186,6 +197,17 @@ def _scaled_basis(original: nn.Module, scaling: Scaling | None, own: _ConfigBasi
     basis = own if scaling is None else _ConfigBasis(original.config, own.rule.layer_type, scaling)
     basis.rule.refuse_new_warnings("apply_to", own.rule["warnings"])
     return _OwnAlpha(basis, original) if original.config.model_type in LEROPE_FAMILIES else basis
+
+
+# An alpha is saved and loaded under its name in the model. Functions, as a lambda cannot be saved, and a method not be this hook.
+
+
+def _save_alpha(module: nn.Module, state: dict[str, Tensor], prefix: str, *_) -> None:
+    _rename(state, f"{prefix}original.alpha", f"{prefix}alpha")
+
+
+def _load_alpha(module: nn.Module, state: dict[str, Tensor], prefix: str, *_) -> None:
+    _rename(state, f"{prefix}alpha", f"{prefix}original.alpha")
 
 
 def _rename(state: dict[str, Tensor], old: str, new: str) -> None:

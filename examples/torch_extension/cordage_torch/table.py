@@ -25,12 +25,15 @@ class LearnedTable(OverBasis):
         prior: the basis at offset 0: that of this CLEX, whose weights are fixed; its t_of gives the ratio of a length
         knots: increasing ratios > 1; None: 2, 4, 8 … below the prior's t_max, and t_max
 
-    The parameter `offsets` is [knots, pairs]. Raises ValueError naming the argument.
+    The parameter `offsets` is [knots, pairs]. Raises ValueError or TypeError naming the argument.
     """
 
     attribute = "prior"
 
     def __init__(self, prior: CLEX, knots: Sequence[float] | None = None) -> None:
+        if not isinstance(prior, CLEX):
+            raise TypeError(f"LearnedTable: prior of type {type(prior).__name__} must be a CLEX; a temperature goes over the table, "
+                            "Tempered(LearnedTable(clex))")
         if knots is None:
             doublings = (2.0**k for k in range(1, 64))
             knots = [t for t in doublings if t < prior.t_max] + [prior.t_max]

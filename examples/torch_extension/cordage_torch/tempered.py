@@ -33,6 +33,9 @@ class Tempered(OverBasis):
     attribute = "of_basis"
 
     def __init__(self, basis: nn.Module, *, slope: float | None = None, power: float = 0.0) -> None:
+        if slope is None and not basis.original_length > 1:
+            raise ValueError(f"Tempered: slope None is 1 / ln original_length, so that the basis must have original_length > 1, not "
+                             f"{basis.original_length:g}; give a slope")
         slope = 1.0 / math.log(basis.original_length) if slope is None else float(slope)
         if not 0.0 < slope < math.inf:
             raise ValueError(f"Tempered: slope {slope} must be finite and > 0")

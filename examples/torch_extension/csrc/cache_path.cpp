@@ -54,15 +54,16 @@ std::tuple<tensors, tensors, Tensor, Tensor, Tensor> rotate_normalized_backward(
     });
 }
 
-/// The cache of a call that writes it. Increments the version of its tensors, so that autograd detects modified saved
-/// tensors.
-cordage::aten::cache_tensors written(const Tensor& keys, const Tensor& values, const optional<Tensor>& key_scales,
-                                     const optional<Tensor>& value_scales) {
-    cordage::aten::cache_tensors cache{keys, values, key_scales.value_or(Tensor()), value_scales.value_or(Tensor())};
+cordage::aten::cache_tensors cache_of(const Tensor& keys, const Tensor& values, const optional<Tensor>& key_scales,
+                                      const optional<Tensor>& value_scales) {
+    return {keys, values, key_scales.value_or(Tensor()), value_scales.value_or(Tensor())};
+}
+
+/// Increments the version of a cache that was written, so that autograd detects modified saved tensors.
+void bump_versions(const cordage::aten::cache_tensors& cache) {
     for (const Tensor& x : {cache.keys, cache.values, cache.key_scales, cache.value_scales}) {
         if (x.defined()) x.unsafeGetTensorImpl()->bump_version();
     }
-    return cache;
 }
 
 Tensor rotate_and_store(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& keys, const Tensor& values,
@@ -73,11 +74,14 @@ Tensor rotate_and_store(const Tensor& q, const Tensor& k, const Tensor& v, const
     return guarded([&] {
         using namespace cordage;
         const auto by = detail::angles_of(position_ids, inv_freq, attention_factor);
-        const auto cache = written(keys, values, key_scales, value_scales);
+        const auto cache = cache_of(keys, values, key_scales, value_scales);
         optional<aten::norm_tensors> norm;
         if (eps) norm = norm_of(weights, *eps, adds_one, over_all_heads, after_rotation, rounded_between);
-        return interleaved ? aten::rotate_and_store<cordage::interleaved>(q, k, v, cache, slot_mapping, by, norm)
-                           : aten::rotate_and_store<half_split>(q, k, v, cache, slot_mapping, by, norm);
+        Tensor rotated = interleaved
+                             ? aten::rotate_and_store<cordage::interleaved>(q, k, v, cache, slot_mapping, by, norm)
+                             : aten::rotate_and_store<half_split>(q, k, v, cache, slot_mapping, by, norm);
+        bump_versions(cache);
+        return rotated;
     });
 }
 
@@ -89,11 +93,12 @@ void move(const Tensor& keys, const Tensor& values, const optional<Tensor>& key_
         using namespace cordage;
         const auto from = detail::angles_of(from_position_ids, from_inv_freq, from_attention_factor);
         const auto to = detail::angles_of(position_ids, inv_freq, attention_factor);
-        const auto cache = written(keys, values, key_scales, value_scales);
+        const auto cache = cache_of(keys, values, key_scales, value_scales);
         if (interleaved)
             aten::move<cordage::interleaved>(cache, from_slots, to_slots, from, to);
         else
             aten::move<half_split>(cache, from_slots, to_slots, from, to);
+        bump_versions(cache);
     });
 }
 

@@ -474,10 +474,12 @@ def test_errors_name_the_argument_before_anything_is_written(change, words):
     q, k, v = drawn(3, KV_HEADS, KV_HEADS, dtype=torch.float32)
     arguments = change({"q": q, "k": k, "v": v, "cache": cache_of(torch.int8), "slot_mapping": SLOTS, "position_ids": IDS,
                         "inv_freq": INV_FREQ})
+    versions = [x._version for x in arguments["cache"] if x is not None]
     before = [x if x is None or x.is_meta else x.clone() for x in arguments["cache"]]
     with pytest.raises(ValueError, match=words):
         rotate_and_store(**arguments)
     assert all(torch.equal(x, y) for x, y in zip(before, arguments["cache"], strict=True) if x is not None and not x.is_meta)
+    assert versions == [x._version for x in arguments["cache"] if x is not None]
 
 
 @pytest.mark.parametrize("change, words", [
@@ -497,6 +499,8 @@ def test_errors_of_moves(change, words):
     arguments = change({"cache": cache_of(torch.int8), "from_slots": torch.tensor([2, 3, 4, 5, 6]),
                         "to_slots": torch.tensor([1, 2, 3, 4, 5]), "from_position_ids": IDS, "position_ids": IDS - 1,
                         "inv_freq": INV_FREQ})
+    versions = [x._version for x in arguments["cache"] if x is not None]
     with pytest.raises(ValueError, match=words):
         move(**arguments)
-    assert is_untouched(arguments["cache"], torch.tensor([-1]))
+    assert is_untouched(arguments["cache"], torch.tensor([-1])) and versions == [
+        x._version for x in arguments["cache"] if x is not None]

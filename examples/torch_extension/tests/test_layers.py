@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """apply_to with a basis for each layer: against transformers' own rotations, against one basis, learning, errors."""
+import copy
 import json
 import re
 
@@ -196,6 +197,36 @@ def test_a_layer_that_does_not_rotate_has_no_entry():
         model(ids, use_cache=False)
     with pytest.raises(ValueError, match="a layer of this model rotates without an entry"), apply_to(model, [None, None]):
         model(ids, use_cache=False)
+
+
+def test_unrotated_layers_are_found_in_copies_and_inner_models():
+    model = small_families.small("smollm3", num_hidden_layers=2, no_rope_layers=[1, 0])[0]
+    ids = tokens(12) % 50
+    with apply_to(model, 2 * [{"rope_type": "linear", "factor": 2.0}]):
+        for called in (copy.deepcopy(model), model.model):
+            with pytest.raises(ValueError, match=r"entries for layers \[1\], which do not rotate"):
+                called(ids, use_cache=False)
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_one_graph_with_recomputed_layers(is_listed):
+    torch._dynamo.reset()
+    model, linear = small("llama").train(), {"rope_type": "linear", "factor": 2.0}
+    model.activation_checkpointing_enable({"use_reentrant": False})
+    with apply_to(model, [linear, linear] if is_listed else linear):
+        compiled = torch.compile(lambda ids: model(ids, use_cache=False).logits, fullgraph=True, backend="aot_eager")
+        compiled(tokens(8)).sum().backward()
+
+
+def test_layers_compiled_each_alone():
+    torch._dynamo.reset()
+    model, linear = small("llama"), {"rope_type": "linear", "factor": 2.0}
+    with apply_to(model, [linear, linear]):
+        expected = logits(model, 8)
+        for layer in model.model.layers:
+            layer.compile(backend="aot_eager")
+        for _ in range(2):
+            torch.testing.assert_close(logits(model, 8), expected)
 
 
 def test_layers_that_share_keys_have_one_rotation():

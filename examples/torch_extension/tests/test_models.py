@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
 """apply_to: logits against transformers' own, for every family and every method of a config."""
+import copy
+import io
+
 import pytest
 import torch
 from small_models import FAMILIES, TRAINED, scalings, small, tokens
@@ -181,6 +184,22 @@ def test_a_rope_dictionary_with_settings_that_nothing_reads_is_an_error(scaling,
     nested = {"full_attention": {"rope_type": "linear", "factor": 5.0}, "sliding_attention": {"rope_type": "default"}}
     with pytest.raises(ValueError, match="apply_to: scaling: .*'(full|sliding)_attention'"):
         apply_to(small("gemma3_text"), nested)
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_a_copy_stays_patched(is_listed):
+    model, linear = small("llama"), {"rope_type": "linear", "factor": 2.0}
+    patch = apply_to(model, [linear, linear] if is_listed else linear)
+    expected, copied, file = prefill(model, BEYOND), copy.deepcopy(model), io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    patch.undo()
+    assert not torch.equal(prefill(model, BEYOND), expected)
+    for other in (copied, torch.load(file, weights_only=False)):
+        assert torch.equal(prefill(other, BEYOND), expected)
+    with apply_to(model, linear):
+        assert torch.equal(prefill(model, BEYOND), expected)
+    assert torch.equal(prefill(copied, BEYOND), expected)
 
 
 def test_models_inside_a_model():

@@ -7,7 +7,7 @@ import torch
 from small_models import TRAINED, small, tokens
 from torch.autograd import gradcheck
 
-from cordage_torch import CLEX, LearnedTable, apply_to
+from cordage_torch import CLEX, LearnedTable, Tempered, apply_to
 
 
 def table(t_max=8.0, knots=None, **settings):
@@ -94,3 +94,5 @@ def test_errors_name_the_argument():
     for knots in ([], [1.0, 2.0], [4.0, 2.0], [2.0, 2.0]):
         with pytest.raises(ValueError, match="LearnedTable: knots .* must be one or more increasing ratios > 1"):
             table(knots=knots)
+    with pytest.raises(TypeError, match="LearnedTable: prior of type Tempered must be a CLEX; a temperature goes over the table"):
+        LearnedTable(Tempered(CLEX(8, original_length=64)))

@@ -117,5 +117,9 @@ def test_errors_name_the_argument():
     for slope in (0.0, -1.0, math.inf, math.nan):
         with pytest.raises(ValueError, match=f"Tempered: slope {slope} must be finite and > 0"):
             Tempered(clex, slope=slope)
+    one = CLEX(8, original_length=1)
+    with pytest.raises(ValueError, match="slope None .* must have original_length > 1, not 1; give a slope"):
+        Tempered(one)
+    Tempered(one, slope=0.1)
     with pytest.raises(ValueError, match="Tempered: power nan must be finite"):
         Tempered(clex, power=math.nan)

@@ -216,7 +216,7 @@ typedef struct cordage_heads {
      * Strides in any order, the last 1. Five sizes, [.., heads, groups, lanes of a group]: heads split into groups, as
      * in vLLM's packed keys. */
     cordage_tensor tensor;
-    /* For tokens in slots of a cache one of these, int32 or int64; -1 skips. */
+    /* For tokens in slots of a cache one of these, int32 or int64; a negative entry, by custom -1, skips. */
     const cordage_tensor* slot_mapping; /* [tokens] or [batch, tokens]: the slot of each token */
     const cordage_tensor* block_table;  /* [batch, entries]: the blocks of each row */
     /* For int8 and float8: float32 [batch, tokens, heads] or [blocks, block_size, heads], or one dimension more, the
@@ -229,7 +229,7 @@ typedef struct cordage_heads {
 /* RMSNorm of each head, in the same pass. */
 typedef struct cordage_norm {
     cordage_tensor weight; /* [head_dim], or [heads, head_dim] over all heads; float32, float16, bfloat16, or float64
-                            * for float64 heads; data NULL: none */
+                            * for float64 heads; all zero: none */
     double epsilon;        /* 1e-6 in most models */
     int32_t adds_one;      /* the factor is 1 + weight */
     int32_t is_over_all_heads; /* one mean for all heads of a token */
@@ -240,7 +240,7 @@ typedef struct cordage_norm {
 /* One tensor of a call: x is read, y is written. float64 stays float64; other types convert to any format. */
 typedef struct cordage_operand {
     cordage_heads x;
-    cordage_heads y;          /* zero: x is overwritten */
+    cordage_heads y;          /* all zero: x is overwritten */
     const cordage_norm* norm; /* may be NULL; cordage_rotate_forward only */
     int64_t first_lane;       /* first rotated lane of a head */
     int32_t is_unrotated;     /* 1: copied without rotation, for v */
@@ -274,7 +274,7 @@ CORDAGE_C_API cordage_status cordage_rebase(const cordage_executor* where, const
 /* One operand of the backward pass; its tensors have one type: float32, float64, float16 or bfloat16. */
 typedef struct cordage_backward_operand {
     cordage_tensor grad_y;
-    cordage_tensor y;         /* output of the forward pass; with a norm its input x; zero: only grad_x is computed */
+    cordage_tensor y;         /* output of the forward pass; with a norm its input x; all zero: only grad_x is made */
     cordage_tensor grad_x;    /* written; may be grad_y or y */
     const cordage_norm* norm; /* that of the forward pass */
     double* grad_weight;      /* added to, one for each weight of the norm; NULL: not computed */

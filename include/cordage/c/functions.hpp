@@ -205,7 +205,7 @@ cordage_status cordage_tensor_from_dlpack_managed(const void* dl_managed, cordag
         cordage::c::expect_pointer(function, "tensor", tensor);
         const auto& managed = *static_cast<const cordage::dlpack::managed_tensor_versioned*>(dl_managed);
         if (managed.version.major != cordage::dlpack::major_version) {
-            cordage::fail<cordage::value_error>({function, ": version ", managed.version.major, ".",
+            cordage::fail<cordage::value_error>({function, ": dl_managed.version ", managed.version.major, ".",
                                                  managed.version.minor, " must be ", cordage::dlpack::major_version,
                                                  ".x"});
         }

@@ -398,6 +398,10 @@ static void refuses_the_rest(void) {
         int64_t *shape, *strides;
         uint64_t byte_offset;
     } t = {x, 2, 0, 1, 2, 32, 1, NULL, NULL, 0};
+    struct { /* the beginning of a DLManagedTensorVersioned */
+        uint32_t major, minor;
+        uint64_t others[15];
+    } managed = {2, 3, {0}};
     int64_t shape[1] = {3}, strides[1] = {0};
     cordage_tensor out;
     REFUSES_VALUE(cordage_tensor_from_dlpack(NULL, &out), "dl_tensor must not be NULL");
@@ -414,6 +418,7 @@ static void refuses_the_rest(void) {
     WORKS(cordage_tensor_from_dlpack(&t, &out));
     t.bits = 24;
     REFUSES_VALUE(cordage_tensor_from_dlpack(&t, &out), "of type float24 must be");
+    REFUSES_VALUE(cordage_tensor_from_dlpack_managed(&managed, &out), "dl_managed.version 2.3 must be 1.x");
     REFUSES_VALUE(cordage_select_kernels("avx1024"), "name 'avx1024' must be one that this");
     REFUSES_VALUE(cordage_select_kernels(NULL), "name must not be NULL");
 }

@@ -170,7 +170,11 @@ struct lane_traits<xsimd::batch<float, Arch>> : backend::simd_detail::lanes_of_n
         } else
 #endif
         {
-            return xsimd::any((bits(x) & word(0x7fff'ffffu)) > word(0x7f80'0000u));  // by bits, for fast-math
+            // As in plain_nan, a difference below 0.
+            std::uint32_t past[real::size], any = 0;
+            (word(0x7f80'0000u) - (bits(x) & word(0x7fff'ffffu))).store_unaligned(past);
+            for (const std::uint32_t one : past) any |= one;
+            return any >> 31 != 0;
         }
     }
     static CORDAGE_ALWAYS_INLINE word rounded_upper_half(const word& w) noexcept {

@@ -138,6 +138,10 @@ struct lane_traits<xsimd::batch<float, Arch>> : backend::simd_detail::lanes_of_n
     }
     static CORDAGE_ALWAYS_INLINE word smaller(const word& v, const word& w) noexcept { return xsimd::min(v, w); }
     static CORDAGE_ALWAYS_INLINE word larger(const word& v, const word& w) noexcept { return xsimd::max(v, w); }
+    // Infinity's bits less the magnitude's, by which a NaN wraps below 0. By bits, for fast-math.
+    static CORDAGE_ALWAYS_INLINE word below_infinity(const real& x) noexcept {
+        return word(0x7f80'0000u) - (bits(x) & word(0x7fff'ffffu));
+    }
     // Under fast-math clang assumes that a comparison of x with itself, also by an intrinsic, finds no NaN: bits are
     // compared.
     static CORDAGE_ALWAYS_INLINE real plain_nan(const real& x) noexcept {
@@ -153,9 +157,7 @@ struct lane_traits<xsimd::batch<float, Arch>> : backend::simd_detail::lanes_of_n
         } else
 #endif
         {
-            // A NaN if the magnitude exceeds that of infinity: the difference wraps below 0. By bits, for fast-math.
-            const word past = word(0x7f80'0000u) - (bits(x) & word(0x7fff'ffffu));
-            return from_bits(where_bit(past, 31, word(0xffc0'0000u), bits(x)));
+            return from_bits(where_bit(below_infinity(x), 31, word(0xffc0'0000u), bits(x)));
         }
     }
     static CORDAGE_ALWAYS_INLINE bool has_nan(const real& x) noexcept {
@@ -170,10 +172,9 @@ struct lane_traits<xsimd::batch<float, Arch>> : backend::simd_detail::lanes_of_n
         } else
 #endif
         {
-            // As in plain_nan, a difference below 0.
-            std::uint32_t past[real::size], any = 0;
-            (word(0x7f80'0000u) - (bits(x) & word(0x7fff'ffffu))).store_unaligned(past);
-            for (const std::uint32_t one : past) any |= one;
+            std::uint32_t below[real::size], any = 0;
+            below_infinity(x).store_unaligned(below);
+            for (const std::uint32_t one : below) any |= one;
             return any >> 31 != 0;
         }
     }

@@ -153,6 +153,8 @@ class json_object {
         return found == in->end() || found->is_null() ? nullptr : &*found;
     }
     bool has(std::string_view key) const { return find(key) != nullptr; }
+    /// Whether the key is there, with null.
+    bool has_null(const char* key) const { return json().contains(key) && !has(key); }
     bool overrides(std::string_view key) const { return overrides_ != nullptr && overrides_->contains(key); }
 
     std::optional<double> number(std::string_view key) const {

@@ -78,7 +78,7 @@ struct layer_reader {
     double theta_of(const layer_kind& kind, const json_object& config, const json_object& dict,
                     bool dict_is_own) const {
         const double ratio = config.number("rope_ratio").value_or(1.0);
-        if (dict.json().contains("rope_theta") && !dict.has("rope_theta") && !config.has("rope_theta")) {
+        if (dict.has_null("rope_theta") && !config.has("rope_theta")) {
             dict.doubt({"rope_theta null must be a number or left out"});
         }
         if (config.overrides("rope_theta")) return ratio * *config.number("rope_theta");

@@ -95,7 +95,7 @@ inline void check_rotary_embedding(const json_object& config, const std::string&
     }
     for (const char* key : {"rope_parameters", "rope_scaling"}) {
         const json_object dict = config.part(key);
-        if (model_type != "olmo_hybrid" || !dict.json().contains("rope_theta") || dict.has("rope_theta")) continue;
+        if (model_type != "olmo_hybrid" || !dict.has_null("rope_theta")) continue;
         refuse({quoted, " has no rotary embedding if rope_theta of ", key, " is null"});
     }
     const json_object inner = config.part("attn_config");

@@ -109,7 +109,7 @@ inline yarn yarn_settings(const json_object& dict) {
     yarn policy;
     policy.beta_fast = dict.number("beta_fast").value_or(policy.beta_fast);
     policy.beta_slow = dict.number("beta_slow").value_or(policy.beta_slow);
-    if (dict.json().contains("truncate") && !dict.has("truncate")) {
+    if (dict.has_null("truncate")) {
         dict.doubt({"truncate null must be true or false: transformers reads null as false"});
     }
     policy.truncate = dict.flag("truncate").value_or(true);

@@ -178,6 +178,69 @@ TEST_CASE("config/family: a share that the family's code does not read is doubtf
     CHECK(error_of("somebody_s", share + "}").empty());
 }
 
+TEST_CASE("config/family: a key that the family's code does not read is doubtful if it would change the rotation") {
+    const std::string unread = ": the code of this model_type does not read it", head = R"("head_dim": 64, )";
+    CHECK(error_of("llama", head + R"("rotary_dim": 32)") == "config: rotary_dim 32 must be left out or 64" + unread);
+    CHECK(error_of("llama", head + R"("rotary_dim": 64)").empty());
+    CHECK(error_of("phi", head + R"("rotary_dim": 32)").empty());  // half of the head, as its share says
+    CHECK(
+        hf::read_config(config_of("llama", head + R"("rotary_dim": 32)"), {.lenient = true}).of("").config.rotary_dim ==
+        64);
+    CHECK(read("minimax_m2", R"("rotary_dim": 64)").rotary_dim == 64);
+    CHECK(error_of("gptj", R"("n_embd": 4096, "n_head": 16, "rotary_dim": null)") ==
+          "config: rotary_dim null must be a number");
+    CHECK(error_of("llama", head + R"("qk_rope_head_dim": 32)") ==
+          "config: qk_rope_head_dim must be left out" + unread);
+    CHECK(read("deepseek_v4", R"("head_dim": 512, "qk_rope_head_dim": 64)").rotary_dim == 64);
+    CHECK(error_of("llama", head + R"("rope_interleave": true)") ==
+          "config: rope_interleave true must be false or left out" + unread);
+    CHECK(hf::read_config(config_of("llama", head + R"("rope_interleave": true)"), {.lenient = true}).of("").layout ==
+          hf::pair_layout::half_split);
+    CHECK(error_of("glm", head + R"("rope_interleaved": false)") ==
+          "config: rope_interleaved false must be true or left out" + unread);
+    CHECK(error_of("nomic_bert", head + R"("rotary_emb_interleaved": false)").empty());
+    CHECK(hf::read_config(config_of("deepseek_v3", R"("qk_rope_head_dim": 64, "rope_interleave": false)"))
+              .of("")
+              .layout == hf::pair_layout::half_split);
+    const std::string alpha = R"("rope_scaling": {"type": "dynamic", "factor": 2.0, "alpha": 1000.0})";
+    CHECK(error_of("llama", head + alpha) ==
+          "rope_scaling: key 'alpha' must be left out: rope type 'dynamic' ignores it");
+    CHECK(error_of("hunyuan_v1_dense", head + alpha).empty());
+    CHECK(error_of("somebody_s", head + alpha).empty());
+}
+
+TEST_CASE("config/family: names of the base and the share that the family's code does not read are doubtful") {
+    const std::string unread = ": the code of this model_type does not read it", head = R"("head_dim": 64, )";
+    CHECK(error_of("gpt_neox", head + R"("rope_theta": 5e5)") ==
+          "config: rope_theta must be named rotary_emb_base" + unread);
+    CHECK(error_of("gpt_neox", head + R"("rope_theta": 5e5, "rotary_emb_base": 5e5)").empty());
+    CHECK(error_of("gpt_neox", head + R"("rope_theta": 5e5, "rope_parameters": {"rope_theta": 5e5})").empty());
+    CHECK(error_of("gpt_neox_japanese", head + R"("partial_rotary_factor": 0.5)") ==
+          "config: partial_rotary_factor must be named rotary_pct" + unread);
+    CHECK(error_of("gpt_neox", head + R"("partial_rotary_factor": 0.5, "rotary_pct": 0.5)").empty());
+    CHECK(error_of("modernbert", head + R"("rope_theta": 5e5)") ==
+          "config: rope_theta must be named global_rope_theta" + unread);
+}
+
+TEST_CASE("config/family: a rope dictionary that the family's code does not read is doubtful") {
+    const std::string unread = ": the code of this model_type does not read it", head = R"("head_dim": 64, )";
+    const std::string linear = R"({"rope_type": "linear", "factor": 4.0, "rope_theta": 3e4})";
+    const std::string esm = sizes + R"(, "position_embedding_type": "rotary", "rope_scaling": )" + linear;
+    CHECK(error_of("esm", esm) == "config: rope_scaling must be left out" + unread);
+    const auto read_all_the_same = hf::read_config(config_of("esm", esm), {.lenient = true});
+    CHECK(read_all_the_same.of("").rope_type == "default");
+    CHECK(read_all_the_same.of("").config.theta_base == 1e4);
+    for (const char* type : {"gemma3_text", "olmo3", "modernbert"}) {
+        CAPTURE(type);
+        CHECK(error_of(type, head + R"("rope_parameters": )" + linear) ==
+              "rope_parameters: a dictionary for each layer type must be given instead of one for all" + unread);
+        CHECK(error_of(type, head + R"("rope_scaling": )" + linear).empty());
+    }
+    // ModernBERT's flat dictionary is for both layer types, with its base.
+    CHECK(read("modernbert", head + R"("rope_scaling": )" + linear, "sliding_attention").theta_base == 3e4);
+    CHECK(read("gemma3_text", head + R"("rope_scaling": )" + linear, "sliding_attention").theta_base == 1e4);
+}
+
 TEST_CASE("config/family: the rotated part of a head, if it is a separate part") {
     const std::string parts = R"("qk_rope_head_dim": 64, "qk_nope_head_dim": 128)";
     CHECK(read("deepseek_v3", parts) == rope_config{64, 64, 1e4, 1024});

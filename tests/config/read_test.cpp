@@ -198,7 +198,8 @@ TEST_CASE("config/read: dynamic NTK changes with the length, from max_position_e
     CHECK(ratio(rope, 65536) == 3.0);
     CHECK(ratio(rope, 98304) == 5.0);
     // Hunyuan's alpha is the same change of base at every length.
-    const auto hunyuan = only(R"("rope_scaling": {"type": "dynamic", "alpha": 1000.0, "factor": 1.0, "beta_fast": 32,
+    const auto hunyuan = only(
+        R"("model_type": "hunyuan_v1_dense", "rope_scaling": {"type": "dynamic", "alpha": 1000.0, "factor": 1.0, "beta_fast": 32,
                                                   "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0})");
     CHECK(at(hunyuan, 1).inv_freq()[63] == doctest::Approx(hunyuan.config.inv_freq(63) / 1000.0).epsilon(1e-13));
     CHECK(ratio(hunyuan, 1) == 1000.0);
@@ -295,12 +296,13 @@ TEST_CASE("config/read: partial rotary has exponents over the rotated width, and
     CHECK(only(R"("partial_rotary_factor": 0.5, "rotary_pct": 0.5,
                   "rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5})")
               .config == rope.config);
-    CHECK(only(R"("rotary_dim": 64)").config == rope.config);
+    CHECK(::only(R"("model_type": "somebody_s", "rotary_dim": 64)").config == rope.config);
     CHECK(only(R"("rotary_dim": 64, "partial_rotary_factor": 0.5)").config == rope.config);
     CHECK(error_of(R"("partial_rotary_factor": 0.5, "rotary_pct": 0.25)") ==
           "config: rotary_pct 0.25 must equal partial_rotary_factor 0.5");
     CHECK(error_of(R"("rotary_dim": 64, "partial_rotary_factor": 0.25)").find("rotary_dim 64") != std::string::npos);
-    CHECK(error_of(R"("rotary_dim": 33)").find("rotary_dim 33 must be even") != std::string::npos);
+    CHECK(::error_of(R"("model_type": "gptj", "rotary_dim": 33)").find("rotary_dim 33 must be even") !=
+          std::string::npos);
     CHECK(error_of(R"("partial_rotary_factor": -0.5)") == "config: partial_rotary_factor -0.5 must be in (0, 1]");
     CHECK(error_of(R"("partial_rotary_factor": 1.0078125)") ==  // 129 of 128 lanes
           "config: partial_rotary_factor 1.0078125 must be in (0, 1]");
@@ -385,8 +387,9 @@ TEST_CASE("config/read: DeepSeek V4 rotates the last lanes of its heads, and sca
     CHECK(ratio(model.of("compress"), 1) == 16.0);
     CHECK(at(model.of("compress"), 1).attention_factor() == 1.0);
     // If a head has parts, 1 is a share of the rotated part, any other value one of the whole head.
-    CHECK(error_of(R"("qk_rope_head_dim": 64, "qk_nope_head_dim": 448, "partial_rotary_factor": 1.0)").empty());
-    CHECK(error_of(R"("qk_rope_head_dim": 64, "qk_nope_head_dim": 448, "partial_rotary_factor": 0.25)") ==
+    const std::string parts = R"("model_type": "somebody_s", "qk_rope_head_dim": 64, "qk_nope_head_dim": 448, )";
+    CHECK(error_of(parts + R"("partial_rotary_factor": 1.0)").empty());
+    CHECK(error_of(parts + R"("partial_rotary_factor": 0.25)") ==
           "config: partial_rotary_factor 0.25 must give qk_rope_head_dim 64 lanes");
 }
 
@@ -540,7 +543,7 @@ TEST_CASE("config/read: a key that its type ignores, or that contradicts another
     CHECK(error_of(R"("rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": {"rope_type": "default"})") ==
           "config: rope_scaling must equal rope_parameters or be left out");
     CHECK(error_of(R"("kv_channels": 64)") == "config: kv_channels 64 must equal head_dim 128");
-    CHECK(error_of(R"("rope_interleave": true, "rope_interleaved": false)") ==
+    CHECK(error_of(R"("model_type": "somebody_s", "rope_interleave": true, "rope_interleaved": false)") ==
           "config: rope_interleaved must equal the other keys for the pair layout");
     CHECK(error_of(yarn4 + R"(, "attn_factor": 0.5})").find("attn_factor 0.5 must be 1") != std::string::npos);
 }

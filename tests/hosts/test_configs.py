@@ -172,7 +172,7 @@ def class_fails(config, rotary_class):
                 axes = classes.axes_of(rotary)
                 classes.rotated(rotary, config, layer_type, POSITION_IDS[:axes], 2 * len(inv_freq))
                 head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-                if 2 * len(inv_freq) > head_dim:
+                if 2 * len(inv_freq) > (getattr(config, "qk_rope_head_dim", None) or head_dim):
                     return "more lanes are rotated than a head has"
     except Exception as why:
         return repr(why)
@@ -329,6 +329,53 @@ def test_every_rope_type_that_a_config_admits(read, towers):
         else:
             wrong += [f"{name}, {rotary_class.__name__}: {why}"
                       for why in complaints(config, rotary_class, answer, LENGTHS, rotates=False)]
+    assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong)
+
+
+# Top-level settings that only some classes read; with values that differ from every default.
+SETTINGS = [
+    {"rotary_dim": 16}, {"qk_rope_head_dim": 32}, {"rope_interleave": True}, {"rope_interleave": False},
+    {"rope_theta": 12345.0}, {"partial_rotary_factor": 0.75},
+    {"rope_scaling": {"rope_type": "linear", "factor": 4.0}},
+    {"rope_scaling": {"rope_type": "linear", "factor": 4.0, "rope_theta": 30000.0}},
+    {"rope_scaling": {"type": "dynamic", "factor": 4.0, "alpha": 50.0}},
+    {"rope_parameters": {"rope_type": "linear", "factor": 4.0, "rope_theta": 30000.0}},
+    {"rope_parameters": {"rope_type": "dynamic", "factor": 4.0, "alpha": 50.0, "rope_theta": 20000.0}},
+]
+# Intended differences: the class, a key of the setting, and the reason.
+READ_OTHERWISE = {
+    ("Olmo3RotaryEmbedding", "rope_theta"): "its config gives rope_theta to one layer type, and the other its default",
+    ("Cohere2MoeRotaryEmbedding", "rope_scaling"): "its config has this key, with a description, and does not read it",
+}
+
+
+def with_setting(config, rotary_class, setting):
+    """An old config.json with this setting, as a dictionary, and the class's config of it; None if it is not accepted."""
+    settings = copy.deepcopy({**config.to_dict(), "rope_parameters": None, **setting})
+    if settings["rope_parameters"] is None:
+        del settings["rope_parameters"]
+    try:
+        made = type(config).from_dict(copy.deepcopy(settings))
+        return None if class_fails(made, rotary_class) else (settings, made)
+    except Exception:
+        return None
+
+
+def test_a_top_level_setting_is_read_as_by_the_class_or_refused(read, towers):
+    cases = []
+    for path, config, rotary_class in not_refused(towers):
+        is_model = "." not in path and config.model_type  # any key may be for a model type that is not known
+        for setting in SETTINGS if is_model and not class_fails(config, rotary_class) else []:
+            made = with_setting(config, rotary_class, setting)
+            if made is not None and not any(name == rotary_class.__name__ and key in str(setting)
+                                            for name, key in READ_OTHERWISE):
+                cases.append((f"{path} with {setting}, {rotary_class.__name__}", rotary_class, *made))
+    assert len(cases) > 1000
+    wrong = []
+    texts = [json.dumps(settings, default=str) for _, _, settings, _ in cases]
+    for (name, rotary_class, _, config), answer in zip(cases, read(texts)):
+        if "error" not in answer:
+            wrong += [f"{name}: {why}" for why in complaints(config, rotary_class, answer)]
     assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong)
 
 

@@ -67,25 +67,32 @@ struct family {
     double theta_base = 10000.0;
     double partial_rotary_factor = 1.0;
     index_t head_dim = 0;                     ///< used if no key gives one; 0: head_width * hidden_size / heads
-    index_t rotary_dim = 0;                   ///< used if no key gives one; 0: by partial_rotary_factor
+    index_t rotary_dim = 0;                   ///< default of the key in its config; 0: by partial_rotary_factor
     double head_width = 1.0;                  ///< 2 for Zamba 2, whose heads read two concatenated hidden states
     std::string_view heads_key = {};          ///< the key of the number of heads, if not a usual one
     bool head_is_derived = false;             ///< head_dim is hidden_size / heads; the key is ignored
     bool rotates_own_part = false;            ///< rotates qk_rope_head_dim lanes; the key is required
-    bool reads_rotary_dim = true;             ///< false: its code ignores the key
-    bool reads_share = false;                 ///< reads partial_rotary_factor, although its default is 1
+    std::string_view reads = {};              ///< keys that the code of few families reads, as does_read names them
+    bool reads_dictionary = true;             ///< false: its code has no rope_parameters or rope_scaling
+    std::string_view base_key = {};           ///< the only name of rope_theta at the top level that its code reads
+    std::string_view share_key = {};          ///< that of partial_rotary_factor
     bool rotates_some_layers = false;         ///< every n-th layer is not rotated, unless no_rope_layers is given
     bool is_inverse = false;                  ///< rotates by the negative angle
     bool is_lerope = false;                   ///< its weights hold offsets of the basis and temperatures of heads
     std::string_view rotary_key = {};         ///< a key; without it there is no rotation
     std::string_view default_rope_type = {};  ///< default of its code without a dictionary, with its own parameters
     std::span<const layer_kind> layers = {};  ///< used if the dictionary is for all layer types; else defaults
+    bool reads_by_layer_type = false;         ///< reads rope_parameters only by layer type, rope_scaling for all types
     bool null_is_unrotated = false;           ///< layer types whose dictionary is null are not rotated; else a fault
     bool base_is_for_all = false;             ///< rope_theta beside dictionaries by layer type is for all of them
     bool rotates_dense_layers = false;        ///< layers before the experts are rotated despite full attention
     std::string_view layers_differ_by = {};   ///< a key; if it is null, all layers are alike
     axis_order order = axis_order::as_the_config_says;
     std::array<index_t, 3> sections = {};  ///< used if mrope_section is not given; zeros: one axis, or equal shares
+
+    /// Whether its code reads alpha, partial_rotary_factor (despite a default of 1), qk_rope_head_dim (without
+    /// rotates_own_part), rope_interleave or rotary_dim.
+    bool does_read(std::string_view key) const { return reads.find(key) != reads.npos; }
 
     /// The kind with this name; one without defaults if there is none.
     layer_kind kind(std::string_view layer_type) const {
@@ -94,7 +101,10 @@ struct family {
     }
 };
 
-inline constexpr family unknown_family{.model_types = "", .reads_share = true, .null_is_unrotated = true};
+inline constexpr family unknown_family{
+    .model_types = "",
+    .reads = "alpha partial_rotary_factor qk_rope_head_dim rope_interleave rotary_dim",
+    .null_is_unrotated = true};
 
 using enum pair_layout;
 /// default_rope_type of families whose code has a dictionary by layer type.
@@ -106,11 +116,12 @@ inline constexpr const char* by_layer_type = "default, by layer type";
 inline constexpr family families[] = {
     {" arcee aria chameleon dbrx deepseek_ocr2_encoder diffllama doge dots1 esmc eurobert "
      "falcon falcon_h1 granite granite4_vision granite_docling granite_swa granitemoe granitemoe_swa "
-     "granitemoeshared hunyuan_v1_dense hunyuan_v1_moe hyperclovax idefics jais2 "
+     "granitemoeshared hyperclovax idefics jais2 "
      "kyutai_speech_to_text lasr_encoder llama mimi mimi_decoder mimi_encoder ministral mistral mistral3 "
      "moshi olmo olmo2 olmo_hybrid olmoe pocket_tts_audio_tokenizer pocket_tts_audio_tokenizer_decoder "
      "pocket_tts_audio_tokenizer_encoder qwen2 qwen2_moe qwen3_moe starcoder2 "
      "voxtral_realtime ", half_split},
+    {.model_types = " hunyuan_v1_dense hunyuan_v1_moe ", .layout = half_split, .reads = "alpha"},
     {" bitnet csm csm_depth_decoder_model evolla flex_olmo mllama_text_model ", half_split, 5e5},
     {" emu3_text_model lfm2 lfm2_moe minimax mixtral phimoe ", half_split, 1e6},
     {" nomic_bert ", half_split, 1e3},
@@ -118,7 +129,11 @@ inline constexpr family families[] = {
     {" gte ", half_split, 1.6e5},
     {" bamba glm4_moe glmasr_encoder nemotron "
      "persimmon phi recurrent_gemma ", half_split, 1e4, 0.5},
-    {" gpt_neox stablelm ", half_split, 1e4, 0.25},
+    {" stablelm ", half_split, 1e4, 0.25},
+    {.model_types = " gpt_neox ", .layout = half_split, .partial_rotary_factor = 0.25, .base_key = "rotary_emb_base",
+     .share_key = "rotary_pct"},
+    {.model_types = " gpt_neox_japanese ", .layout = half_split, .reads = "partial_rotary_factor",
+     .base_key = "rotary_emb_base", .share_key = "rotary_pct"},
     {" gradium_phonon_tts pocket_tts ", half_split},
     {" neucodec qwen2_5_omni_dit voxtral_realtime_encoder xcodec2 ", half_split, 1e4, 1.0, 64},
     {" timesfm2_5 ", half_split, 1e4, 1.0, 80},
@@ -138,27 +153,28 @@ inline constexpr family families[] = {
     {" pe_audio_encoder pe_audio_video_encoder pe_video_encoder ", interleaved, 2e4, 1.0, 128},
     {" helium ", interleaved, 1e5, 1.0, 128},
     {" ernie4_5 ", interleaved, 5e5, 1.0, 128},
-    {.model_types = " codegen gptj ", .layout = interleaved, .rotary_dim = 64},
-    {.model_types = " gpt_neox_japanese internlm2 minicpm nemotron3_diarization_audio phi3 phi4_multimodal qwen ",
-     .layout = half_split, .reads_share = true},
+    {.model_types = " codegen gptj ", .layout = interleaved, .rotary_dim = 64, .reads = "rotary_dim"},
+    {.model_types = " internlm2 minicpm nemotron3_diarization_audio phi3 phi4_multimodal qwen ",
+     .layout = half_split, .reads = "partial_rotary_factor"},
     {.model_types = " deepseek_ocr2 unlimited_ocr ", .layout = half_split, .head_is_derived = true},
     {.model_types = " dots3_note_audio_encoder ", .layout = interleaved, .partial_rotary_factor = 0.5,
      .head_is_derived = true},
-    {.model_types = " moonshine_streaming ", .layout = interleaved, .reads_share = true,
+    {.model_types = " moonshine_streaming ", .layout = interleaved, .reads = "partial_rotary_factor",
      .default_rope_type = "default"},
     {.model_types = " nemotron3_5_transcribe_asr_audio nemotron3_5_transcribe_word_timestamp ", .layout = half_split,
-     .reads_share = true, .default_rope_type = "default"},
+     .reads = "partial_rotary_factor", .default_rope_type = "default"},
     {.model_types = " hy_v4 minicpm3 ", .layout = half_split, .rotates_own_part = true},
-    {.model_types = " axk1 axk2 deepseek_v2 deepseek_v3 glm4_moe_lite glm_moe_dsa youtu ", .layout = interleaved,
-     .rotates_own_part = true},
+    {.model_types = " axk2 deepseek_v2 glm_moe_dsa ", .layout = interleaved, .rotates_own_part = true},
+    {.model_types = " axk1 deepseek_v3 glm4_moe_lite youtu ", .layout = interleaved, .rotates_own_part = true,
+     .reads = "rope_interleave"},
     {.model_types = " bailing_hybrid ", .layout = interleaved, .theta_base = 6e6, .rotates_own_part = true},
     {.model_types = " longcat_flash ", .layout = interleaved, .theta_base = 1e7, .rotates_own_part = true},
     {.model_types = " moonshine ", .layout = interleaved, .partial_rotary_factor = 0.9,
      .heads_key = "decoder_num_attention_heads"},
-    {.model_types = " wav2vec2-bert wav2vec2-conformer ", .layout = half_split,
+    {.model_types = " wav2vec2-bert wav2vec2-conformer ", .layout = half_split, .reads_dictionary = false,
      .rotary_key = "position_embeddings_type"},
     {.model_types = " seamless_m4t ", .layout = half_split, .heads_key = "speech_encoder_attention_heads",
-     .rotary_key = "position_embeddings_type"},
+     .reads_dictionary = false, .rotary_key = "position_embeddings_type"},
     {.model_types = " cohere2 ", .layout = interleaved, .layers = cohere2_layers},
     {.model_types = " cohere2_moe ", .layout = interleaved, .head_dim = 128, .layers = cohere2_layers,
      .rotates_dense_layers = true},
@@ -168,20 +184,24 @@ inline constexpr family families[] = {
     {.model_types = " kolibri1 ", .layout = half_split, .head_dim = 128, .layers = cohere2_layers,
      .layers_differ_by = "sliding_window"},
     {.model_types = " deepseek_v32 ", .layout = interleaved, .rotates_own_part = true, .layers = deepseek_v32_layers},
-    {.model_types = " deepseek_v4 ", .layout = interleaved, .reads_share = true},
+    {.model_types = " deepseek_v4 ", .layout = interleaved, .reads = "partial_rotary_factor qk_rope_head_dim"},
     {.model_types = " gemma3 gemma3n t5gemma2 t5gemma2_decoder ", .layout = half_split, .theta_base = 1e6,
-     .head_dim = 256, .layers = gemma3_layers},
+     .head_dim = 256, .layers = gemma3_layers, .reads_by_layer_type = true},
     {.model_types = " modernbert modernbert-decoder ", .layout = half_split, .theta_base = 1.6e5,
-     .layers = modernbert_layers},
-    {.model_types = " olmo3 ", .layout = half_split, .theta_base = 5e5, .layers = olmo3_layers},
+     .base_key = "global_rope_theta", .layers = modernbert_layers, .reads_by_layer_type = true},
+    {.model_types = " olmo3 ", .layout = half_split, .theta_base = 5e5, .layers = olmo3_layers,
+     .reads_by_layer_type = true},
     {.model_types = " llama4 ", .layout = interleaved, .theta_base = 5e5, .head_dim = 128, .rotates_some_layers = true},
     {.model_types = " smollm3 ", .layout = half_split, .theta_base = 2e6, .rotates_some_layers = true},
     {.model_types = " minimax_m3_vl ", .layout = half_split, .theta_base = 5e6, .head_dim = 128,
-     .reads_rotary_dim = false, .reads_share = true},
-    {.model_types = " minimax_m2 ", .layout = half_split, .theta_base = 5e6, .head_dim = 128, .reads_share = true},
-    {.model_types = " solar_open ", .layout = half_split, .theta_base = 1e6, .head_dim = 128, .reads_share = true},
+     .rotary_dim = 64, .reads = "partial_rotary_factor"},
+    {.model_types = " minimax_m2 ", .layout = half_split, .theta_base = 5e6, .head_dim = 128,
+     .reads = "partial_rotary_factor rotary_dim"},
+    {.model_types = " solar_open ", .layout = half_split, .theta_base = 1e6, .head_dim = 128,
+     .reads = "partial_rotary_factor"},
     {.model_types = " nanochat ", .layout = half_split, .is_inverse = true},
-    {.model_types = " esm granitemoehybrid ", .layout = half_split, .rotary_key = "position_embedding_type"},
+    {.model_types = " esm ", .layout = half_split, .reads_dictionary = false, .rotary_key = "position_embedding_type"},
+    {.model_types = " granitemoehybrid ", .layout = half_split, .rotary_key = "position_embedding_type"},
     {.model_types = " zamba2 ", .layout = half_split, .head_width = 2.0, .rotary_key = "use_mem_rope"},
     {.model_types = " apertus ", .layout = half_split, .theta_base = 12e6, .default_rope_type = "llama3"},
     {.model_types = " cwm ", .layout = half_split, .theta_base = 1e6, .head_dim = 128, .default_rope_type = "llama3"},
@@ -192,26 +212,30 @@ inline constexpr family families[] = {
      .default_rope_type = "yarn"},
     {.model_types = " ministral3 ", .layout = half_split, .theta_base = 1e6, .head_dim = 128,
      .default_rope_type = "yarn"},
-    {.model_types = " mistral4 ", .layout = interleaved, .rotates_own_part = true, .default_rope_type = "yarn"},
+    {.model_types = " mistral4 ", .layout = interleaved, .rotates_own_part = true, .reads = "rope_interleave",
+     .default_rope_type = "yarn"},
     {.model_types = " mistral_large4 ", .layout = interleaved, .rotates_own_part = true, .rotates_some_layers = true,
      .is_lerope = true, .default_rope_type = "yarn"},
     {.model_types = " gemma4 gemma4_unified ", .layout = half_split, .head_dim = 256,
      .default_rope_type = "proportional", .layers = gemma4_layers},
-    {.model_types = " diffusion_gemma ", .layout = half_split, .head_dim = 256, .reads_share = true,
+    {.model_types = " diffusion_gemma ", .layout = half_split, .head_dim = 256, .reads = "partial_rotary_factor",
      .default_rope_type = "proportional", .layers = gemma4_layers},
     {.model_types = " beam ", .layout = half_split, .head_dim = 128, .default_rope_type = by_layer_type,
      .null_is_unrotated = true},
     {.model_types = " lfm3 ", .layout = half_split, .head_dim = 128, .default_rope_type = by_layer_type},
     {.model_types = " ultrabert ", .layout = half_split, .default_rope_type = by_layer_type},
-    {.model_types = " laguna mellum ", .layout = half_split, .head_dim = 128, .reads_share = true,
+    {.model_types = " laguna mellum ", .layout = half_split, .head_dim = 128, .reads = "partial_rotary_factor",
      .default_rope_type = by_layer_type},
     {.model_types = " embedding_gemma2 ", .layout = half_split, .head_dim = 256, .default_rope_type = by_layer_type,
      .layers = gemma4_layers},
     {.model_types = " mimo_v2_flash ", .layout = half_split, .partial_rotary_factor = 0.334, .head_dim = 192,
      .default_rope_type = by_layer_type},
-    {.model_types = " step3p5 zaya ", .layout = half_split, .head_dim = 128, .reads_share = true,
+    {.model_types = " step3p5 ", .layout = half_split, .head_dim = 128, .reads = "partial_rotary_factor",
+     .default_rope_type = by_layer_type, .reads_by_layer_type = true},
+    {.model_types = " zaya ", .layout = half_split, .head_dim = 128, .reads = "partial_rotary_factor",
      .default_rope_type = by_layer_type},
-    {.model_types = " dots3_note ", .layout = interleaved, .reads_share = true, .default_rope_type = by_layer_type},
+    {.model_types = " dots3_note ", .layout = interleaved, .reads = "partial_rotary_factor qk_rope_head_dim",
+     .default_rope_type = by_layer_type},
     // positions of several axes
     {.model_types = " qwen2_vl qwen2_5_vl qwen2_5_omni ", .layout = half_split, .theta_base = 1e6,
      .order = axis_order::blocks, .sections = {16, 24, 24}},
@@ -219,9 +243,9 @@ inline constexpr family families[] = {
      .order = axis_order::blocks, .sections = {16, 24, 24}},
     {.model_types = " paddleocr_vl ", .layout = half_split, .theta_base = 5e5, .head_dim = 128,
      .order = axis_order::blocks, .sections = {16, 24, 24}},
-    {.model_types = " glm4v glm_ocr ", .layout = interleaved, .reads_share = true, .order = axis_order::blocks,
+    {.model_types = " glm4v glm_ocr ", .layout = interleaved, .reads = "partial_rotary_factor", .order = axis_order::blocks,
      .sections = {8, 12, 12}},
-    {.model_types = " glm_image ", .layout = half_split, .reads_share = true, .order = axis_order::blocks,
+    {.model_types = " glm_image ", .layout = half_split, .reads = "partial_rotary_factor", .order = axis_order::blocks,
      .sections = {8, 12, 12}},
     {.model_types = " glm4v_moe ", .layout = half_split, .partial_rotary_factor = 0.5, .order = axis_order::blocks,
      .sections = {8, 12, 12}},
@@ -234,18 +258,18 @@ inline constexpr family families[] = {
     {.model_types = " qwen3_omni_moe_talker ", .layout = half_split, .order = axis_order::interleaved,
      .sections = {24, 20, 20}},
     {.model_types = " cosmos3_edge ", .layout = half_split, .theta_base = 1e8, .head_dim = 128,
-     .order = axis_order::interleaved, .sections = {24, 20, 20}},
+     .default_rope_type = "default", .order = axis_order::interleaved, .sections = {24, 20, 20}},
     {.model_types = " qwen3_5 qwen3_5_moe ", .layout = half_split, .partial_rotary_factor = 0.25, .head_dim = 256,
      .order = axis_order::interleaved, .sections = {11, 11, 10}},
-    {.model_types = " qwen4_exp ", .layout = half_split, .head_dim = 256, .reads_share = true,
+    {.model_types = " qwen4_exp ", .layout = half_split, .head_dim = 256, .reads = "partial_rotary_factor",
      .order = axis_order::interleaved, .sections = {11, 11, 10}},
     {.model_types = " cohere_compass ", .layout = half_split, .head_dim = 128, .default_rope_type = by_layer_type,
      .null_is_unrotated = true, .order = axis_order::interleaved, .sections = {24, 20, 20}},
-    {.model_types = " neomme ", .layout = half_split, .head_dim = 64, .reads_share = true,
+    {.model_types = " neomme ", .layout = half_split, .head_dim = 64, .reads = "partial_rotary_factor",
      .default_rope_type = by_layer_type, .layers = neomme_layers, .base_is_for_all = true, .order = axis_order::interleaved},
     {.model_types = " ernie4_5_vl_moe ", .layout = interleaved, .theta_base = 5e5,
      .order = axis_order::rows_columns_time, .sections = {22, 22, 20}},
-    {.model_types = " hunyuan_vl ", .layout = half_split, .order = axis_order::lanes}};
+    {.model_types = " hunyuan_vl ", .layout = half_split, .reads = "alpha", .order = axis_order::lanes}};
 
 /// Model types without a supported rotary embedding, and what they use instead; as in transformers 5.23.
 struct other_positions {

@@ -16,6 +16,11 @@ namespace cordage::hf::config_detail {
 
 using namespace json_detail;
 
+/// Reports a key that the code of this model_type ignores.
+inline void not_read(const json_object& config, std::string_view what) {
+    config.doubt({what, ": the code of this model_type does not read it"});
+}
+
 /// A size of one layer type's heads: "swa_head_dim" and similar keys take precedence over the key without "swa_".
 inline std::optional<index_t> size_of(const json_object& config, std::string_view layer_type, const std::string& key) {
     const bool slides = layer_type == "sliding_attention", sees_all = layer_type == "full_attention";
@@ -79,7 +84,8 @@ inline void set_part_of_head(const json_object& config, const family& known, con
     if (!share && whole && known.rotates_own_part && *whole != rotated && *whole != rest.value_or(0) + rotated) {
         config.doubt({"head_dim ", *whole, " must be qk_rope_head_dim ", rotated, ", or that plus qk_nope_head_dim"});
     }
-    if (whole && *whole != rotated && rope.rope_type == "default" && known.rotates_own_part && !known.reads_share) {
+    if (whole && *whole != rotated && rope.rope_type == "default" && known.rotates_own_part &&
+        !known.does_read("partial_rotary_factor")) {
         config.doubt({"head_dim ", *whole, " must be qk_rope_head_dim ", rotated,
                       " for rope type 'default', which rotates the whole head in the code of this model_type"});
     }
@@ -89,6 +95,10 @@ inline void set_part_of_head(const json_object& config, const family& known, con
 /// @returns  partial_rotary_factor
 inline double set_lanes(const json_object& config, const json_object& dict, const family& known, const layer_kind& kind,
                         layer_rope& rope) {
+    if (!known.share_key.empty() && !dict.has("partial_rotary_factor") && config.has("partial_rotary_factor") &&
+        !config.has(known.share_key)) {
+        not_read(config, message("partial_rotary_factor must be named ", known.share_key));
+    }
     const auto given_share =
         agreed({{dict, "partial_rotary_factor"},
                 {config, "partial_rotary_factor rotary_pct rope_pct rotary_percentage rotary_emb_fraction"}});
@@ -97,7 +107,10 @@ inline double set_lanes(const json_object& config, const json_object& dict, cons
         kind.partial_rotary_factor > 0.0 ? kind.partial_rotary_factor : known.partial_rotary_factor;
     const double share = given_share.value_or(is_proportional ? known.partial_rotary_factor : own_share);
     if (!(share > 0.0 && share <= 1.0)) config.refuse({"partial_rotary_factor ", share, " must be in (0, 1]"});
-    if (const auto rotated = size_of(config, kind.layer_type, "qk_rope_head_dim")) {
+    const auto rotated = size_of(config, kind.layer_type, "qk_rope_head_dim");
+    if (rotated && !known.rotates_own_part && !known.does_read("qk_rope_head_dim")) {
+        not_read(config, "qk_rope_head_dim must be left out");
+    } else if (rotated) {
         if (is_proportional) {
             dict.refuse(
                 {"qk_rope_head_dim must be left out for rope type 'proportional', which rotates pairs of the whole "
@@ -107,16 +120,22 @@ inline double set_lanes(const json_object& config, const json_object& dict, cons
         return share;
     }
     if (known.rotates_own_part) config.doubt({"qk_rope_head_dim must be given: only these lanes are rotated"});
-    if (share != own_share && rope.rope_type == "default" && !known.reads_share && known.partial_rotary_factor == 1.0) {
-        dict.doubt({"partial_rotary_factor must be left out: the code of this model_type does not read it"});
+    if (share != own_share && rope.rope_type == "default" && !known.does_read("partial_rotary_factor") &&
+        known.partial_rotary_factor == 1.0) {
+        not_read(dict, "partial_rotary_factor must be left out");
     }
     const index_t head_dim = rope.config.head_dim = head_dim_of(config, known, kind);
     const double lanes_of_share = share * static_cast<double>(head_dim);
-    auto given = known.reads_rotary_dim || given_share ? config.count("rotary_dim") : std::nullopt;
-    if (given && given_share && std::floor(lanes_of_share) != static_cast<double>(*given)) {
-        config.doubt({"rotary_dim ", *given, " must be partial_rotary_factor ", share, " of head_dim ", head_dim});
+    const auto said = config.count("rotary_dim");
+    if (said && given_share && std::floor(lanes_of_share) != static_cast<double>(*said)) {
+        config.doubt({"rotary_dim ", *said, " must be partial_rotary_factor ", share, " of head_dim ", head_dim});
     }
-    if (!given && !given_share && known.rotary_dim > 0) given = known.rotary_dim;
+    if (config.has_null("rotary_dim") && known.rotary_dim > 0) config.doubt({"rotary_dim null must be a number"});
+    std::optional<index_t> given;
+    if (known.does_read("rotary_dim")) {
+        given = said;
+        if (!said && !given_share && known.rotary_dim > 0) given = known.rotary_dim;
+    }
     index_t lanes = given ? *given : is_proportional ? head_dim : static_cast<index_t>(lanes_of_share);
     if (!given && lanes % 2 != 0 && lanes < head_dim && rope.rope_type != "dynamic" && rope.rope_type != "ntk") {
         // The code rotates one more lane, with exponents over the odd number.
@@ -125,6 +144,9 @@ inline double set_lanes(const json_object& config, const json_object& dict, cons
         ++lanes;
     }
     rope.config.rotary_dim = lanes;
+    if (said && !given && !given_share && *said != lanes && *said != known.rotary_dim) {
+        not_read(config, message("rotary_dim ", *said, " must be left out or ", lanes));
+    }
     if (!given && (lanes < 2 || lanes % 2 != 0)) {
         config.refuse({share == 1.0 ? "" : message("partial_rotary_factor ", share, " of "), "head_dim ", head_dim,
                        " is ", lanes, " lanes, must be an even number >= 2"});
@@ -201,12 +223,17 @@ inline void set_axes(const json_object& dict, const family& known, layer_rope& r
 /// The pair layout, from the config's keys or the family.
 inline pair_layout layout_of(const json_object& config, const family& known) {
     std::optional<bool> found;
+    const bool is_read = known.layout == pair_layout::unknown || known.does_read("rope_interleave");
     for (const char* key : {"rope_interleave", "rope_interleaved", "rotary_emb_interleaved"}) {
         const auto flag = config.flag(key);
+        if (flag && !is_read && *flag != (known.layout == pair_layout::interleaved)) {
+            not_read(config,
+                     message(key, *flag ? " true must be false or left out" : " false must be true or left out"));
+        }
         if (found && flag && *found != *flag) config.doubt({key, " must equal the other keys for the pair layout"});
         if (!found) found = flag;
     }
-    return !found ? known.layout : *found ? pair_layout::interleaved : pair_layout::half_split;
+    return !found || !is_read ? known.layout : *found ? pair_layout::interleaved : pair_layout::half_split;
 }
 
 }  // namespace cordage::hf::config_detail

@@ -52,7 +52,7 @@ struct layer_reader {
         out.config.original_length = dict.at_least(1.0, "original_max_position_embeddings",
                                                    original.value_or(longest > 0.0 ? longest : no_longest_length));
         validate(out.config);
-        apply_rule({dict, config, share, longest, original.has_value(), out});
+        apply_rule({dict, config, share, longest, original.has_value(), known.does_read("alpha"), out});
         set_axes(dict, known, out);
         out.is_inverse = known.is_inverse;
         if (known.is_lerope) out.needs_weights = true;
@@ -81,13 +81,18 @@ struct layer_reader {
         if (dict.has_null("rope_theta") && !config.has("rope_theta")) {
             dict.doubt({"rope_theta null must be a number or left out"});
         }
+        if (!known.base_key.empty() && !dict.has("rope_theta") && config.has("rope_theta") &&
+            !config.has(known.base_key)) {
+            not_read(config, message("rope_theta must be named ", known.base_key));
+        }
         if (config.overrides("rope_theta")) return ratio * *config.number("rope_theta");
         const json_object none = dict.none(dict.where());
-        const json_object &own = dict_is_own ? dict : none, &shared = dict_is_own ? none : dict;
+        const bool is_for_kind = dict_is_own || (kind.theta_base > 0.0 && kind.is_scaled);
+        const json_object &own = is_for_kind ? dict : none, &shared = is_for_kind ? none : dict;
         const auto beside = [&](const char* keys) { return agreed({{own, "rope_theta"}, {config, keys}}); };
         const auto found = kind.layer_type == "sliding_attention" ? beside(local_theta_keys)
                            : kind.layer_type == "compress"        ? beside("compress_rope_theta")
-                           : dict_is_own                          ? beside("global_rope_theta")
+                           : is_for_kind                          ? beside("global_rope_theta")
                                                                   : std::nullopt;
         const bool is_beside = dict_is_own && known.base_is_for_all && config.has("rope_theta");
         if (found || (kind.theta_base > 0.0 && !is_beside)) return ratio * found.value_or(kind.theta_base);
@@ -148,6 +153,9 @@ inline void add_ropes(const layer_reader& read, const json_object& dict, model_r
             out.ropes.push_back(read.rope(kind, kind.rotates ? dict.other(entry, where) : none, true));
         }
     } else {
+        if (read.known.reads_by_layer_type && dict.where() == "rope_parameters" && !dict.json().empty()) {
+            not_read(dict, "a dictionary for each layer type must be given instead of one for all");
+        }
         nlohmann::json without_scaling = none.json();
         for (const char* key : {"rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved"}) {
             if (dict.has(key)) without_scaling[key] = *dict.find(key);

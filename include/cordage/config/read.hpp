@@ -137,6 +137,12 @@ inline json_object rope_dictionary(const json_object& config, const std::string&
     if (parameters != nullptr && scaling != nullptr && *parameters != *scaling) {
         config.doubt({"rope_scaling must equal rope_parameters or be left out"});
     }
+    if (!known.reads_dictionary) {
+        for (const char* key : {"rope_parameters", "rope_scaling"}) {
+            if (config.has(key)) not_read(config, message(key, " must be left out"));
+        }
+        return config.none(config.where());
+    }
     if (parameters != nullptr) return config.other(*parameters, "rope_parameters");
     if (scaling != nullptr) return config.other(*scaling, "rope_scaling");
     if (!known.default_rope_type.empty()) {

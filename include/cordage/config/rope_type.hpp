@@ -43,6 +43,7 @@ struct rule_source {
     double share;               ///< partial_rotary_factor, for the type that uses it as a share of pairs
     double max_length;          ///< max_position_embeddings; 0 if not given
     bool has_original_length;   ///< has its own key, not taken from max_position_embeddings
+    bool reads_alpha;           ///< the model's code reads Hunyuan's alpha
     layer_rope& rope;
 
     void set(any_policy policy, any_schedule schedule, std::string policy_words) const {
@@ -230,7 +231,7 @@ struct known_type {
     std::string_view name;
     const char* keys;
     void (*rule)(const rule_source&);
-    std::string_view only_with = {};  ///< a key that distinguishes it from a later entry of this name
+    bool needs_alpha = false;  ///< distinguishes it from a later entry of this name
 };
 inline constexpr const char* common_keys =
     "llama_4_scaling_beta max_position_embeddings mrope_interleaved mrope_section partial_rotary_factor rope_theta "
@@ -242,7 +243,7 @@ inline constexpr const char* yarn_keys =
 inline constexpr known_type known_types[] = {
     {"default", "", no_scaling},
     {"linear", "factor original_max_position_embeddings", linear_rule},
-    {"dynamic", "alpha factor beta_fast beta_slow mscale mscale_all_dim", alpha_rule, "alpha"},
+    {"dynamic", "alpha factor beta_fast beta_slow mscale mscale_all_dim", alpha_rule, true},
     {"dynamic", "factor", dynamic_rule},
     {"ntk", "factor", ntk_rule},
     {"codellama", "base_multiplier", codellama_rule},
@@ -295,7 +296,7 @@ inline void check_keys(const json_object& dict, const known_type& type) {
 inline void apply_rule(const rule_source& from) {
     layer_rope& rope = from.rope;
     const auto* const type = std::ranges::find_if(known_types, [&](const known_type& each) {
-        return each.name == rope.rope_type && (each.only_with.empty() || from.dict.has(each.only_with));
+        return each.name == rope.rope_type && (!each.needs_alpha || (from.reads_alpha && from.dict.has("alpha")));
     });
     if (type == std::end(known_types)) {
         std::vector<std::string_view> names{"mrope", "su"};

@@ -180,6 +180,13 @@ TEST_CASE("checkpoint/lerope: temperatures of a layer's heads, and of its indexe
                              shape_error);
     }
     const temporary_folder folder;
+    const auto of_two_models = file_of(folder, {alpha("a.layers.0.self_attn.softmax_scaling.scale", three),
+                                                alpha("b.layers.0.self_attn.softmax_scaling.scale", three)});
+    CHECK_THROWS_WITH_AS(
+        load_head_temperatures(of_two_models, 0, 3),
+        "lerope: the checkpoint must have one tensor '...layers.0.self_attn.softmax_scaling.scale', not "
+        "'a.layers.0.self_attn.softmax_scaling.scale' and 'b.layers.0.self_attn.softmax_scaling.scale'",
+        value_error);
     const auto of_indexer = file_of(folder, {alpha("layers.0.attention.indexer.ssmax_scaling.s", three)});
     CHECK_THROWS_WITH_AS(load_head_temperatures(of_indexer, 0, 3, true),
                          "checkpoint: tensor 'layers.0.attention.indexer.ssmax_scaling.b' must be in the checkpoint",

@@ -96,6 +96,17 @@ TEST_CASE("checkpoint/with_weights: weights that do not fit the config are refus
                          value_error);
 }
 
+TEST_CASE("checkpoint/with_weights: a CLEX config whose layer types differ is refused") {
+    const temporary_folder folder;
+    const auto file = folder.write("model.safetensors", checkpoint_bytes({"a."}));
+    const auto model = hf::read_config(R"({"head_dim": 64, "max_position_embeddings": 4096, "rope_parameters": {
+        "full_attention": {"rope_type": "clex", "time_dt": 0.1, "act": "silu"}, "sliding_attention": {}}})");
+    CHECK_THROWS_WITH_AS(hf::with_weights(model, file),
+                         "hf::with_weights: the config must have one rule for rope type 'clex', not 2, with "
+                         "'sliding_attention': use with_weights(rule, checkpoint) for the layers of one rule",
+                         value_error);
+}
+
 // Once, a small config with a few layers took gigabytes.
 TEST_CASE("checkpoint/with_weights: the steps of all layers together are bounded") {
     const temporary_folder folder;

@@ -142,4 +142,8 @@ TEST_CASE("config/json: doubts are thrown, or kept by a lenient reader, other ob
     lenient.part("x").doubt({"two"});
     lenient.other(json["x"], "there").doubt({"three"});
     CHECK(warnings == std::vector<std::string>{"config: one", "x: two", "there: three"});
+    warnings.resize(most_warnings - 1);
+    lenient.doubt({"one"});
+    CHECK_THROWS_WITH_AS(lenient.doubt({"one more"}), "config: the file must have at most 1000 doubtful settings",
+                         value_error);
 }

@@ -59,22 +59,31 @@ inline std::vector<double> load_lerope(const checkpoint& from, index_t pairs) {
 
 /// The temperatures of a layer's heads: "...layers.N.self_attn.softmax_scaling.scale" and ".bias" as saved by
 /// transformers, "layers.N.attention.ssmax_scaling.s" and ".b" as released; with `of_indexer` those of its indexer.
-/// @throws value_error or shape_error  as checkpoint, and naming the tensor: missing, of another shape, or not finite
+/// @throws value_error or shape_error  as checkpoint, and naming the tensor: missing, more than one (in a checkpoint of
+///                                     several models), of another shape, or not finite
 inline head_temperatures load_head_temperatures(const checkpoint& from, index_t layer, index_t heads,
                                                 bool of_indexer = false) {
     const std::string at = message("layers.", layer, "."), part = of_indexer ? "indexer." : "";
     const std::pair<std::string, std::string> spellings[] = {
         {at + "self_attn." + part + "softmax_scaling.scale", at + "self_attn." + part + "softmax_scaling.bias"},
         {at + "attention." + part + "ssmax_scaling.s", at + "attention." + part + "ssmax_scaling.b"}};
+    std::string scale_name, bias_name;
     for (const std::string& name : from.names()) {
         for (const auto& [scale, bias] : spellings) {
             if (!name.ends_with(scale)) continue;
-            const std::string prefix = name.substr(0, name.size() - scale.size());
-            return {lerope_detail::vector_of(from, name, heads), lerope_detail::vector_of(from, prefix + bias, heads)};
+            if (!scale_name.empty()) {
+                fail<value_error>({"lerope: the checkpoint must have one tensor '...", scale, "', not ",
+                                   in_quotes(scale_name), " and ", in_quotes(name)});
+            }
+            scale_name = name;
+            bias_name = name.substr(0, name.size() - scale.size()) + bias;
         }
     }
-    fail<value_error>(
-        {"lerope: the checkpoint must have a tensor '...", spellings[0].first, "' or '", spellings[1].first, "'"});
+    if (scale_name.empty()) {
+        fail<value_error>(
+            {"lerope: the checkpoint must have a tensor '...", spellings[0].first, "' or '", spellings[1].first, "'"});
+    }
+    return {lerope_detail::vector_of(from, scale_name, heads), lerope_detail::vector_of(from, bias_name, heads)};
 }
 
 }  // namespace cordage

@@ -66,7 +66,8 @@ inline std::vector<layer_rope> with_weights(const layer_rope& rope, const std::f
 ///
 /// @throws value_error or shape_error  naming the tensor and the remedy, if the checkpoint has a learned basis that the
 ///                                     config does not mention (it would be ignored), lacks one that the config
-///                                     requires, or has one that does not fit
+///                                     requires, or has one that does not fit; value_error for a CLEX config whose
+///                                     layer types differ
 inline model_ropes with_weights(model_ropes model, const checkpoint& weights) {
     const std::vector<std::string> offsets = lerope_tensors(weights), fields = released_clex_tensors(weights);
     const bool has_clex =
@@ -81,6 +82,11 @@ inline model_ropes with_weights(model_ropes model, const checkpoint& weights) {
     if (!has_clex && !fields.empty()) {
         fail<value_error>({"hf::with_weights: tensor ", in_quotes(fields[0]),
                            " must be left out, or the config must have rope type 'clex': it is a learned basis"});
+    }
+    if (has_clex && model.ropes.size() > 1) {
+        fail<value_error>({"hf::with_weights: the config must have one rule for rope type 'clex', not ",
+                           model.ropes.size(), ", with ", in_quotes(model.ropes[1].layer_type),
+                           ": use with_weights(rule, checkpoint) for the layers of one rule"});
     }
     if (has_clex) model.ropes = with_weights(model.ropes.front(), weights);
     for (layer_rope& one : model.ropes) {

@@ -50,6 +50,9 @@ inline constexpr std::size_t deepest_json = 64;
 /// memory of its text; the header of a file with 100 000 tensors has a million values.
 inline constexpr std::size_t most_json_values = std::size_t{1} << 22;
 
+/// Upper bound on the doubtful settings of a file that a lenient reader keeps; models' files have a few.
+inline constexpr std::size_t most_warnings = 1000;
+
 /// Parses JSON.
 /// @param subject  begins the messages
 /// @throws value_error  if text is not JSON (NaN and infinity are not allowed), has a duplicate key in an object, is
@@ -210,6 +213,8 @@ class json_object {
     }
     void doubt(std::initializer_list<message_part> why) const {
         if (warnings_ == nullptr) refuse(why);
+        if (warnings_->size() >= most_warnings)
+            refuse({"the file must have at most ", most_warnings, " doubtful settings"});
         warnings_->push_back(where_ + ": " + joined(why));
     }
 

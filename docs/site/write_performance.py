@@ -114,7 +114,7 @@ def norm_backward(record):
 
 
 def moves(record):
-    places = {"where they lie": "in_place", "in scattered slots": "scattered", "down within one cache": "down"}
+    places = {"in place": "in_place", "in scattered slots": "scattered", "to lower slots of one cache": "down"}
     def cell(dtype, place, tokens):
         counter = "of_fp32" if dtype == "q8_0" else "of_tight_bound"
         return " / ".join(record.cell(f"rotate/move/simd/{dtype}/half_split/{how}/{place}/tokens:{tokens}/heads:8/head_dim:128", counter)

@@ -99,6 +99,8 @@ TEST_CASE("pair/phase: whole and fraction of theta / 2 pi, rounded towards minus
     CHECK(turns_of(-7.0).whole == -2);
     CHECK(turns_of(-7.0).fraction == ~turns_of(7.0).fraction + 1u);
     CHECK(turns_of(-0.0) == turns{0, 0});
+    // What a device cannot refuse is defined, or this would not compile.
+    static_assert((turns_of(0x1p63), turns_of(__builtin_bit_cast(double, 0x7ff0'0000'0000'0000u)), true));
     static_assert(turns_of(0x1p-1074) == turns{0, 0});  // at compile time, where no flag flushes it
     CHECK(turns_of(0x1p62).whole == static_cast<std::int64_t>(0x1p62 / 6.283185307179586476925286766559L));
 }

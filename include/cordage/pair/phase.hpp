@@ -30,7 +30,8 @@ inline constexpr double largest_inv_freq = 0x1p62;
 /// half a unit of 2^-64 turn, so that position * fraction mod 2^64 is the phase of position * theta within
 /// 2 pi |position| 2^-65 rad (3.7e-10 at 2^31). Integer arithmetic is unaffected by -ffast-math.
 ///
-/// @param theta  finite, |theta| <= largest_inv_freq (precondition; `basis` checks it)
+/// @param theta  finite, |theta| <= largest_inv_freq (`basis` checks it; another number, which kernels on a device may
+///               have, gives turns without meaning)
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr turns turns_of(double theta) noexcept {
     const binary64_parts parts = parts_of(theta);
     const wide_product low = multiply_wide(parts.mantissa, inverse_two_pi.low);
@@ -39,7 +40,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr turns turns_of(double theta)
     // |theta| / 2 pi = product * 2^(exponent - 130) and the unit of the result is 2^-64, so the product is shifted
     // right.
     const std::uint64_t top = high.high + (middle < high.low ? 1u : 0u);
-    const int shift = 66 - parts.exponent;  // >= 56
+    const int shift = parts.exponent < 66 ? 66 - parts.exponent : 1;  // >= 56 for valid theta
     const auto limb = [&](int i) { return i == 0 ? low.low : i == 1 ? middle : i == 2 ? top : 0u; };
     const auto shifted = [&](int i) {  // bits [64 i + shift, 64 i + shift + 64) of the product
         const int word = i + shift / 64, bit = shift % 64;

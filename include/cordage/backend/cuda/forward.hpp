@@ -32,7 +32,8 @@ struct rotation_kernel<operand<X, Y, XFormat, YFormat>, Pairing, Direction, ByPi
         std::max(pairs_in_pieces<X, Pairing, ByPieces>, pairs_in_pieces<Y, Pairing, ByPieces>);
     using in = unit<X, XFormat, Pairing, ByPieces, pairs_of_unit>;
     using out = unit<Y, YFormat, Pairing, ByPieces, pairs_of_unit>;
-    static constexpr int blocks_per_processor = 3;  // 80 registers
+    // At most 80 registers; 128 if two units of x, which is wider than y then, take 32 of them.
+    static constexpr int blocks_per_processor = sizeof(typename in::stored) > 2 * sizeof(piece) ? 2 : 3;
 
     Source angles;
     index_t rows;

@@ -11,6 +11,8 @@
 
 #include <vector>
 
+#include "building_blocks_called.hpp"  // as the other fuzzers, see CMakeLists.txt
+
 #include "cordage/host/aten/paged_cache.hpp"
 #include "input.hpp"
 #include "run_counter.hpp"

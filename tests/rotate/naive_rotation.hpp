@@ -85,14 +85,15 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
     return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-/// True if two kernels computed the same for numbers up to 4, up to the last bit: each may contract other products.
+/// True if two kernels computed the same for numbers up to 4, up to some units in the last place: one for products that
+/// each may contract otherwise, more for sums in another order.
 template <cordage::element T>
-bool nearly_same(const T& a, const T& b) {
-    return std::fabs(value(a) - value(b)) <= unit_in_last_place<T>(4.0);
+bool nearly_same(const T& a, const T& b, double units = 1.0) {
+    return std::fabs(value(a) - value(b)) <= units * unit_in_last_place<T>(4.0);
 }
 template <cordage::element T>
-bool nearly_same(const std::vector<T>& a, const std::vector<T>& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](T x, T y) { return nearly_same(x, y); });
+bool nearly_same(const std::vector<T>& a, const std::vector<T>& b, double units = 1.0) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [=](T x, T y) { return nearly_same(x, y, units); });
 }
 
 inline index_t count(const heads_shape& s) { return s.batch * s.tokens * s.heads * s.head_dim; }

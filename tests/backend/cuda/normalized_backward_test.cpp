@@ -216,9 +216,9 @@ TEST_CASE("backend/cuda/normalized_backward: operands of all kinds share a call,
     rotate([](const auto&... a) { rotate_backward<half_split, backend::scalar>(a...); }, expected, angles, slots);
     with_device_angles(angles, [&](const auto& source) {
         rotate([](const auto&... a) { rotate_backward<half_split>(test_device{}, a...); }, found, source, some);
-        CHECK(nearly_same(found.q, expected.q));
+        CHECK(nearly_same(found.q, expected.q, 4.0));  // a norm's sum over the lanes
         CHECK(nearly_same(found.k, expected.k));
-        CHECK(nearly_same(found.v, expected.v));
+        CHECK(nearly_same(found.v, expected.v, 4.0));
         for (std::size_t i = 64; i < 128; ++i) REQUIRE(found.q[i] == 3.0f);  // the token without a slot
         check_near(found.inv_freq, expected.inv_freq, 1e-4);
         check_near(found.weight, expected.weight, 1e-4);
@@ -231,8 +231,8 @@ TEST_CASE("backend/cuda/normalized_backward: operands of all kinds share a call,
         const auto in_x = in_slots(token_major(over_x.data(), cache_shape), slots.data(), 1, 3);
         rotate_backward<half_split>(test_device{}, source, grad_through(view(g), in_x, in_x).normalized(norm));
         for (std::size_t i = 0; i < 64; ++i) {
-            CHECK(nearly_same(over_g[i], expected.q[i]));
-            CHECK(nearly_same(over_x[320 + i], expected.q[i]));
+            CHECK(nearly_same(over_g[i], expected.q[i], 4.0));
+            CHECK(nearly_same(over_x[320 + i], expected.q[i], 4.0));
         }
         const cos_sin_table<float> table(angles);
         written of_table;
@@ -242,7 +242,7 @@ TEST_CASE("backend/cuda/normalized_backward: operands of all kinds share a call,
             grad_through(view(g), cached, view(of_table.q)).normalized(norm, of_table.weight),
             grad_through(view(g), view(g), view(of_table.k)),
             grad_through(view(g), cached, view(of_table.v)).normalized(norm, of_table.weight).unrotated());
-        CHECK(nearly_same(of_table.q, expected.q));
+        CHECK(nearly_same(of_table.q, expected.q, 4.0));
         CHECK(nearly_same(of_table.k, expected.k));
         check_near(of_table.weight, expected.weight, 1e-4);
     });

@@ -88,7 +88,7 @@ TEST_CASE("checkpoint/lerope: a folder with config and checkpoint") {
     const auto weights =
         file_of(folder, {alpha("model.language_model.rotary_emb.alpha", offsets),
                          alpha(temperature + "scale", {0.5, 0.25}), alpha(temperature + "bias", {1, 2})});
-    const auto checkpoint = folder.path();
+    const auto& checkpoint = folder.path();
     // [lerope_checkpoint]
     const auto model = cordage::hf::with_weights(cordage::hf::read_config_file(config), checkpoint);
     const auto& rule = model.of("rope");

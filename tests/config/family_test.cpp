@@ -230,15 +230,17 @@ TEST_CASE("config/family: a rope dictionary that the family's code does not read
     const auto read_all_the_same = hf::read_config(config_of("esm", esm), {.lenient = true});
     CHECK(read_all_the_same.of("").rope_type == "default");
     CHECK(read_all_the_same.of("").config.theta_base == 1e4);
+    const std::string parameters = head + R"("rope_parameters": )" + linear;
+    const std::string scaling = head + R"("rope_scaling": )" + linear;
     for (const char* type : {"gemma3_text", "olmo3", "modernbert"}) {
         CAPTURE(type);
-        CHECK(error_of(type, head + R"("rope_parameters": )" + linear) ==
+        CHECK(error_of(type, parameters) ==
               "rope_parameters: a dictionary for each layer type must be given instead of one for all" + unread);
-        CHECK(error_of(type, head + R"("rope_scaling": )" + linear).empty());
+        CHECK(error_of(type, scaling).empty());
     }
     // ModernBERT's flat dictionary is for both layer types, with its base.
-    CHECK(read("modernbert", head + R"("rope_scaling": )" + linear, "sliding_attention").theta_base == 3e4);
-    CHECK(read("gemma3_text", head + R"("rope_scaling": )" + linear, "sliding_attention").theta_base == 1e4);
+    CHECK(read("modernbert", scaling, "sliding_attention").theta_base == 3e4);
+    CHECK(read("gemma3_text", scaling, "sliding_attention").theta_base == 1e4);
 }
 
 TEST_CASE("config/family: the rotated part of a head, if it is a separate part") {

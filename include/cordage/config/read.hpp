@@ -35,7 +35,7 @@ inline constexpr std::string_view rope_keys[] = {
 /// Reports top-level keys that resemble a known one, and those whose effect is not supported.
 inline void check_top_keys(const json_object& config) {
     for (const auto& [key, entry] : config.json().items()) {
-        const auto is_near = [&key = key](const char* name) { return edit_distance(key, name) <= 2; };
+        const auto is_near = [&own = key](const char* name) { return edit_distance(own, name) <= 2; };
         const bool looks_alike = key.starts_with("rope_") || key.starts_with("rotary_") ||
                                  (key.size() < 24 && (is_near("rope_scaling") || is_near("rope_parameters")));
         if (!looks_alike || is_in(rope_keys, key) || (key == "rotary_emb_scale_base" && entry.is_null())) continue;

@@ -58,6 +58,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr quotient_and_rest divided(in
 }
 
 /// a / b rounded up, a >= 0, b > 0.
-constexpr index_t rounded_up_quotient(index_t a, index_t b) noexcept { return (a + b - 1) / b; }
+constexpr index_t rounded_up_quotient(index_t a, index_t b) noexcept { return a / b + (a % b > 0 ? 1 : 0); }
+static_assert(rounded_up_quotient(std::numeric_limits<index_t>::max(), 1) == std::numeric_limits<index_t>::max());
 
 }  // namespace cordage

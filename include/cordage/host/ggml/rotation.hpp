@@ -319,7 +319,7 @@ class rotation {
     template <tensor_struct Tensor>
     void check_positions(const Tensor& t, index_t tokens, const char* name = "position_ids") const {
         detail::checked_axes<std::int32_t>(t, name);
-        detail::check_sizes(t, name, {positions_of_token() * tokens, 1, 1, 1});
+        detail::check_sizes(t, name, {saturated_product(positions_of_token(), tokens), 1, 1, 1});
     }
 
     index_t positions_of_token() const noexcept { return axis_of_pair_.empty() ? 1 : 4; }

@@ -21,6 +21,15 @@ inline void not_read(const json_object& config, std::string_view what) {
     config.doubt({what, ": the code of this model_type does not read it"});
 }
 
+/// Reports a top-level key that the code of this model_type reads only by another name; unless that is given too, or
+/// the rope dictionary has the key.
+/// @param own_name  empty if the code reads the key
+inline void check_name(const json_object& config, const json_object& dict, std::string_view key,
+                       std::string_view own_name) {
+    if (own_name.empty() || dict.has(key) || !config.has(key) || config.has(own_name)) return;
+    not_read(config, message(key, " must be named ", own_name));
+}
+
 /// A size of one layer type's heads: "swa_head_dim" and similar keys take precedence over the key without "swa_".
 inline std::optional<index_t> size_of(const json_object& config, std::string_view layer_type, const std::string& key) {
     const bool slides = layer_type == "sliding_attention", sees_all = layer_type == "full_attention";
@@ -95,10 +104,7 @@ inline void set_part_of_head(const json_object& config, const family& known, con
 /// @returns  partial_rotary_factor
 inline double set_lanes(const json_object& config, const json_object& dict, const family& known, const layer_kind& kind,
                         layer_rope& rope) {
-    if (!known.share_key.empty() && !dict.has("partial_rotary_factor") && config.has("partial_rotary_factor") &&
-        !config.has(known.share_key)) {
-        not_read(config, message("partial_rotary_factor must be named ", known.share_key));
-    }
+    check_name(config, dict, "partial_rotary_factor", known.share_key);
     const auto given_share =
         agreed({{dict, "partial_rotary_factor"},
                 {config, "partial_rotary_factor rotary_pct rope_pct rotary_percentage rotary_emb_fraction"}});

@@ -81,10 +81,7 @@ struct layer_reader {
         if (dict.has_null("rope_theta") && !config.has("rope_theta")) {
             dict.doubt({"rope_theta null must be a number or left out"});
         }
-        if (!known.base_key.empty() && !dict.has("rope_theta") && config.has("rope_theta") &&
-            !config.has(known.base_key)) {
-            not_read(config, message("rope_theta must be named ", known.base_key));
-        }
+        check_name(config, dict, "rope_theta", known.base_key);
         if (config.overrides("rope_theta")) return ratio * *config.number("rope_theta");
         const json_object none = dict.none(dict.where());
         const bool is_for_kind = dict_is_own || (kind.theta_base > 0.0 && kind.is_scaled);

@@ -11,6 +11,8 @@
 #include "cordage/rotate/backward.hpp"
 #include "cordage/rotate/cos_sin_table.hpp"
 #include "cordage/rotate/forward.hpp"
+#include "cordage/tensors/head_formats.hpp"
+#include "cordage/tensors/lane_groups.hpp"
 #include "rotate/naive_rotation.hpp"
 
 using namespace cordage;
@@ -315,16 +317,56 @@ TEST_CASE("rotate/checks: sizes and strides that no memory holds") {
     CHECK_NOTHROW(rotate(with(t.in_a(), &view::batch_stride, huge))());  // the stride of an axis of size 1 is not used
 }
 
-// Once, prefetch addresses were that stride times a number and overflowed index_t.
-TEST_CASE("rotate/checks: the stride of a single head means nothing, also where long calls prefetch") {
-    const std::vector<std::int32_t> ids(4096, 1);
+// Once, addresses were computed with these strides and overflowed.
+TEST_CASE_TEMPLATE("rotate/checks: strides of axes of size 1 mean nothing, also where long calls prefetch", Backend,
+                   backend::scalar, backend::fastest) {
+    constexpr index_t largest = std::numeric_limits<index_t>::max();
     const basis many_pairs(std::vector<double>(32, 0.5));
-    const exact_angles<std::int32_t> angles(many_pairs, ids);
-    std::vector<float> a(262144, 1.0f), b = a;
-    const view x = token_major(a.data(), {1, 4096, 1, 64}), y = token_major(b.data(), x.shape);
-    rotate_forward<half_split>(angles, in_place(x));
-    rotate_forward<half_split>(angles, in_place(with(y, &view::head_stride, std::numeric_limits<index_t>::max())));
-    CHECK(same_bits(a, b));
+    const rms_norm<> norm{.epsilon = 1e-5};
+    for (const heads_shape& shape : {heads_shape{1, 4096, 1, 70}, heads_shape{1, 1, 4096, 70}}) {
+        const std::vector<std::int32_t> ids(static_cast<std::size_t>(shape.tokens), 1);
+        const exact_angles<std::int32_t> angles(many_pairs, ids);
+        const auto x = random_elements<float>(shape, 52);
+        const auto turn = [&](bool has_largest_strides) {
+            std::vector<std::vector<float>> y(4, x);
+            const auto of = [&](std::vector<float>& elements) {
+                view v = token_major(elements.data(), shape);
+                if (!has_largest_strides) return v;
+                v.batch_stride = largest;
+                (shape.tokens == 1 ? v.token_stride : v.head_stride) = largest;
+                return v;
+            };
+            rotate_forward<half_split, Backend>(angles, in_place(of(y[0])));
+            rotate_forward<half_split, Backend>(angles, in_place(of(y[1])).normalized(norm));
+            rotate_backward<half_split, Backend>(angles, rotation_gradients{},
+                                                 grad_through(of(y[2]), of(y[0]), of(y[2])));
+            rotate_backward<half_split, Backend>(angles, rotation_gradients{},
+                                                 grad_through(of(y[3]), of(y[1]), of(y[3])).normalized(norm));
+            return y;
+        };
+        const auto usual = turn(false), largest_strides = turn(true);
+        for (std::size_t i = 0; i < usual.size(); ++i) CHECK(same_bits(usual[i], largest_strides[i]));
+    }
+}
+
+TEST_CASE("rotate/checks: the stride of a single head of groups means nothing, also where lanes have scales") {
+    constexpr index_t largest = std::numeric_limits<index_t>::max();
+    const heads_shape shape{1, 3, 1, 8};
+    const exact_angles<std::int32_t> angles(four_pairs, three);
+    const auto x = random_elements<float>(shape, 53);
+    std::vector<std::int8_t> codes(24), other_codes(24);
+    std::vector<float> scales(3), other_scales(3);
+    const auto into = [&](std::vector<std::int8_t>& to, std::vector<float>& scales_of_to, index_t stride) {
+        const scaled_bytes<std::int8_t> format{.scales = {scales_of_to.data(), stride, 1, stride}};
+        heads_view<std::int8_t, lane_groups<scaled_bytes<std::int8_t>>> y = group_major(to.data(), shape, 8, format);
+        y.token_stride = 8;
+        if (stride == largest) y.batch_stride = y.head_stride = largest;
+        rotate_forward<half_split>(angles, from_to(token_major(x.data(), shape), y));
+    };
+    into(codes, scales, 1);
+    into(other_codes, other_scales, largest);
+    CHECK(codes == other_codes);
+    CHECK(same_bits(scales, other_scales));
 }
 
 TEST_CASE("rotate/checks: a tensor without heads is done at once, however many tokens it has") {
@@ -335,7 +377,8 @@ TEST_CASE("rotate/checks: a tensor without heads is done at once, however many t
     CHECK_NOTHROW(rotate_backward<half_split>(angles, rotation_gradients{}, grad_through(x, x, x)));
     // Other operands are rotated with it, in any order.
     const heads_shape shape{1, 3, 2, 8};
-    const view none{nullptr, {1, 3, 0, 8}, 0, 0, 8};
+    constexpr index_t largest = std::numeric_limits<index_t>::max();
+    const view none{nullptr, {1, 3, 0, 8}, largest, 8, largest};
     const auto before = random_elements<float>(shape, 3);
     auto alone = before, first = before, last = before;
     const auto of = [&](std::vector<float>& all) { return in_place(token_major(all.data(), shape)); };

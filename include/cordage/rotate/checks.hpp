@@ -341,7 +341,7 @@ requires O::has_head_format inline constexpr bool has_scales<O> = true;
 /// The same memory counted in bytes, so that overlap of scales and codes can be tested.
 inline heads_memory in_bytes(heads_memory v) {
     for (index_t* size : {&v.head_size, &v.batch_stride, &v.token_stride, &v.head_stride, &v.group_stride}) {
-        *size *= v.element_size;
+        *size = saturated_product(*size, v.element_size);
     }
     v.element_size = 1;
     return v;

@@ -67,12 +67,14 @@ struct lane_groups {
     CORDAGE_ALWAYS_INLINE void copy_groups(const T* from, index_t from_stride, T* to, index_t to_stride,
                                            index_t count) const noexcept {
         const index_t groups = elements_of_head<Format>(count) / elements_of_group;
-        for (index_t group = 0; group < groups; ++group, from += from_stride, to += to_stride) {
+        for (index_t group = 0; group < groups; ++group) {
+            const T* const source = from + group * from_stride;
+            T* const copy = to + group * to_stride;
             constexpr index_t usual = 16 / static_cast<index_t>(sizeof(T));
             if (elements_of_group == usual) {
-                std::memcpy(to, from, 16);
+                std::memcpy(copy, source, 16);
             } else {
-                for (index_t i = 0; i < elements_of_group; ++i) to[i] = from[i];
+                for (index_t i = 0; i < elements_of_group; ++i) copy[i] = source[i];
             }
         }
     }

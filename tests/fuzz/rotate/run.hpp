@@ -233,7 +233,8 @@ class rotation_run {
     template <class Pairing, class Source>
     void turn_two(const Source& angles, const expected_angles& e, index_t batch) {
         const index_t pairs = angles.pairs();
-        const two_operands two = random_operands(batch, angles.tokens(), std::clamp<index_t>(pairs, 1, 70));
+        const two_operands two =
+            random_operands(batch, std::clamp<index_t>(angles.tokens(), 0, 4096), std::clamp<index_t>(pairs, 1, 70));
         const any_executor how = random_executor(in_, doubtful_);
         const auto direction = in_.between(0, 2);
         const bool called = accepts([&] {
@@ -368,7 +369,8 @@ class rotation_run {
         const auto table = std::make_unique<Entry[]>(count);
         const bool has_gaps = in_.coin();
         for (std::size_t i = 0; i < count; ++i) {
-            table[i] = has_gaps && random_() % 4 == 0 ? Entry{-1} : free[i % std::max<std::size_t>(free.size(), 1)];
+            const bool is_gap = free.empty() || (has_gaps && random_() % 4 == 0);
+            table[i] = is_gap ? Entry{-1} : free[i % free.size()];
         }
         if (count > static_cast<std::size_t>(room))
             doubtful_ = true;  // entries past the tokens of a longer row are not read

@@ -20,10 +20,12 @@ CORDAGE_ALWAYS_INLINE void rotate_pair(const Operand& o, index_t row, index_t to
                                        const cos_sin<Real>& at) noexcept {
     static_assert(!Operand::is_normalized,
                   "cordage: a backend must pass operands with a norm to backend::rotate_normalized");
-    auto [x, y] = o.lanes_of(row, token);
-    if (x == nullptr || !o.is_rotated()) return;
+    const auto lanes = o.lanes_of(row, token);
+    if (lanes.x == nullptr || !o.is_rotated()) return;
     const index_t lane0 = Pairing::first(pair, pairs), lane1 = Pairing::second(pair, pairs);
-    for (index_t h = 0; h < o.shape().heads; ++h, x += o.x.head_stride, y += o.y.head_stride) {
+    for (index_t h = 0; h < o.shape().heads; ++h) {
+        const auto* const x = lanes.x + h * o.x.head_stride;
+        auto* const y = lanes.y + h * o.y.head_stride;
         const auto out = rotated(at, lane_pair<Real>{o.x.format.load(x[lane0]), o.x.format.load(x[lane1])});
         y[lane0] = o.y.format.store(out.first);
         y[lane1] = o.y.format.store(out.second);
@@ -37,11 +39,12 @@ CORDAGE_ALWAYS_INLINE Sum backward_pair(const Operand& o, index_t row, index_t t
                                         const cos_sin<Real>& transposed_at, Sum sum) noexcept {
     static_assert(!Operand::is_normalized,
                   "cordage: a backend must pass operands with a norm to backend::backward_normalized");
-    auto [g, y, gx] = o.lanes_of(row, token);
-    if (gx == nullptr) return sum;
+    const auto lanes = o.lanes_of(row, token);
+    if (lanes.grad_x == nullptr) return sum;
     const index_t lane0 = Pairing::first(pair, pairs), lane1 = Pairing::second(pair, pairs);
-    for (index_t h = 0; h < o.shape().heads;
-         ++h, g += o.grad_y.head_stride, y += o.y.head_stride, gx += o.grad_x.head_stride) {
+    for (index_t h = 0; h < o.shape().heads; ++h) {
+        const auto *const g = lanes.grad_y + h * o.grad_y.head_stride, *const y = lanes.y + h * o.y.head_stride;
+        auto* const gx = lanes.grad_x + h * o.grad_x.head_stride;
         const lane_pair<Real> grad{o.grad_y.format.load(g[lane0]), o.grad_y.format.load(g[lane1])};
         const lane_pair<Real> out{o.y.format.load(y[lane0]), o.y.format.load(y[lane1])};
         const auto back = rotated(transposed_at, grad);
@@ -55,10 +58,11 @@ CORDAGE_ALWAYS_INLINE Sum backward_pair(const Operand& o, index_t row, index_t t
 /// grad_y . y over the rotated lanes of every head of a token, in double; called before grad_x overwrites one of them.
 template <backward_operand_type Operand>
 CORDAGE_ALWAYS_INLINE double dot_of_token(const Operand& o, index_t row, index_t token, index_t rotary_dim) noexcept {
-    auto [g, y, gx] = o.lanes_of(row, token);
-    if (gx == nullptr) return 0.0;
+    const auto lanes = o.lanes_of(row, token);
+    if (lanes.grad_x == nullptr) return 0.0;
     double dot = 0.0;
-    for (index_t h = 0; h < o.shape().heads; ++h, g += o.grad_y.head_stride, y += o.y.head_stride) {
+    for (index_t h = 0; h < o.shape().heads; ++h) {
+        const auto *const g = lanes.grad_y + h * o.grad_y.head_stride, *const y = lanes.y + h * o.y.head_stride;
         for (index_t i = 0; i < rotary_dim; ++i) {
             dot += static_cast<double>(o.grad_y.format.load(g[i])) * static_cast<double>(o.y.format.load(y[i]));
         }
@@ -99,13 +103,14 @@ CORDAGE_ALWAYS_INLINE void copy_around(Backend how, const heads_view<const In, I
         head_dim *= heads;
         heads = 1;
     }
-    for (index_t h = 0; h < heads; ++h, from += in.head_stride, to += out.head_stride) {
+    for (index_t h = 0; h < heads; ++h) {
         const auto copy = [&](index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            const In* const lanes = from + h * in.head_stride + first;
+            Out* const copies = to + h * out.head_stride + first;
             if (is_one_format) {
-                std::memcpy(static_cast<void*>(to + first), from + first,
-                            static_cast<std::size_t>(count) * sizeof(Out));
+                std::memcpy(static_cast<void*>(copies), lanes, static_cast<std::size_t>(count) * sizeof(Out));
             } else {
-                convert_lanes(how, in.format, from + first, out.format, to + first, count);
+                convert_lanes(how, in.format, lanes, out.format, copies, count);
             }
         };
         copy(0, begin);

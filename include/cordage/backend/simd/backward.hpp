@@ -46,32 +46,32 @@ CORDAGE_ALWAYS_INLINE void backward_heads(const Operand& o, const T* g, const T*
     const auto x_format = o.grad_x.format;
     const index_t heads = pass.heads, g_stride = o.grad_y.head_stride, y_stride = o.y.head_stride;
     const index_t x_stride = o.grad_x.head_stride;
-    const auto rotate_one = [&](T* to, index_t pairs_of_gx) CORDAGE_ALWAYS_INLINE_LAMBDA {
+    const auto rotate_one = [&](index_t h, T* to, index_t pairs_of_gx) CORDAGE_ALWAYS_INLINE_LAMBDA {
         unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
             constexpr index_t skip = Pairing::first(v * Layout::pairs_each, 0);
-            backward_vectors<Layout>(angles[v], g_format, g + skip, y_format, y + skip, pairs, x_format, to + skip,
-                                     pairs_of_gx, sums[v]);
+            backward_vectors<Layout>(angles[v], g_format, g + h * g_stride + skip, y_format, y + h * y_stride + skip,
+                                     pairs, x_format, to + skip, pairs_of_gx, sums[v]);
         });
     };
-    const auto rotate_all = [&](auto prefetch_g, auto prefetch_y, const auto& rotate) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        for (index_t h = 0; h < heads; ++h, g += g_stride, y += y_stride, gx += x_stride) {
-            prefetch_g(g);
-            prefetch_y(y);
-            rotate();
+    const auto rotate_all = [&](auto fetch_g, auto fetch_y, const auto& rotate) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        for (index_t h = 0; h < heads; ++h) {
+            fetch_g(g, h * g_stride);
+            fetch_y(y, h * y_stride);
+            rotate(h);
         }
         unrolled<Count>(
             [&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA { Layout::add_to(grad_angle + v * Layout::pairs_each, sums[v]); });
     };
-    const auto to_gx = [&]() CORDAGE_ALWAYS_INLINE_LAMBDA { rotate_one(gx, pairs); };
+    const auto to_gx = [&](index_t h) CORDAGE_ALWAYS_INLINE_LAMBDA { rotate_one(h, gx + h * x_stride, pairs); };
     const index_t lanes_ahead = pass.is_long ? 2 * pairs : 0;
     using staged = staged_pairs<Layout, Count, Pairing, T>;
     if constexpr (staged::are_lines) {
         if (pass.is_past_caches && gx != g && gx != y && staged::begin_at_lines(gx, x_stride, pairs)) {
             staged stage;
             rotate_all(ahead(g, g_stride, lanes_ahead), ahead(y, y_stride, lanes_ahead),
-                       [&]() CORDAGE_ALWAYS_INLINE_LAMBDA {
-                           rotate_one(stage.lanes, staged::count);
-                           stage.store_past_caches(gx, pairs);
+                       [&](index_t h) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                           rotate_one(h, stage.lanes, staged::count);
+                           stage.store_past_caches(gx + h * x_stride, pairs);
                        });
             return;
         }

@@ -51,10 +51,10 @@ CORDAGE_ALWAYS_INLINE void rotate_heads(const Operand& o, const X* x, Y* y, cons
     const auto x_format = o.x.format;
     const auto y_format = o.y.format;
     const index_t heads = o.shape().heads, x_stride = o.x.head_stride, y_stride = o.y.head_stride;
-    const auto rotate_all = [&](auto prefetch) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        for (index_t h = 0; h < heads; ++h, x += x_stride, y += y_stride) {
-            prefetch(x);
-            angles.template rotate<Pairing>(x_format, x, pairs, y_format, y, pairs);
+    const auto rotate_all = [&](auto fetch) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        for (index_t h = 0; h < heads; ++h) {
+            fetch(x, h * x_stride);
+            angles.template rotate<Pairing>(x_format, x + h * x_stride, pairs, y_format, y + h * y_stride, pairs);
         }
     };
     if (is_prefetched) {

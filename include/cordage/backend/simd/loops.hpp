@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
@@ -71,6 +72,17 @@ CORDAGE_ALWAYS_INLINE void unrolled(const F& f) noexcept {
     (std::make_index_sequence<Count>{});
 }
 
+/// The address `elements` elements after `from`, an integer: it may be prefetched outside of any tensor.
+template <class T>
+CORDAGE_ALWAYS_INLINE std::uintptr_t address_of(const T* from, index_t elements) noexcept {
+    return reinterpret_cast<std::uintptr_t>(from) + static_cast<std::uintptr_t>(elements) * sizeof(T);
+}
+CORDAGE_ALWAYS_INLINE void prefetch(std::uintptr_t address, index_t bytes) noexcept {
+    for (const std::uintptr_t end = address + static_cast<std::uintptr_t>(bytes); address < end; address += 64) {
+        __builtin_prefetch(reinterpret_cast<const void*>(address), 1);
+    }
+}
+
 /// Prefetches the data that a loop over heads reads about 4 KB later. In a dense [tokens, heads, head_dim] this
 /// continues into the next token.
 class ahead {
@@ -80,11 +92,10 @@ class ahead {
     CORDAGE_ALWAYS_INLINE ahead(const T*, index_t stride, index_t lanes) noexcept
         : bytes_(lanes * size_of<T>), distance_((std::min(stride, farthest) * size_of<T>) << heads_in_4_kb(bytes_)) {}
 
+    /// @param elements  from `head` to the head that the loop reads
     template <class T>
-    CORDAGE_ALWAYS_INLINE void operator()(const T* head) const noexcept {
-        for (index_t line = 0; line < bytes_; line += 64) {
-            __builtin_prefetch(reinterpret_cast<const char*>(head) + distance_ + line, 1);
-        }
+    CORDAGE_ALWAYS_INLINE void operator()(const T* head, index_t elements = 0) const noexcept {
+        prefetch(address_of(head, elements) + static_cast<std::uintptr_t>(distance_), bytes_);
     }
 
  private:
@@ -101,21 +112,17 @@ class ahead {
 /// Used where there is no prefetching.
 struct no_prefetch {
     template <class T>
-    CORDAGE_ALWAYS_INLINE void operator()(const T*) const noexcept {}
+    CORDAGE_ALWAYS_INLINE void operator()(const T*, index_t) const noexcept {}
 };
 
 /// Prefetches the heads of a token in a slot, which hardware does not prefetch; does nothing for dense tensors.
 template <class T, class Format>
 CORDAGE_ALWAYS_INLINE void prefetch_slot(const heads_view<T, Format>& v, index_t row, index_t token) noexcept {
     if (v.slots.entries == nullptr || token >= v.shape.tokens) return;
-    const T* head = v.token(row, token);
-    if (head == nullptr) return;
+    const T* const heads = v.token(row, token);
+    if (heads == nullptr) return;
     const index_t bytes = elements_of_head<Format>(v.shape.head_dim) * static_cast<index_t>(sizeof(T));
-    for (index_t h = 0; h < v.shape.heads; ++h, head += v.head_stride) {
-        for (index_t line = 0; line < bytes; line += 64) {
-            __builtin_prefetch(reinterpret_cast<const char*>(head) + line, 1);
-        }
-    }
+    for (index_t h = 0; h < v.shape.heads; ++h) prefetch(address_of(heads, h * v.head_stride), bytes);
 }
 /// How many tokens ahead a slot is prefetched.
 inline constexpr index_t slots_ahead = 4;

@@ -147,13 +147,14 @@ CORDAGE_ALWAYS_INLINE void add_sums(lane_step<Layout, Count, Lanes>, const Opera
     const index_t g_stride = o.grad_y.head_stride, x_stride = o.x.head_stride;
     vector rows[2 * heads_of_group];
     std::fill_n(rows, 2 * heads_of_group, vector(Real(0)));
-    for (index_t h = 0; h < heads; ++h, g += g_stride, x += x_stride) {
+    for (index_t h = 0; h < heads; ++h) {
+        const T *const g_lanes = g + h * g_stride, *const x_lanes = x + h * x_stride;
         vector squares(Real(0)), products(Real(0));
         unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
             constexpr index_t lane = Lanes::first(v * Layout::pairs_each, 0);
-            const values of = Layout::load(x_format, x + lane, pairs);
-            const values e =
-                rotated_back<Layout>(cos[v], sin[v], Layout::load(g_format, g + lane, pairs), all_of<Layout>(Real(0)));
+            const values of = Layout::load(x_format, x_lanes + lane, pairs);
+            const values e = rotated_back<Layout>(cos[v], sin[v], Layout::load(g_format, g_lanes + lane, pairs),
+                                                  all_of<Layout>(Real(0)));
             Layout::map(
                 [&](const vector& number, const vector& grad) CORDAGE_ALWAYS_INLINE_LAMBDA {
                     squares = lane_traits<vector>::multiply_add(number, number, squares);
@@ -195,21 +196,24 @@ CORDAGE_ALWAYS_INLINE void heads_backward(lane_step<Layout, Count, Lanes>, const
     });
     const auto g_format = o.grad_y.format, x_format = o.x.format, gx_format = o.grad_x.format;
     const index_t g_stride = o.grad_y.head_stride, x_stride = o.x.head_stride, gx_stride = o.grad_x.head_stride;
-    for (index_t h = 0; h < heads; ++h, g += g_stride, x += x_stride, gx += gx_stride) {
+    for (index_t h = 0; h < heads; ++h) {
         fetch(h);
+        const T *const g_lanes = g + h * g_stride, *const x_lanes = x + h * x_stride;
+        T* const gx_lanes = gx + h * gx_stride;
         const vector r(inverse_rms[h]), share(-shares[h] * share_factor);
         const auto times = [](const vector& by, const values& v) CORDAGE_ALWAYS_INLINE_LAMBDA {
             return Layout::map([&](const vector& one) CORDAGE_ALWAYS_INLINE_LAMBDA { return vector(one * by); }, v);
         };
         unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
             constexpr index_t lane = Lanes::first(v * Layout::pairs_each, 0);
-            const values of = Layout::load(x_format, x + lane, pairs);
-            const values grad = times(r, Layout::load(g_format, g + lane, pairs));
+            const values of = Layout::load(x_format, x_lanes + lane, pairs);
+            const values grad = times(r, Layout::load(g_format, g_lanes + lane, pairs));
             same[v] = multiplied_and_added<Layout>(grad, of, same[v]);
             if constexpr (has_partner<Layout>) {
                 cross[v] = multiplied_and_added<Layout>(grad, Layout::partner(of), cross[v]);
             }
-            Layout::store(gx_format, rotated_back<Layout>(cos[v], sin[v], grad, times(share, of)), gx + lane, pairs);
+            Layout::store(gx_format, rotated_back<Layout>(cos[v], sin[v], grad, times(share, of)), gx_lanes + lane,
+                          pairs);
         });
     }
     unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -425,8 +429,8 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
                            by, skip, pairs, some, inverse_rms, shares, factor, to,
                            [&](index_t h) CORDAGE_ALWAYS_INLINE_LAMBDA {
                                const index_t next = head + h + some;
-                               if (fetches_g) later_g(lanes.grad_y - begin + next * o.grad_y.head_stride);
-                               if (fetches_x) later_x(lanes.x - begin + next * o.x.head_stride);
+                               if (fetches_g) later_g(lanes.grad_y - begin, next * o.grad_y.head_stride);
+                               if (fetches_x) later_x(lanes.x - begin, next * o.x.head_stride);
                            });
         };
         double* const sums = weights == nullptr || !has_rows ? weights : weights + head * head_dim;

@@ -126,7 +126,7 @@ CORDAGE_ONE_BODY void add_squares(const Format& format, const T* x, index_t stri
         for (index_t head = 0; head < heads; head += size) {
             vector rows[vector::size];
             const index_t some = std::min(size, heads - head);
-            for (index_t i = 0; i < some; ++i, x += stride) rows[i] = squares_of<Arch>(format, x, count);
+            for (index_t i = 0; i < some; ++i) rows[i] = squares_of<Arch>(format, x + (head + i) * stride, count);
             for (index_t i = some; i < size; ++i) rows[i] = vector(Real(0));
             const vector before = vector::load_aligned(sums + head);
             lane_traits<vector>::multiply_add(vector(factor), sums_of_rows<Arch>(rows), before)
@@ -337,11 +337,10 @@ CORDAGE_ALWAYS_INLINE void rotate_weighted(const Operand& o, const X* x, Y* y, c
     }
     const auto x_format = o.x.format;
     const auto y_format = o.y.format;
-    constexpr auto each = static_cast<index_t>(64 / sizeof(X));
-    const index_t ahead_lanes = ahead == 0 ? 0 : o.x.shape.head_dim;
+    const index_t ahead_bytes = ahead == 0 ? 0 : o.x.shape.head_dim * static_cast<index_t>(sizeof(X));
     const index_t x_stride = o.x.head_stride, y_stride = o.y.head_stride;
-    for (index_t h = 0; h < heads; ++h, x += x_stride, y += y_stride) {
-        for (index_t lane = 0; lane < ahead_lanes; lane += each) __builtin_prefetch(x + ahead + lane, 1);
+    for (index_t h = 0; h < heads; ++h) {
+        prefetch(address_of(x + h * x_stride, ahead), ahead_bytes);
         const vector r(inverse_rms[h]);
         unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
             constexpr index_t lane = Pairing::first(v * Layout::pairs_each, 0);
@@ -350,8 +349,8 @@ CORDAGE_ALWAYS_INLINE void rotate_weighted(const Operand& o, const X* x, Y* y, c
                     using traits = lane_traits<vector>;
                     return vector(r * traits::multiply_add(c, x0, traits::negative(s * x1)));
                 },
-                Layout::load(x_format, x + lane, pairs), by[v].cos, by[v].sin);
-            Layout::store(y_format, y_lanes, y + lane, pairs);
+                Layout::load(x_format, x + h * x_stride + lane, pairs), by[v].cos, by[v].sin);
+            Layout::store(y_format, y_lanes, y + h * y_stride + lane, pairs);
         });
     }
 }

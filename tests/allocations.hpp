@@ -36,4 +36,7 @@ long allocations_of(const F& f) {
     return allocation_count() - before;
 }
 
+/// Keeps a compiler from removing an allocation that is not used: `keep(vector.data())`.
+inline void keep(const void* memory) noexcept { asm volatile("" : : "r"(memory) : "memory"); }
+
 }  // namespace cordage_test

@@ -5,7 +5,7 @@ string(REGEX MATCHALL "[^\n]+" lines "${listing}")
 set(exported "")
 foreach(line IN LISTS lines)
   string(REGEX REPLACE "[@ ].*" "" symbol "${line}")
-  if(NOT line MATCHES "^CORDAGE_C_[0-9]+ A")  # the version's own name
+  if(NOT line MATCHES "^CORDAGE_C_[0-9]+(@@CORDAGE_C_[0-9]+)? A")  # the version's own name; llvm-nm gives it a version
     list(APPEND exported "${symbol}")
   endif()
 endforeach()

@@ -112,13 +112,24 @@ struct lane_traits<xsimd::batch<double, Arch>> : backend::simd_detail::lanes_of_
     using word = xsimd::batch<std::uint64_t, Arch>;
 
     /// A half word in the low bits of the double 2^52 gives a double, minus 2^52, exactly; only the sum of the two
-    /// halves rounds. (Rounds twice under fast-math without fused products and sums.)
+    /// halves rounds.
     static CORDAGE_ALWAYS_INLINE real from_signed(const word& w) noexcept {
         const word power(std::uint64_t{0x433} << 52);
-        const real low = lane_traits::from_bits((w & word(std::uint64_t{0xffff'ffff})) | power) - real(0x1p52);
-        const real high =
-            lane_traits::from_bits(((w >> 32) ^ word(std::uint64_t{1} << 31)) | power) - real(0x1p52 + 0x1p31);
+        const real low =
+            as_written(lane_traits::from_bits((w & word(std::uint64_t{0xffff'ffff})) | power) - real(0x1p52));
+        const real high = as_written(lane_traits::from_bits(((w >> 32) ^ word(std::uint64_t{1} << 31)) | power) -
+                                     real(0x1p52 + 0x1p31));
         return lane_traits::multiply_add(high, real(0x1p32), low);
+    }
+
+ private:
+    /// The same number. Without fused products and sums, fast-math would add up 2^52 and 2^84 of both halves first.
+    static CORDAGE_ALWAYS_INLINE real as_written(const real& x) noexcept {
+        auto lanes = static_cast<typename real::register_type>(x);
+#if defined(__x86_64__)  // the others have fused ones
+        if constexpr (!backend::simd_detail::has_fused_multiply_add<Arch>) asm("" : "+x"(lanes));
+#endif
+        return lanes;
     }
 };
 

@@ -75,6 +75,8 @@ def put_faults(header, mutants):
     for begin, number, one in sorted((text.find(one.old), number, one) for number, one in mutants):
         if text.count(one.old) != 1 or begin < end and not one.is_alone:
             sys.exit(f"{one.place}: must occur once in {header}, apart from other mutants: {one.old}")
+        if not one.is_alone and re.search(r"(\w|\.|->|::)$", text[:begin]) and re.match(r"\w", one.old):
+            sys.exit(f"{one.place}: must not begin within a name: {one.old}")
         if one.is_alone:
             write(build / str(number) / "cordage" / header, text.replace(one.old, one.new))
         else:

@@ -77,6 +77,8 @@ def put_faults(header, mutants):
             sys.exit(f"{one.place}: must occur once in {header}, apart from other mutants: {one.old}")
         if not one.is_alone and re.search(r"(\w|\.|->|::)$", text[:begin]) and re.match(r"\w", one.old):
             sys.exit(f"{one.place}: must not begin within a name: {one.old}")
+        if not one.is_alone and one.old.endswith(";") and re.search(r"[=(,+*/-]\s*$", text[:begin]):
+            sys.exit(f"{one.place}: must be whole statements, or an expression without ';': {one.old}")
         if one.is_alone:
             write(build / str(number) / "cordage" / header, text.replace(one.old, one.new))
         else:

@@ -2,7 +2,7 @@
 # Of functions that several units define (weak symbols), a linker keeps one for all. So in an object built for an
 # instruction set they must name it, and nothing of the object may run before main has looked at the processor. (Weak
 # constants, of types V and u, hold the same bytes in every unit, and clang's call of std::terminate the same
-# instructions.)
+# instructions. DW.ref is an address, no code.)
 execute_process(COMMAND "${nm}" -P --defined-only "${object}" OUTPUT_VARIABLE listing COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^\n]+" symbols "${listing}")
 
@@ -11,7 +11,7 @@ set(shared "")
 foreach(symbol IN LISTS symbols)
   if(symbol MATCHES "^(_GLOBAL__|__cxx_global)")
     string(APPEND shared "  ${symbol} (runs before main)\n")
-  elseif(NOT symbol MATCHES " [Ww] " OR symbol MATCHES "^(DW\\.ref\\.|__clang_call_terminate )")  # DW.ref: an address, no code
+  elseif(NOT symbol MATCHES " [Ww] " OR symbol MATCHES "^(DW\\.ref\\.|__clang_call_terminate )")
     continue()
   elseif(symbol MATCHES "^[^ ]*${arch}")
     math(EXPR kernels "${kernels} + 1")

@@ -214,11 +214,11 @@ bool shift(input& in) {
         return false;
     }
     // Memory outside of the moved heads is unchanged; an empty tensor may come without shifts.
-    if (std::any_of(keys.ne, keys.ne + 4, [](index_t size) { return size == 0; })) {
+    const heads_view<T, gg::format_of<T>> view = gg::view<T>(keys);
+    if (tensors_detail::is_empty(view.shape)) {
         expect(memory == before, "a cache without keys is not written");
         return true;
     }
-    const heads_view<T, gg::format_of<T>> view = gg::view<T>(keys);
     const auto head_bytes = static_cast<std::size_t>(keys.ne[0] / lanes) * sizeof(T);
     for (index_t row = 0; row < view.shape.batch; ++row) {
         for (index_t token = 0; token < view.shape.tokens; ++token) {

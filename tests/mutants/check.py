@@ -75,13 +75,13 @@ def put_faults(header, mutants):
     for begin, number, one in sorted((text.find(one.old), number, one) for number, one in mutants):
         if text.count(one.old) != 1 or begin < end and not one.is_alone:
             sys.exit(f"{one.place}: must occur once in {header}, apart from other mutants: {one.old}")
-        if not one.is_alone and re.search(r"(\w|\.|->|::)$", text[:begin]) and re.match(r"\w", one.old):
-            sys.exit(f"{one.place}: must not begin within a name: {one.old}")
-        if not one.is_alone and one.old.endswith(";") and re.search(r"[=(,+*/-]\s*$", text[:begin]):
-            sys.exit(f"{one.place}: must be whole statements, or an expression without ';': {one.old}")
         if one.is_alone:
             write(build / str(number) / "cordage" / header, text.replace(one.old, one.new))
         else:
+            if re.match(r"\w", one.old) and re.search(r"(\w|\.|->|::)$", text[:begin]):
+                sys.exit(f"{one.place}: must not begin within a name: {one.old}")
+            if one.old.endswith(";") and re.search(r"[=(,+*/-]\s*$", text[:begin]):
+                sys.exit(f"{one.place}: must be whole statements, or an expression without ';': {one.old}")
             together += text[end:begin] + choice(number, one)
             end = begin + len(one.old)
     write(build / "include" / "cordage" / header, together + text[end:])

@@ -150,13 +150,13 @@ struct described_heads {
                 memory.token_stride,          memory.head_stride, memory.slots};
     }
     heads_view<std::uint8_t, any_format> as_bytes() const {
-        const index_t bytes = tensor.type->bytes;
+        const heads_memory m = rotate_detail::in_bytes(memory);
         return {static_cast<std::uint8_t*>(tensor.data),
-                memory.shape,
-                saturated_product(memory.batch_stride, bytes),
-                saturated_product(memory.token_stride, bytes),
-                saturated_product(memory.head_stride, bytes),
-                memory.slots,
+                m.shape,
+                m.batch_stride,
+                m.token_stride,
+                m.head_stride,
+                m.slots,
                 format};
     }
 };

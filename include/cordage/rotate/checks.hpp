@@ -338,7 +338,7 @@ inline constexpr bool has_scales = false;
 template <operand_type O>
 requires O::has_head_format inline constexpr bool has_scales<O> = true;
 
-/// The same memory counted in bytes, so that overlap of scales and codes can be tested.
+/// The same memory counted in bytes: to test overlap of scales and codes, and for the C interface's formats.
 inline heads_memory in_bytes(heads_memory v) {
     for (index_t* size : {&v.head_size, &v.batch_stride, &v.token_stride, &v.head_stride, &v.group_stride}) {
         *size = saturated_product(*size, v.element_size);

@@ -2,7 +2,6 @@
 // Loops over the pairs of a head in vectors, and over the heads of a token; serves the SIMD rotation.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -87,26 +86,25 @@ CORDAGE_ALWAYS_INLINE void prefetch(std::uintptr_t address, index_t bytes) noexc
 /// continues into the next token.
 class ahead {
  public:
-    /// @param stride  between heads; not used if there is one head    @param lanes  of a head
+    /// @param stride  between heads; any number if there is one head    @param lanes  of a head
     template <class T>
     CORDAGE_ALWAYS_INLINE ahead(const T*, index_t stride, index_t lanes) noexcept
-        : bytes_(lanes * size_of<T>), distance_((std::min(stride, farthest) * size_of<T>) << heads_in_4_kb(bytes_)) {}
+        : bytes_(lanes * static_cast<index_t>(sizeof(T))),
+          distance_((static_cast<std::uintptr_t>(stride) * sizeof(T)) << heads_in_4_kb(bytes_)) {}
 
-    /// @param elements  from `head` to the head that the loop reads
+    /// @param elements  from x to the head that the loop reads
     template <class T>
-    CORDAGE_ALWAYS_INLINE void operator()(const T* head, index_t elements = 0) const noexcept {
-        prefetch(address_of(head, elements) + static_cast<std::uintptr_t>(distance_), bytes_);
+    CORDAGE_ALWAYS_INLINE void operator()(const T* x, index_t elements) const noexcept {
+        prefetch(address_of(x, elements) + distance_, bytes_);
     }
 
  private:
-    template <class T>
-    static constexpr auto size_of = static_cast<index_t>(sizeof(T));
     // A power of two, rounded up: a division would take as long as two heads.
     static CORDAGE_ALWAYS_INLINE int heads_in_4_kb(index_t bytes) noexcept {
         return bytes < 4096 ? 13 - static_cast<int>(std::bit_width(static_cast<std::uint64_t>(bytes))) : 0;
     }
-    static constexpr index_t farthest = index_t{1} << 40;  // larger than memory; times 2^13 fits index_t
-    index_t bytes_, distance_;
+    index_t bytes_;
+    std::uintptr_t distance_;  // bytes; unsigned, since a single head's stride may overflow it
 };
 
 /// Used where there is no prefetching.

@@ -24,7 +24,7 @@ Lane load(const T* from) {
 /// One token: x and y [heads, head_dim], weight [head_dim], scales [heads]. Lane: float, or a vector of floats.
 template <class Lane, class Word = typename lane_traits<Lane>::word>
 void fused(const basis& b, int position, const float* x, const float* weight, std::int8_t* y, float* scales) {
-    constexpr auto width = static_cast<index_t>(sizeof(Lane) / sizeof(float));
+    constexpr index_t width = sizeof(Lane) / sizeof(std::uint32_t);
     std::uint32_t phases[pairs];  // in 2^-32 turn; these and their cos and sin are computed once for all heads
     for (index_t i = 0; i < pairs; ++i) phases[i] = static_cast<std::uint32_t>(b.phase(i, position) >> 32);
     cos_sin<Lane> at[pairs / width];
@@ -58,7 +58,7 @@ int main() {
     const auto compare = [&](auto kernel) {
         for (std::size_t i = 0, j = 0; i < x.size(); ++i, j = i % y.size()) {
             if (j == 0) kernel(b, ids[i / y.size()], &x[i], weight.data(), y.data(), scales.data());
-            worst = std::fmax(worst, std::fabs(y[j] - plain[i] / scales[j / head_dim]));
+            worst = std::fmax(worst, std::fabs(static_cast<float>(y[j]) - plain[i] / scales[j / head_dim]));
         }
     };
     compare(fused<float>);

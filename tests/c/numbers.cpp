@@ -318,7 +318,7 @@ TEST_CASE("c/cache: quantised keys that are not rotated keep their bytes, in pla
     const handles h;  // tokens 3 and 4 stay at position 12
     // No code reaches 127, so that quantising again would change all of them.
     std::vector<std::int8_t> codes(blocks * block_size * heads * head_dim);
-    for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::int8_t>(i % 61) - 30;
+    for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::int8_t>(static_cast<int>(i % 61) - 30);
     std::vector<float> scales(blocks * block_size * heads, 0.25f);
     std::vector<std::int32_t> from{1, 2, 3, 4, 5, 6, 7, 8, 9}, to{1, 2, 3, 4, 14, 6, 7, 8, 9};
     const std::vector<std::int8_t> before = codes;

@@ -48,7 +48,8 @@ TEST_CASE("clex/coordinates: fewer rows of W_up, or only some that differ, leave
 
     clex_weights alike = dense_weights_for(config);  // rank 2, and 1 but for a thousandth
     for (std::size_t i = 0; i < alike.up.size(); ++i) {
-        const auto row = static_cast<double>(i / 6), pair = static_cast<double>(i % 6);
+        const std::size_t of_row = i / 6, of_pair = i % 6;
+        const auto row = static_cast<double>(of_row), pair = static_cast<double>(of_pair);
         alike.up[i] = 0.1 * (1.0 + row) * std::cos(pair) + 1e-3 * std::sin(row) * std::sin(pair);
     }
     check_same_field(alike, 1e-12);

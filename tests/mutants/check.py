@@ -20,6 +20,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import time
 from typing import NamedTuple
 
 folder = pathlib.Path(__file__).resolve().parent
@@ -100,12 +101,12 @@ def compiled(test, number=0):
     return program, "" if made.returncode == 0 else f"{test} {number or ''}: must compile:\n{made.stderr[:4000]}"
 
 
-def passes(program, number):
+def passes(program, number, seconds):
     def limit():
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
     try:
-        ran = subprocess.run([program], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120,
+        ran = subprocess.run([program], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=seconds,
                              preexec_fn=limit, env={**os.environ, "CORDAGE_MUTANT": str(number)})
     except subprocess.TimeoutExpired:
         return False
@@ -113,17 +114,21 @@ def passes(program, number):
 
 
 def prepare(test):
-    """The program of the test with all faults, of which none is chosen."""
+    """The program of the test with all faults, the seconds that it may take with one, and why there is none."""
     program, why = compiled(test)
-    return test, program, why or ("" if passes(program, 0) else f"{test}: must pass without a fault")
+    begin = time.monotonic()
+    why = why or ("" if passes(program, 0, 120) else f"{test}: must pass without a fault")
+    return test, program, 10 + 10 * (time.monotonic() - begin), why
 
 
 def verdict(number, one, programs):
     for test in one.tests:
-        program, why = compiled(test, number) if one.is_alone else (programs[test], "")
-        if why:
-            return f"ERROR, {why}"
-        if not passes(program, number):
+        program, seconds = programs[test]
+        if one.is_alone:
+            program, why = compiled(test, number)
+            if why:
+                return f"ERROR, {why}"
+        if not passes(program, number, seconds):
             return f"killed by {test}"
     return f"SURVIVED {' '.join(one.tests)}\n    - {one.old}\n    + {one.new}"
 
@@ -152,7 +157,7 @@ def main():
         prepared = list(pool.map(prepare, sorted({test for _, one in mutants for test in one.tests})))
         if any(why for *_, why in prepared):
             sys.exit("\n".join(why for *_, why in prepared if why))
-        programs = {test: program for test, program, _ in prepared}
+        programs = {test: (program, seconds) for test, program, seconds, _ in prepared}
         for (_, one), found in zip(mutants, pool.map(lambda each: verdict(*each, programs), mutants)):
             killed += found.startswith("killed")
             print(f"{one.place} {one.header}: {found}", flush=True)

@@ -78,6 +78,15 @@ TEST_CASE("ode/solve_adaptive: a pole that the first look at the field hits by c
     CHECK(solve_adaptive(pole, {0.0, 1.0}, one).status() == solve_status::success);
 }
 
+TEST_CASE("ode/solve_adaptive: a slope whose norm overflows ends no solve by a first step of 0") {
+    const auto steep = [](double, std::span<const double>, std::span<double> dz) { dz[0] = 1e305; };
+    const auto path = solve_adaptive(steep, {0.0, 1.0}, one);
+    CHECK(path.status() == solve_status::success);
+    std::vector<double> z(1);
+    path.at(1.0, z);
+    CHECK(z[0] == doctest::Approx(1e305).epsilon(1e-12));
+}
+
 TEST_CASE("ode/solve_adaptive: the last node is the interval's end to the last bit") {
     for (int i = 1; i <= 100; ++i) {
         const double end = 0.01 * i;

@@ -212,8 +212,8 @@ int main(int argc, char** argv) {
     }
 
     bool all_within = true;
-    std::printf("%llu cases, seed %llu\n%-9s %-16s %-11s %-11s %s\n",
-                static_cast<unsigned long long>(blocks * cases_of_block), static_cast<unsigned long long>(seed),
+    const unsigned long long checked = blocks * cases_of_block;
+    std::printf("%llu cases, seed %llu\n%-9s %-16s %-11s %-11s %s\n", checked, static_cast<unsigned long long>(seed),
                 "positions", "kernel", "worst error", "of its bound", "at theta, position");
     for (std::size_t type = 0; type < position_types; ++type) {
         for (std::size_t kernel = 0; kernel < kernels; ++kernel) {

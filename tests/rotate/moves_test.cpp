@@ -380,6 +380,15 @@ TEST_CASE("rotate/moves: codes of given scales are copied where the scales are e
     two = 3.0f;
     CHECK(copy(two, true) == 100);
     CHECK(two == 0.5f);
+    // Of other groups of lanes, of which only the first has the same scale.
+    auto in_groups = view(from, one, false);
+    std::vector<float> scales(head_dim / 16, 0.25f);
+    scales[0] = one;
+    in_groups.format.scales = {scales.data(), 0, 0, 0};
+    in_groups.format.lanes_of_scale = 16;
+    rotate_forward<half_split>(angles, from_to(in_groups, view(to, one, false)).unrotated());
+    CHECK(to[15] == 100);
+    CHECK(to[16] == 50);
 }
 
 TEST_CASE("rotate/moves: a thousand moves in a row are one, up to the rounding of each") {

@@ -143,6 +143,27 @@ TEST_CASE("rotate/normalized_backward: the same bits for every number of threads
     });
 }
 
+TEST_CASE("rotate/normalized_backward: the weights' gradient of many tokens is the sum of those of single tokens") {
+    const heads_shape shape{1, 150, 2, 20}, one{1, 1, 2, 20};
+    std::vector<std::int32_t> ids(150);
+    std::iota(ids.begin(), ids.end(), 100);
+    const basis b(frequencies(16), 1.1);
+    auto x = random_elements<double>(shape, 73), g = random_elements<double>(shape, 74);
+    const auto w = random_elements<double>({1, 1, 1, 20}, 75);
+    const auto add_to = [&](std::span<double> sums, index_t token, const heads_shape& part) {
+        std::vector<double> gx(x.size());
+        const auto view = [&](std::vector<double>& all) { return token_major(all.data() + token * 40, part); };
+        const std::span ids_of_part(ids.data() + token, static_cast<std::size_t>(part.tokens));
+        rotate_backward<half_split>(
+            exact_angles(b, ids_of_part), rotation_gradients{},
+            grad_through(view(g), view(x), view(gx)).normalized(rms_norm<double>{.weight = w.data()}, sums));
+    };
+    std::vector<double> at_once(20), one_by_one(20);
+    add_to(at_once, 0, shape);
+    for (index_t token = 0; token < 150; ++token) add_to(one_by_one, token, one);
+    for (std::size_t i = 0; i < 20; ++i) CHECK(std::fabs(at_once[i] - one_by_one[i]) < 1e-10);
+}
+
 namespace {
 
 // The results of the backward pass of three operands, and its sums.

@@ -46,6 +46,11 @@ struct lines {
     }
 };
 
+template <class T>
+bool same_bytes(const lines<T>& a, const lines<T>& b, index_t count) {
+    return std::memcmp(a.data, b.data, static_cast<std::size_t>(count) * sizeof(T)) == 0;
+}
+
 // The tokens of each call and their slots. A call over all tokens skips the others.
 struct held_tokens {
     std::vector<std::int32_t> of_all, of_few, few;
@@ -72,10 +77,9 @@ void check_same_bytes(const head_layout& layout, index_t offset, const Run& run)
     const auto cache = [&](lines<T>& of) { return token_major(of.data, {1, slots, heads, layout.head_dim}); };
     run(positions, which.of_all, tokens, cache(by_all));
     run(which.few, which.of_few, held, cache(by_few));
-    const auto size = static_cast<std::size_t>(count) * sizeof(T);
-    CHECK(std::memcmp(by_all.data, by_few.data, size) == 0);
+    CHECK(same_bytes(by_all, by_few, count));
     const lines<T> before(count, offset, -3.0f);
-    CHECK(std::memcmp(by_all.data, before.data, size) != 0);
+    CHECK(!same_bytes(by_all, before, count));
 }
 
 // Every token reads the same heads.

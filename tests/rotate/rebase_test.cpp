@@ -253,11 +253,11 @@ TEST_CASE("rotate/rebase: keys move to other positions, and to another basis in 
 }
 
 // A run of tokens that move by one distance shares cos and sin; tokens with another distance, a fraction, another basis
-// or row must not.
+// or row must not, nor one whose new position is the distance of the token before.
 TEST_CASE("rotate/rebase: tokens that move by one distance, and those between them, have the bits of each alone") {
     const heads_shape shape{2, 8, 2, 24};
-    const std::vector<double> old_ids{3, 4, 5, 6, 7, 8, 9, 10, 100, 101.25, 102.25, 103, 104, 105, 106, 1e7};
-    const std::vector<double> new_ids{8, 9, 10, 13, 14, 13, 14, 15, 105, 106.5, 107.5, 108, 109, 110, 111, 1e7 + 5};
+    const std::vector<double> old_ids{3, 4, 5, 6, 7, 2, 9, 10, 100, 101.25, 102.25, 103, 104, 105, 106, 1e7};
+    const std::vector<double> new_ids{8, 9, 10, 13, 14, 7, 14, 15, 105, 106.5, 107.5, 108, 109, 110, 111, 1e7 + 5};
     const basis_list list{&old_basis, &new_basis};
     const std::vector<std::int32_t> of_old{0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0},
         of_new{0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0, 0};

@@ -249,15 +249,15 @@ TEST_CASE_TEMPLATE(
                          in_blocks(token_major(cache.data(), {5, 4, 1, 8}), twice.data(), 2, 3, 1))),
         "rotate_backward: grad_x's block [1, 0] 2 must be listed once: two tokens must not be written to one slot",
         value_error);
-    std::vector<Entry> many(18, -1);  // more than are compared pairwise
-    many[3] = many[17] = 9;
+    std::vector<Entry> many(18);  // more than are compared pairwise: 19, 18, ..., 3, 3
+    for (std::size_t i = 0; i < 18; ++i) many[i] = static_cast<Entry>(i < 17 ? 19 - i : 3);
     const std::vector<float> longer(18 * 8, 1.0f);
     const std::vector<std::int32_t> eighteen(18, 5);
     CHECK_THROWS_WITH_AS(
         rotate_forward<half_split>(exact_angles(four_pairs, eighteen),
                                    from_to(token_major(longer.data(), {1, 18, 1, 8}),
                                            in_slots(token_major(cache.data(), {5, 4, 1, 8}), many.data(), 1, 18))),
-        "rotate_forward: y's slot [0, 17] 9 must be listed once: two tokens must not be written to one slot",
+        "rotate_forward: y's slot [0, 17] 3 must be listed once: two tokens must not be written to one slot",
         value_error);
     CHECK(same_bits(cache, cache_before));
     // What is only read may be read twice; -1 may stand anywhere and any number of times.

@@ -104,11 +104,13 @@ TEST_CASE("tensors/head_formats: q8_0 and q4_0 are ggml's, byte for byte") {
     for_each_lane_type<float>([]<class Lane>() {
         check_blocks<Lane>(q8_0{}, q8_0_block{}, golden::q8_0_bytes);
         check_blocks<Lane>(q4_0{}, q4_0_block{}, golden::q4_0_bytes);
-        std::vector<float> equal(32);
-        equal[3] = 2.0f, equal[7] = -2.0f;  // of equal magnitudes the first gives the scale its sign
-        q4_0_block block{};
-        q4_0{}.store_head<Lane>(equal.data(), 32, &block, {});
-        CHECK(to_float(block.d) == -0.25f);
+        for (const float first : {2.0f, -2.0f}) {  // of equal magnitudes the first gives the scale its sign
+            std::vector<float> equal(32);
+            equal[3] = first, equal[7] = -first;
+            q4_0_block block{};
+            q4_0{}.store_head<Lane>(equal.data(), 32, &block, {});
+            CHECK(to_float(block.d) == first / -8.0f);
+        }
     });
 }
 

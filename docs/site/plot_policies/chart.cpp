@@ -104,8 +104,8 @@ std::string svg_of(const std::vector<panel>& panels, std::size_t columns) {
                       "' font-family='sans-serif' font-size='12' fill='#333333'>\n"
                       "<rect width='100%' height='100%' rx='6' fill='#ffffff'/>\n";
     for (std::size_t i = 0; i < panels.size(); ++i) {
-        const double x = panel_width * static_cast<double>(i % across),
-                     y = panel_height * static_cast<double>(i / across);
+        const std::size_t row = i / across, column = i % across;
+        const double x = panel_width * static_cast<double>(column), y = panel_height * static_cast<double>(row);
         out += "<g transform='translate(" + number(x) + (y > 0.0 ? " " + number(y) : "") + ")'>\n" + drawn(panels[i]) +
                "</g>\n";
     }

@@ -38,15 +38,15 @@ picture wavelengths() {
 
 /// Factors in the shape of searched ones: small for fast pairs, up to 16 for slow ones.
 std::vector<double> long_factors() {
-    std::vector<double> factors;
-    for (int pair = 0; pair < 64; ++pair) factors.push_back(1.0 + 15.0 / (1.0 + std::exp((40.0 - pair) / 4.0)));
+    std::vector<double> factors(64);
+    for (int pair = 0; double& factor : factors) factor = 1.0 + 15.0 / (1.0 + std::exp((40.0 - pair++) / 4.0));
     return factors;
 }
 
 /// A wave, for what LeRoPE would learn.
 std::vector<double> wave() {
-    std::vector<double> offsets;
-    for (int pair = 0; pair < 64; ++pair) offsets.push_back(0.3 * (std::sin(pair / 5.0) - 1.0));
+    std::vector<double> offsets(64);
+    for (int pair = 0; double& offset : offsets) offset = 0.3 * (std::sin(pair++ / 5.0) - 1.0);
     return offsets;
 }
 

@@ -174,6 +174,7 @@ constinit const cordage::c::kernels cordage::c::native_kernels =
 #define CORDAGE_C_TEXT_OF(x) #x
 #define CORDAGE_C_TEXT(x) CORDAGE_C_TEXT_OF(x)
 
+// NOLINTBEGIN(misc-definitions-in-headers): one unit of a program defines CORDAGE_C_IMPLEMENTATION
 extern "C" {
 
 const char* cordage_last_error(void) { return cordage::c::last_error(); }
@@ -400,6 +401,7 @@ cordage_status cordage_rotate_backward(const cordage_executor* where, const cord
 }
 
 }  // extern "C"
+// NOLINTEND(misc-definitions-in-headers)
 
 #undef CORDAGE_C_TEXT
 #undef CORDAGE_C_TEXT_OF

@@ -272,13 +272,13 @@ bool run_cache(input& in) {
         const auto exact = norm ? aten::normalized_rotation_forward<Pairing>(wide, in_double(*norm), by)
                                 : aten::rotation_forward<Pairing>(wide, by);
         if (norm && !(norm->epsilon >= 0.01 && norm->epsilon <= 1.01)) return true;
-        const double near = 4.0 * tolerance(type) * largest(exact);
+        const double near = 4.0 * tolerance(x[0].scalar_type()) * largest(exact);
         expect(is_close(q, exact[0], near), "q is normalized and rotated");
         const auto check_stored = [&](const at::Tensor& in_cache, const at::Tensor& scales, const at::Tensor& wanted) {
             at::Tensor numbers = in_cache.to(at::kDouble);
             if (scales.defined()) numbers = numbers * scales.to(at::kDouble).unsqueeze(-1);
             const double step =
-                scales.defined() ? largest({wanted}) / 127.0 : 4.0 * tolerance(code) * largest({wanted});
+                (scales.defined() ? 1.0 / 127.0 : 4.0 * tolerance(in_cache.scalar_type())) * largest({wanted});
             for (std::int64_t i = 0; i < x[0].size(0) * x[0].size(1); ++i) {
                 const std::int64_t slot = slots.reshape({-1})[i].item<std::int64_t>();
                 if (slot < 0) continue;

@@ -84,8 +84,10 @@ void check(input& in, const auto& policy) {
     std::vector<double> seed(here.size(), 0.75), twice(here.size(), 1.5);
     const std::vector<double> once = gradient_of(policy, t, seed), doubled = gradient_of(policy, t, twice);
     if (policy.options().continuous_adjoint) return;  // its steps depend on the seed
+    // Sums that hold larger terms may overflow for twice the seed, in a float network also for this one.
+    const auto is_small = [](double x) { return is_finite(x) && std::fabs(x) <= 1e30; };
+    if (!std::ranges::all_of(once, is_small)) return;
     for (std::size_t i = 0; i < once.size(); ++i) {
-        if (!is_finite(once[i]) || std::fabs(once[i]) > 1e30) continue;  // may overflow in a float network
         const double apart = std::fabs(doubled[i] - 2.0 * once[i]);
         expect(apart <= 1e-12 * std::fabs(once[i]) + 1e-30, "twice the seed has twice the gradient");
     }

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <numeric>
 
 #include "report/formatted.hpp"
 #include "report/gnuplot.hpp"
+#include "report/label_positions.hpp"
 #include "report/octaves.hpp"
 
 namespace demo {
@@ -24,7 +24,7 @@ std::string of_panel(const panel& p, std::size_t number) {
         if (*l.what.label != 0) ends.push_back(place(std::clamp(l.points.back().y, p.lowest, p.highest)));
     }
     const double low = place(p.lowest), high = place(p.highest);
-    ends = spread(ends, 0.08 * (high - low), low, high);
+    ends = label_positions(ends, 0.08 * (high - low), low, high);
     auto end = ends.begin();
 
     std::string text = "unset label\nset title " + quoted(p.title) + "\nset xlabel " + quoted(p.x_title) +
@@ -100,23 +100,6 @@ panel matches_at(const settings& s, const study_results& results, const few_rows
         }
     }
     return p;
-}
-
-std::vector<double> spread(std::vector<double> wanted, double gap, double lowest, double highest) {
-    std::vector<std::size_t> order(wanted.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return wanted[a] < wanted[b]; });
-    double least = lowest;
-    for (const std::size_t i : order) {
-        wanted[i] = std::max(wanted[i], least);
-        least = wanted[i] + gap;
-    }
-    double most = highest;
-    for (std::size_t k = order.size(); k-- > 0;) {
-        wanted[order[k]] = std::min(wanted[order[k]], most);
-        most = wanted[order[k]] - gap;
-    }
-    return wanted;
 }
 
 }  // namespace demo

@@ -45,8 +45,4 @@ panel matches_at(const settings& s, const study_results& results, const few_rows
 /// @throws std::runtime_error  if gnuplot fails or a file cannot be written
 bool draw_panels(const std::vector<panel>& panels, const std::string& name, const std::filesystem::path& folder);
 
-/// Positions of labels beside the ends of lines: as close as possible to `wanted`, in the same order, at least `gap`
-/// apart and not below `lowest`.
-std::vector<double> spread(std::vector<double> wanted, double gap, double lowest, double highest);
-
 }  // namespace demo

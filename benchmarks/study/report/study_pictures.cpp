@@ -116,7 +116,7 @@ std::vector<panel> bases(const study& what) {
     if (what.rows.has_row(table.row)) {
         const auto m = std::find_if(rows.begin(), rows.end(), [&](const method& r) { return r.name == table.row; });
         pictured shown = table;
-        shown.label = "learned, a line a model";
+        shown.label = "learned, one line per model";
         for (const std::uint64_t seed : what.rows.seeds(table.row)) {
             models.lines.push_back(basis_line(shown, log_alpha_of(what, *m, seed)));
             shown.label = "";

@@ -6,10 +6,13 @@
 #include <cstdio>
 #include <iterator>
 
+#include "report/label_positions.hpp"
+
 namespace {
 
 constexpr double panel_width = 370, panel_height = 280;
 constexpr double left = 48, right = 264, top = 34, bottom = 234;  // of the curves, within a panel
+constexpr double label_gap = 14;
 constexpr const char* colours[] = {"#24357a", "#2a7fb8", "#1b9e77", "#d08a00", "#c0392b", "#8e44ad"};
 
 std::string number(double x) {
@@ -37,9 +40,12 @@ std::string line(double x0, double y0, double x1, double y1, const std::string& 
            "/>\n";
 }
 
-bool is_drawn(const panel& p, double x, double y) {
-    return std::isfinite(y) && (!p.y.logarithmic || y > 0.0) && place(p.x, x) <= 1.0 && place(p.y, y) >= -0.02 &&
-           place(p.y, y) <= 1.0 + 1e-9;
+bool has_place(const panel& p, const std::pair<double, double>& at) {
+    return std::isfinite(at.second) && (!p.y.logarithmic || at.second > 0.0) && place(p.x, at.first) <= 1.0;
+}
+
+bool is_drawn(const panel& p, const std::pair<double, double>& at) {
+    return has_place(p, at) && place(p.y, at.second) >= -0.02 && place(p.y, at.second) <= 1.0 + 1e-9;
 }
 
 /// A path through the points, of which those that lie on a straight line with their neighbours are left out.
@@ -58,15 +64,22 @@ std::string path(const panel& p, const curve& c) {
         }
         run.clear();
     };
-    for (const auto& [x, y] : c.points) {
-        if (is_drawn(p, x, y)) {
-            run.emplace_back(x_of(p, x), y_of(p, y));
+    for (const auto& at : c.points) {
+        if (is_drawn(p, at)) {
+            run.emplace_back(x_of(p, at.first), y_of(p, at.second));
         } else {
             flush();
         }
     }
     flush();
     return out;
+}
+
+/// The height at which a curve ends, within the panel.
+double end_of(const panel& p, const curve& c) {
+    const auto last =
+        std::find_if(c.points.rbegin(), c.points.rend(), [&](const auto& at) { return has_place(p, at); });
+    return last == c.points.rend() ? bottom : std::clamp(y_of(p, last->second), top, bottom);
 }
 
 std::string drawn(const panel& p) {
@@ -81,14 +94,15 @@ std::string drawn(const panel& p) {
     }
     out += text((left + right) / 2, bottom + 36, p.x.title, " text-anchor='middle'");
     out += text(left - 6, top - 10, p.y.title, " text-anchor='end'");
+    std::vector<double> ends;
+    for (const curve& c : p.curves) ends.push_back(end_of(p, c));
+    ends = demo::label_positions(ends, label_gap, top, bottom);
     for (std::size_t i = 0; i < p.curves.size(); ++i) {
         const curve& c = p.curves[i];
-        const std::string style = std::string(" fill='none' stroke-width='2' stroke='") +
-                                  (c.dashed ? "#777777" : colours[i % std::size(colours)]) +
-                                  (c.dashed ? "' stroke-dasharray='5 4'" : "'");
-        const double row = top + 8 + 18 * static_cast<double>(i);
-        out += "<path d='" + path(p, c) + "'" + style + "/>\n";
-        out += line(right + 8, row, right + 24, row, style) + text(right + 28, row + 4, c.name);
+        const std::string colour = c.dashed ? "#777777" : colours[i % std::size(colours)];
+        out += "<path d='" + path(p, c) + "' fill='none' stroke-width='2' stroke='" + colour +
+               (c.dashed ? "' stroke-dasharray='5 4'/>\n" : "'/>\n");
+        out += text(right + 6, ends[i] + 4, c.name, " fill='" + colour + "'");
     }
     return out;
 }

@@ -28,5 +28,5 @@ struct panel {
     std::vector<curve> curves;
 };
 
-/// The panels on white, each 370 by 280 with its legend, in rows of at most `columns`.
+/// The panels on white, each 370 by 280 with its curves' names at their ends, in rows of at most `columns`.
 std::string svg_of(const std::vector<panel>& panels, std::size_t columns = 2);

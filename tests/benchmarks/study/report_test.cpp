@@ -13,6 +13,7 @@
 #include "report/claims.hpp"
 #include "report/demo_report.hpp"
 #include "report/gnuplot.hpp"
+#include "report/label_positions.hpp"
 #include "report/markdown.hpp"
 #include "report/octaves.hpp"
 #include "report/page.hpp"
@@ -286,11 +287,11 @@ TEST_CASE("benchmarks/study/report/demo_report: the picture has at most six rows
     for (const pictured& shown : match_rows()) CHECK_MESSAGE(std::ranges::count(rows, shown.row) == 1, shown.row);
 }
 
-TEST_CASE("benchmarks/study/report/panels: labels stand apart, in order, near their lines") {
-    CHECK(spread({0.5, 0.1}, 0.1, 0.0, 1.0) == std::vector<double>{0.5, 0.1});
-    const std::vector<double> low = spread({0.0, 0.0, 0.0}, 0.1, 0.0, 1.0);
+TEST_CASE("benchmarks/study/report/label_positions: labels stand apart, in order, near their lines") {
+    CHECK(label_positions({0.5, 0.1}, 0.1, 0.0, 1.0) == std::vector<double>{0.5, 0.1});
+    const std::vector<double> low = label_positions({0.0, 0.0, 0.0}, 0.1, 0.0, 1.0);
     CHECK(low == std::vector<double>{0.0, 0.1, 0.2});
-    const std::vector<double> high = spread({1.0, 0.98, 0.99}, 0.1, 0.0, 1.0);
+    const std::vector<double> high = label_positions({1.0, 0.98, 0.99}, 0.1, 0.0, 1.0);
     CHECK(high[0] == doctest::Approx(1.0));
     CHECK(high[1] == doctest::Approx(0.8));
     CHECK(high[2] == doctest::Approx(0.9));

@@ -40,8 +40,8 @@ void run_experiment(const std::string& preset, const settings& s) {
     plot_reach(s, read, s.out);
     export_learned(s, parts.front().rows, results);
     std::printf(
-        "\n%s\nwritten: table.md, table.csv, match.svg, .png, reach.svg, .png and *.longrope.json in %s; what is in "
-        "its folder work is not done again\n",
+        "\n%s\nwritten to %s: table.md, table.csv, match.svg, reach.svg (both also as .png) and *.longrope.json; the "
+        "next run reuses the results in its folder work\n",
         tables.c_str(), s.out.c_str());
 }
 

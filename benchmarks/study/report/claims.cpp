@@ -68,24 +68,24 @@ index_t models_of(const study_results& results) {
 
 std::string said(verdict v) {
     switch (v) {
-        case verdict::held:
-            return "held";
-        case verdict::opposite:
-            return "opposite";
+        case verdict::supported:
+            return "supported";
+        case verdict::refuted:
+            return "refuted";
         default:
-            return "not told";
+            return "inconclusive";
     }
 }
 
 verdict verdict_of(const estimate& e, side expected, double bound) {
     const bool is_above = e.low() > bound, is_below = e.high() < bound;
-    if (!is_above && !is_below) return verdict::not_told;
-    return is_above == (expected == side::above) ? verdict::held : verdict::opposite;
+    if (!is_above && !is_below) return verdict::inconclusive;
+    return is_above == (expected == side::above) ? verdict::supported : verdict::refuted;
 }
 
 std::optional<finding> found(const claim& c, const study_results& results, index_t trained) {
     if (!is_run(c, results)) return {};
-    finding made{verdict::held, {}};
+    finding made{verdict::supported, {}};
     for (const expectation& part : c.parts) {
         made.parts.push_back(estimated(c, part, results, trained));
         made.all = std::max(made.all, verdict_of(made.parts.back(), part.expected, part.bound));
@@ -98,10 +98,10 @@ claim_counts counted(const std::vector<claim_group>& groups, const study_results
     for (const claim_group& group : groups) {
         for (const claim& c : group.claims) {
             const std::optional<finding> came_out = found(c, results, trained);
-            ++(!came_out                            ? counts.not_run
-               : came_out->all == verdict::held     ? counts.held
-               : came_out->all == verdict::not_told ? counts.not_told
-                                                    : counts.opposite);
+            ++(!came_out                                ? counts.not_run
+               : came_out->all == verdict::supported    ? counts.supported
+               : came_out->all == verdict::inconclusive ? counts.inconclusive
+                                                        : counts.refuted);
         }
     }
     return counts;
@@ -130,8 +130,8 @@ std::string claims_in_markdown(const std::vector<claim_group>& groups, const stu
                 markdown_table({"claim", "rows", "result, 95 % interval", "verdict"}, lines) + "\n";
     }
     const claim_counts counts = counted(groups, results, trained);
-    text += formatted("Claims held: %d, not told: %d, opposite: %d, not run: %d.\n", counts.held, counts.not_told,
-                      counts.opposite, counts.not_run);
+    text += formatted("Claims supported: %d, inconclusive: %d, refuted: %d, not run: %d.\n", counts.supported,
+                      counts.inconclusive, counts.refuted, counts.not_run);
     return text + (not_run.empty() ? "" : "Not run:\n" + not_run + "\n");
 }
 

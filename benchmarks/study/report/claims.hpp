@@ -10,14 +10,14 @@
 
 namespace demo {
 
-enum class verdict { held, not_told, opposite };
+enum class verdict { supported, inconclusive, refuted };
 
-/// "held", "not told", "opposite".
+/// "supported", "inconclusive", "refuted".
 std::string said(verdict v);
 
 enum class side { above, below };
 
-/// Held if the whole 95 % interval lies on the expected side of the bound, opposite if it lies on the other side.
+/// Supported if the whole 95 % interval lies on the expected side of the bound, refuted if it lies on the other side.
 verdict verdict_of(const estimate& e, side expected, double bound);
 
 /// The expectation of a claim for a measure in windows of ratio * L.
@@ -29,7 +29,7 @@ struct expectation {
     index_t other_ratio = 0;  ///< ratio of the windows of the other row, if different
 };
 
-/// A statement about one row, or about its difference from another. All expectations must hold for the claim to hold.
+/// A statement about one row, or about its difference from another. The claim is supported if all expectations are.
 struct claim {
     std::string text;
     std::string row;
@@ -50,7 +50,7 @@ std::vector<claim_group> claims_about(const std::vector<std::string>& rows);
 
 /// The outcome of one claim.
 struct finding {
-    verdict all;                  ///< opposite if any part is, else not told if any part is
+    verdict all;                  ///< refuted if any part is, else inconclusive if any part is
     std::vector<estimate> parts;  ///< differences, or means if there is no other row
 };
 
@@ -60,7 +60,7 @@ std::optional<finding> found(const claim& c, const study_results& results, index
 
 /// Number of claims for each verdict.
 struct claim_counts {
-    int held = 0, not_told = 0, opposite = 0, not_run = 0;
+    int supported = 0, inconclusive = 0, refuted = 0, not_run = 0;
 };
 claim_counts counted(const std::vector<claim_group>& groups, const study_results& results, index_t trained);
 

@@ -58,33 +58,29 @@ std::string demo_tables(const settings& s, const study_results& results) {
     for (const auto& [from, count] : octaves_of(results.all().front(), measure::match, s.longest())) questions += count;
     std::string text =
         formatted(
-            "A model of %ld-token windows, its weights frozen, reads up to %ld tokens. *Match*: the share of values "
-            "that it finds by their keys, all %ld tokens right, by the length of the window:\n\n",
+            "The model was trained on windows of %ld tokens. With its weights frozen, it reads windows of up to %ld "
+            "tokens. *Match* is the share of values that it finds by their keys, all %ld tokens right, for each length "
+            "of the window:\n\n",
             n(s.train_length), n(s.longest()), n(s.windows.value_tokens)) +
         table_by_length(results, s.train_length);
     text += formatted(
-        "\n*Reach*: the length at which match falls below a half, tokens. *Copied*, *plain*: loss at %ld tokens, nats "
-        "a "
-        "token, of text said before and of other text. ±: 95 %% interval over windows.\n\nMatch in windows of %ld "
-        "tokens, by "
-        "the "
-        "distance back to the value, tokens:\n\n",
+        "\n*Reach* is the length at which match falls below a half, in tokens. *Copied* and *plain* are the losses of "
+        "repeated and of other text at %ld tokens, in nats per token. ± is the 95 %% interval over windows.\n\nMatch "
+        "in "
+        "windows of %ld tokens, for each distance back to the value, in tokens:\n\n",
         n(s.longest()), n(s.longest()));
     text += table_by_distance(results);
     text += formatted(
-        "\nKing James text (%s) with copied spans of %ld to %ld tokens and records of a key and a value of random "
-        "tokens, "
-        "asked for once. A Llama-style decoder of width %ld with %ld layers and norms of q and k, trained by Muon for "
-        "%ld "
-        "steps of %ld tokens on windows of at most L = %ld tokens. Every row reads a window of n tokens at t = n / L. "
-        "By "
-        "parts is `by_parts{0.5, 4}`, YaRN has the same ramp in its form; log scaling multiplies scores by log_L n. "
-        "What is "
-        "learned starts from by parts + log scaling and takes %ld steps of Adam on %ld windows of %ld tokens; what is "
-        "searched spends as many token-forwards on dev windows, or half of them before it learns. The same "
-        "windows for every row: %ld at %ld tokens with %ld questions. One model, seed %llu: rows differ from model to "
-        "model "
-        "by more than questions do.\n",
+        "\nThe text is the King James Bible (%s), with copied spans of %ld to %ld tokens, and with records of a key "
+        "and "
+        "a value of random tokens, each of which is asked for once. The model is a Llama-style decoder of width %ld "
+        "with %ld layers and norms of q and k. It was trained by Muon for %ld steps of %ld tokens on windows of at "
+        "most L = %ld tokens. Every row reads a window of n tokens at t = n / L. By parts is `by_parts{0.5, 4}`; YaRN "
+        "has the same ramp; log scaling multiplies scores by log_L n. Rows that learn start from by parts + log "
+        "scaling and take %ld steps of Adam on %ld windows of %ld tokens. Rows that search spend as many "
+        "token-forwards on dev windows, or half of them if they learn after the search. All rows read the same "
+        "windows: %ld of %ld tokens, with %ld questions. The tables are of one model, of seed %llu; models differ by "
+        "more than these intervals.\n",
         s.evaluate_on_dev ? "dev: Romans to Colossians" : "test: 1 Thessalonians to Revelation",
         n(s.windows.copied_least), n(s.windows.copied_most), n(s.model.width), n(s.model.layers),
         n(s.pretraining.steps), n(s.pretraining.tokens_per_step), n(s.train_length), n(s.learning.steps),
@@ -139,7 +135,7 @@ void plot_reach(const settings& s, const study_results& results, const std::file
     draw(folder, "reach", 900, 460,
          formatted("set logscale x 2\nset xrange [%ld:%ld]\nset yrange [0.4:%zu.6]\nset border 3\nunset key\n"
                    "set ytics nomirror (%s)\nset xtics nomirror\nset grid x lc rgb '#cccccc'\n"
-                   "set xlabel 'tokens of a window of which half is found'\nset style fill solid\n"
+                   "set xlabel 'reach: length at which match falls below a half, tokens'\nset style fill solid\n"
                    "set arrow 1 from %ld,graph 0 to %ld,graph 1 nohead lc rgb '#000000' dt 3 front\n",
                    trained / 4, static_cast<long>(s.longest()), rows.size(), tics.c_str(), trained, trained) +
              plot(curves, "reach"));

@@ -111,9 +111,9 @@ std::string table_of_contrasts(const study& what) {
                          {said_with_sign(estimates[i], 3), formatted("%.2g", p[i]), formatted("%.2g", corrected[i]),
                           formatted("%ld / %ld", n(first), n(second)), formatted("%.2g", mcnemar_p(first, second)),
                           "**" +
-                              said(!is_told                  ? verdict::not_told
-                                   : estimates[i].mean > 0.0 ? verdict::held
-                                                             : verdict::opposite) +
+                              said(!is_told                  ? verdict::inconclusive
+                                   : estimates[i].mean > 0.0 ? verdict::supported
+                                                             : verdict::refuted) +
                               "**"}});
     }
     return markdown_table({"contrast", formatted("match at %ld", n(where.length)), "p", "Holm's p",
@@ -166,7 +166,7 @@ std::string table_of_models(const study& what) {
     const index_t length = what.s.learned_length();
     const char* shown[] = {row::no_scaling, row::by_parts_log_scaled, row::by_parts_searched, row::learned,
                            row::clex_log_time};
-    std::vector<std::string> columns{"seed", "steps", "minutes", "least match inside L"};
+    std::vector<std::string> columns{"seed", "steps", "minutes", "least match within L"};
     for (const char* row : shown) {
         if (what.rows.has_row(row)) columns.push_back(row);
     }
@@ -209,49 +209,54 @@ std::string said_ratios(const settings& s) {
     return text;
 }
 
+std::string said_text(const settings& s) {
+    const char* parts = s.text == corpus_kind::perl_manuals
+                            ? "Perl's manuals, whole pages each: of every twelve pages one for the gate and all "
+                              "choices (*dev*), one for the tables (*test*), the others for training"
+                            : "the King James Bible: Genesis to Acts for training, Romans to Colossians for the gate "
+                              "and all choices (*dev*), 1 Thessalonians to Revelation for the tables (*test*)";
+    return formatted("The text is %s.", parts) + (s.evaluate_on_dev ? " In this run the tables, too, are of dev." : "");
+}
+
 std::string said_setting(const study& what) {
     const settings& s = what.s;
     const pretraining_run& run = s.pretraining;
     std::string text = formatted(
-        "A Llama-style decoder of width %ld with %ld layers, %ld heads of %ld and norms of q and k; byte pairs of %ld "
-        "tokens; L = %ld, base %g. King James text: Genesis to Acts to train on, Romans to Colossians (*dev*) for the "
-        "gate "
-        "and for every choice, %s for the tables. A window is running text with a copied span of %ld to %ld "
-        "tokens for each %ld tokens, half of them random tokens, and a record for each %ld tokens: a mark, a key of "
-        "%ld "
-        "random tokens and a value of %ld, which is asked for once. Distances are log-uniform.\n\n",
+        "The model is a Llama-style decoder of width %ld with %ld layers, %ld heads of %ld lanes, and norms of q and "
+        "k. Its byte-pair encoding has %ld tokens; L = %ld; the base is %g.\n\n",
         n(s.model.width), n(s.model.layers), n(s.model.heads), n(s.model.head_dim()), n(s.model.vocabulary),
-        n(s.train_length), s.theta_base,
-        s.evaluate_on_dev ? "the dev text, too," : "1 Thessalonians to Revelation (*test*)", n(s.windows.copied_least),
-        n(s.windows.copied_most), n(s.windows.tokens_a_copy), n(s.windows.tokens_a_record), n(s.windows.key_tokens),
-        n(s.windows.value_tokens));
+        n(s.train_length), s.theta_base);
+    text += said_text(s);
     text += formatted(
-        "Training: %ld steps of %ld tokens, Muon at %g for matrices and AdamW at %g for the rest; the first %.0f %% of "
-        "the "
-        "steps on windows of L/4, the next %.0f %% on L/2. *Gate*: on %ld dev windows a model must find %.0f %% of the "
-        "values at every octave of distances inside L, else it trains for up to %ld more rounds of a third of the "
-        "steps, "
-        "and is refused if that does not help.\n\n",
+        " A window is running text with copied spans and records. For each %ld tokens there is one copied span of %ld "
+        "to %ld tokens; half of these spans are random tokens. For each %ld tokens there is one record: a mark, a key "
+        "of %ld random tokens and a value of %ld. Each value is asked for once. Distances are log-uniform.\n\n",
+        n(s.windows.tokens_a_copy), n(s.windows.copied_least), n(s.windows.copied_most), n(s.windows.tokens_a_record),
+        n(s.windows.key_tokens), n(s.windows.value_tokens));
+    text += formatted(
+        "Training takes %ld steps of %ld tokens, by Muon (rate %g) for matrices and AdamW (rate %g) for the other "
+        "weights. Windows have L/4 tokens in the first %.0f %% of the steps and L/2 tokens in the next %.0f %%. "
+        "*Gate*: on %ld dev windows the model must find %.0f %% of the values in every octave of distances within L. "
+        "If it does not, it trains for up to %ld more rounds of a third of the steps; if it still does not, it is left "
+        "out.\n\n",
         n(run.steps), n(run.tokens_per_step), run.matrix_rate, run.other_rate, 100.0 * run.share_of_quarter,
         100.0 * run.share_of_half, n(s.gate_windows), 100.0 * run.matches_wanted, n(run.more_rounds));
     const index_t a_trial = s.learning.searched_windows * s.learned_length();
     text += formatted(
-        "Then the weights are frozen. A row reads a window of n tokens at t = max(1, n/L), at %s. What is learned "
-        "takes "
-        "%ld steps of Adam (%g) on %ld windows of %ld tokens of training text, t = %g, on the loss of copied and value "
-        "tokens: %ld token-forwards, as a gradient step counts 3. What is searched may spend as much on the same loss, "
-        "%ld trials of %ld dev windows. The tables are made of %ld windows at %ld tokens and up to %ld of shorter "
-        "ones, "
-        "the same for all rows and models.\n",
+        "Then the weights are frozen. A row reads windows of n tokens at t = max(1, n/L), for n = %s. A row that "
+        "learns takes %ld steps of Adam (rate %g) on %ld windows of %ld tokens of training text at t = %g, from the "
+        "loss of copied and value tokens. That is %ld token-forwards; a gradient step counts as three. A row that "
+        "searches may spend as many on the same loss: %ld trials of %ld dev windows. The tables are of %ld windows of "
+        "%ld tokens and of up to %ld windows of each shorter length, the same for all rows and models.\n",
         said_ratios(s).c_str(), n(s.learning.steps), s.learning.rate, n(s.learning.windows), n(s.learned_length()),
         s.learning.t_learned, n(s.budget()), n(s.budget() / a_trial), n(s.learning.searched_windows),
         n(s.windows_at(s.ratios.back())), n(s.longest()), n(s.windows_at(1)));
+    if (s.rows == row_set::few) return text;  // none of which tunes weights
     const tuning_run& tuning = s.tuning;
     text += formatted(
-        "\nRows of *tuned* weights train the weights on instead, for %ld steps of %ld tokens, as many token-forwards: "
-        "Muon at "
-        "%g, AdamW at %g, a CLEX beside them by Adam at %g. Where positions are sampled they reach t'L, t' uniform in "
-        "1 ... %g.\n",
+        "\nRows named *tuned* train the weights further instead, for %ld steps of %ld tokens, which are as many "
+        "token-forwards: Muon (rate %g), AdamW (rate %g), and Adam (rate %g) for a CLEX that learns with them. Sampled "
+        "positions lie between 0 and t'L, with t' uniform in 1 ... %g.\n",
         n(tuning.steps), n(tuning.tokens_per_step), tuning.matrix_rate, tuning.other_rate, tuning.basis_rate,
         tuning.t_most);
     return text;
@@ -263,14 +268,15 @@ std::string said_results(const study& what) {
     for (const std::string& row : what.rows.rows()) ++rows_of_seeds[what.rows.seeds(row)];
     std::string there, missing;
     for (const auto& [seeds, rows] : rows_of_seeds) {
-        there += (there.empty() ? "" : "; ") +
-                 formatted("%d row%s of %s", rows, rows == 1 ? "" : "s", said_seeds(seeds).c_str());
+        there +=
+            formatted("%s%d row%s of the model%s of seed%s %s", there.empty() ? "" : "; ", rows, rows == 1 ? "" : "s",
+                      seeds.size() == 1 ? "" : "s", seeds.size() == 1 ? "" : "s", said_seeds(seeds).c_str());
     }
     for (const method& m : rows_of(what.s)) {
         if (!what.rows.has_row(m.name)) missing += (missing.empty() ? "" : ", ") + ("*" + m.name + "*");
     }
-    return "Models by their seeds: " + there + "." +
-           (missing.empty() ? "" : " Rows without a result: " + missing + ".") + "\n";
+    return "The tables have " + there + "." + (missing.empty() ? "" : " Rows without a result: " + missing + ".") +
+           "\n";
 }
 
 }  // namespace
@@ -296,9 +302,10 @@ std::vector<block> study_blocks(const study& what) {
 std::string study_tables(const std::string& title, const std::vector<block>& blocks) {
     std::string text =
         "# " + title +
-        "\n\nMade by `./run replicate`. Match is the share of values found by their "
-        "keys, all tokens right; losses are in nats a token, so less is better. ± is a 95 % interval over "
-        "models and windows; differences are paired by model and window.\n";
+        "\n\nMade by `./run replicate`. *Match* is the share of values of which all tokens are found. Losses are in "
+        "nats "
+        "per token; smaller is better. ± is a 95 % interval over models and windows. Differences are paired by model "
+        "and window.\n";
     for (const block& b : blocks) {
         if (!b.text.empty()) text += "\n## " + b.title + "\n\n" + b.text;
     }

@@ -63,21 +63,22 @@ const std::vector<block> two_blocks{{"claims", "Claims", "| held |\n"}, {"costs"
 
 }  // namespace
 
-TEST_CASE("benchmarks/study/report/claims: a verdict is told by the whole interval") {
-    CHECK(verdict_of(interval(0.01, 0.2), side::above, 0.0) == verdict::held);
-    CHECK(verdict_of(interval(-0.01, 0.2), side::above, 0.0) == verdict::not_told);
-    CHECK(verdict_of(interval(-0.2, -0.01), side::above, 0.0) == verdict::opposite);
-    CHECK(verdict_of(interval(0.01, 0.2), side::below, 0.0) == verdict::opposite);
-    CHECK(verdict_of(interval(-0.2, -0.01), side::below, 0.0) == verdict::held);
-    CHECK(verdict_of(interval(0.4, 0.6), side::below, 0.5) == verdict::not_told);
-    CHECK(verdict_of(interval(0.4, 0.49), side::below, 0.5) == verdict::held);
-    CHECK(verdict_of(interval(-0.005, 0.002), side::above, -0.01) == verdict::held);  // no cost
-    CHECK(verdict_of(interval(0.0, 0.0), side::above, 0.0) == verdict::not_told);
+TEST_CASE("benchmarks/study/report/claims: a verdict depends on the whole interval") {
+    CHECK(verdict_of(interval(0.01, 0.2), side::above, 0.0) == verdict::supported);
+    CHECK(verdict_of(interval(-0.01, 0.2), side::above, 0.0) == verdict::inconclusive);
+    CHECK(verdict_of(interval(-0.2, -0.01), side::above, 0.0) == verdict::refuted);
+    CHECK(verdict_of(interval(0.01, 0.2), side::below, 0.0) == verdict::refuted);
+    CHECK(verdict_of(interval(-0.2, -0.01), side::below, 0.0) == verdict::supported);
+    CHECK(verdict_of(interval(0.4, 0.6), side::below, 0.5) == verdict::inconclusive);
+    CHECK(verdict_of(interval(0.4, 0.49), side::below, 0.5) == verdict::supported);
+    CHECK(verdict_of(interval(-0.005, 0.002), side::above, -0.01) == verdict::supported);  // no cost
+    CHECK(verdict_of(interval(0.0, 0.0), side::above, 0.0) == verdict::inconclusive);
     const double endless = std::numeric_limits<double>::infinity();
-    CHECK(verdict_of({endless, endless, 1.0, 1.0, 5, 40}, side::above, 0.0) == verdict::not_told);
+    CHECK(verdict_of({endless, endless, 1.0, 1.0, 5, 40}, side::above, 0.0) == verdict::inconclusive);
 }
 
-TEST_CASE("benchmarks/study/report/claims: all parts of a claim must hold, and one that is opposite refutes it") {
+TEST_CASE(
+    "benchmarks/study/report/claims: all parts of a claim must be supported, and one that is refuted refutes it") {
     std::vector<row_result> rows;
     for (const std::uint64_t seed : {1U, 2U, 3U}) {
         rows.push_back(row_of("none", seed, {8, 0, 0}, 2.0));
@@ -87,15 +88,15 @@ TEST_CASE("benchmarks/study/report/claims: all parts of a claim must hold, and o
     const auto verdict_on = [&](std::vector<expectation> parts) {
         return found({"", "far", "none", std::move(parts)}, results, 128)->all;
     };
-    CHECK(verdict_on({{measure::match, 2, side::above}}) == verdict::held);
-    CHECK(verdict_on({{measure::match, 2, side::above}, {measure::copy_loss, 4, side::below}}) == verdict::held);
-    CHECK(verdict_on({{measure::match, 2, side::above}, {measure::match, 4, side::above}}) == verdict::not_told);
-    CHECK(verdict_on({{measure::match, 4, side::above}, {measure::match, 2, side::below}}) == verdict::opposite);
+    CHECK(verdict_on({{measure::match, 2, side::above}}) == verdict::supported);
+    CHECK(verdict_on({{measure::match, 2, side::above}, {measure::copy_loss, 4, side::below}}) == verdict::supported);
+    CHECK(verdict_on({{measure::match, 2, side::above}, {measure::match, 4, side::above}}) == verdict::inconclusive);
+    CHECK(verdict_on({{measure::match, 4, side::above}, {measure::match, 2, side::below}}) == verdict::refuted);
     // A mean, and a row at two lengths.
-    CHECK(found({"", "far", "", {{measure::match, 2, side::above, 0.5}}}, results, 128)->all == verdict::held);
-    CHECK(found({"", "none", "", {{measure::match, 2, side::above, 0.5}}}, results, 128)->all == verdict::opposite);
+    CHECK(found({"", "far", "", {{measure::match, 2, side::above, 0.5}}}, results, 128)->all == verdict::supported);
+    CHECK(found({"", "none", "", {{measure::match, 2, side::above, 0.5}}}, results, 128)->all == verdict::refuted);
     const auto grows = found({"", "none", "none", {{measure::copy_loss, 4, side::above, 0.0, 1}}}, results, 128);
-    CHECK(grows->all == verdict::held);
+    CHECK(grows->all == verdict::supported);
     CHECK(grows->parts.front().mean == doctest::Approx(2.0));
 }
 
@@ -109,16 +110,16 @@ TEST_CASE("benchmarks/study/report/claims: claims without results are left out a
           {"No model has both.", "other", "none", {{measure::match, 2, side::above}}}}},
         {"Of a row to come", {{"It is better.", "to come", "far", {{measure::match, 2, side::above}}}}}};
     const claim_counts counts = counted(groups, results, 128);
-    CHECK(counts.held == 1);
-    CHECK(counts.not_told == 1);
-    CHECK(counts.opposite == 0);
+    CHECK(counts.supported == 1);
+    CHECK(counts.inconclusive == 1);
+    CHECK(counts.refuted == 0);
     CHECK(counts.not_run == 2);
     const std::string text = claims_in_markdown(groups, results, 128, "###");
     CHECK(has(text, "### Of two rows\n\n| claim | rows | result, 95 % interval | verdict |\n"));
-    CHECK(has(text, "| Far finds more. | far − none | match at 2L: +1.000 ± 0.000 | **held** |\n"));
-    CHECK(has(text, "| **not told** |\n"));
+    CHECK(has(text, "| Far finds more. | far − none | match at 2L: +1.000 ± 0.000 | **supported** |\n"));
+    CHECK(has(text, "| **inconclusive** |\n"));
     CHECK(!has(text, "Of a row to come"));
-    CHECK(has(text, "Claims held: 1, not told: 1, opposite: 0, not run: 2.\nNot run:\n"));
+    CHECK(has(text, "Claims supported: 1, inconclusive: 1, refuted: 0, not run: 2.\nNot run:\n"));
     CHECK(text.ends_with("\n- It is better. *(to come − far)*\n"));
 }
 
@@ -151,7 +152,7 @@ TEST_CASE("benchmarks/study/report: the blocks can be made of any results, few o
     CHECK(has(text_of("matches"), "| no scaling | 1.000 ± 0.000 |"));
     CHECK(text_of("differences") == "The row *by parts, searched* has not been run.\n");
     CHECK(text_of("contrasts") == "No contrast has been run.\n");
-    CHECK(has(text_of("results"), "Models by their seeds: 1 row of 1. Rows without a result: *PI*,"));
+    CHECK(has(text_of("results"), "The tables have 1 row of the model of seed 1. Rows without a result: *PI*,"));
     for (const std::uint64_t seed : {1U, 2U, 3U}) {
         rows.push_back(row_of("by parts, searched", seed, {8, 8, 6, 2, 0}));
         rows.push_back(row_of("by parts, searched, then learned by layer", seed, {8, 8, 8, 8, 4}, 1.0));
@@ -160,8 +161,10 @@ TEST_CASE("benchmarks/study/report: the blocks can be made of any results, few o
     CHECK(has(text_of("differences"), "| by parts, searched | 0 | 0 | 0 | 0 | 0 |\n"));
     CHECK(has(text_of("contrasts"), "| by parts, searched, then learned by layer − by parts, searched | +0.750 ±"));
     CHECK(has(text_of("contrasts"), "| 18 / 0 |"));
-    CHECK(has(text_of("results"), "Models by their seeds: 1 row of 1; 3 rows of 1, 2, 3. Rows"));
-    CHECK(has(text_of("claims"), "| Learned by layer it finds more at 8L, where it learns. |"));
+    CHECK(has(text_of("results"),
+              "The tables have 1 row of the model of seed 1; 3 rows of the models of seeds 1, 2, 3. Rows"));
+    CHECK(has(text_of("claims"),
+              "| Learning by layer without a search finds more values at 8L, the length used for learning. |"));
 }
 
 TEST_CASE("benchmarks/study/report: an ablation has the claims of its rows, new models the contrasts, too") {
@@ -177,11 +180,14 @@ TEST_CASE("benchmarks/study/report: an ablation has the claims of its rows, new 
     };
     const std::string wide = blocks_of("wide"), fresh = blocks_of("new-models");
     for (const std::string& text : {wide, fresh}) {
-        CHECK(has(text, "| One for all layers finds more at 16L, twice as far. |"));
+        CHECK(has(text, "| Learning one basis without a search finds more values at 16L, twice that length. |"));
         CHECK(has(text, "not run: 0.\n"));
         CHECK(!has(text, "## Basis and temperature"));
+        CHECK(has(text, "\nThe text is the King James Bible: "));
+        CHECK(!has(text, "Rows named *tuned*"));
     }
     CHECK(!has(wide, "## The two contrasts"));
+    CHECK(has(blocks_of("manuals"), "\nThe text is Perl's manuals, "));
     CHECK(has(fresh, "\n| by parts, searched, then learned by layer − by parts, searched |"));
     CHECK(has(fresh, "\n| CLEX in log time + temperature − learned basis + temperature |"));
 }

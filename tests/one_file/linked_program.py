@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The program in the Compiler Explorer link of README.md is compiled alone; it prints what the same program prints by
+"""The program in the Compiler Explorer link of docs/install.md is compiled alone; it prints what the same program prints by
 today's headers, and what float64 gives.
 
     python3 linked_program.py REPOSITORY SCRATCH COMPILER
@@ -15,7 +15,7 @@ import urllib.parse
 import zlib
 
 repository, scratch, compiler = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
-packed = re.search(r"https://godbolt\.org/clientstate/(\S+)", (repository / "README.md").read_text()).group(1)
+packed = re.search(r"https://godbolt\.org/clientstate/(\S+)", (repository / "docs/install.md").read_text()).group(1)
 state = json.loads(zlib.decompress(base64.b64decode(urllib.parse.unquote(packed))))
 source = state["sessions"][0]["source"]
 assert "#include <cordage" not in source and '#include "' not in source

@@ -36,28 +36,27 @@ int main(int argc, char** argv) {
     choices chosen;
     CLI::App options(
         "Trains a small language model that looks up what it has read, extends its context by each method, and tests "
-        "all "
-        "of them on long text.");
-    options.add_option("--seed", chosen.seed, "of the model; 101 if not given");
-    options.add_flag("--dev", chosen.is_on_dev, "evaluate on the text set aside for choosing settings");
+        "the methods on long text.");
+    options.add_option("--seed", chosen.seed, "seed of the model (default 101)");
+    options.add_flag("--dev", chosen.is_on_dev, "evaluate on the text that is set aside for choosing settings");
     options.add_option(
         "--preset", chosen.preset,
-        "demo, and small for the study; gpu: its main rows, of 33 M weights on a CUDA device; demo-trial, trial, "
-        "gpu-trial: to see that they work; any other: nine of the study's rows where one thing is another, as in its "
-        "name");
-    options.add_option("--device", chosen.device, "in place of the preset's: cuda for gpu and gpu-trial, else cpu")
+        "demo; small: the study; gpu: the study's main rows for a model of 33 M weights on a CUDA "
+        "device; demo-trial, trial, gpu-trial: short runs that test the program; any other: nine rows of "
+        "the study with the setting of its name changed");
+    options.add_option("--device", chosen.device, "cpu or cuda (default: cuda for gpu and gpu-trial, otherwise cpu)")
         ->check(CLI::IsMember({"cpu", "cuda"}));
     options.add_option("--out", chosen.out,
-                       "folder for the tables and pictures: build/demo or build/replication/PRESET");
+                       "folder for tables and pictures (default: build/demo or build/replication/PRESET)");
     CLI::App* replicate =
-        options.add_subcommand("replicate", "the study: more rows, and more models of which none chose");
-    replicate->add_option("--models", chosen.study.models, "so many, of consecutive seeds from the preset's first")
+        options.add_subcommand("replicate", "the study: more rows, on models with which no setting was chosen");
+    replicate->add_option("--models", chosen.study.models, "number of models, of consecutive seeds")
         ->capture_default_str()
         ->check(CLI::PositiveNumber);
     replicate->add_flag("--report", chosen.only_reports,
-                        "run nothing: tables and pictures of the results that are there");
+                        "run nothing; write tables and pictures of the results that are there");
     replicate->add_flag("--record", chosen.records,
-                        "write the tables of docs/replication.md and docs/replication/ anew, too");
+                        "also write the tables of docs/replication.md and docs/replication/");
     CLI::App* worker = options.add_subcommand("worker", "")->group("");  // hidden: how the program calls itself
     worker->add_option("job", chosen.job)->required();
     for (CLI::App* part : {replicate, worker}) part->fallthrough();

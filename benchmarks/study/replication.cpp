@@ -101,7 +101,8 @@ void report(const std::string& preset, const study& what, const replication_opti
 void run_replication(const std::string& preset, const settings& s, const replication_options& how) {
     require_program("gnuplot", "gnuplot-nox");
     if (!how.record.empty() && preset.ends_with("trial")) {
-        throw std::runtime_error("demo: --record is not for preset " + preset + ", whose results say nothing");
+        throw std::runtime_error("demo: --record is not for preset " + preset +
+                                 ", whose runs are too short for results");
     }
     std::vector<part> parts;
     for (std::uint64_t i = 0; i < how.models; ++i) {

@@ -85,12 +85,12 @@ bool tell_refused(const std::vector<part>& parts, progress& shown) {
         const row_result made = load_row_result(work_files(p.s).result_of(pretraining_job));
         for (const double m : by_octave(made.observations, measure::match)) matches += formatted(" %.3f", m);
         why = formatted(
-            "the model of seed %llu is refused: it finds values within L, by octaves of distance, at rates%s; every "
-            "one must be at least %g",
+            "the model of seed %llu does not pass the gate: in octaves of distance within L it finds the shares%s of "
+            "the values, each must be at least %g",
             static_cast<unsigned long long>(p.s.seed), matches.c_str(), p.s.pretraining.matches_wanted);
         shown.line("      " + why);
     }
-    if (refused == parts.size()) throw std::runtime_error("demo: " + why + ". Another --seed makes another model");
+    if (refused == parts.size()) throw std::runtime_error("demo: " + why + "; choose another --seed");
     return refused > 0;
 }
 

@@ -604,13 +604,13 @@ def test_layers_that_are_rotated_by_a_condition(read):
 HEADER = """# Families
 
 This table lists every model type of transformers {version} that has a rotary class, as `hf::read_config` reads its default config.
-`tests/hosts/test_configs.py` compares each with that class (for a tower cos and sin of every patch and lane of grids; otherwise
-inv_freq, attention factor, pairs, axes and direction of every layer type) and writes this page by
-`CORDAGE_WRITE_FAMILIES=1 ./run test --hosts`. [config_keys.md](config_keys.md) explains the keys.
+`tests/hosts/test_configs.py` compares each with that class: for a tower, cos and sin of every patch of some grids; otherwise
+inv_freq, attention factor, pairs, axes and direction of every layer type. `CORDAGE_WRITE_FAMILIES=1 ./run test --hosts` writes this
+page. [config_keys.md](config_keys.md) explains the keys.
 
-Rules: the rope type of each layer type, or `tower` if `hf::read_tower` reads the config. Lanes: rotated lanes of the lanes of a head.
-Axes: the number of axes of a position, and how they share the pairs. Positions: the index of the token, or how the patches of grids
-are counted ([positions.md](positions.md)).
+*Rules* has the rope type of each layer type, or `tower` if `hf::read_tower` reads the config. *Lanes* has the number of rotated
+lanes of a head and its number of lanes. *Axes* has the number of axes of a position, and how they share the pairs. *Positions* says
+whether a position is the index of the token, or how the patches of grids are counted ([positions.md](positions.md)).
 
 | model type | rules | lanes | axes | pairs | positions | compared with |
 |---|---|---|---|---|---|---|

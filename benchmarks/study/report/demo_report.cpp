@@ -75,9 +75,9 @@ std::string demo_tables(const settings& s, const study_results& results) {
         "and "
         "a value of random tokens, each of which is asked for once. The model is a Llama-style decoder of width %ld "
         "with %ld layers and norms of q and k. It was trained by Muon for %ld steps of %ld tokens on windows of at "
-        "most L = %ld tokens. Every row reads a window of n tokens at t = n / L. By parts is `by_parts{0.5, 4}`; YaRN "
-        "has the same ramp; log scaling multiplies scores by log_L n. Rows that learn start from by parts + log "
-        "scaling and take %ld steps of Adam on %ld windows of %ld tokens. Rows that search spend as many "
+        "most L = %ld tokens. Every row reads a window of n tokens at t = n / L. By parts is `by_parts{0.5, 4}`; the "
+        "ramp of YaRN has the same ends; log scaling multiplies scores by log_L n. Rows that learn start from by parts "
+        "+ log scaling and take %ld steps of Adam on %ld windows of %ld tokens. Rows that search spend as many "
         "token-forwards on dev windows, or half of them if they learn after the search. All rows read the same "
         "windows: %ld of %ld tokens, with %ld questions. The tables are of one model, of seed %llu; models differ by "
         "more than these intervals.\n",

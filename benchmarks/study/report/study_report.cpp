@@ -304,8 +304,8 @@ std::string study_tables(const std::string& title, const std::vector<block>& blo
         "# " + title +
         "\n\nMade by `./run replicate`. *Match* is the share of values of which all tokens are found. Losses are in "
         "nats "
-        "per token; smaller is better. ± is a 95 % interval over models and windows. Differences are paired by model "
-        "and window.\n";
+        "per token; smaller is better. ± is a 95 % interval over models and windows, or over windows alone if there is "
+        "one model. Differences are paired by model and window.\n";
     for (const block& b : blocks) {
         if (!b.text.empty()) text += "\n## " + b.title + "\n\n" + b.text;
     }

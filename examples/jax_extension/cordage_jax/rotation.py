@@ -47,7 +47,7 @@ def rotate(*x: jax.Array, position_ids: jax.Array, inv_freq: np.ndarray, log_alp
     Args:
         x: q and k, or any number of arrays [batch, tokens, heads, head_dim]; float32, float64, bfloat16 or float16
         position_ids: [tokens] or [batch, tokens]; int32, int64, float32 or float64
-        inv_freq: [pairs] numpy numbers, radians per position: constants of the traced function
+        inv_freq: [pairs] numpy float64, radians per position: constants of the traced function
         log_alpha: [pairs] or [batch, pairs] float32 or float64, learned; None: 0
         attention_factor: multiplies cos and sin; a number
         interleaved: lanes 2i and 2i+1 form a pair, instead of i and i + pairs
@@ -96,7 +96,11 @@ def _checked_rule(function, inv_freq, attention_factor, interleaved, prefix="") 
     if isinstance(inv_freq, jax.core.Tracer):
         raise ValueError(f"{function}: {prefix}inv_freq must be numbers that are known when the function is traced; what is "
                          "learned is log_alpha")
-    values = np.asarray(inv_freq, np.float64)
+    values = np.asarray(inv_freq)
+    if values.dtype.kind != "i" and values.dtype != np.float64:
+        raise ValueError(f"{function}: {prefix}inv_freq {values.dtype} must be float64; compute it in float64, as "
+                         "inv_freq(rotary_dim) does, or use the rounded frequencies by .astype(np.float64)")
+    values = values.astype(np.float64)
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
         raise ValueError(f"{function}: {prefix}inv_freq {values.shape} must be finite numbers [rotary_dim/2]")
     if not 2.0**-60 <= abs(float(attention_factor)) <= 2.0**60:

@@ -101,6 +101,8 @@ def test_where_jaxs_own_float32_angles_are_wrong():
 
 @pytest.mark.parametrize("arguments,message", [
     ({"inv_freq": np.zeros((2, 2))}, r"rotate: inv_freq \(2, 2\) must be finite numbers \[rotary_dim/2\]"),
+    ({"inv_freq": inv_freq(32).astype(np.float32)}, "rotate: inv_freq float32 must be float64"),
+    ({"inv_freq": jnp.ones(16)}, "rotate: inv_freq float32 must be float64"),
     ({"inv_freq": np.full(17, 1.0)}, "rotate: inv_freq of 17 pairs must have at most head_dim/2 = 16"),
     ({"inv_freq": np.full(4, np.nan)}, "rotate: inv_freq .* must be finite"),
     ({"position_ids": IDS[:, :3]}, r"rotate: position_ids \(2, 3\) must be \[tokens\] or \[batch, tokens\]"),
@@ -116,6 +118,7 @@ def test_bad_arguments_are_named(arguments, message):
 
 @pytest.mark.parametrize("arguments,message", [
     ({"new_inv_freq": inv_freq(30)}, "move: new_inv_freq of 15 pairs must have as many as inv_freq, 16"),
+    ({"new_inv_freq": inv_freq(32).astype(np.float32)}, "move: new_inv_freq float32 must be float64"),
     ({"new_inv_freq": np.full(16, np.inf)}, "move: new_inv_freq .* must be finite"),
     ({"new_attention_factor": 0.0}, "move: new_attention_factor 0.0 must be 2"),
     ({"new_attention_factor": np.nan}, "move: new_attention_factor nan must be"),

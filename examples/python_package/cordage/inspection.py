@@ -22,7 +22,7 @@ def inspect(path: str | os.PathLike, *, length: float | None = None, t: float | 
         length: tokens; None: the config's own maximum
         t: length ratio, used instead of the schedule's
         layer_type: only this one
-        checkpoint: of a CLEX
+        checkpoint: the weights of a CLEX or LeRoPE model
         as_numbers: return a dict instead: model_type, length, and for each layer type in `ropes` layer_type, rope_type,
             head_dim, rotary_dim, theta_base, original_length, t, attention_factor, inv_freq
 

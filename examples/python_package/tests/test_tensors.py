@@ -95,6 +95,9 @@ def test_what_is_refused_of_bases_and_positions():
         cordage.Basis([[1.0, 2.0]])
     with pytest.raises(ValueError, match="inv_freq"):
         cordage.Basis([np.nan])
+    with pytest.raises(ValueError, match="inv_freq float32 must be float64"):
+        cordage.Basis(np.ones(16, np.float32))
+    assert cordage.Basis([1, 0]).inv_freq.tolist() == [1.0, 0.0]
     with pytest.raises(ValueError, match="position"):
         cordage.Angles(BASIS, [1.0, np.inf])
     for wrong in np.int8, np.float16, np.complex64:

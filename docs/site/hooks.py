@@ -17,6 +17,10 @@ FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".cuh": "cpp", ".cu": "cpp", ".py": "python", ".json": "json", ".sh": "bash",
              ".cmake": "cmake", ".toml": "toml", ".cff": "yaml"}
 LONGEST = 100_000  # characters of a file that is shown
+FUNCTION = r"(?:<msub>)?<mi>(?:ln|log|exp|sin|cos|tanh)</mi>(?:<mi>\w+</mi></msub>)?"
+BEFORE_FUNCTION = re.compile(rf"(</(?:mi|mn|mtext|msub)>)(?={FUNCTION})")
+AFTER_FUNCTION = re.compile(rf"({FUNCTION})(?!<mo|</)")
+THIN_SPACE = r'\1<mspace width="0.167em" />'
 
 
 def outside_fences(markdown, change):
@@ -74,13 +78,18 @@ def shown(path, seen):
     return f"{hidden}# {path}\n\n{fence}{LANGUAGES.get(where.suffix, 'text')}\n{text.rstrip()}\n{fence}\n"
 
 
+def formula(source, display="inline"):
+    """MathML, with thin spaces around the names of functions, which latex2mathml leaves out."""
+    return AFTER_FUNCTION.sub(THIN_SPACE, BEFORE_FUNCTION.sub(THIN_SPACE, convert(source, display=display)))
+
+
 def formula_of_fence(source, language, css_class, options, md, **kwargs):
-    return convert(source.strip(), display="block")
+    return formula(source.strip(), "block")
 
 
 class InlineFormula(InlineProcessor):
     def handleMatch(self, match, data):
-        return self.md.htmlStash.store(convert(match.group(1))), match.start(0), match.end(0)
+        return self.md.htmlStash.store(formula(match.group(1))), match.start(0), match.end(0)
 
 
 class Formulas(Extension):

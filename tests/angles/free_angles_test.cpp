@@ -121,3 +121,37 @@ TEST_CASE("angles/free_angles: RePo's positions, of each head and token, and the
     CHECK(std::inner_product(rotated.begin(), rotated.end(), c.grad_q.begin(), 0.0) == doctest::Approx(loss(z)));
     check_slopes(grad_z, z, loss);
 }
+
+namespace {
+
+// A source of the user's own: a network's angles, twice as large.
+struct doubled {
+    const double* numbers;
+    static constexpr bool are_free = true;
+
+    index_t batch() const { return heads; }
+    index_t tokens() const { return ::tokens; }
+    index_t pairs() const { return ::pairs; }
+    double attention_factor(index_t, index_t) const { return 1.0; }
+    double angle(index_t row, index_t token, index_t pair) const {
+        return 2.0 * numbers[(row * ::tokens + token) * ::pairs + pair];
+    }
+};
+
+}  // namespace
+
+TEST_CASE("angles/free_angles: dL/dangle of a source of one's own that says are_free") {
+    const case_of_q c;
+    const numbers phi = draw(heads * tokens * pairs, 5);
+    const auto loss = [&](const numbers& of) {
+        return c.loss([&](index_t h, index_t t, index_t i) { return 2.0 * at(of, (h * tokens + t) * pairs + i); });
+    };
+    numbers rotated = c.q, of_grad = c.grad_q, grad(phi.size());
+    const auto q = heads_as_rows(token_major(rotated.data(), shape));
+    const auto grad_q = heads_as_rows(token_major(of_grad.data(), shape));
+    const doubled angles{phi.data()};
+    rotate_forward<half_split>(angles, in_place(q));
+    rotate_backward<half_split>(angles, rotation_gradients{.angles = grad}, grad_through(grad_q, q, grad_q));
+    for (double& g : grad) g *= 2.0;  // dL/dphi
+    check_slopes(grad, phi, loss);
+}

@@ -39,11 +39,10 @@ int main(int argc, char** argv) {
         "the methods on long text.");
     options.add_option("--seed", chosen.seed, "seed of the model (default 101)");
     options.add_flag("--dev", chosen.is_on_dev, "evaluate on the text that is set aside for choosing settings");
-    options.add_option(
-        "--preset", chosen.preset,
-        "demo; small: the study; gpu: the study's main rows for a model of 33 M weights on a CUDA "
-        "device; demo-trial, trial, gpu-trial: short runs that test the program; any other: nine rows of "
-        "the study with the setting of its name changed");
+    options.add_option("--preset", chosen.preset,
+                       "demo; small: the study; gpu: the study's main rows for a model of 33 M weights on a CUDA "
+                       "device; demo-trial, trial, gpu-trial: short runs that test the program; any other: nine rows "
+                       "of the study with the setting of its name changed");
     options.add_option("--device", chosen.device, "cpu or cuda (default: cuda for gpu and gpu-trial, otherwise cpu)")
         ->check(CLI::IsMember({"cpu", "cuda"}));
     options.add_option("--out", chosen.out,

@@ -56,25 +56,22 @@ std::string demo_tables(const settings& s, const study_results& results) {
     const auto n = [](index_t count) { return static_cast<long>(count); };
     index_t questions = 0;
     for (const auto& [from, count] : octaves_of(results.all().front(), measure::match, s.longest())) questions += count;
-    std::string text =
-        formatted(
-            "The model was trained on windows of %ld tokens. With its weights frozen, it reads windows of up to %ld "
-            "tokens. *Match* is the share of values that it finds by their keys, all %ld tokens right, for each length "
-            "of the window:\n\n",
-            n(s.train_length), n(s.longest()), n(s.windows.value_tokens)) +
-        table_by_length(results, s.train_length);
+    std::string text = formatted(
+                           "The model was trained on windows of %ld tokens. With its weights frozen, it reads windows "
+                           "of up to %ld tokens. *Match* is the share of values that it finds by their keys, all %ld "
+                           "tokens right, for each length of the window:\n\n",
+                           n(s.train_length), n(s.longest()), n(s.windows.value_tokens)) +
+                       table_by_length(results, s.train_length);
     text += formatted(
         "\n*Reach* is the length at which match falls below a half, in tokens. *Copied* and *plain* are the losses of "
         "repeated and of other text at %ld tokens, in nats per token. ± is the 95 %% interval over windows.\n\nMatch "
-        "in "
-        "windows of %ld tokens, for each distance back to the value, in tokens:\n\n",
+        "in windows of %ld tokens, for each distance back to the value, in tokens:\n\n",
         n(s.longest()), n(s.longest()));
     text += table_by_distance(results);
     text += formatted(
         "\nThe text is the King James Bible (%s), with copied spans of %ld to %ld tokens, and with records of a key "
-        "and "
-        "a value of random tokens, each of which is asked for once. The model is a Llama-style decoder of width %ld "
-        "with %ld layers and norms of q and k. It was trained by Muon for %ld steps of %ld tokens on windows of at "
+        "and a value of random tokens, each of which is asked for once. The model is a Llama-style decoder of width "
+        "%ld with %ld layers and norms of q and k. It was trained by Muon for %ld steps of %ld tokens on windows of at "
         "most L = %ld tokens. Every row reads a window of n tokens at t = n / L. By parts is `by_parts{0.5, 4}`; the "
         "ramp of YaRN has the same ends; log scaling multiplies scores by log_L n. Rows that learn start from by parts "
         "+ log scaling and take %ld steps of Adam on %ld windows of %ld tokens. Rows that search spend as many "

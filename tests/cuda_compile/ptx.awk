@@ -23,7 +23,7 @@ function finish() {
 /ld\.global.*\.v4\./ && !loads && computes && kernel ~ /rotation/ { complain("must load x before it computes angles") }
 /ld\.global.*\.v4\./ { ++loads }
 /st\.global.*\.v4\./ { ++stores }
-/st\.global/ && !/\.v4\.|\.[ufb]64/ && by_pieces { complain("stores by elements: " $0) }
+/[ \t]st\.(global\.)?[ufb](8|16|32)/ && by_pieces { complain("stores by elements: " $0) }
 /(sin|cos)\.approx/ { complain("approximates: " $0) }
 END {
     finish()

@@ -2,6 +2,7 @@
 // The pairs of one head that one thread reads, rotates and writes; serves the CUDA kernels.
 #pragma once
 
+#include <concepts>
 #include <type_traits>
 
 #include "cordage/backend/cuda/piece.hpp"
@@ -136,16 +137,20 @@ template <bool ByPieces, class In, class InFormat, class Out, class OutFormat>
 CORDAGE_HOST_DEVICE void copy_others(const heads_view<In, InFormat>& in, std::type_identity_t<In>* x,
                                      const heads_view<Out, OutFormat>& out, std::type_identity_t<Out>* y,
                                      index_t first_lane, index_t rotary_dim, index_t number, index_t units) noexcept {
-    constexpr bool is_copy = std::same_as<const Out, In> && ByPieces;
-    constexpr index_t size = [] {
-        if constexpr (is_copy) return index_t{piece_size<Out>};
-        return index_t{1};
+    using from = std::remove_const_t<In>;
+    constexpr int size = [] {
+        if constexpr (ByPieces) return piece_size<std::conditional_t<(sizeof(from) < sizeof(Out)), from, Out>>;
+        return 1;
     }();
     for (index_t lane = number * size; lane < in.shape.head_dim - rotary_dim; lane += units * size) {
         const index_t at = (lane < first_lane ? lane : lane + rotary_dim) - first_lane;
-        if constexpr (is_copy) {
+        if constexpr (ByPieces && std::same_as<Out, from>) {
             store_piece(load_piece(x + at), y + at);
-        } else if constexpr (std::same_as<const Out, In>) {
+        } else if constexpr (ByPieces) {
+            float lanes[size];
+            for (int i = 0; i < size; i += piece_size<from>) unpack<from>(load_piece(x + at + i), lanes + i);
+            for (int i = 0; i < size; i += piece_size<Out>) store_piece(packed<Out>(lanes + i), y + at + i);
+        } else if constexpr (std::same_as<Out, from>) {
             y[at] = is_same_format(in.format, out.format) ? x[at] : out.format.store(in.format.load(x[at]));
         } else {
             y[at] = out.format.store(in.format.load(x[at]));

@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 using namespace cordage;
@@ -31,6 +34,19 @@ TEST_CASE_TEMPLATE("ode/loops: one number that is not finite is found at any pla
             CHECK(all_finite<Scalar>(x));
             x[at] = bad;
             CHECK_FALSE(all_finite<Scalar>(x));
+        }
+    }
+}
+
+TEST_CASE_TEMPLATE("ode/loops: one number beyond a limit is found at any place", Scalar, float, double) {
+    for (const Scalar most : {Scalar{0}, Scalar{0x1p-100}, Scalar{3}, std::numeric_limits<Scalar>::max() / 2}) {
+        const Scalar more = std::max(std::nextafter(most, 2 * most), std::numeric_limits<Scalar>::min());
+        for (std::size_t at = 0; at < 19; ++at) {
+            std::vector<Scalar> x(19, most);
+            x[(at + 1) % 19] = 0, x[(at + 2) % 19] = -most;
+            CHECK(all_within<Scalar>(most, x));
+            x[at] = at % 2 == 0 ? more : -more;
+            CHECK_FALSE(all_within<Scalar>(most, x));
         }
     }
 }

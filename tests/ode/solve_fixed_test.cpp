@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "test_fields.hpp"
@@ -87,4 +88,29 @@ TEST_CASE("ode/solve_fixed: a field that leaves the finite numbers ends the solv
     CHECK(solve_fixed<euler>(bad_at_once, {0.0, 3.0}, one, equal_steps{6}).status() == solve_status::non_finite);
     const auto overflowing = [](double, std::span<const double>, std::span<double> dz) { dz[0] = 1e307; };
     CHECK(solve_fixed<euler>(overflowing, {0.0, 30.0}, one, equal_steps{6}).status() == solve_status::non_finite);
+}
+
+// A step whose slopes and result are finite, but cancel in sums: between nodes other weights do not.
+TEST_CASE("ode/solve_fixed: a solve succeeds only if the interpolant and its derivative are finite everywhere") {
+    const auto solved = [](double slope, double length) {
+        const auto turning = [=](double t, std::span<const double>, std::span<double> dz) {
+            dz[0] = t < 0.5 * length ? slope : -slope;
+        };
+        return solve_fixed<rk4_38>(turning, {0.0, length}, one, equal_steps{1});
+    };
+    CHECK(solved(1e308, 1.0).status() == solve_status::non_finite);
+    CHECK(solved(1e300, 1e9).status() == solve_status::non_finite);
+    const auto growing = [](double, std::span<const double>, std::span<double> dz) { dz[0] = 1e305; };
+    CHECK(solve_fixed<euler>(growing, {0.0, 5.0}, one, equal_steps{5}).reached() == 1.0);
+    CHECK(solved(1e-300, std::numeric_limits<double>::max()).status() == solve_status::success);
+    for (const double length : {1e-3, 1.0, 1e9}) {
+        const auto path = solved(1e305 / std::max(length, 1.0), length);
+        REQUIRE(path.status() == solve_status::success);
+        std::vector<double> z(1), dz(1);
+        for (int i = 0; i <= 100; ++i) {
+            path.at(length * i / 100, z);
+            path.slope_at(length * i / 100, dz);
+            CHECK((is_finite(z[0]) && is_finite(dz[0])));
+        }
+    }
 }

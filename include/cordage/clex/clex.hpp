@@ -151,29 +151,41 @@ class clex {
     const path_type& path() const noexcept { return solution_->path; }
 
     /// log inv_freq [pairs] for a state of path(), and its derivative for a slope of path().
+    /// @throws cordage::error if the state is finite, but its log inv_freq is not (only with a reduced_released_field)
     std::vector<double> log_inv_freq(std::span<const double> state) const {
-        if constexpr (has_coordinates) return solution_->field.coordinates().point(state);
+        if constexpr (has_coordinates) return finite(solution_->field.coordinates().point(state));
         return {state.begin(), state.end()};
     }
     std::vector<double> log_inv_freq_rate(std::span<const double> slope) const {
-        if constexpr (has_coordinates) return solution_->field.coordinates().along(slope);
+        if constexpr (has_coordinates) return finite(solution_->field.coordinates().along(slope));
         return {slope.begin(), slope.end()};
     }
 
     /// log alpha(t) = z(t) - log theta into out [pairs].
-    /// @throws value_error unless 1 <= t <= t_max and config is the solved one; shape_error unless out has [pairs]
+    /// @throws value_error unless 1 <= t <= t_max and config is the solved one; shape_error unless out has [pairs];
+    ///         cordage::error as log_inv_freq, before anything is written
     void log_alpha(const rope_config& config, double t, std::span<double> out) const {
         check("clex::log_alpha", config, t);
-        path().at(time_of(t), out);
-        if constexpr (has_coordinates) std::ranges::copy(log_inv_freq(out), out.begin());
+        if constexpr (has_coordinates) {
+            std::vector<double> state(out.size());
+            path().at(time_of(t), state);
+            std::ranges::copy(log_inv_freq(state), out.begin());
+        } else {
+            path().at(time_of(t), out);
+        }
         for (std::size_t i = 0; i < out.size(); ++i) out[i] -= config.log_inv_freq(static_cast<index_t>(i));
     }
 
     /// d log alpha / dt into out [pairs], the derivative of the interpolant used by log_alpha. Throws as log_alpha.
     void log_alpha_rate(const rope_config& config, double t, std::span<double> out) const {
         check("clex::log_alpha_rate", config, t);
-        path().slope_at(time_of(t), out);
-        if constexpr (has_coordinates) std::ranges::copy(log_inv_freq_rate(out), out.begin());
+        if constexpr (has_coordinates) {
+            std::vector<double> slope(out.size());
+            path().slope_at(time_of(t), slope);
+            std::ranges::copy(log_inv_freq_rate(slope), out.begin());
+        } else {
+            path().slope_at(time_of(t), out);
+        }
         for (double& rate : out) rate *= time_rate(t);
     }
 
@@ -305,6 +317,14 @@ class clex {
 
     /// Whether the field's states are linear coordinates of log inv_freq (coordinates.hpp).
     static constexpr bool has_coordinates = requires(const Field& field) { field.coordinates(); };
+
+    std::vector<double> finite(std::vector<double> numbers) const {
+        if (!ode_detail::all_finite(std::span<const double>(numbers))) {
+            fail<error>({"clex: log inv_freq or its rate is not finite in the solve to t_max ", options().t_max, "; ",
+                         remedy_of(solve_status::non_finite)});
+        }
+        return numbers;
+    }
 
     void check(const char* who, const rope_config& config, double t) const {
         validate(config);

@@ -157,7 +157,7 @@ solve_status march(trajectory<Tableau, Scalar>& path, const any_field<Scalar>& f
         path.count_evaluations(fsal_form<Tableau>::last);
         local_error<Tableau>(h, view.slopes, std::span<Scalar>(difference));
         const double error = scaled_norm<Scalar>(options.tolerance, difference, view.z, view.z_next);
-        const bool finite = is_finite_step(view) && is_finite(error);
+        const bool finite = is_finite_step(h, view) && is_finite(error);
         trouble = finite ? solve_status::step_too_small : solve_status::non_finite;
         if (finite && error <= 1.0) {
             path.accept(last ? end : t + h, h);

@@ -38,7 +38,7 @@ trajectory<Tableau, Scalar> solved_in_steps(const any_field<Scalar>& field, time
             const auto view = path.next_step();
             step(field, t, size, view);
             path.count_evaluations(fsal_form<Tableau>::last);
-            if (!is_finite_step(view)) return solve_status::non_finite;
+            if (!is_finite_step(size, view)) return solve_status::non_finite;
             path.accept(t_next, size);
         }
         return solve_status::success;

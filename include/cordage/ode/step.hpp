@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -17,14 +18,21 @@
 
 namespace cordage::ode_detail {
 
-/// True if no entry is infinite or NaN. Tests all entries without a branch, so that compilers vectorise.
+/// True if every |entry| <= most, a finite number >= 0; false if one is NaN. Tests all entries without a branch, so
+/// that compilers vectorise.
+template <class Scalar>
+bool all_within(Scalar most, std::span<const Scalar> values) noexcept {
+    using bits = std::conditional_t<sizeof(Scalar) == sizeof(float), std::uint32_t, std::uint64_t>;
+    const auto largest = std::bit_cast<bits>(most);
+    bits found = 0;  // its highest bit is set once a magnitude is above the largest
+    for (const Scalar value : values) found |= largest - (std::bit_cast<bits>(value) & (~bits{0} >> 1));
+    return found >> (8 * sizeof(Scalar) - 1) == 0;
+}
+
+/// True if no entry is infinite or NaN.
 template <class Scalar>
 bool all_finite(std::span<const Scalar> values) noexcept {
-    using bits = std::conditional_t<sizeof(Scalar) == sizeof(float), std::uint32_t, std::uint64_t>;
-    constexpr auto exponent = std::bit_cast<bits>(std::numeric_limits<Scalar>::infinity());
-    bits found = 0;  // its highest bit is set once an exponent is all ones
-    for (const Scalar value : values) found |= exponent - (std::bit_cast<bits>(value) & exponent) - 1;
-    return found >> (8 * sizeof(Scalar) - 1) == 0;
+    return all_within(std::numeric_limits<Scalar>::max(), values);
 }
 
 /// to += factor * from
@@ -123,12 +131,15 @@ void step(const any_field<Scalar>& field, Scalar t, Scalar h, const step_view<Ta
     }
 }
 
-/// True if all slopes and the result of a step are finite. (All slopes are tested, since a field may map a NaN of an
-/// earlier stage to a finite number.)
+/// True if the result, all slopes and h times them are within 2^-10 of the largest number, so that the interpolant and
+/// its derivative are finite in the whole step. (All slopes are tested, since a field may map a NaN of an earlier stage
+/// to a finite number.)
 template <butcher_tableau Tableau, class Scalar>
-bool is_finite_step(const step_view<Tableau, Scalar>& view) noexcept {
-    bool finite = all_finite(std::span<const Scalar>(view.z_next));
-    for (const Scalar* slope : view.slopes) finite = finite && all_finite(std::span(slope, view.z.size()));
+bool is_finite_step(Scalar h, const step_view<Tableau, Scalar>& view) noexcept {
+    const Scalar most = std::numeric_limits<Scalar>::max() / 1024;  // weights add up to far less
+    const Scalar most_slope = most / std::max(std::abs(h), Scalar{1});
+    bool finite = all_within(most, std::span<const Scalar>(view.z_next));
+    for (const Scalar* slope : view.slopes) finite = finite && all_within(most_slope, std::span(slope, view.z.size()));
     return finite;
 }
 

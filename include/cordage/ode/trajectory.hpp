@@ -24,7 +24,7 @@ enum class solve_status {
     success,            ///< the whole interval is solved
     max_steps_reached,  ///< the limit on steps was reached
     step_too_small,     ///< the tolerance needs steps below the resolution of t: the solution likely blows up here
-    non_finite,         ///< the field or the state became infinite or NaN
+    non_finite,         ///< the field or the state became infinite, NaN or close to the largest number
 };
 
 /// The status as text, for messages.
@@ -38,7 +38,8 @@ constexpr std::string_view remedy_of(solve_status status) {
     constexpr std::string_view remedies[] = {
         "", "raise max_steps or loosen the tolerance",
         "loosen the tolerance or end at an earlier t: the solution may diverge here",
-        "end at an earlier t or check the field's parameters: the field or its state is not finite"};
+        "end at an earlier t or check the field's parameters: the field or its state is not finite or close to the "
+        "largest number"};
     return remedies[static_cast<int>(status)];
 }
 

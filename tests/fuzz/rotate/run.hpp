@@ -84,7 +84,9 @@ void expect_rotated(const placed_view<T>& x, const placed_view<T>& y, index_t fi
                     const index_t lane1 = first_lane + Pairing::second(pair, pairs);
                     const double x0 = from(lane0), x1 = from(lane1);
                     const long double c = factor * a.cos, s_ = factor * by.direction * a.sin;
-                    const double size = (std::fabs(x0) + std::fabs(x1)) * std::fabs(factor);
+                    // A caller's table may have cos and sin above 1.
+                    const auto largest = static_cast<double>(std::max({1.0L, std::fabs(a.cos), std::fabs(a.sin)}));
+                    const double size = (std::fabs(x0) + std::fabs(x1)) * std::fabs(factor) * largest;
                     const auto bounded = [&](index_t lane, long double wanted) {
                         const auto w = static_cast<double>(wanted);
                         const bool overflows = std::is_same_v<T, cordage::float16> && std::fabs(w) > 6e4;

@@ -141,8 +141,8 @@ bool run(input& in) {
         rotation.run(x, position_ids, dst, 0, std::numeric_limits<int>::max());  // mostly an empty slice
         x_memory = x_before, y_memory = y_before;
         expected = rotated<T>(rotation, x, position_ids);
-        for (int ith = 0; ith < std::min(nth, 64); ++ith) rotation.run(x, position_ids, dst, ith, nth);  // 64 > tokens
-        if (nth < 1) return false;
+        const int calls = std::clamp(nth, 1, 64);  // more than there are tokens; an nth below 1 is refused by one call
+        for (int ith = 0; ith < calls; ++ith) rotation.run(x, position_ids, dst, ith, nth);
     } catch (const error&) {
         expect(!differs(x_memory, x_before) && !differs(y_memory, y_before), "what is refused writes nothing");
         return false;
@@ -206,8 +206,7 @@ bool shift(input& in) {
         moved.run(keys, k_shift, 0, 1);
         const std::vector<std::uint8_t> expected = std::exchange(memory, before);
         keys.data = memory.data() + (static_cast<const std::uint8_t*>(keys.data) - expected.data());
-        for (int ith = 0; ith < std::min(nth, 64); ++ith) moved.run(keys, k_shift, ith, nth);
-        if (nth < 1) return false;
+        for (int ith = 0; ith < std::clamp(nth, 1, 64); ++ith) moved.run(keys, k_shift, ith, nth);
         expect(memory == expected || nth > 64, "slices make what one call makes");
     } catch (const error&) {
         expect(memory == before, "what is refused writes nothing");

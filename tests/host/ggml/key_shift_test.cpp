@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <tuple>
 
@@ -255,6 +256,8 @@ TEST_CASE(
         CHECK_THROWS_AS(other.check(t, k_shift), shape_error);
     }
     check_refused("ggml: ith 2 must be 0 to nth - 1 = 1", [&] { shift.run(t, k_shift, 2, 2); });
+    constexpr int least = std::numeric_limits<int>::min();  // once nth - 1 overflowed
+    check_refused("ggml: ith 0 must be 0 to nth - 1 = -2147483649", [&] { shift.run(t, k_shift, 0, least); });
     fake_tensor without = t, none = k_shift;
     without.data = none.data = nullptr;
     shift.check(without, none);  // as when the graph is built

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -236,6 +238,10 @@ TEST_CASE("host/ggml/rotation: every invalid argument gives one error that names
               {.n_dims = 8, .mode = gg::mrope, .sections = {2147483647, 1, 0, 0}});
     arguments("ggml::rope_arguments: sections {1073741824, 0, 0, 0} must be 0 to n_dims 8 and not all 0",
               {.n_dims = 8, .mode = gg::imrope, .sections = {1073741824, 0, 0, 0}});
+    // Once their sum overflowed in modes that do not read them.
+    const std::array<int, 4> huge{2147483647, 2147483647, -1, 3};
+    CHECK(std::ranges::equal(gg::make_basis({.n_dims = 8, .sections = huge}).inv_freq(),
+                             gg::make_basis({.n_dims = 8}).inv_freq()));
     check_refused("ggml::axes_of_pairs: mode 2 must be 8, 24 or 40", [] { gg::axes_of_pairs({.n_dims = 8}); });
 }
 

@@ -128,7 +128,8 @@ inline std::vector<std::uint8_t> axes_of_pairs(const rope_arguments& a) {
 inline basis make_basis(const rope_arguments& a, std::span<const float> freq_factors = {}) {
     detail::check(a, freq_factors);
     const std::vector<std::uint8_t> blocks = a.mode == vision ? axes_of_pairs(a) : std::vector<std::uint8_t>();
-    const int period = std::accumulate(a.sections.begin(), a.sections.end(), 0);
+    // In index_t, as the sections of a mode without them may be any integers.
+    const index_t period = std::accumulate(a.sections.begin(), a.sections.end(), index_t{0});
     std::vector<double> inv_freq;
     for (int pair = 0, power = 0; pair < detail::pairs(a); ++pair, ++power) {
         const auto i = static_cast<std::size_t>(pair);

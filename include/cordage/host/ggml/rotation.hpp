@@ -102,7 +102,7 @@ void check_sources(const Tensor& node, const char* first = "x", const char* seco
 /// Checks the operation's slice and that tensors have data. Returns whether the first tensor has elements.
 template <tensor_struct Tensor>
 bool check_slice(int ith, int nth, std::initializer_list<std::pair<const char*, const Tensor*>> tensors) {
-    if (ith < 0 || ith >= nth) fail<value_error>({"ggml: ith ", ith, " must be 0 to nth - 1 = ", nth - 1});
+    if (ith < 0 || ith >= nth) fail<value_error>({"ggml: ith ", ith, " must be 0 to nth - 1 = ", index_t{nth} - 1});
     const Tensor& x = *tensors.begin()->second;
     if (x.ne[1] == 0 || x.ne[2] == 0 || x.ne[3] == 0) return false;
     for (const auto& [name, t] : tensors) {

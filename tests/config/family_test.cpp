@@ -230,6 +230,9 @@ TEST_CASE("config/family: a rope dictionary that the family's code does not read
     const auto read_all_the_same = hf::read_config(config_of("esm", esm), {.lenient = true});
     CHECK(read_all_the_same.of("").rope_type == "default");
     CHECK(read_all_the_same.of("").config.theta_base == 1e4);
+    const auto callers = hf::read_config(config_of("esm", esm), {.dictionary_is_callers = true});
+    CHECK(callers.of("").rope_type == "linear");
+    CHECK(callers.of("").config.theta_base == 3e4);
     const std::string parameters = head + R"("rope_parameters": )" + linear;
     const std::string scaling = head + R"("rope_scaling": )" + linear;
     for (const char* type : {"gemma3_text", "olmo3", "modernbert"}) {

@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string_view text(reinterpret_cast<const char*>(data), size);
     for (const bool lenient : {false, true}) {
         try {
-            use(cordage::hf::read_config(text, {.lenient = lenient}));
+            use(cordage::hf::read_config(text, {.lenient = lenient, .dictionary_is_callers = lenient}));
         } catch (const cordage::error&) {
         }
         try {

@@ -62,6 +62,9 @@ def save_longrope(config, basis: LearnedModule, length: int, folder: str | Path)
     trained = longrope["original_max_position_embeddings"]
     config = copy.deepcopy(config)
     text = config.get_text_config()
+    if not getattr(text, "rope_parameters", None):
+        raise ValueError(f"export: config of model_type {text.model_type!r} has no rope_parameters, which its model must read; "
+                         "apply_to(model, longrope_parameters(config, basis, length)) rotates the model by the basis")
     by_layer_type = "full_attention" in text.rope_parameters
     own = text.rope_parameters["full_attention"] if by_layer_type else text.rope_parameters
     own.update(longrope)

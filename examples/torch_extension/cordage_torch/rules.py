@@ -40,8 +40,8 @@ class Rule:
             other = kept | dict(scaling)
             self.settings["rope_parameters"] = {**rules, self.layer_type: other} if by_layer_type else other
             self.settings.pop("rope_scaling", None)
-        self._config_json = json.dumps(self.settings)
-        self._said = json.loads(_ops.config_rule(self._config_json, self.layer_type))
+        self._of_config = (json.dumps(self.settings), self.layer_type, scaling is not None)
+        self._said = json.loads(_ops.config_rule(*self._of_config))
 
     def __getitem__(self, name: str):
         return self._said[name]
@@ -61,10 +61,10 @@ class Rule:
     def basis(self, length: Tensor) -> tuple[Tensor, Tensor]:
         """inv_freq [pairs] and the attention factor [], float64 on the CPU, for a sequence of `length` tokens, [] integer.
         Without the alpha of LeRoPE."""
-        return _ops.config_basis(length, self._config_json, self.layer_type)
+        return _ops.config_basis(length, *self._of_config)
 
 
 @torch.library.register_fake("cordage::config_basis")
-def _(length, config_json, layer_type):
-    pairs = json.loads(_ops.config_rule(config_json, layer_type))["rotary_dim"] // 2
+def _(length, config_json, layer_type, is_scaled=False):
+    pairs = json.loads(_ops.config_rule(config_json, layer_type, is_scaled))["rotary_dim"] // 2
     return (torch.empty(pairs, dtype=torch.float64, device="cpu"), torch.empty((), dtype=torch.float64, device="cpu"))

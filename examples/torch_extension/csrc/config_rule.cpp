@@ -3,10 +3,11 @@
 #include "config_rule.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "cordage/basis/rope_scaling.hpp"
@@ -16,17 +17,17 @@ namespace cordage_torch {
 
 namespace {
 
-std::shared_ptr<const cordage::hf::model_ropes> parsed(const std::string& config_json) {
+std::shared_ptr<const cordage::hf::model_ropes> parsed(const std::string& config_json, bool is_scaled) {
     constexpr std::size_t most = 64;
     static std::mutex mutex;
-    static std::unordered_map<std::string, std::shared_ptr<const cordage::hf::model_ropes>> known;
+    static std::map<std::pair<std::string, bool>, std::shared_ptr<const cordage::hf::model_ropes>> known;
     const std::lock_guard lock(mutex);
-    const auto found = known.find(config_json);
+    const auto found = known.find({config_json, is_scaled});
     if (found != known.end()) return found->second;
-    auto ropes =
-        std::make_shared<const cordage::hf::model_ropes>(cordage::hf::read_config(config_json, {.lenient = true}));
+    auto ropes = std::make_shared<const cordage::hf::model_ropes>(
+        cordage::hf::read_config(config_json, {.lenient = true, .dictionary_is_callers = is_scaled}));
     if (known.size() >= most) known.clear();
-    known.emplace(config_json, ropes);
+    known.emplace(std::pair(config_json, is_scaled), ropes);
     return ropes;
 }
 
@@ -39,14 +40,15 @@ const cordage::hf::layer_rope& rule_of(const cordage::hf::model_ropes& ropes, co
 
 }  // namespace
 
-cordage::basis basis_of_config(const std::string& config_json, const std::string& layer_type, double length) {
-    const auto ropes = parsed(config_json);
+cordage::basis basis_of_config(const std::string& config_json, const std::string& layer_type, bool is_scaled,
+                               double length) {
+    const auto ropes = parsed(config_json, is_scaled);
     const cordage::hf::layer_rope& rule = rule_of(*ropes, layer_type);
     return cordage::rope_scaling(rule.config, rule.policy, rule.schedule).at_length(length);
 }
 
-std::string describe_rule(const std::string& config_json, const std::string& layer_type) {
-    const auto ropes = parsed(config_json);
+std::string describe_rule(const std::string& config_json, const std::string& layer_type, bool is_scaled) {
+    const auto ropes = parsed(config_json, is_scaled);
     const cordage::hf::layer_rope& rule = rule_of(*ropes, layer_type);
     constexpr double endless = 1e12;
     std::vector<std::string> layer_types;

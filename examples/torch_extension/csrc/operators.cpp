@@ -85,17 +85,19 @@ std::tuple<Tensor, Tensor> clex_backward(const Tensor& grad_inv_freq, const Tens
 
 // Configs ---------------------------------------------------------------------------------------------------------
 
-std::tuple<Tensor, Tensor> config_basis(const Tensor& length, std::string config_json, std::string layer_type) {
+std::tuple<Tensor, Tensor> config_basis(const Tensor& length, std::string config_json, std::string layer_type,
+                                        bool is_scaled) {
     return guarded([&] {
-        const cordage::basis basis = basis_of_config(config_json, layer_type, length.to(at::kDouble).item<double>());
+        const cordage::basis basis =
+            basis_of_config(config_json, layer_type, is_scaled, length.to(at::kDouble).item<double>());
         const Tensor inv_freq = at::empty({basis.pairs()}, at::kDouble);
         std::ranges::copy(basis.inv_freq(), inv_freq.data_ptr<double>());
         return std::tuple(inv_freq, at::scalar_tensor(basis.attention_factor(), at::kDouble));
     });
 }
 
-std::string config_rule(std::string config_json, std::string layer_type) {
-    return guarded([&] { return describe_rule(config_json, layer_type); });
+std::string config_rule(std::string config_json, std::string layer_type, bool is_scaled) {
+    return guarded([&] { return describe_rule(config_json, layer_type, is_scaled); });
 }
 
 constexpr const char* clex_arguments =
@@ -114,8 +116,8 @@ TORCH_LIBRARY(cordage, m) {
     m.def("rotate_by_table(Tensor[] x, Tensor cos, Tensor sin, bool interleaved, bool adjoint) -> Tensor[]");
     m.def(("clex(" + std::string(clex_arguments) + ") -> (Tensor, Tensor)").c_str());
     m.def(("clex_backward(Tensor grad_inv_freq, " + std::string(clex_arguments) + ") -> (Tensor, Tensor)").c_str());
-    m.def("config_basis(Tensor length, str config_json, str layer_type) -> (Tensor, Tensor)");
-    m.def("config_rule(str config_json, str layer_type) -> str", &config_rule);
+    m.def("config_basis(Tensor length, str config_json, str layer_type, bool is_scaled=False) -> (Tensor, Tensor)");
+    m.def("config_rule(str config_json, str layer_type, bool is_scaled=False) -> str", &config_rule);
 }
 
 TORCH_LIBRARY_IMPL(cordage, CPU, m) {

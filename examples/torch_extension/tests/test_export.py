@@ -6,9 +6,9 @@ import json
 import pytest
 import torch
 from small_models import FAMILIES, TRAINED, small, tokens
-from transformers import AutoModelForCausalLM
+from transformers import AutoModel, AutoModelForCausalLM, EsmConfig
 
-from cordage_torch import CLEX, LearnedTable, apply_to, rotate, save_freq_factors, save_longrope
+from cordage_torch import CLEX, LearnedTable, apply_to, longrope_parameters, rotate, save_freq_factors, save_longrope
 
 TARGET = 8 * TRAINED
 AGREEMENT = 1e-4  # of the largest logit, float32: transformers' angles are off by some 1e-5 at position 256
@@ -64,6 +64,24 @@ def test_other_readers_find_what_they_look_for(tmp_path):
         assert rope["attention_factor"] == rope["short_mscale"] == rope["long_mscale"] == 1.0
         assert rope["short_factor"] == pytest.approx([1.0] * 8, rel=1e-9)
         assert rope["original_max_position_embeddings"] == TRAINED
+
+
+@torch.no_grad()
+def test_a_model_that_reads_no_rope_dictionary_is_rotated_by_cordage_only(tmp_path):
+    esm = AutoModel.from_config(EsmConfig(
+        vocab_size=99, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=TRAINED, pad_token_id=1, position_embedding_type="rotary")).eval()
+    table = learned(esm.config)
+    with pytest.raises(ValueError, match=r"model_type 'esm' has no rope_parameters.*apply_to\(model, longrope_parameters"):
+        save_longrope(esm.config, table, TARGET, tmp_path)
+    assert not any(tmp_path.iterdir())
+    ids = tokens(TARGET)
+    own = esm(ids).last_hidden_state
+    with apply_to(esm, table), table.held_at(8.0):
+        expected = esm(ids).last_hidden_state
+    with apply_to(esm, longrope_parameters(esm.config, table, TARGET)):
+        assert difference(esm(ids).last_hidden_state, expected) <= EXACT
+    assert difference(own, expected) > 1000 * EXACT
 
 
 def test_ggml_finds_its_tensors(tmp_path):

@@ -17,6 +17,9 @@ namespace cordage::hf {
 /// Options of read_config.
 struct read_options {
     bool lenient = false;  ///< doubtful settings become model_ropes::warnings instead of errors
+    /// The rope dictionary is the caller's, for a rotation in place of the model's: it is read even if the code of the
+    /// model_type reads none (ESM). It has no effect on towers, whose dictionary is always read.
+    bool dictionary_is_callers = false;
 };
 
 namespace config_detail {
@@ -131,13 +134,14 @@ inline void check_rotary_embedding(const json_object& config, const std::string&
 }
 
 /// The rope dictionary: "rope_parameters" (new) or "rope_scaling" (old).
-inline json_object rope_dictionary(const json_object& config, const std::string& model_type, const family& known) {
+inline json_object rope_dictionary(const json_object& config, const std::string& model_type, const family& known,
+                                   bool is_callers = false) {
     const auto* parameters = config.find("rope_parameters");
     const auto* scaling = config.find("rope_scaling");
     if (parameters != nullptr && scaling != nullptr && *parameters != *scaling) {
         config.doubt({"rope_scaling must equal rope_parameters or be left out"});
     }
-    if (!known.reads_dictionary) {
+    if (!known.reads_dictionary && !is_callers) {
         for (const char* key : {"rope_parameters", "rope_scaling"}) {
             if (config.has(key)) not_read(config, message(key, " must be left out"));
         }
@@ -173,7 +177,7 @@ inline model_ropes read_parsed_config(const nlohmann::json& root, const read_opt
     out.max_length = static_cast<double>(positions.value_or(0));
     const layer_reader reader{config, per_layer(config), known == nullptr ? unknown_family : *known, out.max_length};
     check_dense_layers(config, reader.known);
-    add_ropes(reader, rope_dictionary(config, out.model_type, reader.known), out);
+    add_ropes(reader, rope_dictionary(config, out.model_type, reader.known, options.dictionary_is_callers), out);
     return out;
 }
 

@@ -79,7 +79,7 @@ struct hadamard {
         "cordage::hadamard: write lane_groups<hadamard<Format>>, not hadamard<lane_groups<Format>>");
 
     index_t size = 64;                        ///< lanes, a power of two that divides head_dim
-    [[no_unique_address]] Format inner = {};  ///< of elements or of whole heads
+    Format inner = {};  ///< of elements or of whole heads
 
     template <class Lane, class T>
     requires tensor_format<Format, T> CORDAGE_ALWAYS_INLINE void load_head(const T* from, const head_place& at,

@@ -72,7 +72,7 @@ struct heads_view {
     index_t token_stride = 0;
     index_t head_stride = 0;
     slot_table slots = {};
-    [[no_unique_address]] Format format = {};
+    Format format = {};
 
     /// First element of a token's first head, or null for a token without a slot.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr T* token(index_t batch, index_t token_index) const noexcept {

@@ -18,7 +18,7 @@ struct lane_groups {
 
     index_t elements_of_group = 0;  ///< divides the number of elements of a head
     index_t group_stride = 0;
-    [[no_unique_address]] Format inner = {};  ///< of elements or of whole heads
+    Format inner = {};  ///< of elements or of whole heads
 
     template <class Lane, class T>
     requires tensor_format<Format, T> CORDAGE_ALWAYS_INLINE void load_head(const T* from, const head_place& at,

@@ -33,7 +33,7 @@ class operand {
     heads_view<const X, XFormat> x;
     heads_view<Y, YFormat> y;
     index_t first_lane = 0;
-    [[no_unique_address]] Norm norm = {};
+    Norm norm = {};
 
     operand() = default;
     CORDAGE_ALWAYS_INLINE operand(const heads_view<const X, XFormat>& from, const heads_view<Y, YFormat>& to,

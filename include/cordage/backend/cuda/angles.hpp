@@ -1,49 +1,106 @@
 // SPDX-License-Identifier: MIT
-// m cos and m sin of the pairs of a thread, from any source of angles; serves the CUDA kernels.
+// The angles that kernels of teams are given: of a source, what they read; serves the CUDA backend.
 #pragma once
 
-#include "cordage/angles/angle_source.hpp"
-#include "cordage/backend/cuda/unit.hpp"
-#include "cordage/backend/direction.hpp"
+#include "cordage/backend/cuda/device_basis.hpp"
+#include "cordage/backend/cuda/head_grid.hpp"
 
 namespace cordage::backend {
 
-/// m cos and m sin of pairs [pair, pair + N) of a token, for one direction: sin with its sign, and divided by m instead
-/// of multiplied for the inverse. NaN where the source reports invalid input.
-template <class Direction, int N, class Source>
-CORDAGE_HOST_DEVICE pair_values<N> angles_of(const Source& source, index_t row, index_t token, index_t pair) noexcept {
-    constexpr auto sign = static_cast<float>(Direction::sine_sign);
-    pair_values<N> at;
-    if constexpr (has_cos_sin<Source>) {
-        float factor = 1.0f;
-        if constexpr (std::same_as<Direction, inverse>) {
-            factor = static_cast<float>(Direction::extra_factor(source.attention_factor(row, token)));
-        }
-        for (int i = 0; i < N; ++i) {
-            const cos_sin<float> given = source.template at<float>(row, token, pair + i);
-            at.first[i] = factor * given.cos;
-            at.second[i] = factor * sign * given.sin;
-        }
-    } else {
-        std::uint64_t phase[N];  // in registers, whatever a source does for a phase
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
-        for (int i = 0; i < N; ++i) phase[i] = angle_detail::phase_at(source, row, token, pair + i);
-        const double m = source.attention_factor(row, token);
-        const auto factor = static_cast<float>(std::same_as<Direction, inverse> ? 1.0 / m : m);
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
-        for (int i = 0; i < N; ++i) {
-            const auto exact = cos_sin_of_phase32<float>(static_cast<std::uint32_t>(phase[i] >> 32));
-            at.first[i] = factor * exact.cos;
-            at.second[i] = factor * sign * exact.sin;
-            if (angle_detail::is_valid_pair(source, row, token, pair + i)) continue;
-            at.first[i] = at.second[i] = lane_traits<float>::from_bits(0x7fff'ffffu);
-        }
+/// Positions of one axis under one basis, whose numbers are aligned to 16 bytes.
+template <position_type P>
+struct one_basis_angles {
+    const P* position_ids;
+    index_t row_stride;
+    std::int32_t token_stride;
+    const std::uint64_t* fractions;
+    const std::uint64_t* whole_turns;  // not read for integer positions
+    const double* attention_factors;
+
+    explicit one_basis_angles(const device_angles<P>& source) noexcept
+        : position_ids(source.position_ids().data),
+          row_stride(source.position_ids().batch == 1 ? 0 : source.position_ids().batch_stride),
+          token_stride(small(source.position_ids().token_stride)),
+          fractions(source.basis_numbers().fractions),
+          whole_turns(source.basis_numbers().whole_turns),
+          attention_factors(source.basis_numbers().attention_factors) {}
+    static bool fits(const device_angles<P>& source) noexcept {
+        const basis_view& bases = source.basis_numbers();
+        return bases.pairs % 2 == 0 && is_aligned(bases.fractions, 16) &&
+               source.position_ids().token_stride <= most_small_size;
     }
-    return at;
-}
+};
+
+/// The same with a basis for each row, or for each token.
+template <position_type P>
+struct many_bases_angles : one_basis_angles<P> {
+    const std::int32_t* of_token;  // [rows or 1, tokens], or null: a basis for each row
+    index_t of_token_row_stride;
+    index_t pairs, count;
+
+    explicit many_bases_angles(const device_angles<P>& source) noexcept
+        : one_basis_angles<P>(source),
+          of_token(source.basis_numbers().of_token),
+          of_token_row_stride(source.basis_numbers().rows == 1 ? 0 : source.basis_numbers().tokens),
+          pairs(source.pairs()),
+          count(source.basis_numbers().count) {}
+};
+
+/// Two sources, whose phases are combined.
+template <class Rule, class First, class Second>
+struct two_small_angles {
+    First first;
+    Second second;
+};
+
+/// What kernels of teams take of a source: `type`, made by `of` where it `fits`. A source of another kind is taken as
+/// it is.
+template <class Source>
+struct small_angles {
+    using type = Source;
+    static bool fits(const Source&) noexcept { return true; }
+    static const type& of(const Source& source) noexcept { return source; }
+};
+template <position_type P>
+struct small_angles<device_angles<P>> {
+    using type = many_bases_angles<P>;
+    static bool fits(const device_angles<P>& source) noexcept { return type::fits(source); }
+    static type of(const device_angles<P>& source) noexcept { return type(source); }
+};
+template <class To, class From>
+struct small_angles<angle_difference<To, From>> {
+    using type = two_small_angles<angle_detail::difference_rule, typename small_angles<To>::type,
+                                  typename small_angles<From>::type>;
+    static bool fits(const angle_difference<To, From>& source) noexcept {
+        return small_angles<To>::fits(source.to()) && small_angles<From>::fits(source.from());
+    }
+    static type of(const angle_difference<To, From>& source) noexcept {
+        return {small_angles<To>::of(source.to()), small_angles<From>::of(source.from())};
+    }
+};
+template <class A, class B>
+struct small_angles<angle_sum<A, B>> {
+    using type =
+        two_small_angles<angle_detail::sum_rule, typename small_angles<A>::type, typename small_angles<B>::type>;
+    static bool fits(const angle_sum<A, B>& source) noexcept {
+        return small_angles<A>::fits(source.first()) && small_angles<B>::fits(source.second());
+    }
+    static type of(const angle_sum<A, B>& source) noexcept {
+        return {small_angles<A>::of(source.first()), small_angles<B>::of(source.second())};
+    }
+};
+
+/// The same for the smallest kernels, which know one basis.
+template <class Source>
+struct smallest_angles : small_angles<Source> {};
+template <position_type P>
+struct smallest_angles<device_angles<P>> {
+    using type = one_basis_angles<P>;
+    static bool fits(const device_angles<P>& source) noexcept {
+        const basis_view& bases = source.basis_numbers();
+        return type::fits(source) && bases.count == 1 && bases.of_token == nullptr;
+    }
+    static type of(const device_angles<P>& source) noexcept { return type(source); }
+};
 
 }  // namespace cordage::backend

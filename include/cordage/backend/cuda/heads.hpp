@@ -1,451 +1,238 @@
 // SPDX-License-Identifier: MIT
-// The CUDA rotation of whole heads: norms, formats of whole heads, and operands in the same call; serves stage
-// rotation.
+// The launch of the CUDA rotation of heads that stay in registers: norms, slots, two types, formats with scales, lanes
+// that are not rotated, and several such operands in one launch; serves stage rotation.
 #pragma once
 
-#include <span>
+#include <bit>
 #include <tuple>
-#include <utility>
 
-#include "cordage/backend/cuda/angles.hpp"
-#include "cordage/backend/cuda/head_units.hpp"
-#include "cordage/backend/cuda/heads_plan.hpp"
-#include "cordage/core/bits.hpp"
-#include "cordage/pair/rotate.hpp"
+#include "cordage/backend/cuda/rotation.hpp"
+#include "cordage/tensors/head_formats.hpp"
 
 namespace cordage::backend {
 
-/// A team of threads processes a head: a power of two of threads, one for about 8 lanes, at most a warp.
-///
-///   x -> lanes of a head, in units, pairs or single ones
-///   y -> every threads.y-th head of a chunk of threads.y * heads_of_team
-///   z -> every (threads.z * blocks.x)-th token;   blocks.y -> which operand, and which chunks of its heads
-///
-///   for each token:    cos, sin of all pairs -> shared floats
-///     for each chunk:  x -> shared floats -> norm, rotation -> y
-///
-/// A thread's shared data are visible to the others after the next barrier. x of a head is read before y is written.
-template <pairing Pairing, class Direction, class Source, class Operands>
-struct heads_kernel {
-    static constexpr int blocks_per_processor = 2;  // at most 128 registers; 53 to 69 at 9.0, 112 at 12.0
-
-    Source angles;
-    index_t rows;
-    index_t tokens;  // of a row
-    heads_layout layout;
-    planned_operands<Operands> operands;
-
-    CORDAGE_HOST_DEVICE index_t phases(const block_view& at) const noexcept {
-        return operands.visit(static_cast<std::int32_t>(at.block.y), [&](const auto& o, std::int32_t) {
-            const index_t rounds = divided(rows * tokens - 1 - first_token(at), token_step(at)).quotient + 1;
-            return rounds * phases_of_token(o);
-        });
-    }
-    CORDAGE_HOST_DEVICE void run(index_t phase, const block_view& at) const noexcept {
-        operands.visit(static_cast<std::int32_t>(at.block.y), [&](const auto& o, std::int32_t group) {
-            const std::int32_t each = phases_of_token(o), chunks = o.chunks_of_group;
-            quotient_and_rest of_token{0, phase};
-            if (phase >= each) of_token = divided(phase, each);
-            auto rest = static_cast<std::int32_t>(of_token.rest);
-            const index_t number = first_token(at) + at.thread.z + of_token.quotient * token_step(at);
-            team here{at, layout, number, number < rows * tokens, o.heads};
-            if (rest == 0) return clear(here);
-            if (rest == 1) return make_angles(o, here);
-            const bool is_first = (rest -= 2) < o.first.count * chunks;
-            if (!is_first) rest -= o.first.count * chunks;
-            const phase_list& list = is_first ? o.first : o.each;
-            here.chunk = group * o.chunks_of_group + rest / list.count;
-            run_phase(list.phases[rest % list.count], o, here);
-        });
-    }
-
- private:
-    // A thread in its team, its token, and its current chunk of heads. Heads and lanes are counted in 32 bits.
-    class team {
-     public:
-        CORDAGE_HOST_DEVICE team(const block_view& where, const heads_layout& of_block, index_t token_number,
-                                 bool is_there, std::int32_t count) noexcept
-            : token(token_number),
-              is_token(is_there),
-              member(narrow(where.thread.x)),
-              members(narrow(where.threads.x)),
-              number(narrow(where.thread.y)),
-              teams(narrow(where.threads.y)),
-              layout_(of_block),
-              shared_(static_cast<float*>(where.shared) + index_t{narrow(where.thread.z)} * of_block.token_size(teams)),
-              heads_(count) {}
-
-        index_t token;  // counted over the rows
-        bool is_token;  // whether the token exists
-        std::int32_t member, members;
-        std::int32_t number, teams;
-        std::int32_t chunk = 0;
-
-        CORDAGE_HOST_DEVICE float& is_changed() const noexcept { return shared_[0]; }
-        CORDAGE_HOST_DEVICE float& is_invalid() const noexcept { return shared_[1]; }
-        CORDAGE_HOST_DEVICE float& cos(std::int32_t pair) const noexcept { return shared_[4 + pair]; }
-        CORDAGE_HOST_DEVICE float& sin(std::int32_t pair) const noexcept { return shared_[4 + layout_.pairs + pair]; }
-        // Head number h of the team in the chunk.
-        CORDAGE_HOST_DEVICE std::int32_t head(int h) const noexcept {
-            return (chunk * layout_.heads_of_team + h) * teams + number;
-        }
-        CORDAGE_HOST_DEVICE bool has_head(int h) const noexcept {
-            return h < layout_.heads_of_team && head(h) < heads_;
-        }
-        CORDAGE_HOST_DEVICE float* lanes(int h) const noexcept { return lanes_of_team(h, number); }
-        CORDAGE_HOST_DEVICE float* scratch(int h) const noexcept { return scratch_of_team(h, number); }
-        CORDAGE_HOST_DEVICE float* scratch_of_team(int h, std::int32_t y) const noexcept {
-            return lanes_of_team(h, y) + layout_.lanes;
-        }
-
-     private:
-        CORDAGE_HOST_DEVICE static std::int32_t narrow(std::uint32_t n) noexcept {
-            return static_cast<std::int32_t>(n);
-        }
-        CORDAGE_HOST_DEVICE float* lanes_of_team(int h, std::int32_t y) const noexcept {
-            const int before = 4 + 2 * layout_.pairs + (h * teams + y) * layout_.head_size();
-            return shared_ + before;
-        }
-
-        const heads_layout& layout_;
-        float* shared_;  // of the token
-        std::int32_t heads_;
-    };
-
-    CORDAGE_HOST_DEVICE static index_t first_token(const block_view& at) noexcept {
-        return index_t{at.block.x} * at.threads.z;
-    }
-    CORDAGE_HOST_DEVICE static index_t token_step(const block_view& at) noexcept {
-        return index_t{at.blocks.x} * at.threads.z;
-    }
-    template <class Planned>
-    CORDAGE_HOST_DEVICE static std::int32_t phases_of_token(const Planned& o) noexcept {
-        return 2 + (o.first.count + o.each.count) * o.chunks_of_group;
-    }
-
-    template <class Planned>
-    CORDAGE_HOST_DEVICE void run_phase(heads_phase phase, const Planned& o, const team& here) const noexcept {
-        using operand = typename Planned::operand_type;
-        if (phase == heads_phase::load) return load(o, here);
-        if (phase == heads_phase::rotate) return rotate(o, here);
-        if (phase == heads_phase::store) return store(o, here);
-        if constexpr (operand::is_normalized) {
-            if (phase == heads_phase::squares) return add_squares(o, here);
-            if (phase == heads_phase::normalize) return normalize(o, here);
-        }
-        if constexpr (Planned::is_y_quantised) {
-            if (phase == heads_phase::largest) return find_largest(o, here);
-            if (phase == heads_phase::scale) return write_scales(o, here);
-        }
-    }
-
-    CORDAGE_HOST_DEVICE static void clear(const team& here) noexcept {
-        if (here.member == 0 && here.number == 0) here.is_changed() = here.is_invalid() = 0.0f;
-    }
-
-    template <class Planned>
-    CORDAGE_HOST_DEVICE void make_angles(const Planned& o, const team& here) const noexcept {
-        if (!here.is_token) return;
-        const token_place place = place_of(here.token, tokens);
-        for (std::int32_t pair = here.number * here.members + here.member; pair < o.pairs;
-             pair += here.members * here.teams) {
-            const auto at = angles_of<Direction, 1>(angles, place.row, place.token, pair).angle(0);
-            here.cos(pair) = at.cos;
-            here.sin(pair) = at.sin;
-            if (!is_finite(at.cos)) here.is_invalid() = 1.0f;
-            if (!is_finite(at.cos) || at.cos != 1.0f || at.sin != 0.0f) here.is_changed() = 1.0f;
-        }
-    }
-
-    // First elements of the token's heads; null if nothing is to be done. Quantised heads that do not change keep their
-    // bytes.
-    template <class Planned>
-    CORDAGE_HOST_DEVICE auto heads_of(const Planned& planned, const team& here) const noexcept {
-        using operand = typename Planned::operand_type;
-        const operand& o = planned.of;
-        const bool may_keep = operand::has_head_format && !operand::is_normalized && o.is_in_place();
-        typename operand::token_lanes lanes{nullptr, nullptr};
-        if (!here.is_token || (may_keep && here.is_changed() == 0.0f)) return lanes;
-        const token_place place = place_of(here.token, tokens);
-        lanes = o.lanes_of(place.row, place.token);
-        if (lanes.x != nullptr) lanes = {lanes.x - o.first_lane, lanes.y - o.first_lane};
-        return lanes;
-    }
-    // Places of the heads, if the format needs them.
-    template <class T, class Format>
-    CORDAGE_HOST_DEVICE head_place place_in(const heads_view<T, Format>& v, const team& here) const noexcept {
-        if constexpr (head_format<Format, std::remove_const_t<T>>) {
-            const token_place place = place_of(here.token, tokens);
-            return v.place(place.row, place.token);
-        } else {
-            return {};
-        }
-    }
-
-    template <class Planned>
-    CORDAGE_HOST_DEVICE void load(const Planned& o, const team& here) const noexcept {
-        const auto& view = o.of.x;
-        const auto* const x = heads_of(o, here).x;
-        if (x == nullptr) return;
-        const head_place place = place_in(view, here);
-        with_units<typename Planned::x_units>(o.is_x_wide, [&]<class Units>(Units) {
-            constexpr int size = Units::lanes_of_unit;
-            for (std::int32_t unit = here.member; unit < o.head_dim / size; unit += here.members) {
-                float lanes[most_heads_of_team][size];  // all loads in flight at once
-                for (int h = 0; h < most_heads_of_team; ++h) {
-                    if (!here.has_head(h)) continue;
-                    const index_t head = here.head(h);
-                    Units::load(view.format, x + head * view.head_stride, {place.row, place.token, head}, unit,
-                                lanes[h]);
-                }
-                for (int h = 0; h < most_heads_of_team; ++h) {
-                    if (here.has_head(h)) put_lanes<Units>(lanes[h], unit, here.lanes(h));
-                }
-            }
-        });
-    }
-
-    // For a norm over all heads, a thread's sum continues from chunk to chunk.
-    template <class Planned>
-    CORDAGE_HOST_DEVICE static void add_squares(const Planned& o, const team& here) noexcept {
-        const bool is_over_all = o.of.norm.is_over_all_heads;
-        float all = is_over_all && here.chunk > 0 ? here.scratch(0)[here.member] : 0.0f;
-        for (int h = 0; h < most_heads_of_team; ++h) {
-            if (!here.has_head(h)) continue;
-            const float* const lanes = here.lanes(h);
-            float sum = 0.0f;
-            for (std::int32_t lane = here.member; lane < o.head_dim; lane += here.members) {
-                sum = lane_traits<float>::multiply_add(lanes[lane], lanes[lane], sum);
-            }
-            if (!is_over_all) here.scratch(h)[here.member] = sum;
-            all += sum;
-        }
-        if (is_over_all) here.scratch(0)[here.member] = all;
-    }
-    template <class Planned>
-    CORDAGE_HOST_DEVICE static float inverse_rms(const Planned& o, int h, const team& here) noexcept {
-        const bool is_over_all = o.of.norm.is_over_all_heads;
-        float sum = 0.0f;
-        for (std::int32_t y = 0; y < (is_over_all ? here.teams : 1); ++y) {
-            const float* const sums = is_over_all ? here.scratch_of_team(0, y) : here.scratch(h);
-            for (std::int32_t i = 0; i < here.members; ++i) sum += sums[i];
-        }
-        return o.of.norm.inverse_rms(sum, index_t{is_over_all ? o.heads : 1} * o.head_dim);
-    }
-
-    // The factors of the lanes of the team's heads.
-    template <class Planned>
-    struct norm_of_team {
-        const Planned& o;
-        const team& here;
-        bool applies;
-        float inverse_rms_of[most_heads_of_team] = {};
-
-        CORDAGE_HOST_DEVICE norm_of_team(const Planned& planned, const team& at, bool is_wanted) noexcept
-            : o(planned), here(at), applies(is_wanted) {
-            if constexpr (Planned::operand_type::is_normalized) {
-                for (int h = 0; h < most_heads_of_team; ++h) {
-                    if (applies && here.has_head(h)) inverse_rms_of[h] = inverse_rms(o, h, here);
-                }
-            }
-        }
-        // Weight of a lane; `before`, that of the previous head, unless each head has its own weights.
-        CORDAGE_HOST_DEVICE float factor(std::int32_t lane, int h, float before) const noexcept {
-            if constexpr (Planned::operand_type::is_normalized) {
-                if (applies && (h == 0 || o.of.norm.is_over_all_heads)) {
-                    return o.of.norm.template factor<float>(here.head(h), lane, o.head_dim);
-                }
-            }
-            return before;
-        }
-        CORDAGE_HOST_DEVICE float operator()(float x, int h, float factor) const noexcept {
-            return applies ? x * inverse_rms_of[h] * factor : x;
-        }
-    };
-    template <class Planned>
-    CORDAGE_HOST_DEVICE static float rounded(const Planned& o, float x) noexcept {
-        if constexpr (Planned::operand_type::is_normalized && Planned::is_x_of_elements) {
-            if (o.of.norm.is_rounded_between) return o.of.x.format.load(o.of.x.format.store(x));
-        }
-        return x;
-    }
-
-    template <class Planned>
-    CORDAGE_HOST_DEVICE static void rotate(const Planned& o, const team& here) noexcept {
-        bool is_norm_first = false;
-        if constexpr (Planned::operand_type::is_normalized) is_norm_first = !o.of.norm.is_after_rotation;
-        const norm_of_team<Planned> normalized(o, here, is_norm_first);
-        for (std::int32_t pair = here.member; pair < o.pairs; pair += here.members) {
-            const cos_sin<float> at{here.cos(pair), here.sin(pair)};
-            const auto lane0 = o.first_lane + static_cast<std::int32_t>(Pairing::first(pair, o.pairs));
-            const auto lane1 = o.first_lane + static_cast<std::int32_t>(Pairing::second(pair, o.pairs));
-            float factor0 = 1.0f, factor1 = 1.0f;
-            for (int h = 0; h < most_heads_of_team; ++h) {
-                if (!here.has_head(h)) continue;
-                factor0 = normalized.factor(lane0, h, factor0);
-                factor1 = normalized.factor(lane1, h, factor1);
-                float* const lanes = here.lanes(h);
-                lane_pair<float> x{normalized(lanes[lane0], h, factor0), normalized(lanes[lane1], h, factor1)};
-                if (is_norm_first) x = {rounded(o, x.first), rounded(o, x.second)};
-                const lane_pair<float> y = rotated(at, x);
-                lanes[lane0] = is_norm_first ? y.first : rounded(o, y.first);
-                lanes[lane1] = is_norm_first ? y.second : rounded(o, y.second);
-            }
-        }
-        if (is_norm_first) normalize_around(o, normalized, o.first_lane, 2 * o.pairs, here);
-    }
-
-    // The lanes before and after `count` rotated ones.
-    template <class Planned>
-    CORDAGE_HOST_DEVICE static void normalize_around(const Planned& o, const norm_of_team<Planned>& normalized,
-                                                     std::int32_t begin, std::int32_t count,
-                                                     const team& here) noexcept {
-        if constexpr (Planned::operand_type::is_normalized) {
-            for (std::int32_t i = here.member; i < o.head_dim - count; i += here.members) {
-                const std::int32_t lane = i < begin ? i : i + count;
-                float factor = 1.0f;
-                for (int h = 0; h < most_heads_of_team; ++h) {
-                    if (!here.has_head(h)) continue;
-                    factor = normalized.factor(lane, h, factor);
-                    float& x = here.lanes(h)[lane];
-                    const float n = normalized(x, h, factor);
-                    x = o.of.norm.is_after_rotation ? n : rounded(o, n);
-                }
-            }
-        }
-    }
-    template <class Planned>
-    CORDAGE_HOST_DEVICE static void normalize(const Planned& o, const team& here) noexcept {
-        normalize_around(o, norm_of_team<Planned>(o, here, true), 0, 0, here);
-    }
-
-    template <class Planned>
-    CORDAGE_HOST_DEVICE static void find_largest(const Planned& o, const team& here) noexcept {
-        const scale_runs& of = o.scales;
-        for (std::int32_t run = here.member; run < of.groups * of.runs; run += here.members) {
-            const std::int32_t first = run / of.runs * of.lanes, end = first + of.lanes;
-            for (int h = 0; h < most_heads_of_team; ++h) {
-                if (!here.has_head(h)) continue;
-                const float* const lanes = here.lanes(h);
-                float largest = 0.0f;
-                std::int32_t lane = first + run % of.runs * of.lanes_of_run;
-                for (std::int32_t i = 0; i < of.lanes_of_run && lane < end; ++i, ++lane) {
-                    largest = tensors_detail::larger_lane(largest, lanes[lane]);
-                }
-                here.scratch(h)[run] = largest;
-            }
-        }
-    }
-
-    template <class Planned>
-    CORDAGE_HOST_DEVICE void write_scales(const Planned& o, const team& here) const noexcept {
-        const auto& view = o.of.y;
-        auto* const y = heads_of(o, here).y;
-        if (y == nullptr) return;
-        const head_place place = place_in(view, here);
-        const bool is_invalid = o.pairs > 0 && here.is_invalid() != 0.0f;
-        for (std::int32_t group = here.member; group < o.scales.groups; group += here.members) {
-            for (int h = 0; h < most_heads_of_team; ++h) {
-                if (!here.has_head(h)) continue;
-                float* const found = here.scratch(h) + group * o.scales.runs;
-                float largest = found[0];
-                for (std::int32_t run = 1; run < o.scales.runs; ++run) {
-                    largest = tensors_detail::larger_lane(largest, found[run]);
-                }
-                if (is_invalid) largest = lane_traits<float>::from_bits(0x7fff'ffffu);
-                const index_t head = here.head(h);
-                found[0] = Planned::y_units::narrow::write_scale(view.format, largest, y + head * view.head_stride,
-                                                                 {place.row, place.token, head}, group);
-            }
-        }
-    }
-
-    template <class Planned>
-    CORDAGE_HOST_DEVICE void store(const Planned& o, const team& here) const noexcept {
-        const auto heads = heads_of(o, here);
-        if (heads.y == nullptr) return;
-        with_units<typename Planned::y_units>(o.is_y_wide, [&]<class Units>(Units) {
-            constexpr int size = Units::lanes_of_unit;
-            for (std::int32_t unit = here.member; unit < o.head_dim / size; unit += here.members) {
-                const std::int32_t lane = lane_of<Units>(unit, 0);
-                std::int32_t scale = 0;
-                if (Planned::is_y_quantised && o.scales.groups > 1) scale = lane / o.scales.lanes * o.scales.runs;
-                for (int h = 0; h < most_heads_of_team; ++h) {
-                    if (!here.has_head(h)) continue;
-                    auto* const y = heads.y + here.head(h) * o.of.y.head_stride;
-                    if constexpr (Planned::may_copy) {
-                        if (o.copies && (lane < o.first_lane || lane >= o.first_lane + 2 * o.pairs)) {
-                            copy_unit<size>(heads.x + here.head(h) * o.of.x.head_stride + lane, y + lane);
-                            continue;
-                        }
-                    }
-                    float lanes[size];
-                    get_lanes<Units>(here.lanes(h), unit, lanes);
-                    Units::store(o.of.y.format, lanes, Planned::is_y_quantised ? here.scratch(h)[scale] : 0.0f, y,
-                                 unit);
-                }
-            }
-        });
-    }
-    template <int Size, class T>
-    CORDAGE_HOST_DEVICE static void copy_unit(const T* x, T* y) noexcept {
-        if (static_cast<const void*>(x) == static_cast<const void*>(y)) return;
-        if constexpr (Size == 1) {
-            *y = *x;
-        } else {
-            store_piece(load_piece(x), y);
-        }
-    }
+/// What is read of an operand.
+template <class X>
+struct read_heads {
+    slotted_grid<const X> x;
+    std::int32_t first_lane = 0;
+    std::int32_t pairs = 0;   ///< in registers: lanes [first_lane, first_lane + 2 pairs)
+    std::int32_t others = 0;  ///< all other lanes
+    bool is_rotated = false;
 };
 
-/// Launches at most most_operands checked operands, of one type or of several.
-template <pairing Pairing, class Direction, class Source, class Operands, kernel_launcher Launcher>
-void launch_some_heads(const char* function, const Launcher& where, const Source& angles, const Operands& operands) {
-    using kernel_type = heads_kernel<Pairing, Direction, Source, Operands>;
-    static_assert(device_kernel<kernel_type>);
-    heads_needs needs{.pairs = angles.pairs()};
-    heads_shape shape;
-    for_each_operand(operands, [&](const auto& o) {
-        shape = o.shape();
-        needs.add(o);
-    });
-    if (needs.tokens == 0 || needs.heads == 0) return;
-    heads_launch launch = plan_heads(needs, where.processors(function));
-    kernel_type kernel{angles, shape.batch, shape.tokens, launch.layout, {}};
-    const index_t chunk_heads = index_t{launch.size.threads.y} * launch.layout.heads_of_team;
-    const index_t chunks_of_group = rounded_up_quotient(rounded_up_quotient(needs.heads, chunk_heads), 32'768);
-    index_t groups = 0;
-    kernel.operands.plan(operands, [&](auto& planned) {
-        plan_operand(planned, angles.pairs(), chunk_heads, launch.size.threads.x, chunks_of_group);
-        groups += planned.groups;
-    });
-    launch.size.blocks.y = static_cast<std::uint32_t>(groups);
-    where.launch(function, kernel, launch.size);
+/// What is written of an operand.
+template <class Operand>
+struct written_heads;
+template <class X, class Y, class YFormat, class Norm>
+struct written_heads<operand<X, Y, element_traits<X>, YFormat, Norm>> {
+    static constexpr bool is_normalized = !std::same_as<Norm, no_norm>;
+    static constexpr bool may_copy = !is_normalized && std::same_as<X, Y> && std::same_as<YFormat, element_traits<Y>>;
+    using element = Y;
+    using format_type = YFormat;
+
+    slotted_grid<Y> y;
+    YFormat format;
+    Norm norm;
+    bool is_in_place = false;
+
+    written_heads() = default;
+    template <class Operand>
+    explicit written_heads(const Operand& o) noexcept
+        : y(o.y), format(o.y.format), norm(o.norm), is_in_place(o.is_in_place()) {}
+};
+
+/// The written tensors of a launch; visit(f) calls f(written, index) for each.
+template <class List>
+struct written_list;
+template <class O>
+struct written_list<std::span<const O* const>> {
+    static constexpr bool is_of_one_type = true;
+    written_heads<O> all[most_operands];
+
+    void set(std::size_t index, const O& o) noexcept { all[index] = written_heads<O>(o); }
+    template <class F>
+    CORDAGE_HOST_DEVICE void visit(const F& f) const noexcept {
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
+        for (std::size_t i = 0; i < most_operands; ++i) f(all[i], static_cast<std::int32_t>(i));
+    }
+};
+template <class O, class... More>
+struct written_list<std::tuple<const O&, const More&...>> {
+    static constexpr bool is_of_one_type = false;
+    written_heads<O> first;
+    written_list<std::tuple<const More&...>> more;
+
+    template <class Any>
+    void set(std::size_t index, const Any& o) noexcept {
+        if constexpr (std::same_as<Any, O>) {
+            if (index == 0) first = written_heads<O>(o);
+        }
+        if (index > 0) more.set(index - 1, o);
+    }
+    template <class F>
+    CORDAGE_HOST_DEVICE void visit(const F& f, std::int32_t index = 0) const noexcept {
+        f(first, index);
+        more.visit(f, index + 1);
+    }
+};
+template <>
+struct written_list<std::tuple<>> {
+    template <class Any>
+    void set(std::size_t, const Any&) noexcept {}
+    template <class F>
+    CORDAGE_HOST_DEVICE void visit(const F&, std::int32_t) const noexcept {}
+};
+
+/// A team, a power of two of threads that is at least pairs / N, holds a head in registers:
+///
+///   x -> N pairs and every threads.x-th run of other lanes; y, z and blocks as in rotation_kernel
+///
+///   x -> [norm] -> rotation -> [norm] -> [scales] -> y      sums and largest values by shuffles in the team
+///
+/// Lanes that are not rotated are read once more for each sum before they are written. x of a head is read before its y
+/// is written, by the same threads. No shared memory.
+template <class X, class Written, class Map, class Angles>
+struct heads_kernel {
+    static constexpr int block_threads = 128, blocks_per_processor = Written::is_of_one_type ? 5 : 4;
+
+    Angles angles;
+    std::int32_t rows, tokens;  // tokens of a row
+    std::int32_t pairs;
+    head_count heads;
+    read_heads<X> read[most_operands];
+    Written written;
+};
+
+/// Formats of y that teams write in runs.
+template <class Format, class Y>
+inline constexpr bool is_run_format = false;
+template <piece_element Y>
+inline constexpr bool is_run_format<element_traits<Y>, Y> = true;
+template <class Code>
+inline constexpr bool is_run_format<scaled_bytes<Code>, Code> = true;
+template <>
+inline constexpr bool is_run_format<q8_0, q8_0_block> = true;
+
+/// Whether the weights of a norm are read in runs.
+template <class Norm>
+inline constexpr bool is_run_norm = false;
+template <>
+inline constexpr bool is_run_norm<no_norm> = true;
+template <piece_element W>
+inline constexpr bool is_run_norm<rms_norm<W>> = true;
+
+namespace cuda_detail {
+
+template <class Operand>
+struct x_of {
+    using type = void;
+};
+template <piece_element X, class Y, class YFormat, class Norm>
+requires is_run_format<YFormat, Y> && is_run_norm<Norm>
+struct x_of<operand<X, Y, element_traits<X>, YFormat, Norm>> {
+    using type = X;
+};
+template <class List>
+struct x_of_list;
+template <class O>
+struct x_of_list<std::span<const O* const>> : x_of<O> {};
+template <class O, class... More>
+struct x_of_list<std::tuple<const O&, const More&...>> {
+    using first = typename x_of<O>::type;
+    using type = std::conditional_t<(std::same_as<first, typename x_of<More>::type> && ...), first, void>;
+};
+
+}  // namespace cuda_detail
+
+/// The one element type of x of a list whose operands' types are for registers, else void.
+template <class List>
+using x_in_registers = typename cuda_detail::x_of_list<List>::type;
+
+/// The runs of lanes of a thread in heads_kernel.
+template <class X, pairing Pairing>
+struct runs_in_registers {
+    static constexpr int pairs = sizeof(X) == 2 ? 8 : 4;
+    static constexpr bool is_half_split = std::same_as<Pairing, half_split>;
+    static constexpr index_t lanes = is_half_split ? pairs : 2 * pairs;
+    static constexpr index_t others = 16 / static_cast<index_t>(sizeof(X));  ///< lanes of a run that is not rotated
+};
+
+/// Whether the scales of y belong to whole runs of lanes, which a thread or neighbouring threads hold.
+template <class Runs, class Y, class Format, class Read>
+bool has_whole_scales(const heads_view<Y, Format>& y, const Read& read) noexcept {
+    const auto is_whole = [&](index_t lanes_of_scale, bool makes_scales) {
+        if (lanes_of_scale == 0 || lanes_of_scale == y.shape.head_dim) return true;
+        if (lanes_of_scale % Runs::lanes != 0 || read.first_lane % Runs::lanes != 0) return false;
+        const index_t threads = lanes_of_scale / Runs::lanes;
+        return !makes_scales || (read.others == 0 && std::has_single_bit(static_cast<std::uint64_t>(threads)) &&
+                                 (!Runs::is_half_split || read.pairs % lanes_of_scale == 0));
+    };
+    if constexpr (requires { y.format.makes_scales; }) {
+        return is_whole(y.format.lanes_of_scale, y.format.makes_scales);
+    } else if constexpr (std::same_as<Format, q8_0>) {
+        return read.others == 0 && is_whole(32, true) && (y.shape.head_dim > 32 || read.pairs > 0);
+    }
+    return true;
 }
 
-/// Any number of operands: one launch for every most_operands.
-template <pairing Pairing, class Direction, class Source, class O, kernel_launcher Launcher>
-void launch_heads(const char* function, const Launcher& where, const Source& angles,
-                  std::span<const O* const> operands) {
-    for (; operands.size() > most_operands; operands = operands.subspan(most_operands)) {
-        launch_some_heads<Pairing, Direction>(function, where, angles, operands.first(most_operands));
+/// Whether an operand's heads can be those of heads_kernel; fills in `read`.
+template <pairing Pairing, class X, class Operand>
+bool is_in_registers(const Operand& o, index_t pairs, read_heads<X>& read) noexcept {
+    using runs = runs_in_registers<X, Pairing>;
+    const index_t head_dim = o.shape().head_dim, of_operand = o.is_rotated() || head_dim >= 2 * pairs ? pairs : 0;
+    read = {slotted_grid<const X>(o.x), small(o.first_lane), small(of_operand), small(head_dim - 2 * of_operand),
+            o.is_rotated()};
+    if (!is_small(o.x) || !is_small(o.y) || o.first_lane % runs::others != 0 || read.others % runs::others != 0 ||
+        !has_heads_of_pieces(o.x, runs::others, 16)) {
+        return false;
     }
-    launch_some_heads<Pairing, Direction>(function, where, angles, operands);
+    constexpr index_t size = static_cast<index_t>(sizeof(*o.y.data)), bytes = std::min<index_t>(16, runs::lanes * size);
+    const auto is_run_of_y = [&](index_t lanes) { return lanes * size % bytes == 0; };
+    const bool has_runs = lanes_of_element<std::remove_cvref_t<decltype(o.y.format)>> > 1 ||
+                          (has_heads_of_pieces(o.y, bytes / size, bytes) && is_run_of_y(o.first_lane) &&
+                           (read.others == 0 || is_run_of_y(runs::others)));
+    if constexpr (Operand::is_normalized) {
+        if (o.norm.is_over_all_heads || !is_aligned(o.norm.weight, 16) ||
+            o.first_lane * static_cast<index_t>(sizeof(*o.norm.weight)) % 16 != 0) {
+            return false;
+        }
+    }
+    return has_runs && has_whole_scales<runs>(o.y, read);
 }
-template <pairing Pairing, class Direction, class Source, class... O, kernel_launcher Launcher>
-void launch_heads(const char* function, const Launcher& where, const Source& angles,
-                  const std::tuple<const O&...>& operands) {
-    const auto some = [&]<std::size_t First, std::size_t... I>(std::integral_constant<std::size_t, First>,
-                                                               std::index_sequence<I...>) {
-        launch_some_heads<Pairing, Direction>(function, where, angles, std::tie(std::get<First + I>(operands)...));
-    };
-    constexpr std::size_t each = most_operands, count = sizeof...(O);
-    [&]<std::size_t... Launch>(std::index_sequence<Launch...>) {
-        (some(std::integral_constant<std::size_t, each * Launch>{},
-              std::make_index_sequence<std::min(each, count - each * Launch)>{}),
-         ...);
+
+/// Launches at most most_operands operands, of one type or of several. Returns false, and launches nothing, if the
+/// heads of one of them cannot stay in registers.
+template <class Map, class Source, class List, kernel_launcher Launcher>
+bool launch_heads(const char* function, const Launcher& where, const Source& angles, const List& operands) {
+    using X = x_in_registers<List>;
+    using pairing_type = typename Map::pairing_type;
+    if constexpr (std::is_void_v<X>) {
+        return false;
+    } else {
+        using runs = runs_in_registers<X, pairing_type>;
+        using kernel_type = heads_kernel<X, written_list<List>, Map, typename small_angles<Source>::type>;
+        static_assert(device_kernel<kernel_type>);
+        const index_t pairs = angles.pairs();
+        if (pairs % runs::pairs != 0 || pairs > 32 * runs::pairs || !small_angles<Source>::fits(angles)) return false;
+        kernel_type kernel{small_angles<Source>::of(angles), 0, 0, small(pairs), {}, {}, {}};
+        std::size_t i = 0;
+        bool fits = true;
+        for_each_operand(operands, [&](const auto& o) {
+            kernel.rows = small(o.shape().batch), kernel.tokens = small(o.shape().tokens);
+            fits = fits && is_in_registers<pairing_type>(o, pairs, kernel.read[i]);
+            kernel.written.set(i, o);
+            kernel.heads.add(i++, o.shape().heads);
+        });
+        if (!fits) return false;
+        const index_t members = std::bit_ceil(static_cast<std::uint64_t>(pairs / runs::pairs));
+        where.launch(function, kernel,
+                     heads_launch(kernel.rows, kernel.tokens, kernel.heads.all, members, 5, kernel_type::block_threads,
+                                  where.processors(function)));
+        return true;
     }
-    (std::make_index_sequence<(count + each - 1) / each>{});
 }
 
 }  // namespace cordage::backend

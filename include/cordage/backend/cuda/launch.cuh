@@ -4,7 +4,7 @@
 
 #include <cuda_runtime.h>
 
-#include "cordage/backend/cuda/block_view.hpp"
+#include "cordage/backend/cuda/launch.hpp"
 #include "cordage/core/error.hpp"
 
 namespace cordage {
@@ -29,18 +29,14 @@ __device__ inline void wait_for_kernel_before() {
 #endif
 }
 
+__device__ inline void run(const empty_kernel&) {}
+
+/// The one kernel that is launched: what it does, and what it is given, is the type and the value of its argument.
 template <device_kernel Kernel>
-__global__ void __launch_bounds__(most_threads, Kernel::blocks_per_processor)
+__global__ void __launch_bounds__(Kernel::block_threads, Kernel::blocks_per_processor)
     run_kernel(const __grid_constant__ Kernel kernel) {
-    extern __shared__ int4 shared[];  // aligned to 16 bytes
     wait_for_kernel_before();
-    const auto from = [](const auto& v) { return index3{v.x, v.y, v.z}; };
-    const block_view at{from(threadIdx), from(blockDim), from(blockIdx), from(gridDim), shared};
-    const index_t phases = kernel.phases(at);
-    for (index_t phase = 0; phase < phases; ++phase) {
-        if (phase > 0) __syncthreads();
-        kernel.run(phase, at);
-    }
+    run(kernel);
 }
 
 }  // namespace backend

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// m cos and m sin of the pairs of a thread, from any source of angles; serves the CUDA kernels.
+#pragma once
+
+#include "cordage/backend/cuda/angles.hpp"
+#include "cordage/backend/cuda/pairs.cuh"
+#include "cordage/backend/direction.hpp"
+
+namespace cordage::backend {
+
+/// The phases of N neighbouring pairs of a token in units of 2^-64 turn, and its attention factor. Bit i of `invalid`:
+/// the input of pair i is.
+template <int N>
+struct token_phases {
+    std::uint64_t phase[N];
+    double attention_factor;
+    std::uint32_t invalid = 0;
+};
+
+/// Those of pairs [pair, pair + N) of a source.
+template <int N, class Source>
+__device__ token_phases<N> phases_of(const Source& source, index_t row, index_t token, std::int32_t pair) {
+    token_phases<N> of{.attention_factor = source.attention_factor(row, token)};
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+        of.phase[i] = angle_detail::phase_at(source, row, token, pair + i);
+        if (!angle_detail::is_valid_pair(source, row, token, pair + i)) of.invalid |= 1u << i;
+    }
+    return of;
+}
+/// As above, of one basis. N is even.
+template <int N, position_type P>
+__device__ token_phases<N> phases_of(const one_basis_angles<P>& source, index_t row, index_t token, std::int32_t pair) {
+    const split_position at = position_traits<P>::split(
+        source.position_ids[row * source.row_stride + static_cast<std::int32_t>(token) * index_t{source.token_stride}]);
+    token_phases<N> of{.attention_factor = *source.attention_factors};
+#pragma unroll
+    for (int i = 0; i < N; i += 2) {
+        const ulonglong2 two = reinterpret_cast<const ulonglong2*>(source.fractions + pair)[i / 2];
+        of.phase[i] = phase_of(at, two.x, source.whole_turns + pair + i);
+        of.phase[i + 1] = phase_of(at, two.y, source.whole_turns + pair + i + 1);
+    }
+    if (!at.is_valid) of.invalid = (1u << N) - 1;
+    return of;
+}
+template <int N, position_type P>
+__device__ token_phases<N> phases_of(const many_bases_angles<P>& source, index_t row, index_t token,
+                                     std::int32_t pair) {
+    one_basis_angles<P> one = source;
+    index_t basis = source.count == 1 ? 0 : row;
+    if (source.of_token != nullptr) basis = source.of_token[row * source.of_token_row_stride + token];
+    const bool is_basis = basis >= 0 && basis < source.count;
+    if (!is_basis) basis = 0;
+    one.fractions += basis * source.pairs;
+    one.whole_turns += basis * source.pairs;
+    one.attention_factors += basis;
+    token_phases<N> of = phases_of<N>(one, row, token, pair);
+    if (!is_basis) of.invalid = (1u << N) - 1;
+    return of;
+}
+template <int N, class Rule, class First, class Second>
+__device__ token_phases<N> phases_of(const two_small_angles<Rule, First, Second>& source, index_t row, index_t token,
+                                     std::int32_t pair) {
+    token_phases<N> of = phases_of<N>(source.first, row, token, pair);
+    const token_phases<N> second = phases_of<N>(source.second, row, token, pair);
+#pragma unroll
+    for (int i = 0; i < N; ++i) of.phase[i] = Rule::phase(of.phase[i], second.phase[i]);
+    of.attention_factor = Rule::factor(of.attention_factor, second.attention_factor);
+    of.invalid |= second.invalid;
+    return of;
+}
+
+/// m cos and m sin of pairs [pair, pair + N) of a token, for one direction: sin with its sign, and divided by m instead
+/// of multiplied for the inverse. NaN where the input is invalid.
+template <class Direction, int N, class Source>
+__device__ pair_values<N> angles_of(const Source& source, index_t row, index_t token, std::int32_t pair) {
+    constexpr auto sign = static_cast<float>(Direction::sine_sign);
+    const token_phases<N> of = phases_of<N>(source, row, token, pair);
+    const double m = of.attention_factor;
+    const auto factor = static_cast<float>(std::same_as<Direction, inverse> ? 1.0 / m : m);
+    pair_values<N> at;
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+        const auto exact = cos_sin_of_phase32<float>(static_cast<std::uint32_t>(of.phase[i] >> 32));
+        at.first[i] = factor * exact.cos;
+        at.second[i] = factor * sign * exact.sin;
+        if ((of.invalid >> i & 1u) != 0) at.first[i] = at.second[i] = lane_traits<float>::from_bits(0x7fff'ffffu);
+    }
+    return at;
+}
+/// As above, of a table: by runs of its numbers where they are aligned.
+template <class Direction, int N, has_cos_sin Table>
+__device__ pair_values<N> angles_of(const Table& table, index_t row, index_t token, std::int32_t pair) {
+    pair_values<N> at;
+    bool is_read = false;
+    if constexpr (std::same_as<Table, cos_sin_view<float>> && N > 1) {
+        const index_t first = table.entry(row, token) * table.pair_count + pair;
+        const float *const cos = table.cos_data + first, *const sin = table.sin_data + first;
+        is_read =
+            (reinterpret_cast<std::uintptr_t>(cos) | reinterpret_cast<std::uintptr_t>(sin)) % (N < 4 ? 8 : 16) == 0;
+        if (is_read) {
+            run_of<float, N>::load(cos).unpack(at.first);
+            run_of<float, N>::load(sin).unpack(at.second);
+        }
+    }
+    if (!is_read) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            const cos_sin<float> given = table.template at<float>(row, token, pair + i);
+            at.first[i] = given.cos, at.second[i] = given.sin;
+        }
+    }
+    float factor = 1.0f;
+    if constexpr (std::same_as<Direction, inverse>) {
+        factor = static_cast<float>(Direction::extra_factor(table.attention_factor(row, token)));
+    }
+    constexpr auto sign = static_cast<float>(Direction::sine_sign);
+#pragma unroll
+    for (int i = 0; i < N; ++i) at.first[i] *= factor, at.second[i] *= factor * sign;
+    return at;
+}
+
+}  // namespace cordage::backend

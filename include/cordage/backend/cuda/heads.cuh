@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+// The code of heads_kernel: norm, rotation and store of heads in registers; serves stage rotation.
+#pragma once
+
+#include "cordage/backend/cuda/angles.cuh"
+#include "cordage/backend/cuda/heads.hpp"
+#include "cordage/backend/cuda/run_formats.cuh"
+#include "cordage/backend/cuda/team.cuh"
+
+namespace cordage::backend {
+
+/// The heads of one operand, as one thread sees them.
+template <class X, pairing Pairing, class Written>
+class operand_in_registers {
+ public:
+    using sizes = runs_in_registers<X, Pairing>;
+    static constexpr int N = sizes::pairs, E = static_cast<int>(sizes::others);
+    using stored = stored_pairs<X, Pairing, N>;
+    using runs = runs_of_pairs<Pairing, N>;
+    using Y = typename Written::element;
+    using format = run_format<Y, typename Written::format_type>;
+    static constexpr bool is_normalized = Written::is_normalized;
+
+    /// @param is_invalid  whether an angle of the token is
+    __device__ operand_in_registers(const team& of, const read_heads<X>& read, const Written& written, std::int32_t row,
+                                    std::int32_t token, bool is_invalid)
+        : team_(of), read_(read), written_(written), is_invalid_(is_invalid && read.is_rotated) {
+        place_ = written.y.place_of(row, token);
+        y_ = written.y.at(place_.row, place_.token);
+        if constexpr (is_normalized) {
+            if (is_active())
+                weights_ = runs::pairs_of([&](int r, float* to) { load_weights<runs::length>(lane(r), to); });
+        }
+    }
+    __device__ bool has_slot() const { return place_.row >= 0; }
+    __device__ bool is_active() const { return team_.member * N < read_.pairs; }
+
+    /// Writes head number `head`.
+    /// @param x  its first lane, and `kept` the thread's pairs of it, if it has any. Lanes that are only copied keep
+    /// their
+    ///           bits.
+    __device__ void write(const X* x, const stored& kept, const pair_values<N>& at, std::int32_t head) {
+        auto* const y = y_ + index_t{head} * written_.y.head_stride;
+        if constexpr (Written::may_copy) {
+            if (!written_.is_in_place) {
+                for_each_other([&](std::int32_t lane) { run_of<X, E>::load(x + lane).store(y + lane); });
+            }
+            if (!read_.is_rotated) {
+                if (is_active()) kept.store(y + read_.first_lane, team_.member, read_.pairs);
+                return;
+            }
+        }
+        pair_values<N> v{};
+        if (is_active()) v = kept.values();
+        const bool is_rotated_first = [&] {
+            if constexpr (is_normalized) return written_.norm.is_after_rotation;
+            return true;
+        }();
+        if (read_.is_rotated && is_rotated_first) v = rotated(at, v);
+        if constexpr (is_normalized) {
+            if (is_rotated_first && written_.norm.is_rounded_between) v.for_each(round);
+            inverse_rms_ = inverse_rms(v, x);
+#pragma unroll
+            for (int i = 0; i < N; ++i) {
+                v.first[i] *= inverse_rms_ * weights_.first[i];
+                v.second[i] *= inverse_rms_ * weights_.second[i];
+            }
+            if (!is_rotated_first) {
+                if (written_.norm.is_rounded_between) v.for_each(round);
+                if (read_.is_rotated) v = rotated(at, v);
+            }
+        }
+        store(x, v, y, head);
+    }
+
+ private:
+    __device__ std::int32_t lane(int r) const { return read_.first_lane + runs::lane(r, team_.member, read_.pairs); }
+
+    // Calls f(lane) for the thread's runs of lanes that are not rotated.
+    template <class F>
+    __device__ void for_each_other(const F& f) const {
+#pragma unroll 1
+        for (std::int32_t i = team_.member * E; i < read_.others; i += team_.size * E) {
+            f(i < read_.first_lane ? i : i + 2 * read_.pairs);
+        }
+    }
+    template <int L>
+    __device__ void load_weights(std::int32_t lane, float* to) const {
+        using W = typename std::remove_cvref_t<decltype(written_.norm)>::element;
+        const float added = written_.norm.template added<float>();
+        if (written_.norm.weight == nullptr) {
+            for (int i = 0; i < L; ++i) to[i] = 1.0f;
+        } else {
+            run_of<W, L>::load(written_.norm.weight + lane).unpack(to);
+            for (int i = 0; i < L; ++i) to[i] += added;
+        }
+    }
+    // Rounds to the type of x.
+    __device__ static void round(float& z) { z = element_traits<X>::load(element_traits<X>::store(z)); }
+    __device__ float inverse_rms(const pair_values<N>& v, const X* x) const {
+        float squares = 0.0f;
+        const auto add = [&](float z) { squares = lane_traits<float>::fused(z, z, squares); };
+#pragma unroll
+        for (int i = 0; i < N; ++i) add(v.first[i]), add(v.second[i]);
+        for_each_other([&](std::int32_t lane) {
+            float z[E];
+            run_of<X, E>::load(x + lane).unpack(z);
+            for (int i = 0; i < E; ++i) add(z[i]);
+        });
+        return written_.norm.inverse_rms(team_.sum(squares), read_.others + 2 * read_.pairs);
+    }
+    // A run of lanes that are not rotated, normalized if there is a norm.
+    __device__ void load_other(const X* x, std::int32_t lane, float (&z)[E]) const {
+        run_of<X, E>::load(x + lane).unpack(z);
+        if constexpr (is_normalized) {
+            float weights[E];
+            load_weights<E>(lane, weights);
+            for (int i = 0; i < E; ++i) z[i] *= inverse_rms_ * weights[i];
+            if (written_.norm.is_rounded_between && !written_.norm.is_after_rotation) {
+                for (int i = 0; i < E; ++i) round(z[i]);
+            }
+        }
+    }
+
+    __device__ void store(const X* x, const pair_values<N>& v, Y* y, std::int32_t head) const {
+        float lanes[2 * N];
+        runs::lanes(v, lanes);
+        float numbers[runs::count] = {}, of_others = 0.0f;
+        if constexpr (format::has_scales) find_scales(x, lanes, y, head, numbers, of_others);
+        if (is_active()) {
+#pragma unroll
+            for (int r = 0; r < runs::count; ++r) {
+                format::template store<runs::length>(written_.format, y, lane(r), lanes + r * runs::length, numbers[r]);
+            }
+        }
+        if constexpr (!Written::may_copy) {
+            for_each_other([&](std::int32_t lane) {
+                float z[E], number = of_others;
+                load_other(x, lane, z);
+                if constexpr (format::has_scales) {
+                    if (!format::makes_scales(written_.format)) number = given(lane, head);
+                }
+                format::template store<E>(written_.format, y, lane, z, number);
+            });
+        }
+    }
+
+    __device__ float given(std::int32_t lane, std::int32_t head) const {
+        const std::int32_t size = format::lanes_of_scale(written_.format);
+        return format::given(written_.format, {place_.row, place_.token, head}, size == 0 ? 0 : lane / size);
+    }
+    // The numbers that the lanes of each run are multiplied by; writes computed scales.
+    __device__ void find_scales(const X* x, const float (&lanes)[2 * N], Y* y, std::int32_t head,
+                                float (&numbers)[runs::count], float& of_others) const {
+        const auto& f = written_.format;
+        if (!format::makes_scales(f)) {
+#pragma unroll
+            for (int r = 0; r < runs::count; ++r) numbers[r] = is_active() ? given(lane(r), head) : 0.0f;
+            return;
+        }
+        const head_place place{place_.row, place_.token, head};
+        float largest[runs::count];
+#pragma unroll
+        for (int r = 0; r < runs::count; ++r) {
+            largest[r] = 0.0f;
+            for (int i = 0; i < runs::length; ++i) largest[r] = fmaxf(largest[r], fabsf(lanes[r * runs::length + i]));
+        }
+        const auto made = [&](float of_group, std::int32_t group, bool writes) {
+            return format::made(f, is_invalid_ ? lane_traits<float>::from_bits(0x7fff'ffffu) : of_group, y, place,
+                                group, writes);
+        };
+        const std::int32_t size = format::lanes_of_scale(f), all = read_.others + 2 * read_.pairs;
+        if (size == 0 || size == all) {
+            float of_head = largest[0];
+            for (int r = 1; r < runs::count; ++r) of_head = fmaxf(of_head, largest[r]);
+            for_each_other([&](std::int32_t lane) {
+                float z[E];
+                load_other(x, lane, z);
+                for (int i = 0; i < E; ++i) of_head = fmaxf(of_head, fabsf(z[i]));
+            });
+            of_others = made(team_.largest(of_head, team_.size), 0, team_.member == 0);
+#pragma unroll
+            for (int r = 0; r < runs::count; ++r) numbers[r] = of_others;
+        } else {
+            const std::int32_t threads = size / runs::length;
+#pragma unroll
+            for (int r = 0; r < runs::count; ++r) {
+                const bool writes = is_active() && team_.member % threads == 0;
+                numbers[r] = made(team_.largest(largest[r], threads), lane(r) / size, writes);
+            }
+        }
+    }
+
+    const team& team_;
+    const read_heads<X>& read_;
+    const Written& written_;
+    Y* y_;
+    typename slotted_grid<Y>::place place_;
+    pair_values<N> weights_{};
+    float inverse_rms_ = 0.0f;
+    bool is_invalid_;
+};
+
+template <class X, class Written, class Map, class Angles>
+__device__ void rotate_token(const heads_kernel<X, Written, Map, Angles>& k, std::int32_t row, std::int32_t token) {
+    using pairing_type = typename Map::pairing_type;
+    constexpr int N = runs_in_registers<X, pairing_type>::pairs;
+    using stored = stored_pairs<X, pairing_type, N>;
+    const team here;
+    const auto step = static_cast<std::int32_t>(blockDim.y * gridDim.y);
+    auto head = static_cast<std::int32_t>(blockIdx.y * blockDim.y + threadIdx.y);
+    if (head >= k.heads.all) return;
+
+    // First lane of a head, or null where its token has no slot.
+    const auto x_of = [&](std::int32_t number) -> const X* {
+        const std::int32_t operand = k.heads.operand_of(number);
+        const slotted_grid<const X>& x = k.read[operand].x;
+        const auto place = x.place_of(row, token);
+        return place.row < 0 ? nullptr : x.at(place.row, place.token, number - k.heads.before(operand));
+    };
+    stored next;
+    const X* next_x = nullptr;
+    const auto read = [&](std::int32_t number) {
+        if (number >= k.heads.all) return;
+        next_x = x_of(number);
+        const read_heads<X>& from = k.read[k.heads.operand_of(number)];
+        if (next_x != nullptr && here.member * N < from.pairs) {
+            next = stored::load(next_x + from.first_lane, here.member, from.pairs);
+        }
+    };
+    read(head);
+    pair_values<N> at{};
+    if (here.member * N < k.pairs) at = angles_of<typename Map::direction, N>(k.angles, row, token, here.member * N);
+    bool is_invalid = false;
+#pragma unroll
+    for (int i = 0; i < N; ++i) is_invalid = is_invalid || !is_finite(at.first[i]);
+    is_invalid = here.any(is_invalid);
+    k.written.visit([&](const auto& written, std::int32_t operand) {
+        if (head >= k.heads.ends[operand] || head < k.heads.before(operand)) return;
+        using Written1 = std::remove_cvref_t<decltype(written)>;
+        operand_in_registers<X, pairing_type, Written1> work(here, k.read[operand], written, row, token, is_invalid);
+#pragma unroll 1
+        for (; head < k.heads.ends[operand]; head += step) {
+            const stored kept = next;
+            const X* const x = next_x;
+            read(head + step);
+            if (x != nullptr && work.has_slot()) work.write(x, kept, at, head - k.heads.before(operand));
+        }
+    });
+}
+
+template <class X, class Written, class Map, class Angles>
+__device__ void run(const heads_kernel<X, Written, Map, Angles>& k) {
+    const std::uint32_t token = blockIdx.x * blockDim.z + threadIdx.z;
+    if (token >= static_cast<std::uint32_t>(k.tokens)) return;
+#pragma unroll 1
+    for (std::uint32_t row = blockIdx.z; row < static_cast<std::uint32_t>(k.rows); row += gridDim.z) {
+        rotate_token(k, static_cast<std::int32_t>(row), static_cast<std::int32_t>(token));
+    }
+}
+
+}  // namespace cordage::backend

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// The lanes of a head that one thread reads, rotates and writes: runs of neighbouring elements; serves the CUDA
+// kernels.
+#pragma once
+
+#include <concepts>
+#include <cstring>
+
+#include "cordage/backend/cuda/elements.hpp"
+#include "cordage/core/pairing.hpp"
+#include "cordage/pair/rotate.hpp"
+
+namespace cordage::backend {
+
+/// What one instruction moves.
+template <int Bytes>
+struct piece_of;
+template <>
+struct piece_of<2> {
+    using type = std::uint16_t;
+};
+template <>
+struct piece_of<4> {
+    using type = std::uint32_t;
+};
+template <>
+struct piece_of<8> {
+    using type = uint2;
+};
+template <>
+struct piece_of<16> {
+    using type = uint4;
+};
+
+/// N neighbouring elements as they lie in memory, aligned to their size or to 16 bytes.
+template <class T, int N>
+struct run_of {
+    static constexpr int bytes = N * static_cast<int>(sizeof(T));
+    using piece = typename piece_of<(bytes < 16 ? bytes : 16)>::type;
+    static constexpr int pieces = bytes / static_cast<int>(sizeof(piece));
+    piece part[pieces];
+
+    __device__ static run_of load(const T* from) {
+        run_of r;
+#pragma unroll
+        for (int i = 0; i < pieces; ++i) r.part[i] = reinterpret_cast<const piece*>(from)[i];
+        return r;
+    }
+    __device__ void store(T* to) const {
+#pragma unroll
+        for (int i = 0; i < pieces; ++i) reinterpret_cast<piece*>(to)[i] = part[i];
+    }
+    /// The elements as floats.
+    __device__ void unpack(float* x) const requires piece_element<T> {
+        T elements[N];
+        std::memcpy(elements, part, bytes);
+#pragma unroll
+        for (int i = 0; i < N; ++i) x[i] = element_traits<T>::load(elements[i]);
+    }
+    /// Floats as elements, to nearest, ties to even.
+    __device__ static run_of packed(const float* x) requires piece_element<T> {
+        run_of r;
+        if constexpr (std::same_as<T, float>) {
+            std::memcpy(r.part, x, bytes);
+        } else {
+            static_assert(N % 2 == 0);
+            std::uint32_t words[N / 2];
+#pragma unroll
+            for (int i = 0; i < N / 2; ++i) words[i] = two_packed(x[2 * i], x[2 * i + 1]);
+            std::memcpy(r.part, words, bytes);
+        }
+        return r;
+    }
+
+ private:
+    __device__ static std::uint32_t two_packed(float first, float second) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+        std::uint32_t both;
+        if constexpr (std::same_as<T, float16>) {
+            asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+        } else {
+            asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+        }
+        return both;
+#else
+        return element_traits<T>::store(first).bits | std::uint32_t{element_traits<T>::store(second).bits} << 16;
+#endif
+    }
+};
+
+/// Two numbers for each of N pairs: their elements, or their cos and sin.
+template <int N>
+struct pair_values {
+    float first[N];
+    float second[N];
+
+    __device__ cos_sin<float> angle(int i) const { return {first[i], second[i]}; }
+    __device__ lane_pair<float> pair(int i) const { return {first[i], second[i]}; }
+    __device__ void set(int i, const lane_pair<float>& to) { first[i] = to.first, second[i] = to.second; }
+    /// Calls f(x) for every lane, a reference.
+    template <class F>
+    __device__ void for_each(const F& f) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) f(first[i]), f(second[i]);
+    }
+};
+
+/// y = R x of N pairs, given m cos and m sin.
+template <int N>
+__device__ pair_values<N> rotated(const pair_values<N>& at, const pair_values<N>& x) {
+    pair_values<N> y;
+#pragma unroll
+    for (int i = 0; i < N; ++i) y.set(i, cordage::rotated(at.angle(i), x.pair(i)));
+    return y;
+}
+
+/// N neighbouring pairs, pairs [unit * N, unit * N + N) of a head, as runs of neighbouring lanes:
+///
+///   half_split   [r r r r . . . . s s s s . . . .]   two runs of N lanes
+///   interleaved  [r r r r r r r r . . . . . . . .]   one run of 2 N lanes
+template <pairing Pairing, int N>
+struct runs_of_pairs {
+    static constexpr bool is_half_split = std::same_as<Pairing, half_split>;
+    static constexpr int count = is_half_split ? 2 : 1;
+    static constexpr int length = is_half_split ? N : 2 * N;  // lanes of a run
+
+    /// Lane of the head's rotated ones at which a run begins.
+    __device__ static std::int32_t lane(int run, std::int32_t unit, std::int32_t pairs) {
+        return run * pairs + unit * length;
+    }
+    /// Pairs of lanes that load(run, to) writes, a run of them.
+    template <class Load>
+    __device__ static pair_values<N> pairs_of(const Load& load) {
+        float lanes[2 * N];
+#pragma unroll
+        for (int r = 0; r < count; ++r) load(r, lanes + r * length);
+        return pairs(lanes);
+    }
+    /// The lanes in the order of the runs, from and to pairs.
+    __device__ static pair_values<N> pairs(const float (&lanes)[2 * N]) {
+        pair_values<N> v;
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            v.first[i] = lanes[is_half_split ? i : 2 * i];
+            v.second[i] = lanes[is_half_split ? N + i : 2 * i + 1];
+        }
+        return v;
+    }
+    __device__ static void lanes(const pair_values<N>& v, float (&to)[2 * N]) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            to[is_half_split ? i : 2 * i] = v.first[i];
+            to[is_half_split ? N + i : 2 * i + 1] = v.second[i];
+        }
+    }
+};
+
+/// N pairs of elements T as they lie in memory.
+template <class T, pairing Pairing, int N>
+struct stored_pairs {
+    using runs = runs_of_pairs<Pairing, N>;
+    run_of<T, runs::length> run[runs::count];
+
+    /// @param x  the first rotated lane of a head
+    __device__ static stored_pairs load(const T* x, std::int32_t unit, std::int32_t pairs) {
+        stored_pairs s;
+#pragma unroll
+        for (int r = 0; r < runs::count; ++r) s.run[r] = run_of<T, runs::length>::load(x + runs::lane(r, unit, pairs));
+        return s;
+    }
+    __device__ void store(T* y, std::int32_t unit, std::int32_t pairs) const {
+#pragma unroll
+        for (int r = 0; r < runs::count; ++r) run[r].store(y + runs::lane(r, unit, pairs));
+    }
+    __device__ pair_values<N> values() const {
+        return runs::pairs_of([&](int r, float* to) { run[r].unpack(to); });
+    }
+    __device__ static stored_pairs packed(const pair_values<N>& v) {
+        stored_pairs s;
+        float lanes[2 * N];
+        runs::lanes(v, lanes);
+#pragma unroll
+        for (int r = 0; r < runs::count; ++r) s.run[r] = run_of<T, runs::length>::packed(lanes + r * runs::length);
+        return s;
+    }
+};
+
+}  // namespace cordage::backend

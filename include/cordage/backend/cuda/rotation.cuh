@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// The code of rotation_kernel: the rotation of heads that are only rotated; serves stage rotation.
+#pragma once
+
+#include "cordage/backend/cuda/angles.cuh"
+#include "cordage/backend/cuda/rotation.hpp"
+
+namespace cordage::backend {
+
+template <class T, int N, class Map, class Angles>
+__device__ void rotate_token(const rotation_kernel<T, N, Map, Angles>& k, std::int32_t row, std::int32_t token) {
+    constexpr int ahead = rotation_kernel<T, N, Map, Angles>::ahead;
+    using stored = stored_pairs<T, typename Map::pairing_type, N>;
+    const auto member = static_cast<std::int32_t>(threadIdx.x);
+    const auto step = static_cast<std::int32_t>(blockDim.y * gridDim.y);
+    auto head = static_cast<std::int32_t>(blockIdx.y * blockDim.y + threadIdx.y);
+    if (head >= k.heads.all) return;
+    const auto read = [&](stored& x, std::int32_t number) {
+        if (number >= k.heads.all) return;
+        const std::int32_t operand = k.heads.operand_of(number);
+        x = stored::load(k.operands[operand].x.at(row, token, number - k.heads.before(operand)), member, k.pairs);
+    };
+    stored next[ahead];
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) read(next[i], head + i * step);
+    const auto at = angles_of<typename Map::direction, N>(k.angles, row, token, member * N);
+    while (true) {
+#pragma unroll
+        for (int i = 0; i < ahead; ++i) {
+            const pair_values<N> x = next[i].values();
+            read(next[i], head + ahead * step);
+            const std::int32_t operand = k.heads.operand_of(head);
+            stored::packed(rotated(at, x))
+                .store(k.operands[operand].y.at(row, token, head - k.heads.before(operand)), member, k.pairs);
+            head += step;
+            if (head >= k.heads.all) return;
+        }
+    }
+}
+
+template <class T, int N, class Map, class Angles>
+__device__ void run(const rotation_kernel<T, N, Map, Angles>& k) {
+    const std::uint32_t token = blockIdx.x * blockDim.z + threadIdx.z;
+    if (token >= static_cast<std::uint32_t>(k.tokens)) return;
+#pragma unroll 1
+    for (std::uint32_t row = blockIdx.z; row < static_cast<std::uint32_t>(k.rows); row += gridDim.z) {
+        rotate_token(k, static_cast<std::int32_t>(row), static_cast<std::int32_t>(token));
+    }
+}
+
+}  // namespace cordage::backend

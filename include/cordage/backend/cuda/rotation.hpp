@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// The launch of the CUDA rotation of heads of one type that are only rotated: no slots, no lanes to copy; serves stage
+// rotation.
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+#include "cordage/backend/cuda/angles.hpp"
+#include "cordage/backend/cuda/launch.hpp"
+#include "cordage/tensors/operand.hpp"
+
+namespace cordage::backend {
+
+/// The rotated lanes of a tensor's heads.
+template <class T>
+struct rotated_heads {
+    head_grid<const T> x;
+    head_grid<T> y;
+};
+
+/// Which map, of pairs that lie how.
+template <pairing Pairing, class Direction>
+struct rotation_map {
+    using pairing_type = Pairing;
+    using direction = Direction;
+};
+
+/// A team of pairs / N threads rotates a head:
+///
+///   x -> N pairs      y -> every (threads.y * blocks.y)-th head, counted over all operands
+///   z -> a token; blocks.x -> threads.z tokens each; blocks.z -> every blocks.z-th row
+///
+///   cos, sin of the N pairs in registers, then head by head, with the loads of the next `ahead` heads in flight
+///
+/// No shared memory, no barrier, no division. Offsets are 64 bits wide.
+template <class T, int N, class Map, class Angles>
+struct rotation_kernel {
+    static constexpr int ahead = N == 4 ? 2 : 1;
+    static constexpr int block_threads = 256, blocks_per_processor = 3;
+
+    Angles angles;
+    std::int32_t rows, tokens;  // tokens of a row
+    std::int32_t pairs;
+    head_count heads;
+    rotated_heads<T> operands[most_operands];
+};
+
+/// Heads for each processor below which a thread has one: the fewest steps one after the other. Up to the first number
+/// blocks are small, so that every processor has one.
+inline constexpr index_t few_heads = 16, some_heads = 90;
+
+/// Threads and blocks of the kernels whose teams rotate heads. Where heads are many, a block has whole tokens, and a
+/// thread several heads of a token, for which it computes cos and sin once.
+///
+/// @param members  threads of a team
+/// @param heads    of a token, over all operands
+/// @param each     heads of a thread where there are many
+/// @param most     threads of a block
+inline launch_size heads_launch(index_t rows, index_t tokens, index_t heads, index_t members, index_t each,
+                                index_t most, index_t processors) noexcept {
+    const index_t all = saturated_product(rows, saturated_product(tokens, heads));
+    const index_t z_blocks = std::min(rows, most_blocks_yz);
+    if (all <= some_heads * processors) {
+        const index_t y = std::min(heads, std::min<index_t>(all <= few_heads * processors ? 4 : 8, most / members));
+        return {sizes(members, y), sizes(tokens, std::min(rounded_up_quotient(heads, y), most_blocks_yz), z_blocks)};
+    }
+    index_t y = rounded_up_quotient(heads, each), z = 1;
+    if (members * y > 192 || members * y > most) y = std::max<index_t>(128 / members, 1);
+    while (2 * members * y * z <= most && z < tokens && 2 * z <= most_threads_z) z *= 2;
+    return {sizes(members, y, z), sizes(rounded_up_quotient(tokens, z), 1, z_blocks)};
+}
+
+/// Pairs of a thread: 2 where heads are few, 4 where they are some, and where they are many at most 16 bytes of a run.
+template <class T, pairing Pairing>
+inline constexpr int many_pairs = std::same_as<Pairing, half_split> && sizeof(T) == 2 ? 8 : 4;
+
+/// Whether an operand's heads are those of rotation_kernel, and every run of N pairs begins at a multiple of 16 bytes.
+template <class T>
+bool is_only_rotated(const operand<T, T>& o, index_t pairs) noexcept {
+    constexpr index_t size = 16 / static_cast<index_t>(sizeof(T));
+    const auto fits = [&](const auto& v) {
+        return v.slots.entries == nullptr && is_small(v) && has_heads_of_pieces(v, size, 16);
+    };
+    return o.is_rotated() && (o.is_in_place() || o.shape().head_dim == 2 * pairs) && o.first_lane % size == 0 &&
+           fits(o.x) && fits(o.y);
+}
+
+template <int N, class Map, class Source, class T, kernel_launcher Launcher>
+void launch_rotation(const char* function, const Launcher& where, const Source& angles, index_t processors,
+                     std::span<const operand<T, T>* const> operands) {
+    using kernel_type = rotation_kernel<T, N, Map, typename smallest_angles<Source>::type>;
+    static_assert(device_kernel<kernel_type>);
+    const heads_shape& shape = operands[0]->shape();
+    kernel_type kernel{
+        smallest_angles<Source>::of(angles), small(shape.batch), small(shape.tokens), small(angles.pairs()), {}, {}};
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        const operand<T, T>& o = *operands[i];
+        kernel.operands[i] = {{o.x, o.first_lane}, {o.y, o.first_lane}};
+        kernel.heads.add(i, o.shape().heads);
+    }
+    where.launch(function, kernel,
+                 heads_launch(shape.batch, shape.tokens, kernel.heads.all, angles.pairs() / N, 2,
+                              kernel_type::block_threads, processors));
+}
+
+/// Launches operands that are only rotated, at most most_operands of one type. Returns false, and launches nothing, if
+/// one of them is not.
+template <class Map, class Source, class O, kernel_launcher Launcher>
+bool launch_rotation(const char*, const Launcher&, const Source&, std::span<const O* const>) {
+    return false;
+}
+template <class Map, class Source, piece_element T, kernel_launcher Launcher>
+bool launch_rotation(const char* function, const Launcher& where, const Source& angles,
+                     std::span<const operand<T, T>* const> operands) {
+    constexpr int many = many_pairs<T, typename Map::pairing_type>;
+    const index_t pairs = angles.pairs();
+    if (pairs % many != 0 || pairs / many > 32 || !smallest_angles<Source>::fits(angles)) return false;
+    index_t heads = 0;
+    for (const auto* o : operands) {
+        if (!is_only_rotated(*o, pairs)) return false;
+        heads += o->shape().heads;
+    }
+    const heads_shape& shape = operands[0]->shape();
+    const index_t all = saturated_product(shape.batch, saturated_product(shape.tokens, heads));
+    const index_t processors = where.processors(function);
+    const auto launch = [&]<int N>(std::integral_constant<int, N>) {
+        launch_rotation<N, Map>(function, where, angles, processors, operands);
+    };
+    if (all <= few_heads * processors && pairs / 2 <= 32) {
+        launch(std::integral_constant<int, 2>{});
+    } else if (many > 4 && all <= some_heads * processors && pairs / 4 <= 32) {
+        launch(std::integral_constant<int, 4>{});
+    } else {
+        launch(std::integral_constant<int, many>{});
+    }
+    return true;
+}
+
+}  // namespace cordage::backend

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The threads that share a head: a power of two of neighbours in a warp; serves the CUDA kernels.
+#pragma once
+
+#include <cstdint>
+
+namespace cordage::backend {
+
+/// The team of the calling thread, along x. All its threads call each function together.
+struct team {
+    std::int32_t size = static_cast<std::int32_t>(blockDim.x);
+    std::int32_t member = static_cast<std::int32_t>(threadIdx.x);
+    std::uint32_t mask = mask_of(blockDim.x);
+
+    __device__ bool any(bool is) const { return __any_sync(mask, is) != 0; }
+    /// combine(a, b) over groups of `width` members, a power of two; the same bits for all of them.
+    template <class T, class Combine>
+    __device__ T reduced(T x, std::int32_t width, const Combine& combine) const {
+#pragma unroll 1
+        for (std::int32_t distance = 1; distance < width; distance *= 2) {
+            x = combine(x, __shfl_xor_sync(mask, x, distance));
+        }
+        return x;
+    }
+    __device__ float sum(float x) const {
+        return reduced(x, size, [](float a, float b) { return a + b; });
+    }
+    /// NaNs are skipped.
+    __device__ float largest(float x, std::int32_t width) const {
+        return reduced(x, width, [](float a, float b) { return fmaxf(a, b); });
+    }
+
+ private:
+    __device__ static std::uint32_t mask_of(std::uint32_t size) {
+        const std::uint32_t all = 0xffff'ffffu >> (32 - size);
+        const std::uint32_t number = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+        return all << (number & (32 - size));
+    }
+};
+
+}  // namespace cordage::backend

@@ -135,17 +135,12 @@ inline bool is_move(const checked_tensor& x, const checked_tensor& y) {
 
 /// Checks that a written tensor is identical to or disjoint from every other tensor of its operand, unless the operand
 /// moves tokens within a cache (check_moves), and that no other operand reads or writes it.
-template <memory Memory>
-void check_overlap(const char* function, const checked_tensor& a, const checked_tensor& b) {
+inline void check_overlap(const char* function, const checked_tensor& a, const checked_tensor& b) {
     const overlap found = overlap_of(a.view, b.view);
     if (a.operand == b.operand && found == overlap::partial) {
-        const bool moves = is_move(a, b);
-        if (moves && Memory == memory::host) return;
+        if (is_move(a, b)) return;
         fail<shape_error>(
-            {function, ": ", b.name, " must be ", a.name, " itself or not overlap it; it overlaps it partly",
-             moves ? "; to move tokens within a cache on a device, copy through another tensor: from_to(x, tensor), "
-                     "then from_to(tensor, y).unrotated()"
-                   : ""});
+            {function, ": ", b.name, " must be ", a.name, " itself or not overlap it; it overlaps it partly"});
     }
     if (a.operand != b.operand && found != overlap::none) {
         fail<shape_error>({function, ": operands ", describe(a.view.shape), " and ", describe(b.view.shape),
@@ -400,7 +395,7 @@ call_size check_tensors(const char* function, const angle_sizes& angles,
                 const bool may_meet = (other.is_written || tensor.is_written) && !other.is_repeated &&
                                       other.begin < tensor.end && tensor.begin < other.end;
                 const bool is_one = other.operand == tensor.operand && other.view == tensor.view;
-                if (may_meet && !is_one) check_overlap<Memory>(function, other, tensor);
+                if (may_meet && !is_one) check_overlap(function, other, tensor);
             }
         }
     };

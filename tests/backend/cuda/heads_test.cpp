@@ -528,7 +528,7 @@ TEST_CASE("backend/cuda/heads: blocks loop over the tokens and the heads that a 
         std::vector<backend::launch_size> launches;
         rotate_forward<half_split>(test_device{&launches, 1 << 20}, on_device,
                                    in_place(token_major(found.data(), many)).normalized(norm));
-        CHECK(launches[0].blocks.y == 16'385);
+        CHECK(launches[0].blocks.y == backend::most_blocks_yz);  // fewer than there are heads for
     });
     double farthest = 0.0;
     for (std::size_t i = 0; i < found.size(); ++i) {
@@ -537,23 +537,25 @@ TEST_CASE("backend/cuda/heads: blocks loop over the tokens and the heads that a 
     CHECK(farthest <= 1e-5);
 }
 
-TEST_CASE("backend/cuda/heads: launches fill the device, a warp of teams at least") {
-    using backend::plan_heads;
-    const auto planned = [](index_t tokens, index_t heads, index_t lanes, index_t scales = 1, index_t others = 0) {
-        backend::heads_needs needs{tokens, lanes / 2, heads + others, heads, heads, lanes, scales};
-        if (others > 0) needs.least_heads = others;
-        const auto launch = plan_heads(needs, 132);
-        check_limits(launch.size);
-        return launch;
+TEST_CASE("backend/cuda/heads: a head a thread where there are few, blocks of whole tokens where there are many") {
+    const auto launch = [](index_t rows, index_t tokens, index_t heads, index_t members, index_t each, index_t most) {
+        const backend::launch_size size = backend::heads_launch(rows, tokens, heads, members, each, most, 132);
+        check_limits(size);
+        CHECK(index_t{size.blocks.x} * size.threads.z >= tokens);
+        CHECK(index_t{size.threads.x} * size.threads.y * size.threads.z <= most);
+        return size;
     };
-    CHECK(planned(1, 8, 128).size.threads == backend::index3{16, 2, 1});       // decode: many blocks
-    CHECK(planned(4096, 32, 128).size.threads == backend::index3{16, 16, 1});  // prefill
-    CHECK(planned(4096, 32, 128).layout.heads_of_team == 2);
-    CHECK(planned(4096, 32, 128, 1, 8).size.threads == backend::index3{16, 4, 4});  // the same with 8 heads of k
-    CHECK(planned(4096, 32, 128, 1, 1).size.threads == backend::index3{16, 4, 4});
-    CHECK(planned(4096, 1, 64).size.threads == backend::index3{8, 1, 16});  // one head for each token
-    CHECK(planned(1 << 20, 1, 2).size.threads == backend::index3{1, 1, 64});
-    CHECK(planned(1, 1, 2).size.threads == backend::index3{1, 1, 1});
-    CHECK(planned(100'000, 128, 2048, 2048).size.threads == backend::index3{32, 2, 1});
-    CHECK(planned(index_t{1} << 40, 1, 128).size.blocks.x == backend::most_blocks_x);
+    using backend::index3;
+    const auto few = launch(1, 1, 40, 32, 2, 256);
+    CHECK(few.threads == index3{32, 4, 1});
+    CHECK(few.blocks == index3{1, 10, 1});
+    CHECK(launch(1, 256, 40, 16, 2, 256).blocks == index3{256, 5, 1});
+    const auto many = launch(1, 16'384, 40, 8, 2, 256);
+    CHECK(many.threads == index3{8, 20, 1});
+    CHECK(many.blocks == index3{16'384, 1, 1});
+    CHECK(launch(1, 16'384, 40, 16, 2, 256).threads == index3{16, 8, 2});
+    CHECK(launch(1, 65'536, 8, 8, 5, 128).threads == index3{8, 2, 8});
+    CHECK(launch(3, 4096, 1, 1, 2, 256).threads == index3{1, 1, 64});
+    CHECK(launch(100'000, 2, 300'000, 8, 2, 256).blocks.z == backend::most_blocks_yz);
+    CHECK(launch(1, 1, 300'000, 32, 2, 256).threads.y == 4);
 }

@@ -22,6 +22,7 @@ struct access {
     u64 address;
     u32 bytes;
     access_kind kind;
+    const std::byte* data;
 
     bool writes() const { return kind != access_kind::read; }
     bool reads() const { return kind != access_kind::write; }
@@ -114,7 +115,7 @@ std::byte* access::in_shared_memory() const {
     }
     // Atomic updates do not race with each other.
     if (kind != access_kind::update) {
-        const std::string race = shared.race(w.first_thread + static_cast<u32>(lane), at, bytes, writes());
+        const std::string race = shared.race(w.first_thread + static_cast<u32>(lane), at, bytes, data);
         if (!race.empty()) w.launch->report("race", i, w, lane, race);
     }
     return shared.bytes() + at;
@@ -132,8 +133,9 @@ space space_of(space memory, u64 address) {
 
 }  // namespace
 
-std::byte* accessed(const instruction& i, warp& w, int lane, u64 address, u32 bytes, access_kind kind) {
-    const access a{i, w, lane, address, bytes, kind};
+std::byte* accessed(const instruction& i, warp& w, int lane, u64 address, u32 bytes, access_kind kind,
+                    const std::byte* data) {
+    const access a{i, w, lane, address, bytes, kind, data};
     const space memory = space_of(i.memory, address);
     if ((address & (bytes - 1)) != 0) {
         a.report("misaligned", memory == space::global ? place_of(*w.launch, address) : "address " + hexadecimal(address));

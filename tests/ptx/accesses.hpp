@@ -11,6 +11,8 @@ namespace cordage_test::ptx {
 enum class access_kind : u8 { read, write, update };
 
 /// The bytes of an access; null if they do not exist, which is reported, as is everything else that is wrong.
-std::byte* accessed(const instruction& i, warp& w, int lane, u64 address, u32 bytes, access_kind kind);
+/// @param data  of a write: what will be written, for several threads may write the same
+std::byte* accessed(const instruction& i, warp& w, int lane, u64 address, u32 bytes, access_kind kind,
+                    const std::byte* data = nullptr);
 
 }  // namespace cordage_test::ptx

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ptx/conversions.hpp"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -77,7 +78,11 @@ To converted(const instruction& i, From from) {
         } else {
             if (i.saturates) y = y > 0 ? std::fmin(y, decltype(y)(1)) : decltype(y)(0);
             To result = from_number<To>(y);
-            if constexpr (std::same_as<To, float>) result = i.flushes ? float(flushed(result)) : result;
+            if constexpr (std::same_as<To, float>) {
+                if (i.flushes) result = flushed(result);
+                // A bf16 is moved by its bits; otherwise there is one NaN.
+                if (!std::same_as<From, bf16> && result != result) result = std::bit_cast<float>(0x7fff'ffffu);
+            }
             return result;
         }
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ptx/contraction.hpp"
 #include "ptx/conversions.hpp"
 #include "ptx/lane_instructions.hpp"
 #include "ptx/memory_instructions.hpp"
@@ -50,7 +51,10 @@ class decoder {
     decoder(kernel_names& names, kernel_code& out) : names_(names), out_(out) {}
 
     void add(const statement& s, u32 used_bytes);
-    void set_label(const std::string& label) { labels_[label] = static_cast<u32>(out_.code.size()); }
+    void set_label(const std::string& label) {
+        labels_[label] = static_cast<u32>(out_.code.size());
+        is_behind_label_ = true;
+    }
     void end(int line);
 
  private:
@@ -77,6 +81,8 @@ class decoder {
     kernel_code& out_;
     std::unordered_map<std::string, u32> labels_;
     std::vector<jump> jumps_;
+    std::vector<definitions> definitions_;
+    bool is_behind_label_ = false;
 };
 
 void decoder::add(const statement& s, u32 used_bytes) {
@@ -96,6 +102,13 @@ void decoder::add(const statement& s, u32 used_bytes) {
     const std::size_t end = std::min(text.find(' '), text.size());
     parts p{text.substr(0, end), split(text.substr(0, end), '.'), split(text.substr(end), ','), s.text, s.line};
     decode(i, p);
+    definitions_.push_back({{}, is_behind_label_});
+    is_behind_label_ = false;
+    for (const std::string& result : p.operands.empty() ? p.operands : elements_of(p.operands[0])) {
+        if (const auto* r = names_.find_register(result); r != nullptr && r->width != 0) {
+            definitions_.back().registers.push_back(r->offset);
+        }
+    }
     out_.code.push_back(i);
     out_.text.push_back(s.text);
 }
@@ -107,6 +120,7 @@ void decoder::end(int line) {
     last.number = static_cast<u32>(out_.code.size());
     out_.code.push_back(last);
     out_.text.emplace_back("}");
+    contract(out_, definitions_);
     for (const jump& j : jumps_) {
         const auto at = labels_.find(j.label);
         if (at == labels_.end()) fail_at(j.line, "unknown label", j.label);
@@ -326,7 +340,7 @@ void decode_body(statement_reader& body, kernel_names& names, kernel_code& out) 
                 used_bytes = static_cast<u32>(std::strtoul(s.text.c_str() + at + name.size(), nullptr, 0));
             }
         } else if (s.text.starts_with('.')) {
-            if (!s.text.starts_with(".loc") && !s.text.starts_with(".file")) names.declare(s);
+            if (!s.text.starts_with(".loc ") && !s.text.starts_with(".file ")) names.declare(s);
         } else {
             d.add(s, used_bytes);
             used_bytes = ~0u;

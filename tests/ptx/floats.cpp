@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Arithmetic and comparison of floats and doubles, each operation rounded once. Approximate functions are computed in
-// double and rounded, the best that a device may return. The bits of a NaN are not those of a device.
+// double and rounded, the best that a device may return. A float that is NaN is 0x7fffffff, as on a device.
 #include <bit>
 #include <cmath>
 
@@ -39,6 +39,8 @@ void add_arithmetic(operation_table& to) {
         to.add_same<T>(std::string("mul") + rounded, [](T a, T b) { return n(a) * n(b); });
     }
     to.add_same<T>("fma.rn", [](T a, T b, T c) { return std::fma(n(a), n(b), n(c)); });
+    to.add_same<T>("(a * b - c)", [](T a, T b, T c) { return std::fma(n(a), n(b), -n(c)); });  // contraction.cpp
+    to.add_same<T>("(c - a * b)", [](T a, T b, T c) { return std::fma(-n(a), n(b), n(c)); });
     for (const char* name : {"div.rn", "div.full", "div.approx"}) {
         to.add_same<T>(name, [](T a, T b) { return n(a) / n(b); });
     }
@@ -47,7 +49,6 @@ void add_arithmetic(operation_table& to) {
     to.add_same<T>("rsqrt.approx", [](T a) { return static_cast<n>(1.0 / std::sqrt(static_cast<double>(n(a)))); });
     to.add_same<T>("neg", [](T a) { return -n(a); });
     to.add_same<T>("abs", [](T a) { return std::fabs(n(a)); });
-    to.add_same<T>("copysign", [](T a, T b) { return std::copysign(n(b), n(a)); });
     to.add_same<T>("min", [](T a, T b) { return smaller<n>(a, b); });
     to.add_same<T>("max", [](T a, T b) { return larger<n>(a, b); });
     to.add_same<T>("min.NaN", [](T a, T b) { return is_nan<n>(a, b) ? n(NAN) : smaller<n>(a, b); });
@@ -95,6 +96,7 @@ void add_floats(operation_table& to) {
     add_comparisons<double>(to);
     add_functions<float>(to);
     add_functions<flushed>(to);
+    to.add<u32, u32, u32>("copysign.f32", [](u32 a, u32 b) { return (a & 0x8000'0000u) | (b & 0x7fff'ffffu); });
     // Its operand's and its result's lower 32 bits are not used, and denormals are flushed.
     to.add<double, double>("rcp.approx.ftz.f64", [](double a) {
         const auto upper = [](double x) {

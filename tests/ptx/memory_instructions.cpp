@@ -31,11 +31,13 @@ template <class T>
 void store(const instruction& i, warp& w, u32 lanes) {
     for_each_lane(lanes, [&](int lane) {
         const auto bytes = static_cast<u32>(i.elements * sizeof(T));
-        std::byte* const to = accessed(i, w, lane, address_of(i, w, lane), bytes, access_kind::write);
-        if (to == nullptr) return;
+        std::array<std::byte, 4 * sizeof(u64)> data;
         for (u8 k = 0; k < i.elements; ++k) {
-            put(to, k, static_cast<T>(get_bits(w.at(i.operands[k]), lane, i.widths[k])));
+            put(data.data(), k, static_cast<T>(get_bits(w.at(i.operands[k]), lane, i.widths[k])));
         }
+        std::byte* const to =
+            accessed(i, w, lane, address_of(i, w, lane), bytes, access_kind::write, data.data());
+        if (to != nullptr) std::memcpy(to, data.data(), bytes);
     });
 }
 

@@ -3,6 +3,7 @@
 // that do not matter here.
 #pragma once
 
+#include <bit>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -33,6 +34,17 @@ inline __attribute__((always_inline)) auto operand(const instruction& i, warp& w
     }
 }
 
+/// A result as it is stored: a device's floats have one NaN.
+template <class Result, class T>
+inline __attribute__((always_inline)) Result result_of(T value) {
+    const auto result = static_cast<Result>(value);
+    if constexpr (std::same_as<Result, float> || std::same_as<Result, flushed>) {
+        return value != value ? Result(std::bit_cast<float>(0x7fff'ffffu)) : result;
+    } else {
+        return result;
+    }
+}
+
 template <class F, class Result, class... Operands>
 struct lanes_of {
     template <std::size_t... Which>
@@ -46,7 +58,7 @@ struct lanes_of {
         } else {
             std::byte* const to = w.at(i.operands[0]);
             for_each_lane(lanes, [&](int lane) {
-                put<Result>(to, lane, static_cast<Result>(F{}(operand<Operands>(i, w, Which + 1, lane)...)));
+                put<Result>(to, lane, result_of<Result>(F{}(operand<Operands>(i, w, Which + 1, lane)...)));
             });
         }
     }

@@ -23,7 +23,8 @@ u64 shared_memory::last_barrier(u32 thread, u32 other) const {
     return std::max(barrier_, warp_barriers_[32 * thread + other % 32]);
 }
 
-std::string shared_memory::race(u32 thread, u64 at, u32 bytes, bool is_write) {
+std::string shared_memory::race(u32 thread, u64 at, u32 bytes, const std::byte* data) {
+    const bool is_write = data != nullptr;
     std::string found;
     const auto note = [&](const char* order, u64 byte, u32 other) {
         if (!found.empty()) return;
@@ -32,7 +33,8 @@ std::string shared_memory::race(u32 thread, u64 at, u32 bytes, bool is_write) {
     };
     for (u64 byte = at; byte < at + bytes; ++byte) {
         cell& c = cells_[byte];
-        if (c.writer != thread && c.written >= last_barrier(thread, c.writer)) {
+        const bool is_same = is_write && bytes_[byte] == data[byte - at];
+        if (!is_same && c.writer != thread && c.written >= last_barrier(thread, c.writer)) {
             note(is_write ? "write after write of" : "read after write of", byte, c.writer);
         }
         // Of several readers only one is known: all are ordered only by a barrier with all of them.

@@ -20,8 +20,9 @@ class shared_memory {
     void block_barrier();
     void warp_barrier(u32 first_thread, u32 members);
 
-    /// What another thread did with these bytes since the last barrier with this one, if that is a race; else "".
-    std::string race(u32 thread, u64 at, u32 bytes, bool is_write);
+    /// Notes a read, or a write of `data`. Returns what another thread did with these bytes since the last barrier with
+    /// this one, if that is a race; else "". Threads that write the same are none: any order has the same result.
+    std::string race(u32 thread, u64 at, u32 bytes, const std::byte* data);
     bool is_written(u64 at) const { return cells_[at].written >= begin_; }
     std::byte* bytes() { return bytes_.data(); }
     u64 size() const { return bytes_.size(); }

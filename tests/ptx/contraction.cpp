@@ -62,14 +62,14 @@ void contract(kernel_code& kernel, const std::vector<definitions>& of_code) {
     for (std::size_t n = 0; n < of_code.size(); ++n) {
         instruction& i = kernel.code[n];
         if (of_code[n].begins_block) known.clear();
-        if (i.run != nullptr) contract_sum(i, known);
+        if (i.may_contract) contract_sum(i, known);
         for (const u32 written : of_code[n].registers) {
             std::erase_if(known, [&](const auto& p) {
                 return p.first == written || p.second.first == written || p.second.second == written;
             });
         }
         for (const contractible& type : types) {
-            if (i.run != type.mul || i.guard != no_operand) continue;
+            if (!i.may_contract || i.run != type.mul || i.guard != no_operand) continue;
             if (i.operands[0] == i.operands[1] || i.operands[0] == i.operands[2]) continue;
             known[i.operands[0]] = {&type, i.operands[1], i.operands[2]};
         }

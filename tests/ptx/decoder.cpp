@@ -310,6 +310,7 @@ void decoder::decode_operation(instruction& i, const parts& p, const operation* 
     if (o == nullptr) p.unknown();
     p.need_operands(o->operands.size(), o->operands.size());
     i.run = o->run;
+    i.may_contract = !p.has("rn");
     for (std::size_t k = 0; k < p.operands.size(); ++k) {
         if (o->operands[k] == 'p') {
             i.operands[k] = predicate(p, p.operands[k]);

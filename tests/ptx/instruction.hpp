@@ -42,6 +42,7 @@ struct instruction {
     u32 used_bytes = ~0u;                   // of a vector: a bit each
     char variant = 0;                       // of a shuffle, a vote or a rounding
     bool saturates = false, flushes = false;  // of a conversion
+    bool may_contract = false;              // a product or a sum without .rn
     u32 number = 0;                         // in its kernel
     int line = 0;
 };

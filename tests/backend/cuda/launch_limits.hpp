@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "cordage/backend/cuda/block_view.hpp"
+#include "cordage/backend/cuda/launch.hpp"
 
 namespace cordage_test {
 

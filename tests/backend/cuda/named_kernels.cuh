@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backend/cuda/launch_limits.hpp"
-#include "cordage/backend/cuda/launch.cuh"
+#include "cordage/cuda.cuh"
 
 namespace cordage_test {
 

@@ -43,15 +43,6 @@ concept device_head_format = requires(const Format& f, const T* from, T* to, con
     device_format<Format>::store(f, lanes, number, to, i);
 };
 
-/// a * b rounded once: not contracted with a sum.
-CORDAGE_HOST_DEVICE inline float product(float a, float b) noexcept {
-#if defined(__CUDA_ARCH__)
-    return __fmul_rn(a, b);
-#else
-    return a * b;
-#endif
-}
-
 }  // namespace backend
 
 /// Bytes and their scales.
@@ -78,7 +69,7 @@ struct device_format<scaled_bytes<Code>> {
     }
     CORDAGE_HOST_DEVICE static void store(const format&, const float* lanes, float inverse, Code* head,
                                           index_t unit) noexcept {
-        const auto byte = static_cast<std::uint8_t>(code::code_of(backend::product(lanes[0], inverse)));
+        const auto byte = static_cast<std::uint8_t>(code::code_of(lanes[0] * inverse));
         head[unit] = __builtin_bit_cast(Code, byte);
     }
     /// A given scale; NaN where it is invalid.
@@ -113,8 +104,7 @@ struct device_format<q8_0> {
                                           index_t unit) noexcept {
         auto* const codes = const_cast<std::uint8_t*>(bytes_of(head[unit / 16])) + 2 * (unit % 16);
         for (int i = 0; i < 2; ++i) {
-            codes[i] =
-                static_cast<std::uint8_t>(tensors_detail::rounded_half_away(backend::product(lanes[i], inverse)));
+            codes[i] = static_cast<std::uint8_t>(tensors_detail::rounded_half_away(lanes[i] * inverse));
         }
     }
 

@@ -53,7 +53,7 @@ inline constexpr index_t lanes_of_element<Format> = Format::lanes_of_element;
 
 /// Whether two formats are equivalent: of one type and, if they have data members, equal.
 template <class A, class B>
-CORDAGE_HOST_DEVICE constexpr bool is_same_format(const A& a, const B& b) noexcept {
+constexpr bool is_same_format(const A& a, const B& b) noexcept {
     if constexpr (!std::same_as<A, B>) {
         return false;
     } else if constexpr (requires { a == b; }) {

@@ -299,6 +299,36 @@ TEST_CASE("backend/cuda/heads: formats of whole heads have the scalar backend's 
     }
 }
 
+TEST_CASE("backend/cuda/heads: groups of lanes and Hadamard transforms have the scalar backend's bytes") {
+    check_format<q8_0_block>(hadamard<q8_0>{.size = 64}, {1, 3, 3, 128});
+    check_format<q4_0_block>(hadamard<q4_0>{.size = 128}, {1, 2, 2, 256});
+    const heads_shape cache{3, 4, 2, 64};
+    const basis b(frequencies(48), 1.25);
+    const exact_angles angles(b, positions);
+    const std::vector<std::int32_t> slots{6, -1, 9};
+    const auto x = random_elements<float>({1, 3, 2, 64}, 5);
+    const auto check = [&]<class T, class F>(T, const F& format, index_t elements_of_group) {
+        auto found = room_for<T>(cache, format), wanted = found;
+        const auto into = [&](auto& to) {
+            const auto dense = to.view(cache);
+            const auto grouped = group_major(dense.data, cache, elements_of_group, dense.format);
+            return from_to(token_major(x.data(), {1, 3, 2, 64}), in_slots(grouped, slots.data(), 1, 3), 8).unrotated();
+        };
+        rotate_forward<half_split, backend::scalar>(angles, into(wanted));
+        rotate_forward<half_split, device_backend>(angles, into(found));
+        CHECK(found == wanted);
+        std::vector<float> read(x.size()), expected = read;
+        const auto from = [&](auto& to) { return from_to(into(found).y, token_major(to.data(), {1, 3, 2, 64}), 8); };
+        rotate_inverse<interleaved, backend::scalar>(angles, from(expected));
+        rotate_inverse<interleaved, device_backend>(angles, from(read));
+        for (std::size_t i = 0; i < x.size(); ++i) REQUIRE(std::fabs(read[i] - expected[i]) < 1e-5f);
+    };
+    check(bfloat16{}, element_traits<bfloat16>{}, 8);
+    check(float{}, element_traits<float>{}, 1);
+    check(std::int8_t{}, scaled_bytes<std::int8_t>{.scales = {}, .lanes_of_scale = 16}, 4);
+    check(q8_0_block{}, hadamard<q8_0>{.size = 32}, 1);
+}
+
 TEST_CASE("backend/cuda/heads: a user's format with a device_format has the host's bytes") {
     const heads_shape shape{1, 3, 5, 10};
     const basis b(frequencies(6));

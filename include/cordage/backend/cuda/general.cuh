@@ -43,7 +43,7 @@ class general_work {
                 const auto from = x[head * o_.x.head_stride + lane];
                 auto& to = y[head * o_.y.head_stride + lane];
                 if constexpr (std::same_as<std::remove_cvref_t<decltype(from)>, std::remove_cvref_t<decltype(to)>>) {
-                    to = is_same_format(o_.x.format, o_.y.format) ? from : o_.y.format.store(o_.x.format.load(from));
+                    to = k_.keeps_bits ? from : o_.y.format.store(o_.x.format.load(from));
                 } else {
                     to = o_.y.format.store(o_.x.format.load(from));
                 }

@@ -33,6 +33,7 @@ struct general_kernel {
     index_t rows, tokens;  // tokens of a row
     std::int32_t pairs;    // 0 for an unrotated operand
     std::int32_t scales;   // of a head
+    bool keeps_bits;       // lanes that are not rotated: x and y have one format
 
     CORDAGE_HOST_DEVICE index_t floats_of_warp() const noexcept { return 4 + of.shape().head_dim + scales; }
 };
@@ -50,8 +51,14 @@ void launch_general(const char* function, const Launcher& where, const Source& a
         using format = std::remove_cvref_t<decltype(o.y.format)>;
         scales = s.head_dim / device_format<format>::lanes_of_scale(o.y.format, s.head_dim);
     }
-    const kernel_type kernel{
-        angles, direction, o, s.batch, s.tokens, static_cast<std::int32_t>(pairs), static_cast<std::int32_t>(scales)};
+    const kernel_type kernel{angles,
+                             direction,
+                             o,
+                             s.batch,
+                             s.tokens,
+                             static_cast<std::int32_t>(pairs),
+                             static_cast<std::int32_t>(scales),
+                             is_same_format(o.x.format, o.y.format)};
     while (warps > 1 && warps / 2 >= s.heads) warps /= 2;
     if constexpr (!Operand::is_plain) {
         const auto bytes = [&] { return 4 * (2 * pairs + warps * kernel.floats_of_warp()); };

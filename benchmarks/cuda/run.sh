@@ -233,8 +233,9 @@ phase_bench() {
 
 # A python3 with torch: the one at hand, or one made from requirements.txt. What else is missing is a peer's reason.
 peers_python() {
-    local candidate
-    for candidate in ${python:-python3 "$out/venv/bin/python"}; do
+    local candidate candidates=("$python")
+    [[ -n $python ]] || candidates=(python3 "$out/venv/bin/python")
+    for candidate in "${candidates[@]}"; do
         ! "$candidate" -c 'import torch' 2>/dev/null || { echo "$candidate"; return; }
     done
     [[ -z $python ]] || fail "--python $python has no torch"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Everything that wants a GPU: builds for it, tests and measures there, and writes docs/performance_gpu.md.
+# Everything that wants a GPU: builds for it, tests and measures there, and writes a record in docs/performance and
+# docs/performance_gpu.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -13,7 +14,8 @@ benchmarks/cuda/run.sh [PHASE...] [OPTIONS]     all phases, in this order, if no
   tests     the tests of the kernels on the device, then under compute-sanitizer
   bench     cordage_gpu_bench and the precision of cos and sin
   peers     other packages, by a python3 that has torch; goes on where it was stopped
-  report    what build/gpu/results/*.json hold, between the marks of docs/performance_gpu.md
+  report    what build/gpu/results/*.json hold, into docs/performance/gpu_DEVICE.json, and from there between the marks of
+            docs/performance_gpu.md
 
 If tests, bench, peers or report fails, the phases after it run all the same, and the exit status is 1 at the end.
 
@@ -256,8 +258,10 @@ phase_peers() {
 }
 
 phase_report() {
-    python3 benchmarks/cuda/report.py --results "$results" --page docs/performance_gpu.md
-    say "docs/performance_gpu.md is written"
+    local record
+    record=$(python3 benchmarks/cuda/record.py --results "$results" --records docs/performance)
+    python3 benchmarks/cuda/report.py --record "$record" --page docs/performance_gpu.md
+    say "$record and docs/performance_gpu.md are written"
 }
 
 # A device may be lent for minutes: what fails there is reported at the end, and the other phases run all the same.

@@ -103,13 +103,14 @@ compile() { # compile OUTPUT FLAGS AND SOURCES...
     nvcc -std=c++20 -t "$jobs" "-arch=sm_$arch" -Iinclude -DCORDAGE_NO_SIMD "${@:2}" -o "$bin/$1"
 }
 
-# What runs kernels by way of test_device.hpp; the other tests of the backend need no device.
+# What runs kernels by way of test_device.hpp; the other tests of the backend need no device. nvcc splits what it gives the
+# linker at spaces that are not within quotes of its own.
 build_tests() {
     local tests
     mapfile -t tests < <(grep -lE 'cuda/(test_device|device_backend)\.hpp' tests/backend/cuda/*_test.cpp tests/rotate/cuda/*_test.cpp)
     nvcc -std=c++20 -O1 -x c++ -Itests -c tests/known_blocks.cpp -o "$out/known_blocks.o"
     compile cordage_gpu_tests -O1 -lineinfo -DCORDAGE_TEST_ON_DEVICE -DEIGEN_NO_CUDA -isystem /usr/include/eigen3 -Itests ${include:+"-I$include"} \
-        -Xlinker "$out/known_blocks.o" -x cu tests/backend/cuda/device_main.cu "${tests[@]}"
+        -Xlinker "\"$out/known_blocks.o\"" -x cu tests/backend/cuda/device_main.cu "${tests[@]}"
     compile cordage_gpu_launch tests/cuda_compile/on_device.cu
 }
 

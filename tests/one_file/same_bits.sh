@@ -6,7 +6,7 @@
 set -eu
 program=$1 one_file=$2 headers=$3 xsimd=$4 scratch=$5
 shift 5
-# In a folder of its own that it is not told the path of, so that what it reads has the same names wherever this lies.
+# In a folder of its own and by relative paths, so that the names of what it reads do not depend on where this lies.
 mkdir -p "$scratch/alone"
 cp "$program" "$scratch/alone/program.cpp"
 cp "$one_file/cordage_kernels.hpp" "$scratch/alone"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "backend/cuda/emulation.hpp"
+#include "backend/cuda/launch_limits.hpp"
 #include "cordage/backend/cuda/forward.hpp"
 
 using namespace cordage;

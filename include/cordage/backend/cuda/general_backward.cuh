@@ -32,6 +32,7 @@ class general_backward {
         do {
             count_ = min(k_.pairs - first_pair_, k_.pairs_at_once);
             const index_t end = k_.chunks.end(blockIdx.x);
+#pragma unroll 1
             for (index_t number = k_.chunks.begin(blockIdx.x); number < end; ++number) backward_of_token(number);
             first_pair_ += k_.pairs_at_once;
         } while (first_pair_ < k_.pairs);
@@ -55,6 +56,7 @@ class general_backward {
         if (lane_ == 0) scratch_[which * warps_ + warp_] = x;
         __syncthreads();
         x = 0.0;
+#pragma unroll 1
         for (std::int32_t i = 0; i < warps_; ++i) x += scratch_[which * warps_ + i];
         return x;
     }
@@ -64,12 +66,15 @@ class general_backward {
     }
 
     __device__ void clear() {
+#pragma unroll 1
         for (index_t i = thread(); i < warps_ * weights_size_; i += threads()) weights_[i] = 0.0;
         if (k_.weight_sums != nullptr) {
+#pragma unroll 1
             for (index_t i = thread(); i < weights(); i += threads()) k_.weight_sums[row_ + i] = 0.0;
         }
         if (k_.sums != nullptr) {
             const index_t sums = angle_detail::bases_of_token(k_.angles) * k_.angles.pairs();
+#pragma unroll 1
             for (index_t i = thread(); i < sums; i += threads()) k_.sums[row_ + i] = 0.0;
         }
         __syncthreads();
@@ -81,10 +86,12 @@ class general_backward {
         if (lanes.grad_x == nullptr) return;
         if (k_.only_basis >= 0 && angle_detail::basis_of(k_.angles, at.quotient, at.rest) != k_.only_basis) return;
         __syncthreads();
+#pragma unroll 1
         for (std::int32_t p = thread(); p < count_; p += threads()) {
             const auto of = angles_of<forward, 1>(k_.angles, at.quotient, at.rest, first_pair_ + p);
             cos_[p] = of.first[0], sin_[p] = of.second[0];
         }
+#pragma unroll 1
         for (std::int32_t i = thread(); i < warps_ * k_.pairs_at_once; i += threads()) grad_angles_[i] = 0.0f;
         __syncthreads();
         float dot = 0.0f;
@@ -92,9 +99,11 @@ class general_backward {
             float squares = 0.0f, products = 0.0f;
             const bool is_over_all = o_.norm.is_over_all_heads;
             if (is_over_all) {
+#pragma unroll 1
                 for (std::int32_t head = warp_; head < k_.heads; head += warps_) add_head(lanes, head, squares, products);
                 squares = static_cast<float>(over_block(squares, 0)), products = static_cast<float>(over_block(products, 1));
             }
+#pragma unroll 1
             for (std::int32_t head = warp_; head < k_.heads; head += warps_) {
                 if (!is_over_all) {
                     squares = products = 0.0f;
@@ -104,6 +113,7 @@ class general_backward {
                 make_gradients(lanes, head, squares, products, dot);
             }
         } else {
+#pragma unroll 1
             for (std::int32_t head = warp_; head < k_.heads; head += warps_) make_gradients(lanes, head, dot);
         }
         dot_ += static_cast<double>(dot);
@@ -120,6 +130,7 @@ class general_backward {
     // Calls f(lane) for the thread's lanes that are not rotated.
     template <class F>
     __device__ void for_each_other(const F& f) const {
+#pragma unroll 1
         for (std::int32_t i = lane_; i < k_.head_dim - 2 * k_.pairs; i += 32) f(i < k_.first_lane ? i : i + 2 * k_.pairs);
     }
     __device__ void add_angle(std::int32_t pair, const lane_pair<float>& g, const lane_pair<float>& y, float& dot) const {
@@ -133,6 +144,7 @@ class general_backward {
         const auto* const g = lanes.grad_y - k_.first_lane + head * o_.grad_y.head_stride;
         const auto* const y = lanes.y - k_.first_lane + head * o_.y.head_stride;
         auto* const x = lanes.grad_x - k_.first_lane + head * o_.grad_x.head_stride;
+#pragma unroll 1
         for (std::int32_t p = lane_; p < count_; p += 32) {
             const std::int32_t lane0 = lane_of(p, false), lane1 = lane_of(p, true);
             const lane_pair<float> of_g{o_.grad_y.format.load(g[lane0]), o_.grad_y.format.load(g[lane1])};
@@ -184,6 +196,7 @@ class general_backward {
             squares += at.z * at.z;
             products += at.t * head.factor(lane) * at.z;
         };
+#pragma unroll 1
         for (std::int32_t p = lane_; p < count_; p += 32) {
             const std::int32_t lane0 = lane_of(p, false), lane1 = lane_of(p, true);
             const auto at = head.pair(p, lane0, lane1);
@@ -202,6 +215,7 @@ class general_backward {
             if (of_weights != nullptr) of_weights[lane] += static_cast<double>(at.t * (at.z * gradient.r));
             return gradient(at.z, at.t, head.factor(lane));
         };
+#pragma unroll 1
         for (std::int32_t p = lane_; p < count_; p += 32) {
             const std::int32_t lane0 = lane_of(p, false), lane1 = lane_of(p, true);
             const auto at = head.pair(p, lane0, lane1);
@@ -224,11 +238,13 @@ class general_backward {
     // dL/dangle of a pair, summed over the warps.
     __device__ double grad_angle(std::int32_t pair) const {
         double sum = 0.0;
+#pragma unroll 1
         for (std::int32_t i = 0; i < warps_; ++i) sum += static_cast<double>(grad_angles_[i * k_.pairs_at_once + pair]);
         return sum;
     }
     __device__ void add_of_token(index_t number, index_t row, index_t token) const {
         const auto for_each_pair = [&](const auto& f) {
+#pragma unroll 1
             for (std::int32_t p = thread(); p < count_; p += threads()) f(first_pair_ + p, grad_angle(p));
         };
         if (k_.angle != nullptr) {
@@ -237,12 +253,14 @@ class general_backward {
         if constexpr (differentiable_angle_source<Source>) {
             using namespace angle_detail;
             const auto together = static_cast<std::int32_t>(bases_of_token(k_.angles));
+#pragma unroll 1
             for (std::int32_t b = 0; k_.sums != nullptr && b < together; ++b) {
                 for_each_pair([&](std::int32_t pair, double sum) {
                     const index_t axis = sums_axes<Source> ? b : axis_of(k_.angles, pair);
                     k_.sums[row_ + b * k_.pairs + pair] += k_.angles.position(row, token, axis) * sum;
                 });
             }
+#pragma unroll 1
             for (std::int32_t axis = 0; k_.position != nullptr && axis < axes_of(k_.angles); ++axis) {
                 const double* const rates =
                     k_.angles.inv_freq(basis_of(k_.angles, row, token) + (sums_axes<Source> ? axis : 0));
@@ -258,8 +276,10 @@ class general_backward {
 
     __device__ void finish() const {
         __syncthreads();
+#pragma unroll 1
         for (std::int32_t lane = thread(); lane < weights_size_; lane += threads()) {
             double sum = 0.0;
+#pragma unroll 1
             for (std::int32_t i = 0; i < warps_; ++i) sum += weights_[i * weights_size_ + lane];
             k_.weight_sums[row_ + lane] = sum;
         }

@@ -28,6 +28,12 @@ struct team_gradients {
     float one_lane, epsilon;  // 1 / lanes of a head; of the norm
 };
 
+/// Pairs of a thread. Other angles than those of positions under a basis need registers that a norm needs too.
+template <class T, class Norm, class Angles>
+inline constexpr int pairs_of_thread = sizeof(T) == 4 || !std::same_as<Norm, no_norm> ? 4 : 8;
+template <class T, class Norm, position_type P>
+inline constexpr int pairs_of_thread<T, Norm, many_bases_angles<P>> = sizeof(T) == 4 ? 4 : 8;
+
 /// grad_x and all other gradients. A team, a power of two of threads, holds a head in registers:
 ///
 ///   block -> a chunk of tokens of one operand and one basis
@@ -44,7 +50,7 @@ struct team_gradients {
 template <class T, class Norm, pairing Pairing, class Angles>
 struct team_backward_kernel {
     static constexpr int block_threads = 256, blocks_per_processor = 2;
-    static constexpr int pairs_of_thread = sizeof(T) == 2 ? 8 : 4;
+    static constexpr int pairs_of_thread = backend::pairs_of_thread<T, Norm, Angles>;
 
     Angles angles;
     index_t only_basis;  // process the tokens of this basis only; -1: all
@@ -68,25 +74,18 @@ const rms_norm<W>& norm_of(const normalized_backward_operand<T, Format, W>& o) n
     return o.norm;
 }
 
-/// Pairs and other lanes that a thread of the team holds.
-template <class T, pairing Pairing>
-struct team_runs {
-    static constexpr index_t pairs = sizeof(T) == 2 ? 8 : 4;
-    static constexpr index_t lanes = std::same_as<Pairing, half_split> ? pairs : 2 * pairs;  ///< of a run
-    static constexpr index_t of_piece = 16 / static_cast<index_t>(sizeof(T));
-};
-
 /// Whether teams can hold an operand's heads; fills in all of `to` but its chunks and weights.
-template <pairing Pairing, class T, class Operand, class Norm>
+template <pairing Pairing, index_t N, class T, class Operand, class Norm>
 bool is_for_teams(const Operand& o, index_t pairs, team_gradients<T, Norm>& to) noexcept {
-    using runs = team_runs<T, Pairing>;
+    constexpr index_t of_run = std::same_as<Pairing, half_split> ? N : 2 * N;
+    constexpr index_t of_piece = std::min<index_t>(of_run, 16 / static_cast<index_t>(sizeof(T)));
     const heads_shape& shape = o.shape();
     const auto& [grad_y, y, grad_x] = o.views();
     to.grad_y = {grad_y, 0}, to.y = {y, 0}, to.grad_x = {grad_x, 0}, to.norm = norm_of(o);
     bool is_rotated = true, is_copied = !(heads_memory(grad_y) == heads_memory(grad_x)), fits = true;
     if constexpr (Operand::is_normalized) {
-        const auto is_whole = [&](index_t lane) { return lane * index_t{sizeof(*o.norm.weight)} % 16 == 0; };
-        fits = !o.norm.is_over_all_heads && is_aligned(o.norm.weight, 16) && is_whole(o.first_lane) && is_whole(runs::lanes);
+        constexpr index_t size = sizeof(*o.norm.weight), bytes = std::min<index_t>(of_run * size, 16);
+        fits = !o.norm.is_over_all_heads && is_aligned(o.norm.weight, bytes) && o.first_lane * size % bytes == 0;
         is_rotated = o.is_rotated(), is_copied = true;
         to.one_lane = 1.0f / static_cast<float>(shape.head_dim), to.epsilon = static_cast<float>(o.norm.epsilon);
     }
@@ -94,12 +93,12 @@ bool is_for_teams(const Operand& o, index_t pairs, team_gradients<T, Norm>& to) 
     to.heads = small(shape.heads), to.first_lane = small(o.first_lane);
     to.pairs = small(rotated), to.others = small(others);
     const auto is_of_pieces = [](const auto& v) {
-        return v.slots.entries == nullptr && is_small(v) && has_heads_of_pieces(v, runs::of_piece, 16);
+        return v.slots.entries == nullptr && is_small(v) && has_heads_of_pieces(v, of_piece, of_piece * index_t{sizeof(T)});
     };
-    return fits && rotated % runs::pairs == 0 && o.first_lane % runs::of_piece == 0 &&
-           (others == 0 || (others % (2 * runs::pairs) == 0 && o.first_lane % runs::lanes == 0)) &&
-           2 * rotated + others <= 64 * runs::pairs && is_of_pieces(grad_y) && is_of_pieces(y) && is_of_pieces(grad_x) &&
-           saturated_product(shape.batch, shape.tokens) <= most_small_size;
+    return fits && rotated % N == 0 && o.first_lane % of_piece == 0 &&
+           (others == 0 || (others % (2 * N) == 0 && o.first_lane % of_run == 0)) &&
+           2 * rotated + others <= 64 * N && is_of_pieces(grad_y) && is_of_pieces(y) && is_of_pieces(grad_x) &&
+           saturated_product(shape.batch, shape.tokens) <= most_small_size / 2;
 }
 
 /// Cuts the tokens of each operand into chunks, one for each block, so that all blocks have about as many heads and are
@@ -153,7 +152,7 @@ bool launch_teams(const char* function, const Launcher& where, const Source& ang
     index_t members = 1;
     for (std::size_t i = 0; i < operands.size(); ++i) {
         team_gradients<T, Norm>& to = kernel.operands[i];
-        if (!is_for_teams<Pairing>(*operands[i], pairs, to)) return false;
+        if (!is_for_teams<Pairing, kernel_type::pairs_of_thread>(*operands[i], pairs, to)) return false;
         const index_t lanes = 2 * index_t{to.pairs} + to.others;
         members = std::max(members, rounded_up_quotient(lanes, 2 * kernel_type::pairs_of_thread));
     }

@@ -82,7 +82,7 @@ inputs gradients(const head_case& c, const kind& k, const std::vector<T>& x, con
 // Different counts of heads: fewer than a group, several groups, more than are processed at once; whole and partial
 // vectors, more pairs than a row of angles has, lanes around the rotated ones.
 inline const head_case cases[] = {{3, 128, 64, 0}, {9, 86, 35, 5},    {2, 300, 130, 20}, {1, 10, 3, 2},
-                                  {150, 16, 8, 0}, {131, 132, 66, 0}, {2, 200, 16, 100}};
+                                  {150, 16, 8, 0}, {131, 132, 66, 0}, {2, 200, 16, 100}, {5, 96, 16, 32}};
 
 template <class Pairing, class Backend, class T, class W = T>
 void check_against_oracle(const head_case& c, const kind& k) {

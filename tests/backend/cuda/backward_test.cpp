@@ -33,6 +33,19 @@ struct two_tensors {
         for (auto* numbers : {&k_grad, &k}) *numbers = random(d, count(k_shape));
     }
 
+    // Those of bases only.
+    template <class Angles, class Device>
+    found_gradients sums(const Angles& angles, const Device& device) const {
+        found_gradients found{std::vector<double>(static_cast<std::size_t>(angles.pairs()), 0.5), {}, {0.5}, {}};
+        std::vector<double> workspace(static_cast<std::size_t>(backward_workspace_size(angles, q_shape)), 7.0);
+        std::vector<T> to_q(q.size()), to_k(k.size());
+        rotate_backward<Pairing>(device, angles,
+                                 rotation_gradients{.inv_freq = found.inv_freq,
+                                                    .attention_factor = found.factor,
+                                                    .workspace = workspace},
+                                 through(q_grad, q, to_q, q_shape), through(k_grad, k, to_k, k_shape));
+        return found;
+    }
     template <class Angles, class... Before>
     found_gradients gradients(const Angles& angles, const Before&... before) const {
         const auto size = [](index_t n) { return std::vector<double>(static_cast<std::size_t>(n), 0.5); };
@@ -41,11 +54,6 @@ struct two_tensors {
                               size(tokens * angles.pairs())};
         std::vector<T> to_q = q_grad, to_k = k_grad;
         rotation_gradients grads{found.inv_freq, found.position, found.factor, found.angle};
-        const auto through = [](const std::vector<T>& g, const std::vector<T>& y, std::vector<T>& to,
-                                const heads_shape& shape) {
-            return grad_through(token_major(g.data(), shape), token_major(y.data(), shape),
-                                token_major(to.data(), shape));
-        };
         const auto q_operand = through(q_grad, q, to_q, q_shape), k_operand = through(k_grad, k, to_k, k_shape);
         if constexpr (sizeof...(Before) == 0) {
             rotate_backward<Pairing, backend::scalar>(angles, grads, q_operand, k_operand);
@@ -58,6 +66,10 @@ struct two_tensors {
     }
 
  private:
+    static backward_operand<T> through(const std::vector<T>& g, const std::vector<T>& y, std::vector<T>& to,
+                                       const heads_shape& shape) {
+        return grad_through(token_major(g.data(), shape), token_major(y.data(), shape), token_major(to.data(), shape));
+    }
     static std::vector<T> random(draw& d, index_t size) {
         std::vector<T> numbers(static_cast<std::size_t>(size));
         for (T& x : numbers) x = d.element<T>();
@@ -98,7 +110,7 @@ void check_many_tokens(index_t bases, index_t tokens, index_t head_dim, index_t 
             return found;
         };
         const found_gradients found = on_device(&launches);
-        REQUIRE(std::ssize(launches) == (angles.has_basis_of_token() ? 2 * bases : 2));
+        REQUIRE(std::ssize(launches) == (angles.has_basis_of_token() ? 4 * bases : 4));  // q, then k, and their sums
         REQUIRE(launches[0].blocks.x > 3);
         const double of_a_pair = 4.0 * 7.0, pairs = 0.5 * static_cast<double>(head_dim);
         check_near(found.inv_freq, expected.inv_freq, 2000.0 * of_a_pair * static_cast<double>(batch * tokens));
@@ -159,87 +171,107 @@ TEST_CASE(
 }
 TEST_CASE("backend/cuda/backward: blocks' sums make the gradients of one basis and of one for each row") {
     check_many_tokens<half_split, float>(1, 43, 64);
-    check_many_tokens<interleaved, bfloat16>(3, 21, 32);
+    check_many_tokens<interleaved, bfloat16>(3, 75, 32);
     check_many_tokens<half_split, bfloat16>(3, 17, 18);
+    check_many_tokens<half_split, float16>(2, 40, 128);
 }
 TEST_CASE("backend/cuda/backward: blocks' sums make the gradients to positions of several axes") {
     check_many_tokens<half_split, float>(1, 43, 64, 3);
-    check_many_tokens<interleaved, bfloat16>(3, 21, 32, 2);
+    check_many_tokens<interleaved, bfloat16>(3, 75, 32, 2);
     check_many_tokens<interleaved, float>(1, 43, 20, 8);
-    check_many_tokens<half_split, float16>(1, 17, 128, 4);
+    check_many_tokens<half_split, float16>(1, 41, 128, 4);
 }
 
-TEST_CASE("backend/cuda/backward: chunks hold every token once, each of one basis, and are not too many") {
-    for (const index_t bases : {1, 2, 7, 3000}) {
-        for (const index_t share : {0, 1, 7, 8, 9, 1000, 16'384, 1'000'003}) {
-            const auto chunks = backend::device_chunks(share * bases, bases);
-            CHECK(chunks.count <= std::max(backend::most_device_chunks, bases));
-            index_t next = 0;
-            for (index_t c = 0; c < chunks.count; ++c) {
-                if (chunks.begin(c) != next || chunks.end(c) <= next || (chunks.end(c) - 1) / share != next / share) {
-                    FAIL("chunk " << c << " of " << bases << " bases of " << share << " tokens");
+TEST_CASE("backend/cuda/backward: blocks of q and k share a launch, hold every token once and have about as many heads") {
+    using gradients = backend::team_gradients<bfloat16, no_norm>;
+    for (const index_t bases : {1, 2, 7, 300}) {
+        for (const index_t share : {1, 7, 8, 100, 512, 16'384, 1'000'003}) {
+            for (const index_t teams : {8, 32, 256}) {
+                CAPTURE(bases);
+                CAPTURE(share);
+                CAPTURE(teams);
+                std::vector<gradients> operands(2);
+                operands[0].heads = 32, operands[1].heads = 8;
+                token_chunks chunks[backend::most_operands];
+                const index_t tokens = share * bases, rows = backend::most_rows_of_sums(tokens, bases);
+                CHECK(rows <= std::max(backend::most_device_chunks, bases));
+                if (!backend::plan_chunks(std::span<gradients>(operands), chunks, tokens, bases, rows, teams, teams)) {
+                    CHECK(rows < 2 * bases);
+                    continue;
                 }
-                next = chunks.end(c);
+                CHECK(chunks[0].count + chunks[1].count <= rows);
+                CHECK(operands[0].first_block == 0);
+                CHECK(operands[1].first_block == chunks[0].count);
+                double heads[2];
+                for (std::size_t o = 0; o < 2; ++o) {
+                    const gradients& of = operands[o];
+                    CHECK(of.tokens_of_step * of.teams_of_token <= teams);
+                    CHECK(of.teams_of_token <= of.heads);
+                    heads[o] = static_cast<double>(of.length * of.heads);
+                    index_t next = 0;
+                    for (index_t c = 0; c < chunks[o].count; ++c) {
+                        REQUIRE(chunks[o].begin(c) == next);
+                        REQUIRE((chunks[o].end(c) - 1) / share == next / share);
+                        next = chunks[o].end(c);
+                    }
+                    CHECK(next == tokens);
+                }
+                if (share > 100'000) CHECK(std::fabs(heads[0] / heads[1] - 1.0) < 0.02);
             }
-            CHECK(next == share * bases);
         }
     }
 }
 
-TEST_CASE("backend/cuda/backward: more units than a block has threads take several launches") {
+TEST_CASE("backend/cuda/backward: q and k share a launch if no gradient belongs to one token") {
+    draw d(6);
+    const basis b(frequencies(128), 1.25);
+    std::vector<std::int32_t> ids(301);
+    for (std::int32_t& id : ids) id = static_cast<std::int32_t>(d.between(-2000, 2000));
+    const exact_angles angles(b, ids);
+    const two_tensors<interleaved, bfloat16> tensors(d, 1, 301, 128);
+    std::vector<backend::launch_size> launches;
+    found_gradients found;
+    with_device_angles(angles, [&](const auto& a) {
+        found = tensors.gradients(a, test_device{&launches});
+        CHECK(launches.size() == 4);
+        launches.clear();
+        const found_gradients sums = tensors.sums(a, test_device{&launches});
+        CHECK(launches.size() == 2);
+        CHECK(launches[0].blocks.x > 100);
+        check_near(sums.inv_freq, found.inv_freq, 2000.0 * 4.0 * 7.0 * 301.0);
+        check_near(sums.factor, found.factor, 4.0 * 7.0 * 64.0 * 301.0);
+    });
+}
+
+TEST_CASE("backend/cuda/backward: more pairs than are in shared memory are processed one part after the other") {
     draw d(5);
-    constexpr index_t pairs = 601;
+    constexpr index_t pairs = 1201;
     const basis b(frequencies(2 * pairs));
     const std::vector<std::int32_t> ids{3, -5};
     const exact_angles angles(b, ids);
     const two_tensors<half_split, float> tensors(d, 1, 2, 2 * pairs);
-    std::vector<backend::launch_size> launches;
     found_gradients found;
-    with_device_angles(angles, [&](const auto& a) { found = tensors.gradients(a, test_device{&launches}); });
-    CHECK(launches.size() == 4);
+    with_device_angles(angles, [&](const auto& a) { found = tensors.gradients(a, test_device{}); });
     const found_gradients expected = tensors.gradients(angles);
     check_near(found.inv_freq, expected.inv_freq, 4.0 * 7.0 * 10.0);
-    check_near(found.position, expected.position, 4.0 * 7.0 * 601.0);
-    check_near(found.factor, expected.factor, 4.0 * 7.0 * 2.0 * 601.0);
+    check_near(found.position, expected.position, 4.0 * 7.0 * 1201.0);
+    check_near(found.factor, expected.factor, 4.0 * 7.0 * 2.0 * 1201.0);
+    check_near(found.angle, expected.angle, 4.0 * 7.0);
 }
 
 TEST_CASE("backend/cuda/backward: the sums of more bases than a launch has blocks are added up too") {
     constexpr index_t bases = 5, pairs = 2;
     const std::vector<double> factors(bases, 0.5);
-    const token_chunks chunks = backend::device_chunks(bases * 3 * backend::smallest_device_chunk, bases);
-    std::vector<double> sums(static_cast<std::size_t>(chunks.count * (pairs + 1))), inv_freq(bases * pairs),
-        factor(bases);
+    std::vector<double> sums(bases * 3 * (pairs + 1)), inv_freq(bases * pairs), factor(bases);
     std::iota(sums.begin(), sums.end(), 0.0);
-    backend::launch_size size = backend::gradient_sums_launch(pairs, bases);
-    size.blocks.y = 2;
-    test_device{}.launch("test",
-                         backend::gradient_sums_kernel{sums.data(), bases, chunks.per_basis, pairs + 1, pairs,
-                                                       inv_freq.data(), factor.data(), factors.data()},
-                         size);
+    backend::gradient_sums_kernel kernel{sums.data(), pairs + 1,     pairs + 1,      pairs,          bases, bases,
+                                         inv_freq.data(), factor.data(), factors.data(), 1,              {}};
+    kernel.operands[0] = {.rows_of_basis = 3, .rows = 3 * bases, .is_rotated = true};
+    test_device{}.launch("test", kernel, {{8, 32}, {1, 2}});
     for (std::size_t b = 0; b < bases; ++b) {  // three chunks of a basis, three numbers of each
         const double first = 9.0 * static_cast<double>(b);
         CHECK(inv_freq[2 * b] == 3.0 * (first + 3.0));
         CHECK(inv_freq[2 * b + 1] == 3.0 * (first + 4.0));
         CHECK(factor[b] == 3.0 * (first + 5.0) / 0.5);
-    }
-}
-
-TEST_CASE("backend/cuda/backward: threads of a block keep within its limits, and half of them have a head") {
-    for (const index_t length : {1, 5, 8, 1000}) {
-        for (const index_t units : {1, 3, 8, 64, 256, 5000}) {
-            for (const index_t heads : {1, 7, 40, 1000}) {
-                for (const auto& [sums, has_angles] :
-                     {std::pair{backend::sums_shape{0, 1, 8}, false}, {{0, 1, 8}, true}, {{0, 4, 4}, true}}) {
-                    using kernel = backend::backward_kernel<backward_operand<bfloat16>, half_split, true,
-                                                            device_axis_angles<std::int32_t>>;
-                    const index_t most = kernel::most_threads_of_block(sums, has_angles);
-                    CHECK(most == (sums.bases == 1 ? 256 : 128));
-                    const backend::index3 t = backend::backward_threads(length, units, heads, most);
-                    CHECK(t.y < 2 * heads);
-                    CHECK(t.x * t.y * t.z <= most);
-                    check_limits({t, {1, 1, 1}, kernel::shared_bytes(t, sums, has_angles)});
-                }
-            }
-        }
     }
 }

@@ -35,10 +35,10 @@ struct found_gradients {
 // Tokens of many blocks; the last step is short.
 struct many_tokens {
     index_t batch, tokens;
-    heads_shape q_shape{batch, tokens, 5, 40}, k_shape{batch, tokens, 3, 40};
+    heads_shape q_shape{batch, tokens, 5, 48}, k_shape{batch, tokens, 3, 48};
     std::vector<float> q = random_elements<float>(q_shape, 1), k = random_elements<float>(k_shape, 2);
     std::vector<float> q_grad = random_elements<float>(q_shape, 3), k_grad = random_elements<float>(k_shape, 4);
-    std::vector<bfloat16> weight = random_elements<bfloat16>({1, 1, 5, 40}, 5);
+    std::vector<bfloat16> weight = random_elements<bfloat16>({1, 1, 5, 48}, 5);
 
     // By the scalar backend, or on a device `where`.
     template <class Pairing, class Angles, class... Where>
@@ -49,8 +49,8 @@ struct many_tokens {
                             room(angles.axes() * batch * tokens),
                             room(bases),
                             room(batch * tokens * angles.pairs()),
-                            room(40),
-                            room(120),
+                            room(48),
+                            room(144),
                             {}};
         const std::size_t positions = out.position.size(), own = out.angle.size();
         for (auto* numbers : {&out.position, &out.angle}) numbers->resize(numbers->size() + 8, -0.0);  // nobody's
@@ -60,7 +60,7 @@ struct many_tokens {
                                  std::span(out.angle).first(own)};
         const auto through = [](const auto& g, const auto& x, auto& gx, const heads_shape& shape) {
             return grad_through(token_major(g.data(), shape), token_major(x.data(), shape),
-                                token_major(gx.data(), shape), 4);
+                                token_major(gx.data(), shape), 8);
         };
         const auto of_q = through(q_grad, q, q_x, q_shape)
                               .normalized(rms_norm<bfloat16>{.weight = weight.data(), .adds_one = true}, out.q_weight);
@@ -73,7 +73,7 @@ struct many_tokens {
             rotate_backward<Pairing, backend::scalar>(angles, grads, of_q, of_k);
         } else {
             grads.workspace =
-                std::span(workspace).first(static_cast<std::size_t>(backward_workspace_size(angles, q_shape, 120)));
+                std::span(workspace).first(static_cast<std::size_t>(backward_workspace_size(angles, q_shape, 144)));
             rotate_backward<Pairing>(where..., angles, grads, of_q, of_k);
         }
         for (std::size_t i = 0; i < 8; ++i) {  // not even 0 is added
@@ -160,12 +160,12 @@ TEST_CASE("backend/cuda/normalized_backward: blocks' sums make the gradients of 
     const many_tokens of_one{.batch = 1, .tokens = 61}, of_three{.batch = 3, .tokens = 27};
     std::vector<float> ids(81);
     for (float& id : ids) id = 0.25f * static_cast<float>(d.between(-8000, 8000));
-    check_many<half_split>(of_one, exact_angles(all[1], std::span<const float>(ids).first(61)), 6);
+    check_many<half_split>(of_one, exact_angles(all[1], std::span<const float>(ids).first(61)), 4);
     const position_view<float> view(ids.data(), 3, 27, 27);
-    check_many<interleaved>(of_three, exact_angles(list.of_rows(), view), 6);
+    check_many<interleaved>(of_three, exact_angles(list.of_rows(), view), 4);
     std::vector<std::int32_t> of_token(81);
     for (std::int32_t& index : of_token) index = static_cast<std::int32_t>(d.between(0, 2));
-    check_many<half_split>(of_three, exact_angles(list.of(of_token, 3), view), 18);
+    check_many<half_split>(of_three, exact_angles(list.of(of_token, 3), view), 12);
 }
 
 TEST_CASE("backend/cuda/normalized_backward: gradients to positions of several axes") {
@@ -175,7 +175,7 @@ TEST_CASE("backend/cuda/normalized_backward: gradients to positions of several a
     std::vector<std::int32_t> ids(135);
     for (std::int32_t& id : ids) id = static_cast<std::int32_t>(d.between(0, 2000));
     const auto axes = random_axes(d, 16, 3);
-    check_many<half_split>(tensors, axis_angles(all[0], axes, axis_major(ids.data(), 3, 1, 45)), 6);
+    check_many<half_split>(tensors, axis_angles(all[0], axes, axis_major(ids.data(), 3, 1, 45)), 4);
 }
 
 TEST_CASE(
@@ -188,7 +188,7 @@ TEST_CASE(
     for (float& id : ids) id = 0.25f * static_cast<float>(d.between(-4000, 4000));
     for (float& angle : phi) angle = 0.01f * static_cast<float>(d.between(-500, 500));
     const free_angles own(phi.data(), 3, 27, 16);
-    check_many<interleaved>(tensors, summed_axes(list.of_rows(), axis_major(ids.data(), 2, 1, 27)) + own, 6);
+    check_many<interleaved>(tensors, summed_axes(list.of_rows(), axis_major(ids.data(), 2, 1, 27)) + own, 4);
 }
 
 TEST_CASE("backend/cuda/normalized_backward: operands of all kinds share a call, and sums add to what is there") {
@@ -263,21 +263,46 @@ TEST_CASE("backend/cuda/normalized_backward: a position that is not valid makes 
     for (std::size_t i = 0; i < gx.size(); ++i) REQUIRE(std::isnan(gx[i]) == (i / 64 == 1));
 }
 
-TEST_CASE("backend/cuda/normalized_backward: launches keep within a block's limits") {
-    for (const index_t length : {1, 8, 1000}) {
-        for (const index_t lanes : {2, 16, 64, 128, 576, 2048}) {
-            for (const index_t heads : {1, 7, 128, 100'000}) {
-                const auto half = static_cast<std::int32_t>(lanes / 2);  // 256 where four axes rotate together
-                for (const backend::sums_shape& sums :
-                     {backend::sums_shape{half, 1, 1}, {half, 1, 8}, {std::min(half, 256), 4, 4}}) {
-                    const auto plan = backend::plan_gradients(length, {1, length, heads, lanes}, sums);
-                    check_limits({plan.threads, {1, 1, 1}, plan.shared_bytes});
-                    CHECK(plan.layout.team_size() % 4 == 0);
-                }
-            }
-        }
-    }
-    // q of 32 heads: tokens side by side, and two heads that fill a warp.
-    CHECK(backend::plan_gradients(16, {1, 16, 32, 128}, {64, 1, 1}).threads == backend::index3{16, 2, 8});
-    CHECK(backend::plan_gradients(16, {1, 16, 32, 2048}, {1024, 1, 1}).threads == backend::index3{32, 1, 1});
+TEST_CASE("backend/cuda/normalized_backward: q and k share a launch, each with weights of its own") {
+    const heads_shape q_shape{1, 301, 8, 64}, k_shape{1, 301, 2, 64};
+    const basis b(frequencies(64), 1.25);
+    std::vector<std::int32_t> ids(301);
+    std::iota(ids.begin(), ids.end(), -100);
+    const auto q = random_elements<bfloat16>(q_shape, 31), k = random_elements<bfloat16>(k_shape, 32);
+    const auto q_grad = random_elements<bfloat16>(q_shape, 33), k_grad = random_elements<bfloat16>(k_shape, 34);
+    const auto weights = random_elements<float>({1, 1, 2, 64}, 35);
+    struct results {
+        std::vector<bfloat16> q = std::vector<bfloat16>(301 * 8 * 64), k = std::vector<bfloat16>(301 * 2 * 64);
+        std::vector<double> inv_freq = std::vector<double>(32), factor{0.0}, q_weight = std::vector<double>(64),
+                            k_weight = q_weight;
+    };
+    const auto run = [&](results& to, const auto& where, const auto& angles, std::span<double> workspace) {
+        const auto through = [](const auto& g, const auto& x, auto& gx, const heads_shape& shape) {
+            return grad_through(token_major(g.data(), shape), token_major(x.data(), shape),
+                                token_major(gx.data(), shape));
+        };
+        where(angles,
+              rotation_gradients{.inv_freq = to.inv_freq, .attention_factor = to.factor, .workspace = workspace},
+              through(q_grad, q, to.q, q_shape).normalized(rms_norm<>{.weight = weights.data()}, to.q_weight),
+              through(k_grad, k, to.k, k_shape)
+                  .normalized(rms_norm<>{.weight = weights.data() + 64, .is_after_rotation = true}, to.k_weight));
+    };
+    const exact_angles angles(b, ids);
+    results expected, found;
+    run(expected, [](const auto&... a) { rotate_backward<half_split, backend::scalar>(a...); }, angles, {});
+    with_device_angles(angles, [&](const auto& source) {
+        std::vector<backend::launch_size> launches;
+        std::vector<double> workspace(static_cast<std::size_t>(backward_workspace_size(source, q_shape, 64)), 1e30);
+        run(found, [&](const auto&... a) { rotate_backward<half_split>(test_device{&launches}, a...); }, source,
+            workspace);
+        CHECK(launches.size() == 2);
+        CHECK(launches[0].blocks.x > 20);
+    });
+    CHECK(nearly_same(found.q, expected.q));
+    CHECK(nearly_same(found.k, expected.k));
+    const double one = gradient_sum<float> * 8.0 * 8.0 * 301.0;
+    check_near(found.inv_freq, expected.inv_freq, 200.0 * one);
+    check_near(found.factor, expected.factor, 32.0 * one);
+    check_near(found.q_weight, expected.q_weight, one);
+    check_near(found.k_weight, expected.k_weight, one);
 }

@@ -46,15 +46,12 @@ template <int N, position_type P>
 __device__ token_phases<N> phases_of(const many_bases_angles<P>& source, index_t row, index_t token,
                                      std::int32_t pair) {
     one_basis_angles<P> one = source;
-    index_t basis = source.count == 1 ? 0 : row;
-    if (source.of_token != nullptr) basis = source.of_token[row * source.of_token_row_stride + token];
-    const bool is_basis = basis >= 0 && basis < source.count;
-    if (!is_basis) basis = 0;
+    const index_t found = source.found_basis(row, token), basis = found < 0 ? 0 : found;
     one.fractions += basis * source.pairs;
     one.whole_turns += basis * source.pairs;
     one.attention_factors += basis;
     token_phases<N> of = phases_of<N>(one, row, token, pair);
-    if (!is_basis) of.invalid = (1u << N) - 1;
+    if (found < 0) of.invalid = (1u << N) - 1;
     return of;
 }
 template <int N, class Rule, class First, class Second>

@@ -39,6 +39,22 @@ struct many_bases_angles : one_basis_angles<P> {
     index_t of_token_row_stride;
     index_t pairs, count;
 
+    /// The basis of a token; -1 if its index is invalid.
+    CORDAGE_HOST_DEVICE index_t found_basis(index_t row, index_t token) const noexcept {
+        index_t basis = count == 1 ? 0 : row;
+        if (of_token != nullptr) basis = of_token[row * of_token_row_stride + token];
+        return basis >= 0 && basis < count ? basis : -1;
+    }
+    // As a differentiable_angle_source has them.
+    CORDAGE_HOST_DEVICE index_t basis_index(index_t row, index_t token) const noexcept {
+        const index_t basis = found_basis(row, token);
+        return basis < 0 ? 0 : basis;
+    }
+    CORDAGE_HOST_DEVICE double position(index_t row, index_t token, index_t) const noexcept {
+        return position_traits<P>::value(
+            this->position_ids[row * this->row_stride + static_cast<std::int32_t>(token) * index_t{this->token_stride}]);
+    }
+
     explicit many_bases_angles(const device_angles<P>& source) noexcept
         : one_basis_angles<P>(source),
           of_token(source.basis_numbers().of_token),
@@ -47,11 +63,21 @@ struct many_bases_angles : one_basis_angles<P> {
           count(source.basis_numbers().count) {}
 };
 
-/// Two sources, whose phases are combined.
+/// Two sources, whose phases are combined. Positions and bases are those of the first.
 template <class Rule, class First, class Second>
 struct two_small_angles {
     First first;
     Second second;
+
+    CORDAGE_HOST_DEVICE index_t axis(index_t pair) const noexcept { return angle_detail::axis_of(first, pair); }
+    CORDAGE_HOST_DEVICE index_t basis_index(index_t row, index_t token) const noexcept {
+        return angle_detail::basis_of(first, row, token);
+    }
+    template <class A = First>
+    CORDAGE_HOST_DEVICE auto position(index_t row, index_t token, index_t axis_of_pair) const noexcept
+        -> decltype(static_cast<const A&>(this->first).position(row, token, axis_of_pair)) {
+        return first.position(row, token, axis_of_pair);
+    }
 };
 
 /// What kernels of teams take of a source: `type`, made by `of` where it `fits`. A source of another kind is taken as

@@ -3,13 +3,12 @@
 #pragma once
 
 #include "cordage/backend/cuda/backward.hpp"
-#include "cordage/backend/cuda/normalized_backward.hpp"
 #include "cordage/rotate/backward.hpp"
 #include "cordage/rotate/cuda/forward.hpp"
 
 namespace cordage {
 
-/// Number of doubles of workspace that a backward pass on a device needs for its sums over tokens: at most max(1024,
+/// Number of doubles of workspace that a backward pass on a device needs for its sums over tokens: at most max(264,
 /// bases) * (rotary_dim/2 + 1 + weights), for summed axes with axes * rotary_dim/2. One workspace may be reused by
 /// every layer and step, one call at a time.
 ///
@@ -20,18 +19,24 @@ index_t backward_workspace_size(const Source& angles, const heads_shape& shape, 
     const index_t bases = rotate_detail::has_basis_of_token(angles)
                               ? 1
                               : angle_detail::bases_of(angles) / angle_detail::bases_of_token(angles);
-    return backend::device_chunks(shape.batch * shape.tokens, bases).count * (backend::sums_of_chunk(angles) + weights);
+    return backend::most_rows_of_sums(shape.batch * shape.tokens, bases) * (backend::sums_of_chunk(angles) + weights);
 }
 
 namespace rotate_detail {
 
-// Checks that the sums of dL/dangle fit into shared memory beside a head of most_lanes_of_head lanes.
-template <class Source>
-void check_sums_on_device(const char* function, const Source& angles) {
-    const index_t together = angle_detail::bases_of_token(angles);
-    if (together == 1 || together * angles.pairs() <= most_lanes_of_head / 2) return;
-    fail<shape_error>({function, ": axes * rotary_dim/2 = ", together, " * ", angles.pairs(), " must be at most ",
-                       most_lanes_of_head / 2, " on a device in a call with norms"});
+// Groups of at most most_operands operands of one type.
+template <class O, class F>
+void for_each_launch(std::span<const O* const> operands, const F& f) {
+    for (std::size_t i = 0; i < operands.size(); i += backend::most_operands) {
+        f(operands.subspan(i, std::min(operands.size() - i, backend::most_operands)));
+    }
+}
+template <class... O, class F>
+void for_each_launch(const std::tuple<O...>& operands, const F& f) {
+    for_each_operand(operands, [&]<class Operand>(const Operand& o) {
+        const Operand* const only = &o;
+        f(std::span<const Operand* const>(&only, 1));
+    });
 }
 
 /// grad_x alone: the transpose of rotate_forward.
@@ -71,7 +76,7 @@ void backward_on_device(const char* function, const Launcher& where, const Sourc
     const auto run = [&](const auto& operands) {
         check_device_operands(function, operands);
         for_each_operand(operands, [&]<class O>(const O& o) {
-            if (O::is_normalized) check_lanes_on_device(function, o), check_sums_on_device(function, angles);
+            if (O::is_normalized) check_lanes_on_device(function, o);
             const index_t wanted = backward_workspace_size(angles, o.shape(), weights);
             if ((to.has_sums() || weights > 0) && std::ssize(grads.workspace) < wanted) {
                 fail<shape_error>({function, ": grads.workspace has ", grads.workspace.size(),
@@ -97,11 +102,12 @@ void backward_on_device(const char* function, const Launcher& where, const Sourc
 ///           empty if neither inv_freq, attention_factor nor a grad_weight is computed; must not be used by two streams
 ///           at once
 /// operands  as for the host; with a norm, heads of at most 2048 lanes
-/// Enqueues one kernel for every four operands of one type without norms, and one for each operand with a norm; with a
-/// basis index for each token and gradients to bases, one of these for each basis. Sums over the heads of a thread are
-/// in float, as are weight sums over the tokens of one step of a block; all other sums are in double. The order of
-/// summation depends only on sizes and alignment: the same bits in every run and on every device of one architecture.
-/// Allocates nothing and does not synchronise. Errors and unchecked input as for launch_rotation.
+/// Enqueues one kernel for every four operands of one type, or one for each operand if position_ids or angles are
+/// computed or if it does not move in pieces of 16 bytes; and one that adds up sums, if there are any. With a basis
+/// index for each token and gradients to bases, one of each for each basis. Sums over the heads of one token of a thread
+/// are in float, all other sums in double. The order of summation depends only on sizes and alignment: the same bits in
+/// every run and on every device of one architecture. Allocates nothing and does not synchronise. Errors and unchecked
+/// input as for launch_rotation.
 template <pairing Pairing, backend::kernel_launcher Launcher, class Source, class... Operands>
 void launch_backward(on_device, const char* function, const Launcher& where, const Source& angles,
                      const rotation_gradients& grads, const Operands&... operands) {

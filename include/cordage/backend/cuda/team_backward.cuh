@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+// The code of team_backward_kernel: grad_x and all other gradients of heads in registers; serves stage rotation.
+#pragma once
+
+#include "cordage/backend/cuda/angles.cuh"
+#include "cordage/backend/cuda/gradient_sums.cuh"
+#include "cordage/backend/cuda/team.cuh"
+#include "cordage/backend/cuda/team_backward.hpp"
+
+namespace cordage::backend {
+
+/// The sums of all threads of a block, in double.
+template <int Slots>
+struct thread_sums {
+    static constexpr int threads = 256;
+    double of[Slots][threads];
+
+    __device__ double& mine(int slot) { return of[slot][thread()]; }
+    __device__ static int thread() { return static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x); }
+    /// Calls write(slot, sum) for each slot, by one warp, in its first `blockDim.x` threads: the sum over all threads
+    /// with the same threadIdx.x. Call it after a barrier.
+    template <class Write>
+    __device__ void for_each(const Write& write) const {
+        const int lane = thread() % 32;
+#pragma unroll 1
+        for (int slot = thread() / 32; slot < Slots; slot += threads / 32) {
+            double sum = 0.0;
+#pragma unroll
+            for (int i = 0; i < threads; i += 32) sum += of[slot][i + lane];
+            sum = over_teams(sum, 32);
+            if (lane < static_cast<int>(blockDim.x)) write(slot, sum);
+        }
+    }
+    /// The sum over threads of `width` lanes of a warp that have the same threadIdx.x.
+    __device__ static double over_teams(double x, std::int32_t width) {
+#pragma unroll 1
+        for (auto distance = static_cast<std::int32_t>(blockDim.x); distance < width; distance *= 2) {
+            x += __shfl_xor_sync(0xffff'ffffu, x, distance);
+        }
+        return x;
+    }
+    /// The sum over all threads, in the first one.
+    __device__ double all(double x) {
+        for (int distance = 16; distance > 0; distance /= 2) x += __shfl_xor_sync(0xffff'ffffu, x, distance);
+        __syncthreads();
+        if (thread() % 32 == 0) of[0][thread() / 32] = x;
+        __syncthreads();
+        x = 0.0;
+        for (int i = 0; i < threads / 32; ++i) x += of[0][i];
+        return x;
+    }
+};
+
+/// A block's chunk, as one thread sees it.
+template <class T, class Norm, pairing Pairing, class Angles>
+class team_backward {
+ public:
+    using kernel_type = team_backward_kernel<T, Norm, Pairing, Angles>;
+    static constexpr bool is_normalized = !std::same_as<Norm, no_norm>;
+    static constexpr bool has_positions = requires(const Angles& a) { a.position(0, 0, 0); };
+    static constexpr int N = kernel_type::pairs_of_thread;
+    static constexpr int slots = is_normalized ? 3 * N : N;  // of pairs, then of the weights of their lanes
+    using stored = stored_pairs<T, Pairing, N>;
+    using runs = runs_of_pairs<Pairing, N>;
+    using all_sums = thread_sums<slots>;
+
+    __device__ team_backward(const kernel_type& k, const team_gradients<T, Norm>& o, all_sums& sums)
+        : k_(k), o_(o), sums_(sums) {
+        const auto number = static_cast<std::int32_t>(threadIdx.y);
+        first_head_ = number & (o.teams_of_token - 1);
+        const std::int32_t other = (team_.member - o.pairs / N) * 2 * N;
+#pragma unroll
+        for (int r = 0; r < runs::count; ++r) {
+            const std::int32_t i = other + r * runs::length;
+            lane_[r] = is_rotated()         ? o.first_lane + runs::lane(r, team_.member, o.pairs)
+                       : other >= o.others  ? -1
+                       : i < o.first_lane   ? i
+                                            : i + 2 * o.pairs;
+        }
+#pragma unroll 1
+        for (int i = 0; i < slots; ++i) sums.mine(i) = 0.0;
+        next_g_ = next_y_ = {};  // zeros where the thread has no lanes
+    }
+
+    __device__ void run() {
+        const std::int32_t chunk = static_cast<std::int32_t>(blockIdx.x) - o_.first_block;
+        const std::int32_t basis = chunk / o_.chunks_of_basis, begin = basis * o_.share + chunk % o_.chunks_of_basis * o_.length;
+        const std::int32_t end = min(begin + o_.length, (basis + 1) * o_.share);
+        next_ = place_of(begin + static_cast<std::int32_t>(threadIdx.y) / o_.teams_of_token);
+        load_next(end);
+#pragma unroll 1
+        for (std::int32_t left = end - begin; left > 0; left -= o_.tokens_of_step) {
+            const std::int32_t number = next_.number;
+            token_sums sums{};
+            bool is_mine = number < end;
+            if (is_mine && k_.only_basis >= 0) {
+                is_mine = angle_detail::basis_of(k_.angles, next_.row, next_.token) == k_.only_basis;
+            }
+            if (is_mine) {
+                pair_values<N> angle;
+                if (is_rotated()) {
+                    angle = angles_of<forward, N>(k_.angles, next_.row, next_.token, team_.member * N);
+                } else {
+#pragma unroll
+                    for (int i = 0; i < N; ++i) angle.first[i] = 1.0f, angle.second[i] = 0.0f;
+                }
+#pragma unroll 1
+                do {
+                    T* const to = o_.grad_x.at(next_.row, next_.token, next_.head);
+                    if (!is_normalized && !is_rotated()) store(next_g_, to);
+                    pair_values<N> g = next_g_.values(), y = next_y_.values();
+                    next_.head += o_.teams_of_token;
+                    if (next_.head >= o_.heads) next_ = place_of(next_.number + o_.tokens_of_step);
+                    load_next(end);
+                    make_gradients(g, y, angle, to, sums);
+                } while (next_.head != first_head_);
+                add(next_.number - o_.tokens_of_step, sums);
+            } else {
+                next_ = place_of(number + o_.tokens_of_step);
+                load_next(end);
+            }
+            if (k_.position != nullptr || k_.angle != nullptr) {
+                add_of_token(next_.number - o_.tokens_of_step, is_mine, sums);
+            }
+        }
+        write_row();
+    }
+
+ private:
+    struct place {
+        std::int32_t number, row, token, head;
+    };
+    /// Of a thread's heads of one token.
+    struct token_sums {
+        float angle[N];
+        pair_values<N> weight;
+        float dot;  // grad_y . y
+    };
+
+    __device__ bool is_rotated() const { return team_.member * N < o_.pairs; }
+    __device__ bool is_active() const { return lane_[0] >= 0; }  // has lanes
+    __device__ place place_of(std::int32_t number) const {
+        const auto tokens = static_cast<std::uint32_t>(k_.tokens), n = static_cast<std::uint32_t>(number);
+        return {number, static_cast<std::int32_t>(n / tokens), static_cast<std::int32_t>(n % tokens), first_head_};
+    }
+    __device__ void load_next(std::int32_t end) {
+        if (next_.number >= end || !is_active()) return;
+        const T* const g = o_.grad_y.at(next_.row, next_.token, next_.head);
+        const T* const y = o_.y.at(next_.row, next_.token, next_.head);
+#pragma unroll
+        for (int r = 0; r < runs::count; ++r) {
+            next_g_.run[r] = decltype(next_g_.run[r].load(g))::load(g + lane_[r]);
+            next_y_.run[r] = decltype(next_y_.run[r].load(y))::load(y + lane_[r]);
+        }
+    }
+    __device__ void store(const stored& x, T* to) const {
+        if (!is_active()) return;
+#pragma unroll
+        for (int r = 0; r < runs::count; ++r) x.run[r].store(to + lane_[r]);
+    }
+    // The weights of the thread's lanes, read for each head, which saves registers.
+    __device__ pair_values<N> weights() const {
+        return runs::pairs_of([&](int r, float* to) {
+            if (o_.norm.weight != nullptr && is_active()) {
+                run_of<typename Norm::element, runs::length>::load(o_.norm.weight + lane_[r]).unpack(to);
+                const float added = o_.norm.template added<float>();
+#pragma unroll
+                for (int i = 0; i < runs::length; ++i) to[i] += added;
+            } else {
+#pragma unroll
+                for (int i = 0; i < runs::length; ++i) to[i] = 1.0f;
+            }
+        });
+    }
+
+    // grad_x of one head without a norm.
+    __device__ void make_gradients(pair_values<N>& g, pair_values<N>& y, const pair_values<N>& angle, T* to,
+                                   token_sums& sums) const requires(!is_normalized) {
+        if (!is_rotated()) return;
+        pair_values<N> x;
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            x.set(i, rotated(transposed(angle.angle(i)), g.pair(i)));
+            sums.angle[i] = plus_grad_angle(sums.angle[i], g.pair(i), y.pair(i));
+            sums.dot = plus_grad_factor(sums.dot, g.pair(i), y.pair(i));
+        }
+        store(stored::packed(x), to);
+    }
+    // The same behind a norm or before it, as in scalar/normalized_backward.hpp: z is the norm's input, t the gradient
+    // of its output.
+    __device__ void make_gradients(pair_values<N>& t, pair_values<N>& z, const pair_values<N>& angle, T* to,
+                                   token_sums& sums) const requires(is_normalized) {
+        const bool is_after = o_.norm.is_after_rotation;
+        if (is_after) {
+            turn(angle, 1.0f, z);
+        } else {
+            turn(angle, -1.0f, t);
+        }
+        pair_values<N> w = weights();
+        float squares = 0.0f, products = 0.0f;
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            squares = plus_grad_factor(squares, z.pair(i), z.pair(i));
+            products = plus_grad_factor(products, {t.first[i] * w.first[i], t.second[i] * w.second[i]}, z.pair(i));
+        }
+        const float own_squares = squares, own_products = products;
+        for (std::int32_t distance = 1; distance < team_.size; distance *= 2) {
+            squares += __shfl_xor_sync(team_.mask, squares, distance);
+            products += __shfl_xor_sync(team_.mask, products, distance);
+        }
+        asm volatile("" ::: "memory");
+        w = weights();
+        const float r = rsqrtf(lane_traits<float>::fused(squares, o_.one_lane, o_.epsilon));
+        const float mean = products * o_.one_lane * r * r;
+        // With r before all: of grad_z = r (t w - z mean) and of z, if the rotation is before; else of t and r z w.
+        if (is_rotated()) {
+            sums.dot += r * (is_after ? own_products - own_squares * mean : own_products);
+        }
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            const lane_pair<float> tr{t.first[i] * r, t.second[i] * r}, zi = z.pair(i);
+            const lane_pair<float> tw{tr.first * w.first[i], tr.second * w.second[i]};
+            const lane_pair<float> of_angle{is_after ? tw.first : tr.first * w.second[i],
+                                            is_after ? tw.second : tr.second * w.first[i]};
+            sums.angle[i] = plus_grad_angle(sums.angle[i], of_angle, zi);
+            sums.weight.first[i] += tr.first * zi.first;
+            sums.weight.second[i] += tr.second * zi.second;
+            t.set(i, {tw.first - zi.first * (mean * r), tw.second - zi.second * (mean * r)});
+        }
+        if (is_after) turn(angle, -1.0f, t);
+        store(stored::packed(t), to);
+    }
+    __device__ static void turn(const pair_values<N>& angle, float sign, pair_values<N>& x) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) x.set(i, rotated(cos_sin<float>{angle.first[i], sign * angle.second[i]}, x.pair(i)));
+    }
+
+    __device__ void add(std::int32_t number, const token_sums& sums) {
+        dot_ += static_cast<double>(sums.dot);
+        if constexpr (has_positions) {
+            if (k_.sums != nullptr && is_rotated()) {
+                const place at = place_of(number);
+#pragma unroll
+                for (int i = 0; i < N; ++i) {
+                    const index_t axis = angle_detail::axis_of(k_.angles, team_.member * N + i);
+                    sums_.mine(i) += k_.angles.position(at.row, at.token, axis) * static_cast<double>(sums.angle[i]);
+                }
+            }
+        }
+        if constexpr (is_normalized) {
+            if (!o_.has_weights) return;
+#pragma unroll
+            for (int i = 0; i < N; ++i) {
+                sums_.mine(N + i) += static_cast<double>(sums.weight.first[i]);
+                sums_.mine(2 * N + i) += static_cast<double>(sums.weight.second[i]);
+            }
+        }
+    }
+    // Adds dL/dangle and dL/dposition of a token, summed over its teams, which are in one warp.
+    __device__ void add_of_token(std::int32_t number, bool is_mine, const token_sums& sums) const {
+        double angle[N];
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            angle[i] = static_cast<double>(sums.angle[i]);
+        }
+#pragma unroll 1
+        for (std::int32_t distance = team_.size; distance < team_.size * o_.teams_of_token; distance *= 2) {
+#pragma unroll
+            for (int i = 0; i < N; ++i) angle[i] += __shfl_xor_sync(0xffff'ffffu, angle[i], distance);
+        }
+        const bool writes = is_mine && is_rotated() && first_head_ == 0;
+        const std::int32_t pair = team_.member * N;
+        if (k_.angle != nullptr && writes) {
+            double* const of_pairs = k_.angle + index_t{number} * k_.angle_pairs + pair;
+#pragma unroll
+            for (int i = 0; i < N; ++i) of_pairs[i] += angle[i];
+        }
+        if constexpr (has_positions) {
+            if (k_.position == nullptr) return;
+            const double* rates = k_.inv_freq + pair;
+            if (is_mine) {
+                const place at = place_of(number);
+                rates += angle_detail::basis_of(k_.angles, at.row, at.token) * k_.angle_pairs;
+            }
+#pragma unroll 1
+            for (std::int32_t axis = 0; axis < k_.axes; ++axis) {
+                double sum = 0.0;
+#pragma unroll
+                for (int i = 0; i < N; ++i) {
+                    if (writes && angle_detail::axis_of(k_.angles, pair + i) == axis) sum += rates[i] * angle[i];
+                }
+                for (std::int32_t distance = 1; distance < team_.size; distance *= 2) {
+                    sum += __shfl_xor_sync(0xffff'ffffu, sum, distance);
+                }
+                if (writes && team_.member == 0) k_.position[axis * k_.axis_stride + number] += sum;
+            }
+        }
+    }
+
+    __device__ void write_row() {
+        if (k_.row_size == 0) return;
+        __syncthreads();
+        const index_t row = index_t{blockIdx.x} * k_.row_size;
+        sums_.for_each([&](int slot, double sum) {
+            if (slot < N) {
+                if (k_.sums != nullptr && is_rotated()) k_.sums[row + team_.member * N + slot] = sum;
+            } else if (o_.has_weights && is_active()) {
+                const int i = slot % N, second = slot / N - 1;
+                const std::int32_t first_lane = lane_[0], second_lane = lane_[runs::count - 1];
+                const std::int32_t lane = runs::is_half_split ? (second == 0 ? first_lane : second_lane) + i
+                                                              : first_lane + 2 * i + second;
+                k_.weight_sums[row + lane] = sum;
+            }
+        });
+        if (k_.sums == nullptr) return;
+        const double dot = sums_.all(dot_);
+        if (all_sums::thread() == 0) k_.sums[row + k_.angle_pairs] = dot;
+    }
+
+    const kernel_type& k_;
+    const team_gradients<T, Norm>& o_;
+    all_sums& sums_;
+    const team team_;
+    std::int32_t first_head_, lane_[runs::count];
+    place next_;
+    stored next_g_, next_y_;
+    double dot_ = 0.0;
+};
+
+template <class T, class Norm, pairing Pairing, class Angles>
+__device__ void run(const team_backward_kernel<T, Norm, Pairing, Angles>& k) {
+    using work = team_backward<T, Norm, Pairing, Angles>;
+    __shared__ typename work::all_sums sums;
+    int operand = 0;
+    while (operand + 1 < static_cast<int>(most_operands) &&
+           static_cast<std::int32_t>(blockIdx.x) >= k.operands[operand + 1].first_block) {
+        ++operand;
+    }
+    work(k, k.operands[operand], sums).run();
+}
+
+}  // namespace cordage::backend

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+// The launch of the CUDA backward pass of heads that teams hold in registers, only rotated or also normalized; serves
+// stage rotation.
+#pragma once
+
+#include <bit>
+
+#include "cordage/backend/cuda/angles.hpp"
+#include "cordage/backend/cuda/gradient_sums.hpp"
+#include "cordage/core/pairing.hpp"
+#include "cordage/tensors/operand.hpp"
+
+namespace cordage::backend {
+
+/// An operand of team_backward_kernel. y is the forward's input where there is a norm.
+template <class T, class Norm>
+struct team_gradients {
+    head_grid<const T> grad_y, y;
+    head_grid<T> grad_x;
+    Norm norm;
+    std::int32_t first_block = std::int32_t{most_small_size};  // one for each chunk, as token_chunks
+    std::int32_t share, length, chunks_of_basis;
+    std::int32_t heads, first_lane;
+    std::int32_t pairs;           // rotated; 0 for an operand that is not
+    std::int32_t others;          // lanes that are normalized or copied only
+    std::int32_t teams_of_token, tokens_of_step;  // the first is a power of two
+    bool has_weights;
+    float one_lane, epsilon;  // 1 / lanes of a head; of the norm
+};
+
+/// Pairs of a thread. Other angles than those of positions under a basis need registers that a norm needs too.
+template <class T, class Norm, class Angles>
+inline constexpr int pairs_of_thread = sizeof(T) == 4 || !std::same_as<Norm, no_norm> ? 4 : 8;
+template <class T, class Norm, position_type P>
+inline constexpr int pairs_of_thread<T, Norm, many_bases_angles<P>> = sizeof(T) == 4 ? 4 : 8;
+
+/// grad_x and all other gradients. A team, a power of two of threads, holds a head in registers:
+///
+///   block -> a chunk of tokens of one operand and one basis
+///   x -> N pairs, or 2 N lanes that are not rotated
+///   y -> every teams_of_token-th head of every tokens_of_step-th token of the chunk
+///
+///   for each token     cos, sin of the N pairs once, then head by head, with the next head's loads in flight
+///     a head           sums of its norm by shuffles in the team; dL/dangle and dL/dweight in floats
+///     then             these are added to the thread's sums in double, in shared memory where only it uses them;
+///                      dL/dposition and dL/dangle, if they are wanted, by shuffles between teams of a warp
+///   at last            the sums of all threads, by shuffles, to the chunk's row
+///
+/// Every sum has a fixed order. grad_y and y of a head are read before its grad_x is written, by the same threads.
+template <class T, class Norm, pairing Pairing, class Angles>
+struct team_backward_kernel {
+    static constexpr int block_threads = 256, blocks_per_processor = 2;
+    static constexpr int pairs_of_thread = backend::pairs_of_thread<T, Norm, Angles>;
+
+    Angles angles;
+    index_t only_basis;  // process the tokens of this basis only; -1: all
+    double *sums, *weight_sums;  // of the first chunk, or null
+    index_t row_size;
+    double *position, *angle;  // added to, or null
+    const double* inv_freq;    // [bases, angle_pairs], read for dL/dposition
+    index_t axis_stride;       // of position: all tokens
+    std::int32_t axes;
+    std::int32_t tokens, angle_pairs;  // tokens of a row
+    team_gradients<T, Norm> operands[most_operands];
+};
+
+/// The norm of an operand, and the view of what it reads beside grad_y.
+template <class T, class Format>
+no_norm norm_of(const backward_operand<T, Format>&) noexcept {
+    return {};
+}
+template <class T, class Format, element W>
+const rms_norm<W>& norm_of(const normalized_backward_operand<T, Format, W>& o) noexcept {
+    return o.norm;
+}
+
+/// Whether teams can hold an operand's heads; fills in all of `to` but its chunks and weights.
+template <pairing Pairing, index_t N, class T, class Operand, class Norm>
+bool is_for_teams(const Operand& o, index_t pairs, team_gradients<T, Norm>& to) noexcept {
+    constexpr index_t of_run = std::same_as<Pairing, half_split> ? N : 2 * N;
+    constexpr index_t of_piece = std::min<index_t>(of_run, 16 / static_cast<index_t>(sizeof(T)));
+    const heads_shape& shape = o.shape();
+    const auto& [grad_y, y, grad_x] = o.views();
+    to.grad_y = {grad_y, 0}, to.y = {y, 0}, to.grad_x = {grad_x, 0}, to.norm = norm_of(o);
+    bool is_rotated = true, is_copied = !(heads_memory(grad_y) == heads_memory(grad_x)), fits = true;
+    if constexpr (Operand::is_normalized) {
+        constexpr index_t size = sizeof(*o.norm.weight), bytes = std::min<index_t>(of_run * size, 16);
+        fits = !o.norm.is_over_all_heads && is_aligned(o.norm.weight, bytes) && o.first_lane * size % bytes == 0;
+        is_rotated = o.is_rotated(), is_copied = true;
+        to.one_lane = 1.0f / static_cast<float>(shape.head_dim), to.epsilon = static_cast<float>(o.norm.epsilon);
+    }
+    const index_t rotated = is_rotated ? pairs : 0, others = is_copied ? shape.head_dim - 2 * rotated : 0;
+    to.heads = small(shape.heads), to.first_lane = small(o.first_lane);
+    to.pairs = small(rotated), to.others = small(others);
+    const auto is_of_pieces = [](const auto& v) {
+        return v.slots.entries == nullptr && is_small(v) && has_heads_of_pieces(v, of_piece, of_piece * index_t{sizeof(T)});
+    };
+    return fits && rotated % N == 0 && o.first_lane % of_piece == 0 &&
+           (others == 0 || (others % (2 * N) == 0 && o.first_lane % of_run == 0)) &&
+           2 * rotated + others <= 64 * N && is_of_pieces(grad_y) && is_of_pieces(y) && is_of_pieces(grad_x) &&
+           saturated_product(shape.batch, shape.tokens) <= most_small_size / 2;
+}
+
+/// Cuts the tokens of each operand into chunks, one for each block, so that all blocks have about as many heads and are
+/// at most most_rows. Depends on sizes only. Returns false if there are more.
+template <class T, class Norm>
+bool plan_chunks(std::span<team_gradients<T, Norm>> operands, token_chunks (&chunks)[most_operands], index_t tokens,
+                 index_t bases, index_t most_rows, index_t teams, index_t most_teams_of_token) noexcept {
+    if (std::ssize(operands) * bases > most_rows) return false;
+    index_t heads = 0;
+    for (const auto& o : operands) heads += o.heads;
+    const double all = static_cast<double>(tokens) * static_cast<double>(heads);
+    // Heads of each team, and those of one token among them: the more, the fewer cos and sin.
+    double of_team = all / static_cast<double>(teams * std::min(most_rows, most_device_chunks));
+    const index_t of_token = of_team <= 1.0 ? 1 : of_team <= 2.0 ? 2 : 4;
+    for (auto& o : operands) {
+        const auto wanted = static_cast<std::uint64_t>(rounded_up_quotient(o.heads, of_token));
+        const auto at_most = static_cast<std::uint64_t>(std::min({teams, most_teams_of_token, index_t{o.heads}}));
+        o.teams_of_token = small(static_cast<index_t>(std::min(std::bit_ceil(wanted), std::bit_floor(at_most))));
+        o.tokens_of_step = small(teams) / o.teams_of_token;
+    }
+    while (true) {
+        index_t blocks = 0;
+        for (std::size_t i = 0; i < operands.size(); ++i) {
+            team_gradients<T, Norm>& o = operands[i];
+            const index_t rounds = rounded_up_quotient(o.heads, o.teams_of_token);
+            const auto steps = static_cast<index_t>(std::ceil(of_team / static_cast<double>(rounds)));
+            chunks[i] = chunks_of_length(tokens, bases, std::max<index_t>(steps, 1) * o.tokens_of_step);
+            o.first_block = small(blocks);
+            o.share = small(chunks[i].share), o.length = small(chunks[i].length);
+            o.chunks_of_basis = small(chunks[i].per_basis);
+            blocks += chunks[i].count;
+        }
+        if (blocks <= most_rows) return true;
+        of_team = std::max(of_team * 1.02, of_team + 0.25);
+    }
+}
+
+/// Launches at most most_operands checked operands of one type. Returns false, and launches nothing, if they cannot
+/// share a launch or one of them is not for teams.
+template <pairing Pairing, class T, class Norm, class Source, class O, kernel_launcher Launcher>
+bool launch_teams(const char* function, const Launcher& where, const Source& angles,
+                  std::span<const O* const> operands, const device_gradients& grads, bool has_basis_of_token) {
+    using small_source = small_angles<Source>;
+    using kernel_type = team_backward_kernel<T, Norm, Pairing, typename small_source::type>;
+    static_assert(device_kernel<kernel_type>);
+    if (!small_source::fits(angles)) return false;
+    if (grads.has_sums_of_token() && operands.size() > 1) return false;  // one operand after the other adds to a token
+    const heads_shape& shape = operands[0]->shape();
+    const index_t tokens = shape.batch * shape.tokens, pairs = angles.pairs();
+    kernel_type kernel{small_source::of(angles)};
+    index_t members = 1;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        team_gradients<T, Norm>& to = kernel.operands[i];
+        if (!is_for_teams<Pairing, kernel_type::pairs_of_thread>(*operands[i], pairs, to)) return false;
+        const index_t lanes = 2 * index_t{to.pairs} + to.others;
+        members = std::max(members, rounded_up_quotient(lanes, 2 * kernel_type::pairs_of_thread));
+    }
+    members = static_cast<index_t>(std::bit_ceil(static_cast<std::uint64_t>(members)));
+    const index_t teams = kernel_type::block_threads / members;
+    summed_pass sums(angles, tokens, has_basis_of_token, grads);
+    const std::span<team_gradients<T, Norm>> some(kernel.operands, operands.size());
+    token_chunks chunks[most_operands];
+    if (!plan_chunks(some, chunks, tokens, sums.bases_of_chunks(), sums.most_rows(), teams,
+                     grads.has_sums_of_token() ? 32 / members : teams)) {
+        return false;
+    }
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        std::span<double> weights;
+        if constexpr (O::is_normalized) weights = operands[i]->grad_weight;
+        some[i].has_weights = !weights.empty();
+        sums.add(chunks[i], some[i].pairs > 0, weights);
+    }
+    kernel.sums = sums.sums(), kernel.weight_sums = sums.weight_sums(), kernel.row_size = sums.row_size();
+    kernel.position = grads.position, kernel.angle = grads.angle, kernel.axis_stride = tokens;
+    kernel.axes = small(angle_detail::axes_of(angles));
+    kernel.tokens = small(shape.tokens), kernel.angle_pairs = small(pairs);
+    if constexpr (requires { angles.basis_numbers().inv_freq; }) kernel.inv_freq = angles.basis_numbers().inv_freq;
+    const index_t blocks = some.back().first_block + chunks[some.size() - 1].count;
+    sums.launch(function, where, [&](index_t only_basis) {
+        kernel.only_basis = only_basis;
+        where.launch(function, kernel, {sizes(members, teams), sizes(blocks)});
+    });
+    return true;
+}
+
+/// As above, of operands of any type.
+template <pairing Pairing, class Source, class O, kernel_launcher Launcher>
+bool launch_teams(const char*, const Launcher&, const Source&, std::span<const O* const>, const device_gradients&,
+                  bool) {
+    return false;
+}
+template <pairing Pairing, class Source, piece_element T, kernel_launcher Launcher>
+requires(!angle_detail::sums_axes<Source>) bool launch_teams(const char* function, const Launcher& where,
+                                                             const Source& angles,
+                                                             std::span<const backward_operand<T>* const> operands,
+                                                             const device_gradients& grads, bool has_basis_of_token) {
+    return launch_teams<Pairing, T, no_norm>(function, where, angles, operands, grads, has_basis_of_token);
+}
+template <pairing Pairing, class Source, piece_element T, piece_element W, kernel_launcher Launcher>
+requires(!angle_detail::sums_axes<Source>) bool launch_teams(
+    const char* function, const Launcher& where, const Source& angles,
+    std::span<const normalized_backward_operand<T, element_traits<T>, W>* const> operands,
+    const device_gradients& grads, bool has_basis_of_token) {
+    return launch_teams<Pairing, T, rms_norm<W>>(function, where, angles, operands, grads, has_basis_of_token);
+}
+
+}  // namespace cordage::backend

@@ -14,14 +14,11 @@ std::byte* bytes_of(T* pointer) {
 
 // y[i] = 2 x[i], where x may be y.
 struct doubling_kernel {
-    static constexpr int blocks_per_processor = 1;
+    static constexpr int block_threads = 32, blocks_per_processor = 1;
 
     const float* x;
     index_t count;
     float* y;
-
-    index_t phases(const cordage::backend::block_view&) const noexcept { return 1; }
-    void run(index_t, const cordage::backend::block_view&) const noexcept {}
 };
 
 // Host memory in place of a device's; malloc's are no known blocks.
@@ -49,7 +46,7 @@ struct memory_elsewhere {
 };
 
 void run_on_copies(const float* x, float* y) {
-    copying_device<memory_elsewhere>{}.launch("test", doubling_kernel{x, 3, y}, {{3, 1, 1}, {1, 1, 1}});
+    copying_device<memory_elsewhere>{}.launch("test", doubling_kernel{x, 3, y}, {{3, 1, 1}, {1, 1, 1}, 0});
     CHECK(memory_elsewhere::allocations == memory_elsewhere::releases);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <limits>
+#include <random>
 
 #include "backend/cuda/device_backend.hpp"
 #include "cordage/rotate/cos_sin_table.hpp"
@@ -296,4 +297,30 @@ TEST_CASE("backend/cuda/forward: an operand that is not rotated is copied, one o
     std::copy_n(v.begin() + std::ptrdiff_t{2} * 48, 48, expected_cache.begin() + std::ptrdiff_t{2} * 48);
     CHECK(same_bits(q, expected));
     CHECK(same_bits(cache, expected_cache));
+}
+
+TEST_CASE("backend/cuda/forward: floats are converted to 16 bits, in runs and one by one, as on the host") {
+    std::mt19937 random(7);
+    const basis b(frequencies(64));
+    const std::vector<std::int32_t> ids(100, 0);
+    const exact_angles angles(b, ids);
+    const auto check = [&]<class Y>(Y, index_t head_dim) {
+        const heads_shape shape{1, 100, 3, head_dim};
+        std::vector<float> x(static_cast<std::size_t>(count(shape)));
+        std::vector<Y> y(x.size());
+        for (float& value : x) value = lane_traits<float>::from_bits(static_cast<std::uint32_t>(random()));
+        rotate_forward<half_split, device_backend>(
+            angles, from_to(token_major(x.data(), shape), token_major(y.data(), shape)).unrotated());
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            if (std::isnan(x[i])) {
+                REQUIRE(std::isnan(value(y[i])));
+            } else {
+                REQUIRE(y[i].bits == element_traits<Y>::store(x[i]).bits);
+            }
+        }
+    };
+    for (const index_t head_dim : {64, 96, 66}) {
+        check(float16{}, head_dim);
+        check(bfloat16{}, head_dim);
+    }
 }

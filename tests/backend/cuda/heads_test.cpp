@@ -571,26 +571,3 @@ TEST_CASE("backend/cuda/heads: blocks loop over the tokens and the heads that a 
     });
     CHECK(found == wanted);
 }
-
-TEST_CASE("backend/cuda/heads: a head a thread where there are few, blocks of whole tokens where there are many") {
-    const auto launch = [](index_t rows, index_t tokens, index_t heads, index_t members, index_t each, index_t most) {
-        const backend::launch_size size = backend::heads_launch(rows, tokens, heads, members, each, most, 132);
-        check_limits(size);
-        CHECK(index_t{size.blocks.x} * size.threads.z >= tokens);
-        CHECK(index_t{size.threads.x} * size.threads.y * size.threads.z <= most);
-        return size;
-    };
-    using backend::index3;
-    const auto few = launch(1, 1, 40, 32, 2, 256);
-    CHECK(few.threads == index3{32, 4, 1});
-    CHECK(few.blocks == index3{1, 10, 1});
-    CHECK(launch(1, 256, 40, 16, 2, 256).blocks == index3{256, 5, 1});
-    const auto many = launch(1, 16'384, 40, 8, 2, 256);
-    CHECK(many.threads == index3{8, 20, 1});
-    CHECK(many.blocks == index3{16'384, 1, 1});
-    CHECK(launch(1, 16'384, 40, 16, 2, 256).threads == index3{16, 8, 2});
-    CHECK(launch(1, 65'536, 8, 8, 5, 128).threads == index3{8, 2, 8});
-    CHECK(launch(3, 4096, 1, 1, 2, 256).threads == index3{1, 1, 64});
-    CHECK(launch(100'000, 2, 300'000, 8, 2, 256).blocks.z == backend::most_blocks_yz);
-    CHECK(launch(1, 1, 300'000, 32, 2, 256).threads.y == 4);
-}

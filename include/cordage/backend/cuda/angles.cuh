@@ -7,8 +7,10 @@
 
 namespace cordage::backend {
 
-/// The phases of N neighbouring pairs of a token in units of 2^-64 turn, and its attention factor. Bit i of `invalid`:
-/// the input of pair i is.
+__device__ inline double not_a_number() { return lane_traits<double>::from_bits(0x7fff'ffff'ffff'ffffu); }
+
+/// The phases of N neighbouring pairs of a token in units of 2^-64 turn, and its attention factor, NaN where the input of
+/// the token is invalid. Bit i of `invalid`: that of pair i is.
 template <int N>
 struct token_phases {
     std::uint64_t phase[N];
@@ -39,7 +41,7 @@ __device__ token_phases<N> phases_of(const one_basis_angles<P>& source, index_t 
         of.phase[i] = phase_of(at, two.x, source.whole_turns + pair + i);
         of.phase[i + 1] = phase_of(at, two.y, source.whole_turns + pair + i + 1);
     }
-    if (!at.is_valid) of.invalid = (1u << N) - 1;
+    if (!at.is_valid) of.attention_factor = not_a_number();
     return of;
 }
 template <int N, position_type P>
@@ -74,13 +76,12 @@ __device__ pair_values<N> angles_of(const Source& source, const direction_number
     const token_phases<N> of = phases_of<N>(source, row, token, pair);
     const double m = of.attention_factor;
     const auto factor = static_cast<float>(direction.is_inverse ? 1.0 / m : m);
-    const float of_sine = factor * direction.sine_sign;
     pair_values<N> at;
 #pragma unroll
     for (int i = 0; i < N; ++i) {
         const auto exact = cos_sin_of_phase32<float>(static_cast<std::uint32_t>(of.phase[i] >> 32));
         at.first[i] = factor * exact.cos;
-        at.second[i] = of_sine * exact.sin;
+        at.second[i] = factor * exact.sin * direction.sine_sign;
         if ((of.invalid >> i & 1u) != 0) at.first[i] = at.second[i] = lane_traits<float>::from_bits(0x7fff'ffffu);
     }
     return at;

@@ -8,6 +8,7 @@
 
 #include "cordage/backend/cuda/angles.hpp"
 #include "cordage/backend/cuda/launch.hpp"
+#include "cordage/core/pairing.hpp"
 #include "cordage/tensors/operand.hpp"
 
 namespace cordage::backend {

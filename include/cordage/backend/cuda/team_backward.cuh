@@ -99,7 +99,7 @@ class team_backward {
             if (is_mine) {
                 pair_values<N> angle;
                 if (is_rotated()) {
-                    angle = angles_of<forward, N>(k_.angles, next_.row, next_.token, team_.member * N);
+                    angle = angles_of<N>(k_.angles, direction_numbers{}, next_.row, next_.token, team_.member * N);
                 } else {
 #pragma unroll
                     for (int i = 0; i < N; ++i) angle.first[i] = 1.0f, angle.second[i] = 0.0f;

@@ -20,7 +20,7 @@ struct finding {
 
     std::string text() const {
         const auto at = [](const size3& n) {
-            return "(" + std::to_string(n.x) + ", " + std::to_string(n.y) + ", " + std::to_string(n.z) + ")";
+            return std::string("(") + std::to_string(n.x) + ", " + std::to_string(n.y) + ", " + std::to_string(n.z) + ")";
         };
         return kind + ": " + what + "\n    line " + std::to_string(line) + ": " + statement + "\n    first in block " +
                at(block) + ", thread " + at(thread) + "; " + std::to_string(count) +

@@ -49,11 +49,11 @@ inline snippet_run run_snippet(const std::string& body, std::vector<words> in, c
     snippet_run run{std::vector<words>(in.size()), {}};
     const std::array<void*, 2> pointers{in.data(), run.out.data()};
     const auto bytes = std::as_bytes(std::span(pointers));
+    std::vector<memory_block> memory = m.variables();
+    memory.push_back(memory_block::of(in.data(), in.size() * sizeof(words)));
+    memory.push_back(memory_block::of(run.out.data(), in.size() * sizeof(words)));
     run.findings = launch(m.kernel("snippet"), {{}, {static_cast<u32>(in.size()), 1, 1}, shared_bytes},
-                          {bytes.first(8), bytes.last(8)},
-                          global_memory({memory_block::of(in.data(), in.size() * sizeof(words)),
-                                         memory_block::of(run.out.data(), in.size() * sizeof(words))}),
-                          100'000);
+                          {bytes.first(8), bytes.last(8)}, global_memory(memory), 100'000);
     return run;
 }
 

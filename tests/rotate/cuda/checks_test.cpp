@@ -87,9 +87,9 @@ TEST_CASE("rotate/cuda/checks: norms and formats of whole heads that are not rig
     const heads_shape long_heads{1, 3, 1, 2056};
     const auto of_long_heads = from_to(token_major(wide.data(), long_heads), token_major(y.data(), long_heads));
     c.check_throws<shape_error>(
-        "rotate_forward: [1, 3, 1, 2056] must have at most 2048 lanes on a device in a call with norms or formats of "
-        "whole heads",
-        c.angles, in_place(c.q_view).normalized(rms_norm<>{}), of_long_heads);
+        "rotate_forward: [1, 3, 1, 2056] must have at most 2048 lanes on a device with a norm or in a format of whole "
+        "heads",
+        c.angles, in_place(c.q_view), of_long_heads.normalized(rms_norm<>{}));
     rotate_forward<half_split>(test_device{&c.launches}, c.angles, of_long_heads);  // valid without norms
     CHECK(c.launches.size() == 1);
 }
@@ -263,8 +263,8 @@ TEST_CASE(
     const auto of_long_heads = grad_through(token_major(wide.data(), long_heads), token_major(wide.data(), long_heads),
                                             token_major(wide_grad.data(), long_heads));
     check_throws(
-        "rotate_backward: [1, 3, 1, 2056] must have at most 2048 lanes on a device in a call with norms or formats of "
-        "whole heads",
+        "rotate_backward: [1, 3, 1, 2056] must have at most 2048 lanes on a device with a norm or in a format of whole "
+        "heads",
         shape_error(""), c.angles, of_long_heads.normalized(rms_norm<>{}));
     const heads_view<float> no_heads{nullptr, {1, 3, 0, 8}, 0, 16, 8};
     rotate_backward<half_split>(test_device{&c.launches}, c.angles, rotation_gradients{.workspace = all},

@@ -27,7 +27,7 @@ template <class Operand>
 void check_lanes_on_device(const char* function, const Operand& o) {
     if (o.shape().head_dim <= most_lanes_of_head) return;
     fail<shape_error>({function, ": ", describe(o.shape()), " must have at most ", most_lanes_of_head,
-                       " lanes on a device in a call with norms or formats of whole heads"});
+                       " lanes on a device with a norm or in a format of whole heads"});
 }
 
 // Calls f with the operands of a list, at most most_operands at a time.
@@ -64,7 +64,6 @@ template <pairing Pairing, class Launcher, class Source, class Operand>
 void launch_alone(const char* function, const Launcher& where, const Source& angles,
                   const backend::direction_numbers& direction, const Operand& o) {
     if (o.shape().heads == 0) return;
-    if (!Operand::is_plain) check_lanes_on_device(function, o);
     backend::launch_general<Pairing>(function, where, angles, direction, o);
 }
 
@@ -104,9 +103,9 @@ inline constexpr bool has_device_formats<operand<X, Y, XFormat, YFormat, Norm>> 
     (!head_format<XFormat, X> || backend::device_head_format<XFormat, X>)&&(!head_format<YFormat, Y> ||
                                                                             backend::device_head_format<YFormat, Y>);
 
-/// The device path of a rotation: enqueues one kernel for every four operands of one type, or, if one operand is
-/// normalized or in a format of whole heads, for every four of any type, and returns. Views, slot tables, weights,
-/// scales and angles point to device memory.
+/// The device path of a rotation: enqueues kernels and returns. One for every four operands whose x have one element
+/// type, if all of them can move in pieces of 16 bytes (docs/backends.md lists what can); otherwise one for each
+/// operand. Views, slot tables, weights, scales and angles point to device memory.
 ///
 /// where     on(stream); on(stream).overlapping()
 /// angles    device_angles, device_axis_angles, device_summed_axes, free_angles, a sum or difference of two of them, a
@@ -119,9 +118,7 @@ inline constexpr bool has_device_formats<operand<X, Y, XFormat, YFormat, Norm>> 
 /// gives an unspecified result. Elements read by a given scale that is NaN, infinite or 0 are NaN; a computed scale is
 /// NaN if an angle of its token is invalid. (int8 has no NaN: with given scales, a token with an invalid position is
 /// stored as a wrong number.) Allocates nothing, does not synchronise, and may be captured in a CUDA graph.
-/// Precision: as on the host; cos and sin of exact angles are within 8e-8 m, also with --use_fast_math. Moves 16 bytes
-/// at a time where pointers, strides, head_dim, first_lane and rotary_dim/2 (half_split) or rotary_dim (interleaved)
-/// are multiples of 16 bytes, else elements.
+/// Precision: as on the host; cos and sin of exact angles are within 8e-8 m, also with --use_fast_math.
 template <pairing Pairing, class Direction, backend::kernel_launcher Launcher, class Source, class... Operands>
 void launch_rotation(on_device, const char* function, const Launcher& where, const Source& angles,
                      const Operands&... given) {
@@ -137,6 +134,9 @@ void launch_rotation(on_device, const char* function, const Launcher& where, con
     check_all<memory::device>(function, angles, given...);
     const auto run = [&](const auto& operands) {
         check_device_operands(function, operands);
+        for_each_operand(operands, [&]<class O>(const O& o) {
+            if (!O::is_plain) check_lanes_on_device(function, o);
+        });
         launch_operands<Pairing, Direction>(function, where, angles, operands);
     };
     with_operands(run, given...);

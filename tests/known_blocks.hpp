@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Begin and end of blocks of the test program's memory, for tests on a device: known_blocks.cpp records those of `new`,
+// Begin and end of blocks of the test program's memory, for tests of kernels: known_blocks.cpp records those of `new`,
 // guarded_memory its own.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <map>
 #include <new>
+#include <span>
 #include <utility>
 
 namespace cordage_test {
@@ -16,6 +19,7 @@ namespace cordage_test {
 struct known_block {
     std::byte* first = nullptr;
     std::size_t size = 0;
+    std::uint8_t* written = nullptr;  // for each byte, whether a kernel wrote it; null: all bytes count as written
 };
 
 // Uses malloc, since recording a block of `new` must not call `new`.
@@ -35,10 +39,10 @@ struct malloc_allocator {
     friend bool operator==(const malloc_allocator&, const malloc_allocator&) { return true; }
 };
 
-/// Sizes by first byte. Never destroyed, as objects that outlive it may call `delete`.
+/// Blocks by first byte. Never destroyed, as objects that outlive it may call `delete`.
 inline auto& known_blocks() {
     using blocks_type =
-        std::map<std::byte*, std::size_t, std::less<>, malloc_allocator<std::pair<std::byte* const, std::size_t>>>;
+        std::map<std::byte*, known_block, std::less<>, malloc_allocator<std::pair<std::byte* const, known_block>>>;
     static blocks_type& blocks = *new (malloc_allocator<blocks_type>().allocate(1)) blocks_type;
     return blocks;
 }
@@ -47,19 +51,43 @@ inline auto& known_blocks() {
 inline void note_block(std::byte* first, std::size_t size) {
     auto& blocks = known_blocks();
     auto next = blocks.upper_bound(first);
-    if (next != blocks.begin() && std::prev(next)->first + std::prev(next)->second > first) --next;
-    while (next != blocks.end() && next->first < first + size) next = blocks.erase(next);
-    blocks[first] = size;
+    if (next != blocks.begin() && std::prev(next)->first + std::prev(next)->second.size > first) --next;
+    while (next != blocks.end() && next->first < first + size) {
+        std::free(next->second.written);
+        next = blocks.erase(next);
+    }
+    blocks[first] = {first, size, nullptr};
 }
-inline void forget_block(std::byte* first) { known_blocks().erase(first); }
+inline void forget_block(std::byte* first) {
+    const auto found = known_blocks().find(first);
+    if (found == known_blocks().end()) return;
+    std::free(found->second.written);
+    known_blocks().erase(found);
+}
 
 /// The block that `pointer` points into; {} if there is none.
 inline known_block block_of(std::byte* pointer) {
     const auto& blocks = known_blocks();
     const auto next = blocks.upper_bound(pointer);
     if (next == blocks.begin()) return {};
-    const auto& [first, size] = *std::prev(next);
-    return pointer < first + size ? known_block{first, size} : known_block{};
+    const known_block& found = std::prev(next)->second;
+    return pointer < found.first + found.size ? found : known_block{};
+}
+
+/// The kernels that run from now on must write these numbers before they read them: what a caller need not initialise.
+/// Without effect on memory of no known block.
+template <class T>
+void note_unwritten(std::span<T> numbers) {
+    auto* const first = reinterpret_cast<std::byte*>(numbers.data());
+    const known_block found = block_of(first);
+    if (found.first == nullptr) return;
+    known_block& block = known_blocks()[found.first];
+    if (block.written == nullptr) {
+        block.written = static_cast<std::uint8_t*>(std::malloc(block.size));
+        if (block.written == nullptr) throw std::bad_alloc();
+        std::memset(block.written, 1, block.size);
+    }
+    std::memset(block.written + (first - block.first), 0, numbers.size_bytes());
 }
 
 }  // namespace cordage_test

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Lists the cases of a doctest program and makes each one a test of ctest, named prefix + case. Run after each link.
-# A program for another processor runs in the emulator, a command and its arguments.
+# Where `skip` is not empty, a case that writes it is skipped. A program for another processor runs in the emulator, a command and its arguments.
 execute_process(COMMAND ${emulator} "${program}" --list-test-cases --no-version OUTPUT_VARIABLE listing COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${emulator} "${program}" --count --no-version OUTPUT_VARIABLE count COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCH "current filters: ([0-9]+)" count "${count}")
@@ -37,5 +37,8 @@ foreach(name IN LISTS names)
   # doctest calls a filter that matches no case a success; here it is a failure.
   string(APPEND script
     "set_tests_properties([==[${prefix}${name}]==] PROPERTIES FAIL_REGULAR_EXPRESSION \"test cases: +0 \")\n")
+  if(skip)
+    string(APPEND script "set_tests_properties([==[${prefix}${name}]==] PROPERTIES SKIP_REGULAR_EXPRESSION [==[${skip}]==])\n")
+  endif()
 endforeach()
 file(WRITE "${output}" "${script}")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Cached keys of 8 heads rotated to another basis, in blocks of 16 tokens in random order: in place, and moved to other
-// blocks by way of another tensor, which is two passes compared with the bytes of one.
+// Cached keys of 8 heads rotated to another basis, in blocks of 16 tokens in random order: in place, and moved to free
+// blocks of the cache.
 #include <algorithm>
 #include <random>
 
@@ -31,24 +31,24 @@ void measure(runner& run, index_t tokens, bool moves) {
     std::ranges::shuffle(order, std::mt19937(1));
     const device_array<std::int32_t> table{std::span<const std::int32_t>(order)};
     std::ranges::shuffle(order, std::mt19937(2));
+    for (std::int32_t& to : order) to += static_cast<std::int32_t>(blocks);  // of a cache twice as large
     const device_array<std::int32_t> new_table{std::span<const std::int32_t>(order)};
     const std::vector<std::int32_t> positions = positions_from(0, tokens);
     const device_array<std::int32_t> ids{std::span<const std::int32_t>(positions)};
     const std::size_t size = static_cast<std::size_t>(tokens * kv_heads * head_dim) * sizeof(T);
     run.beside_copy(
-        name, moves ? 2 * size : size, 2 * size + sizeof(std::int32_t) * (order.size() + positions.size()),
+        name, moves ? 2 * size : size, 2 * size + sizeof(std::int32_t) * ((moves ? 2 : 1) * order.size() + positions.size()),
         [&](std::byte* keys, int) {
             const position_view<std::int32_t> where(ids.data(), 1, tokens, 0);
             const device_angles<std::int32_t> then(device_basis(old_basis.data(), head_dim / 2), where);
             const device_angles<std::int32_t> now(device_basis(new_basis.data(), head_dim / 2), where);
-            const auto cache = token_major(reinterpret_cast<T*>(keys), {blocks, block, kv_heads, head_dim});
+            const auto cache =
+                token_major(reinterpret_cast<T*>(keys), {moves ? 2 * blocks : blocks, block, kv_heads, head_dim});
             const auto listed = [&](const device_array<std::int32_t>& by) {
                 return in_blocks(cache, by.data(), 1, tokens, blocks);
             };
             if (moves) {
-                const auto beside = token_major(reinterpret_cast<T*>(keys + size), {1, tokens, kv_heads, head_dim});
-                rebase<Pairing>(on(run.stream()), now - then, from_to(listed(table), beside));
-                rotate_forward<Pairing>(on(run.stream()), now, from_to(beside, listed(new_table)).unrotated());
+                rebase<Pairing>(on(run.stream()), now - then, from_to(listed(table), listed(new_table)).to_free_slots());
             } else {
                 rebase<Pairing>(on(run.stream()), now - then, in_place(listed(table)));
             }

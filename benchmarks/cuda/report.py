@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the measurements of a device (the JSON files of a folder) between two marks of a Markdown page. Needs no
-package."""
+"""Writes the measurements of a device (a record of docs/performance, which record.py makes) between two marks of a Markdown page.
+Needs no package."""
 import argparse
 import collections
 import json
 import pathlib
-import statistics
-import sys
+import re
 
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+BEGIN, END = "<!-- measured, from {}: begin -->", "<!-- measured: end -->"
 CORDAGE = "cordage exact, "
-FORWARD_SHARE, BACKWARD_SHARE, OVER_EMPTY, LARGEST_ERROR, LONG_PROMPT = 0.92, 0.88, 0.3e-6, 2e-7, 16384
+FORWARD_SHARE, BACKWARD_SHARE, OVER_EMPTY, LARGEST_ERROR, LONG_PROMPT = 0.92, 0.88, 0.3, 2e-7, 16384
 
 
 def table(head, rows):
@@ -50,22 +49,22 @@ def bench_sections(bench):
                   "or from the host, whichever is faster), then microseconds; "
                   "q and k of 32 + 8 heads of 128 lanes. forward is in place, forward_to elsewhere, backward gives grad_x and "
                   "dL/dinv_freq, backward_normalized the same behind RMSNorm of each head, and the gradient to its weights; "
-                  "rebase_paged rotates keys of 8 heads in blocks of 16 tokens, move_paged takes them to other blocks, in two passes.\n",
+                  "rebase_paged rotates keys of 8 heads in blocks of 16 tokens, move_paged takes them to other blocks.\n",
                   grid(cold, lambda name: f"{name.direction}, {name.angles}, {name.tokens} tokens",
-                       lambda row: share.format(row, row["seconds"] * 1e6), "share of copy, µs")]
+                       lambda row: share.format(row, row["microseconds"]), "share of copy, µs")]
     if nodes:
         parts += ["### Decode steps in a CUDA graph\n",
                   "Microseconds a node, of 100 in a chain, and in brackets beyond a node of an empty kernel.\n",
                   grid(nodes, lambda name: f"{name.tokens} tokens, {name.angles}",
-                       lambda row: f"{row['seconds'] * 1e6:.3f} ({row['over_empty_seconds'] * 1e6:+.3f})", "µs")]
+                       lambda row: f"{row['microseconds']:.3f} ({row['over_empty_microseconds']:+.3f})", "µs")]
     if cache or cache_nodes:
         parts += ["### Norm, rotation and store in one call\n",
                   "q of 32 heads in place, k and v of 8 heads each into the slots of a cache, whose elements a column's name ends with; "
                   "figures as above, decode steps as nodes of a graph.\n",
-                  grid(cache, lambda name: f"{name.tokens} tokens", lambda row: share.format(row, row["seconds"] * 1e6),
+                  grid(cache, lambda name: f"{name.tokens} tokens", lambda row: share.format(row, row["microseconds"]),
                        "share of copy, µs"),
                   grid(cache_nodes, lambda name: f"{name.tokens} tokens",
-                       lambda row: f"{row['seconds'] * 1e6:.3f} ({row['over_empty_seconds'] * 1e6:+.3f})", "µs")]
+                       lambda row: f"{row['microseconds']:.3f} ({row['over_empty_microseconds']:+.3f})", "µs")]
     return parts
 
 
@@ -73,10 +72,6 @@ def precision_sections(precisions):
     rows = [[label, *(f"{row['largest_error']:.1e}" for row in found["rows"])] for label, found in precisions.items()]
     head = ["cos and sin"] + ["below " + row["name"].rsplit(":", 1)[1] for row in next(iter(precisions.values()))["rows"]]
     return ["### Largest error of cos and sin, by position\n", table(head, rows)]
-
-
-def micro(times):
-    return statistics.median(times) * 1e6
 
 
 def cordage_of(name):
@@ -89,28 +84,43 @@ def kind_of(case):
 
 
 def peer_cell(result, name):
-    if name not in result["times"]:
+    times = result["microseconds"]
+    if name not in times:
         return "–"
-    here, ours = result["times"][name], result["times"].get(cordage_of(name))
-    if ours is None:
-        return f"{micro(here):.4g}"
-    ratio = statistics.median(mine / base for mine, base in zip(here, ours))
-    return f"{micro(here):.4g} ({ratio:.2f})"
+    ours = times.get(cordage_of(name))
+    return f"{times[name]:.4g}" if ours is None else f"{times[name]:.4g} ({times[name] / ours:.2f})"
+
+
+def standing(cases):
+    """How cordage with exact angles stands beside the other packages' kernels, in words."""
+    count = slowest = fastest = 0
+    for result in (result for by_dtype in cases.values() for result in by_dtype.values()):
+        for name, ours in result["microseconds"].items():
+            others = [time for other, time in result["microseconds"].items() if not other.startswith(("cordage", "copy"))
+                      and cordage_of(other) == name and "eager" not in other]
+            if name.startswith(CORDAGE) and others:
+                count += 1
+                slowest += ours > max(others)
+                fastest += ours < min(others)
+    return (f"Of {count} comparisons (a case, a type and a pairing), cordage with exact angles is the **slowest in {slowest}** and the "
+            f"fastest in {fastest}, eager code not counted.\n")
 
 
 def peer_sections(peers):
     versions = ", ".join(f"{name} {version}" for name, version in peers["packages"].items())
     parts = ["### Beside other packages\n",
+             standing(peers["cases"]),
              "Microseconds, and in brackets their ratio to cordage's, exact angles, in the same pairing; decode steps are "
              "nodes of a graph, prompts lie in no cache. cordage, FlashInfer, SGLang, Liger and flash-attn work in place, "
-             "transformers makes new tensors; a node of SGLang's may start before the one before it ends; all but `cordage exact` and `flashinfer` read cos and sin from a table. "
+             "transformers makes new tensors; a node of SGLang's may start before the one before it ends; of the rotations, all but `cordage exact` and `flashinfer` read cos and sin "
+             "from a table. "
              "norm: RMSNorm and rotation of bf16 in one call; to fp8: rotation, and a store of q, k and v in e4m3, k and v in pages. "
              f"Error: the largest distance from float64 at the longest prompt. {peers['rounds']} rounds; {versions}.\n"]
     cases = peers["cases"]
     for kind, dtype in dict.fromkeys((kind_of(name), dtype) for name, by_dtype in cases.items() for dtype in by_dtype):
         results = {name: by_dtype[dtype] for name, by_dtype in cases.items() if dtype in by_dtype and kind_of(name) == kind}
         last = next(reversed(results.values()))
-        names = dict.fromkeys(name for result in results.values() for name in result["times"])
+        names = dict.fromkeys(name for result in results.values() for name in result["microseconds"])
         rows = [[name, *(peer_cell(result, name) for result in results.values()),
                  f"{last['errors'][name]:.1e}" if name in last["errors"] else ""] for name in names]
         parts.append(table([dtype, *results, "error"], rows))
@@ -144,7 +154,7 @@ def targets(bench, precisions, peers):
                if name.direction in ("forward", "forward_to") and not name.is_node and name.tokens == LONG_PROMPT
                and name.dtype == "bf16"]
     backward = [row["share_of_copy"] for name, row in named if name.direction == "backward" and name.tokens == LONG_PROMPT]
-    over = {overlaps: [row["over_empty_seconds"] for name, row in named
+    over = {overlaps: [row["over_empty_microseconds"] for name, row in named
                        if name.is_node and name.direction == "forward" and name.tokens == 1
                        and name.angles.endswith("_overlapping") == overlaps] for overlaps in (False, True)}
     errors = [row["largest_error"] for found in precisions.values() for row in found["rows"]]
@@ -154,24 +164,21 @@ def targets(bench, precisions, peers):
           lambda share: share >= BACKWARD_SHARE, "{:.3f}".format)
     for overlaps, kind in ((False, ""), (True, ", overlapping launches")):
         worst(f"a token's decode step beyond an empty node{kind}, the slowest variant", "≤ 0.3 µs", over[overlaps], max,
-              lambda seconds: seconds <= OVER_EMPTY, lambda seconds: f"{seconds * 1e6:.3f} µs")
+              lambda time: time <= OVER_EMPTY, "{:.3f} µs".format)
     worst("error of cos and sin, also with --use_fast_math", "≤ 2e-7", errors, max,
           lambda error: error <= LARGEST_ERROR, "{:.1e}".format)
     if peers:
-        slower = []
-        count = 0
-        for case, by_dtype in peers["cases"].items():
-            for dtype, result in by_dtype.items():
-                for name, times in result["times"].items():
-                    ours = result["times"].get(cordage_of(name))
-                    if name.startswith(("cordage", "copy")) or ours is None:
-                        continue
-                    count += 1
-                    if statistics.median(times) < statistics.median(ours):
-                        slower.append(f"{name} at {case} {dtype}")
-        if count:
-            text = f"ahead in {count - len(slower)} of {count}" + (": not of " + "; ".join(slower) if slower else "")
-            rows.append(["time beside every peer, exact angles, same pairing", "less", text, outcome(not slower)])
+        counts, ahead = collections.Counter(), collections.Counter()
+        for result in (result for by_dtype in peers["cases"].values() for result in by_dtype.values()):
+            times = result["microseconds"]
+            for name in times:
+                ours, package = times.get(cordage_of(name)), name.rpartition(", ")[0]
+                if ours is not None and not name.startswith(("cordage", "copy")):
+                    counts[package] += 1
+                    ahead[package] += ours <= times[name]
+        if counts:
+            text = "ahead of " + ", ".join(f"{package} in {ahead[package]} of {count}" for package, count in counts.items())
+            rows.append(["time beside every peer, exact angles, same pairing", "less", text, outcome(ahead == counts)])
     return rows
 
 
@@ -184,45 +191,58 @@ def machine(bench, machine_lines):
     return "\n".join(f"- {line}" for line in lines) + "\n"
 
 
-def measured(results):
+def torch_sections(calls):
+    """Tables of calls from PyTorch: {"rotate TOKENS": {"NAME forward host us": ..., ...}, ...}."""
+    names = {"cordage": "cordage_torch", "compiled": "transformers, torch.compile", "liger": "Liger", "eager": "transformers, eager"}
+    sizes = [int(case.split()[1]) for case in calls if case.startswith("rotate ")]
+    parts = ["### From PyTorch\n",
+             "bf16, half_split: microseconds of host time of one call, and milliseconds of forward and backward, outside of a graph.\n"]
+    for key, words in (("forward host us", "host time of a call, µs"), ("forward+backward ms", "forward and backward, ms")):
+        found = [size for size in sorted(sizes) if f"cordage {key}" in calls[f"rotate {size}"]]
+        parts.append(table([words, *(f"{size} tokens" for size in found)],
+                           [[name, *(f"{calls[f'rotate {size}'][f'{short} {key}']:.3g}" for size in found)]
+                            for short, name in names.items()]))
+    return parts
+
+
+def measured(record):
     """Markdown of the parts that are there: {"bench": ..., "precision": ..., ...}."""
-    bench, peers = results.get("bench"), results.get("peers")
-    precisions = {label: results[key] for key, label in (("precision", "as compiled"), ("precision_fast_math", "--use_fast_math"))
-                  if key in results}
-    parts = ["## Measured\n", machine(bench, results.get("machine", []))]
+    bench, peers = record.get("bench"), record.get("peers")
+    precisions = {label: record[key] for key, label in (("precision", "as compiled"), ("precision_fast_math", "--use_fast_math"))
+                  if key in record}
+    parts = ["## Measured\n", *(f"{paragraph}\n" for paragraph in record.get("note", [])), machine(bench, record.get("machine", []))]
     rows = targets(bench, precisions, peers)
     if rows:
         parts += ["### Targets\n", table(["", "target", "found", ""], rows)]
-    if "tests" in results:
+    if "tests" in record:
         parts += ["### Tests on the device\n",
-                  table(["", "result"], [[name, result] for name, result in results["tests"].items()])]
+                  table(["", "result"], [[name, result] for name, result in record["tests"].items()])]
+    if peers:
+        parts += peer_sections(peers)
     if bench:
         parts += bench_sections(bench)
     if precisions:
         parts += precision_sections(precisions)
-    if peers:
-        parts += peer_sections(peers)
+    if "torch" in record:
+        parts += torch_sections(record["torch"])
     return "\n".join(parts)
 
 
-def replaced(page, text):
-    """The page with `text` between the marks."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"the page must have {BEGIN} and, later, {END}")
-    return before + begin + "\n" + text.strip("\n") + "\n" + end + after
+def replaced(page, text, name):
+    """The page with `text`, from the record of this name, between the marks."""
+    marked = re.compile(BEGIN.format(r"\w+") + ".*?" + END, re.DOTALL)
+    if not marked.search(page):
+        raise ValueError(f"the page must have {BEGIN.format('RECORD')} and, later, {END}")
+    return marked.sub(lambda _: BEGIN.format(name) + "\n" + text.strip("\n") + "\n" + END, page, count=1)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--results", type=pathlib.Path, required=True, help="folder of bench.json, peers.json, ...")
+    parser.add_argument("--record", type=pathlib.Path, required=True, help="docs/performance/NAME.json")
     parser.add_argument("--page", type=pathlib.Path, required=True)
     settings = parser.parse_args()
-    results = {path.stem: json.loads(path.read_text()) for path in sorted(settings.results.glob("*.json"))}
-    if not results:
-        sys.exit(f"report.py: {settings.results} has no results: run run.sh tests, bench and peers first")
-    settings.page.write_text(replaced(settings.page.read_text(), measured(results)))
+    record = json.loads(settings.record.read_text())
+    settings.page.write_text(replaced(settings.page.read_text(), measured(record), settings.record.stem))
 
 
 if __name__ == "__main__":

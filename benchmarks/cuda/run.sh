@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Everything that wants a GPU: builds for it, tests and measures there, and writes docs/performance_gpu.md.
+# Everything that wants a GPU: builds for it, tests and measures there, and writes a record in docs/performance and
+# docs/performance_gpu.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -13,7 +14,8 @@ benchmarks/cuda/run.sh [PHASE...] [OPTIONS]     all phases, in this order, if no
   tests     the tests of the kernels on the device, then under compute-sanitizer
   bench     cordage_gpu_bench and the precision of cos and sin
   peers     other packages, by a python3 that has torch; goes on where it was stopped
-  report    what build/gpu/results/*.json hold, between the marks of docs/performance_gpu.md
+  report    what build/gpu/results/*.json hold, into docs/performance/gpu_DEVICE.json, and from there between the marks of
+            docs/performance_gpu.md
 
 If tests, bench, peers or report fails, the phases after it run all the same, and the exit status is 1 at the end.
 
@@ -101,13 +103,14 @@ compile() { # compile OUTPUT FLAGS AND SOURCES...
     nvcc -std=c++20 -t "$jobs" "-arch=sm_$arch" -Iinclude -DCORDAGE_NO_SIMD "${@:2}" -o "$bin/$1"
 }
 
-# What runs kernels by way of test_device.hpp; the other tests of the backend need no device.
+# What runs kernels by way of test_device.hpp; the other tests of the backend need no device. nvcc splits what it gives the
+# linker at spaces that are not within quotes of its own.
 build_tests() {
     local tests
     mapfile -t tests < <(grep -lE 'cuda/(test_device|device_backend)\.hpp' tests/backend/cuda/*_test.cpp tests/rotate/cuda/*_test.cpp)
     nvcc -std=c++20 -O1 -x c++ -Itests -c tests/known_blocks.cpp -o "$out/known_blocks.o"
     compile cordage_gpu_tests -O1 -lineinfo -DCORDAGE_TEST_ON_DEVICE -DEIGEN_NO_CUDA -isystem /usr/include/eigen3 -Itests ${include:+"-I$include"} \
-        -Xlinker "$out/known_blocks.o" -x cu tests/backend/cuda/device_main.cu "${tests[@]}"
+        -Xlinker "\"$out/known_blocks.o\"" -x cu tests/backend/cuda/device_main.cu "${tests[@]}"
     compile cordage_gpu_launch tests/cuda_compile/on_device.cu
 }
 
@@ -233,8 +236,9 @@ phase_bench() {
 
 # A python3 with torch: the one at hand, or one made from requirements.txt. What else is missing is a peer's reason.
 peers_python() {
-    local candidate
-    for candidate in ${python:-python3 "$out/venv/bin/python"}; do
+    local candidate candidates=("$python")
+    [[ -n $python ]] || candidates=(python3 "$out/venv/bin/python")
+    for candidate in "${candidates[@]}"; do
         ! "$candidate" -c 'import torch' 2>/dev/null || { echo "$candidate"; return; }
     done
     [[ -z $python ]] || fail "--python $python has no torch"
@@ -255,8 +259,10 @@ phase_peers() {
 }
 
 phase_report() {
-    python3 benchmarks/cuda/report.py --results "$results" --page docs/performance_gpu.md
-    say "docs/performance_gpu.md is written"
+    local record
+    record=$(python3 benchmarks/cuda/record.py --results "$results" --records docs/performance)
+    python3 benchmarks/cuda/report.py --record "$record" --page docs/performance_gpu.md
+    say "$record and docs/performance_gpu.md are written"
 }
 
 # A device may be lent for minutes: what fails there is reported at the end, and the other phases run all the same.

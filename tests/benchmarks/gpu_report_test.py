@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The report of the benchmarks on a device, from figures that were made up, and how its times are taken."""
+"""The record and the report of the benchmarks on a device, from figures that were made up; that the page in docs is the report of its
+record; and how times are taken."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tarfile
@@ -10,9 +12,11 @@ import unittest
 import zipfile
 
 CUDA = pathlib.Path(__file__).resolve().parents[2] / "benchmarks" / "cuda"
+DOCS = CUDA.parents[1] / "docs"
 sys.path[:0] = [str(CUDA), str(CUDA / "peers")]
 
 import gpu_timing  # noqa: E402
+import record  # noqa: E402
 import report  # noqa: E402
 import unpack  # noqa: E402
 
@@ -45,8 +49,12 @@ def peers(theirs):
 
 def outcomes(results):
     """The last column of the table of targets."""
-    found = {key: results.get(key) for key in ("bench", "peers")}
-    return [row[-1] for row in report.targets(found["bench"], results.get("precisions", {}), found["peers"])]
+    found = record.record_of(results)
+    return [row[-1] for row in report.targets(found.get("bench"), results.get("precisions", {}), found.get("peers"))]
+
+
+def measured(results):
+    return report.measured(record.record_of(results))
 
 
 class Targets(unittest.TestCase):
@@ -70,7 +78,7 @@ class Targets(unittest.TestCase):
         self.assertEqual(outcomes({"bench": bench(node(0.2e-6), row)}), ["reached"])
         cold_row = cold("cache", 0.7, dtype="bf16_to_int8")
         for part in ("bf16_to_int8 half_split", "| 0.700, 125 |", "1.500 (+0.900)"):
-            self.assertIn(part, report.measured({"bench": bench(cold_row, row)}))
+            self.assertIn(part, measured({"bench": bench(cold_row, row)}))
 
     def test_overlapping_launches_have_an_outcome_of_their_own(self):
         rows = node(0.4e-6), node(0.2e-6, angles="exact_overlapping")
@@ -82,29 +90,52 @@ class Targets(unittest.TestCase):
 
 class Report(unittest.TestCase):
     def test_figures_of_each_part_are_in_it(self):
-        text = report.measured({"bench": bench(cold("forward", 0.934), node(0.25e-6)), "precision": precision(7.4e-8),
+        text = measured({"bench": bench(cold("forward", 0.934), node(0.25e-6)), "precision": precision(7.4e-8),
                                 "precision_fast_math": precision(7.5e-8), "peers": peers([2.2e-4, 2.0e-4]),
                                 "tests": {"the kernels' tests": "17 passed, 0 failed"}, "machine": ["driver 580"]})
         for part in ("some device", "50 MiB of L2", "driver 580", "| 0.934, 125 |", "1.500 (+0.250)", "7.4e-08", "7.5e-08",
                      "17 passed, 0 failed", "210 (2.00)", "1.3e-02", "broken, half_split (1 of the cases, as "
-                     "prefill 16384 bf16): ImportError: no module", "torch 2.11"):
+                     "prefill 16384 bf16): ImportError: no module", "torch 2.11", "Of 1 comparisons", "slowest in 0",
+                     "fastest in 1"):
             self.assertIn(part, text)
+        self.assertIn("slowest in 1", measured({"peers": peers([1.0e-4, 1.0e-4])}))
+
+    def test_a_note_and_calls_from_torch_are_in_it_where_a_record_has_them(self):
+        calls = {f"{name} {key}": 36.26 for name in ("cordage", "compiled", "liger", "eager")
+                 for key in ("forward host us", "forward+backward ms")}
+        text = report.measured({"note": ["Of other kernels."], "torch": {"rotate 512": calls}})
+        self.assertLess(text.index("Of other kernels."), text.index("| Liger | 36.3 |"))
 
     def test_what_stands_outside_of_the_marks_stays(self):
-        page = f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n"
-        found = report.replaced(page, "new\n")
-        self.assertEqual(found, f"before\n{report.BEGIN}\nnew\n{report.END}\nafter\n")
-        self.assertEqual(report.replaced(found, "new"), found)
-        with self.assertRaisesRegex(ValueError, "must have <!-- measured: begin -->"):
-            report.replaced("a page", "new")
+        page = f"before\n{report.BEGIN.format('gpu_old')}\nold\n{report.END}\nafter\n"
+        found = report.replaced(page, "new\n", "gpu_new")
+        self.assertEqual(found, f"before\n{report.BEGIN.format('gpu_new')}\nnew\n{report.END}\nafter\n")
+        self.assertEqual(report.replaced(found, "new", "gpu_new"), found)
+        with self.assertRaisesRegex(ValueError, "must have <!-- measured, from RECORD: begin -->"):
+            report.replaced("a page", "new", "gpu_new")
 
-    def test_the_page_in_docs_has_the_marks(self):
-        page = (CUDA.parents[1] / "docs" / "performance_gpu.md").read_text()
-        self.assertIn("new", report.replaced(page, "new"))
+    def test_the_page_in_docs_is_the_report_of_its_record(self):
+        page = (DOCS / "performance_gpu.md").read_text()
+        name = re.search(report.BEGIN.format(r"(\w+)"), page).group(1)
+        kept = json.loads((DOCS / "performance" / f"{name}.json").read_text())
+        self.assertEqual(report.replaced(page, report.measured(kept), name), page,
+                         f"python3 benchmarks/cuda/report.py --record docs/performance/{name}.json --page docs/performance_gpu.md")
+
+
+class Record(unittest.TestCase):
+    def test_its_times_are_medians_in_microseconds_with_four_digits(self):
+        found = record.record_of({"peers": peers([3e-6, 1.23456e-6, 1e-6]), "bench": bench(cold("forward", 0.93456), node(0.25e-6))})
+        self.assertEqual(found["peers"]["cases"]["prefill 16384"]["bf16"]["microseconds"]["other, half_split"], 1.235)
+        self.assertEqual([{key: row[key] for key in row if key != "name"} for row in found["bench"]["rows"]],
+                         [{"microseconds": 125.0, "share_of_copy": 0.9346}, {"microseconds": 1.5, "over_empty_microseconds": 0.25}])
+
+    def test_it_is_named_after_the_device(self):
+        for device, name in (("NVIDIA H200", "gpu_h200"), ("NVIDIA GeForce RTX 4090", "gpu_geforce_rtx_4090")):
+            self.assertEqual(record.name_of({"peers": {"device": device}}), name)
 
     def test_without_results_one_line_says_so(self):
         with tempfile.TemporaryDirectory() as folder:
-            run = subprocess.run([sys.executable, CUDA / "report.py", "--results", folder, "--page", "none.md"],
+            run = subprocess.run([sys.executable, CUDA / "record.py", "--results", folder, "--records", folder],
                                  capture_output=True, text=True, check=False)
         self.assertEqual(run.returncode, 1)
         self.assertEqual(run.stderr.count("\n"), 1)
@@ -198,7 +229,7 @@ class Timing(unittest.TestCase):
         for cases in json.loads(saved[0]), ended:
             compare(lambda: self.fail("it is there"))
             self.assertIn("the whole case (1 of the cases, as decode 1 bf16)",
-                          report.measured({"peers": peers([1e-4]) | {"cases": cases}}))
+                          measured({"peers": peers([1e-4]) | {"cases": cases}}))
         cases = {}
         compare(lambda: {"times": {"copy": [1e-6]}})
         self.assertEqual(json.loads(saved[-1])["decode 1"]["bf16"], {"times": {"copy": [1e-6]}})

@@ -32,11 +32,11 @@ class Run(unittest.TestCase):
         self.root = pathlib.Path(folder.name)
         here = self.root / "benchmarks" / "cuda"
         here.mkdir(parents=True)
-        for name in ("run.sh", "report.py"):
+        for name in ("run.sh", "record.py", "report.py"):
             shutil.copy(CUDA / name, here)
         self.page = self.root / "docs" / "performance_gpu.md"
-        self.page.parent.mkdir()
-        self.page.write_text("<!-- measured: begin -->\n<!-- measured: end -->\n")
+        (self.page.parent / "performance").mkdir(parents=True)
+        self.page.write_text("<!-- measured, from gpu_other: begin -->\n<!-- measured: end -->\n")
         self.out = self.root / "gpu"
         for name, text in PROGRAMS.items():
             program = (self.root if name.startswith("path/") else self.out) / name
@@ -59,6 +59,9 @@ class Run(unittest.TestCase):
         self.assertIn("run.sh: failed: tests peers\n", ended.stderr)
         self.assertIn("| the kernels' tests | 2 passed, 1 failed |", self.page.read_text())
         self.assertIn("some device", self.page.read_text())
+        self.assertIn("<!-- measured, from gpu_some_device: begin -->", self.page.read_text())
+        kept = json.loads((self.page.parent / "performance" / "gpu_some_device.json").read_text())
+        self.assertEqual(kept["tests"], self.outcomes())
 
     def test_a_phase_ends_at_its_first_error(self):
         (self.out / "bin" / "cordage_gpu_bench").unlink()

@@ -28,6 +28,7 @@ if(pkg_config)
   execute_process(COMMAND "${pkg_config}" --variable=libdir cordage-c
     OUTPUT_VARIABLE libdir OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(flags UNIX_COMMAND "${flags}")
+  separate_arguments(libdir UNIX_COMMAND "${libdir}")  # spaces in it are quoted for a shell
   execute_process(COMMAND "${compiler}" -std=c99 "${page}" ${flags} -o "${scratch}/by_pkg_config"
     COMMAND_ERROR_IS_FATAL ANY)
   set(ENV{LD_LIBRARY_PATH} "${libdir}")

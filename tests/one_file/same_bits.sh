@@ -6,13 +6,16 @@
 set -eu
 program=$1 one_file=$2 headers=$3 xsimd=$4 scratch=$5
 shift 5
-mkdir -p "$scratch"
-"$@" -std=c++20 -DCORDAGE_ONE_FILE -I "$one_file" -MD -MF "$scratch/read.d" "$program" -o "$scratch/one_file"
-# Headers of libraries end in .hpp or have no ending and lie in a folder of their own; those of compilers do not.
-others=$(tr -s ' \\' '\n\n' <"$scratch/read.d" | grep -E '\.hpp$|/(xsimd|eigen3?|Eigen|nlohmann|cordage)/' |
-    grep -v -x -F "$one_file/cordage_kernels.hpp" | grep -v -x -F "$program" || true)
-if [ -n "$others" ] || ! grep -q -F "$one_file/cordage_kernels.hpp" "$scratch/read.d"; then
-    printf 'must read %s/cordage_kernels.hpp and no other header of a library, but read:\n%s\n' "$one_file" "$others"
+# In a folder of its own and by relative paths, so that the names of what it reads do not depend on where this lies.
+mkdir -p "$scratch/alone"
+cp "$program" "$scratch/alone/program.cpp"
+cp "$one_file/cordage_kernels.hpp" "$scratch/alone"
+(cd "$scratch/alone" && "$@" -std=c++20 -DCORDAGE_ONE_FILE -I . -MD -MT read -MF read.d program.cpp -o ../one_file)
+# Headers of libraries end in .hpp, but for Eigen's; those of compilers do not.
+others=$(tr -s ' \\' '\n\n' <"$scratch/alone/read.d" | grep -E '\.hpp$|/Eigen/([A-Za-z]+|src/.*)$' |
+    grep -v -x 'cordage_kernels\.hpp\|\./cordage_kernels\.hpp' || true)
+if [ -n "$others" ] || ! grep -q -F cordage_kernels.hpp "$scratch/alone/read.d"; then
+    printf 'must read cordage_kernels.hpp and no other header of a library, but read:\n%s\n' "$others"
     exit 1
 fi
 "$@" -std=c++20 -I "$headers" -idirafter "$xsimd" "$program" -o "$scratch/headers"

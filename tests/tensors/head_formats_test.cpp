@@ -93,7 +93,8 @@ void check_fp8(int mantissa_bits, int bias) {
     }
     REQUIRE(rounded(1e30f) == static_cast<float>(Fp8::largest_bits));
     REQUIRE(rounded(std::numeric_limits<float>::infinity()) == static_cast<float>(Fp8::largest_bits));
-    REQUIRE(rounded(std::numeric_limits<float>::quiet_NaN()) >= 127.0f);
+    REQUIRE(rounded(std::numeric_limits<float>::quiet_NaN()) == 127.0f);
+    REQUIRE(rounded(std::bit_cast<float>(0xffc0'0000u)) == 127.0f);  // inf * 0 on some processors, a NaN with a sign
     CHECK(std::bit_cast<std::uint32_t>(all[127]) ==
           0x7fc0'0000u + (mantissa_bits == 2 ? 0x20'0000u : 0u));  // NaNs, of all fraction bits
 }

@@ -10,6 +10,11 @@ compiled = torch._C._dispatch_has_kernel_for_dispatch_key("cordage::rotate", "CU
 pytestmark = pytest.mark.skipif(not (compiled and torch.cuda.is_available()), reason="needs a GPU and CUDA kernels")
 
 
+def leaf(values, device, dtype):
+    """A tensor of its own that gradients go to: `to` gives `values` itself where device and dtype are theirs."""
+    return values.to(device, dtype).detach().clone().requires_grad_()
+
+
 @pytest.mark.parametrize("interleaved", [False, True])
 @pytest.mark.parametrize("dtype, allowed", [(torch.float32, 1e-6), (torch.bfloat16, 2e-2), (torch.float16, 3e-3)])
 def test_values_and_gradients_are_the_cpus(dtype, allowed, interleaved):
@@ -18,9 +23,8 @@ def test_values_and_gradients_are_the_cpus(dtype, allowed, interleaved):
     q, k, weights = torch.randn(2, 4, 70, 8), torch.randn(2, 2, 70, 8), torch.randn(2, 4, 70, 8)
     results = []
     for device in ("cpu", "cuda"):
-        inputs = [q.to(device, dtype).requires_grad_(), k.to(device, dtype).requires_grad_(),
-                  inv_freq.clone().requires_grad_(), torch.tensor(1.25, dtype=torch.float64, requires_grad=True),
-                  torch.arange(70.0, device=device).requires_grad_()]
+        inputs = [leaf(q, device, dtype), leaf(k, device, dtype), leaf(inv_freq, "cpu", torch.float64),
+                  leaf(torch.tensor(1.25), "cpu", torch.float64), leaf(torch.arange(70.0), device, torch.float32)]
         rotated = rotate(*inputs[:2], inv_freq=inputs[2], attention_factor=inputs[3], position_ids=inputs[4],
                         interleaved=interleaved)
         ((rotated[0] * weights.to(device, dtype)).sum() + rotated[1].sum()).backward()

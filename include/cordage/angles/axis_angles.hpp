@@ -42,17 +42,15 @@ class axis_angles : public angle_detail::positions_and_bases<P> {
                                                                                   Axes&& axis_of_pair,
                                                                                   const position_view<P>& position_ids)
         : angle_detail::positions_and_bases<P>("axis_angles", bases, position_ids, most_axes),
-          axis_of_pair_(axis_of_pair) {
+          axis_of_pair_(std::span<const std::uint8_t>(axis_of_pair).data()) {
         static_assert(
             outlives_its_call<Axes>,
             "cordage::axis_angles: axis_of_pair must outlive the angles: pass a named vector, not a temporary");
-        angle_detail::check_axes("axis_angles", this->pairs(), axis_of_pair_, position_ids.axes);
+        angle_detail::check_axes("axis_angles", this->pairs(), axis_of_pair, position_ids.axes);
     }
 
-    CORDAGE_ALWAYS_INLINE index_t axis(index_t pair) const noexcept {
-        return axis_of_pair_[static_cast<std::size_t>(pair)];
-    }
-    CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token, index_t pair) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t axis(index_t pair) const noexcept { return axis_of_pair_[pair]; }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token, index_t pair) const noexcept {
         return this->phase_of_pair(position_traits<P>::split(this->position_id(row, token, axis(pair))),
                                    this->basis_index(row, token), pair);
     }
@@ -84,12 +82,12 @@ class axis_angles : public angle_detail::positions_and_bases<P> {
         const index_t first = this->basis_index(row, token) * this->pairs();
         of.fractions = this->bases_.fractions + first;
         of.whole_turns = this->bases_.whole_turns + first;
-        of.axis_of_pair = axis_of_pair_.data();
+        of.axis_of_pair = axis_of_pair_;
         return of;
     }
 
  private:
-    std::span<const std::uint8_t> axis_of_pair_;
+    const std::uint8_t* axis_of_pair_;  // [pairs]
 };
 template <class Bases, class Axes, position_type P>
 axis_angles(Bases&&, Axes&&, const position_view<P>&) -> axis_angles<P>;

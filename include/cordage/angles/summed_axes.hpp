@@ -46,7 +46,7 @@ class summed_axes : public angle_detail::positions_and_bases<P> {
         }
     }
 
-    CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token, index_t pair) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token, index_t pair) const noexcept {
         return of_token(row, token).phase(pair);
     }
 
@@ -58,7 +58,7 @@ class summed_axes : public angle_detail::positions_and_bases<P> {
         const std::uint64_t* whole_turns[most_axes];  // [pairs]
         bool is_whole;
 
-        CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t pair) const noexcept {
+        CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t pair) const noexcept {
             std::uint64_t sum = 0;
             for (index_t a = 0; a < most_axes; ++a) {
                 sum += is_whole ? position[a].steps * fractions[a][pair]
@@ -67,7 +67,7 @@ class summed_axes : public angle_detail::positions_and_bases<P> {
             return sum;
         }
     };
-    CORDAGE_ALWAYS_INLINE token_phases of_token(index_t row, index_t token) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE token_phases of_token(index_t row, index_t token) const noexcept {
         const index_t first = this->basis_index(row, token);
         token_phases of{};
         of.is_whole = true;

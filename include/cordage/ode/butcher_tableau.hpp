@@ -92,13 +92,14 @@ constexpr std::array<Scalar, fsal_form<T>::slopes> dense_weights(Scalar s) {
     std::array<Scalar, form::slopes> w{};
     if constexpr (has_linear_output<T>) {
         for (std::size_t i = 0; i < form::slopes; ++i) w[i] = s * static_cast<Scalar>(form::b(i));
-        return w;
+    } else {
+        for (std::size_t i = 0; i < form::slopes; ++i) {
+            w[i] = s * s *
+                   (static_cast<Scalar>(form::b(i)) * (3 - 2 * s) + static_cast<Scalar>(form::quartic(i)) * r * r);
+        }
+        w[0] += s * r * r;
+        w[form::last] -= s * s * r;
     }
-    for (std::size_t i = 0; i < form::slopes; ++i) {
-        w[i] = s * s * (static_cast<Scalar>(form::b(i)) * (3 - 2 * s) + static_cast<Scalar>(form::quartic(i)) * r * r);
-    }
-    w[0] += s * r * r;
-    w[form::last] -= s * s * r;
     return w;
 }
 

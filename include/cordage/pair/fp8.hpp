@@ -40,21 +40,22 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr Word where_below(const Word&
 }  // namespace pair_detail
 
 /// x rounded to fp8, nearest, ties to even, as the low byte of a word. Values beyond the largest number, infinities
-/// included, become the largest number, as in engines' cache stores; a NaN stays a NaN. (torch's casts give NaN in e4m3
-/// and infinity in e5m2.) Lane: one float or a vector of floats.
+/// included, become the largest number, as in engines' cache stores. (torch's casts give NaN in e4m3 and infinity in
+/// e5m2.) Every NaN becomes 0x7f: processors differ in the sign of a NaN that they compute. Lane: one float or a vector
+/// of floats.
 template <class Fp8, class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto fp8_bits(const Lane& x) noexcept {
     using lane = lane_traits<Lane>;
     using word = typename lane::word;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
-    // Same bits as below. The instruction drops the sign of a NaN, which the return statement restores.
+    // Same bits as below.
     std::uint16_t both;
     if constexpr (Fp8::shift == 20) {
         asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(both) : "f"(0.0f), "f"(x));
     } else {
         asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(both) : "f"(0.0f), "f"(x));
     }
-    return word(both | ((lane::bits(x) >> 24) & 0x80u));
+    return word(both);
 #else
     constexpr int shift = Fp8::shift;
     constexpr std::uint32_t smallest_normal = (128u - Fp8::bias) << 23;
@@ -66,8 +67,8 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto fp8_bits(const Lane& x) noexcept 
     const word unit = power + word(static_cast<std::uint32_t>(shift) << 23);
     const word count = lane::bits(Lane(lane::from_bits(in_range) + lane::from_bits(unit))) - unit;
     const word finite = count + (power >> shift) - word(smallest_normal >> shift);
-    const word any = pair_detail::where_below<Lane>(magnitude, 0x7f80'0001u, finite, word(0x7fu));
-    return word(any | ((w >> 24) & word(0x80u)));
+    const word number = finite | ((w >> 24) & word(0x80u));
+    return word(pair_detail::where_below<Lane>(magnitude, 0x7f80'0001u, number, word(0x7fu)));
 #endif
 }
 

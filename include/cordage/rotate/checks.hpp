@@ -29,13 +29,14 @@ struct checked_tensor {
     index_t first_lane;
     bool is_rotated = true;
     bool has_format_of_x = false;
+    bool are_slots_free = false;  ///< operand::to_free_slots
     std::intptr_t begin = 0, end = 0;  ///< addresses of the memory, set once the sizes are checked
 };
 template <operand_type O>
 CORDAGE_ALWAYS_INLINE std::array<checked_tensor, 2> tensors_of(const O& o, index_t operand) {
     const bool is_one = o.is_in_place(), is_one_format = is_same_format(o.x.format, o.y.format);
     return {{{"x", o.x, is_one, false, operand, o.first_lane, o.is_rotated()},
-             {"y", is_one ? heads_memory() : o.y, true, is_one, operand, o.first_lane, o.is_rotated(), is_one_format}}};
+             {"y", is_one ? heads_memory() : o.y, true, is_one, operand, o.first_lane, o.is_rotated(), is_one_format, o.writes_free_slots()}}};
 }
 template <backward_operand_type O>
 CORDAGE_ALWAYS_INLINE std::array<checked_tensor, 3> tensors_of(const O& o, index_t operand) {
@@ -140,11 +141,12 @@ void check_overlap(const char* function, const checked_tensor& a, const checked_
     const overlap found = overlap_of(a.view, b.view);
     if (a.operand == b.operand && found == overlap::partial) {
         const bool moves = is_move(a, b);
-        if (moves && Memory == memory::host) return;
+        if (moves && (Memory == memory::host || b.are_slots_free)) return;
         fail<shape_error>(
             {function, ": ", b.name, " must be ", a.name, " itself or not overlap it; it overlaps it partly",
-             moves ? "; to move tokens within a cache on a device, copy through another tensor: from_to(x, tensor), "
-                     "then from_to(tensor, y).unrotated()"
+             moves ? "; to move tokens within a cache on a device, state that no slot is both read and written, "
+                     "from_to(x, y).to_free_slots(), or copy through another tensor: from_to(x, tensor), then "
+                     "from_to(tensor, y).unrotated()"
                    : ""});
     }
     if (a.operand != b.operand && found != overlap::none) {

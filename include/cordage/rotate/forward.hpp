@@ -152,7 +152,8 @@ inline constexpr bool is_difference<angle_difference<To, From>> = true;
 ///
 /// Keys may move to other slots of their cache. Tokens are processed in the order in which they are listed, on one
 /// thread if one token is written to a slot that another one reads. If a slot would be written before it is read, the
-/// call throws value_error naming the slot; on a device every move within a cache throws.
+/// call throws value_error naming the slot. On a device a move within a cache throws unless the caller states that the
+/// written slots are free: from_to(x, y).to_free_slots().
 template <pairing Pairing, class Backend = backend::fastest, class... Arguments>
 void rebase(const Arguments&... arguments) {
     static_assert((rotate_detail::is_difference<Arguments> || ...),

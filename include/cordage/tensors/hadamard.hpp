@@ -78,7 +78,7 @@ struct hadamard {
         !requires(Format f) { f.group_stride; },
         "cordage::hadamard: write lane_groups<hadamard<Format>>, not hadamard<lane_groups<Format>>");
 
-    index_t size = 64;                        ///< lanes, a power of two that divides head_dim
+    index_t size = 64;  ///< lanes, a power of two that divides head_dim
     Format inner = {};  ///< of elements or of whole heads
 
     template <class Lane, class T>

@@ -53,7 +53,7 @@ inline constexpr index_t lanes_of_element<Format> = Format::lanes_of_element;
 
 /// Whether two formats are equivalent: of one type and, if they have data members, equal.
 template <class A, class B>
-CORDAGE_HOST_DEVICE constexpr bool is_same_format(const A& a, const B& b) noexcept {
+constexpr bool is_same_format(const A& a, const B& b) noexcept {
     if constexpr (!std::same_as<A, B>) {
         return false;
     } else if constexpr (requires { a == b; }) {
@@ -201,12 +201,23 @@ CORDAGE_ALWAYS_INLINE float largest_lane(const float* lanes, index_t count) noex
     return largest;
 }
 
+/// a + b, where a is rounded before even if it is a product: compilers, those of devices too, may otherwise compute both
+/// in one instruction with one rounding, and a code would differ between machines.
+template <class Lane>
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Lane sum_of_rounded(const Lane& a, const Lane& b) noexcept {
+#if defined(__CUDA_ARCH__)
+    return __fadd_rn(a, b);
+#else
+    return lane_traits<Lane>::from_bits(lane_traits<Lane>::bits(a)) + b;
+#endif
+}
+
 /// x, |x| <= 2^22, rounded to an integer, nearest, ties to even, as a word: the last bits of x + 1.5 * 2^23.
 template <class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto nearest_integer(const Lane& x) noexcept {
     using lane = lane_traits<Lane>;
     using word = typename lane::word;
-    return word(lane::bits(Lane(x + Lane(0x1.8p+23f))) - word(0x4b40'0000u));
+    return word(lane::bits(sum_of_rounded<Lane>(x, Lane(0x1.8p+23f))) - word(0x4b40'0000u));
 }
 
 /// x, |x| < 2^22, rounded to an integer, halves away from 0. Adding the largest float below one half and truncating
@@ -216,20 +227,15 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto rounded_half_away(const L& x) noe
     using lane = lane_traits<L>;
     using word = typename lane::word;
     const word half = (lane::bits(x) & word(0x8000'0000u)) | lane::bits(L(0x1.fffffep-2f));  // with the sign of x
-    return lane_memory<L>::truncated(L(x + lane::from_bits(half)));
+    return lane_memory<L>::truncated(sum_of_rounded<L>(x, lane::from_bits(half)));
 }
 
 /// The q4_0 code of a lane, as a word, given 1 / d of its block; 0 for NaN.
 template <class L>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto q4_0_code(const L& x, float inverse) noexcept {
     using memory = lane_memory<L>;
-#if defined(__CUDA_ARCH__)
-    const L scaled = __fmul_rn(x, inverse);
-#else
-    using lane = lane_traits<L>;
-    const L scaled = lane::from_bits(lane::bits(L(x * L(inverse))));  // rounded before the addition
-#endif
-    return memory::truncated(memory::min(memory::max(L(scaled + L(8.5f)), L(0.0f)), L(15.0f)));
+    const L shifted = sum_of_rounded<L>(L(x * L(inverse)), L(8.5f));
+    return memory::truncated(memory::min(memory::max(shifted, L(0.0f)), L(15.0f)));
 }
 
 /// Conversion between a float divided by its scale and a code of one byte.

@@ -53,10 +53,18 @@ class operand {
     }
     /// The same operand without rotation, for v, which is copied into a cache by the call that rotates q and k.
     CORDAGE_ALWAYS_INLINE operand unrotated() const { return {x, y, 0, norm, false}; }
+    /// The same operand, of which the caller states that the call reads no slot that it writes: keys that move to free
+    /// slots of their cache. A device cannot check it, and processes tokens in any order. Call it last.
+    CORDAGE_ALWAYS_INLINE operand to_free_slots() const {
+        operand same = *this;
+        same.writes_free_slots_ = true;
+        return same;
+    }
 
     /// Whether x and y are the same view, so that token addresses are computed once.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool is_in_place() const noexcept { return is_in_place_; }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool is_rotated() const noexcept { return is_rotated_; }
+    bool writes_free_slots() const noexcept { return writes_free_slots_; }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const heads_shape& shape() const noexcept { return x.shape; }
     /// All views, inputs first.
     auto views() const noexcept { return std::tie(x, y); }
@@ -82,6 +90,7 @@ class operand {
  private:
     bool is_in_place_ = true;
     bool is_rotated_ = true;
+    bool writes_free_slots_ = false;
 };
 
 template <class X, class XFormat, class Y, class YFormat, class Norm>

@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "backend/cuda/emulation.hpp"
+#include "backend/cuda/launch_limits.hpp"
 #include "known_blocks.hpp"
 
 namespace cordage_test {

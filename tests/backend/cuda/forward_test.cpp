@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <limits>
+#include <random>
 
 #include "backend/cuda/device_backend.hpp"
 #include "cordage/rotate/cos_sin_table.hpp"
@@ -62,9 +63,7 @@ void check_dense(index_t head_dim, index_t rotary_dim, index_t first_lane, index
         rotate_forward<Pairing>(test_device{&launches}, on_device, in_place(qv, first_lane),
                                 from_to(kv, k_out, first_lane));
     });
-    REQUIRE(launches.size() == 1);
-    const index_t units = rotary_dim / 2 / backend::pairs_in_pieces<T, Pairing, true>;
-    REQUIRE(launches[0].threads.x == std::min<index_t>(by_pieces ? units : rotary_dim / 2, backend::most_threads));
+    REQUIRE(launches.size() == (by_pieces ? 1u : 2u));  // the general kernel takes one operand
     const auto check = [&](const heads_view<T>& found, const heads_view<T>& wanted) {
         const std::vector<T> found_dense = gather(found), wanted_dense = gather(wanted);
         for (std::size_t i = 0; i < found_dense.size(); ++i) {
@@ -86,7 +85,7 @@ void check_dense_shapes() {
     check_dense<Pairing, T>(128, 64, 4 / static_cast<index_t>(sizeof(T)), 0, false);
     check_dense<Pairing, T>(70, 64, 0, 0, false);
     check_dense<Pairing, T>(128, 18, 0, 0, false);
-    check_dense<Pairing, T>(1030, 1030, 0, 0, false);  // more units than a block has threads
+    check_dense<Pairing, T>(1030, 1030, 0, 0, false);  // more pairs than a warp holds
 }
 
 }  // namespace
@@ -132,16 +131,17 @@ TEST_CASE("backend/cuda/forward: by pieces only where all that is read and writt
     const basis b(frequencies(128));
     const std::vector<std::int32_t> ids{0, 1, 2};
     const exact_angles angles(b, ids);
-    std::vector<float> x_numbers(4000), y_numbers(4000);
+    std::vector<float> x_numbers(4000), y_numbers(4000), beside_numbers(4000);
     const heads_view<float> x{aligned(x_numbers), {2, 3, 4, 128}, 1800, 600, 132};
-    heads_view<float> y = x;
+    heads_view<float> y = x, beside = x;
     y.data = aligned(y_numbers);
+    beside.data = aligned(beside_numbers);
     const auto is_by_pieces = [&](const heads_view<float>& from, const heads_view<float>& to) {
         std::vector<backend::launch_size> launches;
         with_device_angles(angles, [&](const auto& on_device) {
-            rotate_forward<half_split>(test_device{&launches}, on_device, from_to(from, to));
+            rotate_forward<half_split>(test_device{&launches}, on_device, from_to(from, to), in_place(beside));
         });
-        return launches[0].threads.x == 16;  // of 64 pairs, 4 a thread
+        return launches.size() == 1;  // the general kernel takes one operand
     };
     CHECK(is_by_pieces(x, y));
     for (const auto& move :
@@ -297,4 +297,30 @@ TEST_CASE("backend/cuda/forward: an operand that is not rotated is copied, one o
     std::copy_n(v.begin() + std::ptrdiff_t{2} * 48, 48, expected_cache.begin() + std::ptrdiff_t{2} * 48);
     CHECK(same_bits(q, expected));
     CHECK(same_bits(cache, expected_cache));
+}
+
+TEST_CASE("backend/cuda/forward: floats are converted to 16 bits, in runs and one by one, as on the host") {
+    std::mt19937 random(7);
+    const basis b(frequencies(64));
+    const std::vector<std::int32_t> ids(100, 0);
+    const exact_angles angles(b, ids);
+    const auto check = [&]<class Y>(Y, index_t head_dim) {
+        const heads_shape shape{1, 100, 3, head_dim};
+        std::vector<float> x(static_cast<std::size_t>(count(shape)));
+        std::vector<Y> y(x.size());
+        for (float& value : x) value = lane_traits<float>::from_bits(static_cast<std::uint32_t>(random()));
+        rotate_forward<half_split, device_backend>(
+            angles, from_to(token_major(x.data(), shape), token_major(y.data(), shape)).unrotated());
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            if (std::isnan(x[i])) {
+                REQUIRE(std::isnan(value(y[i])));
+            } else {
+                REQUIRE(y[i].bits == element_traits<Y>::store(x[i]).bits);
+            }
+        }
+    };
+    for (const index_t head_dim : {64, 96, 66}) {
+        check(float16{}, head_dim);
+        check(bfloat16{}, head_dim);
+    }
 }

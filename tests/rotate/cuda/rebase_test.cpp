@@ -115,9 +115,33 @@ TEST_CASE("rotate/cuda/rebase: invalid slots and views are rejected") {
             rebase<half_split>(test_device{}, change,
                                from_to(in_slots(cache, from.data(), 1, 4), in_slots(cache, to.data(), 1, 4))),
             "rebase: y must be x itself or not overlap it; it overlaps it partly; to move tokens within a cache on "
-            "a device, copy through another tensor: from_to(x, tensor), then from_to(tensor, y).unrotated()",
+            "a device, state that no slot is both read and written, from_to(x, y).to_free_slots(), or copy through "
+            "another tensor: from_to(x, tensor), then from_to(tensor, y).unrotated()",
             shape_error);
     });
     CHECK_THROWS_AS(run(3, 2), shape_error);
     CHECK_THROWS_AS(run(4, -1), shape_error);
+}
+
+TEST_CASE("rotate/cuda/rebase: keys move to free slots of their cache in one launch, as on the host") {
+    const bases b;
+    const heads_shape shape{6, 4, 2, 16};
+    const std::vector<std::int32_t> ids{0, 3, 70'000, 9}, old_slots{3, 22, -1, 8}, new_slots{1, 9, 2, 23};
+    const auto check = [&]<class Pairing, class T>(Pairing, T) {
+        std::vector<T> found = keys<T>(shape), expected = found;
+        const auto move = [&](std::vector<T>& cache) {
+            const auto view = token_major(cache.data(), shape);
+            return from_to(in_slots(view, old_slots.data(), 1, 4), in_slots(view, new_slots.data(), 1, 4));
+        };
+        rebase<Pairing, backend::scalar>(b.change(ids), move(expected));
+        std::vector<backend::launch_size> launches;
+        with_device_angles(b.change(ids), [&](const auto& change) {
+            rebase<Pairing>(test_device{&launches}, change, move(found).to_free_slots());
+        });
+        CHECK(launches.size() == 1);
+        check_same(found, expected);
+        CHECK(value(found[32]) != value(keys<T>(shape)[32]));
+    };
+    check(half_split{}, float{});
+    check(interleaved{}, bfloat16{});
 }

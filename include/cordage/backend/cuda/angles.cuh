@@ -4,12 +4,13 @@
 
 #include "cordage/backend/cuda/angles.hpp"
 #include "cordage/backend/cuda/pairs.cuh"
-#include "cordage/backend/direction.hpp"
 
 namespace cordage::backend {
 
-/// The phases of N neighbouring pairs of a token in units of 2^-64 turn, and its attention factor. Bit i of `invalid`:
-/// the input of pair i is.
+__device__ inline double not_a_number() { return lane_traits<double>::from_bits(0x7fff'ffff'ffff'ffffu); }
+
+/// The phases of N neighbouring pairs of a token in units of 2^-64 turn, and its attention factor, NaN where the input of
+/// the token is invalid. Bit i of `invalid`: that of pair i is.
 template <int N>
 struct token_phases {
     std::uint64_t phase[N];
@@ -40,7 +41,7 @@ __device__ token_phases<N> phases_of(const one_basis_angles<P>& source, index_t 
         of.phase[i] = phase_of(at, two.x, source.whole_turns + pair + i);
         of.phase[i + 1] = phase_of(at, two.y, source.whole_turns + pair + i + 1);
     }
-    if (!at.is_valid) of.invalid = (1u << N) - 1;
+    if (!at.is_valid) of.attention_factor = not_a_number();
     return of;
 }
 template <int N, position_type P>
@@ -69,25 +70,26 @@ __device__ token_phases<N> phases_of(const two_small_angles<Rule, First, Second>
 
 /// m cos and m sin of pairs [pair, pair + N) of a token, for one direction: sin with its sign, and divided by m instead
 /// of multiplied for the inverse. NaN where the input is invalid.
-template <class Direction, int N, class Source>
-__device__ pair_values<N> angles_of(const Source& source, index_t row, index_t token, std::int32_t pair) {
-    constexpr auto sign = static_cast<float>(Direction::sine_sign);
+template <int N, class Source>
+__device__ pair_values<N> angles_of(const Source& source, const direction_numbers& direction, index_t row,
+                                    index_t token, std::int32_t pair) {
     const token_phases<N> of = phases_of<N>(source, row, token, pair);
     const double m = of.attention_factor;
-    const auto factor = static_cast<float>(std::same_as<Direction, inverse> ? 1.0 / m : m);
+    const auto factor = static_cast<float>(direction.is_inverse ? 1.0 / m : m);
     pair_values<N> at;
 #pragma unroll
     for (int i = 0; i < N; ++i) {
         const auto exact = cos_sin_of_phase32<float>(static_cast<std::uint32_t>(of.phase[i] >> 32));
         at.first[i] = factor * exact.cos;
-        at.second[i] = factor * sign * exact.sin;
+        at.second[i] = factor * exact.sin * direction.sine_sign;
         if ((of.invalid >> i & 1u) != 0) at.first[i] = at.second[i] = lane_traits<float>::from_bits(0x7fff'ffffu);
     }
     return at;
 }
 /// As above, of a table: by runs of its numbers where they are aligned.
-template <class Direction, int N, has_cos_sin Table>
-__device__ pair_values<N> angles_of(const Table& table, index_t row, index_t token, std::int32_t pair) {
+template <int N, has_cos_sin Table>
+__device__ pair_values<N> angles_of(const Table& table, const direction_numbers& direction, index_t row, index_t token,
+                                    std::int32_t pair) {
     pair_values<N> at;
     bool is_read = false;
     if constexpr (std::same_as<Table, cos_sin_view<float>> && N > 1) {
@@ -108,12 +110,9 @@ __device__ pair_values<N> angles_of(const Table& table, index_t row, index_t tok
         }
     }
     float factor = 1.0f;
-    if constexpr (std::same_as<Direction, inverse>) {
-        factor = static_cast<float>(Direction::extra_factor(table.attention_factor(row, token)));
-    }
-    constexpr auto sign = static_cast<float>(Direction::sine_sign);
+    if (direction.is_inverse) factor = static_cast<float>(inverse::extra_factor(table.attention_factor(row, token)));
 #pragma unroll
-    for (int i = 0; i < N; ++i) at.first[i] *= factor, at.second[i] *= factor * sign;
+    for (int i = 0; i < N; ++i) at.first[i] *= factor, at.second[i] *= factor * direction.sine_sign;
     return at;
 }
 

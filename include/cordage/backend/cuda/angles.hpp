@@ -4,6 +4,7 @@
 
 #include "cordage/backend/cuda/device_basis.hpp"
 #include "cordage/backend/cuda/head_grid.hpp"
+#include "cordage/backend/direction.hpp"
 
 namespace cordage::backend {
 
@@ -116,9 +117,13 @@ struct small_angles<angle_sum<A, B>> {
     }
 };
 
-/// The same for the smallest kernels, which know one basis.
+/// The same for the smallest kernels, which take positions under one basis, or a table.
 template <class Source>
-struct smallest_angles : small_angles<Source> {};
+struct smallest_angles {
+    using type = void;
+};
+template <>
+struct smallest_angles<cos_sin_view<float>> : small_angles<cos_sin_view<float>> {};
 template <position_type P>
 struct smallest_angles<device_angles<P>> {
     using type = one_basis_angles<P>;
@@ -127,6 +132,17 @@ struct smallest_angles<device_angles<P>> {
         return type::fits(source) && bases.count == 1 && bases.of_token == nullptr;
     }
     static type of(const device_angles<P>& source) noexcept { return type(source); }
+};
+
+/// A direction (backend/direction.hpp) as data, so that all three have one kernel.
+struct direction_numbers {
+    float sine_sign = 1.0f;
+    bool is_inverse = false;
+
+    template <class Direction>
+    static constexpr direction_numbers of() noexcept {
+        return {static_cast<float>(Direction::sine_sign), std::same_as<Direction, inverse>};
+    }
 };
 
 }  // namespace cordage::backend

@@ -2,49 +2,23 @@
 // Computes the basis of a solved policy on the device, at a t in device memory; serves the CUDA backend.
 #pragma once
 
-#include "cordage/backend/cuda/block_view.hpp"
 #include "cordage/backend/cuda/device_basis.hpp"
 #include "cordage/backend/cuda/device_trajectory.hpp"
-#include "cordage/pair/phase.hpp"
+#include "cordage/backend/cuda/launch.hpp"
 
 namespace cordage {
 
 namespace backend {
 
-/// x -> pair      blocks.y -> every blocks.y-th basis. One phase, no shared memory.
+/// x -> pair      blocks.y -> every blocks.y-th basis
 struct basis_kernel {
-    static constexpr int blocks_per_processor = 1;
-    static constexpr std::uint32_t threads = 64;
+    static constexpr int block_threads = 64, blocks_per_processor = 1;
 
     device_trajectory path;
     const double* ratios;  // [bases], or null
     double ratio;          // where ratios is null
     index_t bases;
     std::uint64_t* words;  // see device_words
-
-    CORDAGE_HOST_DEVICE index_t phases(const block_view&) const noexcept { return 1; }
-    CORDAGE_HOST_DEVICE void run(index_t, const block_view& at) const noexcept {
-        const index_t pairs = path.pairs(), pair = index_t{at.block.x} * at.threads.x + at.thread.x;
-        if (pair >= pairs) return;
-        for (index_t b = at.block.y; b < bases; b += at.blocks.y) {
-            const double t = clamped(ratios == nullptr ? ratio : ratios[b]);
-            const double inv_freq = std::exp(path.log_alpha(t, pair)) * path.theta(pair);
-            const turns rate = turns_of(inv_freq);
-            std::uint64_t* word = words + b * pairs + pair;
-            word[0] = rate.fraction;
-            word[bases * pairs] = static_cast<std::uint64_t>(rate.whole);
-            word[2 * bases * pairs] = bits(inv_freq);
-            if (pair > 0) continue;
-            words[3 * bases * pairs + b] = bits(path.attention_factor(t));
-        }
-    }
-
- private:
-    CORDAGE_HOST_DEVICE double clamped(double t) const noexcept {
-        if (!(t > 1.0)) return 1.0;  // NaN too
-        return t < path.t_max() ? t : path.t_max();
-    }
-    CORDAGE_HOST_DEVICE static std::uint64_t bits(double x) noexcept { return __builtin_bit_cast(std::uint64_t, x); }
 };
 static_assert(device_kernel<basis_kernel>);
 
@@ -56,11 +30,9 @@ device_basis launch_basis(const Launcher& where, const basis_kernel& kernel) {
         fail<shape_error>({function, ": words nullptr must point to device_words_size(", pairs, ", ", kernel.bases,
                            ") = ", device_words_size(pairs, kernel.bases), " words"});
     }
-    const auto narrow = [](index_t n) { return static_cast<std::uint32_t>(n); };
+    const index_t threads = basis_kernel::block_threads;
     where.launch(function, kernel,
-                 {.threads = {kernel.threads, 1, 1},
-                  .blocks = {narrow(rounded_up_quotient(pairs, kernel.threads)),
-                             narrow(std::min(kernel.bases, most_blocks_yz)), 1}});
+                 {sizes(threads), sizes(rounded_up_quotient(pairs, threads), std::min(kernel.bases, most_blocks_yz))});
     return {kernel.words, pairs, kernel.bases};
 }
 

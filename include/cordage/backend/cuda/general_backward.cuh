@@ -86,7 +86,7 @@ class general_backward {
         __syncthreads();
 #pragma unroll 1
         for (std::int32_t p = thread(); p < count_; p += threads()) {
-            const auto of = angles_of<forward, 1>(k_.angles, at.quotient, at.rest, first_pair_ + p);
+            const auto of = angles_of<1>(k_.angles, direction_numbers{}, at.quotient, at.rest, first_pair_ + p);
             cos_[p] = of.first[0], sin_[p] = of.second[0];
         }
 #pragma unroll 1

@@ -201,11 +201,10 @@ class operand_in_registers {
     bool is_invalid_;
 };
 
-template <class X, class Written, class Map, class Angles>
-__device__ void rotate_token(const heads_kernel<X, Written, Map, Angles>& k, std::int32_t row, std::int32_t token) {
-    using pairing_type = typename Map::pairing_type;
-    constexpr int N = runs_in_registers<X, pairing_type>::pairs;
-    using stored = stored_pairs<X, pairing_type, N>;
+template <class X, class Written, pairing Pairing, class Angles>
+__device__ void rotate_token(const heads_kernel<X, Written, Pairing, Angles>& k, std::int32_t row, std::int32_t token) {
+    constexpr int N = runs_in_registers<X, Pairing>::pairs;
+    using stored = stored_pairs<X, Pairing, N>;
     const team here;
     const auto step = static_cast<std::int32_t>(blockDim.y * gridDim.y);
     auto head = static_cast<std::int32_t>(blockIdx.y * blockDim.y + threadIdx.y);
@@ -230,7 +229,7 @@ __device__ void rotate_token(const heads_kernel<X, Written, Map, Angles>& k, std
     };
     read(head);
     pair_values<N> at{};
-    if (here.member * N < k.pairs) at = angles_of<typename Map::direction, N>(k.angles, row, token, here.member * N);
+    if (here.member * N < k.pairs) at = angles_of<N>(k.angles, k.direction, row, token, here.member * N);
     bool is_invalid = false;
 #pragma unroll
     for (int i = 0; i < N; ++i) is_invalid = is_invalid || !is_finite(at.first[i]);
@@ -238,7 +237,7 @@ __device__ void rotate_token(const heads_kernel<X, Written, Map, Angles>& k, std
     k.written.visit([&](const auto& written, std::int32_t operand) {
         if (head >= k.heads.ends[operand] || head < k.heads.before(operand)) return;
         using Written1 = std::remove_cvref_t<decltype(written)>;
-        operand_in_registers<X, pairing_type, Written1> work(here, k.read[operand], written, row, token, is_invalid);
+        operand_in_registers<X, Pairing, Written1> work(here, k.read[operand], written, row, token, is_invalid);
 #pragma unroll 1
         for (; head < k.heads.ends[operand]; head += step) {
             const stored kept = next;
@@ -249,8 +248,8 @@ __device__ void rotate_token(const heads_kernel<X, Written, Map, Angles>& k, std
     });
 }
 
-template <class X, class Written, class Map, class Angles>
-__device__ void run(const heads_kernel<X, Written, Map, Angles>& k) {
+template <class X, class Written, pairing Pairing, class Angles>
+__device__ void run(const heads_kernel<X, Written, Pairing, Angles>& k) {
     const std::uint32_t token = blockIdx.x * blockDim.z + threadIdx.z;
     if (token >= static_cast<std::uint32_t>(k.tokens)) return;
 #pragma unroll 1

@@ -94,11 +94,12 @@ struct written_list<std::tuple<>> {
 ///
 /// Lanes that are not rotated are read once more for each sum before they are written. x of a head is read before its y
 /// is written, by the same threads. No shared memory.
-template <class X, class Written, class Map, class Angles>
+template <class X, class Written, pairing Pairing, class Angles>
 struct heads_kernel {
     static constexpr int block_threads = 128, blocks_per_processor = Written::is_of_one_type ? 5 : 4;
 
     Angles angles;
+    direction_numbers direction;
     std::int32_t rows, tokens;  // tokens of a row
     std::int32_t pairs;
     head_count heads;
@@ -190,10 +191,8 @@ bool is_in_registers(const Operand& o, index_t pairs, read_heads<X>& read) noexc
         return false;
     }
     constexpr index_t size = static_cast<index_t>(sizeof(*o.y.data)), bytes = std::min<index_t>(16, runs::lanes * size);
-    const auto is_run_of_y = [&](index_t lanes) { return lanes * size % bytes == 0; };
     const bool has_runs = lanes_of_element<std::remove_cvref_t<decltype(o.y.format)>> > 1 ||
-                          (has_heads_of_pieces(o.y, bytes / size, bytes) && is_run_of_y(o.first_lane) &&
-                           (read.others == 0 || is_run_of_y(runs::others)));
+                          (has_heads_of_pieces(o.y, bytes / size, bytes) && o.first_lane * size % bytes == 0);
     if constexpr (Operand::is_normalized) {
         if (o.norm.is_over_all_heads || !is_aligned(o.norm.weight, 16) ||
             o.first_lane * static_cast<index_t>(sizeof(*o.norm.weight)) % 16 != 0) {
@@ -205,24 +204,24 @@ bool is_in_registers(const Operand& o, index_t pairs, read_heads<X>& read) noexc
 
 /// Launches at most most_operands operands, of one type or of several. Returns false, and launches nothing, if the
 /// heads of one of them cannot stay in registers.
-template <class Map, class Source, class List, kernel_launcher Launcher>
-bool launch_heads(const char* function, const Launcher& where, const Source& angles, const List& operands) {
+template <pairing Pairing, class Source, class List, kernel_launcher Launcher>
+bool launch_heads(const char* function, const Launcher& where, const Source& angles, const direction_numbers& direction,
+                  const List& operands) {
     using X = x_in_registers<List>;
-    using pairing_type = typename Map::pairing_type;
     if constexpr (std::is_void_v<X>) {
         return false;
     } else {
-        using runs = runs_in_registers<X, pairing_type>;
-        using kernel_type = heads_kernel<X, written_list<List>, Map, typename small_angles<Source>::type>;
+        using runs = runs_in_registers<X, Pairing>;
+        using kernel_type = heads_kernel<X, written_list<List>, Pairing, typename small_angles<Source>::type>;
         static_assert(device_kernel<kernel_type>);
         const index_t pairs = angles.pairs();
         if (pairs % runs::pairs != 0 || pairs > 32 * runs::pairs || !small_angles<Source>::fits(angles)) return false;
-        kernel_type kernel{small_angles<Source>::of(angles), 0, 0, small(pairs), {}, {}, {}};
+        kernel_type kernel{small_angles<Source>::of(angles), direction, 0, 0, small(pairs), {}, {}, {}};
         std::size_t i = 0;
         bool fits = true;
         for_each_operand(operands, [&](const auto& o) {
             kernel.rows = small(o.shape().batch), kernel.tokens = small(o.shape().tokens);
-            fits = fits && is_in_registers<pairing_type>(o, pairs, kernel.read[i]);
+            fits = fits && is_in_registers<Pairing>(o, pairs, kernel.read[i]);
             kernel.written.set(i, o);
             kernel.heads.add(i++, o.shape().heads);
         });

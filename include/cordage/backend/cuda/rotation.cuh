@@ -7,10 +7,10 @@
 
 namespace cordage::backend {
 
-template <class T, int N, class Map, class Angles>
-__device__ void rotate_token(const rotation_kernel<T, N, Map, Angles>& k, std::int32_t row, std::int32_t token) {
-    constexpr int ahead = rotation_kernel<T, N, Map, Angles>::ahead;
-    using stored = stored_pairs<T, typename Map::pairing_type, N>;
+template <class T, int N, pairing Pairing, class Angles>
+__device__ void rotate_token(const rotation_kernel<T, N, Pairing, Angles>& k, std::int32_t row, std::int32_t token) {
+    constexpr int ahead = rotation_kernel<T, N, Pairing, Angles>::ahead;
+    using stored = stored_pairs<T, Pairing, N>;
     const auto member = static_cast<std::int32_t>(threadIdx.x);
     const auto step = static_cast<std::int32_t>(blockDim.y * gridDim.y);
     auto head = static_cast<std::int32_t>(blockIdx.y * blockDim.y + threadIdx.y);
@@ -23,7 +23,7 @@ __device__ void rotate_token(const rotation_kernel<T, N, Map, Angles>& k, std::i
     stored next[ahead];
 #pragma unroll
     for (int i = 0; i < ahead; ++i) read(next[i], head + i * step);
-    const auto at = angles_of<typename Map::direction, N>(k.angles, row, token, member * N);
+    const auto at = angles_of<N>(k.angles, k.direction, row, token, member * N);
     while (true) {
 #pragma unroll
         for (int i = 0; i < ahead; ++i) {
@@ -38,8 +38,8 @@ __device__ void rotate_token(const rotation_kernel<T, N, Map, Angles>& k, std::i
     }
 }
 
-template <class T, int N, class Map, class Angles>
-__device__ void run(const rotation_kernel<T, N, Map, Angles>& k) {
+template <class T, int N, pairing Pairing, class Angles>
+__device__ void run(const rotation_kernel<T, N, Pairing, Angles>& k) {
     const std::uint32_t token = blockIdx.x * blockDim.z + threadIdx.z;
     if (token >= static_cast<std::uint32_t>(k.tokens)) return;
 #pragma unroll 1

@@ -8,6 +8,7 @@
 
 #include "cordage/backend/cuda/angles.hpp"
 #include "cordage/backend/cuda/launch.hpp"
+#include "cordage/core/pairing.hpp"
 #include "cordage/tensors/operand.hpp"
 
 namespace cordage::backend {
@@ -19,13 +20,6 @@ struct rotated_heads {
     head_grid<T> y;
 };
 
-/// Which map, of pairs that lie how.
-template <pairing Pairing, class Direction>
-struct rotation_map {
-    using pairing_type = Pairing;
-    using direction = Direction;
-};
-
 /// A team of pairs / N threads rotates a head:
 ///
 ///   x -> N pairs      y -> every (threads.y * blocks.y)-th head, counted over all operands
@@ -34,12 +28,13 @@ struct rotation_map {
 ///   cos, sin of the N pairs in registers, then head by head, with the loads of the next `ahead` heads in flight
 ///
 /// No shared memory, no barrier, no division. Offsets are 64 bits wide.
-template <class T, int N, class Map, class Angles>
+template <class T, int N, pairing Pairing, class Angles>
 struct rotation_kernel {
     static constexpr int ahead = N == 4 ? 2 : 1;
     static constexpr int block_threads = 256, blocks_per_processor = 3;
 
     Angles angles;
+    direction_numbers direction;
     std::int32_t rows, tokens;  // tokens of a row
     std::int32_t pairs;
     head_count heads;
@@ -48,7 +43,7 @@ struct rotation_kernel {
 
 /// Heads for each processor below which a thread has one: the fewest steps one after the other. Up to the first number
 /// blocks are small, so that every processor has one.
-inline constexpr index_t few_heads = 16, some_heads = 90;
+inline constexpr index_t few_heads = 16, several_heads = 90;
 
 /// Threads and blocks of the kernels whose teams rotate heads. Where heads are many, a block has whole tokens, and a
 /// thread several heads of a token, for which it computes cos and sin once.
@@ -61,7 +56,7 @@ inline launch_size heads_launch(index_t rows, index_t tokens, index_t heads, ind
                                 index_t most, index_t processors) noexcept {
     const index_t all = saturated_product(rows, saturated_product(tokens, heads));
     const index_t z_blocks = std::min(rows, most_blocks_yz);
-    if (all <= some_heads * processors) {
+    if (all <= several_heads * processors) {
         const index_t y = std::min(heads, std::min<index_t>(all <= few_heads * processors ? 4 : 8, most / members));
         return {sizes(members, y), sizes(tokens, std::min(rounded_up_quotient(heads, y), most_blocks_yz), z_blocks)};
     }
@@ -86,14 +81,20 @@ bool is_only_rotated(const operand<T, T>& o, index_t pairs) noexcept {
            fits(o.x) && fits(o.y);
 }
 
-template <int N, class Map, class Source, class T, kernel_launcher Launcher>
-void launch_rotation(const char* function, const Launcher& where, const Source& angles, index_t processors,
+template <int N, pairing Pairing, class Source, class T, kernel_launcher Launcher>
+void launch_rotation(const char* function, const Launcher& where, const Source& angles,
+                     const direction_numbers& direction, index_t processors,
                      std::span<const operand<T, T>* const> operands) {
-    using kernel_type = rotation_kernel<T, N, Map, typename smallest_angles<Source>::type>;
+    using kernel_type = rotation_kernel<T, N, Pairing, typename smallest_angles<Source>::type>;
     static_assert(device_kernel<kernel_type>);
     const heads_shape& shape = operands[0]->shape();
-    kernel_type kernel{
-        smallest_angles<Source>::of(angles), small(shape.batch), small(shape.tokens), small(angles.pairs()), {}, {}};
+    kernel_type kernel{smallest_angles<Source>::of(angles),
+                       direction,
+                       small(shape.batch),
+                       small(shape.tokens),
+                       small(angles.pairs()),
+                       {},
+                       {}};
     for (std::size_t i = 0; i < operands.size(); ++i) {
         const operand<T, T>& o = *operands[i];
         kernel.operands[i] = {{o.x, o.first_lane}, {o.y, o.first_lane}};
@@ -106,14 +107,15 @@ void launch_rotation(const char* function, const Launcher& where, const Source& 
 
 /// Launches operands that are only rotated, at most most_operands of one type. Returns false, and launches nothing, if
 /// one of them is not.
-template <class Map, class Source, class O, kernel_launcher Launcher>
-bool launch_rotation(const char*, const Launcher&, const Source&, std::span<const O* const>) {
+template <pairing Pairing, class Source, class List, kernel_launcher Launcher>
+bool launch_rotation(const char*, const Launcher&, const Source&, const direction_numbers&, const List&) {
     return false;
 }
-template <class Map, class Source, piece_element T, kernel_launcher Launcher>
-bool launch_rotation(const char* function, const Launcher& where, const Source& angles,
-                     std::span<const operand<T, T>* const> operands) {
-    constexpr int many = many_pairs<T, typename Map::pairing_type>;
+template <pairing Pairing, class Source, piece_element T, kernel_launcher Launcher>
+requires(!std::is_void_v<typename smallest_angles<Source>::type>) bool launch_rotation(
+    const char* function, const Launcher& where, const Source& angles, const direction_numbers& direction,
+    std::span<const operand<T, T>* const> operands) {
+    constexpr int many = many_pairs<T, Pairing>;
     const index_t pairs = angles.pairs();
     if (pairs % many != 0 || pairs / many > 32 || !smallest_angles<Source>::fits(angles)) return false;
     index_t heads = 0;
@@ -125,11 +127,11 @@ bool launch_rotation(const char* function, const Launcher& where, const Source& 
     const index_t all = saturated_product(shape.batch, saturated_product(shape.tokens, heads));
     const index_t processors = where.processors(function);
     const auto launch = [&]<int N>(std::integral_constant<int, N>) {
-        launch_rotation<N, Map>(function, where, angles, processors, operands);
+        launch_rotation<N, Pairing>(function, where, angles, direction, processors, operands);
     };
     if (all <= few_heads * processors && pairs / 2 <= 32) {
         launch(std::integral_constant<int, 2>{});
-    } else if (many > 4 && all <= some_heads * processors && pairs / 4 <= 32) {
+    } else if (many > 4 && all <= several_heads * processors && pairs / 4 <= 32) {
         launch(std::integral_constant<int, 4>{});
     } else {
         launch(std::integral_constant<int, many>{});

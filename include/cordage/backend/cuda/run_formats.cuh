@@ -33,14 +33,13 @@ __device__ inline std::uint32_t two_codes(std::int8_t, float a, float b) {
 template <int MantissaBits>
 __device__ std::uint32_t two_codes(fp8<MantissaBits>, float a, float b) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
-    // The instruction drops the sign of a NaN, which the upper bytes of the numbers have.
     std::uint16_t both;
     if constexpr (MantissaBits == 3) {
         asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(both) : "f"(b), "f"(a));
     } else {
         asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(both) : "f"(b), "f"(a));
     }
-    return both | (__byte_perm(__float_as_uint(a), __float_as_uint(b), 0x4473) & 0x8080u);
+    return both;
 #else
     return fp8_bits<fp8<MantissaBits>>(a) | fp8_bits<fp8<MantissaBits>>(b) << 8;
 #endif
@@ -76,9 +75,8 @@ struct run_format<Code, scaled_bytes<Code>> {
         std::uint32_t words[L / 4];
 #pragma unroll
         for (int i = 0; i < L; i += 4) {
-            words[i / 4] = cuda_detail::two_codes(Code{}, __fmul_rn(x[i], inverse), __fmul_rn(x[i + 1], inverse)) |
-                           cuda_detail::two_codes(Code{}, __fmul_rn(x[i + 2], inverse), __fmul_rn(x[i + 3], inverse))
-                               << 16;
+            words[i / 4] = cuda_detail::two_codes(Code{}, x[i] * inverse, x[i + 1] * inverse) |
+                           cuda_detail::two_codes(Code{}, x[i + 2] * inverse, x[i + 3] * inverse) << 16;
         }
         std::memcpy(run.part, words, L);
         run.store(head + lane);
@@ -105,8 +103,8 @@ struct run_format<q8_0_block, q8_0> {
             reinterpret_cast<std::uint16_t*>(reinterpret_cast<std::byte*>(head + lane / 32) + 2) + lane % 32 / 2;
 #pragma unroll
         for (int i = 0; i < L; i += 2) {
-            const std::uint32_t first = tensors_detail::rounded_half_away(__fmul_rn(x[i], inverse));
-            const std::uint32_t second = tensors_detail::rounded_half_away(__fmul_rn(x[i + 1], inverse));
+            const std::uint32_t first = tensors_detail::rounded_half_away(x[i] * inverse);
+            const std::uint32_t second = tensors_detail::rounded_half_away(x[i + 1] * inverse);
             codes[i / 2] = static_cast<std::uint16_t>(__byte_perm(first, second, 0x0040));
         }
     }

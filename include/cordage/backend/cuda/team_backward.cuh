@@ -101,7 +101,7 @@ class team_backward {
                 if (k_.only_basis >= 0) is_mine = angle_detail::basis_of(k_.angles, at.row, at.token) == k_.only_basis;
                 pair_values<N> angle;
                 if (is_rotated()) {
-                    angle = angles_of<forward, N>(k_.angles, at.row, at.token, team_.member * N);
+                    angle = angles_of<N>(k_.angles, direction_numbers{}, at.row, at.token, team_.member * N);
                 } else {
 #pragma unroll
                     for (int i = 0; i < N; ++i) angle.first[i] = 1.0f, angle.second[i] = 0.0f;

@@ -145,7 +145,7 @@ bool launch_teams(const char* function, const Launcher& where, const Source& ang
     if (grads.has_sums_of_token() && operands.size() > 1) return false;  // one operand after the other adds to a token
     const heads_shape& shape = operands[0]->shape();
     const index_t tokens = shape.batch * shape.tokens, pairs = angles.pairs();
-    kernel_type kernel{small_source::of(angles)};
+    kernel_type kernel{small_source::of(angles), -1, nullptr, nullptr, 0, nullptr, nullptr, nullptr, 0, 0, 0, 0, {}};
     index_t members = 1;
     for (std::size_t i = 0; i < operands.size(); ++i) {
         team_gradients<T, Norm>& to = kernel.operands[i];

@@ -4,19 +4,11 @@
 #pragma once
 
 #include "cordage/backend/cuda/device_basis.hpp"
-#include "cordage/backend/cuda/forward.hpp"
+#include "cordage/backend/cuda/general.hpp"
 #include "cordage/backend/cuda/heads.hpp"
 #include "cordage/rotate/forward.hpp"
 
 namespace cordage::rotate_detail {
-
-// Whether no operand of a list has a norm or a format of whole heads.
-template <class List>
-inline constexpr bool all_plain = false;
-template <class O>
-inline constexpr bool all_plain<std::span<const O* const>> = O::is_plain;
-template <class... O>
-inline constexpr bool all_plain<std::tuple<const O&...>> = (O::is_plain && ...);
 
 // Kernels count heads and lanes in 32 bits; offsets have 64.
 template <class Operands>
@@ -38,33 +30,71 @@ void check_lanes_on_device(const char* function, const Operand& o) {
                        " lanes on a device in a call with norms or formats of whole heads"});
 }
 
-// Groups of at most most_operands operands of one type, one launch each.
+// Calls f with the operands of a list, at most most_operands at a time.
 template <class O, class F>
-void for_each_launch(std::span<const O* const> operands, const F& f) {
+void for_each_group(std::span<const O* const> operands, const F& f) {
     for (std::size_t i = 0; i < operands.size(); i += backend::most_operands) {
-        f(operands.subspan(i, std::min<std::size_t>(operands.size() - i, backend::most_operands)));
+        f(operands.subspan(i, std::min(operands.size() - i, backend::most_operands)));
     }
 }
 template <class... O, class F>
-void for_each_launch(const std::tuple<O...>& operands, const F& f) {
-    for_each_operand(operands, [&]<class Operand>(const Operand& o) {
-        const Operand* const only = &o;
-        f(std::span<const Operand* const>(&only, 1));
+void for_each_group(const std::tuple<const O&...>& operands, const F& f) {
+    constexpr std::size_t each = backend::most_operands, count = sizeof...(O);
+    const auto some = [&]<std::size_t First, std::size_t... I>(std::integral_constant<std::size_t, First>,
+                                                               std::index_sequence<I...>) {
+        f(std::tie(std::get<First + I>(operands)...));
+    };
+    [&]<std::size_t... Group>(std::index_sequence<Group...>) {
+        (some(std::integral_constant<std::size_t, each * Group>{},
+              std::make_index_sequence<std::min(each, count - each * Group)>{}),
+         ...);
+    }
+    (std::make_index_sequence<(count + each - 1) / each>{});
+}
+
+// Launches what kernels of teams can process together, in one launch; returns false if they cannot.
+template <pairing Pairing, class Launcher, class Source, class List>
+bool launch_team(const char* function, const Launcher& where, const Source& angles,
+                 const backend::direction_numbers& direction, const List& operands) {
+    return backend::launch_rotation<Pairing>(function, where, angles, direction, operands) ||
+           backend::launch_heads<Pairing>(function, where, angles, direction, operands);
+}
+
+template <pairing Pairing, class Launcher, class Source, class Operand>
+void launch_alone(const char* function, const Launcher& where, const Source& angles,
+                  const backend::direction_numbers& direction, const Operand& o) {
+    if (o.shape().heads == 0) return;
+    if (!Operand::is_plain) check_lanes_on_device(function, o);
+    backend::launch_general<Pairing>(function, where, angles, direction, o);
+}
+
+// At most most_operands operands: the smallest kernel that can process all of them, else the general one for each.
+// Operands whose types no kernel of teams takes together are launched one by one.
+template <pairing Pairing, class Launcher, class Source, class List>
+void launch_group(const char* function, const Launcher& where, const Source& angles,
+                  const backend::direction_numbers& direction, const List& operands) {
+    heads_shape shape;
+    index_t heads = 0;
+    for_each_operand(operands, [&](const auto& o) { shape = o.shape(), heads += shape.heads; });
+    if (shape.batch * shape.tokens == 0 || heads == 0) return;
+    if (launch_team<Pairing>(function, where, angles, direction, operands)) return;
+    for_each_operand(operands, [&]<class O>(const O& o) {
+        if constexpr (std::is_void_v<backend::x_in_registers<List>>) {
+            const O* const only = &o;
+            if (o.shape().heads == 0 ||
+                launch_team<Pairing>(function, where, angles, direction, std::span<const O* const>(&only, 1)))
+                return;
+        }
+        launch_alone<Pairing>(function, where, angles, direction, o);
     });
 }
 
-// Operands that are only rotated have their own kernel; a list with any other operand uses the kernel for whole heads.
 template <pairing Pairing, class Direction, class Launcher, class Source, class List>
 void launch_operands(const char* function, const Launcher& where, const Source& angles, const List& operands) {
     static_assert(std::same_as<compute_type<List>, float>, "cordage: a device rotates in float");
-    if constexpr (all_plain<List>) {
-        for_each_launch(operands, [&](const auto& some) {
-            backend::launch_rotation<Pairing, Direction>(function, where, angles, some);
-        });
-    } else {
-        for_each_operand(operands, [&](const auto& o) { check_lanes_on_device(function, o); });
-        backend::launch_heads<Pairing, Direction>(function, where, angles, operands);
-    }
+    for_each_group(operands, [&](const auto& some) {
+        launch_group<Pairing>(function, where, angles, backend::direction_numbers::of<Direction>(), some);
+    });
 }
 
 template <class Operand>

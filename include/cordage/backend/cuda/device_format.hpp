@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+// How a device reads and writes formats of whole heads, unit by unit; serves the general CUDA kernel.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "cordage/core/bits.hpp"
+#include "cordage/tensors/hadamard.hpp"
+#include "cordage/tensors/head_formats.hpp"
+#include "cordage/tensors/lane_groups.hpp"
+
+namespace cordage {
+
+/// How a device reads and writes a format of whole heads. Defined for the library's formats; specialise it for your own
+/// format of elements T. A head consists of groups of lanes that share a scale, and of units that one thread reads or
+/// writes:
+///
+///   lanes_of_unit                                          constant; divides head_dim
+///   lanes_of_scale(format, head_dim)                       lanes of a group; a multiple of lanes_of_unit
+///   load(format, head, place, unit, lanes)                 the unit's lanes_of_unit floats
+///   write_scale(format, largest, head, place, group)         called by one thread when all lanes are known. `largest`:
+///                                                            the group's first lane of largest magnitude, with sign;
+///                                                            NaN if the head has invalid input. Returns the `number`
+///                                                            passed to `store`
+///   store(format, lanes, number, head, unit)               the unit's lanes as elements
+///
+/// All are static and CORDAGE_HOST_DEVICE; head is a T* to the head's first element, place a head_place. A unit's lanes
+/// are neighbours, from unit * lanes_of_unit on, unless it defines `lane(unit, i)`.
+template <class Format>
+struct device_format;
+
+namespace backend {
+
+/// Formats of whole heads that a device can read and write.
+template <class Format, class T>
+concept device_head_format = requires(const Format& f, const T* from, T* to, const head_place& at, float* lanes,
+                                      index_t i, float number) {
+    { device_format<Format>::lanes_of_unit } -> std::convertible_to<int>;
+    { device_format<Format>::lanes_of_scale(f, i) } -> std::same_as<index_t>;
+    device_format<Format>::load(f, from, at, i, lanes);
+    { device_format<Format>::write_scale(f, number, to, at, i) } -> std::same_as<float>;
+    device_format<Format>::store(f, lanes, number, to, i);
+};
+
+}  // namespace backend
+
+/// Bytes and their scales.
+template <class Code>
+struct device_format<scaled_bytes<Code>> {
+    using format = scaled_bytes<Code>;
+    using code = tensors_detail::byte_code<Code>;
+    static constexpr int lanes_of_unit = 1;
+
+    CORDAGE_HOST_DEVICE static index_t lanes_of_scale(const format& f, index_t head_dim) noexcept {
+        return f.lanes_of_scale == 0 ? head_dim : f.lanes_of_scale;
+    }
+    CORDAGE_HOST_DEVICE static void load(const format& f, const Code* head, const head_place& at, index_t unit,
+                                         float* lanes) noexcept {
+        const float scale = scale_at(f, at, f.lanes_of_scale == 0 ? 0 : unit / f.lanes_of_scale);
+        lanes[0] = scale * code::template number_of<float>(std::uint32_t{__builtin_bit_cast(std::uint8_t, head[unit])});
+    }
+    CORDAGE_HOST_DEVICE static float write_scale(const format& f, float largest, Code*, const head_place& at,
+                                                 index_t group) noexcept {
+        if (!f.makes_scales) return tensors_detail::quotient(1.0f, scale_at(f, at, group));
+        const float scale = tensors_detail::made_scale<Code>(lane_memory<float>::magnitude(largest));
+        f.scales.at(at)[group] = scale;
+        return tensors_detail::quotient(1.0f, scale);
+    }
+    CORDAGE_HOST_DEVICE static void store(const format&, const float* lanes, float inverse, Code* head,
+                                          index_t unit) noexcept {
+        const auto byte = static_cast<std::uint8_t>(code::code_of(lanes[0] * inverse));
+        head[unit] = __builtin_bit_cast(Code, byte);
+    }
+    /// A given scale; NaN where it is invalid.
+    CORDAGE_HOST_DEVICE static float scale_at(const format& f, const head_place& at, index_t group) noexcept {
+        const float scale = f.scales.at(at)[group];
+        const bool is_scale = f.makes_scales || (is_finite(scale) && scale != 0.0f);
+        return is_scale ? scale : lane_traits<float>::from_bits(0x7fff'ffffu);
+    }
+};
+
+/// ggml's blocks.
+template <>
+struct device_format<q8_0> {
+    using code = tensors_detail::byte_code<std::int8_t>;
+    static constexpr int lanes_of_unit = 2;
+
+    CORDAGE_HOST_DEVICE static index_t lanes_of_scale(const q8_0&, index_t) noexcept { return 32; }
+    CORDAGE_HOST_DEVICE static void load(const q8_0&, const q8_0_block* head, const head_place&, index_t unit,
+                                         float* lanes) noexcept {
+        const q8_0_block& block = head[unit / 16];
+        const float d = element_traits<float16>::load(block.d);
+        for (int i = 0; i < 2; ++i)
+            lanes[i] = d * code::number_of<float>(std::uint32_t{bytes_of(block)[2 * (unit % 16) + i]});
+    }
+    CORDAGE_HOST_DEVICE static float write_scale(const q8_0&, float largest, q8_0_block* head, const head_place&,
+                                                 index_t group) noexcept {
+        const block_scale scale = q8_0::scale_of(lane_memory<float>::magnitude(largest));
+        head[group].d = scale.d;
+        return scale.inverse;
+    }
+    CORDAGE_HOST_DEVICE static void store(const q8_0&, const float* lanes, float inverse, q8_0_block* head,
+                                          index_t unit) noexcept {
+        auto* const codes = const_cast<std::uint8_t*>(bytes_of(head[unit / 16])) + 2 * (unit % 16);
+        for (int i = 0; i < 2; ++i) {
+            codes[i] = static_cast<std::uint8_t>(tensors_detail::rounded_half_away(lanes[i] * inverse));
+        }
+    }
+
+ private:
+    // std::array's functions are host-only.
+    CORDAGE_HOST_DEVICE static const std::uint8_t* bytes_of(const q8_0_block& block) noexcept {
+        return reinterpret_cast<const std::uint8_t*>(&block.codes);
+    }
+};
+
+/// q4_0: two bytes with two codes each, lanes 2j, 2j + 1, 2j + 16 and 2j + 17 of a block.
+template <>
+struct device_format<q4_0> {
+    static constexpr int lanes_of_unit = 4;
+
+    CORDAGE_HOST_DEVICE static index_t lane(index_t unit, int i) noexcept {
+        return unit / 8 * 32 + 2 * (unit % 8) + i % 2 + index_t{16} * (i / 2);
+    }
+    CORDAGE_HOST_DEVICE static index_t lanes_of_scale(const q4_0&, index_t) noexcept { return 32; }
+    CORDAGE_HOST_DEVICE static void load(const q4_0&, const q4_0_block* head, const head_place&, index_t unit,
+                                         float* lanes) noexcept {
+        const q4_0_block& block = head[unit / 8];
+        const float d = element_traits<float16>::load(block.d);
+        for (int i = 0; i < 4; ++i) {
+            const auto code = static_cast<int>((bytes_of(block)[2 * (unit % 8) + i % 2] >> (4 * (i / 2))) & 15u);
+            lanes[i] = static_cast<float>(code - 8) * d;
+        }
+    }
+    CORDAGE_HOST_DEVICE static float write_scale(const q4_0&, float largest, q4_0_block* head, const head_place&,
+                                                 index_t group) noexcept {
+        const block_scale scale = q4_0::scale_of(largest);
+        head[group].d = scale.d;
+        return scale.inverse;
+    }
+    CORDAGE_HOST_DEVICE static void store(const q4_0&, const float* lanes, float inverse, q4_0_block* head,
+                                          index_t unit) noexcept {
+        auto* const bytes = const_cast<std::uint8_t*>(bytes_of(head[unit / 8])) + 2 * (unit % 8);
+        const auto code = [&](int i) {
+            return static_cast<std::uint32_t>(tensors_detail::q4_0_code(lanes[i], inverse)) & 15u;
+        };
+        for (int i = 0; i < 2; ++i) bytes[i] = static_cast<std::uint8_t>(code(i) | code(i + 2) << 4);
+    }
+
+ private:
+    CORDAGE_HOST_DEVICE static const std::uint8_t* bytes_of(const q4_0_block& block) noexcept {
+        return reinterpret_cast<const std::uint8_t*>(&block.codes);
+    }
+};
+
+/// Groups of a head, by the units of the format inside: each lies in one element, whose address is computed.
+template <class Inner>
+struct device_format<lane_groups<Inner>> {
+    using format = lane_groups<Inner>;
+    using inner = device_format<Inner>;
+    static constexpr int lanes_of_unit = inner::lanes_of_unit;
+
+    CORDAGE_HOST_DEVICE static index_t lanes_of_scale(const format& f, index_t head_dim) noexcept {
+        return inner::lanes_of_scale(f.inner, head_dim);
+    }
+    template <class T>
+    CORDAGE_HOST_DEVICE static void load(const format& f, const T* head, const head_place& at, index_t unit,
+                                         float* lanes) noexcept {
+        inner::load(f.inner, head + shift(f, unit * lanes_of_unit), at, unit, lanes);
+    }
+    template <class T>
+    CORDAGE_HOST_DEVICE static float write_scale(const format& f, float largest, T* head, const head_place& at,
+                                                 index_t group) noexcept {
+        // Of block formats, whose scale lies in the group's element.
+        return inner::write_scale(f.inner, largest, head + shift(f, group * format::lanes_of_element), at, group);
+    }
+    template <class T>
+    CORDAGE_HOST_DEVICE static void store(const format& f, const float* lanes, float number, T* head,
+                                          index_t unit) noexcept {
+        inner::store(f.inner, lanes, number, head + shift(f, unit * lanes_of_unit), unit);
+    }
+    CORDAGE_HOST_DEVICE static index_t lane(index_t unit, int i) noexcept requires requires { inner::lane(unit, i); }
+    { return inner::lane(unit, i); }
+
+ private:
+    // From where the element of a lane would lie in a head without groups to where it lies.
+    CORDAGE_HOST_DEVICE static index_t shift(const format& f, index_t lane) noexcept {
+        const index_t group = lane / format::lanes_of_element / f.elements_of_group;
+        return group * (f.group_stride - f.elements_of_group);
+    }
+};
+
+/// As the format inside; the kernel transforms the lanes (hadamard_size).
+template <class Inner>
+struct device_format<hadamard<Inner>> : device_format<Inner> {
+    using inner = device_format<Inner>;
+    using format = hadamard<Inner>;
+
+    CORDAGE_HOST_DEVICE static index_t lanes_of_scale(const format& f, index_t head_dim) noexcept {
+        return inner::lanes_of_scale(f.inner, head_dim);
+    }
+    template <class T>
+    CORDAGE_HOST_DEVICE static void load(const format& f, const T* head, const head_place& at, index_t unit,
+                                         float* lanes) noexcept {
+        inner::load(f.inner, head, at, unit, lanes);
+    }
+    template <class T>
+    CORDAGE_HOST_DEVICE static float write_scale(const format& f, float largest, T* head, const head_place& at,
+                                                 index_t group) noexcept {
+        return inner::write_scale(f.inner, largest, head, at, group);
+    }
+    template <class T>
+    CORDAGE_HOST_DEVICE static void store(const format& f, const float* lanes, float number, T* head,
+                                          index_t unit) noexcept {
+        inner::store(f.inner, lanes, number, head, unit);
+    }
+};
+
+/// Single elements, inside of groups and transforms and beside a norm.
+template <class Format>
+requires requires {
+    typename Format::compute;
+} &&(!requires { Format::lanes_of_element; }) struct device_format<Format> {
+    static constexpr int lanes_of_unit = 1;
+
+    CORDAGE_HOST_DEVICE static index_t lanes_of_scale(const Format&, index_t head_dim) noexcept { return head_dim; }
+    template <class T>
+    CORDAGE_HOST_DEVICE static void load(const Format& f, const T* head, const head_place&, index_t unit,
+                                         float* lanes) noexcept {
+        lanes[0] = f.load(head[unit]);
+    }
+    template <class T>
+    CORDAGE_HOST_DEVICE static float write_scale(const Format&, float, T*, const head_place&, index_t) noexcept {
+        return 1.0f;
+    }
+    template <class T>
+    CORDAGE_HOST_DEVICE static void store(const Format& f, const float* lanes, float, T* head, index_t unit) noexcept {
+        head[unit] = f.store(lanes[0]);
+    }
+};
+
+namespace backend {
+
+/// Lanes that a format transforms together before they are stored; 0: none.
+template <class Format>
+CORDAGE_HOST_DEVICE constexpr index_t hadamard_size(const Format& format) noexcept {
+    if constexpr (requires { format.elements_of_group; }) {
+        return hadamard_size(format.inner);
+    } else if constexpr (requires { format.inner; }) {
+        return format.size;
+    } else {
+        return 0;
+    }
+}
+
+/// Index in the head of lane i of a unit.
+template <class Units>
+CORDAGE_HOST_DEVICE index_t lane_of(index_t unit, int i) noexcept {
+    if constexpr (requires { Units::lane(unit, i); }) return Units::lane(unit, i);
+    return unit * Units::lanes_of_unit + i;
+}
+
+}  // namespace backend
+
+}  // namespace cordage

@@ -39,11 +39,10 @@ struct two_tensors {
         found_gradients found{std::vector<double>(static_cast<std::size_t>(angles.pairs()), 0.5), {}, {0.5}, {}};
         std::vector<double> workspace(static_cast<std::size_t>(backward_workspace_size(angles, q_shape)), 7.0);
         std::vector<T> to_q(q.size()), to_k(k.size());
-        rotate_backward<Pairing>(device, angles,
-                                 rotation_gradients{.inv_freq = found.inv_freq,
-                                                    .attention_factor = found.factor,
-                                                    .workspace = workspace},
-                                 through(q_grad, q, to_q, q_shape), through(k_grad, k, to_k, k_shape));
+        rotate_backward<Pairing>(
+            device, angles,
+            rotation_gradients{.inv_freq = found.inv_freq, .attention_factor = found.factor, .workspace = workspace},
+            through(q_grad, q, to_q, q_shape), through(k_grad, k, to_k, k_shape));
         return found;
     }
     template <class Angles, class... Before>
@@ -173,7 +172,7 @@ TEST_CASE("backend/cuda/backward: blocks' sums make the gradients of one basis a
     check_many_tokens<half_split, float>(1, 43, 64);
     check_many_tokens<interleaved, bfloat16>(3, 75, 32);
     check_many_tokens<half_split, bfloat16>(3, 17, 18);
-    check_many_tokens<half_split, float16>(2, 40, 128);
+    check_many_tokens<half_split, float16>(3, 40, 128);
 }
 TEST_CASE("backend/cuda/backward: blocks' sums make the gradients to positions of several axes") {
     check_many_tokens<half_split, float>(1, 43, 64, 3);
@@ -182,7 +181,8 @@ TEST_CASE("backend/cuda/backward: blocks' sums make the gradients to positions o
     check_many_tokens<half_split, float16>(1, 41, 128, 4);
 }
 
-TEST_CASE("backend/cuda/backward: blocks of q and k share a launch, hold every token once and have about as many heads") {
+TEST_CASE(
+    "backend/cuda/backward: blocks of q and k share a launch, hold every token once and have about as many heads") {
     using gradients = backend::team_gradients<bfloat16, no_norm>;
     for (const index_t bases : {1, 2, 7, 300}) {
         for (const index_t share : {1, 7, 8, 100, 512, 16'384, 1'000'003}) {
@@ -237,7 +237,7 @@ TEST_CASE("backend/cuda/backward: q and k share a launch if no gradient belongs 
         launches.clear();
         const found_gradients sums = tensors.sums(a, test_device{&launches});
         CHECK(launches.size() == 2);
-        CHECK(launches[0].blocks.x > 100);
+        CHECK(launches[0].blocks.x > 40);
         check_near(sums.inv_freq, found.inv_freq, 2000.0 * 4.0 * 7.0 * 301.0);
         check_near(sums.factor, found.factor, 4.0 * 7.0 * 64.0 * 301.0);
     });
@@ -264,8 +264,8 @@ TEST_CASE("backend/cuda/backward: the sums of more bases than a launch has block
     const std::vector<double> factors(bases, 0.5);
     std::vector<double> sums(bases * 3 * (pairs + 1)), inv_freq(bases * pairs), factor(bases);
     std::iota(sums.begin(), sums.end(), 0.0);
-    backend::gradient_sums_kernel kernel{sums.data(), pairs + 1,     pairs + 1,      pairs,          bases, bases,
-                                         inv_freq.data(), factor.data(), factors.data(), 1,              {}};
+    backend::gradient_sums_kernel kernel{sums.data(),     pairs + 1,     pairs + 1,      pairs, bases, bases,
+                                         inv_freq.data(), factor.data(), factors.data(), 1,     {}};
     kernel.operands[0] = {.rows_of_basis = 3, .rows = 3 * bases, .is_rotated = true};
     test_device{}.launch("test", kernel, {{8, 32}, {1, 2}});
     for (std::size_t b = 0; b < bases; ++b) {  // three chunks of a basis, three numbers of each

@@ -293,7 +293,8 @@ TEST_CASE("backend/cuda/normalized_backward: q and k share a launch, each with w
     with_device_angles(angles, [&](const auto& source) {
         std::vector<backend::launch_size> launches;
         std::vector<double> workspace(static_cast<std::size_t>(backward_workspace_size(source, q_shape, 64)), 1e30);
-        run(found, [&](const auto&... a) { rotate_backward<half_split>(test_device{&launches}, a...); }, source,
+        run(
+            found, [&](const auto&... a) { rotate_backward<half_split>(test_device{&launches}, a...); }, source,
             workspace);
         CHECK(launches.size() == 2);
         CHECK(launches[0].blocks.x > 20);

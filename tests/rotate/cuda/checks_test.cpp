@@ -169,10 +169,8 @@ TEST_CASE("rotate/cuda/checks: axes that rotate every pair together, and angles 
     const angles many_pairs(device_basis(words.data(), 257, 4), axis_major(zeros.data(), 4, 1, 1));
     std::vector<float> wide(514);
     const auto wide_view = token_major(wide.data(), {1, 1, 1, 514});
-    check_throws("rotate_backward: axes * rotary_dim/2 = 4 * 257 must be at most 1024 on a device in a call with norms",
-                 shape_error(""), many_pairs, grad_through(wide_view, wide_view, wide_view).normalized(rms_norm<>{}));
     rotate_backward<half_split>(test_device{&c.launches}, many_pairs, grad_through(wide_view, wide_view, wide_view));
-    CHECK_FALSE(c.launches.empty());  // without a norm there may be more
+    CHECK_FALSE(c.launches.empty());
     c.launches.clear();
     rotate_backward<half_split>(test_device{&c.launches}, own, rotation_gradients{.angles = numbers}, o);
     CHECK(c.launches.size() == 1);  // no sums that blocks leave
@@ -208,7 +206,7 @@ TEST_CASE("rotate/cuda/checks: a backward pass needs its workspace and gradients
     device_case c;
     std::vector<double> grad(2), workspace(3);
     CHECK(backward_workspace_size(c.angles, c.q_view.shape) == 3);
-    CHECK(backward_workspace_size(c.angles, {1, index_t{1} << 20, 2, 8}) == 3 * 1024);
+    CHECK(backward_workspace_size(c.angles, {1, index_t{1} << 20, 2, 8}) == 3 * 264);
     const auto run = [&](rotation_gradients grads, std::span<double> memory) {
         grads.workspace = memory;
         rotate_backward<half_split>(test_device{&c.launches}, c.angles, grads,

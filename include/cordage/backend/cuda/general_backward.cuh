@@ -15,11 +15,9 @@ class general_backward {
     using kernel_type = general_backward_kernel<Operand, Pairing, Source>;
 
     __device__ general_backward(const kernel_type& k, double* shared)
-        : k_(k),
-          o_(k.of),
-          weights_(shared),
-          row_(index_t{blockIdx.x} * k.row_size) {
-        if constexpr (Operand::is_normalized) weights_size_ = k.weight_sums == nullptr || o_.norm.is_over_all_heads ? 0 : k.head_dim;
+        : k_(k), o_(k.of), weights_(shared), row_(index_t{blockIdx.x} * k.row_size) {
+        if constexpr (Operand::is_normalized)
+            weights_size_ = k.weight_sums == nullptr || o_.norm.is_over_all_heads ? 0 : k.head_dim;
         scratch_ = shared + warps_ * weights_size_;
         cos_ = reinterpret_cast<float*>(scratch_ + 2 * warps_);
         sin_ = cos_ + k.pairs_at_once;
@@ -100,8 +98,10 @@ class general_backward {
             const bool is_over_all = o_.norm.is_over_all_heads;
             if (is_over_all) {
 #pragma unroll 1
-                for (std::int32_t head = warp_; head < k_.heads; head += warps_) add_head(lanes, head, squares, products);
-                squares = static_cast<float>(over_block(squares, 0)), products = static_cast<float>(over_block(products, 1));
+                for (std::int32_t head = warp_; head < k_.heads; head += warps_)
+                    add_head(lanes, head, squares, products);
+                squares = static_cast<float>(over_block(squares, 0)),
+                products = static_cast<float>(over_block(products, 1));
             }
 #pragma unroll 1
             for (std::int32_t head = warp_; head < k_.heads; head += warps_) {
@@ -131,9 +131,11 @@ class general_backward {
     template <class F>
     __device__ void for_each_other(const F& f) const {
 #pragma unroll 1
-        for (std::int32_t i = lane_; i < k_.head_dim - 2 * k_.pairs; i += 32) f(i < k_.first_lane ? i : i + 2 * k_.pairs);
+        for (std::int32_t i = lane_; i < k_.head_dim - 2 * k_.pairs; i += 32)
+            f(i < k_.first_lane ? i : i + 2 * k_.pairs);
     }
-    __device__ void add_angle(std::int32_t pair, const lane_pair<float>& g, const lane_pair<float>& y, float& dot) const {
+    __device__ void add_angle(std::int32_t pair, const lane_pair<float>& g, const lane_pair<float>& y,
+                              float& dot) const {
         float& sum = grad_angles_[warp_ * k_.pairs_at_once + pair];
         sum = plus_grad_angle(sum, g, y);
         dot = plus_grad_factor(dot, g, y);
@@ -204,10 +206,12 @@ class general_backward {
         }
         for_each_other([&](std::int32_t lane) { add(head.read(lane), lane); });
     }
-    __device__ void make_gradients(const auto& lanes, std::int32_t number, float squares, float products, float& dot) const {
+    __device__ void make_gradients(const auto& lanes, std::int32_t number, float squares, float products,
+                                   float& dot) const {
         const head_lanes head{*this, lanes, number};
         const index_t count = weights();
-        const rms_norm_gradient<float> gradient{o_.norm.inverse_rms(squares, count), products / static_cast<float>(count)};
+        const rms_norm_gradient<float> gradient{o_.norm.inverse_rms(squares, count),
+                                                products / static_cast<float>(count)};
         double* const of_weights = k_.weight_sums == nullptr ? nullptr
                                    : weights_size_ > 0       ? weights_ + warp_ * weights_size_
                                                              : k_.weight_sums + row_ + index_t{number} * k_.head_dim;
@@ -222,7 +226,8 @@ class general_backward {
             lane_pair<float> x{grad_z(at.first, lane0), grad_z(at.second, lane1)};
             // The gradient of the rotation's output, and that output.
             lane_pair<float> g{at.first.t, at.second.t};
-            lane_pair<float> n{at.first.z * gradient.r * head.factor(lane0), at.second.z * gradient.r * head.factor(lane1)};
+            lane_pair<float> n{at.first.z * gradient.r * head.factor(lane0),
+                               at.second.z * gradient.r * head.factor(lane1)};
             if (o_.norm.is_after_rotation) {
                 g = x;
                 n = {at.first.z, at.second.z};

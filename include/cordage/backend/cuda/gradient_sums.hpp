@@ -38,8 +38,9 @@ inline constexpr index_t most_device_chunks = 264;
 
 /// Rows of sums in the workspace, at least one for each basis.
 inline index_t most_rows_of_sums(index_t tokens, index_t bases) noexcept {
-    return tokens == 0 ? 0
-                       : bases * std::clamp<index_t>(tokens / bases / 2, 1, std::max<index_t>(most_device_chunks / bases, 1));
+    return tokens == 0
+               ? 0
+               : bases * std::clamp<index_t>(tokens / bases / 2, 1, std::max<index_t>(most_device_chunks / bases, 1));
 }
 
 /// Chunks of at least `length` tokens of one basis.
@@ -89,7 +90,11 @@ class summed_pass {
     index_t bases_of_chunks() const noexcept { return chunk_bases_; }
     index_t most_rows() const noexcept { return most_rows_; }
     void add(const token_chunks& chunks, bool is_rotated, std::span<double> weight) noexcept {
-        operands_[count_++] = {rows_, chunks.per_basis, chunks.count, is_rotated, weight.empty() ? nullptr : weight.data(),
+        operands_[count_++] = {rows_,
+                               chunks.per_basis,
+                               chunks.count,
+                               is_rotated,
+                               weight.empty() ? nullptr : weight.data(),
                                std::ssize(weight)};
         rows_ += chunks.count;
         weights_ = std::max(weights_, std::ssize(weight));
@@ -130,9 +135,10 @@ class summed_pass {
                                     {}};
         std::copy_n(operands_, most_operands, kernel.operands);
         constexpr index_t x = gradient_sums_kernel::columns;
-        where.launch(function, kernel,
-                     {sizes(x, kernel.block_threads / x),
-                      sizes(rounded_up_quotient(std::max(weights_at(), weights_), x), std::min(targets, most_blocks_yz))});
+        where.launch(
+            function, kernel,
+            {sizes(x, kernel.block_threads / x),
+             sizes(rounded_up_quotient(std::max(weights_at(), weights_), x), std::min(targets, most_blocks_yz))});
     }
 
     index_t together_, bases_;

@@ -58,7 +58,7 @@ class team_backward {
     using kernel_type = team_backward_kernel<T, Norm, Pairing, Angles>;
     static constexpr bool is_normalized = !std::same_as<Norm, no_norm>;
     static constexpr bool has_positions = requires(const Angles& a) { a.position(0, 0, 0); };
-    static constexpr int N = kernel_type::pairs_of_thread;
+    static constexpr int N = kernel_type::pairs_of_thread, ahead = kernel_type::ahead;
     static constexpr int slots = is_normalized ? 3 * N : N;  // of pairs, then of the weights of their lanes
     using stored = stored_pairs<T, Pairing, N>;
     using runs = runs_of_pairs<Pairing, N>;
@@ -72,56 +72,54 @@ class team_backward {
 #pragma unroll
         for (int r = 0; r < runs::count; ++r) {
             const std::int32_t i = other + r * runs::length;
-            lane_[r] = is_rotated()         ? o.first_lane + runs::lane(r, team_.member, o.pairs)
-                       : other >= o.others  ? -1
-                       : i < o.first_lane   ? i
-                                            : i + 2 * o.pairs;
+            lane_[r] = is_rotated()        ? o.first_lane + runs::lane(r, team_.member, o.pairs)
+                       : other >= o.others ? -1
+                       : i < o.first_lane  ? i
+                                           : i + 2 * o.pairs;
         }
 #pragma unroll 1
         for (int i = 0; i < slots; ++i) sums.mine(i) = 0.0;
-        next_g_ = next_y_ = {};  // zeros where the thread has no lanes
+#pragma unroll
+        for (int i = 0; i < ahead; ++i) next_g_[i] = next_y_[i] = {};  // zeros where the thread has no lanes
+        if constexpr (is_normalized) load_weights();
     }
 
     __device__ void run() {
         const std::int32_t chunk = static_cast<std::int32_t>(blockIdx.x) - o_.first_block;
-        const std::int32_t basis = chunk / o_.chunks_of_basis, begin = basis * o_.share + chunk % o_.chunks_of_basis * o_.length;
+        const std::int32_t basis = chunk / o_.chunks_of_basis,
+                           begin = basis * o_.share + chunk % o_.chunks_of_basis * o_.length;
         const std::int32_t end = min(begin + o_.length, (basis + 1) * o_.share);
-        next_ = place_of(begin + static_cast<std::int32_t>(threadIdx.y) / o_.teams_of_token);
-        load_next(end);
+        place at = place_of(begin + static_cast<std::int32_t>(threadIdx.y) / o_.teams_of_token);
+        next_ = at;
+#pragma unroll
+        for (int i = 0; i < ahead; ++i) load_next(i, end);
 #pragma unroll 1
         for (std::int32_t left = end - begin; left > 0; left -= o_.tokens_of_step) {
-            const std::int32_t number = next_.number;
             token_sums sums{};
-            bool is_mine = number < end;
-            if (is_mine && k_.only_basis >= 0) {
-                is_mine = angle_detail::basis_of(k_.angles, next_.row, next_.token) == k_.only_basis;
-            }
+            bool is_mine = at.number < end;
             if (is_mine) {
+                if (k_.only_basis >= 0) is_mine = angle_detail::basis_of(k_.angles, at.row, at.token) == k_.only_basis;
                 pair_values<N> angle;
                 if (is_rotated()) {
-                    angle = angles_of<N>(k_.angles, direction_numbers{}, next_.row, next_.token, team_.member * N);
+                    angle = angles_of<N>(k_.angles, direction_numbers{}, at.row, at.token, team_.member * N);
                 } else {
 #pragma unroll
                     for (int i = 0; i < N; ++i) angle.first[i] = 1.0f, angle.second[i] = 0.0f;
                 }
 #pragma unroll 1
-                do {
-                    T* const to = o_.grad_x.at(next_.row, next_.token, next_.head);
-                    if (!is_normalized && !is_rotated()) store(next_g_, to);
-                    pair_values<N> g = next_g_.values(), y = next_y_.values();
-                    next_.head += o_.teams_of_token;
-                    if (next_.head >= o_.heads) next_ = place_of(next_.number + o_.tokens_of_step);
-                    load_next(end);
-                    make_gradients(g, y, angle, to, sums);
-                } while (next_.head != first_head_);
-                add(next_.number - o_.tokens_of_step, sums);
-            } else {
-                next_ = place_of(number + o_.tokens_of_step);
-                load_next(end);
+                for (std::int32_t head = first_head_; head < o_.heads; head += o_.teams_of_token) {
+                    T* const to = o_.grad_x.at(at.row, at.token, head);
+                    if (!is_normalized && !is_rotated() && is_mine) store(next_g_[0], to);
+                    pair_values<N> g = next_g_[0].values(), y = next_y_[0].values();
+#pragma unroll
+                    for (int i = 1; i < ahead; ++i) next_g_[i - 1] = next_g_[i], next_y_[i - 1] = next_y_[i];
+                    load_next(ahead - 1, end);
+                    if (is_mine) make_gradients(g, y, angle, to, sums);
+                }
+                if (is_mine) add(at, sums);
             }
-            if (k_.position != nullptr || k_.angle != nullptr) {
-                add_of_token(next_.number - o_.tokens_of_step, is_mine, sums);
-            }
+            if (k_.position != nullptr || k_.angle != nullptr) add_of_token(at, is_mine, sums);
+            at = place_of(at.number + o_.tokens_of_step);
         }
         write_row();
     }
@@ -143,24 +141,28 @@ class team_backward {
         const auto tokens = static_cast<std::uint32_t>(k_.tokens), n = static_cast<std::uint32_t>(number);
         return {number, static_cast<std::int32_t>(n / tokens), static_cast<std::int32_t>(n % tokens), first_head_};
     }
-    __device__ void load_next(std::int32_t end) {
-        if (next_.number >= end || !is_active()) return;
-        const T* const g = o_.grad_y.at(next_.row, next_.token, next_.head);
-        const T* const y = o_.y.at(next_.row, next_.token, next_.head);
+    // Loads the head at next_, if it is one of the thread's, and goes to the one after it.
+    __device__ void load_next(int i, std::int32_t end) {
+        if (next_.number >= end) return;
+        if (is_active()) {
+            const T* const g = o_.grad_y.at(next_.row, next_.token, next_.head);
+            const T* const y = o_.y.at(next_.row, next_.token, next_.head);
 #pragma unroll
-        for (int r = 0; r < runs::count; ++r) {
-            next_g_.run[r] = decltype(next_g_.run[r].load(g))::load(g + lane_[r]);
-            next_y_.run[r] = decltype(next_y_.run[r].load(y))::load(y + lane_[r]);
+            for (int r = 0; r < runs::count; ++r) {
+                next_g_[i].run[r] = run_of<T, runs::length>::load(g + lane_[r]);
+                next_y_[i].run[r] = run_of<T, runs::length>::load(y + lane_[r]);
+            }
         }
+        next_.head += o_.teams_of_token;
+        if (next_.head >= o_.heads) next_ = place_of(next_.number + o_.tokens_of_step);
     }
     __device__ void store(const stored& x, T* to) const {
         if (!is_active()) return;
 #pragma unroll
         for (int r = 0; r < runs::count; ++r) x.run[r].store(to + lane_[r]);
     }
-    // The weights of the thread's lanes, read for each head, which saves registers.
-    __device__ pair_values<N> weights() const {
-        return runs::pairs_of([&](int r, float* to) {
+    __device__ void load_weights() {
+        weights_ = runs::pairs_of([&](int r, float* to) {
             if (o_.norm.weight != nullptr && is_active()) {
                 run_of<typename Norm::element, runs::length>::load(o_.norm.weight + lane_[r]).unpack(to);
                 const float added = o_.norm.template added<float>();
@@ -196,7 +198,7 @@ class team_backward {
         } else {
             turn(angle, -1.0f, t);
         }
-        pair_values<N> w = weights();
+        const pair_values<N>& w = weights_;
         float squares = 0.0f, products = 0.0f;
 #pragma unroll
         for (int i = 0; i < N; ++i) {
@@ -208,8 +210,6 @@ class team_backward {
             squares += __shfl_xor_sync(team_.mask, squares, distance);
             products += __shfl_xor_sync(team_.mask, products, distance);
         }
-        asm volatile("" ::: "memory");
-        w = weights();
         const float r = rsqrtf(lane_traits<float>::fused(squares, o_.one_lane, o_.epsilon));
         const float mean = products * o_.one_lane * r * r;
         // With r before all: of grad_z = r (t w - z mean) and of z, if the rotation is before; else of t and r z w.
@@ -232,14 +232,14 @@ class team_backward {
     }
     __device__ static void turn(const pair_values<N>& angle, float sign, pair_values<N>& x) {
 #pragma unroll
-        for (int i = 0; i < N; ++i) x.set(i, rotated(cos_sin<float>{angle.first[i], sign * angle.second[i]}, x.pair(i)));
+        for (int i = 0; i < N; ++i)
+            x.set(i, rotated(cos_sin<float>{angle.first[i], sign * angle.second[i]}, x.pair(i)));
     }
 
-    __device__ void add(std::int32_t number, const token_sums& sums) {
+    __device__ void add(const place& at, const token_sums& sums) {
         dot_ += static_cast<double>(sums.dot);
         if constexpr (has_positions) {
             if (k_.sums != nullptr && is_rotated()) {
-                const place at = place_of(number);
 #pragma unroll
                 for (int i = 0; i < N; ++i) {
                     const index_t axis = angle_detail::axis_of(k_.angles, team_.member * N + i);
@@ -257,7 +257,7 @@ class team_backward {
         }
     }
     // Adds dL/dangle and dL/dposition of a token, summed over its teams, which are in one warp.
-    __device__ void add_of_token(std::int32_t number, bool is_mine, const token_sums& sums) const {
+    __device__ void add_of_token(const place& at, bool is_mine, const token_sums& sums) const {
         double angle[N];
 #pragma unroll
         for (int i = 0; i < N; ++i) {
@@ -271,17 +271,14 @@ class team_backward {
         const bool writes = is_mine && is_rotated() && first_head_ == 0;
         const std::int32_t pair = team_.member * N;
         if (k_.angle != nullptr && writes) {
-            double* const of_pairs = k_.angle + index_t{number} * k_.angle_pairs + pair;
+            double* const of_pairs = k_.angle + index_t{at.number} * k_.angle_pairs + pair;
 #pragma unroll
             for (int i = 0; i < N; ++i) of_pairs[i] += angle[i];
         }
         if constexpr (has_positions) {
             if (k_.position == nullptr) return;
             const double* rates = k_.inv_freq + pair;
-            if (is_mine) {
-                const place at = place_of(number);
-                rates += angle_detail::basis_of(k_.angles, at.row, at.token) * k_.angle_pairs;
-            }
+            if (is_mine) rates += angle_detail::basis_of(k_.angles, at.row, at.token) * k_.angle_pairs;
 #pragma unroll 1
             for (std::int32_t axis = 0; axis < k_.axes; ++axis) {
                 double sum = 0.0;
@@ -292,7 +289,7 @@ class team_backward {
                 for (std::int32_t distance = 1; distance < team_.size; distance *= 2) {
                     sum += __shfl_xor_sync(0xffff'ffffu, sum, distance);
                 }
-                if (writes && team_.member == 0) k_.position[axis * k_.axis_stride + number] += sum;
+                if (writes && team_.member == 0) k_.position[axis * k_.axis_stride + at.number] += sum;
             }
         }
     }
@@ -307,8 +304,8 @@ class team_backward {
             } else if (o_.has_weights && is_active()) {
                 const int i = slot % N, second = slot / N - 1;
                 const std::int32_t first_lane = lane_[0], second_lane = lane_[runs::count - 1];
-                const std::int32_t lane = runs::is_half_split ? (second == 0 ? first_lane : second_lane) + i
-                                                              : first_lane + 2 * i + second;
+                const std::int32_t lane =
+                    runs::is_half_split ? (second == 0 ? first_lane : second_lane) + i : first_lane + 2 * i + second;
                 k_.weight_sums[row + lane] = sum;
             }
         });
@@ -323,7 +320,8 @@ class team_backward {
     const team team_;
     std::int32_t first_head_, lane_[runs::count];
     place next_;
-    stored next_g_, next_y_;
+    pair_values<is_normalized ? N : 1> weights_;
+    stored next_g_[ahead], next_y_[ahead];
     double dot_ = 0.0;
 };
 

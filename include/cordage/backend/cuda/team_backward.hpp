@@ -21,18 +21,12 @@ struct team_gradients {
     std::int32_t first_block = std::int32_t{most_small_size};  // one for each chunk, as token_chunks
     std::int32_t share, length, chunks_of_basis;
     std::int32_t heads, first_lane;
-    std::int32_t pairs;           // rotated; 0 for an operand that is not
-    std::int32_t others;          // lanes that are normalized or copied only
+    std::int32_t pairs;                           // rotated; 0 for an operand that is not
+    std::int32_t others;                          // lanes that are normalized or copied only
     std::int32_t teams_of_token, tokens_of_step;  // the first is a power of two
     bool has_weights;
     float one_lane, epsilon;  // 1 / lanes of a head; of the norm
 };
-
-/// Pairs of a thread. Other angles than those of positions under a basis need registers that a norm needs too.
-template <class T, class Norm, class Angles>
-inline constexpr int pairs_of_thread = sizeof(T) == 4 || !std::same_as<Norm, no_norm> ? 4 : 8;
-template <class T, class Norm, position_type P>
-inline constexpr int pairs_of_thread<T, Norm, many_bases_angles<P>> = sizeof(T) == 4 ? 4 : 8;
 
 /// grad_x and all other gradients. A team, a power of two of threads, holds a head in registers:
 ///
@@ -40,7 +34,7 @@ inline constexpr int pairs_of_thread<T, Norm, many_bases_angles<P>> = sizeof(T) 
 ///   x -> N pairs, or 2 N lanes that are not rotated
 ///   y -> every teams_of_token-th head of every tokens_of_step-th token of the chunk
 ///
-///   for each token     cos, sin of the N pairs once, then head by head, with the next head's loads in flight
+///   for each token     cos, sin of the N pairs once, then head by head, with the loads of the next `ahead` in flight
 ///     a head           sums of its norm by shuffles in the team; dL/dangle and dL/dweight in floats
 ///     then             these are added to the thread's sums in double, in shared memory where only it uses them;
 ///                      dL/dposition and dL/dangle, if they are wanted, by shuffles between teams of a warp
@@ -50,10 +44,12 @@ inline constexpr int pairs_of_thread<T, Norm, many_bases_angles<P>> = sizeof(T) 
 template <class T, class Norm, pairing Pairing, class Angles>
 struct team_backward_kernel {
     static constexpr int block_threads = 256, blocks_per_processor = 2;
-    static constexpr int pairs_of_thread = backend::pairs_of_thread<T, Norm, Angles>;
+    static constexpr bool has_few_pairs = sizeof(T) == 4 || !std::same_as<Norm, no_norm>;  // which saves registers
+    static constexpr int pairs_of_thread = has_few_pairs ? 4 : 8;
+    static constexpr int ahead = has_few_pairs && sizeof(T) == 2 ? 2 : 1;  // heads in flight, 64 bytes a thread
 
     Angles angles;
-    index_t only_basis;  // process the tokens of this basis only; -1: all
+    index_t only_basis;          // process the tokens of this basis only; -1: all
     double *sums, *weight_sums;  // of the first chunk, or null
     index_t row_size;
     double *position, *angle;  // added to, or null
@@ -93,11 +89,12 @@ bool is_for_teams(const Operand& o, index_t pairs, team_gradients<T, Norm>& to) 
     to.heads = small(shape.heads), to.first_lane = small(o.first_lane);
     to.pairs = small(rotated), to.others = small(others);
     const auto is_of_pieces = [](const auto& v) {
-        return v.slots.entries == nullptr && is_small(v) && has_heads_of_pieces(v, of_piece, of_piece * index_t{sizeof(T)});
+        return v.slots.entries == nullptr && is_small(v) &&
+               has_heads_of_pieces(v, of_piece, of_piece * index_t{sizeof(T)});
     };
     return fits && rotated % N == 0 && o.first_lane % of_piece == 0 &&
-           (others == 0 || (others % (2 * N) == 0 && o.first_lane % of_run == 0)) &&
-           2 * rotated + others <= 64 * N && is_of_pieces(grad_y) && is_of_pieces(y) && is_of_pieces(grad_x) &&
+           (others == 0 || (others % (2 * N) == 0 && o.first_lane % of_run == 0)) && 2 * rotated + others <= 64 * N &&
+           is_of_pieces(grad_y) && is_of_pieces(y) && is_of_pieces(grad_x) &&
            saturated_product(shape.batch, shape.tokens) <= most_small_size / 2;
 }
 
@@ -139,8 +136,8 @@ bool plan_chunks(std::span<team_gradients<T, Norm>> operands, token_chunks (&chu
 /// Launches at most most_operands checked operands of one type. Returns false, and launches nothing, if they cannot
 /// share a launch or one of them is not for teams.
 template <pairing Pairing, class T, class Norm, class Source, class O, kernel_launcher Launcher>
-bool launch_teams(const char* function, const Launcher& where, const Source& angles,
-                  std::span<const O* const> operands, const device_gradients& grads, bool has_basis_of_token) {
+bool launch_teams(const char* function, const Launcher& where, const Source& angles, std::span<const O* const> operands,
+                  const device_gradients& grads, bool has_basis_of_token) {
     using small_source = small_angles<Source>;
     using kernel_type = team_backward_kernel<T, Norm, Pairing, typename small_source::type>;
     static_assert(device_kernel<kernel_type>);

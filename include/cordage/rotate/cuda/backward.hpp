@@ -104,10 +104,10 @@ void backward_on_device(const char* function, const Launcher& where, const Sourc
 /// operands  as for the host; with a norm, heads of at most 2048 lanes
 /// Enqueues one kernel for every four operands of one type, or one for each operand if position_ids or angles are
 /// computed or if it does not move in pieces of 16 bytes; and one that adds up sums, if there are any. With a basis
-/// index for each token and gradients to bases, one of each for each basis. Sums over the heads of one token of a thread
-/// are in float, all other sums in double. The order of summation depends only on sizes and alignment: the same bits in
-/// every run and on every device of one architecture. Allocates nothing and does not synchronise. Errors and unchecked
-/// input as for launch_rotation.
+/// index for each token and gradients to bases, one of each for each basis. Sums over the heads of one token of a
+/// thread are in float, all other sums in double. The order of summation depends only on sizes and alignment: the same
+/// bits in every run and on every device of one architecture. Allocates nothing and does not synchronise. Errors and
+/// unchecked input as for launch_rotation.
 template <pairing Pairing, backend::kernel_launcher Launcher, class Source, class... Operands>
 void launch_backward(on_device, const char* function, const Launcher& where, const Source& angles,
                      const rotation_gradients& grads, const Operands&... operands) {

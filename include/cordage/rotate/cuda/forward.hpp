@@ -126,7 +126,7 @@ void launch_rotation(on_device, const char* function, const Launcher& where, con
     require_operands<Direction, Operands...>();
     static_assert((has_device_formats<Operands> && ...),
                   "cordage: on a device a format of whole heads needs a specialisation of cordage::device_format with "
-                  "lanes_of_unit, lanes_of_scale, load, write_scale and store; cordage/backend/cuda/head_units.hpp");
+                  "lanes_of_unit, lanes_of_scale, load, write_scale and store; cordage/backend/cuda/device_format.hpp");
     static_assert(
         is_device_source<Source>,
         "cordage: on a device angles are device_angles, device_axis_angles, device_summed_axes, free_angles or a "

@@ -36,23 +36,24 @@ void measure(runner& run, index_t tokens, bool moves) {
     const std::vector<std::int32_t> positions = positions_from(0, tokens);
     const device_array<std::int32_t> ids{std::span<const std::int32_t>(positions)};
     const std::size_t size = static_cast<std::size_t>(tokens * kv_heads * head_dim) * sizeof(T);
-    run.beside_copy(
-        name, moves ? 2 * size : size, 2 * size + sizeof(std::int32_t) * ((moves ? 2 : 1) * order.size() + positions.size()),
-        [&](std::byte* keys, int) {
-            const position_view<std::int32_t> where(ids.data(), 1, tokens, 0);
-            const device_angles<std::int32_t> then(device_basis(old_basis.data(), head_dim / 2), where);
-            const device_angles<std::int32_t> now(device_basis(new_basis.data(), head_dim / 2), where);
-            const auto cache =
-                token_major(reinterpret_cast<T*>(keys), {moves ? 2 * blocks : blocks, block, kv_heads, head_dim});
-            const auto listed = [&](const device_array<std::int32_t>& by) {
-                return in_blocks(cache, by.data(), 1, tokens, blocks);
-            };
-            if (moves) {
-                rebase<Pairing>(on(run.stream()), now - then, from_to(listed(table), listed(new_table)).to_free_slots());
-            } else {
-                rebase<Pairing>(on(run.stream()), now - then, in_place(listed(table)));
-            }
-        });
+    run.beside_copy(name, moves ? 2 * size : size,
+                    2 * size + sizeof(std::int32_t) * ((moves ? 2 : 1) * order.size() + positions.size()),
+                    [&](std::byte* keys, int) {
+                        const position_view<std::int32_t> where(ids.data(), 1, tokens, 0);
+                        const device_angles<std::int32_t> then(device_basis(old_basis.data(), head_dim / 2), where);
+                        const device_angles<std::int32_t> now(device_basis(new_basis.data(), head_dim / 2), where);
+                        const auto cache = token_major(reinterpret_cast<T*>(keys),
+                                                       {moves ? 2 * blocks : blocks, block, kv_heads, head_dim});
+                        const auto listed = [&](const device_array<std::int32_t>& by) {
+                            return in_blocks(cache, by.data(), 1, tokens, blocks);
+                        };
+                        if (moves) {
+                            rebase<Pairing>(on(run.stream()), now - then,
+                                            from_to(listed(table), listed(new_table)).to_free_slots());
+                        } else {
+                            rebase<Pairing>(on(run.stream()), now - then, in_place(listed(table)));
+                        }
+                    });
 }
 
 template <class T>

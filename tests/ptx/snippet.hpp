@@ -14,8 +14,8 @@
 
 namespace cordage_test::ptx {
 
-/// A kernel `snippet` of two pointers, %in and %out, each advanced by 32 bytes a thread; %thread is the thread's number.
-/// Registers: %p0 - 9, %h0 - 19 (16 bits), %r0 - 49, %f0 - 19, %rd0 - 19, %d0 - 19.
+/// A kernel `snippet` of two pointers, %in and %out, each advanced by 32 bytes a thread; %thread is the thread's
+/// number. Registers: %p0 - 9, %h0 - 19 (16 bits), %r0 - 49, %f0 - 19, %rd0 - 19, %d0 - 19.
 inline std::string snippet(const std::string& body, const std::string& before = "") {
     return ".version 8.0\n.target sm_90\n.address_size 64\n" + before + R"(
 .visible .entry snippet(.param .u64 snippet_in, .param .u64 snippet_out)

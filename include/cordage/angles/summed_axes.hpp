@@ -46,7 +46,8 @@ class summed_axes : public angle_detail::positions_and_bases<P> {
         }
     }
 
-    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token, index_t pair) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token,
+                                                                  index_t pair) const noexcept {
         return of_token(row, token).phase(pair);
     }
 

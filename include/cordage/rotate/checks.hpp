@@ -29,14 +29,15 @@ struct checked_tensor {
     index_t first_lane;
     bool is_rotated = true;
     bool has_format_of_x = false;
-    bool are_slots_free = false;  ///< operand::to_free_slots
+    bool are_slots_free = false;       ///< operand::to_free_slots
     std::intptr_t begin = 0, end = 0;  ///< addresses of the memory, set once the sizes are checked
 };
 template <operand_type O>
 CORDAGE_ALWAYS_INLINE std::array<checked_tensor, 2> tensors_of(const O& o, index_t operand) {
     const bool is_one = o.is_in_place(), is_one_format = is_same_format(o.x.format, o.y.format);
     return {{{"x", o.x, is_one, false, operand, o.first_lane, o.is_rotated()},
-             {"y", is_one ? heads_memory() : o.y, true, is_one, operand, o.first_lane, o.is_rotated(), is_one_format, o.writes_free_slots()}}};
+             {"y", is_one ? heads_memory() : o.y, true, is_one, operand, o.first_lane, o.is_rotated(), is_one_format,
+              o.writes_free_slots()}}};
 }
 template <backward_operand_type O>
 CORDAGE_ALWAYS_INLINE std::array<checked_tensor, 3> tensors_of(const O& o, index_t operand) {

@@ -9,8 +9,8 @@ namespace cordage::backend {
 
 __device__ inline double not_a_number() { return lane_traits<double>::from_bits(0x7fff'ffff'ffff'ffffu); }
 
-/// The phases of N neighbouring pairs of a token in units of 2^-64 turn, and its attention factor, NaN where the input of
-/// the token is invalid. Bit i of `invalid`: that of pair i is.
+/// The phases of N neighbouring pairs of a token in units of 2^-64 turn, and its attention factor, NaN where the input
+/// of the token is invalid. Bit i of `invalid`: that of pair i is.
 template <int N>
 struct token_phases {
     std::uint64_t phase[N];

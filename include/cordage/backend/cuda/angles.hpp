@@ -51,8 +51,8 @@ struct many_bases_angles : one_basis_angles<P> {
         return basis < 0 ? 0 : basis;
     }
     CORDAGE_HOST_DEVICE double position(index_t row, index_t token, index_t) const noexcept {
-        return position_traits<P>::value(
-            this->position_ids[row * this->row_stride + static_cast<std::int32_t>(token) * index_t{this->token_stride}]);
+        return position_traits<P>::value(this->position_ids[row * this->row_stride + static_cast<std::int32_t>(token) *
+                                                                                         index_t{this->token_stride}]);
     }
 
     explicit many_bases_angles(const device_angles<P>& source) noexcept

@@ -27,8 +27,9 @@ struct access {
     bool writes() const { return kind != access_kind::read; }
     bool reads() const { return kind != access_kind::write; }
     void report(const char* what, const std::string& where) const {
-        w.launch->report(what, i, w, lane,
-                         std::string(writes() ? "write of " : "read of ") + std::to_string(bytes) + " bytes at " + where);
+        w.launch->report(
+            what, i, w, lane,
+            std::string(writes() ? "write of " : "read of ") + std::to_string(bytes) + " bytes at " + where);
     }
     std::byte* nowhere(const std::string& where) const {
         report("out of bounds", where);
@@ -52,10 +53,12 @@ std::string place_of(const launch_state& launch, u64 address) {
     const std::string text = "address " + hexadecimal(address) + ", ";
     const memory_block* block = launch.memory.before(address);
     const memory_block* const next = launch.memory.after(address);
-    if (block == nullptr || (address >= block->end() && next != nullptr && next->first - address < address - block->end())) {
+    if (block == nullptr ||
+        (address >= block->end() && next != nullptr && next->first - address < address - block->end())) {
         block = next;
     }
-    if (block == nullptr || address + near < block->first || address > block->end() + near) return text + "far from all blocks";
+    if (block == nullptr || address + near < block->first || address > block->end() + near)
+        return text + "far from all blocks";
     std::string found = text + "byte " + std::to_string(static_cast<s64>(address - block->first)) + " of a block of " +
                         std::to_string(block->size) + " bytes";
     if (!block->name.empty()) return found + ", " + block->name;
@@ -87,7 +90,8 @@ std::byte* access::in_global_memory() const {
 std::byte* access::in_parameters() const {
     std::vector<std::byte>& all = w.launch->parameters;
     const u64 at = address - param_window;
-    if (at >= all.size() || bytes > all.size() - at || writes()) return nowhere("byte " + std::to_string(at) + " of the argument");
+    if (at >= all.size() || bytes > all.size() - at || writes())
+        return nowhere("byte " + std::to_string(at) + " of the argument");
     return all.data() + at;
 }
 
@@ -105,7 +109,8 @@ std::byte* access::in_shared_memory() const {
     shared_memory& shared = w.launch->shared;
     const u64 at = address & ~shared_window;
     const auto where = [&] {
-        return "byte " + std::to_string(at) + " of shared memory, which has " + std::to_string(shared.size()) + " bytes";
+        return "byte " + std::to_string(at) + " of shared memory, which has " + std::to_string(shared.size()) +
+               " bytes";
     };
     if (at >= shared.size() || bytes > shared.size() - at) return nowhere(where());
     for (u32 byte = 0; reads() && byte < bytes; ++byte) {
@@ -124,10 +129,14 @@ std::byte* access::in_shared_memory() const {
 space space_of(space memory, u64 address) {
     if (memory != space::generic && memory != space::shared) return memory;
     switch (address >> 56) {
-        case shared_window >> 56: return space::shared;
-        case param_window >> 56: return space::param;
-        case local_window >> 56: return space::local;
-        default: return memory == space::shared ? space::shared : space::global;
+        case shared_window >> 56:
+            return space::shared;
+        case param_window >> 56:
+            return space::param;
+        case local_window >> 56:
+            return space::local;
+        default:
+            return memory == space::shared ? space::shared : space::global;
     }
 }
 
@@ -138,14 +147,19 @@ std::byte* accessed(const instruction& i, warp& w, int lane, u64 address, u32 by
     const access a{i, w, lane, address, bytes, kind, data};
     const space memory = space_of(i.memory, address);
     if ((address & (bytes - 1)) != 0) {
-        a.report("misaligned", memory == space::global ? place_of(*w.launch, address) : "address " + hexadecimal(address));
+        a.report("misaligned",
+                 memory == space::global ? place_of(*w.launch, address) : "address " + hexadecimal(address));
         return nullptr;
     }
     switch (memory) {
-        case space::param: return a.in_parameters();
-        case space::local: return a.in_local_memory();
-        case space::shared: return a.in_shared_memory();
-        default: return a.in_global_memory();
+        case space::param:
+            return a.in_parameters();
+        case space::local:
+            return a.in_local_memory();
+        case space::shared:
+            return a.in_shared_memory();
+        default:
+            return a.in_global_memory();
     }
 }
 

@@ -75,12 +75,10 @@ void add_words(operation_table& to) {
     to.add<u32, u32, u32, u32>("prmt.b32", [](u32 a, u32 b, u32 c) { return permuted(a, b, c); });
     to.add<u32, u32, u32, u32, u32>("lop3.b32", [](u32 a, u32 b, u32 c, u32 f) { return looked_up(a, b, c, f); });
     // Of {b, a}: the high word shifted to the left, or the low one to the right.
-    to.add<u32, u32, u32, u32>("shf.l.wrap.b32", [](u32 a, u32 b, u32 by) {
-        return static_cast<u32>((u64{b} << 32 | a) << (by & 31) >> 32);
-    });
-    to.add<u32, u32, u32, u32>("shf.r.wrap.b32", [](u32 a, u32 b, u32 by) {
-        return static_cast<u32>((u64{b} << 32 | a) >> (by & 31));
-    });
+    to.add<u32, u32, u32, u32>(
+        "shf.l.wrap.b32", [](u32 a, u32 b, u32 by) { return static_cast<u32>((u64{b} << 32 | a) << (by & 31) >> 32); });
+    to.add<u32, u32, u32, u32>("shf.r.wrap.b32",
+                               [](u32 a, u32 b, u32 by) { return static_cast<u32>((u64{b} << 32 | a) >> (by & 31)); });
     to.add<u32, u32, u32, u32>("shf.l.clamp.b32", [](u32 a, u32 b, u32 by) {
         return static_cast<u32>((u64{b} << 32 | a) << std::min(by, 32u) >> 32);
     });

@@ -14,10 +14,26 @@ void put_special_registers(warp& w) {
     const size3 &size = w.launch->threads, &blocks = w.launch->blocks;
     for (u32 lane = 0; lane < 32; ++lane) {
         const u32 thread = w.first_thread + lane, own = 1u << lane, below = own - 1;
-        const std::array<u32, special_registers.size()> values{
-            thread % size.x, thread / size.x % size.y, thread / (size.x * size.y), size.x, size.y, size.z,
-            0, 0, 0, blocks.x, blocks.y, blocks.z, lane, w.first_thread / 32,
-            static_cast<u32>((size.count() + 31) / 32), own, below, below | own, ~(below | own), ~below};
+        const std::array<u32, special_registers.size()> values{thread % size.x,
+                                                               thread / size.x % size.y,
+                                                               thread / (size.x * size.y),
+                                                               size.x,
+                                                               size.y,
+                                                               size.z,
+                                                               0,
+                                                               0,
+                                                               0,
+                                                               blocks.x,
+                                                               blocks.y,
+                                                               blocks.z,
+                                                               lane,
+                                                               w.first_thread / 32,
+                                                               static_cast<u32>((size.count() + 31) / 32),
+                                                               own,
+                                                               below,
+                                                               below | own,
+                                                               ~(below | own),
+                                                               ~below};
         for (u32 k = 0; k < values.size(); ++k) put(w.at(128 * k), static_cast<int>(lane), values[k]);
     }
 }
@@ -55,8 +71,12 @@ std::vector<warp> warps_of(launch_state& launch) {
     const kernel_code& kernel = launch.kernel;
     std::vector<warp> warps;
     for (u32 first = 0; first < launch.threads.count(); first += 32) {
-        warp w{&launch, first, std::vector<std::byte>(kernel.register_bytes), std::vector<u32>(kernel.predicates),
-               std::vector<std::byte>(32 * kernel.local_bytes), std::vector<u8>(32 * kernel.local_bytes)};
+        warp w{&launch,
+               first,
+               std::vector<std::byte>(kernel.register_bytes),
+               std::vector<u32>(kernel.predicates),
+               std::vector<std::byte>(32 * kernel.local_bytes),
+               std::vector<u8>(32 * kernel.local_bytes)};
         for (const constant& c : kernel.constants) {
             if (c.width == 0) {
                 w.predicates[c.offset] = c.value != 0 ? ~0u : 0;

@@ -14,8 +14,8 @@ struct definitions {
     bool begins_block = false;
 };
 
-/// add and sub of a mul's result, all without .rn, become fma: PTX allows it, and assemblers do it. Kernels must be right
-/// either way; this is the way in which the host's code differs from theirs. Within straight code only.
+/// add and sub of a mul's result, all without .rn, become fma: PTX allows it, and assemblers do it. Kernels must be
+/// right either way; this is the way in which the host's code differs from theirs. Within straight code only.
 void contract(kernel_code& kernel, const std::vector<definitions>& of_code);
 
 }  // namespace cordage_test::ptx

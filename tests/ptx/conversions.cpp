@@ -16,11 +16,16 @@ namespace {
 template <class T>
 T rounded(T x, char variant) {
     switch (variant) {
-        case to_nearest: return std::nearbyint(x);
-        case to_zero: return std::trunc(x);
-        case downwards: return std::floor(x);
-        case upwards: return std::ceil(x);
-        default: return x;
+        case to_nearest:
+            return std::nearbyint(x);
+        case to_zero:
+            return std::trunc(x);
+        case downwards:
+            return std::floor(x);
+        case upwards:
+            return std::ceil(x);
+        default:
+            return x;
     }
 }
 
@@ -129,8 +134,8 @@ action conversion_to(const std::string& from) {
 }  // namespace
 
 action conversion(const std::string& to, const std::string& from) {
-    constexpr std::array all{conversion_to<u8>,  conversion_to<s8>,  conversion_to<u16>, conversion_to<s16>,
-                             conversion_to<u32>, conversion_to<s32>, conversion_to<u64>, conversion_to<s64>,
+    constexpr std::array all{conversion_to<u8>,  conversion_to<s8>,   conversion_to<u16>,   conversion_to<s16>,
+                             conversion_to<u32>, conversion_to<s32>,  conversion_to<u64>,   conversion_to<s64>,
                              conversion_to<f16>, conversion_to<bf16>, conversion_to<float>, conversion_to<double>};
     for (std::size_t i = 0; i < type_names.size(); ++i) {
         if (to == type_names[i]) return all[i](from);

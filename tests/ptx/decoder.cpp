@@ -69,7 +69,9 @@ class decoder {
     void decode_operation(instruction& i, const parts& p, const operation* o);
     void decode_address(instruction& i, const parts& p, const std::string& text);
 
-    u32 operand(const parts& p, std::size_t which, u8 width) { return names_.operand(p.operands[which], width, p.line); }
+    u32 operand(const parts& p, std::size_t which, u8 width) {
+        return names_.operand(p.operands[which], width, p.line);
+    }
     u32 predicate(const parts& p, const std::string& name) { return names_.predicate(name, p.line); }
 
     struct jump {
@@ -298,7 +300,11 @@ void decoder::decode_conversion(instruction& i, const parts& p) {
     if (i.run == nullptr) p.unknown();
     p.need_operands(2, 2);
     const std::string rounding = p.one_of({"rni", "rzi", "rmi", "rpi"});
-    if (!rounding.empty()) i.variant = rounding == "rni" ? to_nearest : rounding == "rzi" ? to_zero : rounding == "rmi" ? downwards : upwards;
+    if (!rounding.empty())
+        i.variant = rounding == "rni"   ? to_nearest
+                    : rounding == "rzi" ? to_zero
+                    : rounding == "rmi" ? downwards
+                                        : upwards;
     i.saturates = p.has("sat");
     i.flushes = p.has("ftz");
     i.operands[0] = names_.operand_of_any_width(p.operands[0], i.widths[0], 0, p.line);

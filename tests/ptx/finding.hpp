@@ -9,7 +9,8 @@
 namespace cordage_test::ptx {
 
 struct finding {
-    std::string kind;    // "out of bounds", "misaligned", "uninitialised", "race", "barrier", "shuffle", "trap", "endless"
+    std::string
+        kind;  // "out of bounds", "misaligned", "uninitialised", "race", "barrier", "shuffle", "trap", "endless"
     std::string what;    // address and block of memory
     std::string kernel;  // demangled
     std::string statement;
@@ -23,8 +24,8 @@ struct finding {
             return "(" + std::to_string(n.x) + ", " + std::to_string(n.y) + ", " + std::to_string(n.z) + ")";
         };
         return kind + ": " + what + "\n    line " + std::to_string(line) + ": " + statement + "\n    first in block " +
-               at(block) + ", thread " + at(thread) + "; " + std::to_string(count) +
-               (count == 1 ? " time" : " times") + "\n    of kernel " + kernel;
+               at(block) + ", thread " + at(thread) + "; " + std::to_string(count) + (count == 1 ? " time" : " times") +
+               "\n    of kernel " + kernel;
     }
 };
 

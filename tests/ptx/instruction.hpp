@@ -30,20 +30,20 @@ inline constexpr int address_operand = 4, members_operand = 4, second_result = 5
 struct instruction {
     action run = nullptr;
     flow kind = flow::plain;
-    bool is_negated = false;                // runs for lanes whose guard is false
-    bool is_inverted = false;               // a vote for the opposite
-    u32 guard = no_operand;                 // a predicate
-    u32 target = 0;                         // of a branch
-    std::array<u32, 6> operands{};          // offsets of registers in a warp's file, or numbers of predicates
-    std::array<u8, 6> widths{};             // bytes of the registers, where they may differ from the type's
-    s64 offset = 0;                         // of an address
-    ptx::space memory = space::generic;     // of an address
-    u8 elements = 1;                        // of a vector
-    u32 used_bytes = ~0u;                   // of a vector: a bit each
-    char variant = 0;                       // of a shuffle, a vote or a rounding
+    bool is_negated = false;                  // runs for lanes whose guard is false
+    bool is_inverted = false;                 // a vote for the opposite
+    u32 guard = no_operand;                   // a predicate
+    u32 target = 0;                           // of a branch
+    std::array<u32, 6> operands{};            // offsets of registers in a warp's file, or numbers of predicates
+    std::array<u8, 6> widths{};               // bytes of the registers, where they may differ from the type's
+    s64 offset = 0;                           // of an address
+    ptx::space memory = space::generic;       // of an address
+    u8 elements = 1;                          // of a vector
+    u32 used_bytes = ~0u;                     // of a vector: a bit each
+    char variant = 0;                         // of a shuffle, a vote or a rounding
     bool saturates = false, flushes = false;  // of a conversion
-    bool may_contract = false;              // a product or a sum without .rn
-    u32 number = 0;                         // in its kernel
+    bool may_contract = false;                // a product or a sum without .rn
+    u32 number = 0;                           // in its kernel
     int line = 0;
 };
 
@@ -61,9 +61,9 @@ struct constant {
 
 /// The registers of special names lie first in a warp's file, 128 bytes each.
 inline constexpr std::array special_registers{
-    "%tid.x",       "%tid.y",       "%tid.z",       "%ntid.x",      "%ntid.y",      "%ntid.z",  "%ctaid.x",
-    "%ctaid.y",     "%ctaid.z",     "%nctaid.x",    "%nctaid.y",    "%nctaid.z",    "%laneid",  "%warpid",
-    "%nwarpid",     "%lanemask_eq", "%lanemask_lt", "%lanemask_le", "%lanemask_gt", "%lanemask_ge"};
+    "%tid.x",   "%tid.y",       "%tid.z",       "%ntid.x",      "%ntid.y",      "%ntid.z",     "%ctaid.x",
+    "%ctaid.y", "%ctaid.z",     "%nctaid.x",    "%nctaid.y",    "%nctaid.z",    "%laneid",     "%warpid",
+    "%nwarpid", "%lanemask_eq", "%lanemask_lt", "%lanemask_le", "%lanemask_gt", "%lanemask_ge"};
 
 inline constexpr u32 block_index = 6;  // where %ctaid.x is
 

@@ -14,9 +14,9 @@ inline constexpr bool is_signed = std::is_signed_v<T>;
 
 /// Of products of two T.
 template <class T>
-using twice_as_wide = std::conditional_t<
-    sizeof(T) == 2, std::conditional_t<is_signed<T>, s32, u32>,
-    std::conditional_t<sizeof(T) == 4, std::conditional_t<is_signed<T>, s64, u64>, std::conditional_t<is_signed<T>, s128, u128>>>;
+using twice_as_wide = std::conditional_t<sizeof(T) == 2, std::conditional_t<is_signed<T>, s32, u32>,
+                                         std::conditional_t<sizeof(T) == 4, std::conditional_t<is_signed<T>, s64, u64>,
+                                                            std::conditional_t<is_signed<T>, s128, u128>>>;
 
 template <class T>
 void add_sums_and_products(operation_table& to) {
@@ -31,9 +31,8 @@ void add_sums_and_products(operation_table& to) {
     if constexpr (bits < 64) {
         const std::string type = std::string(".") + name_of<T>();
         to.add<wide, T, T>("mul.wide" + type, [](T a, T b) { return static_cast<wide>(wide(a) * wide(b)); });
-        to.add<wide, T, T, wide>("mad.wide" + type, [](T a, T b, wide c) {
-            return static_cast<wide>(u64(wide(a) * wide(b)) + u64(c));
-        });
+        to.add<wide, T, T, wide>("mad.wide" + type,
+                                 [](T a, T b, wide c) { return static_cast<wide>(u64(wide(a) * wide(b)) + u64(c)); });
     }
 }
 

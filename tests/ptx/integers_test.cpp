@@ -59,28 +59,38 @@ TEST_CASE("ptx/integers: quotients and rests, of other divisors than 0 and -1") 
           [](u32 a, u32 b, u32) { return b < 0xffff'fffeu ? s(a) / s((b | 2) & ~1u) : s(a) / -2; });
     check("or.b32 %r1, %r1, 1; div.u32 %r10, %r0, %r1;", [](u32 a, u32 b, u32) { return a / (b | 1); });
     check("or.b32 %r1, %r1, 1; rem.u32 %r10, %r0, %r1;", [](u32 a, u32 b, u32) { return a % (b | 1); });
-    check("cvt.s64.s32 %rd0, %r0; cvt.s64.s32 %rd1, %r1; or.b64 %rd1, %rd1, 1; rem.s64 %rd0, %rd0, %rd1; cvt.u32.u64 %r10, %rd0;",
-          [](u32 a, u32 b, u32) { return s64{s(a)} % (s64{s(b)} | 1); });
+    check(
+        "cvt.s64.s32 %rd0, %r0; cvt.s64.s32 %rd1, %r1; or.b64 %rd1, %rd1, 1; rem.s64 %rd0, %rd0, %rd1; cvt.u32.u64 "
+        "%r10, %rd0;",
+        [](u32 a, u32 b, u32) { return s64{s(a)} % (s64{s(b)} | 1); });
 }
 
 TEST_CASE("ptx/integers: comparisons, the smaller and the larger") {
     check("min.s32 %r10, %r0, %r1;", [](u32 a, u32 b, u32) { return std::min(s(a), s(b)); });
     check("max.u32 %r10, %r0, %r1;", [](u32 a, u32 b, u32) { return std::max(a, b); });
-    check("setp.lt.s32 %p0, %r0, %r1; selp.b32 %r10, %r2, 7, %p0;", [](u32 a, u32 b, u32 c) { return s(a) < s(b) ? c : 7; });
+    check("setp.lt.s32 %p0, %r0, %r1; selp.b32 %r10, %r2, 7, %p0;",
+          [](u32 a, u32 b, u32 c) { return s(a) < s(b) ? c : 7; });
     check("setp.hi.u32 %p0, %r0, %r1; setp.ne.and.b32 %p1, %r0, 0, %p0; selp.u32 %r10, 1, 0, %p1;",
           [](u32 a, u32 b, u32) { return a > b && a != 0; });
     check("setp.ge.s32 %p0, %r0, %r1; setp.eq.or.s32 %p1, %r0, 1, %p0; @!%p1 mov.u32 %r10, 5; @%p1 mov.u32 %r10, 9;",
           [](u32 a, u32 b, u32) { return s(a) >= s(b) || a == 1 ? 9 : 5; });
-    check("setp.le.u32 %p0, %r0, %r1; setp.gt.s32 %p1, %r0, %r2; xor.pred %p2, %p0, %p1; not.pred %p3, %p2; selp.s32 %r10, 3, 4, %p3;",
-          [](u32 a, u32 b, u32 c) { return (a <= b) == (s(a) > s(c)) ? 3 : 4; });
+    check(
+        "setp.le.u32 %p0, %r0, %r1; setp.gt.s32 %p1, %r0, %r2; xor.pred %p2, %p0, %p1; not.pred %p3, %p2; selp.s32 "
+        "%r10, 3, 4, %p3;",
+        [](u32 a, u32 b, u32 c) { return (a <= b) == (s(a) > s(c)) ? 3 : 4; });
 }
 
 TEST_CASE("ptx/integers: shifts, also past the width") {
-    check("and.b32 %r1, %r1, 63; shl.b32 %r10, %r0, %r1;", [](u32 a, u32 b, u32) { return (b & 63) > 31 ? 0 : a << (b & 63); });
-    check("and.b32 %r1, %r1, 63; shr.u32 %r10, %r0, %r1;", [](u32 a, u32 b, u32) { return (b & 63) > 31 ? 0 : a >> (b & 63); });
-    check("and.b32 %r1, %r1, 63; shr.s32 %r10, %r0, %r1;", [](u32 a, u32 b, u32) { return s(a) >> std::min(b & 63, 31u); });
-    check("shf.l.wrap.b32 %r10, %r0, %r1, %r2;", [](u32 a, u32 b, u32 c) { return (u64{b} << 32 | a) << (c & 31) >> 32; });
-    check("shf.r.clamp.b32 %r10, %r0, %r1, %r2;", [](u32 a, u32 b, u32 c) { return (u64{b} << 32 | a) >> std::min(c, 32u); });
+    check("and.b32 %r1, %r1, 63; shl.b32 %r10, %r0, %r1;",
+          [](u32 a, u32 b, u32) { return (b & 63) > 31 ? 0 : a << (b & 63); });
+    check("and.b32 %r1, %r1, 63; shr.u32 %r10, %r0, %r1;",
+          [](u32 a, u32 b, u32) { return (b & 63) > 31 ? 0 : a >> (b & 63); });
+    check("and.b32 %r1, %r1, 63; shr.s32 %r10, %r0, %r1;",
+          [](u32 a, u32 b, u32) { return s(a) >> std::min(b & 63, 31u); });
+    check("shf.l.wrap.b32 %r10, %r0, %r1, %r2;",
+          [](u32 a, u32 b, u32 c) { return (u64{b} << 32 | a) << (c & 31) >> 32; });
+    check("shf.r.clamp.b32 %r10, %r0, %r1, %r2;",
+          [](u32 a, u32 b, u32 c) { return (u64{b} << 32 | a) >> std::min(c, 32u); });
     check("cvt.u16.u32 %h0, %r0; shr.s16 %h1, %h0, 3; cvt.u32.u16 %r10, %h1;",
           [](u32 a, u32, u32) { return static_cast<u16>(static_cast<s16>(a) >> 3); });
 }
@@ -88,10 +98,10 @@ TEST_CASE("ptx/integers: shifts, also past the width") {
 TEST_CASE("ptx/integers: bits and fields") {
     check("lop3.b32 %r10, %r0, %r1, %r2, 0xca;", [](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); });
     check("lop3.b32 %r10, %r0, %r1, %r2, 150;", [](u32 a, u32 b, u32 c) { return a ^ b ^ c; });
-    check("prmt.b32 %r10, %r0, %r1, 0x5140;", [](u32 a, u32 b, u32) {
-        return (a & 0xff) | (b & 0xff) << 8 | (a & 0xff00) << 8 | (b & 0xff00) << 16;
-    });
-    check("prmt.b32 %r10, %r0, %r1, 0x888f;", [](u32 a, u32 b, u32) { return (s(a << 24) < 0 ? 0xffff'ff00u : 0) | (s(b) < 0 ? 0xffu : 0); });
+    check("prmt.b32 %r10, %r0, %r1, 0x5140;",
+          [](u32 a, u32 b, u32) { return (a & 0xff) | (b & 0xff) << 8 | (a & 0xff00) << 8 | (b & 0xff00) << 16; });
+    check("prmt.b32 %r10, %r0, %r1, 0x888f;",
+          [](u32 a, u32 b, u32) { return (s(a << 24) < 0 ? 0xffff'ff00u : 0) | (s(b) < 0 ? 0xffu : 0); });
     check("popc.b32 %r10, %r0;", [](u32 a, u32, u32) { return std::popcount(a); });
     check("clz.b32 %r10, %r0;", [](u32 a, u32, u32) { return std::countl_zero(a); });
     check("brev.b32 %r10, %r0; brev.b32 %r10, %r10; clz.b32 %r11, %r10; xor.b32 %r10, %r10, %r11;",
@@ -107,7 +117,8 @@ TEST_CASE("ptx/integers: bits and fields") {
         return result;
     };
     for (const bool is_signed : {false, true}) {
-        check(std::string("and.b32 %r1, %r1, 31; and.b32 %r2, %r2, 63; bfe.") + (is_signed ? "s32" : "u32") + " %r10, %r0, %r1, %r2;",
+        check(std::string("and.b32 %r1, %r1, 31; and.b32 %r2, %r2, 63; bfe.") + (is_signed ? "s32" : "u32") +
+                  " %r10, %r0, %r1, %r2;",
               [&](u32 a, u32 b, u32 c) { return field(a, b & 31, c & 63, is_signed); });
     }
     check("bfi.b32 %r10, %r0, %r1, 5, 11;", [](u32 a, u32 b, u32) { return (b & ~(0x7ffu << 5)) | (a & 0x7ff) << 5; });

@@ -53,7 +53,8 @@ void kernel_names::add_shared(const declaration& d) {
         of_launch_.insert(d.name);
         return;
     }
-    if (is_shared_complete_) throw error("PTX: shared memory " + d.name + " is declared behind the use of the launch's");
+    if (is_shared_complete_)
+        throw error("PTX: shared memory " + d.name + " is declared behind the use of the launch's");
     const u32 at = rounded_up(out_.shared_bytes, d.align);
     symbols_[d.name] = at;
     out_.shared_bytes = at + d.size;

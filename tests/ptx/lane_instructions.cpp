@@ -32,10 +32,12 @@ void shuffle(const instruction& i, warp& w, u32 lanes) {
     std::array<u32, 32> values;
     std::memcpy(values.data(), w.at(i.operands[1]), sizeof(values));
     for_each_lane(lanes, [&](int lane) {
-        const source from = source_of(i.variant, lane, get<u32>(w.at(i.operands[2]), lane), get<u32>(w.at(i.operands[3]), lane));
+        const source from =
+            source_of(i.variant, lane, get<u32>(w.at(i.operands[2]), lane), get<u32>(w.at(i.operands[3]), lane));
         if ((members_of(i, w, lane) & lanes & 1u << from.lane) == 0) {
-            w.launch->report("shuffle", i, w, lane, "lane " + std::to_string(lane) + " reads lane " +
-                                                        std::to_string(from.lane) + ", which does not take part");
+            w.launch->report("shuffle", i, w, lane,
+                             "lane " + std::to_string(lane) + " reads lane " + std::to_string(from.lane) +
+                                 ", which does not take part");
         }
         put(w.at(i.operands[0]), lane, values[static_cast<std::size_t>(from.lane)]);
         if (i.operands[second_result] == no_operand) return;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Instructions between the lanes of a warp: shuffles, votes, matches and bar.warp.sync. `lanes` are those of the mask of
-// members that run one together.
+// Instructions between the lanes of a warp: shuffles, votes, matches and bar.warp.sync. `lanes` are those of the mask
+// of members that run one together.
 #pragma once
 
 #include "ptx/instruction.hpp"
 
 namespace cordage_test::ptx {
 
-/// Operands: result, value, lane or distance, clamp and segment, members, predicate; variant 'u'p, 'd'own, 'b'fly, 'i'dx.
+/// Operands: result, value, lane or distance, clamp and segment, members, predicate; variant 'u'p, 'd'own, 'b'fly,
+/// 'i'dx.
 void shuffle(const instruction& i, warp& w, u32 lanes);
 /// Operands: result, predicate; variant 'a'll, an'y', 'u'ni or 'b'allot.
 void vote(const instruction& i, warp& w, u32 lanes);

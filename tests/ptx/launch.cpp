@@ -10,10 +10,12 @@ namespace cordage_test::ptx {
 
 namespace {
 
-std::vector<std::byte> parameters_of(const kernel_code& kernel, const std::vector<std::span<const std::byte>>& arguments) {
+std::vector<std::byte> parameters_of(const kernel_code& kernel,
+                                     const std::vector<std::span<const std::byte>>& arguments) {
     const auto refuse = [&](const std::string& what) { throw error("PTX: " + what + ": " + kernel.name); };
     if (arguments.size() != kernel.parameters.size()) {
-        refuse(std::to_string(arguments.size()) + " arguments for " + std::to_string(kernel.parameters.size()) + " parameters");
+        refuse(std::to_string(arguments.size()) + " arguments for " + std::to_string(kernel.parameters.size()) +
+               " parameters");
     }
     std::vector<std::byte> bytes(kernel.parameter_bytes);
     for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -36,7 +38,12 @@ void launch_state::report(const char* kind, const instruction& i, const warp& w,
         return;
     }
     const u32 thread = w.first_thread + static_cast<u32>(lane);
-    findings.push_back({kind, what, kernel.name, kernel.text[i.number], i.line, block,
+    findings.push_back({kind,
+                        what,
+                        kernel.name,
+                        kernel.text[i.number],
+                        i.line,
+                        block,
                         {thread % threads.x, thread / threads.x % threads.y, thread / (threads.x * threads.y)}});
 }
 
@@ -49,13 +56,19 @@ std::vector<finding> launch(const kernel_code& kernel, const launch_sizes& sizes
                     std::to_string(kernel.most_threads) + ": " + kernel.name);
     }
     const std::size_t own_bytes = (kernel.shared_bytes + 15) / 16 * 16;
-    launch_state state{kernel, memory, sizes.blocks, sizes.threads, {}, parameters_of(kernel, arguments),
+    launch_state state{kernel,
+                       memory,
+                       sizes.blocks,
+                       sizes.threads,
+                       {},
+                       parameters_of(kernel, arguments),
                        shared_memory(own_bytes + sizes.shared_bytes, 32 * ((threads + 31) / 32)),
                        std::vector<const memory_block*>(kernel.code.size())};
     std::vector<warp> warps = warps_of(state);
     for (state.block.z = 0; state.block.z < sizes.blocks.z; ++state.block.z) {
         for (state.block.y = 0; state.block.y < sizes.blocks.y; ++state.block.y) {
-            for (state.block.x = 0; state.block.x < sizes.blocks.x; ++state.block.x) run_block(state, warps, most_steps);
+            for (state.block.x = 0; state.block.x < sizes.blocks.x; ++state.block.x)
+                run_block(state, warps, most_steps);
         }
     }
     return std::move(state.findings);

@@ -35,8 +35,7 @@ void store(const instruction& i, warp& w, u32 lanes) {
         for (u8 k = 0; k < i.elements; ++k) {
             put(data.data(), k, static_cast<T>(get_bits(w.at(i.operands[k]), lane, i.widths[k])));
         }
-        std::byte* const to =
-            accessed(i, w, lane, address_of(i, w, lane), bytes, access_kind::write, data.data());
+        std::byte* const to = accessed(i, w, lane, address_of(i, w, lane), bytes, access_kind::write, data.data());
         if (to != nullptr) std::memcpy(to, data.data(), bytes);
     });
 }
@@ -78,18 +77,26 @@ action atomic_on(const std::string& operation) {
 action load_of(const std::string& type, int line) {
     const bool is_signed = type[0] == 's';
     switch (bytes_of(type, line)) {
-        case 1: return is_signed ? load<s8> : load<u8>;
-        case 2: return is_signed ? load<s16> : load<u16>;
-        case 4: return is_signed ? load<s32> : load<u32>;
-        default: return load<u64>;
+        case 1:
+            return is_signed ? load<s8> : load<u8>;
+        case 2:
+            return is_signed ? load<s16> : load<u16>;
+        case 4:
+            return is_signed ? load<s32> : load<u32>;
+        default:
+            return load<u64>;
     }
 }
 action store_of(const std::string& type, int line) {
     switch (bytes_of(type, line)) {
-        case 1: return store<u8>;
-        case 2: return store<u16>;
-        case 4: return store<u32>;
-        default: return store<u64>;
+        case 1:
+            return store<u8>;
+        case 2:
+            return store<u16>;
+        case 4:
+            return store<u32>;
+        default:
+            return store<u64>;
     }
 }
 action atomic_of(const std::string& operation, const std::string& type) {

@@ -44,7 +44,7 @@ std::string demangled(const std::string& name) {
     return status == 0 ? text.get() : name;
 }
 
-module::module(std::string text) : text_(std::move(text)) {
+module::module(std::string text) :text_(std::move(text)) {
     statement_reader reader(text_);
     for (statement s; reader.next(s);) {
         if (s.text.find(".entry") != s.text.npos) {

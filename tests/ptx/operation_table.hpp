@@ -94,7 +94,8 @@ class operation_table {
     void add_comparison(const std::string& name, const F& f) {
         const std::string type = std::string(".") + name_of<T>();
         add<predicate, T, T>("setp." + name + type, f);
-        add<predicate, T, T, predicate>("setp." + name + ".and" + type, [](T a, T b, bool c) { return F{}(a, b) && c; });
+        add<predicate, T, T, predicate>("setp." + name + ".and" + type,
+                                        [](T a, T b, bool c) { return F{}(a, b) && c; });
         add<predicate, T, T, predicate>("setp." + name + ".or" + type, [](T a, T b, bool c) { return F{}(a, b) || c; });
     }
     void add_alias(const std::string& name, const std::string& of) { all_[name] = all_.at(of); }

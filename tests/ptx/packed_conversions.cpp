@@ -30,9 +30,8 @@ void add_bytes(operation_table& to, const std::string& name) {
 }  // namespace
 
 void add_packed_conversions(operation_table& to) {
-    to.add<u32, float, float>("f16x2.f32", [](float upper, float lower) {
-        return bits_of<f16>(upper) << 16 | bits_of<f16>(lower);
-    });
+    to.add<u32, float, float>("f16x2.f32",
+                              [](float upper, float lower) { return bits_of<f16>(upper) << 16 | bits_of<f16>(lower); });
     to.add<u32, float, float>("bf16x2.f32", [](float upper, float lower) {
         return u32{nearest_bf16(upper).bits} << 16 | nearest_bf16(lower).bits;
     });

@@ -6,7 +6,8 @@
 
 namespace cordage_test::ptx {
 
-shared_memory::shared_memory(std::size_t bytes, u64 threads) : bytes_(bytes), cells_(bytes), warp_barriers_(32 * threads) {}
+shared_memory::shared_memory(std::size_t bytes, u64 threads)
+    : bytes_(bytes), cells_(bytes), warp_barriers_(32 * threads) {}
 
 void shared_memory::begin_block() { begin_ = barrier_ = ++now_; }
 void shared_memory::block_barrier() { barrier_ = ++now_; }
@@ -28,8 +29,9 @@ std::string shared_memory::race(u32 thread, u64 at, u32 bytes, const std::byte* 
     std::string found;
     const auto note = [&](const char* order, u64 byte, u32 other) {
         if (!found.empty()) return;
-        found = std::string(order) + " byte " + std::to_string(byte) + " of shared memory, with no barrier between threads " +
-                std::to_string(other) + " and " + std::to_string(thread) + " of the block";
+        found = std::string(order) + " byte " + std::to_string(byte) +
+                " of shared memory, with no barrier between threads " + std::to_string(other) + " and " +
+                std::to_string(thread) + " of the block";
     };
     for (u64 byte = at; byte < at + bytes; ++byte) {
         cell& c = cells_[byte];
@@ -41,7 +43,8 @@ std::string shared_memory::race(u32 thread, u64 at, u32 bytes, const std::byte* 
         const u64 ordered = c.read_by == readers::of_several_warps ? barrier_ : last_barrier(thread, c.reader);
         const bool is_read = c.read >= ordered;
         if (is_write) {
-            if (is_read && (c.reader != thread || c.read_by != readers::one)) note("write after read of", byte, c.reader);
+            if (is_read && (c.reader != thread || c.read_by != readers::one))
+                note("write after read of", byte, c.reader);
             c.written = now_;
             c.writer = static_cast<u16>(thread);
             continue;

@@ -42,8 +42,8 @@ class shared_memory {
     std::vector<cell> cells_;
     std::vector<u64> warp_barriers_;  // of each thread with each lane of its warp
     u64 now_ = 1;
-    u64 begin_ = 0;      // of the block
-    u64 barrier_ = 0;    // the last one of the block
+    u64 begin_ = 0;    // of the block
+    u64 barrier_ = 0;  // the last one of the block
 };
 
 }  // namespace cordage_test::ptx

@@ -46,7 +46,8 @@ struct small_float {
         int exponent = 0;
         std::frexp(x, &exponent);
         const int unit = std::max(exponent - 1 - MantissaBits, least);  // of the last place
-        return static_cast<u32>(std::nearbyint(std::ldexp(x, -unit))) + (static_cast<u32>(unit - least) << MantissaBits);
+        return static_cast<u32>(std::nearbyint(std::ldexp(x, -unit))) +
+               (static_cast<u32>(unit - least) << MantissaBits);
     }
 };
 

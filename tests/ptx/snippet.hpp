@@ -14,8 +14,8 @@
 
 namespace cordage_test::ptx {
 
-/// A kernel `snippet` of two pointers, %in and %out, each advanced by 32 bytes a thread; %thread is the thread's number.
-/// Registers: %p0 - 9, %h0 - 19 (16 bits), %r0 - 49, %f0 - 19, %rd0 - 19, %d0 - 19.
+/// A kernel `snippet` of two pointers, %in and %out, each advanced by 32 bytes a thread; %thread is the thread's
+/// number. Registers: %p0 - 9, %h0 - 19 (16 bits), %r0 - 49, %f0 - 19, %rd0 - 19, %d0 - 19.
 inline std::string snippet(const std::string& body, const std::string& before = "") {
     return ".version 8.0\n.target sm_90\n.address_size 64\n" + before + R"(
 .visible .entry snippet(.param .u64 snippet_in, .param .u64 snippet_out)
@@ -49,11 +49,11 @@ inline snippet_run run_snippet(const std::string& body, std::vector<words> in, c
     snippet_run run{std::vector<words>(in.size()), {}};
     const std::array<void*, 2> pointers{in.data(), run.out.data()};
     const auto bytes = std::as_bytes(std::span(pointers));
+    std::vector<memory_block> memory = m.variables();
+    memory.push_back(memory_block::of(in.data(), in.size() * sizeof(words)));
+    memory.push_back(memory_block::of(run.out.data(), in.size() * sizeof(words)));
     run.findings = launch(m.kernel("snippet"), {{}, {static_cast<u32>(in.size()), 1, 1}, shared_bytes},
-                          {bytes.first(8), bytes.last(8)},
-                          global_memory({memory_block::of(in.data(), in.size() * sizeof(words)),
-                                         memory_block::of(run.out.data(), in.size() * sizeof(words))}),
-                          100'000);
+                          {bytes.first(8), bytes.last(8)}, global_memory(memory), 100'000);
     return run;
 }
 

@@ -12,9 +12,7 @@ namespace cordage_test::ptx {
 namespace {
 
 bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
-bool is_in_name(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%';
-}
+bool is_in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%'; }
 bool is_name(const std::string& text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_in_name); }
 
 // These end with their line.
@@ -109,8 +107,8 @@ u64 number_of(const std::string& text, int line) {
     }
     char* end = nullptr;
     const bool is_negative = text.starts_with('-');
-    const u64 number = is_negative ? static_cast<u64>(std::strtoll(text.c_str(), &end, 0))
-                                   : std::strtoull(text.c_str(), &end, 0);
+    const u64 number =
+        is_negative ? static_cast<u64>(std::strtoll(text.c_str(), &end, 0)) : std::strtoull(text.c_str(), &end, 0);
     if (text.empty() || end == text.c_str() || (*end != '\0' && *end != 'U')) fail_at(line, "not a number", text);
     return number;
 }

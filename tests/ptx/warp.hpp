@@ -33,17 +33,17 @@ struct launch_state {
 
 struct warp {
     launch_state* launch;
-    u32 first_thread;                   // in the block
-    std::vector<std::byte> registers;   // 32 lanes beside each other
-    std::vector<u32> predicates;        // a bit a lane
-    std::vector<std::byte> local;       // memory of each lane
+    u32 first_thread;                  // in the block
+    std::vector<std::byte> registers;  // 32 lanes beside each other
+    std::vector<u32> predicates;       // a bit a lane
+    std::vector<std::byte> local;      // memory of each lane
     std::vector<u8> local_written;
-    std::array<u32, 32> next{};         // instruction of each lane
-    std::array<u32, 32> barrier{};      // at which a lane waits
+    std::array<u32, 32> next{};     // instruction of each lane
+    std::array<u32, 32> barrier{};  // at which a lane waits
     u32 alive = 0;
     u32 at_barrier = 0;
-    u32 held = 0;             // lanes that wait for others of a shuffle, a vote or bar.warp.sync
-    bool is_stuck = false;    // all lanes wait: those that are held go on, which is a fault
+    u32 held = 0;           // lanes that wait for others of a shuffle, a vote or bar.warp.sync
+    bool is_stuck = false;  // all lanes wait: those that are held go on, which is a fault
 
     std::byte* at(u32 offset) { return registers.data() + offset; }
 };
@@ -62,18 +62,26 @@ void put(std::byte* registers, int lane, T value) {
 /// Bits of a register of any width, as loads and conversions may have.
 inline u64 get_bits(const std::byte* registers, int lane, u8 width) {
     switch (width) {
-        case 1: return get<u8>(registers, lane);
-        case 2: return get<u16>(registers, lane);
-        case 4: return get<u32>(registers, lane);
-        default: return get<u64>(registers, lane);
+        case 1:
+            return get<u8>(registers, lane);
+        case 2:
+            return get<u16>(registers, lane);
+        case 4:
+            return get<u32>(registers, lane);
+        default:
+            return get<u64>(registers, lane);
     }
 }
 inline void put_bits(std::byte* registers, int lane, u8 width, u64 bits) {
     switch (width) {
-        case 1: return put(registers, lane, static_cast<u8>(bits));
-        case 2: return put(registers, lane, static_cast<u16>(bits));
-        case 4: return put(registers, lane, static_cast<u32>(bits));
-        default: return put(registers, lane, bits);
+        case 1:
+            return put(registers, lane, static_cast<u8>(bits));
+        case 2:
+            return put(registers, lane, static_cast<u16>(bits));
+        case 4:
+            return put(registers, lane, static_cast<u32>(bits));
+        default:
+            return put(registers, lane, bits);
     }
 }
 

@@ -58,7 +58,9 @@ class runner {
             case flow::plain:
                 if (lanes != 0) i.run(i, w_, lanes);
                 break;
-            case flow::branch: branch(i, lanes); break;
+            case flow::branch:
+                branch(i, lanes);
+                break;
             case flow::trap:
                 if (lanes != 0) w_.launch->report("trap", i, w_, std::countr_zero(lanes), "the kernel ends itself");
                 [[fallthrough]];
@@ -72,7 +74,9 @@ class runner {
                 for_each_lane(lanes, [&](int lane) { w_.barrier[static_cast<std::size_t>(lane)] = i.number; });
                 group_.lanes &= ~lanes;
                 break;
-            case flow::together: together(i, lanes); break;
+            case flow::together:
+                together(i, lanes);
+                break;
         }
     }
 
@@ -95,11 +99,13 @@ class runner {
         u32 early = 0;
         for_each_lane(lanes, [&](int lane) {
             const u32 members = get<u32>(w_.at(i.operands[members_operand]), lane);
-            if ((members >> lane & 1) == 0) w_.launch->report("shuffle", i, w_, lane, "a lane is not in its mask of members");
+            if ((members >> lane & 1) == 0)
+                w_.launch->report("shuffle", i, w_, lane, "a lane is not in its mask of members");
             if ((members & w_.alive & ~lanes) != 0) early |= 1u << lane;
         });
         if (early != 0 && w_.is_stuck) {
-            w_.launch->report("shuffle", i, w_, std::countr_zero(early), "lanes of the mask of members do not come here");
+            w_.launch->report("shuffle", i, w_, std::countr_zero(early),
+                              "lanes of the mask of members do not come here");
             early = 0;
         }
         w_.is_stuck = false;
@@ -116,7 +122,8 @@ class runner {
         const u32 ready = w_.alive & ~w_.at_barrier & ~w_.held;
         for_each_lane(w_.held, [&](int lane) {
             for_each_lane(ready, [&](int other) {
-                if (w_.next[static_cast<std::size_t>(other)] == w_.next[static_cast<std::size_t>(lane)]) w_.held &= ~(1u << lane);
+                if (w_.next[static_cast<std::size_t>(other)] == w_.next[static_cast<std::size_t>(lane)])
+                    w_.held &= ~(1u << lane);
             });
         });
     }

@@ -50,7 +50,8 @@ class axis_angles : public angle_detail::positions_and_bases<P> {
     }
 
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t axis(index_t pair) const noexcept { return axis_of_pair_[pair]; }
-    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token, index_t pair) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token,
+                                                                  index_t pair) const noexcept {
         return this->phase_of_pair(position_traits<P>::split(this->position_id(row, token, axis(pair))),
                                    this->basis_index(row, token), pair);
     }

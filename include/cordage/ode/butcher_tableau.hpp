@@ -94,8 +94,8 @@ constexpr std::array<Scalar, fsal_form<T>::slopes> dense_weights(Scalar s) {
         for (std::size_t i = 0; i < form::slopes; ++i) w[i] = s * static_cast<Scalar>(form::b(i));
     } else {
         for (std::size_t i = 0; i < form::slopes; ++i) {
-            w[i] = s * s *
-                   (static_cast<Scalar>(form::b(i)) * (3 - 2 * s) + static_cast<Scalar>(form::quartic(i)) * r * r);
+            w[i] =
+                s * s * (static_cast<Scalar>(form::b(i)) * (3 - 2 * s) + static_cast<Scalar>(form::quartic(i)) * r * r);
         }
         w[0] += s * r * r;
         w[form::last] -= s * s * r;

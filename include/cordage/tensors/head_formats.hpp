@@ -201,8 +201,8 @@ CORDAGE_ALWAYS_INLINE float largest_lane(const float* lanes, index_t count) noex
     return largest;
 }
 
-/// a + b, where a is rounded before even if it is a product: compilers, those of devices too, may otherwise compute both
-/// in one instruction with one rounding, and a code would differ between machines.
+/// a + b, where a is rounded before even if it is a product: compilers, those of devices too, may otherwise compute
+/// both in one instruction with one rounding, and a code would differ between machines.
 template <class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Lane sum_of_rounded(const Lane& a, const Lane& b) noexcept {
 #if defined(__CUDA_ARCH__)

@@ -78,9 +78,9 @@ void run_compiled_kernel(const std::type_info& kernel_type, const void* kernel, 
     const auto to = [](const cordage::backend::index3& n) { return ptx::size3{n.x, n.y, n.z}; };
     const ptx::global_memory memory = memory_of(*module);
     const std::span argument(static_cast<const std::byte*>(kernel), kernel_bytes);
-    const auto findings = ptx::launch(
-        module->kernel(full_name), {to(size.blocks), to(size.threads), static_cast<std::size_t>(size.shared_bytes)},
-        {argument}, memory);
+    const auto findings = ptx::launch(module->kernel(full_name),
+                                      {to(size.blocks), to(size.threads), static_cast<std::size_t>(size.shared_bytes)},
+                                      {argument}, memory);
     for (const ptx::finding& f : findings) FAIL_CHECK(f.text());
 }
 

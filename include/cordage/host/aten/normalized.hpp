@@ -66,7 +66,7 @@ class held_norms {
     using real = typename element_traits<T>::compute;
 
     explicit held_norms(const norm_tensors& norm) : norm_(norm) {
-        for (const at::Tensor& w : norm.weights) weights_.push_back(w.resolve_neg().to(type_of<real>()).contiguous());
+        for (const at::Tensor& w : norm.weights) weights_.push_back(dense(w, type_of<real>()));
     }
     rms_norm<real> operator()(std::size_t i) const {
         return {weights_.empty() ? nullptr : weights_[i].template data_ptr<real>(),
@@ -82,9 +82,9 @@ class held_norms {
     std::vector<at::Tensor> weights_;
 };
 
-/// Positions of any type as dense doubles, so that kernels are compiled for one type.
+/// Positions of any type as dense doubles.
 inline at::Tensor positions_in_double(const at::Tensor& ids) {
-    const at::Tensor wide = ids.resolve_neg().to(at::kDouble).contiguous();
+    const at::Tensor wide = dense(ids, at::kDouble);
     if (ids.scalar_type() != at::kLong || !ids.device().is_cpu()) return wide;
     constexpr double most = 0x1p53;
     for (index_t i = 0; i < wide.numel(); ++i) {
@@ -95,17 +95,16 @@ inline at::Tensor positions_in_double(const at::Tensor& ids) {
     }
     return wide;
 }
-/// View of these positions.
-inline position_view<double> view_of_positions(const at::Tensor& wide) {
-    const index_t tokens = wide.size(-1);
-    return {wide.data_ptr<double>(), wide.dim() == 2 ? wide.size(0) : 1, tokens, tokens};
-}
-
-/// Calls body(operand(0), operand(1)) for two tensors, so that cos and sin are computed once, else body for each.
-template <class Operand, class Body>
-void for_operands_of(std::size_t count, const Operand& operand, const Body& body) {
-    if (count == 2) return body(operand(0), operand(1));
-    for (std::size_t i = 0; i < count; ++i) body(operand(i));
+/// Calls body with a view of positions: on the CPU in double, so that kernels are compiled for one type; on a GPU,
+/// where a conversion is a kernel, also in int64.
+template <class Device, class Body>
+void with_few_positions(const at::Tensor& ids, const Body& body) {
+    if constexpr (Device::device == at::kCPU) {
+        const at::Tensor wide = positions_in_double(ids);
+        body(view_of_positions<double>(wide));
+    } else {
+        with_positions(ids, body);
+    }
 }
 
 }  // namespace detail
@@ -121,15 +120,16 @@ std::vector<at::Tensor> normalized_rotation_forward(at::TensorList x_in, const n
     detail::check("x", x_in, by, Device::device);
     detail::check_weights(x_in, norm);
     const Device on(x_in[0], by);
-    const at::Tensor ids = detail::positions_in_double(by.position_ids);
     const std::vector<at::Tensor> x = viewable(x_in), y = empty_like(x);
     detail::for_element_type<Device>(x[0], [&]<class T>(T) {
         const detail::held_norms<T> norms(norm);
-        detail::for_operands_of(
-            x.size(), [&](std::size_t i) { return from_to(view<const T>(x[i]), view<T>(y[i])).normalized(norms(i)); },
-            [&](const auto&... operands) {
-                on.template forward<Pairing>(detail::view_of_positions(ids), operands...);
-            });
+        const auto operand = [&](std::size_t i) {
+            return from_to(view<const T>(x[i]), view<T>(y[i])).normalized(norms(i));
+        };
+        detail::with_few_positions<Device>(by.position_ids, [&](const auto& ids) {
+            detail::for_operands_of(x.size(), operand,
+                                    [&](const auto&... operands) { on.template forward<Pairing>(ids, operands...); });
+        });
     });
     return y;
 }
@@ -150,7 +150,6 @@ normalized_gradient_tensors normalized_rotation_backward(at::TensorList grad_y_i
     detail::check_heads("x", x_in, "grad_y", grad_y_in[0]);
     detail::check_weights(x_in, norm);
     const Device on(grad_y_in[0], by);
-    const at::Tensor ids = detail::positions_in_double(by.position_ids);
     const std::vector<at::Tensor> grad_y = viewable(grad_y_in), x = viewable(x_in);
     normalized_gradient_tensors out{detail::zero_gradients(grad_y[0], by, wanted), {}};
     out.x = empty_like(grad_y);
@@ -167,8 +166,10 @@ normalized_gradient_tensors normalized_rotation_backward(at::TensorList grad_y_i
             return grad_through(view<const T>(grad_y[i]), view<const T>(x[i]), view<T>(out.x[i]))
                 .normalized(norms(i), sums);
         };
-        detail::for_operands_of(x.size(), operand, [&](const auto&... operands) {
-            on.template backward_through<Pairing>(detail::view_of_positions(ids), detail::spans_of(out), operands...);
+        detail::with_few_positions<Device>(by.position_ids, [&](const auto& ids) {
+            detail::for_operands_of(x.size(), operand, [&](const auto&... operands) {
+                on.template backward_through<Pairing>(ids, detail::spans_of(out), operands...);
+            });
         });
     });
     if (wanted.position_ids) out.position_ids = out.position_ids.sum_to_size(by.position_ids.sizes());

@@ -72,11 +72,12 @@ def rotate_and_store(q: Tensor, k: Tensor, v: Tensor, *, cache: PagedCache, slot
         check_norm("rotate_and_store", norm)
         weights, settings = norm.weights, norm.settings
     angles = checked_angles("rotate_and_store", position_ids, inv_freq, attention_factor)
-    _refuse_gradients("rotate_and_store", q=q, k=k, v=v, position_ids=position_ids, inv_freq=inv_freq,
-                      attention_factor=angles[2], **{f"norm.weights[{i}]": one for i, one in enumerate(weights)})
+    if torch.is_grad_enabled():
+        _refuse_gradients("rotate_and_store", q=q, k=k, v=v, position_ids=position_ids, inv_freq=inv_freq,
+                          attention_factor=angles[2], **{f"norm.weights[{i}]": one for i, one in enumerate(weights)})
     if heads_first:
         q, k, v = (one.transpose(1, 2) for one in (q, k, v))
-    rotated = _ops.rotate_and_store(q, k, v, *_tensors(cache), slot_mapping, weights, *settings, *angles, interleaved)
+    rotated = _ops.rotate_and_store.default(q, k, v, *_tensors(cache), slot_mapping, weights, *settings, *angles, interleaved)
     return rotated.transpose(1, 2) if heads_first else rotated
 
 
@@ -102,9 +103,10 @@ def move(cache: PagedCache, from_slots: Tensor, to_slots: Tensor, *, from_positi
     to = checked_angles("move", position_ids, inv_freq, attention_factor)
     before = checked_angles("move", from_position_ids, inv_freq if from_inv_freq is None else from_inv_freq,
                             attention_factor if from_attention_factor is None else from_attention_factor)
-    _refuse_gradients("move", position_ids=position_ids, inv_freq=inv_freq, attention_factor=to[2],
-                      from_position_ids=from_position_ids, from_inv_freq=before[1], from_attention_factor=before[2])
-    _ops.move(*_tensors(cache), from_slots, to_slots, *before, *to, interleaved)
+    if torch.is_grad_enabled():
+        _refuse_gradients("move", position_ids=position_ids, inv_freq=inv_freq, attention_factor=to[2],
+                          from_position_ids=from_position_ids, from_inv_freq=before[1], from_attention_factor=before[2])
+    _ops.move.default(*_tensors(cache), from_slots, to_slots, *before, *to, interleaved)
 
 
 def _tensors(cache: PagedCache) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
@@ -112,8 +114,6 @@ def _tensors(cache: PagedCache) -> tuple[Tensor, Tensor, Tensor | None, Tensor |
 
 
 def _refuse_gradients(function: str, **tensors: Tensor) -> None:
-    if not torch.is_grad_enabled():
-        return
     for name, one in tensors.items():
         if one.requires_grad:
             raise ValueError(f"{function}: {name} must not require a gradient, which ends at a cache; call it under "

@@ -64,7 +64,8 @@ def rotate(*x: Tensor, position_ids: Tensor, inv_freq: Tensor, attention_factor:
     if not x:
         raise ValueError("rotate: x must be at least one tensor, such as q, k")
     for i, one in enumerate(x):
-        check_heads("rotate", f"x[{i}]", one, heads_first)
+        if one.dim() != 4:
+            check_heads("rotate", f"x[{i}]", one, heads_first)
     angles = checked_angles("rotate", position_ids, inv_freq, attention_factor)
     if norm is None:
         return tuple(_rotate(x, *angles, interleaved, heads_first))

@@ -210,8 +210,11 @@ def assert_stored(stored, expected, dtype, more=0.0):
 @pytest.mark.parametrize("dtype, stored", STORED)
 def test_what_is_stored(dtype, stored, interleaved, norm, device):
     q, k, v = drawn(3, KV_HEADS, KV_HEADS, dtype=dtype, device=device)
-    weights = weights_of(3, KV_HEADS, dtype=dtype, device=device)
-    for ids, more in ((IDS, 2e-6), (IDS.double(), 2e-6 if device.type == "cpu" else 2 * ALLOWED[dtype])):
+    # On a GPU keys at positions that are no integers, and with weights of another type than theirs, are rounded to their type
+    # before they are stored.
+    rounded = 2e-6 if device.type == "cpu" else 2 * ALLOWED[dtype]
+    for ids, of_weights, more in ((IDS, dtype, 2e-6), (IDS.double(), dtype, rounded), (IDS, torch.float64, rounded)):
+        weights = weights_of(3, KV_HEADS, dtype=of_weights, device=device)
         cache = cache_of(stored, head_major=interleaved, device=device)
         got = rotate_and_store(q, k, v, cache=cache, slot_mapping=SLOTS.to(device, torch.int32 if norm else torch.int64),
                                norm=RMSNorm(*weights) if norm else None, position_ids=ids.to(device), inv_freq=INV_FREQ,
@@ -225,7 +228,6 @@ def test_what_is_stored(dtype, stored, interleaved, norm, device):
         assert got.dtype == dtype and got.shape == q.shape and got.device == q.device
         torch.testing.assert_close(exact(got), expected(q, weights[0]), rtol=ALLOWED[dtype], atol=ALLOWED[dtype])
         kept = SLOTS >= 0
-        # On a GPU keys at positions that are no integers are rounded to their type before they are stored.
         assert_stored(in_slots(cache.keys, cache.key_scales), expected(k, weights[1])[0][:, kept], stored, more)
         assert_stored(in_slots(cache.values, cache.value_scales), exact(v)[0][:, kept], stored)
         assert is_untouched(cache)

@@ -5,6 +5,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -59,17 +61,15 @@ inline void check_weights(at::TensorList x, const norm_tensors& norm) {
     }
 }
 
-/// The norm of tensor i, with its weights held here in the compute type of T.
-template <class T>
+/// The norm of tensor i, with its weights held here in type W.
+template <element W>
 class held_norms {
  public:
-    using real = typename element_traits<T>::compute;
-
     explicit held_norms(const norm_tensors& norm) : norm_(norm) {
-        for (const at::Tensor& w : norm.weights) weights_.push_back(dense(w, type_of<real>()));
+        for (const at::Tensor& w : norm.weights) weights_.push_back(dense(w, type_of<W>()));
     }
-    rms_norm<real> operator()(std::size_t i) const {
-        return {weights_.empty() ? nullptr : weights_[i].template data_ptr<real>(),
+    rms_norm<W> operator()(std::size_t i) const {
+        return {weights_.empty() ? nullptr : static_cast<const W*>(weights_[i].data_ptr()),
                 norm_.epsilon,
                 norm_.adds_one,
                 norm_.is_over_all_heads,
@@ -81,6 +81,21 @@ class held_norms {
     const norm_tensors& norm_;
     std::vector<at::Tensor> weights_;
 };
+
+/// Whether all weights are of a type, so that no conversion precedes their use.
+inline bool has_weights_of(const norm_tensors& norm, at::ScalarType type) {
+    return std::ranges::all_of(norm.weights, [&](const at::Tensor& w) { return w.scalar_type() == type; });
+}
+
+/// Calls body with the norms of tensors of type T: with weights in the compute type, or on a GPU, where a conversion is
+/// a kernel, in T if they are of it.
+template <class Device, class T, class Body>
+void with_norms(const norm_tensors& norm, const Body& body) {
+    if constexpr (Device::device != at::kCPU && !std::same_as<T, compute_of<T>>) {
+        if (has_weights_of(norm, type_of<T>())) return body(held_norms<T>(norm));
+    }
+    body(held_norms<compute_of<T>>(norm));
+}
 
 /// Positions of any type as dense doubles.
 inline at::Tensor positions_in_double(const at::Tensor& ids) {
@@ -107,6 +122,19 @@ void with_few_positions(const at::Tensor& ids, const Body& body) {
     }
 }
 
+/// Calls body with positions and the operands of all tensors, operand(i, the norm of tensor i).
+template <class Device, class T, class Operand, class Body>
+void for_normalized(const norm_tensors& norm, const at::Tensor& ids, std::size_t count, const Operand& operand,
+                    const Body& body) {
+    with_norms<Device, T>(norm, [&](const auto& norms) {
+        with_few_positions<Device>(ids, [&](const auto& positions) {
+            for_operands_of(
+                count, [&](std::size_t i) { return operand(i, norms(i)); },
+                [&](const auto&... operands) { body(positions, operands...); });
+        });
+    });
+}
+
 }  // namespace detail
 
 /// rotate_forward of normalized tensors, in one pass over the tokens.
@@ -122,14 +150,12 @@ std::vector<at::Tensor> normalized_rotation_forward(at::TensorList x_in, const n
     const Device on(x_in[0], by);
     const std::vector<at::Tensor> x = viewable(x_in), y = empty_like(x);
     detail::for_element_type<Device>(x[0], [&]<class T>(T) {
-        const detail::held_norms<T> norms(norm);
-        const auto operand = [&](std::size_t i) {
-            return from_to(view<const T>(x[i]), view<T>(y[i])).normalized(norms(i));
+        const auto operand = [&](std::size_t i, const auto& of_heads) {
+            return from_to(view<const T>(x[i]), view<T>(y[i])).normalized(of_heads);
         };
-        detail::with_few_positions<Device>(by.position_ids, [&](const auto& ids) {
-            detail::for_operands_of(x.size(), operand,
-                                    [&](const auto&... operands) { on.template forward<Pairing>(ids, operands...); });
-        });
+        detail::for_normalized<Device, T>(
+            norm, by.position_ids, x.size(), operand,
+            [&](const auto& ids, const auto&... operands) { on.template forward<Pairing>(ids, operands...); });
     });
     return y;
 }
@@ -157,20 +183,18 @@ normalized_gradient_tensors normalized_rotation_backward(at::TensorList grad_y_i
         out.weights.push_back(at::zeros(norm.weights[i].sizes(), norm.weights[i].options().dtype(at::kDouble)));
     }
     detail::for_element_type<Device>(grad_y[0], [&]<class T>(T) {
-        const detail::held_norms<T> norms(norm);
-        const auto operand = [&](std::size_t i) {
+        const auto operand = [&](std::size_t i, const auto& of_heads) {
             std::span<double> sums;
             if (!out.weights.empty()) {
                 sums = {out.weights[i].data_ptr<double>(), static_cast<std::size_t>(out.weights[i].numel())};
             }
             return grad_through(view<const T>(grad_y[i]), view<const T>(x[i]), view<T>(out.x[i]))
-                .normalized(norms(i), sums);
+                .normalized(of_heads, sums);
         };
-        detail::with_few_positions<Device>(by.position_ids, [&](const auto& ids) {
-            detail::for_operands_of(x.size(), operand, [&](const auto&... operands) {
+        detail::for_normalized<Device, T>(
+            norm, by.position_ids, x.size(), operand, [&](const auto& ids, const auto&... operands) {
                 on.template backward_through<Pairing>(ids, detail::spans_of(out), operands...);
             });
-        });
     });
     if (wanted.position_ids) out.position_ids = out.position_ids.sum_to_size(by.position_ids.sizes());
     return out;

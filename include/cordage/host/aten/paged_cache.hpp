@@ -298,20 +298,23 @@ at::Tensor rotate_and_store(const at::Tensor& q_in, const at::Tensor& k_in, cons
     const at::Tensor slots = checked_slots(function, "slot_mapping", slots_in, {batch, q_in.size(1)}, q_in.device());
     const Device on(q_in, by);
     std::vector<at::Tensor> x = viewable({q_in, k_in, v_in});
-    // On a GPU positions are taken as integers, so that kernels are compiled for one type, without a conversion before.
-    using position = std::conditional_t<Device::device == at::kCPU, double, std::int64_t>;
-    const bool is_rotated = std::integral<position> && by.position_ids.is_floating_point();
+    // On a GPU kernels that store are compiled for few types: positions in int64 and weights of the type of q. With
+    // others q and k are rotated by a kernel before.
+    constexpr bool is_on_cpu = Device::device == at::kCPU;
+    using position = std::conditional_t<is_on_cpu, double, std::int64_t>;
+    const bool is_rotated =
+        !is_on_cpu && (by.position_ids.is_floating_point() || (norm && !has_weights_of(*norm, q_in.scalar_type())));
     at::Tensor ids;
-    if constexpr (std::integral<position>) {
+    if constexpr (is_on_cpu) {
+        ids = positions_in_double(by.position_ids);
+    } else {
+        ids = dense(by.position_ids, at::kLong);
         if (is_rotated) {
             const std::vector<at::Tensor> both{x[0], x[1]};
             const auto rotated = norm ? normalized_rotation_forward<Pairing, Device>(both, *norm, by)
                                       : rotation_forward<Pairing, Device>(both, by);
             std::ranges::copy(rotated, x.begin());
         }
-        ids = dense(by.position_ids, at::kLong);
-    } else {
-        ids = positions_in_double(by.position_ids);
     }
     const at::Tensor q_out = at::empty_like(x[0]);
     check_scales_apart(function, cache, {{"q", x[0]}, {"k", x[1]}, {"v", x[2]}});
@@ -330,7 +333,7 @@ at::Tensor rotate_and_store(const at::Tensor& q_in, const at::Tensor& k_in, cons
                                          normalized(rotated(to_keys), 1), to_values.unrotated());
         };
         if (!norm || is_rotated) return run([](const auto& operand, std::size_t) { return operand; });
-        const held_norms<T> norms(*norm);
+        const held_norms<std::conditional_t<is_on_cpu, compute_of<T>, T>> norms(*norm);
         run([&](const auto& operand, std::size_t i) { return operand.normalized(norms(i)); });
     };
     for_stored_type(function, "q", x[0], "", [&]<class T>(T) {

@@ -225,7 +225,7 @@ ffi::Error move(cudaStream_t stream, ffi::ScratchAllocator memory, ffi::AnyBuffe
     });
 }
 
-using any = ffi::AnyBuffer;
+using buffer = ffi::AnyBuffer;
 using numbers = ffi::Span<const double>;
 
 auto on_device() { return ffi::Ffi::Bind().Ctx<ffi::PlatformStream<cudaStream_t>>().Ctx<ffi::ScratchAllocator>(); }
@@ -236,32 +236,32 @@ auto on_device() { return ffi::Ffi::Bind().Ctx<ffi::PlatformStream<cudaStream_t>
 #pragma GCC visibility push(default)
 XLA_FFI_DEFINE_HANDLER_SYMBOL(cordage_rotate, rotate,
                               on_device()
-                                  .Arg<any>()
-                                  .Arg<any>()
-                                  .Arg<any>()
-                                  .Ret<any>()
+                                  .Arg<buffer>()
+                                  .Arg<buffer>()
+                                  .Arg<buffer>()
+                                  .Ret<buffer>()
                                   .Attr<numbers>("inv_freq")
                                   .Attr<double>("attention_factor")
                                   .Attr<bool>("is_interleaved")
                                   .Attr<bool>("is_adjoint"));
 XLA_FFI_DEFINE_HANDLER_SYMBOL(cordage_rotate_gradients, rotate_gradients,
                               on_device()
-                                  .Arg<any>()
-                                  .Arg<any>()
-                                  .Arg<any>()
-                                  .Arg<any>()
-                                  .Ret<any>()
-                                  .Ret<any>()
-                                  .Ret<any>()
+                                  .Arg<buffer>()
+                                  .Arg<buffer>()
+                                  .Arg<buffer>()
+                                  .Arg<buffer>()
+                                  .Ret<buffer>()
+                                  .Ret<buffer>()
+                                  .Ret<buffer>()
                                   .Attr<numbers>("inv_freq")
                                   .Attr<double>("attention_factor")
                                   .Attr<bool>("is_interleaved"));
 XLA_FFI_DEFINE_HANDLER_SYMBOL(cordage_move, move,
                               on_device()
-                                  .Arg<any>()
-                                  .Arg<any>()
-                                  .Arg<any>()
-                                  .Ret<any>()
+                                  .Arg<buffer>()
+                                  .Arg<buffer>()
+                                  .Arg<buffer>()
+                                  .Ret<buffer>()
                                   .Attr<numbers>("from_inv_freq")
                                   .Attr<double>("from_factor")
                                   .Attr<numbers>("to_inv_freq")

@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+import shutil
 from pathlib import Path
 
 from setuptools import Distribution
@@ -23,6 +24,15 @@ def eigen_include() -> str:
     if not Path(folder, "Eigen/Core").exists():
         raise SystemExit(f"EIGEN_INCLUDE {folder} must be the folder with Eigen/Core (Debian: libeigen3-dev)")
     return folder
+
+
+def nvcc() -> str | None:
+    """The compiler of CUDA: in CUDA_HOME, on PATH, or in /usr/local/cuda; None where CORDAGE_CUDA=0 or there is none."""
+    asked, home = os.environ.get("CORDAGE_CUDA", ""), os.environ.get("CUDA_HOME", "/usr/local/cuda")
+    found = None if asked == "0" else shutil.which("nvcc", path=f"{home}/bin") or shutil.which("nvcc")
+    if asked == "1" and not found:
+        raise SystemExit("CORDAGE_CUDA=1: nvcc must be on PATH or in CUDA_HOME")
+    return found
 
 
 def system_of_wheel() -> str:

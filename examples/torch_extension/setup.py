@@ -54,15 +54,17 @@ def with_cuda() -> bool:
 
 
 def extension(module: str, arch: str, cuda: bool):
-    sources = ["operators.cpp", "cache_path.cpp", "clex_model.cpp", "config_rule.cpp"] + ["rotate_cuda.cu"] * cuda
+    sources = [f"csrc/{name}.cpp" for name in ("operators", "cache_path", "autograd", "clex_model", "config_rule")]
+    if cuda:
+        sources += sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc").glob("*.cu"))
     # -ffp-contract=off: products are rounded before they are added, as in torch; fused operations are explicit.
     plain = ["-std=c++20", "-O2", "-g0", "-DNDEBUG", "-ffp-contract=off", "-fvisibility=hidden",
              f"-march={arch}"]
-    device = ["-std=c++20", "-O2", "-DNDEBUG", "-DCORDAGE_NO_SIMD", "--expt-relaxed-constexpr", "-diag-suppress=20012"]
+    device = ["-std=c++20", "-O2", "-DNDEBUG", "-DCORDAGE_NO_SIMD", "-diag-suppress=20012"]
     if cuda and not torch.cuda.is_available():
         os.environ.setdefault("TORCH_CUDA_ARCH_LIST", "8.0+PTX")
     kind = cpp_extension.CUDAExtension if cuda else cpp_extension.CppExtension
-    return kind(f"cordage_torch.{module}", [f"csrc/{name}" for name in sources],
+    return kind(f"cordage_torch.{module}", sources,
                 include_dirs=[str(INCLUDE), str(HERE / "csrc"), eigen_include()],
                 extra_compile_args={"cxx": plain, "nvcc": device})
 

@@ -33,11 +33,11 @@ class PagedCache(NamedTuple):
 
     @classmethod
     def zeros(cls, blocks: int, block_size: int, heads: int, head_dim: int,
-              dtype: torch.dtype = torch.bfloat16) -> PagedCache:
-        keys, values = (torch.zeros(blocks, block_size, heads, head_dim, dtype=dtype) for _ in range(2))
+              dtype: torch.dtype = torch.bfloat16, device: torch.device | str | None = None) -> PagedCache:
+        keys, values = (torch.zeros(blocks, block_size, heads, head_dim, dtype=dtype, device=device) for _ in range(2))
         if dtype.itemsize > 1:
             return cls(keys, values)
-        return cls(keys, values, *(torch.ones(blocks, block_size, heads) for _ in range(2)))
+        return cls(keys, values, *(torch.ones(blocks, block_size, heads, device=device) for _ in range(2)))
 
 
 def rotate_and_store(q: Tensor, k: Tensor, v: Tensor, *, cache: PagedCache, slot_mapping: Tensor, position_ids: Tensor,
@@ -50,8 +50,8 @@ def rotate_and_store(q: Tensor, k: Tensor, v: Tensor, *, cache: PagedCache, slot
                              inv_freq=inv_freq)
 
     Args:
-        q, k, v: [batch, heads, tokens, head_dim] of one type, float32, float16 or bfloat16, on the CPU; views are read in
-            place, with any strides whose last is 1. v is not rotated
+        q, k, v: [batch, heads, tokens, head_dim] of one type, float32, float16 or bfloat16; views are read in place, with any
+            strides whose last is 1. v is not rotated
         cache: is written. float32 may go into float16 and bfloat16, other types into their own, all into quantised ones
         slot_mapping: [tokens] for a batch of one, or [batch, tokens]; int32 or int64. Slot s is slot s % block_size of
             block s // block_size; -1: the token's k and v are not stored
@@ -60,21 +60,24 @@ def rotate_and_store(q: Tensor, k: Tensor, v: Tensor, *, cache: PagedCache, slot
 
     Returns the rotated q, new. There are no gradients: call it under torch.no_grad().
 
-    Raises ValueError naming the argument, before anything is written.
+    Raises ValueError naming the argument, before anything is written. On a GPU nothing synchronises and values are not
+    checked: a slot outside the cache is skipped, one that is listed twice gets either token, and lanes rotated by an invalid
+    position or basis are NaN.
     """
     for name, one in (("q", q), ("k", k), ("v", v)):
         check_heads("rotate_and_store", name, one, heads_first)
     weights: list[Tensor] = []
     settings: tuple = (None, False, False, False, False)
     if norm is not None:
-        check_norm("rotate_and_store", norm, q)
+        check_norm("rotate_and_store", norm)
         weights, settings = norm.weights, norm.settings
     angles = checked_angles("rotate_and_store", position_ids, inv_freq, attention_factor)
-    _refuse_gradients("rotate_and_store", q=q, k=k, v=v, position_ids=position_ids, inv_freq=inv_freq,
-                      attention_factor=angles[2], **{f"norm.weights[{i}]": one for i, one in enumerate(weights)})
+    if torch.is_grad_enabled():
+        _refuse_gradients("rotate_and_store", q=q, k=k, v=v, position_ids=position_ids, inv_freq=inv_freq,
+                          attention_factor=angles[2], **{f"norm.weights[{i}]": one for i, one in enumerate(weights)})
     if heads_first:
         q, k, v = (one.transpose(1, 2) for one in (q, k, v))
-    rotated = _ops.rotate_and_store(q, k, v, *_tensors(cache), slot_mapping, weights, *settings, *angles, interleaved)
+    rotated = _ops.rotate_and_store.default(q, k, v, *_tensors(cache), slot_mapping, weights, *settings, *angles, interleaved)
     return rotated.transpose(1, 2) if heads_first else rotated
 
 
@@ -82,14 +85,15 @@ def move(cache: PagedCache, from_slots: Tensor, to_slots: Tensor, *, from_positi
          inv_freq: Tensor, attention_factor: float | Tensor = 1.0, from_inv_freq: Tensor | None = None,
          from_attention_factor: float | Tensor | None = None, interleaved: bool = False) -> None:
     """Rotates cached keys to other positions, another basis, or both, and moves them to other slots, with their values, in
-    one pass. The angle is the exact difference; quantised keys that are not rotated keep their bytes.
+    one pass (on a GPU in two). The angle is the exact difference; quantised keys that are not rotated keep their bytes.
 
         move(cache, old_slots, new_slots, from_position_ids=old_ids, position_ids=new_ids, inv_freq=inv_freq)
 
     Args:
         cache: is written
         from_slots, to_slots: [tokens] int32 or int64; -1 skips a token. List moves to lower slots in ascending order, to
-            higher ones in descending order: a slot that would be written before it is read is an error
+            higher ones in descending order: a slot that would be written before it is read is an error. On a GPU the order
+            has no meaning: all are read, into a tensor of as many tokens, before one is written
         from_position_ids, position_ids: [tokens], the old and the new positions
         inv_freq, attention_factor: the new ones
         from_inv_freq, from_attention_factor: the old ones; if not given, unchanged
@@ -99,9 +103,10 @@ def move(cache: PagedCache, from_slots: Tensor, to_slots: Tensor, *, from_positi
     to = checked_angles("move", position_ids, inv_freq, attention_factor)
     before = checked_angles("move", from_position_ids, inv_freq if from_inv_freq is None else from_inv_freq,
                             attention_factor if from_attention_factor is None else from_attention_factor)
-    _refuse_gradients("move", position_ids=position_ids, inv_freq=inv_freq, attention_factor=to[2],
-                      from_position_ids=from_position_ids, from_inv_freq=before[1], from_attention_factor=before[2])
-    _ops.move(*_tensors(cache), from_slots, to_slots, *before, *to, interleaved)
+    if torch.is_grad_enabled():
+        _refuse_gradients("move", position_ids=position_ids, inv_freq=inv_freq, attention_factor=to[2],
+                          from_position_ids=from_position_ids, from_inv_freq=before[1], from_attention_factor=before[2])
+    _ops.move.default(*_tensors(cache), from_slots, to_slots, *before, *to, interleaved)
 
 
 def _tensors(cache: PagedCache) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
@@ -109,8 +114,6 @@ def _tensors(cache: PagedCache) -> tuple[Tensor, Tensor, Tensor | None, Tensor |
 
 
 def _refuse_gradients(function: str, **tensors: Tensor) -> None:
-    if not torch.is_grad_enabled():
-        return
     for name, one in tensors.items():
         if one.requires_grad:
             raise ValueError(f"{function}: {name} must not require a gradient, which ends at a cache; call it under "

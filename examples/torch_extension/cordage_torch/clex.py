@@ -8,8 +8,9 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.forward_ad import unpack_dual
 
-from .rotation import _ops, refuse_forward_mode, _refuse
+from .rotation import _ops, refuse_second_derivatives
 from .rules import Rule
 
 _DEFAULT_ACTIVATION = {"paper": "silu", "log_time": "silu", "released": "tanh"}
@@ -84,7 +85,9 @@ class CLEX(nn.Module):
     def basis(self, t: float | Tensor) -> tuple[Tensor, Tensor]:
         """inv_freq as from forward, and the prior's attention factor at t, float64 in t's shape (no gradient)."""
         ts = t.detach() if isinstance(t, Tensor) else torch.full((), t, dtype=torch.float64)
-        refuse_forward_mode("CLEX", self.W_up, self.W_down)
+        if not torch.compiler.is_compiling() and any(unpack_dual(one).tangent is not None for one in (self.W_up, self.W_down)):
+            raise NotImplementedError("CLEX: forward-mode derivatives (torch.func.jvp, dual tensors) are not supported; use reverse "
+                                      "mode")
         inv_freq, factor = _ops.clex(self.W_up, self.W_down, ts, self.theta_base, self.original_length, self.t_max,
                                      self.field, self.activation, self.prior, [float(n) for n in self.prior_numbers],
                                      self.tolerance, self.step_size)
@@ -141,4 +144,4 @@ def _solution_backward(ctx, grad_inv_freq, grad_factor):
 
 
 torch.library.register_autograd("cordage::clex", _solution_backward, setup_context=_keep_solution)
-torch.library.register_autograd("cordage::clex_backward", _refuse("CLEX"))
+refuse_second_derivatives("clex_backward", "CLEX")

@@ -257,6 +257,10 @@ class _ConfigBasis(nn.Module):
 
     def rotation(self, position_ids: Tensor, inv_freq: Tensor, attention_factor: Tensor) -> Rotation | AxesRotation:
         if position_ids.dim() < 3:  # one position per token, for any axes
+            if inv_freq.requires_grad or attention_factor.requires_grad:
+                # On a GPU the gradients of all layers are summed there, and one copy of the sum waits for it.
+                inv_freq, attention_factor = (one.to(position_ids.device, non_blocking=True) for one in
+                                              (inv_freq, attention_factor))
             return Rotation(position_ids, inv_freq, attention_factor)
         if len(self.axis_of_pair) == 0:
             raise ValueError(f"apply_to: position_ids {list(position_ids.shape)} must be [batch, tokens], as the config "

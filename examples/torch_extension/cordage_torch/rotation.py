@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.autograd.forward_ad import unpack_dual
 
 from . import _operators  # noqa: F401  registers them
 
 _ops = torch.ops.cordage
+_rotate, _rotate_normalized, _rotate_by_table = (
+    getattr(_ops, name).default for name in ("rotate", "rotate_normalized", "rotate_by_table"))
 
 
 class RMSNorm:
@@ -44,14 +45,15 @@ def rotate(*x: Tensor, position_ids: Tensor, inv_freq: Tensor, attention_factor:
         x: q and k, or any number of tensors [batch, heads, tokens, head_dim] of one type, float32, float64, bfloat16 or
             float16 (on a GPU not float64); views are read in place, with any strides whose last is 1
         position_ids: [tokens] or [batch, tokens]; int32, int64, float32 or float64
-        inv_freq: [pairs] float64, radians per position; always on the CPU
-        attention_factor: multiplies cos and sin; a number, or a tensor [] float64 on the CPU
-        norm: RMSNorm of all tensors, in the same pass; on the CPU
+        inv_freq: [pairs] float64, radians per position; on the CPU, or on the GPU of x
+        attention_factor: multiplies cos and sin; a number, or a tensor [] float64, on the CPU or, with inv_freq, on the GPU
+        norm: RMSNorm of all tensors, in the same pass
         interleaved: lanes 2i and 2i+1 form a pair, instead of i and i + pairs
         heads_first: False for x of [batch, tokens, heads, head_dim]
 
-    On a GPU the call does not synchronise, unless inv_freq or attention_factor requires a gradient, which is copied to the
-    CPU. A CUDA graph keeps the values that they have at capture.
+    On a GPU neither the call nor its gradient synchronises, except that a gradient to numbers on the CPU is copied there. A
+    CUDA graph follows inv_freq on the GPU when it changes, and keeps the values that it has at capture on the CPU. Values on
+    a GPU are not checked: an invalid position makes the rotated lanes of its token NaN, an invalid inv_freq or factor all.
 
     Returns new tensors in x's shapes. Gradients flow to x, and to a norm's weights, inv_freq, attention_factor and (floating)
     position_ids if they require it; all in one pass over the gradient and the result (x, if it was normalized). There are
@@ -62,23 +64,13 @@ def rotate(*x: Tensor, position_ids: Tensor, inv_freq: Tensor, attention_factor:
     if not x:
         raise ValueError("rotate: x must be at least one tensor, such as q, k")
     for i, one in enumerate(x):
-        check_heads("rotate", f"x[{i}]", one, heads_first)
+        if one.dim() != 4:
+            check_heads("rotate", f"x[{i}]", one, heads_first)
     angles = checked_angles("rotate", position_ids, inv_freq, attention_factor)
-    refuse_forward_mode("rotate", *x, *angles, *(norm.weights if isinstance(norm, RMSNorm) else []))
-    seen = [one.transpose(1, 2) for one in x] if heads_first else list(x)
     if norm is None:
-        rotated = _ops.rotate(seen, *angles, interleaved)
-    else:
-        check_norm("rotate", norm, x[0])
-        rotated = _ops.rotate_normalized(seen, norm.weights, *norm.settings, *angles, interleaved)
-    return tuple(one.transpose(1, 2) for one in rotated) if heads_first else tuple(rotated)
-
-
-def refuse_forward_mode(function: str, *inputs: Tensor) -> None:
-    """torch takes the forward-mode derivatives of custom operators as 0."""
-    if not torch.compiler.is_compiling() and any(unpack_dual(one).tangent is not None for one in inputs):
-        raise NotImplementedError(f"{function}: forward-mode derivatives (torch.func.jvp, dual tensors) are not supported; use "
-                                  "reverse mode")
+        return tuple(_rotate(x, *angles, interleaved, heads_first))
+    check_norm("rotate", norm)
+    return tuple(_rotate_normalized(x, norm.weights, *norm.settings, *angles, interleaved, heads_first))
 
 
 def check_heads(function: str, name: str, x: Tensor, heads_first: bool) -> None:
@@ -87,11 +79,9 @@ def check_heads(function: str, name: str, x: Tensor, heads_first: bool) -> None:
         raise ValueError(f"{function}: {name} {list(x.shape)} must be {layout}")
 
 
-def check_norm(function: str, norm: RMSNorm, x: Tensor) -> None:
+def check_norm(function: str, norm: RMSNorm) -> None:
     if not isinstance(norm, RMSNorm):
         raise ValueError(f"{function}: norm of type {type(norm).__name__} must be cordage_torch.RMSNorm(q_weight, k_weight)")
-    if x.device.type == "cuda":
-        raise ValueError(f"{function}: norm must be None for x on {x.device}; normalize before, on a GPU")
 
 
 def checked_angles(function: str, position_ids: Tensor, inv_freq: Tensor,
@@ -120,10 +110,7 @@ def rotate_by_table(*x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = Fa
     if cos.dim() != 3 or cos.shape != sin.shape:
         raise ValueError(f"rotate_by_table: cos {list(cos.shape)} and sin {list(sin.shape)} must both be "
                          "[batch or 1, tokens, rotary_dim/2]")
-    refuse_forward_mode("rotate_by_table", *x, cos, sin)
-    seen = [one.transpose(1, 2) for one in x] if heads_first else list(x)
-    rotated = _ops.rotate_by_table(seen, cos, sin, interleaved, False)
-    return tuple(one.transpose(1, 2) for one in rotated) if heads_first else tuple(rotated)
+    return tuple(_rotate_by_table(x, cos, sin, interleaved, False, heads_first))
 
 
 def rotate_by_axes(*x: Tensor, position_ids: Tensor, axis_of_pair: Tensor, inv_freq: Tensor, attention_factor: Tensor,
@@ -146,8 +133,13 @@ def rotate_by_axes(*x: Tensor, position_ids: Tensor, axis_of_pair: Tensor, inv_f
 # Fake kernels for torch.compile: shapes and strides ---------------------------------------------------------------
 
 
-def _new(x: list[Tensor]) -> list[Tensor]:
-    return [torch.empty_like(one if one.stride(-1) == 1 else one.contiguous()) for one in x]
+def _new(x: list[Tensor], heads_first: bool) -> list[Tensor]:
+    def of(one):
+        if one.stride(-1) == 1:
+            return torch.empty_like(one)
+        return torch.empty_like(one.transpose(1, 2).contiguous()).transpose(1, 2) if heads_first else torch.empty_like(
+            one.contiguous())
+    return [of(one) for one in x]
 
 
 def _behind(inputs: tuple[Tensor, ...], wanted: list[bool]) -> list[Tensor]:
@@ -156,88 +148,44 @@ def _behind(inputs: tuple[Tensor, ...], wanted: list[bool]) -> list[Tensor]:
 
 
 @torch.library.register_fake("cordage::rotate")
-def _(x, position_ids, inv_freq, attention_factor, interleaved):
-    return _new(x)
+def _(x, position_ids, inv_freq, attention_factor, interleaved, heads_first=False):
+    return _new(x, heads_first)
 
 
 @torch.library.register_fake("cordage::rotate_backward")
-def _(grad_y, y, position_ids, inv_freq, attention_factor, interleaved, wanted):
-    return _new(grad_y), *_behind((position_ids, inv_freq, attention_factor), wanted)
+def _(grad_y, y, position_ids, inv_freq, attention_factor, interleaved, wanted, heads_first=False):
+    return _new(grad_y, heads_first), *_behind((position_ids, inv_freq, attention_factor), wanted)
 
 
 @torch.library.register_fake("cordage::rotate_normalized")
 def _(x, weights, eps, adds_one, over_all_heads, after_rotation, rounded_between, position_ids, inv_freq, attention_factor,
-      interleaved):
+      interleaved, heads_first=False):
     for i, one in enumerate(weights):
         if one.device != x[0].device:
             raise ValueError(f"rotate: weights[{i}] on {one.device} must be on {x[0].device}")
-    return _new(x)
+    return _new(x, heads_first)
 
 
 @torch.library.register_fake("cordage::rotate_normalized_backward")
 def _(grad_y, x, weights, eps, adds_one, over_all_heads, after_rotation, rounded_between, position_ids, inv_freq,
-      attention_factor, interleaved, wanted, wants_weights):
+      attention_factor, interleaved, wanted, wants_weights, heads_first=False):
     of_weights = [one.new_empty(one.shape) for one in weights] if wants_weights else []
-    return _new(grad_y), of_weights, *_behind((position_ids, inv_freq, attention_factor), wanted)
+    return _new(grad_y, heads_first), of_weights, *_behind((position_ids, inv_freq, attention_factor), wanted)
 
 
 @torch.library.register_fake("cordage::rotate_by_table")
-def _(x, cos, sin, interleaved, adjoint):
-    return _new(x)
+def _(x, cos, sin, interleaved, adjoint, heads_first=False):
+    return _new(x, heads_first)
 
 
-# Gradients --------------------------------------------------------------------------------------------------------
+# Gradients are in csrc/autograd.cpp; there are no second ones -----------------------------------------------------
 
 
-def _keep_rotation(ctx, inputs, output):
-    x, position_ids, inv_freq, attention_factor, ctx.interleaved = inputs
-    ctx.wanted = [one.requires_grad for one in (position_ids, inv_freq, attention_factor)]
-    kept = output if any(ctx.wanted) else []  # grad_x does not need the values
-    ctx.save_for_backward(position_ids, inv_freq, attention_factor, *kept)
-
-
-def _rotation_backward(ctx, grad_y):
-    position_ids, inv_freq, attention_factor, *y = ctx.saved_tensors
-    grad_x, *behind = _ops.rotate_backward(grad_y, y, position_ids, inv_freq, attention_factor, ctx.interleaved,
-                                           ctx.wanted)
-    return grad_x, *(grad if is_wanted else None for grad, is_wanted in zip(behind, ctx.wanted, strict=True)), None
-
-
-def _keep_normalized(ctx, inputs, output):
-    x, weights, *ctx.settings, position_ids, inv_freq, attention_factor, ctx.interleaved = inputs
-    ctx.wanted = [one.requires_grad for one in (position_ids, inv_freq, attention_factor)]
-    ctx.wants_weights, ctx.tensors = any(one.requires_grad for one in weights), len(x)
-    ctx.save_for_backward(position_ids, inv_freq, attention_factor, *x, *weights)
-
-
-def _normalized_backward(ctx, grad_y):
-    *angles, rest = *ctx.saved_tensors[:3], list(ctx.saved_tensors[3:])
-    x, weights = rest[:ctx.tensors], rest[ctx.tensors:]
-    grad_x, grad_weights, *behind = _ops.rotate_normalized_backward(grad_y, x, weights, *ctx.settings, *angles,
-                                                                    ctx.interleaved, ctx.wanted, ctx.wants_weights)
-    behind = (grad if is_wanted else None for grad, is_wanted in zip(behind, ctx.wanted, strict=True))
-    return grad_x, grad_weights if ctx.wants_weights else [None] * len(weights), *[None] * 5, *behind, None
-
-
-def _refuse(name: str):
+def refuse_second_derivatives(operator: str, function: str) -> None:
     def backward(ctx, *grads):
-        raise RuntimeError(f"cordage: {name} has no second derivatives; backward must not be asked for create_graph=True")
-    return backward
+        raise RuntimeError(f"cordage: {function} has no second derivatives; backward must not be asked for create_graph=True")
+    torch.library.register_autograd(f"cordage::{operator}", backward)
 
 
-def _keep_table(ctx, inputs, output):
-    _, cos, sin, ctx.interleaved, ctx.adjoint = inputs
-    if cos.requires_grad or sin.requires_grad:
-        raise ValueError("rotate_by_table: cos and sin must not require a gradient; rotate computes those of inv_freq and positions")
-    ctx.save_for_backward(cos, sin)
-
-
-def _table_backward(ctx, grad_y):
-    return _ops.rotate_by_table(grad_y, *ctx.saved_tensors, ctx.interleaved, not ctx.adjoint), None, None, None, None
-
-
-torch.library.register_autograd("cordage::rotate", _rotation_backward, setup_context=_keep_rotation)
-torch.library.register_autograd("cordage::rotate_backward", _refuse("rotate"))
-torch.library.register_autograd("cordage::rotate_normalized", _normalized_backward, setup_context=_keep_normalized)
-torch.library.register_autograd("cordage::rotate_normalized_backward", _refuse("rotate"))
-torch.library.register_autograd("cordage::rotate_by_table", _table_backward, setup_context=_keep_table)
+for _name in ("rotate_backward", "rotate_normalized_backward"):
+    refuse_second_derivatives(_name, "rotate")

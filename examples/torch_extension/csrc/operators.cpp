@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The operators cordage::*, with their kernels for the CPU. Autograd and fake kernels are in cordage_torch/.
+// The operators cordage::*, with their kernels for the CPU. Fake kernels, and the gradient of CLEX, are in
+// cordage_torch/.
 #include <Python.h>
 #include <torch/library.h>
 
@@ -108,12 +109,14 @@ constexpr const char* clex_arguments =
 
 TORCH_LIBRARY(cordage, m) {
     m.def(
-        "rotate(Tensor[] x, Tensor position_ids, Tensor inv_freq, Tensor attention_factor, bool interleaved) "
-        "-> Tensor[]");
+        "rotate(Tensor[] x, Tensor position_ids, Tensor inv_freq, Tensor attention_factor, bool interleaved, "
+        "bool heads_first=False) -> Tensor[]");
     m.def(
         "rotate_backward(Tensor[] grad_y, Tensor[] y, Tensor position_ids, Tensor inv_freq, Tensor attention_factor, "
-        "bool interleaved, bool[3] wanted) -> (Tensor[], Tensor, Tensor, Tensor)");
-    m.def("rotate_by_table(Tensor[] x, Tensor cos, Tensor sin, bool interleaved, bool adjoint) -> Tensor[]");
+        "bool interleaved, bool[3] wanted, bool heads_first=False) -> (Tensor[], Tensor, Tensor, Tensor)");
+    m.def(
+        "rotate_by_table(Tensor[] x, Tensor cos, Tensor sin, bool interleaved, bool adjoint, bool heads_first=False) "
+        "-> Tensor[]");
     m.def(("clex(" + std::string(clex_arguments) + ") -> (Tensor, Tensor)").c_str());
     m.def(("clex_backward(Tensor grad_inv_freq, " + std::string(clex_arguments) + ") -> (Tensor, Tensor)").c_str());
     m.def("config_basis(Tensor length, str config_json, str layer_type, bool is_scaled=False) -> (Tensor, Tensor)");

@@ -25,33 +25,32 @@ auto guarded(const Body& body) {
 
 namespace detail {
 
-inline cordage::aten::angle_tensors angles_of(const at::Tensor& position_ids, const at::Tensor& inv_freq,
-                                              const at::Tensor& attention_factor) {
-    if (attention_factor.numel() != 1 || attention_factor.scalar_type() != at::kDouble ||
-        !attention_factor.device().is_cpu()) {
-        throw cordage::value_error(
-            cordage::message("rotate: attention_factor of type ", at::toString(attention_factor.scalar_type()),
-                             " with ", attention_factor.numel(), " entries on ", attention_factor.device().str(),
-                             " must be a float64 number on cpu"));
-    }
-    return {position_ids, inv_freq, attention_factor.item<double>()};
-}
-
 /// The gradient in its input's type and device; an empty tensor if it was not requested.
 inline at::Tensor like(const at::Tensor& grad, const at::Tensor& input) {
     return grad.defined() ? grad.to(input.options()) : at::empty({0}, input.options());
+}
+
+/// Tensors [batch, heads, tokens, head_dim], if they are so, as [batch, tokens, heads, head_dim], or the reverse.
+inline std::vector<at::Tensor> transposed_if(bool heads_first, at::TensorList all) {
+    std::vector<at::Tensor> out = all.vec();
+    for (at::Tensor& x : out) {
+        if (heads_first && x.dim() == 4) x = x.transpose(1, 2);
+    }
+    return out;
 }
 
 }  // namespace detail
 
 template <class Device>
 std::vector<at::Tensor> rotate(at::TensorList x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
-                               const at::Tensor& attention_factor, bool interleaved) {
+                               const at::Tensor& attention_factor, bool interleaved, bool heads_first) {
     return guarded([&] {
         using namespace cordage;
-        const auto by = detail::angles_of(position_ids, inv_freq, attention_factor);
-        return interleaved ? aten::rotation_forward<cordage::interleaved, Device>(x, by)
-                           : aten::rotation_forward<half_split, Device>(x, by);
+        const auto by = aten::angles_of(position_ids, inv_freq, attention_factor);
+        const auto seen = detail::transposed_if(heads_first, x);
+        return detail::transposed_if(heads_first, interleaved
+                                                      ? aten::rotation_forward<cordage::interleaved, Device>(seen, by)
+                                                      : aten::rotation_forward<half_split, Device>(seen, by));
     });
 }
 
@@ -62,15 +61,17 @@ using rotate_gradients = std::tuple<std::vector<at::Tensor>, at::Tensor, at::Ten
 template <class Device>
 rotate_gradients rotate_backward(at::TensorList grad_y, at::TensorList y, const at::Tensor& position_ids,
                                  const at::Tensor& inv_freq, const at::Tensor& attention_factor, bool interleaved,
-                                 std::array<bool, 3> wanted) {
+                                 std::array<bool, 3> wanted, bool heads_first) {
     return guarded([&] {
         using namespace cordage;
-        const auto by = detail::angles_of(position_ids, inv_freq, attention_factor);
+        const auto by = aten::angles_of(position_ids, inv_freq, attention_factor);
         const aten::wanted_gradients behind{wanted[0], wanted[1], wanted[2]};
-        auto grads = interleaved ? aten::rotation_backward<cordage::interleaved, Device>(grad_y, y, by, behind)
-                                 : aten::rotation_backward<half_split, Device>(grad_y, y, by, behind);
-        return rotate_gradients(std::move(grads.x), detail::like(grads.position_ids, position_ids),
-                                detail::like(grads.inv_freq, inv_freq),
+        const auto grads_seen = detail::transposed_if(heads_first, grad_y),
+                   seen = detail::transposed_if(heads_first, y);
+        auto grads = interleaved ? aten::rotation_backward<cordage::interleaved, Device>(grads_seen, seen, by, behind)
+                                 : aten::rotation_backward<half_split, Device>(grads_seen, seen, by, behind);
+        return rotate_gradients(detail::transposed_if(heads_first, grads.x),
+                                detail::like(grads.position_ids, position_ids), detail::like(grads.inv_freq, inv_freq),
                                 detail::like(grads.attention_factor, attention_factor));
     });
 }

@@ -15,13 +15,13 @@ struct table_on_cpu {
     explicit table_on_cpu(const at::Tensor&) {}
 
     template <class Pairing, class T>
-    void rotate(const auto& table, const auto& both, bool adjoint) const {
+    void rotate(const auto& table, bool adjoint, const auto&... both) const {
         using backend = std::conditional_t<sizeof(T) == 2, cordage::backend::fastest, cordage::backend::scalar>;
         const auto threads = cordage::aten::host_threads();
         if (adjoint)
-            cordage::rotate_backward<Pairing, backend>(threads, table, both);
+            cordage::rotate_backward<Pairing, backend>(threads, table, both...);
         else
-            cordage::rotate_forward<Pairing, backend>(threads, table, both);
+            cordage::rotate_forward<Pairing, backend>(threads, table, both...);
     }
 };
 
@@ -51,29 +51,32 @@ inline at::Tensor table_for(const at::Tensor& x, const char* name, const at::Ten
 
 template <class Device>
 std::vector<at::Tensor> rotate_by_table(at::TensorList x_in, const at::Tensor& cos_in, const at::Tensor& sin_in,
-                                        bool interleaved, bool adjoint) {
+                                        bool interleaved, bool adjoint, bool heads_first) {
     return guarded([&] {
+        const auto seen = detail::transposed_if(heads_first, x_in);
         if (x_in.empty()) throw cordage::shape_error("rotate_by_table: x [] must have at least one tensor");
         detail::check_table(cos_in, sin_in);
         cordage::aten::detail::check_place({"x", 0}, x_in[0], Device::device);
-        cordage::aten::detail::check_heads("x", x_in, "x", x_in[0]);
+        cordage::aten::detail::check_heads("x", seen, "x", x_in[0]);
         const Device on(x_in[0]);
         const at::Tensor cos = detail::table_for(x_in[0], "cos", cos_in),
                          sin = detail::table_for(x_in[0], "sin", sin_in);
-        const std::vector<at::Tensor> x = cordage::aten::viewable(x_in), y = cordage::aten::empty_like(x);
+        const std::vector<at::Tensor> x = cordage::aten::viewable(seen), y = cordage::aten::empty_like(x);
         cordage::aten::detail::for_element_type<Device>(x[0], [&]<class T>(T) {
             using real = std::conditional_t<sizeof(T) == 8, double, float>;
             const cordage::cos_sin_view<real> table{cos.data_ptr<real>(), sin.data_ptr<real>(), cos.size(0),
                                                     cos.size(1), cos.size(2)};
-            for (std::size_t i = 0; i < x.size(); ++i) {
-                const auto both = cordage::from_to(cordage::aten::view<const T>(x[i]), cordage::aten::view<T>(y[i]));
+            const auto operand = [&](std::size_t i) {
+                return cordage::from_to(cordage::aten::view<const T>(x[i]), cordage::aten::view<T>(y[i]));
+            };
+            cordage::aten::detail::for_operands_of(x.size(), operand, [&](const auto&... both) {
                 if (interleaved)
-                    on.template rotate<cordage::interleaved, T>(table, both, adjoint);
+                    on.template rotate<cordage::interleaved, T>(table, adjoint, both...);
                 else
-                    on.template rotate<cordage::half_split, T>(table, both, adjoint);
-            }
+                    on.template rotate<cordage::half_split, T>(table, adjoint, both...);
+            });
         });
-        return y;
+        return detail::transposed_if(heads_first, y);
     });
 }
 

@@ -5,8 +5,8 @@ import math
 
 import pytest
 import torch
-from test_rotation import INV_FREQ, plain
-from torch.autograd import gradcheck
+from gradients import check_gradients
+from test_rotation import INV_FREQ, plain, widest
 
 from cordage_torch import PagedCache, RMSNorm, move, rotate, rotate_and_store
 
@@ -22,14 +22,19 @@ def fresh():
     torch._dynamo.reset()
 
 
-def drawn(*heads, dtype=torch.float64, batch=1):
+def drawn(*heads, dtype=torch.float64, batch=1, device="cpu"):
     torch.manual_seed(1)
-    return tuple(torch.randn(batch, count, 5, HEAD_DIM, dtype=torch.float64).to(dtype) for count in heads)
+    return tuple(torch.randn(batch, count, 5, HEAD_DIM, dtype=torch.float64).to(device, dtype) for count in heads)
 
 
-def weights_of(*heads, over_all_heads=False, dtype=torch.float64):
+def weights_of(*heads, over_all_heads=False, dtype=torch.float64, device="cpu"):
     torch.manual_seed(2)
-    return [torch.randn((count, HEAD_DIM) if over_all_heads else (HEAD_DIM,), dtype=dtype) for count in heads]
+    return [torch.randn((count, HEAD_DIM) if over_all_heads else (HEAD_DIM,), dtype=dtype).to(device) for count in heads]
+
+
+def exact(x):
+    """x in float64 on the CPU, where the formulas are computed."""
+    return x.detach().cpu().double()
 
 
 def plain_norm(x, weight, eps=1e-6, adds_one=False, over_all_heads=False):
@@ -47,9 +52,9 @@ def plain_both(x, weight, ids, inv_freq=INV_FREQ, factor=1.0, interleaved=False,
     return plain(plain_norm(x, weight, **norm), ids, inv_freq, factor, interleaved)
 
 
-def cache_of(dtype, head_major=False):
+def cache_of(dtype, head_major=False, device="cpu"):
     """A cache filled with numbers that show which entries were written."""
-    cache = PagedCache.zeros(BLOCKS, BLOCK_SIZE, KV_HEADS, HEAD_DIM, dtype=dtype)
+    cache = PagedCache.zeros(BLOCKS, BLOCK_SIZE, KV_HEADS, HEAD_DIM, dtype=dtype, device=device)
     if head_major:
         cache = cache._replace(keys=cache.keys.transpose(1, 2).contiguous().transpose(1, 2))
         assert not cache.keys.is_contiguous()
@@ -61,15 +66,15 @@ def cache_of(dtype, head_major=False):
 
 def in_slots(cache, scales=None, slots=SLOTS):
     """The content of the slots that were stored to, in float64, [heads, tokens, head_dim]."""
-    stored = cache.flatten(0, 1).double()
+    stored = exact(cache.flatten(0, 1))
     if scales is not None:
-        stored = stored * scales.flatten(0, 1)[..., None].double()
+        stored = stored * exact(scales.flatten(0, 1))[..., None]
     return stored[slots[slots >= 0]].transpose(0, 1)
 
 
 def is_untouched(cache, slots=SLOTS):
     others = [slot for slot in range(BLOCKS * BLOCK_SIZE) if slot not in slots.tolist()]
-    return all((tensor.flatten(0, 1)[others].double() == 3.0).all() for tensor in cache if tensor is not None)
+    return all((exact(tensor.flatten(0, 1))[others] == 3.0).all() for tensor in cache if tensor is not None)
 
 
 # Norm and rotation ------------------------------------------------------------------------------------------------
@@ -77,41 +82,43 @@ def is_untouched(cache, slots=SLOTS):
 
 @pytest.mark.parametrize("interleaved", [False, True])
 @pytest.mark.parametrize("switches", list(itertools.product([False, True], repeat=3)))
-def test_norm_and_rotation_are_the_formulas(switches, interleaved):
+def test_norm_and_rotation_are_the_formulas(switches, interleaved, device):
     settings = dict(zip(SWITCHES, switches, strict=True))
     for dtype, allowed in ALLOWED.items():
-        x = drawn(3, 1, dtype=dtype)
-        weights = weights_of(3, 1, over_all_heads=settings["over_all_heads"], dtype=dtype)
-        for count in (1, 2):
-            got = rotate(*x[:count], norm=RMSNorm(*weights[:count], eps=0.01, **settings), position_ids=IDS, inv_freq=INV_FREQ,
-                         attention_factor=1.25, interleaved=interleaved)
+        if dtype == torch.float64 and device.type == "cuda":
+            continue
+        x = drawn(3, 1, dtype=dtype, device=device)
+        weights = weights_of(3, 1, over_all_heads=settings["over_all_heads"], dtype=dtype, device=device)
+        for count, ids in itertools.product((1, 2), (IDS, IDS.double())):
+            got = rotate(*x[:count], norm=RMSNorm(*weights[:count], eps=0.01, **settings), position_ids=ids.to(device),
+                         inv_freq=INV_FREQ, attention_factor=1.25, interleaved=interleaved)
             for y, one, weight in zip(got, x, weights):
-                assert y.dtype == dtype and y.shape == one.shape
-                expected = plain_both(one.double(), weight.double(), IDS, factor=1.25, interleaved=interleaved, eps=0.01,
-                                      **settings)
-                torch.testing.assert_close(y.double(), expected, rtol=allowed, atol=allowed)
+                assert y.dtype == dtype and y.shape == one.shape and y.device.type == device.type
+                expected = plain_both(exact(one), exact(weight), IDS, factor=1.25, interleaved=interleaved, eps=0.01, **settings)
+                torch.testing.assert_close(exact(y), expected, rtol=allowed, atol=allowed)
 
 
-def test_norms_without_weights_and_with_weights_of_other_types():
-    q, = drawn(3, dtype=torch.float32)
-    weight, = weights_of(3, dtype=torch.bfloat16)
-    for norm, w in ((RMSNorm(), None), (RMSNorm(weight), weight.double())):
-        got, = rotate(q, norm=norm, position_ids=IDS, inv_freq=INV_FREQ)
-        torch.testing.assert_close(got.double(), plain_both(q.double(), w, IDS), rtol=2e-6, atol=2e-6)
+def test_norms_without_weights_and_with_weights_of_other_types(device):
+    q, = drawn(3, dtype=torch.float32, device=device)
+    weight, = weights_of(3, dtype=torch.bfloat16, device=device)
+    for norm, w in ((RMSNorm(), None), (RMSNorm(weight), exact(weight)), (RMSNorm(weight.double()), exact(weight))):
+        got, = rotate(q, norm=norm, position_ids=IDS.to(device), inv_freq=INV_FREQ)
+        torch.testing.assert_close(exact(got), plain_both(exact(q), w, IDS), rtol=2e-6, atol=2e-6)
 
 
-def test_rounded_between_is_as_two_calls():
-    q, = drawn(3, dtype=torch.bfloat16)
-    weight, = weights_of(3)
-    got, = rotate(q, norm=RMSNorm(weight, rounded_between=True), position_ids=IDS, inv_freq=INV_FREQ)
-    expected, = rotate(plain_norm(q.double(), weight).bfloat16(), position_ids=IDS, inv_freq=INV_FREQ)
-    once, = rotate(q, norm=RMSNorm(weight), position_ids=IDS, inv_freq=INV_FREQ)
+def test_rounded_between_is_as_two_calls(device):
+    q, = drawn(3, dtype=torch.bfloat16, device=device)
+    weight, = weights_of(3, device=device)
+    ids = IDS.to(device)
+    got, = rotate(q, norm=RMSNorm(weight, rounded_between=True), position_ids=ids, inv_freq=INV_FREQ)
+    expected, = rotate(plain_norm(q.double(), weight).bfloat16(), position_ids=ids, inv_freq=INV_FREQ)
+    once, = rotate(q, norm=RMSNorm(weight), position_ids=ids, inv_freq=INV_FREQ)
     assert (got == expected).double().mean() > 0.99 and (once == expected).double().mean() < 0.99
 
 
 @pytest.mark.parametrize("interleaved", [False, True])
 @pytest.mark.parametrize("switches", list(itertools.product([False, True], repeat=3)))
-def test_gradients_to_everything(switches, interleaved):
+def test_gradients_to_everything(switches, interleaved, device):
     settings = dict(zip(SWITCHES, switches, strict=True))
     q, k = (x.requires_grad_() for x in drawn(2, 1, batch=2))
     w_q, w_k = (w.requires_grad_() for w in weights_of(2, 1, over_all_heads=settings["over_all_heads"]))
@@ -123,37 +130,39 @@ def test_gradients_to_everything(switches, interleaved):
         return rotate(q, k, norm=RMSNorm(w_q, w_k, eps=0.01, **settings), position_ids=ids, inv_freq=inv_freq,
                       attention_factor=factor, interleaved=interleaved)
 
-    assert gradcheck(rotated, (q, k, w_q, w_k, ids, inv_freq, factor))
+    check_gradients(rotated, (q, k, w_q, w_k, ids, inv_freq, factor), device)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_gradients_in_other_types(dtype):
+def test_gradients_in_other_types(dtype, device):
     torch.manual_seed(3)
     direction = torch.randn(1, 3, 5, HEAD_DIM, dtype=torch.float64)
     results = []
-    for here in (torch.float64, dtype):
-        inputs = [drawn(3, dtype=dtype)[0].to(here), weights_of(3, dtype=dtype)[0].to(here), INV_FREQ.clone()]
-        q, weight, inv_freq = (x.requires_grad_() for x in inputs)
-        rotated, = rotate(q, norm=RMSNorm(weight), position_ids=IDS, inv_freq=inv_freq)
-        rotated.backward(direction.to(dtype).to(here))
+    for where, here in (("cpu", torch.float64), (device, dtype)):
+        inputs = [x.detach().to(where, here, copy=True) for x in (*drawn(3, dtype=dtype), *weights_of(3, dtype=dtype))]
+        q, weight, inv_freq = (x.requires_grad_() for x in (*inputs, INV_FREQ.clone()))
+        rotated, = rotate(q, norm=RMSNorm(weight), position_ids=IDS.to(where), inv_freq=inv_freq)
+        rotated.backward(direction.to(dtype).to(where, here))
         results.append([x.grad for x in (q, weight, inv_freq)])
     assert [grad.dtype for grad in results[1]] == [dtype, dtype, torch.float64]
-    for exact, grad in zip(*results, strict=True):
-        assert (grad.double() - exact).abs().max() <= 2 * ALLOWED[dtype] * exact.abs().max()
+    for expected, grad in zip(*results, strict=True):
+        assert (exact(grad) - expected).abs().max() <= 2 * ALLOWED[dtype] * expected.abs().max()
 
 
-def test_gradient_where_only_some_want_one():
-    q, k = drawn(2, 1)
-    w_q, w_k = weights_of(2, 1)
+def test_gradient_where_only_some_want_one(device):
+    dtype, allowed = widest(device)
+    q, k = drawn(2, 1, dtype=dtype, device=device)
+    w_q, w_k = weights_of(2, 1, dtype=dtype, device=device)
     w_k.requires_grad_()
-    _, rotated = rotate(q, k, norm=RMSNorm(w_q, w_k), position_ids=IDS, inv_freq=INV_FREQ)
+    ids = IDS.to(device)
+    _, rotated = rotate(q, k, norm=RMSNorm(w_q, w_k), position_ids=ids, inv_freq=INV_FREQ)
     rotated.sum().backward()
-    reference = w_k.detach().clone().requires_grad_()
-    plain_both(k, reference, IDS).sum().backward()
-    torch.testing.assert_close(w_k.grad, reference.grad, rtol=1e-10, atol=1e-12)
+    reference = exact(w_k).requires_grad_()
+    plain_both(exact(k), reference, IDS).sum().backward()
+    torch.testing.assert_close(exact(w_k.grad), reference.grad, rtol=10 * allowed, atol=10 * allowed)
     assert w_q.grad is None and q.grad is None
-    x, = drawn(2)
-    y, = rotate(x.requires_grad_(), norm=RMSNorm(), position_ids=IDS, inv_freq=INV_FREQ)
+    x, = drawn(2, dtype=dtype, device=device)
+    y, = rotate(x.requires_grad_(), norm=RMSNorm(), position_ids=ids, inv_freq=INV_FREQ)
     assert torch.autograd.grad(y.sum(), x)[0].shape == x.shape
 
 
@@ -171,9 +180,9 @@ def test_bits_of_gradients_do_not_depend_on_the_number_of_threads():
     assert all(torch.equal(a, b) for a, b in zip(*results, strict=True))
 
 
-def test_second_derivatives_are_refused():
-    q, = drawn(2)
-    rotated, = rotate(q.requires_grad_(), norm=RMSNorm(), position_ids=IDS, inv_freq=INV_FREQ)
+def test_second_derivatives_are_refused(device):
+    q, = drawn(2, dtype=torch.float32, device=device)
+    rotated, = rotate(q.requires_grad_(), norm=RMSNorm(), position_ids=IDS.to(device), inv_freq=INV_FREQ)
     first, = torch.autograd.grad(rotated.pow(3).sum(), q, create_graph=True)
     with pytest.raises(RuntimeError, match="second derivatives"):
         first.sum().backward()
@@ -199,32 +208,37 @@ def assert_stored(stored, expected, dtype, more=0.0):
 @pytest.mark.parametrize("norm", [False, True])
 @pytest.mark.parametrize("interleaved", [False, True])
 @pytest.mark.parametrize("dtype, stored", STORED)
-def test_what_is_stored(dtype, stored, interleaved, norm):
-    q, k, v = drawn(3, KV_HEADS, KV_HEADS, dtype=dtype)
-    weights = weights_of(3, KV_HEADS, dtype=dtype)
-    cache = cache_of(stored, head_major=interleaved)
-    got = rotate_and_store(q, k, v, cache=cache, slot_mapping=SLOTS.to(torch.int32 if norm else torch.int64),
-                           norm=RMSNorm(*weights) if norm else None, position_ids=IDS, inv_freq=INV_FREQ,
-                           attention_factor=1.25, interleaved=interleaved)
+def test_what_is_stored(dtype, stored, interleaved, norm, device):
+    q, k, v = drawn(3, KV_HEADS, KV_HEADS, dtype=dtype, device=device)
+    # On a GPU keys at positions that are no integers, and with weights of another type than theirs, are rounded to their type
+    # before they are stored.
+    rounded = 2e-6 if device.type == "cpu" else 2 * ALLOWED[dtype]
+    for ids, of_weights, more in ((IDS, dtype, 2e-6), (IDS.double(), dtype, rounded), (IDS, torch.float64, rounded)):
+        weights = weights_of(3, KV_HEADS, dtype=of_weights, device=device)
+        cache = cache_of(stored, head_major=interleaved, device=device)
+        got = rotate_and_store(q, k, v, cache=cache, slot_mapping=SLOTS.to(device, torch.int32 if norm else torch.int64),
+                               norm=RMSNorm(*weights) if norm else None, position_ids=ids.to(device), inv_freq=INV_FREQ,
+                               attention_factor=1.25, interleaved=interleaved)
 
-    def expected(x, weight):
-        if norm:
-            return plain_both(x.double(), weight.double(), IDS, factor=1.25, interleaved=interleaved)
-        return plain(x.double(), IDS, INV_FREQ, 1.25, interleaved)
+        def expected(x, weight):
+            if norm:
+                return plain_both(exact(x), exact(weight), IDS, factor=1.25, interleaved=interleaved)
+            return plain(exact(x), IDS, INV_FREQ, 1.25, interleaved)
 
-    assert got.dtype == dtype and got.shape == q.shape
-    torch.testing.assert_close(got.double(), expected(q, weights[0]), rtol=ALLOWED[dtype], atol=ALLOWED[dtype])
-    kept = SLOTS >= 0
-    assert_stored(in_slots(cache.keys, cache.key_scales), expected(k, weights[1])[0][:, kept], stored, 2e-6)
-    assert_stored(in_slots(cache.values, cache.value_scales), v[0][:, kept].double(), stored)
-    assert is_untouched(cache)
+        assert got.dtype == dtype and got.shape == q.shape and got.device == q.device
+        torch.testing.assert_close(exact(got), expected(q, weights[0]), rtol=ALLOWED[dtype], atol=ALLOWED[dtype])
+        kept = SLOTS >= 0
+        assert_stored(in_slots(cache.keys, cache.key_scales), expected(k, weights[1])[0][:, kept], stored, more)
+        assert_stored(in_slots(cache.values, cache.value_scales), exact(v)[0][:, kept], stored)
+        assert is_untouched(cache)
 
 
 @pytest.mark.parametrize("stored, largest", [(torch.int8, 127.0), (torch.float8_e4m3fn, 448.0), (torch.float8_e5m2, 57344.0)])
-def test_scales_and_codes_of_values(stored, largest):
-    q, k, v = drawn(3, KV_HEADS, KV_HEADS, dtype=torch.float32)
-    cache = cache_of(stored)
-    rotate_and_store(q, k, v, cache=cache, slot_mapping=SLOTS, position_ids=IDS, inv_freq=INV_FREQ)
+def test_scales_and_codes_of_values(stored, largest, device):
+    q, k, v = drawn(3, KV_HEADS, KV_HEADS, dtype=torch.float32, device=device)
+    cache = cache_of(stored, device=device)
+    rotate_and_store(q, k, v, cache=cache, slot_mapping=SLOTS.to(device), position_ids=IDS.to(device), inv_freq=INV_FREQ)
+    cache, v = PagedCache(*(x.cpu() for x in cache)), v.cpu()
     kept = v[0].transpose(0, 1)[SLOTS >= 0]  # [tokens, heads, head_dim]
     scales = (kept.abs().amax(-1).double() / largest).float()
     at = SLOTS[SLOTS >= 0]
@@ -235,29 +249,28 @@ def test_scales_and_codes_of_values(stored, largest):
     assert torch.equal(cache.values.flatten(0, 1)[at].view(torch.uint8), codes.view(torch.uint8))
 
 
-def test_views_batches_and_other_sizes_of_values():
+def test_views_batches_and_other_sizes_of_values(device):
     torch.manual_seed(4)
-    fused = torch.randn(2, 5, 4 * HEAD_DIM + 2 * 6)  # [batch, tokens, (q q k k v v)], heads of v have 6 lanes
+    fused = torch.randn(2, 5, 4 * HEAD_DIM + 2 * 6, device=device)  # [batch, tokens, (q q k k v v)], heads of v have 6 lanes
     q, k = (part.unflatten(-1, (2, HEAD_DIM)) for part in (fused[..., :16], fused[..., 16:32]))
     v = fused[..., 32:].unflatten(-1, (2, 6))
-    cache = PagedCache(torch.zeros(BLOCKS, BLOCK_SIZE, 2, HEAD_DIM), torch.zeros(BLOCKS, BLOCK_SIZE, 2, 6))
-    slots = torch.arange(10).flip(0).view(2, 5)
-    got = rotate_and_store(q, k, v, cache=cache, slot_mapping=slots, position_ids=torch.arange(5), inv_freq=INV_FREQ,
-                           heads_first=False)
-    rotated = rotate(q, k, position_ids=torch.arange(5), inv_freq=INV_FREQ, heads_first=False)
+    cache = PagedCache(*(torch.zeros(BLOCKS, BLOCK_SIZE, 2, lanes, device=device) for lanes in (HEAD_DIM, 6)))
+    slots, ids = torch.arange(10, device=device).flip(0).view(2, 5), torch.arange(5, device=device)
+    got = rotate_and_store(q, k, v, cache=cache, slot_mapping=slots, position_ids=ids, inv_freq=INV_FREQ, heads_first=False)
+    rotated = rotate(q, k, position_ids=ids, inv_freq=INV_FREQ, heads_first=False)
     assert torch.equal(got, rotated[0])
     assert torch.equal(cache.keys.flatten(0, 1)[slots], rotated[1]) and torch.equal(cache.values.flatten(0, 1)[slots], v)
 
 
-def test_no_tokens_and_keys_and_values_of_one_tensor():
-    both = torch.full((2, BLOCKS, BLOCK_SIZE, KV_HEADS, HEAD_DIM), 3.0)
-    cache = PagedCache(both[0], both[1])
-    q, k, v = drawn(3, KV_HEADS, KV_HEADS, dtype=torch.float32)
-    none = rotate_and_store(q[:, :, :0], k[:, :, :0], v[:, :, :0], cache=cache, slot_mapping=SLOTS[:0], position_ids=IDS[:0],
+def test_no_tokens_and_keys_and_values_of_one_tensor(device):
+    both = torch.full((2, BLOCKS, BLOCK_SIZE, KV_HEADS, HEAD_DIM), 3.0, device=device)
+    cache, slots, ids = PagedCache(both[0], both[1]), SLOTS.to(device), IDS.to(device)
+    q, k, v = drawn(3, KV_HEADS, KV_HEADS, dtype=torch.float32, device=device)
+    none = rotate_and_store(q[:, :, :0], k[:, :, :0], v[:, :, :0], cache=cache, slot_mapping=slots[:0], position_ids=ids[:0],
                             inv_freq=INV_FREQ)
     assert none.shape == (1, 3, 0, HEAD_DIM) and (both == 3.0).all()
-    rotate_and_store(q, k, v, cache=cache, slot_mapping=SLOTS, position_ids=IDS, inv_freq=INV_FREQ)
-    assert torch.equal(in_slots(cache.values), v[0][:, SLOTS >= 0].double()) and is_untouched(cache)
+    rotate_and_store(q, k, v, cache=cache, slot_mapping=slots, position_ids=ids, inv_freq=INV_FREQ)
+    assert torch.equal(in_slots(cache.values), exact(v)[0][:, SLOTS >= 0]) and is_untouched(cache)
 
 
 # Keys that move ---------------------------------------------------------------------------------------------------
@@ -266,16 +279,18 @@ def test_no_tokens_and_keys_and_values_of_one_tensor():
 @pytest.mark.parametrize("interleaved", [False, True])
 @pytest.mark.parametrize("stored", [torch.float32, torch.bfloat16, torch.float16, torch.int8, torch.float8_e4m3fn,
                                     torch.float8_e5m2])
-def test_moved_keys_are_those_of_other_positions(stored, interleaved):
-    q, k, v = drawn(1, KV_HEADS, KV_HEADS, dtype=torch.float32)
-    cache, old, new = cache_of(stored), torch.tensor([3, 4, 6, 9, 10]), torch.tensor([2, 3, 4, -1, 5])
-    rotate_and_store(q, k, v, cache=cache, slot_mapping=old, position_ids=IDS, inv_freq=INV_FREQ, interleaved=interleaved)
+def test_moved_keys_are_those_of_other_positions(stored, interleaved, device):
+    q, k, v = drawn(1, KV_HEADS, KV_HEADS, dtype=torch.float32, device=device)
+    cache, old, new = cache_of(stored, device=device), torch.tensor([3, 4, 6, 9, 10]), torch.tensor([2, 3, 4, -1, 5])
+    ids = IDS.to(device)
+    rotate_and_store(q, k, v, cache=cache, slot_mapping=old.to(device), position_ids=ids, inv_freq=INV_FREQ,
+                     interleaved=interleaved)
     before = [None if x is None else x.clone() for x in cache]
     other_basis = INV_FREQ.flip(0)
-    move(cache, old, new, from_position_ids=IDS, position_ids=IDS - 7, from_inv_freq=INV_FREQ, inv_freq=other_basis,
-         attention_factor=1.5, from_attention_factor=1.0, interleaved=interleaved)
+    move(cache, old.to(device), new.to(device), from_position_ids=ids, position_ids=ids - 7, from_inv_freq=INV_FREQ,
+         inv_freq=other_basis, attention_factor=1.5, from_attention_factor=1.0, interleaved=interleaved)
     kept = new >= 0
-    expected = plain(k.double(), IDS - 7, other_basis, 1.5, interleaved)[0][:, kept]
+    expected = plain(exact(k), IDS - 7, other_basis, 1.5, interleaved)[0][:, kept]
     of_largest, of_itself = OFF[stored]
     off = 2 * (of_largest + of_itself) + 4e-6
     stored_keys = in_slots(cache.keys, cache.key_scales, new)
@@ -285,11 +300,12 @@ def test_moved_keys_are_those_of_other_positions(stored, interleaved):
 
 
 @pytest.mark.parametrize("stored", [torch.int8, torch.float8_e4m3fn])
-def test_keys_that_are_not_rotated_keep_their_bytes(stored):
-    q, k, v = drawn(1, KV_HEADS, KV_HEADS, dtype=torch.float32)
-    cache, old, new = cache_of(stored), torch.tensor([5, 4, 3, 2, 1]), torch.tensor([9, 8, 7, 6, 0])
-    rotate_and_store(q, k, v, cache=cache, slot_mapping=old, position_ids=IDS, inv_freq=INV_FREQ)
-    move(cache, old, new, from_position_ids=IDS, position_ids=IDS, inv_freq=INV_FREQ)
+def test_keys_that_are_not_rotated_keep_their_bytes(stored, device):
+    q, k, v = drawn(1, KV_HEADS, KV_HEADS, dtype=torch.float32, device=device)
+    cache, old, new = cache_of(stored, device=device), torch.tensor([5, 4, 3, 2, 1]), torch.tensor([9, 8, 7, 6, 0])
+    old, new, ids = (x.to(device) for x in (old, new, IDS))
+    rotate_and_store(q, k, v, cache=cache, slot_mapping=old, position_ids=ids, inv_freq=INV_FREQ)
+    move(cache, old, new, from_position_ids=ids, position_ids=ids, inv_freq=INV_FREQ)
     for tensor in cache:
         flat = tensor.flatten(0, 1).view(torch.uint8)
         assert torch.equal(flat[new], flat[old])
@@ -298,14 +314,15 @@ def test_keys_that_are_not_rotated_keep_their_bytes(stored):
 # Under torch.compile ----------------------------------------------------------------------------------------------
 
 
-def test_norm_and_rotation_are_one_graph():
-    q, k = (x.requires_grad_() for x in drawn(2, 2))
-    w_q, w_k = (w.requires_grad_() for w in weights_of(2, 2))
-    inv_freq = INV_FREQ.clone().requires_grad_()
+def test_norm_and_rotation_are_one_graph(device):
+    dtype, _ = widest(device)
+    q, k = (x.requires_grad_() for x in drawn(2, 2, dtype=dtype, device=device))
+    w_q, w_k = (w.requires_grad_() for w in weights_of(2, 2, dtype=dtype, device=device))
+    inv_freq, ids = INV_FREQ.clone().requires_grad_(), IDS.to(device)
     inputs = (q, k, w_q, w_k, inv_freq)
 
     def loss(q, k, w_q, w_k, inv_freq):
-        q, k = rotate(2 * q, k, norm=RMSNorm(w_q, w_k, adds_one=True), position_ids=IDS, inv_freq=inv_freq)
+        q, k = rotate(2 * q, k, norm=RMSNorm(w_q, w_k, adds_one=True), position_ids=ids, inv_freq=inv_freq)
         return (q * k * q).sum()
 
     expected = loss(*inputs)
@@ -317,18 +334,19 @@ def test_norm_and_rotation_are_one_graph():
 
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 @pytest.mark.parametrize("stored", [torch.float32, torch.int8])
-def test_a_step_that_stores_and_moves_is_one_graph(stored, backend):
-    q, k, v = drawn(3, KV_HEADS, KV_HEADS, dtype=torch.float32)
-    weights = weights_of(3, KV_HEADS, dtype=torch.float32)
-    old, new = torch.tensor([2, 3, 4, 5, 7]), torch.tensor([1, 2, 3, 4, 6])
+def test_a_step_that_stores_and_moves_is_one_graph(stored, backend, device):
+    q, k, v = drawn(3, KV_HEADS, KV_HEADS, dtype=torch.float32, device=device)
+    weights = weights_of(3, KV_HEADS, dtype=torch.float32, device=device)
+    old, new = torch.tensor([2, 3, 4, 5, 7], device=device), torch.tensor([1, 2, 3, 4, 6], device=device)
+    ids = IDS.to(device)
 
     def step(cache, q, k, v):
-        rotated = rotate_and_store(2 * q, k, v, cache=cache, slot_mapping=old, norm=RMSNorm(*weights), position_ids=IDS,
+        rotated = rotate_and_store(2 * q, k, v, cache=cache, slot_mapping=old, norm=RMSNorm(*weights), position_ids=ids,
                                   inv_freq=INV_FREQ)
-        move(cache, old, new, from_position_ids=IDS, position_ids=IDS - 1, inv_freq=INV_FREQ)
+        move(cache, old, new, from_position_ids=ids, position_ids=ids - 1, inv_freq=INV_FREQ)
         return rotated + 1
 
-    mine, theirs = cache_of(stored), cache_of(stored)
+    mine, theirs = cache_of(stored, device=device), cache_of(stored, device=device)
     expected = step(mine, q, k, v)
     got = torch.compile(step, fullgraph=True, backend=backend)(theirs, q, k, v)
     assert torch.equal(got, expected)
@@ -339,25 +357,27 @@ ANGLES = (IDS, INV_FREQ, torch.tensor(1.5, dtype=torch.float64))
 SWITCHES_OFF = (False, False, False, False)
 
 
-def test_operators_keep_torchs_contracts():
-    q, k, v = (x.transpose(1, 2) for x in drawn(3, KV_HEADS, KV_HEADS, dtype=torch.float32))
-    weights = [w.requires_grad_() for w in weights_of(3, KV_HEADS, dtype=torch.float32)]
-    angles = (IDS, INV_FREQ.clone().requires_grad_(), ANGLES[2].clone().requires_grad_())
-    inputs = [q.clone().requires_grad_(), k.clone().requires_grad_()]
+def test_operators_keep_torchs_contracts(device):
+    q, k, v = (x.transpose(1, 2) for x in drawn(3, KV_HEADS, KV_HEADS, dtype=torch.float32, device=device))
+    weights = [w.requires_grad_() for w in weights_of(3, KV_HEADS, dtype=torch.float32, device=device)]
+    ids, slots = IDS.to(device), SLOTS.to(device)
+    angles = (ids, INV_FREQ.clone().requires_grad_(), ANGLES[2].clone().requires_grad_())
     check = torch.library.opcheck
-    check(torch.ops.cordage.rotate_normalized.default, (inputs, weights, 1e-6, *SWITCHES_OFF, *angles, True))
+    for heads_first in (False, True):
+        inputs = [(x.transpose(1, 2) if heads_first else x).clone().requires_grad_() for x in (q, k)]
+        check(torch.ops.cordage.rotate_normalized.default, (inputs, weights, 1e-6, *SWITCHES_OFF, *angles, True, heads_first))
     for stored in (torch.bfloat16, torch.int8):
-        cache = cache_of(stored)
+        cache = cache_of(stored, device=device)
         check(torch.ops.cordage.rotate_and_store.default,
-              (q, k, v, *cache, SLOTS, [w.detach() for w in weights], 1e-6, *SWITCHES_OFF, *ANGLES, False))
-        check(torch.ops.cordage.move.default, (*cache, SLOTS, SLOTS, IDS, *ANGLES[1:], IDS + 1, *ANGLES[1:], False))
+              (q, k, v, *cache, slots, [w.detach() for w in weights], 1e-6, *SWITCHES_OFF, ids, *ANGLES[1:], False))
+        check(torch.ops.cordage.move.default, (*cache, slots, slots, ids, *ANGLES[1:], ids + 1, *ANGLES[1:], False))
 
 
-def test_that_a_cache_was_written_is_noted():
-    q, k, v = drawn(3, KV_HEADS, KV_HEADS, dtype=torch.float32)
-    cache = cache_of(torch.int8)
+def test_that_a_cache_was_written_is_noted(device):
+    q, k, v = drawn(3, KV_HEADS, KV_HEADS, dtype=torch.float32, device=device)
+    cache = cache_of(torch.int8, device=device)
     before = [x._version for x in cache]
-    rotate_and_store(q, k, v, cache=cache, slot_mapping=SLOTS, position_ids=IDS, inv_freq=INV_FREQ)
+    rotate_and_store(q, k, v, cache=cache, slot_mapping=SLOTS.to(device), position_ids=IDS.to(device), inv_freq=INV_FREQ)
     assert all(x._version > version for x, version in zip(cache, before, strict=True))
 
 

@@ -248,9 +248,9 @@ def of_class(dtype):
 
 
 @pytest.mark.parametrize("heads_first", [True, False])
-def test_scaled_queries_and_gradients_are_transformers_own(heads_first):
-    scaling, ids = of_class(torch.float64), torch.tensor([[0, 1, 5], [7, 1000, 1048575]])
-    q = torch.randn(2, 4, 3, 8, dtype=torch.float64)
+def test_scaled_queries_and_gradients_are_transformers_own(heads_first, device):
+    scaling, ids = of_class(torch.float64).to(device), torch.tensor([[0, 1, 5], [7, 1000, 1048575]], device=device)
+    q = torch.randn(2, 4, 3, 8, dtype=torch.float64, device=device)
     q = (q if heads_first else q.transpose(1, 2)).requires_grad_()
     weights = torch.randn_like(q)
     results = []
@@ -277,9 +277,9 @@ def test_scaled_queries_are_exact_derivatives_and_commute_with_the_rotation():
         torch.testing.assert_close(before, after)
 
 
-def test_scaled_queries_in_bfloat16_are_rounded_once():
-    scaling, ids = of_class(torch.float32), torch.tensor([3, 70000])
-    q = torch.randn(1, 4, 2, 8).bfloat16()
+def test_scaled_queries_in_bfloat16_are_rounded_once(device):
+    scaling, ids = of_class(torch.float32).to(device), torch.tensor([3, 70000], device=device)
+    q = torch.randn(1, 4, 2, 8, device=device).bfloat16()
     with torch.no_grad():
         got = scale_queries(q, scale=scaling.scale, bias=scaling.bias, position_ids=ids)
         exact = scale_queries(q.float(), scale=scaling.scale, bias=scaling.bias, position_ids=ids)

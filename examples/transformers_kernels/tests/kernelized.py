@@ -12,15 +12,15 @@ ROTARY = LocalLayerRepository(Path(__file__).resolve().parent.parent / "reposito
 
 
 @contextlib.contextmanager
-def kernelized(model, mode=Mode.TRAINING):
+def kernelized(model, mode=Mode.TRAINING, device="cpu"):
     """The model with the kernel, and all of its family, until the end."""
-    with use_kernel_mapping({"rotary_pos_emb": {"cpu": ROTARY}}, inherit_mapping=False):
-        kernelize(model, mode=mode, device="cpu")
+    with use_kernel_mapping({"rotary_pos_emb": {"cpu": ROTARY, "cuda": ROTARY}}, inherit_mapping=False):
+        kernelize(model, mode=mode, device=device)
     try:
         yield model
     finally:
         with use_kernel_mapping({}, inherit_mapping=False):
-            kernelize(model, mode=mode, device="cpu")
+            kernelize(model, mode=mode, device=device)
 
 
 def function_of(family):

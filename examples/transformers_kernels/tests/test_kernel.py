@@ -51,6 +51,22 @@ def test_one_graph_under_compile():
     assert torch.allclose(got, eager, atol=1e-5) and len(gradients) == len(eager_gradients)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("family", ["llama", "gpt_oss"])
+def test_a_model_on_a_gpu(family):
+    if not torch._C._dispatch_has_kernel_for_dispatch_key("cordage::rotate_by_table", "CUDA"):
+        pytest.skip("cordage_torch was built without CUDA")
+    model, inputs = small(family)
+    model, inputs = model.cuda(), {name: one.cuda() if isinstance(one, torch.Tensor) else one for name, one in inputs.items()}
+    own = function_of(family).forward.__func__
+    with torch.no_grad():
+        eager = model(**inputs)[0]
+        with kernelized(model, Mode.INFERENCE, "cuda"):
+            assert function_of(family).forward.__func__ is not own
+            got = model(**inputs)[0]
+    assert float((got - eager).abs().max()) <= 1e-5 * float(eager.abs().max())  # products and sums in one rounding
+
+
 X, TABLE = torch.zeros(1, 2, 5, 16), torch.zeros(1, 5, 16)
 
 

@@ -184,10 +184,11 @@ TEST_CASE("host/aten/rotation: invalid combinations are rejected before anything
                                with([](angle_tensors& a) { a.inv_freq = a.inv_freq.to(at::kFloat); }));
     check_refused<value_error>("aten: inv_freq must be strided; convert it by to_dense()",
                                with([](angle_tensors& a) { a.inv_freq = a.inv_freq.to_sparse(); }));
+    check_refused<value_error>("aten::rotate: inv_freq on meta must be on cpu",
+                               with([](angle_tensors& a) { a.inv_freq = a.inv_freq.to(at::kMeta); }));
     check_refused<value_error>(
-        "aten::rotate: inv_freq on meta must be on cpu; copy it there once, not before each call, as a copy waits for "
-        "the device",
-        with([](angle_tensors& a) { a.inv_freq = a.inv_freq.to(at::kMeta); }));
+        "aten::rotate: attention_factor on meta must be on cpu, or on the GPU where inv_freq is, on cpu",
+        with([](angle_tensors& a) { a.factor_on_gpu = at::ones({}, at::kDouble).to(at::kMeta); }));
     CHECK_THROWS_AS(with([](angle_tensors& a) { a.position_ids = a.position_ids.slice(0, 0, 4); })(), shape_error);
     CHECK_THROWS_AS(with([](angle_tensors& a) { a.inv_freq = at::zeros({0}, at::kDouble); })(), value_error);
     CHECK_THROWS_AS(with([](angle_tensors& a) { a.inv_freq = at::ones({5}, at::kDouble); })(), shape_error);

@@ -26,10 +26,8 @@ template <pairing Pairing, class Device>
 struct rotation : torch::autograd::Function<rotation<Pairing, Device>> {
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& ids,
                               const at::Tensor& inv_freq, const at::Tensor& attention_factor) {
-        const double factor = attention_factor.item<double>();
-        const at::Tensor y = rotation_forward<Pairing, Device>({x}, {ids, inv_freq, factor})[0];
-        context->save_for_backward({y, ids, inv_freq});
-        context->saved_data["attention_factor"] = factor;
+        const at::Tensor y = rotation_forward<Pairing, Device>({x}, angles_of(ids, inv_freq, attention_factor))[0];
+        context->save_for_backward({y, ids, inv_freq, attention_factor});
         return y;
     }
 
@@ -37,13 +35,13 @@ struct rotation : torch::autograd::Function<rotation<Pairing, Device>> {
                                                    torch::autograd::variable_list grads) {
         refuse_double_backward();
         const auto saved = context->get_saved_variables();
-        const angle_tensors by{saved[1], saved[2], context->saved_data["attention_factor"].toDouble()};
+        const angle_tensors by = angles_of(saved[1], saved[2], saved[3]);
         const wanted_gradients wanted{context->needs_input_grad(1), context->needs_input_grad(2),
                                       context->needs_input_grad(3)};
         gradient_tensors out = rotation_backward<Pairing, Device>({grads[0]}, {saved[0]}, by, wanted);
         if (wanted.position_ids) out.position_ids = out.position_ids.to(by.position_ids.scalar_type());
-        if (wanted.inv_freq) out.inv_freq = out.inv_freq.to(at::kCPU);
-        if (wanted.attention_factor) out.attention_factor = out.attention_factor.to(at::kCPU);
+        if (wanted.inv_freq) out.inv_freq = out.inv_freq.to(saved[2].device());
+        if (wanted.attention_factor) out.attention_factor = out.attention_factor.to(saved[3].device());
         return {out.x[0], out.position_ids, out.inv_freq, out.attention_factor};
     }
 };
@@ -52,14 +50,7 @@ struct rotation : torch::autograd::Function<rotation<Pairing, Device>> {
 template <pairing Pairing, class Device>
 at::Tensor rotate_on(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
                      const at::Tensor& attention_factor) {
-    check("x", {x}, {position_ids, inv_freq}, Device::device);
-    check_strided("attention_factor", attention_factor);
-    if (attention_factor.dim() != 0 || attention_factor.scalar_type() != at::kDouble ||
-        !attention_factor.device().is_cpu()) {
-        fail<value_error>({"aten::rotate: attention_factor of type ", at::toString(attention_factor.scalar_type()),
-                           " with ", attention_factor.dim(), " dimensions on ", attention_factor.device().str(),
-                           " must be float64 [] on cpu"});
-    }
+    check("x", {x}, angles_of(position_ids, inv_freq, attention_factor), Device::device);
     return rotation<Pairing, Device>::apply(x, position_ids, inv_freq, attention_factor);
 }
 /// As above, with attention_factor a number.

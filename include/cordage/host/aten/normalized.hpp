@@ -5,6 +5,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -59,17 +61,15 @@ inline void check_weights(at::TensorList x, const norm_tensors& norm) {
     }
 }
 
-/// The norm of tensor i, with its weights held here in the compute type of T.
-template <class T>
+/// The norm of tensor i, with its weights held here in type W.
+template <element W>
 class held_norms {
  public:
-    using real = typename element_traits<T>::compute;
-
     explicit held_norms(const norm_tensors& norm) : norm_(norm) {
-        for (const at::Tensor& w : norm.weights) weights_.push_back(w.resolve_neg().to(type_of<real>()).contiguous());
+        for (const at::Tensor& w : norm.weights) weights_.push_back(dense(w, type_of<W>()));
     }
-    rms_norm<real> operator()(std::size_t i) const {
-        return {weights_.empty() ? nullptr : weights_[i].template data_ptr<real>(),
+    rms_norm<W> operator()(std::size_t i) const {
+        return {weights_.empty() ? nullptr : static_cast<const W*>(weights_[i].data_ptr()),
                 norm_.epsilon,
                 norm_.adds_one,
                 norm_.is_over_all_heads,
@@ -82,9 +82,24 @@ class held_norms {
     std::vector<at::Tensor> weights_;
 };
 
-/// Positions of any type as dense doubles, so that kernels are compiled for one type.
+/// Whether all weights are of a type, so that no conversion precedes their use.
+inline bool has_weights_of(const norm_tensors& norm, at::ScalarType type) {
+    return std::ranges::all_of(norm.weights, [&](const at::Tensor& w) { return w.scalar_type() == type; });
+}
+
+/// Calls body with the norms of tensors of type T: with weights in the compute type, or on a GPU, where a conversion is
+/// a kernel, in T if they are of it.
+template <class Device, class T, class Body>
+void with_norms(const norm_tensors& norm, const Body& body) {
+    if constexpr (Device::device != at::kCPU && !std::same_as<T, compute_of<T>>) {
+        if (has_weights_of(norm, type_of<T>())) return body(held_norms<T>(norm));
+    }
+    body(held_norms<compute_of<T>>(norm));
+}
+
+/// Positions of any type as dense doubles.
 inline at::Tensor positions_in_double(const at::Tensor& ids) {
-    const at::Tensor wide = ids.resolve_neg().to(at::kDouble).contiguous();
+    const at::Tensor wide = dense(ids, at::kDouble);
     if (ids.scalar_type() != at::kLong || !ids.device().is_cpu()) return wide;
     constexpr double most = 0x1p53;
     for (index_t i = 0; i < wide.numel(); ++i) {
@@ -95,17 +110,29 @@ inline at::Tensor positions_in_double(const at::Tensor& ids) {
     }
     return wide;
 }
-/// View of these positions.
-inline position_view<double> view_of_positions(const at::Tensor& wide) {
-    const index_t tokens = wide.size(-1);
-    return {wide.data_ptr<double>(), wide.dim() == 2 ? wide.size(0) : 1, tokens, tokens};
+/// Calls body with a view of positions: on the CPU in double, so that kernels are compiled for one type; on a GPU,
+/// where a conversion is a kernel, also in int64.
+template <class Device, class Body>
+void with_few_positions(const at::Tensor& ids, const Body& body) {
+    if constexpr (Device::device == at::kCPU) {
+        const at::Tensor wide = positions_in_double(ids);
+        body(view_of_positions<double>(wide));
+    } else {
+        with_positions(ids, body);
+    }
 }
 
-/// Calls body(operand(0), operand(1)) for two tensors, so that cos and sin are computed once, else body for each.
-template <class Operand, class Body>
-void for_operands_of(std::size_t count, const Operand& operand, const Body& body) {
-    if (count == 2) return body(operand(0), operand(1));
-    for (std::size_t i = 0; i < count; ++i) body(operand(i));
+/// Calls body with positions and the operands of all tensors, operand(i, the norm of tensor i).
+template <class Device, class T, class Operand, class Body>
+void for_normalized(const norm_tensors& norm, const at::Tensor& ids, std::size_t count, const Operand& operand,
+                    const Body& body) {
+    with_norms<Device, T>(norm, [&](const auto& norms) {
+        with_few_positions<Device>(ids, [&](const auto& positions) {
+            for_operands_of(
+                count, [&](std::size_t i) { return operand(i, norms(i)); },
+                [&](const auto&... operands) { body(positions, operands...); });
+        });
+    });
 }
 
 }  // namespace detail
@@ -121,15 +148,14 @@ std::vector<at::Tensor> normalized_rotation_forward(at::TensorList x_in, const n
     detail::check("x", x_in, by, Device::device);
     detail::check_weights(x_in, norm);
     const Device on(x_in[0], by);
-    const at::Tensor ids = detail::positions_in_double(by.position_ids);
     const std::vector<at::Tensor> x = viewable(x_in), y = empty_like(x);
     detail::for_element_type<Device>(x[0], [&]<class T>(T) {
-        const detail::held_norms<T> norms(norm);
-        detail::for_operands_of(
-            x.size(), [&](std::size_t i) { return from_to(view<const T>(x[i]), view<T>(y[i])).normalized(norms(i)); },
-            [&](const auto&... operands) {
-                on.template forward<Pairing>(detail::view_of_positions(ids), operands...);
-            });
+        const auto operand = [&](std::size_t i, const auto& of_heads) {
+            return from_to(view<const T>(x[i]), view<T>(y[i])).normalized(of_heads);
+        };
+        detail::for_normalized<Device, T>(
+            norm, by.position_ids, x.size(), operand,
+            [&](const auto& ids, const auto&... operands) { on.template forward<Pairing>(ids, operands...); });
     });
     return y;
 }
@@ -150,7 +176,6 @@ normalized_gradient_tensors normalized_rotation_backward(at::TensorList grad_y_i
     detail::check_heads("x", x_in, "grad_y", grad_y_in[0]);
     detail::check_weights(x_in, norm);
     const Device on(grad_y_in[0], by);
-    const at::Tensor ids = detail::positions_in_double(by.position_ids);
     const std::vector<at::Tensor> grad_y = viewable(grad_y_in), x = viewable(x_in);
     normalized_gradient_tensors out{detail::zero_gradients(grad_y[0], by, wanted), {}};
     out.x = empty_like(grad_y);
@@ -158,18 +183,18 @@ normalized_gradient_tensors normalized_rotation_backward(at::TensorList grad_y_i
         out.weights.push_back(at::zeros(norm.weights[i].sizes(), norm.weights[i].options().dtype(at::kDouble)));
     }
     detail::for_element_type<Device>(grad_y[0], [&]<class T>(T) {
-        const detail::held_norms<T> norms(norm);
-        const auto operand = [&](std::size_t i) {
+        const auto operand = [&](std::size_t i, const auto& of_heads) {
             std::span<double> sums;
             if (!out.weights.empty()) {
                 sums = {out.weights[i].data_ptr<double>(), static_cast<std::size_t>(out.weights[i].numel())};
             }
             return grad_through(view<const T>(grad_y[i]), view<const T>(x[i]), view<T>(out.x[i]))
-                .normalized(norms(i), sums);
+                .normalized(of_heads, sums);
         };
-        detail::for_operands_of(x.size(), operand, [&](const auto&... operands) {
-            on.template backward_through<Pairing>(detail::view_of_positions(ids), detail::spans_of(out), operands...);
-        });
+        detail::for_normalized<Device, T>(
+            norm, by.position_ids, x.size(), operand, [&](const auto& ids, const auto&... operands) {
+                on.template backward_through<Pairing>(ids, detail::spans_of(out), operands...);
+            });
     });
     if (wanted.position_ids) out.position_ids = out.position_ids.sum_to_size(by.position_ids.sizes());
     return out;

@@ -16,9 +16,23 @@ namespace cordage::aten {
 /// Positions, frequencies and attention factor of a call.
 struct angle_tensors {
     at::Tensor position_ids;        ///< [tokens] or [batch, tokens]; int32, int64, float32 or float64
-    at::Tensor inv_freq;            ///< [rotary_dim/2] float64, radians per position, on the CPU
+    at::Tensor inv_freq;            ///< [rotary_dim/2] float64, radians per position, on the CPU or x's GPU
     double attention_factor = 1.0;  ///< multiplies cos and sin
+    at::Tensor factor_on_gpu = {};  ///< [] float64, in place of attention_factor, where inv_freq is on a GPU
 };
+
+/// Arguments whose attention factor is a tensor [] float64, on the CPU or, with inv_freq, on the GPU.
+///
+/// @throws value_error  naming attention_factor
+inline angle_tensors angles_of(const at::Tensor& position_ids, const at::Tensor& inv_freq, const at::Tensor& factor) {
+    detail::check_strided("attention_factor", factor);
+    if (factor.dim() != 0 || factor.scalar_type() != at::kDouble || !(factor.is_cpu() || factor.is_cuda())) {
+        fail<value_error>({"aten::rotate: attention_factor of type ", at::toString(factor.scalar_type()), " with ",
+                           factor.dim(), " dimensions on ", factor.device().str(), " must be float64 [] on cpu"});
+    }
+    if (factor.is_cuda()) return {position_ids, inv_freq, 1.0, factor};
+    return {position_ids, inv_freq, *detail::dense(factor, at::kDouble).data_ptr<double>()};
+}
 
 /// The gradients other than grad_x that a backward pass is to compute.
 struct wanted_gradients {
@@ -54,28 +68,42 @@ void for_element_type(const at::Tensor& x, const Body& body) {
                                           : " on a GPU must be float32, float16 or bfloat16"});
 }
 
-/// Calls body with positions, converted to dense int64 or double, and operand<T>(i) for every tensor of element type T;
-/// for two tensors in one call, so that cos and sin are computed once.
+/// View of dense positions.
+template <class P>
+position_view<P> view_of_positions(const at::Tensor& wide) {
+    const index_t tokens = wide.size(-1);
+    return {wide.data_ptr<P>(), wide.dim() == 2 ? wide.size(0) : 1, tokens, tokens};
+}
+/// Calls body with a view of positions, converted to dense int64 or double.
+template <class Body>
+void with_positions(const at::Tensor& ids, const Body& body) {
+    const bool is_real = ids.is_floating_point();
+    const at::Tensor wide = dense(ids, is_real ? at::kDouble : at::kLong);
+    if (is_real) return body(view_of_positions<double>(wide));
+    body(view_of_positions<std::int64_t>(wide));
+}
+
+/// Calls body(operand(0), operand(1)) for two tensors, so that cos and sin are computed once, else body for each.
+template <class Operand, class Body>
+void for_operands_of(std::size_t count, const Operand& operand, const Body& body) {
+    if (count == 2) return body(operand(0), operand(1));
+    for (std::size_t i = 0; i < count; ++i) body(operand(i));
+}
+
+/// Calls body with positions and the operands of all tensors, operand<T>(i) for element type T.
 template <class Device, class Operand, class Body>
 void for_operands(const std::vector<at::Tensor>& all, const at::Tensor& ids, const Operand& operand, const Body& body) {
-    const index_t tokens = ids.size(-1), batch = ids.dim() == 2 ? ids.size(0) : 1;
-    const at::Tensor wide = ids.resolve_neg().to(ids.is_floating_point() ? at::kDouble : at::kLong).contiguous();
     for_element_type<Device>(all[0], [&]<class T>(T) {
         const auto of = [&](std::size_t i) { return operand.template operator()<T>(i); };
-        const auto call = [&](const auto& positions) {
-            if (all.size() == 2) return body(positions, of(0), of(1));
-            for (std::size_t i = 0; i < all.size(); ++i) body(positions, of(i));
-        };
-        if (ids.is_floating_point())
-            call(position_view<double>(wide.data_ptr<double>(), batch, tokens, tokens));
-        else
-            call(position_view<std::int64_t>(wide.data_ptr<std::int64_t>(), batch, tokens, tokens));
+        with_positions(ids, [&](const auto& positions) {
+            for_operands_of(all.size(), of, [&](const auto&... operands) { body(positions, operands...); });
+        });
     });
 }
 
-/// inv_freq as numbers in the memory of `held`.
+/// inv_freq on the CPU as numbers in the memory of `held`.
 inline std::span<const double> numbers_of(const at::Tensor& inv_freq, at::Tensor& held) {
-    held = inv_freq.resolve_neg().contiguous();
+    held = dense(inv_freq, at::kDouble);
     return {held.data_ptr<double>(), static_cast<std::size_t>(held.numel())};
 }
 
@@ -132,10 +160,10 @@ inline void check_angles(const angle_tensors& by, const at::Device& device) {
         fail<value_error>({"aten::rotate: inv_freq of type ", at::toString(by.inv_freq.scalar_type()), " with ",
                            by.inv_freq.dim(), " dimensions must be float64 [rotary_dim/2]"});
     }
-    if (!by.inv_freq.device().is_cpu()) {
-        fail<value_error>(
-            {"aten::rotate: inv_freq on ", by.inv_freq.device().str(),
-             " must be on cpu; copy it there once, not before each call, as a copy waits for the device"});
+    if (!by.inv_freq.device().is_cpu()) check_device("inv_freq", by.inv_freq, device);
+    if (by.factor_on_gpu.defined() && (device.is_cpu() || by.factor_on_gpu.device() != by.inv_freq.device())) {
+        fail<value_error>({"aten::rotate: attention_factor on ", by.factor_on_gpu.device().str(),
+                           " must be on cpu, or on the GPU where inv_freq is, on ", by.inv_freq.device().str()});
     }
 }
 
@@ -189,6 +217,10 @@ class on_cpu {
     template <pairing Pairing, class P>
     void backward_through(const position_view<P>& ids, const rotation_gradients& grads, const auto&... operands) const {
         rotate_backward<Pairing>(host_threads(), angles(ids), grads, operands...);
+    }
+    template <pairing Pairing>
+    void rebase(const auto& difference, const auto&... operands) const {
+        cordage::rebase<Pairing>(host_threads(), difference, operands...);
     }
 
  private:

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// The operators of the cache path, for tensors on any device: norm and rotation in one pass, k and v stored into a
+// paged cache, moves of cached keys.
+#pragma once
+
+#include "cordage/host/aten/paged_cache.hpp"
+#include "rotate.hpp"
+
+namespace cordage_torch {
+
+namespace detail {
+
+inline cordage::aten::norm_tensors norm_of(at::TensorList weights, double eps, bool adds_one, bool over_all_heads,
+                                           bool after_rotation, bool rounded_between) {
+    return {weights.vec(), eps, adds_one, over_all_heads, after_rotation, rounded_between};
+}
+
+inline cordage::aten::cache_tensors cache_of(const at::Tensor& keys, const at::Tensor& values,
+                                             const std::optional<at::Tensor>& key_scales,
+                                             const std::optional<at::Tensor>& value_scales) {
+    return {keys, values, key_scales.value_or(at::Tensor()), value_scales.value_or(at::Tensor())};
+}
+
+/// Increments the version of a cache that was written, so that autograd detects modified saved tensors.
+inline void bump_versions(const cordage::aten::cache_tensors& cache) {
+    for (const at::Tensor& x : {cache.keys, cache.values, cache.key_scales, cache.value_scales}) {
+        if (x.defined()) x.unsafeGetTensorImpl()->bump_version();
+    }
+}
+
+}  // namespace detail
+
+template <class Device>
+std::vector<at::Tensor> rotate_normalized(at::TensorList x, at::TensorList weights, double eps, bool adds_one,
+                                          bool over_all_heads, bool after_rotation, bool rounded_between,
+                                          const at::Tensor& position_ids, const at::Tensor& inv_freq,
+                                          const at::Tensor& attention_factor, bool interleaved, bool heads_first) {
+    return guarded([&] {
+        using namespace cordage;
+        const auto by = aten::angles_of(position_ids, inv_freq, attention_factor);
+        const auto norm = detail::norm_of(weights, eps, adds_one, over_all_heads, after_rotation, rounded_between);
+        const auto seen = detail::transposed_if(heads_first, x);
+        return detail::transposed_if(
+            heads_first, interleaved ? aten::normalized_rotation_forward<cordage::interleaved, Device>(seen, norm, by)
+                                     : aten::normalized_rotation_forward<half_split, Device>(seen, norm, by));
+    });
+}
+
+/// As rotate_gradients, with the gradients to weights second, in the weights' types.
+template <class Device>
+std::tuple<std::vector<at::Tensor>, std::vector<at::Tensor>, at::Tensor, at::Tensor, at::Tensor>
+rotate_normalized_backward(at::TensorList grad_y, at::TensorList x, at::TensorList weights, double eps, bool adds_one,
+                           bool over_all_heads, bool after_rotation, bool rounded_between,
+                           const at::Tensor& position_ids, const at::Tensor& inv_freq,
+                           const at::Tensor& attention_factor, bool interleaved, std::array<bool, 3> wanted,
+                           bool wants_weights, bool heads_first) {
+    return guarded([&] {
+        using namespace cordage;
+        const auto by = aten::angles_of(position_ids, inv_freq, attention_factor);
+        const auto norm = detail::norm_of(weights, eps, adds_one, over_all_heads, after_rotation, rounded_between);
+        const aten::wanted_gradients behind{wanted[0], wanted[1], wanted[2]};
+        const auto grads_seen = detail::transposed_if(heads_first, grad_y),
+                   seen = detail::transposed_if(heads_first, x);
+        auto grads = interleaved ? aten::normalized_rotation_backward<cordage::interleaved, Device>(
+                                       grads_seen, seen, norm, by, behind, wants_weights)
+                                 : aten::normalized_rotation_backward<half_split, Device>(grads_seen, seen, norm, by,
+                                                                                          behind, wants_weights);
+        for (std::size_t i = 0; i < grads.weights.size(); ++i)
+            grads.weights[i] = grads.weights[i].to(weights[i].options());
+        return std::tuple(detail::transposed_if(heads_first, grads.x), std::move(grads.weights),
+                          detail::like(grads.position_ids, position_ids), detail::like(grads.inv_freq, inv_freq),
+                          detail::like(grads.attention_factor, attention_factor));
+    });
+}
+
+template <class Device>
+at::Tensor rotate_and_store(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& keys,
+                            const at::Tensor& values, const std::optional<at::Tensor>& key_scales,
+                            const std::optional<at::Tensor>& value_scales, const at::Tensor& slot_mapping,
+                            at::TensorList weights, std::optional<double> eps, bool adds_one, bool over_all_heads,
+                            bool after_rotation, bool rounded_between, const at::Tensor& position_ids,
+                            const at::Tensor& inv_freq, const at::Tensor& attention_factor, bool interleaved) {
+    return guarded([&] {
+        using namespace cordage;
+        const auto by = aten::angles_of(position_ids, inv_freq, attention_factor);
+        const auto cache = detail::cache_of(keys, values, key_scales, value_scales);
+        std::optional<aten::norm_tensors> norm;
+        if (eps) norm = detail::norm_of(weights, *eps, adds_one, over_all_heads, after_rotation, rounded_between);
+        at::Tensor rotated =
+            interleaved ? aten::rotate_and_store<cordage::interleaved, Device>(q, k, v, cache, slot_mapping, by, norm)
+                        : aten::rotate_and_store<half_split, Device>(q, k, v, cache, slot_mapping, by, norm);
+        detail::bump_versions(cache);
+        return rotated;
+    });
+}
+
+template <class Device>
+void move(const at::Tensor& keys, const at::Tensor& values, const std::optional<at::Tensor>& key_scales,
+          const std::optional<at::Tensor>& value_scales, const at::Tensor& from_slots, const at::Tensor& to_slots,
+          const at::Tensor& from_position_ids, const at::Tensor& from_inv_freq, const at::Tensor& from_attention_factor,
+          const at::Tensor& position_ids, const at::Tensor& inv_freq, const at::Tensor& attention_factor,
+          bool interleaved) {
+    guarded([&] {
+        using namespace cordage;
+        const auto from = aten::angles_of(from_position_ids, from_inv_freq, from_attention_factor);
+        const auto to = aten::angles_of(position_ids, inv_freq, attention_factor);
+        const auto cache = detail::cache_of(keys, values, key_scales, value_scales);
+        if (interleaved)
+            aten::move<cordage::interleaved, Device>(cache, from_slots, to_slots, from, to);
+        else
+            aten::move<half_split, Device>(cache, from_slots, to_slots, from, to);
+        detail::bump_versions(cache);
+    });
+}
+
+}  // namespace cordage_torch

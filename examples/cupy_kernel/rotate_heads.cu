@@ -6,8 +6,8 @@ using namespace cordage;
 
 /// Rotates x [tokens, heads, 2 pairs], half_split, in place. A block for each token, a thread for each pair.
 extern "C" __global__ void rotate_heads(const double* inv_freq, float attention_factor,
-                                        const std::int64_t* position_ids, float16* x, int heads) {
-    using element = element_traits<float16>;
+                                        const std::int64_t* position_ids, cordage::float16* x, int heads) {
+    using element = element_traits<cordage::float16>;
     const int pairs = static_cast<int>(blockDim.x), pair = static_cast<int>(threadIdx.x);
     const std::uint64_t phase = phase_of(turns_of(inv_freq[pair]), position_ids[blockIdx.x]);  // exact
     auto at = cos_sin_of_phase32<float>(static_cast<std::uint32_t>(phase >> 32));

@@ -18,6 +18,10 @@
 #include "ptx/launch.hpp"
 #include "ptx/module.hpp"
 
+#ifndef CORDAGE_TEST_PTX
+#define CORDAGE_TEST_PTX ""
+#endif
+
 using namespace cordage;
 using namespace cordage_test;
 
@@ -34,22 +38,21 @@ ptx::memory_block block_of(std::vector<T>& numbers) {
 
 void run(const std::string& file, const std::string& kernel, const ptx::launch_sizes& sizes,
          const std::vector<std::span<const std::byte>>& arguments, std::vector<ptx::memory_block> blocks) {
-#if defined(CORDAGE_TEST_PTX)
-    ptx::module m = ptx::module::of_file(CORDAGE_TEST_PTX "/" + file);
+    const std::string folder = CORDAGE_TEST_PTX;
+    if (folder.empty()) throw std::runtime_error("skipped: no NVRTC");
+    ptx::module m = ptx::module::of_file(folder + "/" + file);
     for (const ptx::memory_block& variable : m.variables()) blocks.push_back(variable);
     for (const ptx::finding& f :
          ptx::launch(m.kernel(kernel), sizes, arguments, ptx::global_memory(std::move(blocks)))) {
         FAIL_CHECK(f.text());
     }
-#else
-    throw std::runtime_error("skipped: no NVRTC");
-#endif
 }
 
-basis long_basis(index_t pairs, double attention_factor) {
+// The first frequencies are several turns a position.
+basis basis_of(index_t pairs, double attention_factor) {
     std::vector<double> inv_freq;
     for (index_t i = 0; i < pairs; ++i) {
-        inv_freq.push_back(std::pow(1e6, -static_cast<double>(i) / static_cast<double>(pairs)));
+        inv_freq.push_back(100.0 * std::pow(1e8, -static_cast<double>(i) / static_cast<double>(pairs)));
     }
     return basis(std::move(inv_freq), attention_factor);
 }
@@ -92,7 +95,7 @@ std::vector<double> values(const close_results& r) {
 
 TEST_CASE("one_file/nvrtc: phases, cos, sin and formats have the host's bits, and the rotation its numbers") {
     for (const std::string architecture : {"75", "90"}) {  // fp8 and bfloat16 by integers, and by instructions
-        const basis b = long_basis(256, 1.0);
+        const basis b = basis_of(256, 1.0);
         std::vector<std::uint64_t> fractions, whole_turns;
         std::vector<double> inv_freq(b.inv_freq().begin(), b.inv_freq().end());
         for (const double one : inv_freq) {
@@ -132,7 +135,7 @@ TEST_CASE("one_file/nvrtc: phases, cos, sin and formats have the host's bits, an
 
 TEST_CASE("one_file/nvrtc: the kernel of the page for CuPy rotates as the library does") {
     constexpr heads_shape shape{.tokens = 5, .heads = 3, .head_dim = 128};
-    const basis b = long_basis(shape.head_dim / 2, 1.25);
+    const basis b = basis_of(shape.head_dim / 2, 1.25);
     std::vector<std::int64_t> position_ids{0, 1, -7, 131'071, 2'147'483'647};
     std::vector<float16> x, expected;
     for (index_t i = 0; i < shape.tokens * shape.heads * shape.head_dim; ++i) {

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
 # Prints headers with every header of the library that they include in its place, once each, and `vectors` in the place
-# of xsimd; other includes stay. With -v bare=1 without comments and blank lines.
-#   awk -v root=include -v version=X.Y.Z -v license=LICENSE -v vectors=amalgamation/vectors.hpp \
-#       -f amalgamate.awk cordage/kernels.hpp ...
+# of xsimd; other includes stay. With -v bare=1 without comments and blank lines. Of a header before --host, NVRTC
+# compiles all, with `standard` in the place of the standard library, and of the others nothing.
+#   awk -v root=include -v version=X.Y.Z -v license=LICENSE -v standard=amalgamation/standard.hpp \
+#       -v vectors=amalgamation/vectors.hpp -f amalgamate.awk [cordage/pair/phase.hpp ... --host] cordage/kernels.hpp ...
 BEGIN {
     print "// cordage " version ", generated from its headers:"
-    for (i = 1; i < ARGC; ++i) print "//   " ARGV[i]
+    for (i = 1; i < ARGC; ++i) {
+        if (ARGV[i] == "--host") for_nvrtc = 1
+        else print "//   " ARGV[i]
+    }
     if (bare) {
         print "// MIT license, https://opensource.org/license/mit"
     } else {
@@ -13,7 +17,21 @@ BEGIN {
         while ((getline line < license) > 0) print line == "" ? "//" : "// " line
     }
     print "#pragma once"
-    for (i = 1; i < ARGC; ++i) inline(ARGV[i], root "/" ARGV[i])
+    if (for_nvrtc) {
+        print "#if defined(__CUDACC_RTC__)"
+        inline("standard", standard)
+        print "#endif"
+    }
+    for (i = 1; i < ARGC; ++i) {
+        if (ARGV[i] == "--host") {
+            for_nvrtc = 0
+            print "\n#if !defined(__CUDACC_RTC__)"
+            is_open = 1
+        } else {
+            inline(ARGV[i], root "/" ARGV[i])
+        }
+    }
+    if (is_open) print "#endif"
     exit missing
 }
 
@@ -28,6 +46,8 @@ function inline(name, path, line, status, quoted) {
             inline(quoted[2], root "/" quoted[2])
         } else if (line == "#include <xsimd/xsimd.hpp>") {
             inline("vectors", vectors)
+        } else if (for_nvrtc && line ~ /^#include </) {
+            print "#if !defined(__CUDACC_RTC__)\n" line "\n#endif"
         } else if (line != "#pragma once" && line !~ /SPDX-License-Identifier/) {
             if (bare) sub(/^ *\/\/.*|  \/\/ .*/, "", line)
             if (!bare || line != "") print line

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Writes each ```cpp and ```cmake fence of a page to a file of its own, PREFIX_LINE.cpp if it holds a main, else
-# PREFIX_LINE.region.
-/^```(cpp|cmake)/ { inside = 1; text = ""; line = NR; next }
+# Writes each fence of a page in one of the languages, as in cpp|cmake, to a file of its own, PREFIX_LINE.cpp if it holds
+# a main, else PREFIX_LINE.region.
+$0 ~ "^```(" languages ")" { inside = 1; text = ""; line = NR; next }
 /^```/ && inside {
     inside = 0
     file = prefix "_" line (text ~ /int main\(/ ? ".cpp" : ".region")

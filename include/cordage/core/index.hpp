@@ -26,7 +26,7 @@ struct view_axis {
 /// Whether (size - 1) * stride summed over the axes, and the product of all sizes, are at most most_elements. Sizes and
 /// strides must be >= 0.
 template <class... Axes>
-constexpr bool is_addressable(const Axes&... axes) noexcept {
+CORDAGE_HOST_DEVICE constexpr bool is_addressable(const Axes&... axes) noexcept {
     static_assert(sizeof...(Axes) <= 4);
     if (((axes.size | ...) >> 14) == 0 && ((axes.stride | ...) >> 42) == 0) return true;  // the usual case
     double last = 0.0, count = 1.0;  // doubles: no overflow; exact enough for this bound
@@ -40,9 +40,10 @@ constexpr bool is_addressable(const Axes&... axes) noexcept {
 }
 
 /// a * b, or the largest index_t on overflow; 0 if a or b is negative.
-constexpr index_t saturated_product(index_t a, index_t b) noexcept {
+CORDAGE_HOST_DEVICE constexpr index_t saturated_product(index_t a, index_t b) noexcept {
     if (a <= 0 || b <= 0) return 0;
-    return a > std::numeric_limits<index_t>::max() / b ? std::numeric_limits<index_t>::max() : a * b;
+    constexpr index_t largest = std::numeric_limits<index_t>::max();
+    return a > largest / b ? largest : a * b;
 }
 
 /// Result of divided().
@@ -58,7 +59,9 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr quotient_and_rest divided(in
 }
 
 /// a / b rounded up, a >= 0, b > 0.
-constexpr index_t rounded_up_quotient(index_t a, index_t b) noexcept { return a / b + (a % b > 0 ? 1 : 0); }
+CORDAGE_HOST_DEVICE constexpr index_t rounded_up_quotient(index_t a, index_t b) noexcept {
+    return a / b + (a % b > 0 ? 1 : 0);
+}
 static_assert(rounded_up_quotient(std::numeric_limits<index_t>::max(), 1) == std::numeric_limits<index_t>::max());
 
 }  // namespace cordage

@@ -2,7 +2,6 @@
 // Element formats: conversion between a stored element and a number; register layer.
 #pragma once
 
-#include <bit>
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
@@ -23,16 +22,14 @@ struct bfloat16 {
 };
 
 /// Exact value of a binary16.
-CORDAGE_ALWAYS_INLINE constexpr float to_float(float16 x) noexcept {
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr float to_float(float16 x) noexcept {
     const std::uint32_t sign = static_cast<std::uint32_t>(x.bits & 0x8000u) << 16;
     const std::uint32_t exponent = (x.bits >> 10) & 0x1fu;
     const std::uint32_t fraction = x.bits & 0x3ffu;
     if (exponent == 0x1fu) return lane_traits<float>::from_bits(sign | 0x7f80'0000u | (fraction << 13));
     if (exponent != 0) return lane_traits<float>::from_bits(sign | ((exponent + 112) << 23) | (fraction << 13));
-    if (fraction == 0) return lane_traits<float>::from_bits(sign);
-    const int shift = std::countl_zero(fraction) - 21;  // a subnormal becomes a normal float
-    const std::uint32_t normal = (fraction << shift) & 0x3ffu;
-    return lane_traits<float>::from_bits(sign | (static_cast<std::uint32_t>(113 - shift) << 23) | (normal << 13));
+    const float subnormal = static_cast<float>(fraction) * 0x1p-24f;  // 0 or a normal float
+    return lane_traits<float>::from_bits(sign | lane_traits<float>::bits(subnormal));
 }
 
 /// Exact value of a bfloat16.
@@ -54,7 +51,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr bfloat16 to_bfloat16(float x
 }
 
 /// x rounded to binary16, nearest, ties to even, subnormals included; overflow gives infinity, a NaN a quiet NaN.
-CORDAGE_ALWAYS_INLINE constexpr float16 to_float16(float x) noexcept {
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr float16 to_float16(float x) noexcept {
     const auto bits = lane_traits<float>::bits(x);
     const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
     const std::uint32_t magnitude = bits & 0x7fff'ffffu;

@@ -21,7 +21,7 @@ struct fp8 {
     static constexpr std::uint32_t bias = MantissaBits == 3 ? 7 : 15;
     static constexpr std::uint32_t largest_bits = MantissaBits == 3 ? 0x7eu : 0x7bu;
     static constexpr float largest = MantissaBits == 3 ? 448.0f : 57344.0f;
-    friend constexpr bool operator==(fp8, fp8) = default;
+    CORDAGE_HOST_DEVICE friend constexpr bool operator==(fp8 a, fp8 b) noexcept { return a.bits == b.bits; }
 };
 /// fp8 with three bits of fraction, used for most fp8 weights and caches.
 using fp8_e4m3 = fp8<3>;

@@ -17,7 +17,9 @@ struct turns {
     std::int64_t whole = 0;
     std::uint64_t fraction = 0;
 
-    friend constexpr bool operator==(const turns&, const turns&) = default;
+    CORDAGE_HOST_DEVICE friend constexpr bool operator==(const turns& a, const turns& b) noexcept {
+        return a.whole == b.whole && a.fraction == b.fraction;
+    }
 };
 
 /// 2^130 / (2 pi), rounded: 2/pi = 0.A2F9836E 4E441529 FC2757D1 F534DDC0 DB62...
@@ -133,7 +135,7 @@ struct position_phases {
     const std::uint64_t* fractions;    ///< [pairs]
     const std::uint64_t* whole_turns;  ///< [pairs]
 
-    CORDAGE_ALWAYS_INLINE std::uint64_t phase(std::int64_t pair) const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase(std::int64_t pair) const noexcept {
         return phase_of<multiply_high>(position, fractions[pair], whole_turns + pair);
     }
 };
@@ -143,6 +145,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr std::uint64_t phase_of_angle
     return turns_of(angle).fraction;
 }
 
+#if !defined(__CUDA_ARCH__)
 namespace pair_detail {
 
 /// The value of the last bit of a float in units of 2^-96 turn, modulo one turn, for each exponent of a float.
@@ -166,6 +169,7 @@ inline constexpr std::array<turns_of_bit, 256> turns_of_last_bit = [] {
 }();
 
 }  // namespace pair_detail
+#endif
 
 /// Phase of an angle in float32, |angle| <= 2^62, within 2^-64 turn: its 24-bit significand times the value of the last
 /// bit in turns.

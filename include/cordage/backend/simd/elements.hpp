@@ -2,6 +2,7 @@
 // Loads and stores of vectors of elements; serves the SIMD backend.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 

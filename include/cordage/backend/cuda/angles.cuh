@@ -53,7 +53,7 @@ __device__ token_phases<N> phases_of(const many_bases_angles<P>& source, index_t
     one.whole_turns += basis * source.pairs;
     one.attention_factors += basis;
     token_phases<N> of = phases_of<N>(one, row, token, pair);
-    if (found < 0) of.invalid = (1u << N) - 1;
+    if (found < 0) of.attention_factor = not_a_number();
     return of;
 }
 template <int N, class Rule, class First, class Second>

@@ -10,7 +10,8 @@ killed". The faults lie beside this file, *.txt:
     + smallest_chunk = 64
 
 Faults of the first kind are compiled together and the environment chooses one, so that a test is compiled once for all
-of them; those of the second kind are compiled each by itself. What the compiler refuses is an error, no kill."""
+of them; those of the second kind are compiled each by itself. What the compiler refuses is an error, no kill. Tests of
+CUDA kernels need nvcc on PATH: they run the kernels that it compiles, faults and all, in the interpreter of tests/ptx/."""
 import argparse
 import concurrent.futures
 import os
@@ -31,10 +32,20 @@ build = root / "build" / "mutants"
 architecture = {"x86_64": ["-march=x86-64-v3"]}.get(os.uname().machine, [])
 compiler = ["g++", "-std=c++20", "-O0", "-w", *architecture, f"-I{root}/tests", "-isystem", "/usr/include/eigen3",
             f'-DCORDAGE_GOLDEN_DIR="{root}/tests/golden"', "-include", build / "chosen.hpp"]
+nvcc = ["nvcc", "-std=c++20", "-arch=compute_90", "-ptx", "-w", "-DCORDAGE_TEST_MAKES_PTX", "-DCORDAGE_NO_SIMD",
+        "-DEIGEN_NO_CUDA", f"-I{root}/tests", "-isystem", "/usr/include/eigen3", "-include", build / "chosen.hpp"]
+# In the code of kernels a variable chooses, which the interpreter sets.
 chosen = """#include <cstdlib>
 #include <type_traits>
 inline const int chosen_mutant = std::atoi(std::getenv("CORDAGE_MUTANT"));
+#if defined(__CUDACC__)
+__device__ int chosen_mutant_on_device;
+#endif
+#if defined(__CUDA_ARCH__)
+#define IS_CHOSEN(number) (!__builtin_is_constant_evaluated() && chosen_mutant_on_device == number)
+#else
 #define IS_CHOSEN(number) (!std::is_constant_evaluated() && chosen_mutant == number)
+#endif
 """
 
 
@@ -93,12 +104,37 @@ def write(path, text):
     path.write_text(text)
 
 
+def runs_kernels(test):
+    text = (root / "tests" / f"{test}_test.cpp").read_text()
+    return "cuda/test_device.hpp" in text or "cuda/device_backend.hpp" in text
+
+
 def compiled(test, number=0):
     """The test's program and what the compiler says: with the one fault alone, or with those that are chosen."""
     program = build / (test.replace("/", "-") + (f"-{number}" if number else ""))
-    made = subprocess.run([*compiler, f"-I{build}/{number}", f"-I{build}/include", root / "tests" / f"{test}_test.cpp",
-                           build / "main.o", build / "allocations.o", "-o", program], capture_output=True, text=True)
-    return program, "" if made.returncode == 0 else f"{test} {number or ''}: must compile:\n{made.stderr[:4000]}"
+    source, includes = root / "tests" / f"{test}_test.cpp", [f"-I{build}/{number}", f"-I{build}/include"]
+    steps, others = [], [build / f"{name}.o" for name in ("main", "allocations")]
+    if runs_kernels(test):
+        steps.append([*nvcc, *includes, "-x", "cu", source, "-o", f"{program}.ptx"])
+        others += [root / "tests/backend/cuda/interpreted_device.cpp", f'-DCORDAGE_TEST_PTX="{program}.ptx"',
+                   *(build / f"{path.stem}.o" for path in kernel_runners())]
+    steps.append([*compiler, *includes, source, *others, "-o", program])
+    for step in steps:
+        made = subprocess.run(step, capture_output=True, text=True)
+        if made.returncode != 0:
+            return program, f"{test} {number or ''}: must compile:\n{(made.stderr or made.stdout)[:4000]}"
+    return program, ""
+
+
+def kernel_runners():
+    """What a test of kernels is linked with besides its launcher."""
+    return [root / "tests/known_blocks.cpp", *(p for p in sorted((root / "tests/ptx").glob("*.cpp")) if "_test" not in p.name)]
+
+
+def build_shared(path):
+    # The interpreter is no part of what is tested, and must be quick.
+    optimised = ["-O2", "-ffp-contract=off"] if path.parent.name == "ptx" else []
+    subprocess.run([*compiler, *optimised, "-c", path, "-o", build / f"{path.stem}.o"], check=True)
 
 
 def passes(program, number, seconds):
@@ -143,18 +179,23 @@ def main():
     chosen_ones = (one for one in listed if not given.only or any(re.search(given.only, test) for test in one.tests))
     mutants = list(enumerate(chosen_ones, 1))
     shutil.rmtree(build, ignore_errors=True)  # of other lists, whose numbers were others
-    for path in headers.rglob("*.hpp"):
+    for path in (*headers.rglob("*.hpp"), *headers.rglob("*.cuh")):
         header = str(path.relative_to(headers))
         put_faults(header, [(number, one) for number, one in mutants if one.header == header])
     if given.place:
         print(f"{len(mutants)} faults, each with one place")
         return 0
     write(build / "chosen.hpp", chosen)
-    for name in ("main", "allocations"):
-        subprocess.run([*compiler, "-c", root / "tests" / f"{name}.cpp", "-o", build / f"{name}.o"], check=True)
+    tests = sorted({test for _, one in mutants for test in one.tests})
+    shared = [root / "tests" / f"{name}.cpp" for name in ("main", "allocations")]
+    if any(runs_kernels(test) for test in tests):
+        if shutil.which("nvcc") is None:
+            sys.exit("nvcc must be on PATH, for " + ", ".join(test for test in tests if runs_kernels(test)))
+        shared += kernel_runners()
     killed = 0
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        prepared = list(pool.map(prepare, sorted({test for _, one in mutants for test in one.tests})))
+        list(pool.map(build_shared, shared))
+        prepared = list(pool.map(prepare, tests))
         if any(why for *_, why in prepared):
             sys.exit("\n".join(why for *_, why in prepared if why))
         programs = {test: (program, seconds) for test, program, seconds, _ in prepared}

@@ -6,6 +6,7 @@
 #include "cordage/backend/cuda/axis_angles.hpp"
 #include "cordage/backend/cuda/summed_axes.hpp"
 #include "cordage/rotate/cuda/backward.hpp"
+#include "known_blocks.hpp"
 
 namespace cordage_test {
 
@@ -125,6 +126,7 @@ void backward_range(device_backend, const Source& angles, const Operands& operan
         });
         const index_t size = cordage::backward_workspace_size(on_device, shape, most_weights);
         std::vector<double> workspace(static_cast<std::size_t>(size), 1e30);
+        note_unwritten(std::span(workspace));
         const cordage::rotation_gradients wanted{.inv_freq = numbers(grads.inv_freq, bases * angles.pairs()),
                                                  .position_ids = numbers(grads.position, axes * tokens),
                                                  .attention_factor = numbers(grads.attention_factor, bases),

@@ -12,6 +12,9 @@ namespace cordage {
 /// Sizes, strides (in elements) and indices. Signed, 64 bits: tensors may exceed 2^31 elements.
 using index_t = std::int64_t;
 
+/// The largest index_t.
+inline constexpr index_t largest_index = std::numeric_limits<index_t>::max();
+
 /// Upper bound on the elements that a view may span or count, so that sums and products of checked sizes fit index_t.
 inline constexpr index_t most_elements = index_t{1} << 58;
 
@@ -42,8 +45,7 @@ CORDAGE_HOST_DEVICE constexpr bool is_addressable(const Axes&... axes) noexcept 
 /// a * b, or the largest index_t on overflow; 0 if a or b is negative.
 CORDAGE_HOST_DEVICE constexpr index_t saturated_product(index_t a, index_t b) noexcept {
     if (a <= 0 || b <= 0) return 0;
-    constexpr index_t largest = std::numeric_limits<index_t>::max();
-    return a > largest / b ? largest : a * b;
+    return a > largest_index / b ? largest_index : a * b;
 }
 
 /// Result of divided().
@@ -62,6 +64,6 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr quotient_and_rest divided(in
 CORDAGE_HOST_DEVICE constexpr index_t rounded_up_quotient(index_t a, index_t b) noexcept {
     return a / b + (a % b > 0 ? 1 : 0);
 }
-static_assert(rounded_up_quotient(std::numeric_limits<index_t>::max(), 1) == std::numeric_limits<index_t>::max());
+static_assert(rounded_up_quotient(largest_index, 1) == largest_index);
 
 }  // namespace cordage

@@ -3,6 +3,7 @@
 // double and rounded, the best that a device may return. A float that is NaN is 0x7fffffff, as on a device.
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "ptx/operation_table.hpp"
 
@@ -28,6 +29,15 @@ T larger(T a, T b) {
 template <class T>
 bool is_nan(T a, T b) {
     return a != a || b != b;
+}
+
+// a * b + c rounded downwards, as nvcc's expf has it. In double the product is exact, and what the sum lacks is known.
+float multiply_add_downwards(float a, float b, float c) {
+    const double product = static_cast<double>(a) * static_cast<double>(b), sum = product + static_cast<double>(c);
+    const double of_c = sum - product, lacks = (product - (sum - of_c)) + (static_cast<double>(c) - of_c);
+    const float nearest = std::fma(a, b, c);
+    const bool is_above = static_cast<double>(nearest) > sum || (static_cast<double>(nearest) == sum && lacks < 0.0);
+    return is_above ? std::nextafter(nearest, -std::numeric_limits<float>::infinity()) : nearest;
 }
 
 template <class T>
@@ -97,6 +107,7 @@ void add_floats(operation_table& to) {
     add_functions<float>(to);
     add_functions<flushed>(to);
     to.add<u32, u32, u32>("copysign.f32", [](u32 a, u32 b) { return (a & 0x8000'0000u) | (b & 0x7fff'ffffu); });
+    to.add_same<float>("fma.rm", [](float a, float b, float c) { return multiply_add_downwards(a, b, c); });
     // Its operand's and its result's lower 32 bits are not used, and denormals are flushed.
     to.add<double, double>("rcp.approx.ftz.f64", [](double a) {
         const auto upper = [](double x) {

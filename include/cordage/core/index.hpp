@@ -42,8 +42,6 @@ CORDAGE_HOST_DEVICE constexpr bool is_addressable(const Axes&... axes) noexcept 
     return last <= static_cast<double>(most_elements) && count <= static_cast<double>(most_elements);
 }
 
-inline constexpr index_t largest_index = std::numeric_limits<index_t>::max();
-
 /// a * b, or largest_index on overflow; 0 if a or b is negative.
 CORDAGE_HOST_DEVICE constexpr index_t saturated_product(index_t a, index_t b) noexcept {
     if (a <= 0 || b <= 0) return 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
+#include "ptx/kernel_names.hpp"
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <sstream>
-
-#include "ptx/decoder.hpp"
 
 namespace cordage_test::ptx {
 

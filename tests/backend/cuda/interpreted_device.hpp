@@ -11,8 +11,8 @@
 
 namespace cordage_test {
 
-/// Runs the entry `run_kernel<Kernel>` of the PTX that this program has, Kernel being of type `kernel_type`.
-/// @throws std::runtime_error  if there is none, or it cannot run
+/// Runs the entry `run_kernel<Kernel>` of the PTX that this program has, Kernel being of type `kernel_type`. Fails the
+/// test case if there is none, or it cannot run; says that it is skipped where there was no nvcc.
 void run_compiled_kernel(const std::type_info& kernel_type, const void* kernel, std::size_t kernel_bytes,
                          const cordage::backend::launch_size& size);
 

@@ -46,7 +46,7 @@ void update(const instruction& i, warp& w, u32 lanes) {
         std::byte* const at = accessed(i, w, lane, address_of(i, w, lane), sizeof(T), access_kind::update);
         if (at == nullptr) return;
         const T old = get<T>(at, 0);
-        const auto operand = [&](int k) {
+        const auto operand = [&](std::size_t k) {
             return i.operands[k] == no_operand ? T{} : get<T>(w.at(i.operands[k]), lane);
         };
         put(at, 0, static_cast<T>(F{}(old, operand(2), operand(3))));

@@ -12,6 +12,9 @@ namespace cordage {
 /// Sizes, strides (in elements) and indices. Signed, 64 bits: tensors may exceed 2^31 elements.
 using index_t = std::int64_t;
 
+/// The largest index_t.
+inline constexpr index_t largest_index = std::numeric_limits<index_t>::max();
+
 /// Upper bound on the elements that a view may span or count, so that sums and products of checked sizes fit index_t.
 inline constexpr index_t most_elements = index_t{1} << 58;
 
@@ -38,8 +41,6 @@ CORDAGE_HOST_DEVICE constexpr bool is_addressable(const Axes&... axes) noexcept 
     (add(axes), ...);
     return last <= static_cast<double>(most_elements) && count <= static_cast<double>(most_elements);
 }
-
-inline constexpr index_t largest_index = std::numeric_limits<index_t>::max();
 
 /// a * b, or largest_index on overflow; 0 if a or b is negative.
 CORDAGE_HOST_DEVICE constexpr index_t saturated_product(index_t a, index_t b) noexcept {

@@ -250,12 +250,7 @@ __device__ void rotate_token(const heads_kernel<X, Written, Pairing, Angles>& k,
 
 template <class X, class Written, pairing Pairing, class Angles>
 __device__ void run(const heads_kernel<X, Written, Pairing, Angles>& k) {
-    const std::uint32_t token = blockIdx.x * blockDim.z + threadIdx.z;
-    if (token >= static_cast<std::uint32_t>(k.tokens)) return;
-#pragma unroll 1
-    for (std::uint32_t row = blockIdx.z; row < static_cast<std::uint32_t>(k.rows); row += gridDim.z) {
-        rotate_token(k, static_cast<std::int32_t>(row), static_cast<std::int32_t>(token));
-    }
+    for_each_row(k, [&](std::int32_t row, std::int32_t token) { rotate_token(k, row, token); });
 }
 
 }  // namespace cordage::backend

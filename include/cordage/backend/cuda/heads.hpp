@@ -226,7 +226,7 @@ bool launch_heads(const char* function, const Launcher& where, const Source& ang
             kernel.heads.add(i++, o.shape().heads);
         });
         if (!fits) return false;
-        const index_t members = std::bit_ceil(static_cast<std::uint64_t>(pairs / runs::pairs));
+        const auto members = static_cast<index_t>(std::bit_ceil(static_cast<std::uint64_t>(pairs / runs::pairs)));
         where.launch(function, kernel,
                      heads_launch(kernel.rows, kernel.tokens, kernel.heads.all, members, 5, kernel_type::block_threads,
                                   where.processors(function)));

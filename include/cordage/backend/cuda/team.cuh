@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The threads that share a head: a power of two of neighbours in a warp; serves the CUDA kernels.
+// The threads that share a head, a power of two of neighbours in a warp, and the tokens of a thread; serves the CUDA
+// kernels.
 #pragma once
 
 #include <cstdint>
@@ -37,5 +38,17 @@ struct team {
         return all << (number & (32 - size));
     }
 };
+
+/// Calls rotate(row, token) for the token of the calling thread in its rows: z -> a token; blocks.x -> threads.z tokens
+/// each; blocks.z -> every blocks.z-th row. Returns at once in teams without a token.
+template <class Kernel, class Rotate>
+__device__ void for_each_row(const Kernel& k, const Rotate& rotate) {
+    const std::uint32_t token = blockIdx.x * blockDim.z + threadIdx.z;
+    if (token >= static_cast<std::uint32_t>(k.tokens)) return;
+#pragma unroll 1
+    for (std::uint32_t row = blockIdx.z; row < static_cast<std::uint32_t>(k.rows); row += gridDim.z) {
+        rotate(static_cast<std::int32_t>(row), static_cast<std::int32_t>(token));
+    }
+}
 
 }  // namespace cordage::backend

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cordage/backend/cuda/basis_words.cuh"
 #include "cordage/cuda.cuh"
 #include "cordage/host/aten/device_bases.hpp"
 #include "cordage/host/aten/rotation.hpp"

@@ -52,10 +52,20 @@ struct run_of {
     }
     /// The elements as floats.
     __device__ void unpack(float* x) const requires piece_element<T> {
-        T elements[N];
-        std::memcpy(elements, part, bytes);
+        if constexpr (std::same_as<T, bfloat16> && N % 2 == 0) {  // one instruction an element
+            std::uint32_t words[N / 2];
+            std::memcpy(words, part, bytes);
 #pragma unroll
-        for (int i = 0; i < N; ++i) x[i] = element_traits<T>::load(elements[i]);
+            for (int i = 0; i < N / 2; ++i) {
+                x[2 * i] = lane_traits<float>::from_bits(words[i] << 16);
+                x[2 * i + 1] = lane_traits<float>::from_bits(words[i] & 0xffff'0000u);
+            }
+        } else {
+            T elements[N];
+            std::memcpy(elements, part, bytes);
+#pragma unroll
+            for (int i = 0; i < N; ++i) x[i] = element_traits<T>::load(elements[i]);
+        }
     }
     /// Floats as elements, to nearest, ties to even.
     __device__ static run_of packed(const float* x) requires piece_element<T> {

@@ -4,7 +4,6 @@
 
 #include "cordage/backend/cuda/angles.cuh"
 #include "cordage/backend/cuda/gradient_sums.cuh"
-#include "cordage/backend/cuda/team.cuh"
 #include "cordage/backend/cuda/team_backward.hpp"
 
 namespace cordage::backend {
@@ -68,19 +67,17 @@ class team_backward {
         : k_(k), o_(o), sums_(sums) {
         const auto number = static_cast<std::int32_t>(threadIdx.y);
         first_head_ = number & (o.teams_of_token - 1);
-        const std::int32_t other = (team_.member - o.pairs / N) * 2 * N;
+        const std::int32_t other = (member_ - o.pairs / N) * 2 * N;
 #pragma unroll
         for (int r = 0; r < runs::count; ++r) {
             const std::int32_t i = other + r * runs::length;
-            lane_[r] = is_rotated()        ? o.first_lane + runs::lane(r, team_.member, o.pairs)
-                       : other >= o.others ? -1
-                       : i < o.first_lane  ? i
-                                           : i + 2 * o.pairs;
+            lane_[r] = is_rotated()       ? o.first_lane + runs::lane(r, member_, o.pairs)
+                       : !is_active()     ? 0
+                       : i < o.first_lane ? i
+                                          : i + 2 * o.pairs;
         }
 #pragma unroll 1
         for (int i = 0; i < slots; ++i) sums.mine(i) = 0.0;
-#pragma unroll
-        for (int i = 0; i < ahead; ++i) next_g_[i] = next_y_[i] = {};  // zeros where the thread has no lanes
         if constexpr (is_normalized) load_weights();
     }
 
@@ -90,34 +87,38 @@ class team_backward {
                            begin = basis * o_.share + chunk % o_.chunks_of_basis * o_.length;
         const std::int32_t end = min(begin + o_.length, (basis + 1) * o_.share);
         place at = place_of(begin + static_cast<std::int32_t>(threadIdx.y) / o_.teams_of_token);
-        next_ = at;
+        begin_token(at.number, end);
 #pragma unroll
         for (int i = 0; i < ahead; ++i) load_next(i, end);
 #pragma unroll 1
         for (std::int32_t left = end - begin; left > 0; left -= o_.tokens_of_step) {
             token_sums sums{};
             bool is_mine = at.number < end;
+            pair_values<N> angle;
+#pragma unroll
+            for (int i = 0; i < N; ++i) angle.first[i] = 1.0f, angle.second[i] = 0.0f;
             if (is_mine) {
                 if (k_.only_basis >= 0) is_mine = angle_detail::basis_of(k_.angles, at.row, at.token) == k_.only_basis;
-                pair_values<N> angle;
                 if (is_rotated()) {
-                    angle = angles_of<N>(k_.angles, direction_numbers{}, at.row, at.token, team_.member * N);
-                } else {
-#pragma unroll
-                    for (int i = 0; i < N; ++i) angle.first[i] = 1.0f, angle.second[i] = 0.0f;
+                    angle = angles_of<N>(k_.angles, direction_numbers{}, at.row, at.token, member_ * N);
                 }
-#pragma unroll 1
-                for (std::int32_t head = first_head_; head < o_.heads; head += o_.teams_of_token) {
-                    T* const to = o_.grad_x.at(at.row, at.token, head);
-                    if (!is_normalized && !is_rotated() && is_mine) store(next_g_[0], to);
-                    pair_values<N> g = next_g_[0].values(), y = next_y_[0].values();
-#pragma unroll
-                    for (int i = 1; i < ahead; ++i) next_g_[i - 1] = next_g_[i], next_y_[i - 1] = next_y_[i];
-                    load_next(ahead - 1, end);
-                    if (is_mine) make_gradients(g, y, angle, to, sums);
-                }
-                if (is_mine) add(at, sums);
             }
+            T* to = o_.grad_x.at(at.row, at.token, first_head_) + lane_[0];
+            // As often in all threads, since sums by shuffles take whole warps.
+#pragma unroll 1
+            for (std::int32_t head = first_head_; head < o_.padded_heads;) {
+#pragma unroll
+                for (int i = 0; i < ahead; ++i) {
+                    const bool is_there = is_mine && head < o_.heads && is_active();
+                    if (!is_normalized && !is_rotated() && is_there) store(next_g_[i], to);
+                    pair_values<N> g = next_g_[i].values(), y = next_y_[i].values();
+                    load_next(i, end);
+                    make_gradients(g, y, angle, is_there, to, sums);
+                    head += o_.teams_of_token;
+                    to += o_.grad_x_step;
+                }
+            }
+            if (is_mine) add(at, sums);
             if (k_.position != nullptr || k_.angle != nullptr) add_of_token(at, is_mine, sums);
             at = place_of(at.number + o_.tokens_of_step);
         }
@@ -126,7 +127,7 @@ class team_backward {
 
  private:
     struct place {
-        std::int32_t number, row, token, head;
+        std::int32_t number, row, token;
     };
     /// Of a thread's heads of one token.
     struct token_sums {
@@ -135,32 +136,38 @@ class team_backward {
         float dot;  // grad_y . y
     };
 
-    __device__ bool is_rotated() const { return team_.member * N < o_.pairs; }
-    __device__ bool is_active() const { return lane_[0] >= 0; }  // has lanes
+    __device__ bool is_rotated() const { return member_ * N < o_.pairs; }
+    __device__ bool is_active() const { return 2 * member_ * N < 2 * o_.pairs + o_.others; }  // has lanes
     __device__ place place_of(std::int32_t number) const {
         const auto tokens = static_cast<std::uint32_t>(k_.tokens), n = static_cast<std::uint32_t>(number);
-        return {number, static_cast<std::int32_t>(n / tokens), static_cast<std::int32_t>(n % tokens), first_head_};
+        return {number, static_cast<std::int32_t>(n / tokens), static_cast<std::int32_t>(n % tokens)};
     }
-    // Loads the head at next_, if it is one of the thread's, and goes to the one after it.
+    // Where heads are to be loaded from. Behind the last token and behind the last head of a token it is one that is
+    // there, so that loads need no condition.
+    __device__ void begin_token(std::int32_t number, std::int32_t end) {
+        const place at = place_of(min(number, end - 1));
+        next_number_ = number, next_head_ = first_head_;
+        from_g_ = o_.grad_y.at(at.row, at.token, first_head_) + lane_[0];
+        from_y_ = o_.y.at(at.row, at.token, first_head_) + lane_[0];
+    }
     __device__ void load_next(int i, std::int32_t end) {
-        if (next_.number >= end) return;
-        if (is_active()) {
-            const T* const g = o_.grad_y.at(next_.row, next_.token, next_.head);
-            const T* const y = o_.y.at(next_.row, next_.token, next_.head);
 #pragma unroll
-            for (int r = 0; r < runs::count; ++r) {
-                next_g_[i].run[r] = run_of<T, runs::length>::load(g + lane_[r]);
-                next_y_[i].run[r] = run_of<T, runs::length>::load(y + lane_[r]);
-            }
+        for (int r = 0; r < runs::count; ++r) {
+            next_g_[i].run[r] = run_of<T, runs::length>::load(from_g_ + (lane_[r] - lane_[0]));
+            next_y_[i].run[r] = run_of<T, runs::length>::load(from_y_ + (lane_[r] - lane_[0]));
         }
-        next_.head += o_.teams_of_token;
-        if (next_.head >= o_.heads) next_ = place_of(next_.number + o_.tokens_of_step);
+        next_head_ += o_.teams_of_token;
+        if (next_head_ < o_.heads) {
+            from_g_ += o_.grad_y_step;
+            from_y_ += o_.y_step;
+        }
+        if (next_head_ >= o_.padded_heads) begin_token(next_number_ + o_.tokens_of_step, end);
     }
     __device__ void store(const stored& x, T* to) const {
-        if (!is_active()) return;
 #pragma unroll
-        for (int r = 0; r < runs::count; ++r) x.run[r].store(to + lane_[r]);
+        for (int r = 0; r < runs::count; ++r) x.run[r].store(to + (lane_[r] - lane_[0]));
     }
+    // The factors of the thread's lanes, and those of dL/dangle: of the other lane of a pair, if the norm is first.
     __device__ void load_weights() {
         weights_ = runs::pairs_of([&](int r, float* to) {
             if (o_.norm.weight != nullptr && is_active()) {
@@ -173,12 +180,16 @@ class team_backward {
                 for (int i = 0; i < runs::length; ++i) to[i] = 1.0f;
             }
         });
+        of_angle_ = weights_;
+        if (o_.norm.is_after_rotation) return;
+#pragma unroll
+        for (int i = 0; i < N; ++i) of_angle_.set(i, {weights_.second[i], weights_.first[i]});
     }
 
     // grad_x of one head without a norm.
-    __device__ void make_gradients(pair_values<N>& g, pair_values<N>& y, const pair_values<N>& angle, T* to,
-                                   token_sums& sums) const requires(!is_normalized) {
-        if (!is_rotated()) return;
+    __device__ void make_gradients(pair_values<N>& g, pair_values<N>& y, const pair_values<N>& angle, bool is_there,
+                                   T* to, token_sums& sums) const requires(!is_normalized) {
+        if (!is_there || !is_rotated()) return;
         pair_values<N> x;
 #pragma unroll
         for (int i = 0; i < N; ++i) {
@@ -190,8 +201,8 @@ class team_backward {
     }
     // The same behind a norm or before it, as in scalar/normalized_backward.hpp: z is the norm's input, t the gradient
     // of its output.
-    __device__ void make_gradients(pair_values<N>& t, pair_values<N>& z, const pair_values<N>& angle, T* to,
-                                   token_sums& sums) const requires(is_normalized) {
+    __device__ void make_gradients(pair_values<N>& t, pair_values<N>& z, const pair_values<N>& angle, bool is_there,
+                                   T* to, token_sums& sums) const requires(is_normalized) {
         const bool is_after = o_.norm.is_after_rotation;
         if (is_after) {
             turn(angle, 1.0f, z);
@@ -205,27 +216,27 @@ class team_backward {
             squares = plus_grad_factor(squares, z.pair(i), z.pair(i));
             products = plus_grad_factor(products, {t.first[i] * w.first[i], t.second[i] * w.second[i]}, z.pair(i));
         }
+        if (!is_active()) squares = products = 0.0f;
         const float own_squares = squares, own_products = products;
-        for (std::int32_t distance = 1; distance < team_.size; distance *= 2) {
-            squares += __shfl_xor_sync(team_.mask, squares, distance);
-            products += __shfl_xor_sync(team_.mask, products, distance);
+#pragma unroll
+        for (std::int32_t distance = 1; distance < 32; distance *= 2) {
+            const float more_squares = __shfl_xor_sync(0xffff'ffffu, squares, distance);
+            const float more_products = __shfl_xor_sync(0xffff'ffffu, products, distance);
+            if (distance < members_) squares += more_squares, products += more_products;
         }
+        if (!is_there) return;
         const float r = rsqrtf(lane_traits<float>::fused(squares, o_.one_lane, o_.epsilon));
-        const float mean = products * o_.one_lane * r * r;
-        // With r before all: of grad_z = r (t w - z mean) and of z, if the rotation is before; else of t and r z w.
-        if (is_rotated()) {
-            sums.dot += r * (is_after ? own_products - own_squares * mean : own_products);
-        }
+        const float mean = products * o_.one_lane * r * r, mean_r = mean * r;
+        // Of the rotation's output and its gradient: z and grad_z = r (t w - z mean), or z r w and t.
+        if (is_rotated()) sums.dot += r * (is_after ? own_products - own_squares * mean : own_products);
 #pragma unroll
         for (int i = 0; i < N; ++i) {
             const lane_pair<float> tr{t.first[i] * r, t.second[i] * r}, zi = z.pair(i);
-            const lane_pair<float> tw{tr.first * w.first[i], tr.second * w.second[i]};
-            const lane_pair<float> of_angle{is_after ? tw.first : tr.first * w.second[i],
-                                            is_after ? tw.second : tr.second * w.first[i]};
-            sums.angle[i] = plus_grad_angle(sums.angle[i], of_angle, zi);
+            sums.angle[i] =
+                plus_grad_angle(sums.angle[i], {tr.first * of_angle_.first[i], tr.second * of_angle_.second[i]}, zi);
             sums.weight.first[i] += tr.first * zi.first;
             sums.weight.second[i] += tr.second * zi.second;
-            t.set(i, {tw.first - zi.first * (mean * r), tw.second - zi.second * (mean * r)});
+            t.set(i, {tr.first * w.first[i] - zi.first * mean_r, tr.second * w.second[i] - zi.second * mean_r});
         }
         if (is_after) turn(angle, -1.0f, t);
         store(stored::packed(t), to);
@@ -242,7 +253,7 @@ class team_backward {
             if (k_.sums != nullptr && is_rotated()) {
 #pragma unroll
                 for (int i = 0; i < N; ++i) {
-                    const index_t axis = angle_detail::axis_of(k_.angles, team_.member * N + i);
+                    const index_t axis = angle_detail::axis_of(k_.angles, member_ * N + i);
                     sums_.mine(i) += k_.angles.position(at.row, at.token, axis) * static_cast<double>(sums.angle[i]);
                 }
             }
@@ -264,12 +275,12 @@ class team_backward {
             angle[i] = static_cast<double>(sums.angle[i]);
         }
 #pragma unroll 1
-        for (std::int32_t distance = team_.size; distance < team_.size * o_.teams_of_token; distance *= 2) {
+        for (std::int32_t distance = members_; distance < members_ * o_.teams_of_token; distance *= 2) {
 #pragma unroll
             for (int i = 0; i < N; ++i) angle[i] += __shfl_xor_sync(0xffff'ffffu, angle[i], distance);
         }
         const bool writes = is_mine && is_rotated() && first_head_ == 0;
-        const std::int32_t pair = team_.member * N;
+        const std::int32_t pair = member_ * N;
         if (k_.angle != nullptr && writes) {
             double* const of_pairs = k_.angle + index_t{at.number} * k_.angle_pairs + pair;
 #pragma unroll
@@ -286,10 +297,10 @@ class team_backward {
                 for (int i = 0; i < N; ++i) {
                     if (writes && angle_detail::axis_of(k_.angles, pair + i) == axis) sum += rates[i] * angle[i];
                 }
-                for (std::int32_t distance = 1; distance < team_.size; distance *= 2) {
+                for (std::int32_t distance = 1; distance < members_; distance *= 2) {
                     sum += __shfl_xor_sync(0xffff'ffffu, sum, distance);
                 }
-                if (writes && team_.member == 0) k_.position[axis * k_.axis_stride + at.number] += sum;
+                if (writes && member_ == 0) k_.position[axis * k_.axis_stride + at.number] += sum;
             }
         }
     }
@@ -300,7 +311,7 @@ class team_backward {
         const index_t row = index_t{blockIdx.x} * k_.row_size;
         sums_.for_each([&](int slot, double sum) {
             if (slot < N) {
-                if (k_.sums != nullptr && is_rotated()) k_.sums[row + team_.member * N + slot] = sum;
+                if (k_.sums != nullptr && is_rotated()) k_.sums[row + member_ * N + slot] = sum;
             } else if (o_.has_weights && is_active()) {
                 const int i = slot % N, second = slot / N - 1;
                 const std::int32_t first_lane = lane_[0], second_lane = lane_[runs::count - 1];
@@ -317,10 +328,12 @@ class team_backward {
     const kernel_type& k_;
     const team_gradients<T, Norm>& o_;
     all_sums& sums_;
-    const team team_;
+    const std::int32_t member_ = static_cast<std::int32_t>(threadIdx.x),
+                       members_ = static_cast<std::int32_t>(blockDim.x);
     std::int32_t first_head_, lane_[runs::count];
-    place next_;
-    pair_values<is_normalized ? N : 1> weights_;
+    std::int32_t next_number_, next_head_;  // of the next head to load
+    const T *from_g_, *from_y_;
+    pair_values<is_normalized ? N : 1> weights_, of_angle_;
     stored next_g_[ahead], next_y_[ahead];
     double dot_ = 0.0;
 };

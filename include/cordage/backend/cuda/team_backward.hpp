@@ -20,10 +20,11 @@ struct team_gradients {
     Norm norm;
     std::int32_t first_block = std::int32_t{most_small_size};  // one for each chunk, as token_chunks
     std::int32_t share, length, chunks_of_basis;
-    std::int32_t heads, first_lane;
-    std::int32_t pairs;                           // rotated; 0 for an operand that is not
-    std::int32_t others;                          // lanes that are normalized or copied only
-    std::int32_t teams_of_token, tokens_of_step;  // the first is a power of two
+    std::int32_t heads, padded_heads, first_lane;  // the second: of whole rounds
+    index_t grad_y_step, y_step, grad_x_step;      // elements to a thread's next head
+    std::int32_t pairs;                            // rotated; 0 for an operand that is not
+    std::int32_t others;                           // lanes that are normalized or copied only
+    std::int32_t teams_of_token, tokens_of_step;   // the first is a power of two
     bool has_weights;
     float one_lane, epsilon;  // 1 / lanes of a head; of the norm
 };
@@ -167,6 +168,12 @@ bool launch_teams(const char* function, const Launcher& where, const Source& ang
         if constexpr (O::is_normalized) weights = operands[i]->grad_weight;
         some[i].has_weights = !weights.empty();
         sums.add(chunks[i], some[i].pairs > 0, weights);
+    }
+    for (auto& o : some) {
+        const index_t y = o.teams_of_token, round = y * kernel_type::ahead;
+        o.padded_heads = small(rounded_up_quotient(o.heads, round) * round);
+        o.grad_y_step = y * o.grad_y.head_stride, o.y_step = y * o.y.head_stride,
+        o.grad_x_step = y * o.grad_x.head_stride;
     }
     kernel.sums = sums.sums(), kernel.weight_sums = sums.weight_sums(), kernel.row_size = sums.row_size();
     kernel.position = grads.position, kernel.angle = grads.angle, kernel.axis_stride = tokens;

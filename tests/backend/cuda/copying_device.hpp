@@ -53,7 +53,8 @@ class copied_blocks {
 };
 
 /// A launcher. Any bytes of a kernel that look like a pointer into a known block are treated as one, so that new
-/// kernels need no changes here.
+/// kernels need no changes here. (A float and what lies in the padding behind it could look like one, too. g++ 12's
+/// __builtin_clear_padding is no help: of a struct with two arrays it clears members.)
 template <class Device>
 struct copying_device {
     std::vector<cordage::backend::launch_size>* launches = nullptr;  // records them, if given
@@ -67,11 +68,6 @@ struct copying_device {
         if (launches != nullptr) launches->push_back(size);
         copied_blocks<Device> blocks;
         Kernel moved = kernel;
-#if defined(__has_builtin)
-#if __has_builtin(__builtin_clear_padding)
-        __builtin_clear_padding(&moved);  // a float and half of an old pointer may look like a pointer
-#endif
-#endif
         for (std::size_t i = 0; i + sizeof(std::byte*) <= sizeof(Kernel); i += alignof(std::byte*)) {
             std::byte* const field = reinterpret_cast<std::byte*>(&moved) + i;
             std::byte* pointer = nullptr;

@@ -4,6 +4,7 @@
 
 #include "cordage/backend/cuda/angles.cuh"
 #include "cordage/backend/cuda/general.hpp"
+#include "cordage/backend/cuda/team.cuh"
 
 namespace cordage::backend {
 
@@ -140,11 +141,6 @@ class general_work {
             if (!o_.norm.is_rounded_between) return;
             for_each_lane([&](std::int32_t, float& z) { z = o_.x.format.load(o_.x.format.store(z)); });
         }
-    }
-    __device__ static float sum_of_warp(float x) {
-        for (int distance = 1; distance < kernel::team_size; distance *= 2)
-            x += __shfl_xor_sync(0xffff'ffffu, x, distance);
-        return x;
     }
     __device__ float sum_of_squares() const {
         float sum = 0.0f;

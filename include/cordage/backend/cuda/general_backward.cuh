@@ -5,6 +5,7 @@
 #include "cordage/backend/cuda/angles.cuh"
 #include "cordage/backend/cuda/general_backward.hpp"
 #include "cordage/backend/cuda/gradient_sums.cuh"
+#include "cordage/backend/cuda/team.cuh"
 
 namespace cordage::backend {
 
@@ -38,18 +39,11 @@ class general_backward {
     }
 
  private:
-    static constexpr auto all_threads = 0xffff'ffffu;
     __device__ std::int32_t thread() const { return warp_ * 32 + lane_; }
     __device__ std::int32_t threads() const { return warps_ * 32; }
-    // The sum over a warp, in all its threads.
-    template <class Real>
-    __device__ static Real over_warp(Real x) {
-        for (int distance = 1; distance < 32; distance *= 2) x += __shfl_xor_sync(all_threads, x, distance);
-        return x;
-    }
     // The sum over the block, in all threads.
     __device__ double over_block(double x, int which = 0) const {
-        x = over_warp(x);
+        x = sum_of_warp(x);
         __syncthreads();
         if (lane_ == 0) scratch_[which * warps_ + warp_] = x;
         __syncthreads();
@@ -108,7 +102,7 @@ class general_backward {
                 if (!is_over_all) {
                     squares = products = 0.0f;
                     add_head(lanes, head, squares, products);
-                    squares = over_warp(squares), products = over_warp(products);
+                    squares = sum_of_warp(squares), products = sum_of_warp(products);
                 }
                 make_gradients(lanes, head, squares, products, dot);
             }

@@ -29,16 +29,16 @@ class operand_in_registers {
         y_ = written.y.at(place_.row, place_.token);
         if constexpr (is_normalized) {
             if (is_active())
-                weights_ = runs::pairs_of([&](int r, float* to) { load_weights<runs::length>(lane(r), to); });
+                weights_ =
+                    runs::pairs_of([&](int r, float* to) { load_factors<runs::length>(written.norm, lane(r), to); });
         }
     }
     __device__ bool has_slot() const { return place_.row >= 0; }
     __device__ bool is_active() const { return team_.member * N < read_.pairs; }
 
-    /// Writes head number `head`.
-    /// @param x  its first lane, and `kept` the thread's pairs of it, if it has any. Lanes that are only copied keep
-    /// their
-    ///           bits.
+    /// Writes head number `head`. Lanes that are only copied keep their bits.
+    /// @param x     its first lane
+    /// @param kept  the thread's pairs of it, if it has any
     __device__ void write(const X* x, const stored& kept, const pair_values<N>& at, std::int32_t head) {
         auto* const y = y_ + index_t{head} * written_.y.head_stride;
         if constexpr (Written::may_copy) {
@@ -84,17 +84,6 @@ class operand_in_registers {
             f(i < read_.first_lane ? i : i + 2 * read_.pairs);
         }
     }
-    template <int L>
-    __device__ void load_weights(std::int32_t lane, float* to) const {
-        using W = typename std::remove_cvref_t<decltype(written_.norm)>::element;
-        const float added = written_.norm.template added<float>();
-        if (written_.norm.weight == nullptr) {
-            for (int i = 0; i < L; ++i) to[i] = 1.0f;
-        } else {
-            run_of<W, L>::load(written_.norm.weight + lane).unpack(to);
-            for (int i = 0; i < L; ++i) to[i] += added;
-        }
-    }
     // Rounds to the type of x.
     __device__ static void round(float& z) { z = element_traits<X>::load(element_traits<X>::store(z)); }
     __device__ float inverse_rms(const pair_values<N>& v, const X* x) const {
@@ -114,7 +103,7 @@ class operand_in_registers {
         run_of<X, E>::load(x + lane).unpack(z);
         if constexpr (is_normalized) {
             float weights[E];
-            load_weights<E>(lane, weights);
+            load_factors<E>(written_.norm, lane, weights);
             for (int i = 0; i < E; ++i) z[i] *= inverse_rms_ * weights[i];
             if (written_.norm.is_rounded_between && !written_.norm.is_after_rotation) {
                 for (int i = 0; i < E; ++i) round(z[i]);
@@ -210,19 +199,14 @@ __device__ void rotate_token(const heads_kernel<X, Written, Pairing, Angles>& k,
     auto head = static_cast<std::int32_t>(blockIdx.y * blockDim.y + threadIdx.y);
     if (head >= k.heads.all) return;
 
-    // First lane of a head, or null where its token has no slot.
-    const auto x_of = [&](std::int32_t number) -> const X* {
-        const std::int32_t operand = k.heads.operand_of(number);
-        const slotted_grid<const X>& x = k.read[operand].x;
-        const auto place = x.place_of(row, token);
-        return place.row < 0 ? nullptr : x.at(place.row, place.token, number - k.heads.before(operand));
-    };
     stored next;
-    const X* next_x = nullptr;
+    const X* next_x = nullptr;  // first lane of the next head; null where its token has no slot
     const auto read = [&](std::int32_t number) {
         if (number >= k.heads.all) return;
-        next_x = x_of(number);
-        const read_heads<X>& from = k.read[k.heads.operand_of(number)];
+        const std::int32_t operand = k.heads.operand_of(number);
+        const read_heads<X>& from = k.read[operand];
+        const auto place = from.x.place_of(row, token);
+        next_x = place.row < 0 ? nullptr : from.x.at(place.row, place.token, number - k.heads.before(operand));
         if (next_x != nullptr && here.member * N < from.pairs) {
             next = stored::load(next_x + from.first_lane, here.member, from.pairs);
         }

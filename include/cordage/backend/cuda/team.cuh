@@ -7,6 +7,13 @@
 
 namespace cordage::backend {
 
+/// The sum over a warp, the same bits in all its threads.
+template <class Real>
+__device__ Real sum_of_warp(Real x) {
+    for (int distance = 1; distance < 32; distance *= 2) x += __shfl_xor_sync(0xffff'ffffu, x, distance);
+    return x;
+}
+
 /// The team of the calling thread, along x. All its threads call each function together.
 struct team {
     std::int32_t size = static_cast<std::int32_t>(blockDim.x);

@@ -169,17 +169,7 @@ class team_backward {
     }
     // The factors of the thread's lanes, and those of dL/dangle: of the other lane of a pair, if the norm is first.
     __device__ void load_weights() {
-        weights_ = runs::pairs_of([&](int r, float* to) {
-            if (o_.norm.weight != nullptr && is_active()) {
-                run_of<typename Norm::element, runs::length>::load(o_.norm.weight + lane_[r]).unpack(to);
-                const float added = o_.norm.template added<float>();
-#pragma unroll
-                for (int i = 0; i < runs::length; ++i) to[i] += added;
-            } else {
-#pragma unroll
-                for (int i = 0; i < runs::length; ++i) to[i] = 1.0f;
-            }
-        });
+        weights_ = runs::pairs_of([&](int r, float* to) { load_factors<runs::length>(o_.norm, lane_[r], to); });
         of_angle_ = weights_;
         if (o_.norm.is_after_rotation) return;
 #pragma unroll

@@ -24,12 +24,10 @@ index_t backward_workspace_size(const Source& angles, const heads_shape& shape, 
 
 namespace rotate_detail {
 
-// Groups of at most most_operands operands of one type.
+// Calls f with operands of one type, at most most_operands at a time.
 template <class O, class F>
 void for_each_launch(std::span<const O* const> operands, const F& f) {
-    for (std::size_t i = 0; i < operands.size(); i += backend::most_operands) {
-        f(operands.subspan(i, std::min(operands.size() - i, backend::most_operands)));
-    }
+    for_each_group(operands, f);
 }
 template <class... O, class F>
 void for_each_launch(const std::tuple<O...>& operands, const F& f) {

@@ -60,13 +60,6 @@ bool launch_team(const char* function, const Launcher& where, const Source& angl
            backend::launch_heads<Pairing>(function, where, angles, direction, operands);
 }
 
-template <pairing Pairing, class Launcher, class Source, class Operand>
-void launch_alone(const char* function, const Launcher& where, const Source& angles,
-                  const backend::direction_numbers& direction, const Operand& o) {
-    if (o.shape().heads == 0) return;
-    backend::launch_general<Pairing>(function, where, angles, direction, o);
-}
-
 // At most most_operands operands: the smallest kernel that can process all of them, else the general one for each.
 // Operands whose types no kernel of teams takes together are launched one by one.
 template <pairing Pairing, class Launcher, class Source, class List>
@@ -78,13 +71,12 @@ void launch_group(const char* function, const Launcher& where, const Source& ang
     if (shape.batch * shape.tokens == 0 || heads == 0) return;
     if (launch_team<Pairing>(function, where, angles, direction, operands)) return;
     for_each_operand(operands, [&]<class O>(const O& o) {
+        if (o.shape().heads == 0) return;
         if constexpr (std::is_void_v<backend::x_in_registers<List>>) {
             const O* const only = &o;
-            if (o.shape().heads == 0 ||
-                launch_team<Pairing>(function, where, angles, direction, std::span<const O* const>(&only, 1)))
-                return;
+            if (launch_team<Pairing>(function, where, angles, direction, std::span<const O* const>(&only, 1))) return;
         }
-        launch_alone<Pairing>(function, where, angles, direction, o);
+        backend::launch_general<Pairing>(function, where, angles, direction, o);
     });
 }
 

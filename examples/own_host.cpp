@@ -27,7 +27,7 @@ template <>
 struct cordage::element_traits<mine::bf16> {
     using compute = float;
     using same_bits_as = cordage::bfloat16;  // selects the vector kernels of bfloat16
-    static float load(mine::bf16 x) noexcept { return to_float(bfloat16{x.word}); }
+    static float load(mine::bf16 x) noexcept { return to_float(bfloat16::from_bits(x.word)); }
     static mine::bf16 store(float x) noexcept { return {to_bfloat16(x).bits}; }
 };
 // [/own_element]

@@ -155,6 +155,24 @@ TEST_CASE(
     CHECK(again == grad);
 }
 
+TEST_CASE("attention/head_temperatures: all lanes of a head, whichever the operand rotates") {
+    const std::vector<std::int32_t> ids{2, 5, 9};
+    std::vector<float> q(24, 1.0f), wanted = q, grad(24, 1.0f), wanted_grad = grad;
+    std::vector<double> sums(2), wanted_sums(2);
+    const heads_shape one_row{1, 3, 2, 4};
+    scale_queries(example, ids, in_place(token_major(wanted.data(), one_row)));
+    scale_queries(example, ids, in_place(token_major(q.data(), one_row), 2));
+    CHECK(q == wanted);
+    const auto x = token_major(q.data(), one_row);
+    const auto through = [&](std::vector<float>& to, std::vector<double>& scale, index_t first_lane) {
+        const auto gradient = token_major(to.data(), one_row);
+        scale_queries_backward(example, ids, {.scale = scale}, grad_through(gradient, x, gradient, first_lane));
+    };
+    through(wanted_grad, wanted_sums, 0), through(grad, sums, 2);
+    CHECK(grad == wanted_grad);
+    CHECK(sums == wanted_sums);
+}
+
 TEST_CASE("attention/head_temperatures: no queries, however many rows of them") {
     const std::vector<int> none;
     const heads_shape empty{.batch = index_t{1} << 50, .tokens = 0, .heads = 2, .head_dim = 4};

@@ -299,7 +299,7 @@ static void refuses_operands(void) {
     o = operand_of(x);
     o.y.tensor = cordage_dense(x + NUMBERS, CORDAGE_FLOAT32, 1, TOKENS, HEADS, HEAD_DIM);
     o.y.slot_mapping = &slot_tensor;
-    REFUSES_VALUE(FORWARD(o), "slot [0, 2] 99 must be below the cache's 3 slots");
+    REFUSES_VALUE(FORWARD(o), "slot [0, 2] 99 must be one of the cache's 3 slots");
     slots[2] = 0;
     REFUSES_VALUE(FORWARD(o), "must be listed once");
     slot_tensor.dtype = CORDAGE_FLOAT32;
@@ -318,7 +318,7 @@ static void refuses_operands(void) {
     o.y.scales_are_given = 3;
     REFUSES_VALUE(FORWARD(o), "operands[0].y.scales_are_given 3 must be 0 or 1");
     o.y.scales_are_given = 1;
-    REFUSES_VALUE(FORWARD(o), "scale [0, 0, 1, 0] nan must be finite and not 0");
+    REFUSES_VALUE(FORWARD(o), "scale [0, 0, 1, 0] nan must be finite and not 0, and so must its inverse");
     scale_tensor.shape[2] = HEADS - 1;
     REFUSES_SHAPE(FORWARD(o), "operands[0].y.scales must be one number, or [1, 3, 2]");
     scale_tensor.shape[2] = HEADS;
@@ -334,8 +334,7 @@ static void refuses_operands(void) {
     scale_tensor.data = scales;
     scale_tensor.ndim = 1;
     scale_tensor.shape[0] = 1;
-    REFUSES_SHAPE(FORWARD(o), "operands[0].y's scales [1, 3, 2, 1] must not overlap each other; to read one given scale, "
-                              "set scales_are_given = 1");
+    REFUSES_SHAPE(FORWARD(o), "must not overlap each other; to read one given scale, set scales_are_given = 1");
     o = operand_of(x);
     o.x.tensor.ndim = 5;
     o.x.tensor.shape[3] = 3000;

@@ -12,7 +12,7 @@ struct cordage::element_traits<own_bfloat16> {
 #ifndef CORDAGE_COMPILE_FAIL
     using same_bits_as = cordage::bfloat16;
 #endif
-    static float load(own_bfloat16 x) noexcept { return to_float(bfloat16{x.bits}); }
+    static float load(own_bfloat16 x) noexcept { return to_float(bfloat16::from_bits(x.bits)); }
     static own_bfloat16 store(float x) noexcept { return {to_bfloat16(x).bits}; }
 };
 

@@ -62,6 +62,14 @@ TEST_CASE("positions/latent_positions: integers stay integers") {
     CHECK(spaced<std::int32_t>(0).empty());
 }
 
+TEST_CASE("positions/latent_positions: integers up to the limits of their type") {
+    const std::vector<int> wide{-2147483647, -1073741823, 1, 1073741825};
+    CHECK(spaced<int>(4, -2147483647, 1073741824) == wide);
+    latent_positions<int> positions(1);
+    positions.text(4, {-2147483647}, {1073741824});
+    for (index_t i = 0; i < 4; ++i) CHECK(positions.view().at(0, i) == wide[static_cast<std::size_t>(i)]);
+}
+
 TEST_CASE("positions/latent_positions: nothing at all is a piece as well") {
     latent_positions<> positions(2);
     positions.grid({spaced(0), spaced(5)});

@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 
 #include <limits>
+#include <string>
+#include <vector>
 
 using namespace cordage;
 
@@ -203,6 +205,32 @@ TEST_CASE("positions/multimodal: disagreeing arguments are rejected by name, and
     CHECK_THROWS_AS(multimodal_positions<>({.axes = 257}), value_error);
     CHECK_THROWS_AS(multimodal_positions<>({.spatial_merge_size = 0}), value_error);
     CHECK_THROWS_AS(multimodal_positions<>({.positions_per_second = -1.0}), value_error);
+}
+
+TEST_CASE("positions/multimodal: times are checked as they are computed, in float32") {
+    multimodal_positions<std::int32_t> positions({.spatial_merge_size = 1, .positions_per_second = 1.0});
+    // 2^25 frames of almost 64 s end just below 2^31, and at 2^31 in float32.
+    CHECK_THROWS_WITH_AS(positions.video({index_t{1} << 25, 1, 1}, 63.9999999),
+                         "multimodal_positions::video: position 2147483648 must be below 2^31, the limit of its type",
+                         value_error);
+    CHECK(positions.tokens() == 0);
+}
+
+TEST_CASE("positions/multimodal: a rule of images alone refuses videos") {
+    multimodal_positions<std::int32_t> positions({.axes = 4, .spatial_merge_size = 1, .next = after_grid::token_count});
+    const char* const text = "this rule (after_grid::token_count) has images only; append each frame by image()";
+    const auto refused = [&](const char* piece, const auto& call) {
+        CHECK_THROWS_WITH_AS(call(), (std::string("multimodal_positions::") + piece + ": " + text).c_str(),
+                             value_error);
+    };
+    refused("video", [&] { positions.video({2, 4, 4}); });
+    refused("video_with_audio", [&] { positions.video_with_audio({2, 4, 4}, 1.0, 5); });
+    refused("video", [&] {
+        const std::vector<token_type> types(40, token_type::video);
+        const std::vector<patch_grid> videos{{2, 4, 4}};
+        positions.prompt(types, {}, videos);
+    });
+    CHECK(positions.tokens() == 0);
 }
 
 TEST_CASE("positions/multimodal: float positions end where float no longer counts by ones") {

@@ -89,6 +89,42 @@ TEST_CASE("rotate/backward: the same bits for every number of threads, and on ev
     });
 }
 
+namespace {
+
+// A source of one's own whose tokens have bases of their own.
+struct own_bases {
+    const std::vector<basis>& all;
+    const std::vector<std::int32_t>& ids;
+
+    index_t batch() const { return 1; }
+    index_t tokens() const { return std::ssize(ids); }
+    index_t pairs() const { return all[0].pairs(); }
+    index_t bases() const { return std::ssize(all); }
+    index_t basis_index(index_t, index_t token) const { return token % bases(); }
+    double attention_factor(index_t, index_t) const { return 1.0; }
+    std::uint64_t phase(index_t row, index_t token, index_t pair) const {
+        return at(basis_index(row, token)).phase(pair, ids[static_cast<std::size_t>(token)]);
+    }
+    double position(index_t, index_t token, index_t) const { return ids[static_cast<std::size_t>(token)]; }
+    const double* inv_freq(index_t b) const { return at(b).inv_freq().data(); }
+    const basis& at(index_t b) const { return all[static_cast<std::size_t>(b)]; }
+};
+
+}  // namespace
+
+TEST_CASE("rotate/backward: a source of one's own may have a basis for each token, and need not say so") {
+    const std::vector<basis> all(4, basis({0.5, 0.25}));
+    const std::vector<std::int32_t> ids(1024, 1);
+    const heads_shape shape{.tokens = 1024, .heads = 1, .head_dim = 4};
+    std::vector<float> grad(4096, 1.0f), y(4096);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = i % 4 < 2 ? 1.0f : 0.0f;  // dL/dangle = 1 for each pair
+    std::vector<double> grad_inv_freq(8);
+    const auto g = token_major(grad.data(), shape);
+    rotate_backward<half_split>(threads(2), own_bases{all, ids}, rotation_gradients{.inv_freq = grad_inv_freq},
+                                grad_through(g, token_major(y.data(), shape), g));
+    CHECK(grad_inv_freq == std::vector<double>(8, 256.0));
+}
+
 TEST_CASE("rotate/backward: grad_x may be grad_y or y itself, and results that are not wanted change nothing") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const heads_shape shape{1, 4, 2, 30};

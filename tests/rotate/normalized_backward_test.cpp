@@ -265,17 +265,24 @@ TEST_CASE("rotate/normalized_backward: empty calls, and invalid arguments are na
                          "rotate_backward: grad_weight has 16 entries, must have none where rms_norm's weight is null",
                          shape_error);
     CHECK_THROWS_WITH_AS(with({.weight = g.data() + 90}, {}),
-                         "rotate_backward: rms_norm's weight must not overlap grad_x [1, 3, 2, 16], which is written",
+                         "rotate_backward: rms_norm's weight [1, 1, 1, 16] must not overlap grad_x [1, 3, 2, 16], as "
+                         "one of them is written",
                          shape_error);
     const auto as_sums = [](std::vector<float>& of) { return std::span(reinterpret_cast<double*>(of.data()), 16); };
-    CHECK_THROWS_WITH_AS(with(norm, as_sums(x)), "rotate_backward: grad_weight must not overlap x [1, 3, 2, 16]",
-                         shape_error);
-    CHECK_THROWS_WITH_AS(with(norm, as_sums(g)), "rotate_backward: grad_weight must not overlap grad_y [1, 3, 2, 16]",
-                         shape_error);
+    CHECK_THROWS_WITH_AS(
+        with(norm, as_sums(x)),
+        "rotate_backward: grad_weight [1, 1, 1, 16] must not overlap x [1, 3, 2, 16], as one of them is written",
+        shape_error);
+    CHECK_THROWS_WITH_AS(
+        with(norm, as_sums(g)),
+        "rotate_backward: grad_weight [1, 1, 1, 16] must not overlap grad_y [1, 3, 2, 16], as one of them is written",
+        shape_error);
     CHECK_THROWS_WITH_AS(
         rotate_backward<half_split>(
             angles, grad_through(view(g), view(x), view(g)).normalized(rms_norm<double>{.weight = sums.data()}, sums)),
-        "rotate_backward: grad_weight must not overlap rms_norm's weight [1, 1, 1, 16]", shape_error);
+        "rotate_backward: grad_weight [1, 1, 1, 16] must not overlap rms_norm's weight [1, 1, 1, 16], as one of them "
+        "is written",
+        shape_error);
     const heads_shape short_x{1, 2, 2, 16};
     CHECK_THROWS_WITH_AS(rotate_backward<half_split>(
                              angles, grad_through(view(g), token_major(x.data(), short_x), view(g)).normalized(norm)),

@@ -128,10 +128,49 @@ TEST_CASE_TEMPLATE("rotate/normalized: rounded between, one call has the bits of
             const auto one = in_place(token_major(once.data(), shape), 5),
                        two = in_place(token_major(twice.data(), shape), 5);
             rotate_forward<Pairing, Backend>(angles, one.normalized(norm));
-            if (is_after) rotate_forward<Pairing, backend::scalar>(angles, two);
-            rotate_forward<Pairing, backend::scalar>(angles, two.normalized(norm).unrotated());
-            if (!is_after) rotate_forward<Pairing, backend::scalar>(angles, two);
+            if (is_after) rotate_forward<Pairing, Backend>(angles, two);
+            rotate_forward<Pairing, Backend>(angles, two.normalized(norm).unrotated());
+            if (!is_after) rotate_forward<Pairing, Backend>(angles, two);
             CHECK(same_bits(once, twice));
+        }
+    });
+}
+
+TEST_CASE_TEMPLATE("rotate/normalized: rounded between on the way to another type", T, float16, bfloat16) {
+    for_each_kernel_and_avx2([]<class Pairing, class Backend>(Pairing, Backend) {
+        const heads_shape shape{1, 3, 4, 86};
+        const basis b(frequencies(70), 1.25);
+        const exact_angles angles(b, positions);
+        const auto weights = random_elements<float>({1, 1, 1, 86}, 6);
+        const auto x = random_elements<T>(shape, 5);
+        const auto from = token_major(x.data(), shape);
+        for (const bool is_after : {false, true}) {
+            const rms_norm<float> norm{
+                .weight = weights.data(), .is_after_rotation = is_after, .is_rounded_between = true};
+            std::vector<T> between(x.size());
+            std::vector<float> once(x.size()), twice(x.size());
+            std::vector<std::int8_t> codes(x.size()), codes_of_two(x.size());
+            std::vector<float> scales(12), scales_of_two(12);
+            const auto quantised = [&](std::vector<std::int8_t>& to, std::vector<float>& s) {
+                return token_major(to.data(), shape, scaled_bytes<std::int8_t>{.scales = {s.data(), 12, 4, 1}});
+            };
+            const auto middle = token_major(between.data(), shape);
+            const auto to_middle = from_to(from, middle, 5);
+            rotate_forward<Pairing, Backend>(angles, from_to(from, token_major(once.data(), shape), 5).normalized(norm),
+                                             from_to(from, quantised(codes, scales), 5).normalized(norm));
+            const auto wide = from_to(middle, token_major(twice.data(), shape), 5);
+            const auto narrow = from_to(middle, quantised(codes_of_two, scales_of_two), 5);
+            if (is_after) {
+                rotate_forward<Pairing, Backend>(angles, to_middle);
+                rotate_forward<Pairing, Backend>(angles, wide.normalized(norm).unrotated(),
+                                                 narrow.normalized(norm).unrotated());
+            } else {
+                rotate_forward<Pairing, Backend>(angles, to_middle.normalized(norm).unrotated());
+                rotate_forward<Pairing, Backend>(angles, wide, narrow);
+            }
+            CHECK(same_bits(once, twice));
+            CHECK(codes == codes_of_two);
+            CHECK(same_bits(scales, scales_of_two));
         }
     });
 }
@@ -143,7 +182,7 @@ TEST_CASE("rotate/normalized: v is stored with q and k, converted and not rotate
         const auto v = random_elements<float>(shape, 7);
         const std::vector<std::int64_t> slots{5, -1, 2};
         constexpr std::size_t slot_size = 172;
-        const std::vector<bfloat16> before(8 * slot_size, bfloat16{1});
+        const std::vector<bfloat16> before(8 * slot_size, bfloat16::from_bits(1));
         auto cache = before;
         auto q = random_elements<float>(shape, 8), alone = q;
         const exact_angles angles(b, positions);
@@ -182,8 +221,10 @@ TEST_CASE("rotate/normalized: invalid norms are named before anything is written
     CHECK_THROWS_WITH_AS(with({.epsilon = -1.0}), "rotate_forward: rms_norm's epsilon -1 must be finite and >= 0",
                          value_error);
     CHECK_THROWS_AS(with({.epsilon = std::numeric_limits<double>::quiet_NaN()}), value_error);
-    CHECK_THROWS_WITH_AS(with({.weight = x.data() + 90}),
-                         "rotate_forward: rms_norm's weight must not overlap x [1, 3, 2, 16], which is written",
-                         shape_error);
+    CHECK_THROWS_WITH_AS(
+        with({.weight = x.data() + 90}),
+        "rotate_forward: rms_norm's weight [1, 1, 1, 16] must not overlap x [1, 3, 2, 16], as one of them is "
+        "written",
+        shape_error);
     CHECK(same_bits(x, before));
 }

@@ -317,7 +317,7 @@ TEST_CASE("rotate/rebase: invalid arguments are named, and nothing is written") 
                          "magnitude",
                          value_error);
     CHECK_THROWS_WITH_AS(with({3, 5, 4}),
-                         "rebase: x's block [0, 1] 5 must be below the cache's 5 blocks, or -1 to skip it",
+                         "rebase: x's block [0, 1] 5 must be one of the cache's 5 blocks, or -1 to skip it",
                          value_error);
     CHECK_THROWS_WITH_AS(with({3, 0, 3}),
                          "rebase: x's block [0, 2] 3 must be listed once: two tokens must not be written to one "

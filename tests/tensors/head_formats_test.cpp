@@ -167,9 +167,9 @@ TEST_CASE("tensors/head_formats: bytes with a scale for each head, or for each g
         }
         // Zeros have a scale too.
         const std::vector<float> none(32, 0.0f);
-        std::vector<fp8_e4m3> zeros(32, {1});
+        std::vector<fp8_e4m3> zeros(32, fp8_e4m3::from_bits(1));
         scaled_bytes<fp8_e4m3>{.scales = {&scale, 0, 0, 0}}.store_head<Lane>(none.data(), 32, zeros.data(), {});
         CHECK(scale == 0x1p-126f);
-        CHECK(zeros == std::vector<fp8_e4m3>(32, {0}));
+        CHECK(zeros == std::vector<fp8_e4m3>(32));
     });
 }

@@ -7,6 +7,9 @@
 #include <random>
 #include <vector>
 
+#include "cordage/tensors/hadamard.hpp"
+#include "cordage/tensors/lane_groups.hpp"
+
 using namespace cordage;
 
 TEST_CASE("tensors/heads_view: token_major and head_major are the two dense layouts") {
@@ -113,6 +116,38 @@ TEST_CASE("tensors/heads_view: a view has its format, also in slots, and formats
     CHECK_FALSE(plain == with_format(plain, halves{2.0f}));
     CHECK_FALSE(plain == in_slots(plain, &slot, 1, 10));
     static_assert(format_of<halves, signed char> && !format_of<halves, float> && !format_of<float, float>);
+}
+
+TEST_CASE("tensors/heads_view: heads that become rows take their scales with them") {
+    std::vector<std::int8_t> codes(3 * 2 * 4);
+    std::vector<float> scales(6);
+    const scaled_bytes<std::int8_t> format{.scales = {scales.data(), 6, 2, 1}};
+    const auto v = token_major(codes.data(), {1, 3, 2, 4}, format);
+    const auto rows = heads_as_rows(v);
+    const auto grouped =
+        heads_as_rows(with_format(v, lane_groups<hadamard<scaled_bytes<std::int8_t>>>{4, 4, {4, format}}));
+    for (index_t head = 0; head < 2; ++head) {
+        for (index_t token = 0; token < 3; ++token) {
+            CHECK(rows.head(head, token, 0) == v.head(0, token, head));
+            CHECK(rows.format.scales.at({head, token, 0}) == format.scales.at({0, token, head}));
+            CHECK(grouped.format.inner.inner.scales.at({head, token, 0}) == format.scales.at({0, token, head}));
+        }
+    }
+}
+
+TEST_CASE("tensors/heads_view: slots are those of a whole cache, and there is one for each token") {
+    std::vector<float> cache(8 * 2 * 4);
+    const std::vector<std::int32_t> slots{3, 15};
+    const auto whole = token_major(cache.data(), {2, 4, 2, 4});
+    const auto part = in_slots(whole, slots.data(), 1, 2);
+    const char* const nested = "in_slots and in_blocks: the view must be a whole cache, not tokens in slots of one";
+    CHECK_THROWS_WITH_AS(in_slots(part, slots.data(), 1, 2), nested, shape_error);
+    CHECK_THROWS_WITH_AS(in_blocks(part, slots.data(), 1, 2, 1), nested, shape_error);
+    const std::int32_t* const none = nullptr;
+    CHECK_THROWS_WITH_AS(in_slots(whole, none, 1, 2),
+                         "in_slots and in_blocks: the table nullptr must have entries for [1, 2] tokens", shape_error);
+    CHECK_THROWS_AS(in_blocks(whole, none, 1, 2, 1), shape_error);
+    CHECK_NOTHROW(in_slots(whole, none, 1, 0));
 }
 
 TEST_CASE("tensors/heads_view: a mutable view converts to a const one, not the other way round") {

@@ -71,7 +71,8 @@ concept angle_source = angles_of_tokens<S> && requires(const S& s, index_t i) {
 ///   angle(row, token, pair) = position(row, token, axis(pair)) * inv_freq(basis_index(row, token))[pair]
 ///
 /// If positions have one axis, axes() and axis(pair) may be omitted; if all tokens have one basis, bases() and
-/// basis_index(row, token).
+/// basis_index(row, token). A source with several bases whose tokens of a row all have one may say so, with a member
+/// has_basis_of_token() that returns false: gradients to frequencies then take less memory.
 template <class S>
 concept differentiable_angle_source = angles_of_tokens<S> && requires(const S& s, index_t i) {
     { s.position(i, i, i) } -> std::same_as<double>;          // of (row, token, axis)
@@ -117,6 +118,13 @@ template <class S>
 CORDAGE_HOST_DEVICE constexpr index_t basis_of(const S& source, index_t row, index_t token) noexcept {
     if constexpr (requires { source.basis_index(row, token); }) return source.basis_index(row, token);
     return 0;
+}
+
+/// Whether the tokens of a row may have different bases. A source that does not say so may have such tokens.
+template <class S>
+constexpr bool has_basis_of_token(const S& source) noexcept {
+    if constexpr (requires { source.has_basis_of_token(); }) return source.has_basis_of_token();
+    return bases_of(source) > bases_of_token(source);
 }
 
 /// Whether a source declares that all its tokens have the same basis.

@@ -14,7 +14,8 @@ namespace cordage {
 ///
 ///   const auto angles = exact_angles(b, ids) + free_angles(phi, batch, tokens, pairs);
 ///   rotate_backward<half_split>(angles, rotation_gradients{.angles = grad_phi}, grad_through(grad_q, q, grad_q));
-template <std::floating_point T>
+template <class T>
+requires std::same_as<T, float> || std::same_as<T, double>
 class free_angles {
  public:
     static constexpr bool are_free = true;
@@ -82,10 +83,7 @@ class angle_sum : public angle_detail::two_sources<angle_detail::sum_rule, A, B>
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t basis_index(index_t row, index_t token) const noexcept {
         return angle_detail::basis_of(this->first_, row, token);
     }
-    bool has_basis_of_token() const noexcept {
-        if constexpr (requires { this->first_.has_basis_of_token(); }) return this->first_.has_basis_of_token();
-        return false;
-    }
+    bool has_basis_of_token() const noexcept { return angle_detail::has_basis_of_token(this->first_); }
     double factor_of_basis(index_t row, index_t token) const noexcept {
         return angle_detail::factor_of_basis(this->first_, row, token);
     }

@@ -155,6 +155,10 @@ template <class Row>
 requires requires { typename Row::value_type; }
 struct position_of<Row> {
     using type = std::remove_cv_t<typename Row::value_type>;
+    static_assert(
+        position_type<type>,
+        "cordage: positions are int32, int64, float or double, or of a type that has position_traits; convert "
+        "a row of others, such as unsigned numbers");
 };
 template <position_type P>
 struct position_of<position_view<P>> {

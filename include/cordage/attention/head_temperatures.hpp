@@ -25,12 +25,14 @@ struct head_temperatures {
     index_t heads() const noexcept { return std::ssize(scale); }
 
     /// The factor on a query of one head at position >= 0.
-    /// @throws value_error or shape_error  as validate; value_error for a head or position that is out of range
+    /// @throws value_error or shape_error  as validate, for this head; value_error for a head or position that is out
+    /// of range
     double at(index_t head, double position) const {
-        validate();
+        validate_sizes();
         if (head < 0 || head >= heads()) {
             fail<value_error>({"head_temperatures: head ", head, " must be 0 to ", heads() - 1});
         }
+        validate_head(static_cast<std::size_t>(head));
         validate_number({"head_temperatures: position"}, position, position >= 0.0, {">= 0"});
         return factor(head, std::log1p(position));
     }
@@ -43,13 +45,19 @@ struct head_temperatures {
 
     /// @throws shape_error  unless there is a bias for each scale; value_error naming a number that is not finite
     void validate() const {
+        validate_sizes();
+        for (std::size_t h = 0; h < scale.size(); ++h) validate_head(h);
+    }
+
+ private:
+    void validate_sizes() const {
         if (scale.size() != bias.size()) {
             fail<shape_error>({"head_temperatures: bias size ", bias.size(), " must be scale size ", scale.size()});
         }
-        for (std::size_t h = 0; h < scale.size(); ++h) {
-            validate_finite({"head_temperatures: scale[", h, "]"}, scale[h]);
-            validate_finite({"head_temperatures: bias[", h, "]"}, bias[h]);
-        }
+    }
+    void validate_head(std::size_t h) const {
+        validate_finite({"head_temperatures: scale[", h, "]"}, scale[h]);
+        validate_finite({"head_temperatures: bias[", h, "]"}, bias[h]);
     }
 };
 
@@ -93,6 +101,13 @@ log_positions checked_log_positions(const char* function, const head_temperature
     return logs;
 }
 
+/// The operand with all lanes of its heads, whichever are rotated.
+template <class O>
+O from_first_lane(O q) {
+    q.first_lane = 0;
+    return q;
+}
+
 /// Whether Format is the element_traits of T, by which elements are read and stored one at a time.
 template <class T, class Format>
 inline constexpr bool is_plain_view = std::same_as<Format, element_traits<std::remove_const_t<T>>>;
@@ -119,8 +134,9 @@ void scale_queries(const head_temperatures& temperatures, Row&& position_ids,
     const auto logs = attention_detail::checked_log_positions("scale_queries", temperatures, ids, q);
     if (logs.numbers.empty()) return;
     const heads_shape& shape = q.shape();
+    const auto heads = attention_detail::from_first_lane(q);
     for_each_token(shape.tokens, 0, shape.batch * shape.tokens, [&](index_t row, index_t token) {
-        const auto lanes = q.lanes_of(row, token);
+        const auto lanes = heads.lanes_of(row, token);
         if (lanes.y == nullptr) return;
         const double log_position = logs.at(row, token);
         for (index_t head = 0; head < shape.heads; ++head) {
@@ -159,8 +175,9 @@ void scale_queries_backward(const head_temperatures& temperatures, Row&& positio
     }
     if (logs.numbers.empty()) return;
     const heads_shape& shape = q.shape();
+    const auto heads = attention_detail::from_first_lane(q);
     for_each_token(shape.tokens, 0, shape.batch * shape.tokens, [&](index_t row, index_t token) {
-        const auto lanes = q.lanes_of(row, token);
+        const auto lanes = heads.lanes_of(row, token);
         if (lanes.grad_x == nullptr) return;
         const double log_position = logs.at(row, token);
         for (index_t head = 0; head < shape.heads; ++head) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operands of the C interface: checked together, then rotated one after the other; serves the C interface.
+// Operands of the C interface: checked together, then rotated slice by slice, one after the other in each; serves the C interface.
 #pragma once
 
 #include <array>
@@ -171,46 +171,28 @@ inline void add_operand(const char* function, const cordage_operand& given, inde
 /// All checks of a call: those of rotate_detail::check_all, for operands whose types are known at run time.
 template <class Variant, std::size_t Each>
 rotate_detail::call_size check_call(const char* function, const angles_object& angles,
-                                    call_operands<Variant, Each>& call) {
+                                    call_operands<Variant, Each>& call,
+                                    std::span<const rotate_detail::other_memory> sums = {}) {
     using namespace rotate_detail;
     const std::span<std::array<checked_tensor, Each>> all(call.tensors);
     const call_size size =
         check_tensors<memory::host, Each>(function, {angles.batch(), angles.tokens(), angles.pairs()}, all);
-    bool any_has_scales = false;
+    std::vector<other_memory> others(sums.begin(), sums.end());
+    const auto add = [&](const other_memory& one) { others.push_back(one); };
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
-        const auto& tensors = all[i];
+        const char *const x = all[i].front().name, *const y = all[i].back().name;
         std::visit(
             [&]<class O>(const O& o) {
-                const checked_tensor& last = tensors.back();
-                if constexpr (O::is_normalized) check_norm(function, o, last.is_repeated ? tensors.front() : last);
+                if constexpr (O::is_normalized) check_norm(function, o);
                 if constexpr (operand_type<O>) {
-                    check_format<memory::host>(function, tensors.front().name, o.x);
-                    check_format<memory::host>(function, last.name, o.y);
-                    any_has_scales = any_has_scales || has_scales<O>;
-                } else if constexpr (O::is_normalized) {
-                    check_grad_weight<O, Each>(function, o, all);
+                    check_format<memory::host>(function, x, o.x);
+                    check_format<memory::host>(function, y, o.y);
                 }
+                for_each_other_memory(o, static_cast<index_t>(i), x, all[i].back().is_repeated ? x : y, add);
             },
             call.operands[i]);
     }
-    if (!any_has_scales) return size;
-    std::vector<std::array<scales_memory, 2>> scales;
-    for (const Variant& operand : call.operands) {
-        scales.push_back(std::visit([](const auto& o) { return scales_of_operand(o); }, operand));
-    }
-    for (std::size_t i = 0; i < scales.size(); ++i) {
-        const rotate_detail::scales_memory& made = scales[i][1];
-        const bool is_used = made.view.data != nullptr && !tensors_detail::is_empty(made.view.shape);
-        if (made.are_made && is_used && !has_distinct_elements(made.view)) {
-            fail<shape_error>({function, ": ", (all[i].back().is_repeated ? all[i].front() : all[i].back()).name,
-                               "'s scales ", describe(made.view.shape),
-                               " must not overlap each other; to read one given scale, set scales_are_given = 1"});
-        }
-        for (std::size_t side = 0; side < 2; ++side) {
-            const char* const name = (side == 0 ? all[i].front() : all[i].back()).name;
-            check_places_of_scales<Each>(function, name, scales[i][side], static_cast<index_t>(i), all, scales);
-        }
-    }
+    check_other_memory<Each>(function, all, others, "scales_are_given = 1");
     return size;
 }
 
@@ -261,11 +243,11 @@ inline void rotate_call(const char* function, const cordage_executor* where, con
     const rotate_detail::call_size size = check_call(function, *angles, call);
     if (size.is_empty) return;
     const cos_sin_tables tables = angles->tables(d, has_doubles);
-    for (const forward_operand& operand : call.operands) {
-        rotate_detail::for_each_slice(executor, size, [&](index_t begin, index_t end) noexcept {
+    rotate_detail::for_each_slice(executor, size, [&](index_t begin, index_t end) noexcept {
+        for (const forward_operand& operand : call.operands) {
             rotate_range_of(pairs_are_interleaved, tables, *angles, operand, begin, end);
-        });
-    }
+        }
+    });
 }
 
 /// An operand of the backward pass: all gradients, or, without y, grad_x only.
@@ -359,7 +341,9 @@ inline void backward_call(const char* function, const cordage_executor* where, c
         add_backward_operand(function, operands[i], has_gradients, call);
         has_doubles = has_doubles || operands[i].grad_y.dtype == CORDAGE_FLOAT64;
     }
-    const rotate_detail::call_size size = check_call(function, *angles, call);
+    const auto sums = rotate_detail::sums_of(grads);
+    const rotate_detail::call_size size =
+        check_call(function, *angles, call, std::span<const rotate_detail::other_memory>(sums));
     const cos_sin_tables tables = angles->tables(direction::forward, has_doubles);
     const angles_object::origin& origin = *angles->to();
     const auto source = [&]<class Real>(Real) {

@@ -216,7 +216,7 @@ typedef struct cordage_heads {
      * Strides in any order, the last 1. Five sizes, [.., heads, groups, lanes of a group]: heads split into groups, as
      * in vLLM's packed keys. */
     cordage_tensor tensor;
-    /* For tokens in slots of a cache one of these, int32 or int64; a negative entry, by custom -1, skips. */
+    /* For tokens in slots of a cache one of these, int32 or int64; entry -1 skips. */
     const cordage_tensor* slot_mapping; /* [tokens] or [batch, tokens]: the slot of each token */
     const cordage_tensor* block_table;  /* [batch, entries]: the blocks of each row */
     /* For int8 and float8: float32 [batch, tokens, heads] or [blocks, block_size, heads], or one dimension more, the

@@ -56,6 +56,11 @@ concept executor = requires(const E& e, index_t n, void (*slice)(index_t)) {
 };
 static_assert(executor<serial>);
 
+/// Where slice `ith` of [0, items) begins, of slices that differ by at most one item; items for ith = slices.
+constexpr index_t begin_of_slice(index_t items, index_t slices, index_t ith) noexcept {
+    return items / slices * ith + std::min(ith, items % slices);
+}
+
 /// Cuts [0, items) into at most how.concurrency() equal slices, each of at least the smallest slice's bytes, and runs
 /// body(begin, end) on each; a single slice runs on the calling thread. body must not throw.
 /// @throws value_error  unless the executor's concurrency is at least 1
@@ -73,7 +78,8 @@ void for_each_range(const Executor& how, index_t items, index_t bytes_of_item, c
         body(index_t{0}, items);
         return;
     }
-    how.run(slices, [&](index_t ith) { body(items * ith / slices, items * (ith + 1) / slices); });
+    how.run(slices,
+            [&](index_t ith) { body(begin_of_slice(items, slices, ith), begin_of_slice(items, slices, ith + 1)); });
 }
 
 }  // namespace cordage

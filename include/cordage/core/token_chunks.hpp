@@ -9,16 +9,17 @@
 
 namespace cordage {
 
-/// The tokens of a batch cut into chunks. Each basis has an equal number of tokens, and all tokens of a chunk have the
-/// same basis. The number of chunks depends only on sizes, so that sums over chunks have the same bits for any number
-/// of threads.
+/// The tokens of a batch cut into chunks. With a basis for each row, a chunk never crosses rows of different bases;
+/// with a basis for each token, all bases count as one here (rotate/backward.hpp). The number of chunks depends only on
+/// sizes, so that sums over chunks have the same bits for any number of threads.
 struct token_chunks {
     index_t share;      ///< tokens of a basis
     index_t length;     ///< tokens of a chunk; the last chunk of a basis may be shorter
     index_t per_basis;  ///< chunks of a basis
     index_t count;      ///< chunks of the batch
 
-    /// At most `most` chunks, or one for each basis if that is more; each but a basis's last has >= `smallest` tokens.
+    /// At most `most` chunks, or one for each basis if that is more; all but the last of each basis have >= `smallest`
+    /// tokens.
     static token_chunks of(index_t tokens, index_t bases, index_t most, index_t smallest) noexcept {
         const index_t share = tokens / bases;
         const index_t length = std::max(smallest, rounded_up_quotient(share, std::max<index_t>(most / bases, 1)));

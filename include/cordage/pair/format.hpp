@@ -11,14 +11,29 @@
 
 namespace cordage {
 
-/// IEEE binary16 as bits. Storage only: arithmetic is done in float.
+/// IEEE binary16 as bits. Storage only: arithmetic is done in float. to_float16 rounds a number; no number converts to
+/// one unnamed, as its bits could be meant.
 struct float16 {
     std::uint16_t bits;
+
+    float16() = default;
+    CORDAGE_HOST_DEVICE static constexpr float16 from_bits(std::uint16_t bits) noexcept {
+        float16 x;
+        x.bits = bits;
+        return x;
+    }
 };
 
-/// bfloat16 as bits, the upper half of a binary32. Storage only: arithmetic is done in float.
+/// bfloat16 as bits, the upper half of a binary32. Storage only, as float16.
 struct bfloat16 {
     std::uint16_t bits;
+
+    bfloat16() = default;
+    CORDAGE_HOST_DEVICE static constexpr bfloat16 from_bits(std::uint16_t bits) noexcept {
+        bfloat16 x;
+        x.bits = bits;
+        return x;
+    }
 };
 
 /// Exact value of a binary16.
@@ -47,7 +62,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr auto bfloat16_in_upper_half(
 }
 /// As above, for one number.
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr bfloat16 to_bfloat16(float x) noexcept {
-    return {static_cast<std::uint16_t>(bfloat16_in_upper_half(x) >> 16)};
+    return bfloat16::from_bits(static_cast<std::uint16_t>(bfloat16_in_upper_half(x) >> 16));
 }
 
 /// x rounded to binary16, nearest, ties to even, subnormals included; overflow gives infinity, a NaN a quiet NaN.
@@ -55,7 +70,9 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr float16 to_float16(float x) 
     const auto bits = lane_traits<float>::bits(x);
     const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
     const std::uint32_t magnitude = bits & 0x7fff'ffffu;
-    const auto with_sign = [sign](std::uint32_t half) { return float16{static_cast<std::uint16_t>(sign | half)}; };
+    const auto with_sign = [sign](std::uint32_t half) {
+        return float16::from_bits(static_cast<std::uint16_t>(sign | half));
+    };
     if (magnitude > 0x7f80'0000u) return with_sign(0x7e00u);
     if (magnitude >= 0x4780'0000u) return with_sign(0x7c00u);  // 65536 and above: infinity
     if (magnitude >= 0x3880'0000u) {                           // a normal half: rebias, round the 13 lost bits

@@ -17,6 +17,12 @@ template <int MantissaBits>
 struct fp8 {
     std::uint8_t bits;
 
+    fp8() = default;
+    CORDAGE_HOST_DEVICE static constexpr fp8 from_bits(std::uint8_t bits) noexcept {
+        fp8 x;
+        x.bits = bits;
+        return x;
+    }
     static constexpr int shift = 23 - MantissaBits;  // from the fraction of a float to that of an fp8
     static constexpr std::uint32_t bias = MantissaBits == 3 ? 7 : 15;
     static constexpr std::uint32_t largest_bits = MantissaBits == 3 ? 0x7eu : 0x7bu;

@@ -33,6 +33,17 @@ void check_steps(const char* function, index_t count, P first, P step) {
     }
 }
 
+/// first + i step, of arguments that check_steps has accepted. (Integers wrap: i step alone may not be representable.)
+template <class P>
+constexpr P step_at(index_t i, P first, P step) noexcept {
+    if constexpr (std::integral<P>) {
+        using wide = std::uint64_t;
+        return static_cast<P>(static_cast<wide>(first) + static_cast<wide>(i) * static_cast<wide>(step));
+    } else {
+        return static_cast<P>(first + static_cast<P>(i) * step);
+    }
+}
+
 }  // namespace positions_detail
 
 /// Coordinates along an axis: first, first + step, first + 2 step, ...
@@ -49,7 +60,7 @@ requires std::integral<P> || std::floating_point<P> std::vector<P> spaced(index_
     positions_detail::check_steps<P>("spaced", count, first, step);
     std::vector<P> coordinates;
     coordinates.reserve(static_cast<std::size_t>(count));
-    for (index_t i = 0; i < count; ++i) coordinates.push_back(static_cast<P>(first + static_cast<P>(i) * step));
+    for (index_t i = 0; i < count; ++i) coordinates.push_back(positions_detail::step_at(i, first, step));
     return coordinates;
 }
 
@@ -104,7 +115,7 @@ class latent_positions {
         reserve("text", count);
         for (index_t i = 0; i < count; ++i) {
             for (std::size_t a = 0; a < first.size(); ++a) {
-                ids_.push_back(static_cast<P>(first[a] + static_cast<P>(i) * step_of(a)));
+                ids_.push_back(positions_detail::step_at(i, first[a], step_of(a)));
             }
         }
     }

@@ -109,6 +109,7 @@ class multimodal_positions {
     /// A video. Throws as image; also if rule.frames_are_images and there is more than one frame.
     /// @param seconds_per_frame  of the grid's frames, video_second_per_grid; used if rule.positions_per_second > 0
     void video(const patch_grid& grid, double seconds_per_frame = 1.0) {
+        check_has_video("video");
         if (rule_.frames_are_images && grid.frames != 1) {
             fail_grid("video", grid, "one frame for each call: this model has text between frames");
         }
@@ -118,6 +119,7 @@ class multimodal_positions {
     ///
     /// @param audio_tokens  number of audio tokens, 0 to 2^31
     void video_with_audio(const patch_grid& grid, double seconds_per_frame, index_t audio_tokens) {
+        check_has_video("video_with_audio");
         const video_clip clip{merged("video_with_audio", grid, rule_.temporal_merge_size),
                               checked_seconds(seconds_per_frame),
                               rule_.repeats_marks ? start() + P(1) : start() + P(2)};
@@ -222,6 +224,12 @@ class multimodal_positions {
     [[noreturn]] static void fail_grid(const char* piece, const patch_grid& grid, std::string_view expected) {
         fail<value_error>({"multimodal_positions::", piece, ": grid ", text_of(grid), " must have ", expected});
     }
+    // Where the number of tokens gives positions, only images are defined (HunYuan-VL).
+    void check_has_video(const char* piece) const {
+        if (rule_.next != after_grid::token_count) return;
+        fail<value_error>({"multimodal_positions::", piece,
+                           ": this rule (after_grid::token_count) has images only; append each frame by image()"});
+    }
     // Throws unless `count` tokens fit, the last of which is at begin + distance.
     void check_room(const char* piece, P begin, index_t count, double distance) const {
         constexpr index_t most_tokens = index_t{1} << 31;
@@ -248,22 +256,24 @@ class multimodal_positions {
     P start() const noexcept { return rule_.next == after_grid::token_count ? static_cast<P>(tokens()) : next_; }
     // Position of a frame relative to the first one, multiplied in float32 as in torch.
     P time(index_t frame, double seconds_per_frame) const noexcept {
-        if (rule_.positions_per_second == 0.0) return static_cast<P>(frame);
+        return rule_.positions_per_second == 0.0 ? static_cast<P>(frame)
+                                                 : static_cast<P>(scaled_time(frame, seconds_per_frame));
+    }
+    float scaled_time(index_t frame, double seconds_per_frame) const noexcept {
         const auto product = [](float a, float b) {
             return static_cast<float>(static_cast<double>(a) * static_cast<double>(b));
         };
         const auto seconds = static_cast<float>(seconds_per_frame),
                    rate = static_cast<float>(rule_.positions_per_second);
         const auto i = static_cast<float>(frame);
-        return static_cast<P>(rule_.rounds_frame_step ? product(i, product(rate, seconds))
-                                                      : product(product(i, seconds), rate));
+        return rule_.rounds_frame_step ? product(i, product(rate, seconds)) : product(product(i, seconds), rate);
     }
     double last_of(const video_clip& clip) const noexcept {
         const double side = static_cast<double>(std::max(clip.grid.rows, clip.grid.columns));
-        const double frames = static_cast<double>(clip.grid.frames);
-        const double rate =
-            rule_.positions_per_second == 0.0 ? 1.0 : clip.seconds_per_frame * rule_.positions_per_second;
-        return std::max(side, frames * rate);
+        const double past_time = rule_.positions_per_second == 0.0
+                                     ? static_cast<double>(clip.grid.frames)
+                                     : double{scaled_time(clip.grid.frames, clip.seconds_per_frame)};
+        return std::max(side, past_time);
     }
 
     // Appends the position on the next axis.

@@ -26,12 +26,6 @@ inline constexpr index_t most_chunks = 64;
 inline constexpr index_t smallest_chunk = 32;
 
 template <class Source>
-constexpr bool has_basis_of_token(const Source& angles) {
-    if constexpr (requires { angles.has_basis_of_token(); }) return angles.has_basis_of_token();
-    return false;
-}
-
-template <class Source>
 void check_gradients(const rotation_gradients& grads, const Source& angles, index_t tokens) {
     using namespace angle_detail;
     const index_t bases = bases_of(angles), axes = axes_of(angles);
@@ -44,6 +38,13 @@ void check_gradients(const rotation_gradients& grads, const Source& angles, inde
     check_size("position_ids", grads.position_ids, axes == 1 ? "batch*tokens" : "axes*batch*tokens", axes * tokens);
     check_size("attention_factor", grads.attention_factor, "bases", bases);
     check_size("angles", grads.angles, "batch*tokens*rotary_dim/2", tokens * angles.pairs());
+}
+
+// The memory that a backward pass adds gradients to, and its workspace.
+inline std::array<other_memory, most_sums> sums_of(const rotation_gradients& grads) {
+    return {{sums_in("grads.inv_freq", grads.inv_freq), sums_in("grads.position_ids", grads.position_ids),
+             sums_in("grads.attention_factor", grads.attention_factor), sums_in("grads.angles", grads.angles),
+             sums_in("grads.workspace", grads.workspace)}};
 }
 
 // The sums of a norm's weight gradients; empty without a norm.
@@ -66,7 +67,8 @@ void backward_through(const Executor& where, const Source& angles, const rotatio
                       const Operands&... given) {
     require_source<Source>();
     backend::require_backward_range<Backend>();
-    const call_size size = check_all<memory::host>("rotate_backward", angles, given...);
+    const call_size size =
+        check_all<memory::host>("rotate_backward", angles, std::span<const other_memory>(sums_of(grads)), given...);
     check_gradients(grads, angles, size.tokens);
     if constexpr (!differentiable_angle_source<Source>) {
         if (!grads.inv_freq.empty() || !grads.position_ids.empty()) {
@@ -80,7 +82,7 @@ void backward_through(const Executor& where, const Source& angles, const rotatio
         // With a basis for each row, a chunk has sums for one basis, or for one basis per axis of summed axes; with a
         // basis for each token, it has sums for all bases, and there are fewer chunks.
         const index_t tokens = size.tokens, pairs = angles.pairs(), bases = angle_detail::bases_of(angles);
-        const bool by_token = has_basis_of_token(angles) && bases > 1;
+        const bool by_token = angle_detail::has_basis_of_token(angles) && bases > 1;
         const index_t bases_of_chunk = by_token ? bases : angle_detail::bases_of_token(angles);
         const token_chunks chunks =
             token_chunks::of(tokens, bases / bases_of_chunk,

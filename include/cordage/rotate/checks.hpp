@@ -19,6 +19,19 @@ namespace cordage::rotate_detail {
 /// Whether the tensors of a call are in host memory or on a device.
 enum class memory { host, device };
 
+/// The addresses that a view may access.
+struct address_range {
+    std::intptr_t begin = 0, end = 0;
+
+    address_range() = default;
+    /// @param v  of sizes and strides that are checked
+    explicit address_range(const heads_memory& v)
+        : begin(reinterpret_cast<std::intptr_t>(v.data)),
+          end(begin + tensors_detail::bytes_of(v, tensors_detail::reach_of(v))) {}
+
+    bool meets(const address_range& other) const { return begin < other.end && other.begin < end; }
+};
+
 /// One tensor of an operand, type-erased, so that all calls share the checks.
 struct checked_tensor {
     const char* name;
@@ -29,8 +42,8 @@ struct checked_tensor {
     index_t first_lane;
     bool is_rotated = true;
     bool has_format_of_x = false;
-    bool are_slots_free = false;       ///< operand::to_free_slots
-    std::intptr_t begin = 0, end = 0;  ///< addresses of the memory, set once the sizes are checked
+    bool are_slots_free = false;   ///< operand::to_free_slots
+    address_range addresses = {};  ///< set once the sizes are checked
 };
 template <operand_type O>
 CORDAGE_ALWAYS_INLINE std::array<checked_tensor, 2> tensors_of(const O& o, index_t operand) {
@@ -61,6 +74,26 @@ inline std::string strides_of(const heads_memory& v) {
     return message("[", v.batch_stride, ", ", v.token_stride, ", ", v.head_stride, ", 1]");
 }
 
+/// Checks the strides of a tensor, or of `what` beside it; then, with checked sizes, what they span.
+inline void check_strides(const char* function, const char* tensor, const char* what, const heads_memory& v) {
+    if (v.batch_stride >= 0 && v.token_stride >= 0 && v.head_stride >= 0 && v.group_stride >= 0) return;
+    fail<shape_error>({function, ": ", tensor, what, " strides ", strides_of(v), " must not be negative"});
+}
+inline void check_span(const char* function, const char* tensor, const char* what, const heads_memory& v) {
+    const heads_shape reach = tensors_detail::reach_of(v);
+    const index_t elements = v.groups * v.head_size;
+    constexpr index_t usual_size = 16;  // 2^58 such elements have addresses of 62 bits
+    const bool is_bounded = is_addressable(
+        view_axis{reach.batch, v.batch_stride}, view_axis{reach.tokens, v.token_stride},
+        view_axis{reach.heads, v.head_stride}, view_axis{elements, std::max<index_t>(v.group_stride, 1)});
+    if (is_bounded && (v.element_size <= usual_size ||
+                       tensors_detail::span_of(v, reach) <= most_elements / v.element_size * usual_size)) {
+        return;
+    }
+    fail<shape_error>({function, ": ", tensor, what, " ", describe(reach), " with strides ", strides_of(v),
+                       " must span at most 2^58 elements and 2^62 bytes"});
+}
+
 inline void check_view(const char* function, const checked_tensor& tensor) {
     const heads_memory& v = tensor.view;
     const heads_shape& s = v.shape;
@@ -68,9 +101,7 @@ inline void check_view(const char* function, const checked_tensor& tensor) {
         fail<shape_error>(
             {function, ": ", tensor.name, " ", describe(s), " must have head_dim >= 2 and no negative size"});
     }
-    if (v.batch_stride < 0 || v.token_stride < 0 || v.head_stride < 0 || v.group_stride < 0) {
-        fail<shape_error>({function, ": ", tensor.name, " strides ", strides_of(v), " must not be negative"});
-    }
+    check_strides(function, tensor.name, "", v);
     if (v.slots.entries != nullptr) {
         const slot_table& t = v.slots;
         if (t.blocks < 0 || t.block_size < 1 || t.row_stride < 0 ||
@@ -83,19 +114,13 @@ inline void check_view(const char* function, const checked_tensor& tensor) {
                                t.row_stride, " must span at most 2^58 entries"});
         }
     }
-    const heads_shape reach = tensors_detail::reach_of(v);
-    if (!is_addressable(view_axis{reach.batch, v.batch_stride}, view_axis{reach.tokens, v.token_stride},
-                        view_axis{s.heads, v.head_stride},
-                        view_axis{v.groups * v.head_size, std::max<index_t>(v.group_stride, 1)})) {
-        fail<shape_error>({function, ": ", tensor.name, " ", describe(reach), " with strides ", strides_of(v),
-                           " must span at most 2^58 elements"});
-    }
+    check_span(function, tensor.name, "", v);
     if (v.data == nullptr && !tensors_detail::is_empty(s)) {
         fail<shape_error>({function, ": ", tensor.name, ".data nullptr must point to ", describe(s), " elements"});
     }
     if (tensor.is_written && !has_distinct_elements(v)) {
-        fail<shape_error>({function, ": ", tensor.name, " ", describe(reach), " with strides ", strides_of(v),
-                           " must not overlap itself"});
+        fail<shape_error>({function, ": ", tensor.name, " ", describe(tensors_detail::reach_of(v)), " with strides ",
+                           strides_of(v), " must not overlap itself"});
     }
 }
 
@@ -179,7 +204,7 @@ inline bool may_have_repeated_entries(const slot_table& s, index_t rows, index_t
     return false;
 }
 
-/// Checks that non-negative slots of a view lie in the cache and, if it is written, are listed once. The cost is
+/// Checks that slots of a view, except -1, lie in the cache and, if it is written, are listed once. The cost is
 /// proportional to the number of entries and independent of the size of the cache.
 inline void check_slots(const char* function, const checked_tensor& tensor) {
     const heads_memory& v = tensor.view;
@@ -192,10 +217,10 @@ inline void check_slots(const char* function, const checked_tensor& tensor) {
     for (index_t row = 0; row < v.shape.batch; ++row) {
         for (index_t i = 0; i < entries; ++i) {
             const index_t entry = s.entry(row * s.row_stride + i);
-            if (entry < 0) continue;
-            if (entry >= end) {
+            if (entry == -1) continue;
+            if (entry < 0 || entry >= end) {
                 fail<value_error>({function, ": ", tensor.name, "'s ", kind, " [", row, ", ", i, "] ", entry,
-                                   " must be below the cache's ", end, " ", kind, "s, or -1 to skip it"});
+                                   " must be one of the cache's ", end, " ", kind, "s, or -1 to skip it"});
             }
             if (may_repeat && listed.exchange(entry, i) >= 0) {
                 fail<value_error>({function, ": ", tensor.name, "'s ", kind, " [", row, ", ", i, "] ", entry,
@@ -205,9 +230,9 @@ inline void check_slots(const char* function, const checked_tensor& tensor) {
     }
 }
 
-/// Checks the norm of an operand, and that its weights are not overwritten.
+/// Checks the norm of an operand.
 template <class Operand>
-void check_norm(const char* function, const Operand& o, const checked_tensor& written) {
+void check_norm(const char* function, const Operand& o) {
     const auto& norm = o.norm;
     if (!is_finite(norm.epsilon) || !(norm.epsilon >= 0.0)) {
         fail<value_error>({function, ": rms_norm's epsilon ", norm.epsilon, " must be finite and >= 0"});
@@ -218,59 +243,42 @@ void check_norm(const char* function, const Operand& o, const checked_tensor& wr
                                ": rms_norm's is_over_all_heads must be false where x or y is in a format of "
                                "whole heads; normalize in a separate call first"});
         }
-    }
-    if (norm.weight == nullptr) return;
-    const heads_shape of_weights{1, 1, norm.rows(o.shape().heads), o.shape().head_dim};
-    const auto begin = reinterpret_cast<std::intptr_t>(norm.weight);
-    const auto end = begin + of_weights.heads * of_weights.head_dim * static_cast<index_t>(sizeof(*norm.weight));
-    if (begin < written.end && written.begin < end &&
-        overlap_of(token_major(norm.weight, of_weights), written.view) != overlap::none) {
-        fail<shape_error>({function, ": rms_norm's weight must not overlap ", written.name, " ",
-                           describe(written.view.shape), ", which is written"});
-    }
-}
-
-/// Checks the spans for weight gradients: as many entries as weights, not overlapping these or any tensor of the call.
-template <class Operand, std::size_t Each>
-void check_grad_weight(const char* function, const Operand& o, std::span<std::array<checked_tensor, Each>> operands) {
-    const auto& sums = o.grad_weight;
-    if (sums.empty()) return;
-    if (o.norm.weight == nullptr) {
-        fail<shape_error>(
-            {function, ": grad_weight has ", sums.size(), " entries, must have none where rms_norm's weight is null"});
-    }
-    const heads_shape of_weights{1, 1, o.norm.rows(o.shape().heads), o.shape().head_dim};
-    if (std::ssize(sums) != of_weights.heads * of_weights.head_dim) {
-        fail<shape_error>(
-            {function, ": grad_weight has ", sums.size(), " entries, must have ",
-             o.norm.is_over_all_heads ? "heads*head_dim = " : "head_dim = ", of_weights.heads * of_weights.head_dim});
-    }
-    const auto check_apart = [&](const char* name, const heads_memory& other) {
-        if (overlap_of(token_major(sums.data(), of_weights), other) != overlap::none) {
-            fail<shape_error>({function, ": grad_weight must not overlap ", name, " ", describe(other.shape)});
+    } else {
+        const auto& sums = o.grad_weight;
+        if (sums.empty()) return;
+        if (norm.weight == nullptr) {
+            fail<shape_error>({function, ": grad_weight has ", sums.size(),
+                               " entries, must have none where rms_norm's weight is null"});
         }
-    };
-    check_apart("rms_norm's weight", token_major(o.norm.weight, of_weights));
-    for (const auto& of_operand : operands) {
-        for (const checked_tensor& tensor : of_operand) check_apart(tensor.name, tensor.view);
+        const index_t wanted = norm.rows(o.shape().heads) * o.shape().head_dim;
+        if (std::ssize(sums) != wanted) {
+            fail<shape_error>({function, ": grad_weight has ", sums.size(), " entries, must have ",
+                               norm.is_over_all_heads ? "heads*head_dim = " : "head_dim = ", wanted});
+        }
     }
 }
 
-/// Checks that given scales are finite and not 0.
+/// Checks that given scales and their inverses are finite. Those that several heads share are read once.
 template <class View>
 void check_scales(const char* function, const char* name, const View& v) {
     if (v.format.makes_scales) return;
+    const scale_table& table = v.format.scales;
     const index_t groups = v.format.lanes_of_scale == 0 ? 1 : v.shape.head_dim / v.format.lanes_of_scale;
-    for (index_t row = 0; row < v.shape.batch; ++row) {
-        for (index_t token = 0; token < v.shape.tokens; ++token) {
-            head_place at = v.place(row, token);
+    const bool differ_by_token = table.row_stride != 0 || table.token_stride != 0;
+    const auto count = [](index_t size, bool differ) { return differ ? size : std::min<index_t>(size, 1); };
+    const index_t rows = count(v.shape.batch, differ_by_token), tokens = count(v.shape.tokens, differ_by_token),
+                  heads = count(v.shape.heads, table.head_stride != 0);
+    const auto is_usable = [](float scale) { return is_finite(scale) && is_finite(1.0f / scale); };
+    for (index_t row = 0; row < rows; ++row) {
+        for (index_t token = 0; token < tokens; ++token) {
+            head_place at = differ_by_token ? v.place(row, token) : head_place{0, 0, 0};
             if (at.row < 0) continue;
-            for (; at.head < v.shape.heads; ++at.head) {
+            for (; at.head < heads; ++at.head) {
                 for (index_t group = 0; group < groups; ++group) {
-                    const float scale = v.format.scales.at(at)[group];
-                    if (is_finite(scale) && scale != 0.0f) continue;
+                    const float scale = table.at(at)[group];
+                    if (is_usable(scale)) continue;
                     fail<value_error>({function, ": ", name, "'s scale [", at.row, ", ", at.token, ", ", at.head, ", ",
-                                       group, "] ", scale, " must be finite and not 0"});
+                                       group, "] ", scale, " must be finite and not 0, and so must its inverse"});
                 }
             }
         }
@@ -300,11 +308,6 @@ void check_format(const char* function, const char* name, const View& v) {
 struct scales_memory {
     heads_memory view;
     bool are_made = false;
-    std::intptr_t begin = 0, end = 0;  ///< addresses of the memory
-
-    bool may_meet(std::intptr_t other_begin, std::intptr_t other_end) const {
-        return begin < other_end && other_begin < end;
-    }
 };
 template <class View>
 CORDAGE_ALWAYS_INLINE scales_memory scales_of(const View& v) {
@@ -313,11 +316,8 @@ CORDAGE_ALWAYS_INLINE scales_memory scales_of(const View& v) {
         heads_shape shape = v.shape;
         shape.head_dim = format.lanes_of_scale == 0 ? 1 : v.shape.head_dim / format.lanes_of_scale;
         const scale_table& table = format.scales;
-        const heads_memory view =
-            heads_view<float>{table.data, shape, table.row_stride, table.token_stride, table.head_stride, v.slots};
-        const auto begin = reinterpret_cast<std::intptr_t>(table.data);
-        return {view, format.makes_scales, begin,
-                begin + tensors_detail::bytes_of(view, tensors_detail::reach_of(view))};
+        return {heads_view<float>{table.data, shape, table.row_stride, table.token_stride, table.head_stride, v.slots},
+                format.makes_scales};
     } else if constexpr (requires { v.format.inner; }) {
         return scales_of(with_format(v, v.format.inner));
     } else {
@@ -325,23 +325,7 @@ CORDAGE_ALWAYS_INLINE scales_memory scales_of(const View& v) {
     }
 }
 
-/// The scales of x and of y; only those of y for an operand in place.
-template <class O>
-CORDAGE_ALWAYS_INLINE std::array<scales_memory, 2> scales_of_operand(const O& o) {
-    if constexpr (operand_type<O>) {
-        scales_memory x = scales_of(o.x);
-        x.are_made = false;
-        return {o.is_in_place() ? scales_memory{} : x, scales_of(o.y)};
-    } else {
-        return {};
-    }
-}
-template <class O>
-inline constexpr bool has_scales = false;
-template <operand_type O>
-requires O::has_head_format inline constexpr bool has_scales<O> = true;
-
-/// The same memory counted in bytes: to test overlap of scales and codes, and for the C interface's formats.
+/// The same memory counted in bytes: to test overlap of memory of different types, and for the C interface's formats.
 inline heads_memory in_bytes(heads_memory v) {
     for (index_t* size : {&v.head_size, &v.batch_stride, &v.token_stride, &v.head_stride, &v.group_stride}) {
         *size = saturated_product(*size, v.element_size);
@@ -350,34 +334,101 @@ inline heads_memory in_bytes(heads_memory v) {
     return v;
 }
 
-/// Checks that computed scales overlap neither each other nor tensors or scales of other operands, and that given
-/// scales do not overlap written tensors.
-template <std::size_t Each>
-void check_places_of_scales(const char* function, const char* name, const scales_memory& scales, index_t operand,
-                            std::span<std::array<checked_tensor, Each>> operands,
-                            std::span<const std::array<scales_memory, 2>> all) {
-    const heads_memory& view = scales.view;
-    if (view.data == nullptr || tensors_detail::is_empty(view.shape)) return;
-    if (scales.are_made && !has_distinct_elements(view)) {
-        fail<shape_error>({function, ": ", name, "'s scales ", describe(view.shape), " with strides ", strides_of(view),
-                           " must not overlap each other; to read one given scale, set makes_scales = false"});
-    }
-    for (const auto& tensors : operands) {
-        for (const checked_tensor& tensor : tensors) {
-            if (tensor.is_repeated || !(scales.are_made || tensor.is_written)) continue;
-            if (!scales.may_meet(tensor.begin, tensor.end)) continue;
-            if (overlap_of(in_bytes(view), in_bytes(tensor.view)) == overlap::none) continue;
-            fail<shape_error>({function, ": ", name, "'s scales ", describe(view.shape), " must not overlap ",
-                               tensor.name, " ", describe(tensor.view.shape), ", as one of them is written"});
+/// Memory of a call beside its tensors: scales, weights of norms and sums of gradients.
+struct other_memory {
+    enum class kind : std::uint8_t { scales, weights, sums };
+    const char* owner = "";  ///< the tensor that it belongs to, or ""
+    const char* name = "";   ///< behind the owner's
+    kind is = kind::sums;
+    heads_memory view;
+    bool is_written = false;
+    index_t operand = -1;  ///< -1: of the whole call
+    address_range addresses = {};
+};
+/// A dense row of numbers.
+template <class T>
+heads_memory memory_of(const T* data, index_t count) {
+    return token_major(data, {1, 1, 1, count});
+}
+inline other_memory sums_in(const char* name, std::span<double> sums, index_t operand = -1) {
+    return {"", name, other_memory::kind::sums, memory_of(sums.data(), std::ssize(sums)), true, operand};
+}
+
+inline constexpr std::size_t most_sums = 5;  // of rotation_gradients
+
+/// Whether an operand may have memory beside its tensors, or its call sums of gradients.
+template <class O>
+inline constexpr bool has_other_memory = true;
+template <operand_type O>
+inline constexpr bool has_other_memory<O> = O::has_head_format || O::is_normalized;
+
+/// Calls add(other_memory) for all memory beside the tensors of an operand, whose names are given.
+template <class O, class Add>
+void for_each_other_memory(const O& o, index_t operand, const char* x, const char* y, const Add& add) {
+    using kind = other_memory::kind;
+    if constexpr (operand_type<O>) {
+        if constexpr (O::has_head_format) {
+            const auto add_scales = [&](const char* of, const scales_memory& scales, bool are_made) {
+                if (scales.view.data == nullptr) return;
+                add(other_memory{of, "'s scales", kind::scales, scales.view, are_made, operand});
+            };
+            if (!o.is_in_place()) add_scales(x, scales_of(o.x), false);
+            const scales_memory made = scales_of(o.y);
+            add_scales(y, made, made.are_made);
         }
     }
-    for (index_t i = 0; scales.are_made && i < std::ssize(all); ++i) {
-        for (const scales_memory& other : all[static_cast<std::size_t>(i)]) {
-            if (i == operand || !scales.may_meet(other.begin, other.end)) continue;
-            if (overlap_of(view, other.view) == overlap::none) continue;
-            fail<shape_error>({function, ": ", name, "'s scales ", describe(view.shape),
-                               " are written and must not overlap those of another operand, ",
-                               describe(other.view.shape)});
+    if constexpr (O::is_normalized) {
+        if (o.norm.weight != nullptr) {
+            const index_t count = o.norm.rows(o.shape().heads) * o.shape().head_dim;
+            add(other_memory{"", "rms_norm's weight", kind::weights, memory_of(o.norm.weight, count), false, operand});
+        }
+        if constexpr (backward_operand_type<O>) {
+            if (!o.grad_weight.empty()) add(sums_in("grad_weight", o.grad_weight, operand));
+        }
+    }
+}
+
+/// Checks that no memory beside the tensors of a call is written where something else of the call is read or written.
+/// The scales of x and of y may be the same, or those of a cache within which tokens move; operands may add to one sum.
+template <std::size_t Each>
+void check_other_memory(const char* function, std::span<std::array<checked_tensor, Each>> operands,
+                        std::span<other_memory> all, const char* remedy) {
+    const auto refuse = [&](const other_memory& one, const char* owner, const char* name, const heads_memory& other) {
+        fail<shape_error>({function, ": ", one.owner, one.name, " ", describe(one.view.shape), " must not overlap ",
+                           owner, name, " ", describe(other.shape), ", as one of them is written"});
+    };
+    const auto may_share = [&](const other_memory& a, const other_memory& b) {
+        if (a.is != b.is) return false;
+        if (a.is == other_memory::kind::sums) return a.operand >= 0 && b.operand >= 0 && a.view == b.view;
+        const auto& tensors = operands[static_cast<std::size_t>(a.operand)];
+        return a.operand == b.operand && (a.view == b.view || is_move(tensors.front(), tensors.back()));
+    };
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        other_memory& one = all[i];
+        if (tensors_detail::is_empty(one.view.shape)) continue;
+        if (one.is == other_memory::kind::scales) {
+            check_strides(function, one.owner, one.name, one.view);
+            check_span(function, one.owner, one.name, one.view);
+            if (one.is_written && !has_distinct_elements(one.view)) {
+                fail<shape_error>({function, ": ", one.owner, one.name, " ", describe(one.view.shape), " with strides ",
+                                   strides_of(one.view), " must not overlap each other; to read one given scale, set ",
+                                   remedy});
+            }
+        }
+        one.addresses = address_range(one.view);
+        const auto overlaps = [&](bool is_written, const address_range& addresses, const heads_memory& other) {
+            return (one.is_written || is_written) && one.addresses.meets(addresses) &&
+                   overlap_of(in_bytes(one.view), in_bytes(other)) != overlap::none;
+        };
+        for (const auto& tensors : operands) {
+            for (const checked_tensor& t : tensors) {
+                if (!t.is_repeated && overlaps(t.is_written, t.addresses, t.view)) refuse(one, "", t.name, t.view);
+            }
+        }
+        for (const other_memory& other : all.first(i)) {
+            if (overlaps(other.is_written, other.addresses, other.view) && !may_share(one, other)) {
+                refuse(one, other.owner, other.name, other.view);
+            }
         }
     }
 }
@@ -401,7 +452,7 @@ call_size check_tensors(const char* function, const angle_sizes& angles,
             for (const checked_tensor& other : of_operand) {
                 if (&other == &tensor) return;
                 const bool may_meet = (other.is_written || tensor.is_written) && !other.is_repeated &&
-                                      other.begin < tensor.end && tensor.begin < other.end;
+                                      other.addresses.meets(tensor.addresses);
                 const bool is_one = other.operand == tensor.operand && other.view == tensor.view;
                 if (may_meet && !is_one) check_overlap<Memory>(function, other, tensor);
             }
@@ -412,8 +463,7 @@ call_size check_tensors(const char* function, const angle_sizes& angles,
             if (tensor.is_repeated) continue;
             check_view(function, tensor);
             check_shape(function, operands[0][0], of_operand[0], tensor);
-            tensor.begin = reinterpret_cast<std::intptr_t>(tensor.view.data);
-            tensor.end = tensor.begin + tensors_detail::bytes_of(tensor.view, tensors_detail::reach_of(tensor.view));
+            tensor.addresses = address_range(tensor.view);
             check_against_earlier(tensor);
             size.is_empty = size.is_empty && tensors_detail::is_empty(tensor.view.shape);
             const heads_memory& v = tensor.view;
@@ -434,36 +484,38 @@ call_size check_tensors(const char* function, const angle_sizes& angles,
 }
 
 /// All checks of a call. Positions, factors of tables and slots are checked only if they are in host memory.
+/// @param sums  of gradients, to which the call adds
 template <memory Memory, angles_of_tokens Source, class... Operands>
-CORDAGE_ALWAYS_INLINE call_size check_all(const char* function, const Source& angles, const Operands&... operands) {
+CORDAGE_ALWAYS_INLINE call_size check_all(const char* function, const Source& angles,
+                                          std::span<const other_memory> sums, const Operands&... operands) {
     if constexpr (requires { angles.check_fields(function); }) angles.check_fields(function);
     constexpr std::size_t each = (backward_operand_type<Operands> && ...) ? 3 : 2;
     index_t number = 0;
     std::array<checked_tensor, each> all[]{tensors_of(operands, number++)...};
     const call_size size =
         check_tensors<Memory, each>(function, {angles.batch(), angles.tokens(), angles.pairs()}, all);
-    const auto check_one = [&]<class O>(const O& o, const std::array<checked_tensor, each>& of_operand) {
-        const checked_tensor& last = of_operand.back();
-        if constexpr (O::is_normalized) check_norm(function, o, last.is_repeated ? of_operand.front() : last);
+    const auto check_one = [&]<class O>(const O& o) {
+        if constexpr (O::is_normalized) check_norm(function, o);
         if constexpr (operand_type<O>) {
             check_format<Memory>(function, "x", o.x);
             check_format<Memory>(function, "y", o.y);
-        } else if constexpr (O::is_normalized) {
-            check_grad_weight<O, each>(function, o, all);
         }
     };
-    number = 0;
-    (check_one(operands, all[number++]), ...);
-    if constexpr ((has_scales<Operands> || ...)) {
-        const std::array<scales_memory, 2> scales[]{scales_of_operand(operands)...};
-        for (index_t i = 0; i < index_t{sizeof...(Operands)}; ++i) {
-            const auto& [x, y] = scales[i];
-            check_places_of_scales<each>(function, "x", x, i, all, scales);
-            check_places_of_scales<each>(function, "y", y, i, all, scales);
-        }
+    (check_one(operands), ...);
+    if constexpr ((has_other_memory<Operands> || ...)) {
+        std::array<other_memory, most_sums + 2 * sizeof...(Operands)> others;
+        auto end = std::copy(sums.begin(), sums.end(), others.begin());
+        const auto add = [&](const other_memory& one) { *end++ = one; };
+        number = 0;
+        (for_each_other_memory(operands, number++, "x", "y", add), ...);
+        check_other_memory<each>(function, all, {others.begin(), end}, "makes_scales = false");
     }
     if constexpr (Memory == memory::host && requires { angles.check(function); }) angles.check(function);
     return size;
+}
+template <memory Memory, angles_of_tokens Source, class... Operands>
+CORDAGE_ALWAYS_INLINE call_size check_all(const char* function, const Source& angles, const Operands&... operands) {
+    return check_all<Memory>(function, angles, std::span<const other_memory>{}, operands...);
 }
 
 }  // namespace cordage::rotate_detail

@@ -45,9 +45,10 @@ class cos_sin_table {
     }
 
     /// View of the table; the table must outlive the view.
-    cos_sin_view<T> view() const noexcept {
+    cos_sin_view<T> view() const& noexcept {
         return {cos_.data(), sin_.data(), rows_, tokens_, pairs_, 1.0, attention_factors_.data()};
     }
+    void view() const&& = delete;
 
  private:
     // Checks the angles before anything is allocated.

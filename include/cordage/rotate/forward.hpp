@@ -133,6 +133,10 @@ template <class Argument>
 inline constexpr bool is_difference = false;
 template <class To, class From>
 inline constexpr bool is_difference<angle_difference<To, From>> = true;
+template <class Argument>
+inline constexpr bool has_norm = false;
+template <operand_type Operand>
+inline constexpr bool has_norm<Operand> = Operand::is_normalized;
 
 }  // namespace rotate_detail
 
@@ -159,6 +163,8 @@ void rebase(const Arguments&... arguments) {
     static_assert((rotate_detail::is_difference<Arguments> || ...),
                   "cordage::rebase: the angles must be a difference, 'to - from': exact_angles(new_basis, ids) - "
                   "exact_angles(old_basis, ids)");
+    static_assert(!(rotate_detail::has_norm<Arguments> || ...),
+                  "cordage::rebase: cached keys are normalized already; write their operand without .normalized()");
     rotate_detail::rotate<Pairing, Backend, backend::forward>("rebase", arguments...);
 }
 

@@ -7,6 +7,8 @@
 #include <concepts>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "cordage/core/error.hpp"
 #include "cordage/core/index.hpp"
@@ -84,6 +86,8 @@ struct scale_table {
     index_t token_stride = 0;
     index_t head_stride = 0;
 
+    /// The scales of one row of tokens whose heads became rows.
+    scale_table heads_as_rows() const noexcept { return {data, head_stride, token_stride, 0}; }
     friend bool operator==(const scale_table&, const scale_table&) noexcept = default;
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float* at(const head_place& place) const noexcept {
         return data + place.row * row_stride + place.token * token_stride + place.head * head_stride;
@@ -96,6 +100,27 @@ namespace tensors_detail {
 template <class T>
 CORDAGE_ALWAYS_INLINE void copy_elements(const T* from, T* to, index_t count) noexcept {
     std::memmove(static_cast<void*>(to), from, static_cast<std::size_t>(count) * sizeof(T));
+}
+
+/// A format for heads that became rows (heads_as_rows): one without members is the same, one that holds another has
+/// that one changed, and any other says itself what it becomes.
+template <class Format, class T>
+inline constexpr bool has_heads_as_rows =
+    !head_format<Format, T> || std::is_empty_v<Format> || requires(const Format& f) {
+    f.heads_as_rows();
+};
+template <class Format, class T>
+requires requires(const Format& f) { f.inner; }
+inline constexpr bool has_heads_as_rows<Format, T> =
+    has_heads_as_rows<std::remove_cvref_t<decltype(std::declval<Format>().inner)>, T>;
+template <class Format>
+Format heads_as_rows(Format format) noexcept {
+    if constexpr (requires { format.inner; }) {
+        format.inner = heads_as_rows(format.inner);
+    } else if constexpr (requires { format.heads_as_rows(); }) {
+        format = format.heads_as_rows();
+    }
+    return format;
 }
 
 /// Converts a head, of elements or of a format of whole heads, to floats and back.
@@ -364,6 +389,7 @@ struct scaled_bytes {
         return is_equal;
     }
 
+    scaled_bytes heads_as_rows() const noexcept { return {scales.heads_as_rows(), lanes_of_scale, makes_scales}; }
     friend bool operator==(const scaled_bytes&, const scaled_bytes&) noexcept = default;
     /// @throws shape_error, naming the field
     void check(const char* function, const char* name, index_t head_dim) const {
@@ -480,7 +506,7 @@ struct q4_0 {
     CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE block_scale scale_of(float largest) noexcept {
         const float d = largest / -8.0f;
         // d = 0 / -8 = -0, whose sign fast-math may drop
-        return {largest != 0.0f ? element_traits<float16>::store(d) : float16{0x8000},
+        return {largest != 0.0f ? element_traits<float16>::store(d) : float16::from_bits(0x8000),
                 tensors_detail::inverse_or_zero(d)};
     }
     CORDAGE_ALWAYS_INLINE bool copy_head(q4_0, const q4_0_block* from, const head_place&, q4_0_block* to,

@@ -24,8 +24,8 @@ struct heads_shape {
 };
 
 /// The slot of a paged cache that holds each token: one entry for each token (a slot mapping) or for each block of
-/// tokens (a block table). Slot s is slot s % block_size of block s / block_size. Tokens with a negative entry are
-/// neither read nor written.
+/// tokens (a block table). Slot s is slot s % block_size of block s / block_size. Tokens with entry -1 are neither read
+/// nor written.
 struct slot_table {
     const void* entries = nullptr;  ///< [rows, entries of a row], int32 or int64; null: tokens lie in order
     bool is_wide = false;           ///< whether entries are int64
@@ -108,10 +108,14 @@ heads_view<T, Format> heads_as_rows(const heads_view<T, Format>& v) {
         fail<shape_error>({"heads_as_rows: the view of batch ", v.shape.batch,
                            v.slots.entries != nullptr ? " in slots" : "", " must be one row of tokens without slots"});
     }
+    static_assert(tensors_detail::has_heads_as_rows<Format, std::remove_const_t<T>>,
+                  "cordage::heads_as_rows: a format of whole heads that has data beside the elements needs "
+                  "'Format heads_as_rows() const', which returns the format of heads that became rows");
     heads_view<T, Format> rows = v;
     rows.shape.batch = v.shape.heads;
     rows.shape.heads = 1;
     rows.batch_stride = v.head_stride;
+    if constexpr (head_format<Format, std::remove_const_t<T>>) rows.format = tensors_detail::heads_as_rows(v.format);
     return rows;
 }
 
@@ -191,6 +195,13 @@ concept slot_entry = std::same_as<Entry, std::int32_t> || std::same_as<Entry, st
 template <class T, class Format, slot_entry Entry>
 heads_view<T, Format> with_slots(heads_view<T, Format> cache, const Entry* entries, index_t batch, index_t tokens,
                                  index_t row_stride, index_t tokens_of_entry) {
+    if (cache.slots.entries != nullptr) {
+        fail<shape_error>({"in_slots and in_blocks: the view must be a whole cache, not tokens in slots of one"});
+    }
+    if (entries == nullptr && batch > 0 && tokens > 0) {
+        fail<shape_error>(
+            {"in_slots and in_blocks: the table nullptr must have entries for [", batch, ", ", tokens, "] tokens"});
+    }
     cache.slots = {entries, sizeof(Entry) == 8, row_stride, tokens_of_entry, cache.shape.tokens, cache.shape.batch};
     cache.shape.batch = batch;
     cache.shape.tokens = tokens;
@@ -205,6 +216,7 @@ heads_view<T, Format> with_slots(heads_view<T, Format> cache, const Entry* entri
 ///   rotate_forward<half_split>(angles, from_to(k, in_slots(cache, slot_mapping.data(), 1, tokens)));
 ///
 /// @param slot_mapping  [batch, tokens] dense
+/// @throws shape_error  for a cache that is itself a view in slots, and for a null table of tokens
 template <class T, class Format, tensors_detail::slot_entry Entry>
 heads_view<T, Format> in_slots(const heads_view<T, Format>& cache, const Entry* slot_mapping, index_t batch,
                                index_t tokens) {

@@ -30,8 +30,9 @@ class operand {
     static constexpr bool has_head_format = head_format<XFormat, X> || head_format<YFormat, Y>;
     static constexpr bool is_plain = !is_normalized && !has_head_format;
 
-    heads_view<const X, XFormat> x;
-    heads_view<Y, YFormat> y;
+    // Constant, as the operand keeps whether they are one view.
+    const heads_view<const X, XFormat> x;
+    const heads_view<Y, YFormat> y;
     index_t first_lane = 0;
     Norm norm = {};
 
@@ -119,6 +120,9 @@ struct normalized_backward_operand;
 /// One tensor of the backward pass: reads grad_y and y, the output of the forward pass, and writes grad_x.
 template <class T, class Format = element_traits<T>>
 struct backward_operand {
+    static_assert(format_of<Format, T>,
+                  "cordage::grad_through: gradients are views of single elements (token_major, head_major), not of "
+                  "groups (group_major) or quantised heads");
     using compute = typename Format::compute;
     static constexpr bool is_normalized = false, is_plain = true;
 

@@ -85,11 +85,15 @@ inline heads_shape reach_of(const heads_memory& v) {
 
 inline bool is_empty(const heads_shape& s) { return s.batch == 0 || s.tokens == 0 || s.heads == 0 || s.head_dim == 0; }
 
-// Bytes from the first element of a view to the end of its last one; the strides of an empty view may be any numbers.
-inline std::intptr_t bytes_of(const heads_memory& v, const heads_shape& reach) {
+// Elements, and bytes, from the first element of a view to the end of its last one; the strides of an empty view may be
+// any numbers.
+inline index_t span_of(const heads_memory& v, const heads_shape& reach) {
     if (is_empty(reach)) return 0;
-    return v.element_size * ((reach.batch - 1) * v.batch_stride + (reach.tokens - 1) * v.token_stride +
-                             (reach.heads - 1) * v.head_stride + (v.groups - 1) * v.group_stride + reach.head_dim);
+    return (reach.batch - 1) * v.batch_stride + (reach.tokens - 1) * v.token_stride +
+           (reach.heads - 1) * v.head_stride + (v.groups - 1) * v.group_stride + reach.head_dim;
+}
+inline std::intptr_t bytes_of(const heads_memory& v, const heads_shape& reach) {
+    return v.element_size * span_of(v, reach);
 }
 
 }  // namespace tensors_detail

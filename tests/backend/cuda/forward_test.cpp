@@ -206,7 +206,7 @@ TEST_CASE("backend/cuda/forward: operands of two types are a launch each, five o
     const std::vector<std::int32_t> ids{1, 2};
     const exact_angles angles(b, ids);
     std::vector<std::vector<float>> x(5, std::vector<float>(32, 0.5f));
-    std::vector<bfloat16> brain(32, bfloat16{0x3f00});
+    std::vector<bfloat16> brain(32, bfloat16::from_bits(0x3f00));
     const auto view = [](auto& numbers) { return in_place(token_major(numbers.data(), {1, 2, 1, 16})); };
     std::vector<backend::launch_size> launches;
     with_device_angles(angles, [&](const auto& on_device) {

@@ -408,7 +408,7 @@ TEST_CASE("backend/cuda/heads: lanes beside a norm that are only copied keep the
         const basis b(frequencies(2 * pairs));
         const exact_angles angles(b, positions);
         const heads_shape shape{1, 3, 2, 40};
-        std::vector<bfloat16> x(240, bfloat16{0x7f81}), y(240);  // NaNs that a conversion would change
+        std::vector<bfloat16> x(240, bfloat16::from_bits(0x7f81)), y(240);  // NaNs that a conversion would change
         std::vector<float> q(240, 1.0f);
         with_device_angles(angles, [&](const auto& on_device) {
             rotate_forward<half_split>(test_device{}, on_device,

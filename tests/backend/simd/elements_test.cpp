@@ -21,7 +21,7 @@ namespace {
 template <class T>
 std::vector<T> all_elements() {
     std::vector<T> all;
-    for (std::uint32_t bits = 0; bits < 65536; ++bits) all.push_back({static_cast<std::uint16_t>(bits)});
+    for (std::uint32_t bits = 0; bits < 65536; ++bits) all.push_back(T::from_bits(static_cast<std::uint16_t>(bits)));
     return all;
 }
 

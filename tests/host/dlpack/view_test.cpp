@@ -17,7 +17,7 @@ template <>
 struct cordage::element_traits<own_half> {
     using compute = float;
     using same_bits_as = cordage::float16;
-    static float load(own_half x) noexcept { return to_float(float16{x.bits}); }
+    static float load(own_half x) noexcept { return to_float(float16::from_bits(x.bits)); }
     static own_half store(float x) noexcept { return {to_float16(x).bits}; }
 };
 

@@ -270,7 +270,7 @@ TEST_CASE(
 // Once, the code of a NaN was whatever the conversion to int gave.
 TEST_CASE("host/ggml/key_shift: a block whose scale is NaN gets codes 0") {
     std::vector<q4_0_block> cache = drawn_cache<q4_0_block>(2);
-    cache[0].d = float16{0x7e00};
+    cache[0].d = float16::from_bits(0x7e00);
     std::vector<std::int32_t> shifts{1};
     compute(gg::key_shift(gg::rotation(gg::rope_arguments{.n_dims = 32})), dense(cache, 64, 1, 1), shifts, 1);
     CHECK(cache[0].codes == std::array<std::uint8_t, 16>{});

@@ -64,8 +64,10 @@ TEST_CASE("rotate/cuda/checks: norms and formats of whole heads that are not rig
     const float weight = 1.0f;
     c.check_throws<value_error>("rotate_forward: rms_norm's epsilon -1 must be finite and >= 0", c.angles,
                                 in_place(c.q_view).normalized(rms_norm<>{.weight = &weight, .epsilon = -1.0}));
-    c.check_throws<shape_error>("rotate_forward: rms_norm's weight must not overlap x [1, 3, 2, 8], which is written",
-                                c.angles, in_place(c.q_view).normalized(rms_norm<>{.weight = c.q.data() + 40}));
+    c.check_throws<shape_error>(
+        "rotate_forward: rms_norm's weight [1, 1, 1, 8] must not overlap x [1, 3, 2, 8], as one of them is "
+        "written",
+        c.angles, in_place(c.q_view).normalized(rms_norm<>{.weight = c.q.data() + 40}));
     std::vector<std::int8_t> codes(24);
     float scale = 1.0f;
     const auto keys = [&](const scaled_bytes<std::int8_t>& format) {

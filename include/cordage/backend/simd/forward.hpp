@@ -94,6 +94,75 @@ CORDAGE_ONE_BODY bool rotate_past_caches(const Operand& o, const X* x, Y* y, con
     return false;
 }
 
+/// Rotates pairs [first, first + count) of every head of one token by a row of their cos and sin, times `factor`.
+template <pairing Pairing, class Arch, class O, class Real>
+CORDAGE_ALWAYS_INLINE void rotate_pairs(const O& o, index_t row, index_t token, index_t first, index_t count,
+                                        index_t pairs, const angle_row<Real>& at, const cos_sin<Real>& factor,
+                                        bool are_heads_fetched) noexcept {
+    const auto lanes = o.lanes_of(row, token);
+    if (lanes.x == nullptr || !o.is_rotated()) return;
+    const index_t done = in_vectors<Arch, Pairing, O>(
+        count, [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            const index_t lane = Pairing::first(first + skip, pairs);
+            rotate_heads<layout_of<A, Pairing, O>, Count, Pairing>(
+                o, lanes.x + lane, lanes.y + lane, {at.cos + skip, at.sin + skip}, factor, pairs,
+                are_heads_fetched && lane == 0 && o.x.slots.entries == nullptr);
+        });
+    for (index_t pair = done; pair < count; ++pair) {
+        const cos_sin<Real> one{at.cos[pair] * factor.cos, at.sin[pair] * factor.sin};
+        rotate_pair<Pairing>(o, row, token, first + pair, pairs, one);
+    }
+}
+
+/// Whether the result of the first step of a norm and a rotation, rounded to the type of x, can be kept in y.
+template <class Operand>
+inline constexpr bool keeps_rounded_in_y = false;
+template <class X, class Y, class XFormat, class YFormat, class Norm>
+inline constexpr bool keeps_rounded_in_y<operand<X, Y, XFormat, YFormat, Norm>> =
+    std::is_same_v<XFormat, YFormat> || std::is_same_v<Y, typename XFormat::compute>;
+
+/// Norm and rotation of the heads of one token in two steps, with the first one's result in y, rounded to the type of
+/// x. A separate function, as norms that are not rounded between are usual.
+template <pairing Pairing, class Arch, class Source, class X, class Y, class XFormat, class YFormat, class Norm,
+          class RowOf>
+CORDAGE_ONE_BODY void rotate_rounded_between(const Source& angles, const operand<X, Y, XFormat, YFormat, Norm>& o,
+                                             index_t row, index_t token, const RowOf& row_of) noexcept {
+    using real = typename XFormat::compute;
+    const index_t pairs = o.is_rotated() ? angles.pairs() : 0;
+    Norm norm = o.norm;
+    norm.is_rounded_between = false;
+    const auto normalize = [&](const auto& heads) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        rotate_normalized<Pairing>(simd<Arch>{}, angles, heads.normalized(norm).unrotated(), row, token, false, row_of);
+    };
+    const auto rotate = [&](const auto& heads) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        for (index_t first = 0; first < pairs; first += row_block) {
+            const index_t count = std::min(row_block, pairs - first);
+            rotate_pairs<Pairing, Arch>(heads, row, token, first, count, pairs, row_of(first, count),
+                                        cos_sin<real>{real(1), real(1)}, false);
+        }
+        if (!heads.is_in_place()) copy_unrotated(heads, row, token, 2 * pairs, simd<Arch>{});
+    };
+    const auto round = [&]() CORDAGE_ALWAYS_INLINE_LAMBDA {
+        if constexpr (!std::is_same_v<XFormat, YFormat>) {
+            Y* const y = o.y.token(row, token);
+            for (index_t head = 0; head < o.shape().heads; ++head) {
+                Y* const lanes = y + head * o.y.head_stride;
+                for (index_t i = 0; i < o.shape().head_dim; ++i) {
+                    lanes[i] = o.y.format.store(o.x.format.load(o.x.format.store(o.y.format.load(lanes[i]))));
+                }
+            }
+        }
+    };
+    if (o.lanes_of(row, token).x == nullptr) return;
+    const operand<X, Y, XFormat, YFormat> first(o.x, o.y, o.first_lane);
+    const auto second = in_place(o.y, o.first_lane);
+    if (norm.is_after_rotation) {
+        rotate(first), round(), normalize(second);
+    } else {
+        normalize(first), round(), rotate(second);
+    }
+}
+
 }  // namespace simd_detail
 
 /// The scalar backend's function in vectors of Arch.
@@ -121,26 +190,16 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
         const auto row_of = [&](index_t first, index_t count)
                                 CORDAGE_ALWAYS_INLINE_LAMBDA { return at = rows(row, token, first, count); };
         const auto rotate_block = [&]<class O>(const O& o, index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            const auto lanes = o.lanes_of(row, token);
-            if (lanes.x == nullptr || !o.is_rotated()) return;
             if (is_past) {
+                const auto lanes = o.lanes_of(row, token);
                 const index_t lane = Pairing::first(first, pairs);
-                if (simd_detail::rotate_past_caches<layout_of<Arch, Pairing, O>, Pairing>(
+                if (lanes.x != nullptr && o.is_rotated() &&
+                    simd_detail::rotate_past_caches<layout_of<Arch, Pairing, O>, Pairing>(
                         o, lanes.x + lane, lanes.y + lane, at, factor, count, pairs)) {
                     return;
                 }
             }
-            const index_t done = in_vectors<Arch, Pairing, O>(
-                count, [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                    const index_t lane = Pairing::first(first + skip, pairs);
-                    simd_detail::rotate_heads<layout_of<A, Pairing, O>, Count, Pairing>(
-                        o, lanes.x + lane, lanes.y + lane, {at.cos + skip, at.sin + skip}, factor, pairs,
-                        are_heads_fetched && lane == 0 && o.x.slots.entries == nullptr);
-                });
-            for (index_t pair = done; pair < count; ++pair) {
-                const cos_sin<real> one{at.cos[pair] * factor.cos, at.sin[pair] * factor.sin};
-                rotate_pair<Pairing>(o, row, token, first + pair, pairs, one);
-            }
+            simd_detail::rotate_pairs<Pairing, Arch>(o, row, token, first, count, pairs, at, factor, are_heads_fetched);
         };
         const auto for_each_block = [&](const auto& f) CORDAGE_ALWAYS_INLINE_LAMBDA {
             for (index_t first = 0; first < pairs; first += row_block) {
@@ -156,12 +215,20 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
                 });
             });
         }
+        const auto rotate_with_norm = [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            if constexpr (simd_detail::keeps_rounded_in_y<O>) {
+                if (o.norm.is_rounded_between) {
+                    return simd_detail::rotate_rounded_between<Pairing, Arch>(angles, o, row, token, row_of);
+                }
+            }
+            rotate_normalized<Pairing>(simd<Arch>{}, angles, o, row, token, is_long, row_of);
+        };
         for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
             if constexpr (O::has_head_format) {
                 rotate_staged<xsimd::batch<float, Arch>>(
                     angles, o, row, token, [&](const auto& some) CORDAGE_ALWAYS_INLINE_LAMBDA {
                         if constexpr (O::is_normalized) {
-                            rotate_normalized<Pairing>(simd<Arch>{}, angles, some, row, token, is_long, row_of);
+                            rotate_with_norm(some);
                         } else {
                             for_each_block([&](index_t first, index_t count)
                                                CORDAGE_ALWAYS_INLINE_LAMBDA { rotate_block(some, first, count); });
@@ -169,7 +236,7 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
                         }
                     });
             } else if constexpr (O::is_normalized) {
-                rotate_normalized<Pairing>(simd<Arch>{}, angles, o, row, token, is_long, row_of);
+                rotate_with_norm(o);
             } else {
                 copy_unrotated(o, row, token, 2 * pairs, simd<Arch>{});
             }

@@ -370,7 +370,9 @@ CORDAGE_ALWAYS_INLINE void rotate_normalized(simd<Arch>, const Source& angles, c
     using vector = xsimd::batch<real, Arch>;
     using namespace simd_detail;
     const auto& norm = o.norm;
-    if (norm.is_rounded_between) return rotate_normalized<Pairing>(angles, o, row, token);
+    if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(*o.x.data)>, real>) {  // rare; others are in forward.hpp
+        if (norm.is_rounded_between) return rotate_normalized<Pairing>(angles, o, row, token);
+    }
     const auto lanes = o.lanes_of(row, token);
     if (lanes.x == nullptr) return;
     const index_t heads = o.shape().heads, head_dim = o.shape().head_dim;

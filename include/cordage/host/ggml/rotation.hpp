@@ -119,9 +119,7 @@ struct token_range {
 
 /// The tokens of slice ith of nth.
 inline token_range tokens_of_slice(index_t tokens, int ith, int nth) noexcept {
-    const index_t each = tokens / nth, left = tokens % nth;  // avoids a product that could overflow 64 bits
-    const index_t begin = each * ith + std::min<index_t>(ith, left);
-    return {begin, begin + each + (ith < left ? 1 : 0)};
+    return {begin_of_slice(tokens, nth, ith), begin_of_slice(tokens, nth, ith + 1)};
 }
 
 template <tensor_struct Tensor>

@@ -16,7 +16,7 @@ namespace cordage {
 /// @param weights  entries of the longest grad_weight of the call
 template <angles_of_tokens Source>
 index_t backward_workspace_size(const Source& angles, const heads_shape& shape, index_t weights = 0) {
-    const index_t bases = rotate_detail::has_basis_of_token(angles)
+    const index_t bases = angle_detail::has_basis_of_token(angles)
                               ? 1
                               : angle_detail::bases_of(angles) / angle_detail::bases_of_token(angles);
     return backend::most_rows_of_sums(shape.batch * shape.tokens, bases) * (backend::sums_of_chunk(angles) + weights);
@@ -54,7 +54,8 @@ template <pairing Pairing, backend::kernel_launcher Launcher, class Source, clas
 void backward_on_device(const char* function, const Launcher& where, const Source& angles,
                         const rotation_gradients& grads, const Operands&... given) {
     static_assert(is_device_source<Source>, "cordage::rotate_backward: these angles do not lie on a device");
-    const call_size size = check_all<memory::device>(function, angles, given...);
+    const call_size size =
+        check_all<memory::device>(function, angles, std::span<const other_memory>(sums_of(grads)), given...);
     check_gradients(grads, angles, size.tokens);
     const auto data = [](std::span<double> numbers) { return numbers.empty() ? nullptr : numbers.data(); };
     backend::device_gradients to{.angle = data(grads.angles), .workspace = data(grads.workspace)};
@@ -82,7 +83,8 @@ void backward_on_device(const char* function, const Launcher& where, const Sourc
             }
         });
         for_each_launch(operands, [&](const auto& some) {
-            backend::launch_backward<Pairing>(function, where, angles, some, to, has_basis_of_token(angles));
+            backend::launch_backward<Pairing>(function, where, angles, some, to,
+                                              angle_detail::has_basis_of_token(angles));
         });
     };
     with_operands(run, given...);

@@ -24,6 +24,7 @@ struct address_range {
     std::intptr_t begin = 0, end = 0;
 
     address_range() = default;
+    address_range(std::intptr_t from, std::intptr_t to) : begin(from), end(to) {}
     /// @param v  of sizes and strides that are checked
     explicit address_range(const heads_memory& v)
         : begin(reinterpret_cast<std::intptr_t>(v.data)),
@@ -75,11 +76,13 @@ inline std::string strides_of(const heads_memory& v) {
 }
 
 /// Checks the strides of a tensor, or of `what` beside it; then, with checked sizes, what they span.
-inline void check_strides(const char* function, const char* tensor, const char* what, const heads_memory& v) {
+CORDAGE_ALWAYS_INLINE void check_strides(const char* function, const char* tensor, const char* what,
+                                         const heads_memory& v) {
     if (v.batch_stride >= 0 && v.token_stride >= 0 && v.head_stride >= 0 && v.group_stride >= 0) return;
     fail<shape_error>({function, ": ", tensor, what, " strides ", strides_of(v), " must not be negative"});
 }
-inline void check_span(const char* function, const char* tensor, const char* what, const heads_memory& v) {
+CORDAGE_ALWAYS_INLINE void check_span(const char* function, const char* tensor, const char* what,
+                                      const heads_memory& v) {
     const heads_shape reach = tensors_detail::reach_of(v);
     const index_t elements = v.groups * v.head_size;
     constexpr index_t usual_size = 16;  // 2^58 such elements have addresses of 62 bits
@@ -356,11 +359,11 @@ inline other_memory sums_in(const char* name, std::span<double> sums, index_t op
 
 inline constexpr std::size_t most_sums = 5;  // of rotation_gradients
 
-/// Whether an operand may have memory beside its tensors, or its call sums of gradients.
+/// How much memory an operand may have beside its tensors.
 template <class O>
-inline constexpr bool has_other_memory = true;
+inline constexpr std::size_t most_other_memory = O::is_normalized ? 2 : 0;
 template <operand_type O>
-inline constexpr bool has_other_memory<O> = O::has_head_format || O::is_normalized;
+inline constexpr std::size_t most_other_memory<O> = (O::has_head_format ? 2 : 0) + (O::is_normalized ? 1 : 0);
 
 /// Calls add(other_memory) for all memory beside the tensors of an operand, whose names are given.
 template <class O, class Add>
@@ -386,6 +389,30 @@ void for_each_other_memory(const O& o, index_t operand, const char* x, const cha
             if (!o.grad_weight.empty()) add(sums_in("grad_weight", o.grad_weight, operand));
         }
     }
+}
+
+/// Whether an operand has memory that must be compared with others: with a norm alone, if a tensor is written near its
+/// weights, which is rare.
+template <std::size_t Each, class O>
+CORDAGE_ALWAYS_INLINE bool may_meet_other_memory(const O& o,
+                                                 std::span<const std::array<checked_tensor, Each>> operands) {
+    if constexpr (operand_type<O>) {
+        if constexpr (O::has_head_format) return true;
+        if constexpr (!O::is_normalized) return false;
+    } else if constexpr (O::is_normalized) {
+        if (!o.grad_weight.empty()) return true;
+    }
+    if constexpr (O::is_normalized) {
+        const auto begin = reinterpret_cast<std::intptr_t>(o.norm.weight);
+        const index_t count = o.norm.rows(o.shape().heads) * o.shape().head_dim;
+        const address_range weights{begin, begin + count * static_cast<index_t>(sizeof(*o.norm.weight))};
+        for (const auto& tensors : operands) {
+            for (const checked_tensor& t : tensors) {
+                if (t.is_written && weights.meets(t.addresses)) return true;
+            }
+        }
+    }
+    return false;
 }
 
 /// Checks that no memory beside the tensors of a call is written where something else of the call is read or written.
@@ -502,13 +529,16 @@ CORDAGE_ALWAYS_INLINE call_size check_all(const char* function, const Source& an
         }
     };
     (check_one(operands), ...);
-    if constexpr ((has_other_memory<Operands> || ...)) {
-        std::array<other_memory, most_sums + 2 * sizeof...(Operands)> others;
-        auto end = std::copy(sums.begin(), sums.end(), others.begin());
-        const auto add = [&](const other_memory& one) { *end++ = one; };
-        number = 0;
-        (for_each_other_memory(operands, number++, "x", "y", add), ...);
-        check_other_memory<each>(function, all, {others.begin(), end}, "makes_scales = false");
+    constexpr std::size_t most = (each == 3 ? most_sums : 0) + (most_other_memory<Operands> + ...);
+    if constexpr (most > 0) {
+        if (!sums.empty() || (may_meet_other_memory<each>(operands, all) || ...)) {
+            std::array<other_memory, most> others;
+            auto end = std::copy(sums.begin(), sums.end(), others.begin());
+            const auto add = [&](const other_memory& one) { *end++ = one; };
+            number = 0;
+            (for_each_other_memory(operands, number++, "x", "y", add), ...);
+            check_other_memory<each>(function, all, {others.begin(), end}, "makes_scales = false");
+        }
     }
     if constexpr (Memory == memory::host && requires { angles.check(function); }) angles.check(function);
     return size;

@@ -25,7 +25,9 @@ CORDAGE_ONE_BODY void backward_range(scalar, const Source& angles, const Operand
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
         if constexpr (any_plain<Operands>) {
-            add_factor_of_plain(angles, operands, grads, row, token);
+            if (grads.attention_factor != nullptr) {
+                grads.add_factor(angles, row, token, dot_of_plain(operands, row, token, 2 * pairs));
+            }
             for (index_t pair = 0; pair < pairs; ++pair) {
                 const cos_sin<real> at = transposed(cos_sin_at<real>(angles, row, token, pair));
                 double grad_angle = 0.0;

@@ -44,7 +44,8 @@ CORDAGE_ONE_BODY void rotate_range(scalar, const Source& angles, const Operands&
         rotate_all(operands);
         for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
             if constexpr (O::has_head_format) {
-                rotate_staged<float>(angles, o, row, token, [&](const auto& some) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                const auto is_identity = [&](index_t r, index_t t) { return angle_detail::is_identity(angles, r, t); };
+                rotate_staged<float>(is_identity, o, row, token, [&](const auto& some) CORDAGE_ALWAYS_INLINE_LAMBDA {
                     with_operands(rotate_all, some);
                 });
             }

@@ -70,16 +70,15 @@ CORDAGE_ALWAYS_INLINE double dot_of_token(const Operand& o, index_t row, index_t
     return dot;
 }
 
-/// Adds the contribution of operands without a norm to dL/dm of a token, if it is computed.
-template <class Source, class Operands, class Gradients>
-CORDAGE_ALWAYS_INLINE void add_factor_of_plain(const Source& angles, const Operands& operands, const Gradients& grads,
-                                               index_t row, index_t token) noexcept {
-    if (grads.attention_factor == nullptr) return;
+/// grad_y . y of a token over all operands without a norm.
+template <class Operands>
+CORDAGE_ALWAYS_INLINE double dot_of_plain(const Operands& operands, index_t row, index_t token,
+                                          index_t rotary_dim) noexcept {
     double dot = 0.0;
     for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        if constexpr (O::is_plain) dot += dot_of_token(o, row, token, 2 * angles.pairs());
+        if constexpr (O::is_plain) dot += dot_of_token(o, row, token, rotary_dim);
     });
-    grads.add_factor(angles, row, token, dot);
+    return dot;
 }
 
 /// Converts lanes to another type or format.

@@ -27,14 +27,15 @@ CORDAGE_ALWAYS_INLINE heads_view<T, Format> some_heads(const heads_view<T, Forma
 /// Calls rotate(operand) for a few heads of a token at a time. The operand's tensors have formats of single elements:
 /// those of o, or floats on the stack that are loaded from x and then stored to y. Heads that do not change keep their
 /// bytes, in place or copied between equal formats.
-template <class Lane, class Source, operand_type Operand, class Rotate>
-CORDAGE_ALWAYS_INLINE void rotate_staged(const Source& angles, const Operand& o, index_t row, index_t token,
+///
+/// @param is_identity  says of (row, token) whether its rotation changes nothing
+template <class Lane, class IsIdentity, operand_type Operand, class Rotate>
+CORDAGE_ALWAYS_INLINE void rotate_staged(const IsIdentity& is_identity, const Operand& o, index_t row, index_t token,
                                          const Rotate& rotate) noexcept {
     using namespace staged_detail;
     const auto lanes = o.lanes_of(row, token);
     if (lanes.x == nullptr) return;
-    const bool is_changed =
-        Operand::is_normalized || (o.is_rotated() && !angle_detail::is_identity(angles, row, token));
+    const bool is_changed = Operand::is_normalized || (o.is_rotated() && !is_identity(row, token));
     if (o.is_in_place() && !is_changed) return;
     const auto* x = lanes.x - o.first_lane;  // to the first lane of the head
     auto* y = lanes.y - o.first_lane;

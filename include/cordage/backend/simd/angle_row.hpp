@@ -8,6 +8,7 @@
 
 #include "cordage/angles/cos_sin_view.hpp"
 #include "cordage/backend/simd/lane.hpp"
+#include "cordage/backend/tags.hpp"
 
 namespace cordage::backend {
 
@@ -98,76 +99,146 @@ inline constexpr bool has_repeats = requires(const Source& angles, index_t i) {
     angles.repeats_last(i, i);
 };
 
-/// The rows of successive tokens. A table of type Real is read in place. Rows from phases are computed in vectors, for
-/// several tokens at a time where that is faster. All other rows are computed in double.
+// What token_angles calls, of one type of source.
+
 template <class Arch, class Source, class Real>
-class angle_rows {
-    static constexpr bool is_table = std::is_same_v<Source, cos_sin_view<Real>>;
+CORDAGE_ONE_BODY angle_row<Real> write_rows(const void* source, index_t row, index_t token, index_t tokens,
+                                            index_t first, index_t count, Real* cos, Real* sin) noexcept {
+    const Source& angles = *static_cast<const Source*>(source);
+    if constexpr (std::is_same_v<Source, cos_sin_view<Real>>) {
+        const index_t offset = angles.entry(row, token) * angles.pairs() + first;
+        return {angles.cos_data + offset, angles.sin_data + offset};
+    } else if constexpr (has_vector_rows<Arch, Source>) {
+        write_vector_rows<Arch>(angles, row, token, tokens, first, count, cos, sin, row_block);
+    } else if constexpr (has_cos_sin<Source>) {
+        for (index_t i = 0; i < count; ++i) {
+            const cos_sin<Real> at = angles.template at<Real>(row, token, first + i);
+            cos[i] = at.cos;
+            sin[i] = at.sin;
+        }
+    } else {
+        write_double_row<Arch>(angles, row, token, first, count, cos, sin);
+    }
+    return {cos, sin};
+}
+template <class Arch, class Source>
+CORDAGE_ONE_BODY double factor_at(const void* source, index_t row, index_t token) noexcept {
+    return static_cast<const Source*>(source)->attention_factor(row, token);
+}
+template <class Arch, class Source>
+CORDAGE_ONE_BODY bool identity_at(const void* source, index_t row, index_t token) noexcept {
+    return angle_detail::is_identity(*static_cast<const Source*>(source), row, token);
+}
+template <class Arch, class Source>
+CORDAGE_ONE_BODY bool repeats_at(const void* source, index_t row, index_t token) noexcept {
+    return static_cast<const Source*>(source)->repeats_last(row, token);
+}
+
+/// The angles of a call as kernels read them, without the type of their source: sizes, and functions that are called
+/// for some tokens at a time. Holds pointers to the source.
+///
+/// Rows from phases are computed in vectors, for several tokens at a time where that is faster. A table of type Real is
+/// read in place. All other rows are computed in double.
+template <class Real>
+class token_angles {
+ public:
+    /// The same for every source; the functions are of Arch.
+    template <class Arch, class Source>
+    static CORDAGE_ALWAYS_INLINE token_angles of(simd<Arch>, const Source& source) noexcept {
+        token_angles angles;
+        angles.batch_ = source.batch(), angles.tokens_ = source.tokens(), angles.pairs_ = source.pairs();
+        angles.source_ = &source;
+        angles.most_ = is_made_ahead<Arch, Source> ? rows_at_once : 1;
+        angles.rows_ = write_rows<Arch, Source, Real>;
+        angles.factor_ = factor_at<Arch, Source>;
+        angles.identity_ = identity_at<Arch, Source>;
+        if constexpr (has_repeats<Source>) angles.repeats_ = repeats_at<Arch, Source>;
+        return angles;
+    }
+
+    CORDAGE_ALWAYS_INLINE index_t batch() const noexcept { return batch_; }
+    CORDAGE_ALWAYS_INLINE index_t tokens() const noexcept { return tokens_; }
+    CORDAGE_ALWAYS_INLINE index_t pairs() const noexcept { return pairs_; }
+    CORDAGE_ALWAYS_INLINE index_t rows_together() const noexcept { return most_; }
+    CORDAGE_ALWAYS_INLINE double attention_factor(index_t row, index_t token) const noexcept {
+        return factor_(source_, row, token);
+    }
+    CORDAGE_ALWAYS_INLINE bool is_identity(index_t row, index_t token) const noexcept {
+        return identity_(source_, row, token);
+    }
+    CORDAGE_ALWAYS_INLINE bool repeats_last(index_t row, index_t token) const noexcept {
+        return repeats_ != nullptr && repeats_(source_, row, token);
+    }
+    /// Rows of `tokens` tokens, at most rows_together(): in memory of the source, or written to cos and sin, row_block
+    /// apart.
+    CORDAGE_ALWAYS_INLINE angle_row<Real> rows(index_t row, index_t token, index_t tokens, index_t first, index_t count,
+                                               Real* cos, Real* sin) const noexcept {
+        return rows_(source_, row, token, tokens, first, count, cos, sin);
+    }
+    /// m cos and m sin of one pair, for what is not done in vectors.
+    template <class T>
+    CORDAGE_ALWAYS_INLINE cos_sin<T> at(index_t row, index_t token, index_t pair) const noexcept {
+        alignas(64) Real cos[row_block], sin[row_block];
+        const angle_row<Real> made = rows(row, token, 1, pair, 1, cos, sin);
+        return {static_cast<T>(*made.cos), static_cast<T>(*made.sin)};
+    }
+
+ private:
     // One token at a time for double and for positions with several axes, where several at a time are not faster.
-    static constexpr bool is_made_ahead = has_vector_rows<Arch, Source> && std::is_same_v<Real, float> &&
+    template <class Arch, class Source>
+    static constexpr bool is_made_ahead = has_vector_rows<Arch, Source>&& std::is_same_v<Real, float> &&
                                           !has_repeats<Source> && !requires(const Source& angles, index_t pair) {
         angles.axis(pair);
     };
-    static constexpr index_t most = is_made_ahead ? rows_at_once : 1;
 
+    index_t batch_, tokens_, pairs_, most_;
+    const void* source_;
+    angle_row<Real> (*rows_)(const void*, index_t, index_t, index_t, index_t, index_t, Real*, Real*) noexcept;
+    double (*factor_)(const void*, index_t, index_t) noexcept;
+    bool (*identity_)(const void*, index_t, index_t) noexcept;
+    bool (*repeats_)(const void*, index_t, index_t) noexcept = nullptr;
+};
+
+/// The rows of successive tokens.
+template <class Real>
+class angle_rows {
  public:
     /// @param end  end of the tokens to be read, numbered row * tokens + token
-    CORDAGE_ALWAYS_INLINE angle_rows(const Source& source, index_t end) noexcept
-        : angles_(source), tokens_(source.tokens()), pairs_(source.pairs()), end_(end) {}
+    CORDAGE_ALWAYS_INLINE angle_rows(const token_angles<Real>& angles, index_t end) noexcept
+        : angles_(angles), end_(end) {}
 
     /// The row of pairs [first, first + count), count <= row_block. Valid until the next call with another token or
     /// first pair.
     CORDAGE_ALWAYS_INLINE angle_row<Real> operator()(index_t row, index_t token, index_t first,
                                                      index_t count) noexcept {
-        if constexpr (is_table) {
-            const index_t offset = angles_.entry(row, token) * pairs_ + first;
-            return {angles_.cos_data + offset, angles_.sin_data + offset};
-        } else {
-            const index_t place = row * tokens_ + token;
-            if (first != first_ || place < made_ || place >= made_end_) {
-                if (!has_last(row, token, first, place)) make(row, token, first, count);
+        const index_t place = row * angles_.tokens() + token;
+        if (first != first_ || place < made_ || place >= made_end_) {
+            if (first == first_ && token != 0 && place == made_end_ && angles_.repeats_last(row, token)) {
+                ++made_end_;
+            } else {
+                make(row, token, place, first, count);
             }
-            const index_t skip = most == 1 ? 0 : (place - made_) * row_block;
-            return {cos_ + skip, sin_ + skip};
         }
+        const index_t skip = angles_.rows_together() == 1 ? 0 : (place - made_) * row_block;
+        return {at_.cos + skip, at_.sin + skip};
     }
 
  private:
-    /// Whether the current row is that of the previous token and equals this token's.
-    CORDAGE_ALWAYS_INLINE bool has_last(index_t row, index_t token, index_t first, index_t place) noexcept {
-        if constexpr (has_repeats<Source>) {
-            if (first != first_ || token == 0 || place != made_end_ || !angles_.repeats_last(row, token)) return false;
-            ++made_end_;
-            return true;
-        } else {
-            return false;
-        }
-    }
-    CORDAGE_ONE_BODY void make(index_t row, index_t token, index_t first, index_t count) noexcept {
-        first_ = first;
-        made_ = row * tokens_ + token;
-        const bool is_whole = pairs_ <= row_block;
-        const index_t rest = std::min(tokens_ - token, end_ - made_);
-        const index_t tokens = is_whole ? std::min(rest, most) : 1;
+    CORDAGE_ALWAYS_INLINE void make(index_t row, index_t token, index_t place, index_t first, index_t count) noexcept {
+        first_ = first, made_ = place;
+        const bool is_whole = angles_.pairs() <= row_block;
+        const index_t rest = std::min(angles_.tokens() - token, end_ - made_);
+        const index_t tokens = is_whole ? std::min(rest, angles_.rows_together()) : 1;
         made_end_ = made_ + tokens;
-        if constexpr (has_vector_rows<Arch, Source>) {
-            write_vector_rows<Arch>(angles_, row, token, tokens, first, count, cos_, sin_, row_block);
-        } else if constexpr (has_cos_sin<Source>) {
-            for (index_t i = 0; i < count; ++i) {
-                const cos_sin<Real> at = angles_.template at<Real>(row, token, first + i);
-                cos_[i] = at.cos;
-                sin_[i] = at.sin;
-            }
-        } else {
-            write_double_row<Arch>(angles_, row, token, first, count, cos_, sin_);
-        }
+        at_ = angles_.rows(row, token, tokens, first, count, cos_, sin_);
     }
 
-    const Source& angles_;
-    index_t tokens_, pairs_, end_;
+    const token_angles<Real>& angles_;
+    index_t end_;
     index_t first_ = -1, made_ = 0, made_end_ = 0;  // the current rows: first pair, tokens
-    alignas(64) Real cos_[is_table ? 1 : most * row_block];
-    alignas(64) Real sin_[is_table ? 1 : most * row_block];
+    angle_row<Real> at_;
+    alignas(64) Real cos_[rows_at_once * row_block];
+    alignas(64) Real sin_[rows_at_once * row_block];
 };
 
 }  // namespace cordage::backend

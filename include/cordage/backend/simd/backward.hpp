@@ -83,28 +83,24 @@ CORDAGE_ALWAYS_INLINE void backward_heads(const Operand& o, const T* g, const T*
     }
 }
 
-}  // namespace simd_detail
-
-/// The scalar backend's function in vectors of Arch; sums over a token's heads in compute_type, over tokens in double.
-template <pairing Pairing, class Arch, class Source, class Operands>
-CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Operands& operands,
-                                     const angle_gradients& grads, index_t begin, index_t end) noexcept {
+/// The backward pass of the tokens [begin, end) of all operands. One function for all sources.
+template <pairing Pairing, class Arch, class Operands>
+CORDAGE_ONE_BODY void backward_tokens(const token_angles<compute_type<Operands>>& angles, const Operands& operands,
+                                      const token_gradients<compute_type<Operands>>& grads, index_t begin,
+                                      index_t end) noexcept {
     using real = compute_type<Operands>;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
     const index_t bytes_each = bytes_of_token(operands);
     const bool is_long = bytes_each * (end - begin) > beyond_l1;
     const bool is_past = is_past_caches<Arch>(3 * bytes_each * angles.batch() * tokens);
     const bool are_heads_fetched = is_long && !this_processor<Arch>().has_better_prefetch;
-    angle_rows<Arch, Source, real> rows(angles, end);
+    angle_rows<real> rows(angles, end);
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        angle_row<real> at{};
-        const auto row_of = [&](index_t first, index_t count)
-                                CORDAGE_ALWAYS_INLINE_LAMBDA { return at = rows(row, token, first, count); };
         if constexpr (any_plain<Operands>) {
-            add_factor_of_plain(angles, operands, grads, row, token);
+            if (grads.has_factor()) grads.add_factor(row, token, dot_of_plain(operands, row, token, 2 * pairs));
             for (index_t first = 0; first < pairs; first += row_block) {
                 const index_t count = std::min(row_block, pairs - first);
-                row_of(first, count);
+                const angle_row<real> at = rows(row, token, first, count);
                 alignas(64) real grad_angle[row_block] = {};
                 for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
                     if constexpr (O::is_plain) {
@@ -130,25 +126,36 @@ CORDAGE_ONE_BODY void backward_range(simd<Arch>, const Source& angles, const Ope
                         }
                     }
                 });
-                grads.add(angles, row, token, first, count, grad_angle);
+                grads.add(row, token, first, count, grad_angle);
             }
         }
-        double* weights = grads.weights;
+        double* weights = grads.weights();
         alignas(64) real to_angles[row_block] = {};  // of normalized heads
         for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
             if constexpr (O::is_normalized) {
                 backward_normalized<Pairing>(simd<Arch>{}, angles, o, grads, o.grad_weight.empty() ? nullptr : weights,
-                                             row, token, is_long, row_of, to_angles);
+                                             row, token, is_long, rows, to_angles);
                 weights += o.grad_weight.size();
             } else {
                 copy_unrotated(o, row, token, 2 * pairs);
             }
         });
         if constexpr (any_normalized<Operands>) {
-            if (pairs <= row_block) grads.add(angles, row, token, 0, pairs, to_angles);
+            if (pairs <= row_block) grads.add(row, token, 0, pairs, to_angles);
         }
     });
     if (is_past) end_stores_past_caches();
+}
+
+}  // namespace simd_detail
+
+/// The scalar backend's function in vectors of Arch; sums over a token's heads in compute_type, over tokens in double.
+template <pairing Pairing, class Arch, class Source, class Operands>
+CORDAGE_ALWAYS_INLINE void backward_range(simd<Arch>, const Source& angles, const Operands& operands,
+                                          const angle_gradients& grads, index_t begin, index_t end) noexcept {
+    using real = compute_type<Operands>;
+    simd_detail::backward_tokens<Pairing, Arch>(token_angles<real>::of(simd<Arch>{}, angles), operands,
+                                                token_gradients<real>::of(simd<Arch>{}, angles, grads), begin, end);
 }
 
 }  // namespace cordage::backend

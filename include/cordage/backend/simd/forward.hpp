@@ -123,22 +123,21 @@ inline constexpr bool keeps_rounded_in_y<operand<X, Y, XFormat, YFormat, Norm>> 
 
 /// Norm and rotation of the heads of one token in two steps, with the first one's result in y, rounded to the type of
 /// x. A separate function, as norms that are not rounded between are usual.
-template <pairing Pairing, class Arch, class Source, class X, class Y, class XFormat, class YFormat, class Norm,
-          class RowOf>
-CORDAGE_ONE_BODY void rotate_rounded_between(const Source& angles, const operand<X, Y, XFormat, YFormat, Norm>& o,
-                                             index_t row, index_t token, const RowOf& row_of) noexcept {
-    using real = typename XFormat::compute;
+template <pairing Pairing, class Arch, class X, class Y, class XFormat, class YFormat, class Norm, class Real>
+CORDAGE_ONE_BODY void rotate_rounded_between(const token_angles<Real>& angles,
+                                             const operand<X, Y, XFormat, YFormat, Norm>& o, index_t row, index_t token,
+                                             angle_rows<Real>& rows) noexcept {
     const index_t pairs = o.is_rotated() ? angles.pairs() : 0;
     Norm norm = o.norm;
     norm.is_rounded_between = false;
     const auto normalize = [&](const auto& heads) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        rotate_normalized<Pairing>(simd<Arch>{}, angles, heads.normalized(norm).unrotated(), row, token, false, row_of);
+        rotate_normalized<Pairing>(simd<Arch>{}, angles, heads.normalized(norm).unrotated(), row, token, false, rows);
     };
     const auto rotate = [&](const auto& heads) CORDAGE_ALWAYS_INLINE_LAMBDA {
         for (index_t first = 0; first < pairs; first += row_block) {
             const index_t count = std::min(row_block, pairs - first);
-            rotate_pairs<Pairing, Arch>(heads, row, token, first, count, pairs, row_of(first, count),
-                                        cos_sin<real>{real(1), real(1)}, false);
+            rotate_pairs<Pairing, Arch>(heads, row, token, first, count, pairs, rows(row, token, first, count),
+                                        cos_sin<Real>{Real(1), Real(1)}, false);
         }
         if (!heads.is_in_place()) copy_unrotated(heads, row, token, 2 * pairs, simd<Arch>{});
     };
@@ -163,32 +162,29 @@ CORDAGE_ONE_BODY void rotate_rounded_between(const Source& angles, const operand
     }
 }
 
-}  // namespace simd_detail
-
-/// The scalar backend's function in vectors of Arch.
+/// Rotates the tokens [begin, end) of all operands. One function for all sources.
 ///
 ///   for each token:  cos, sin of up to 64 pairs
 ///     for q, then k:  some vectors of each in registers  ->  all heads
-template <pairing Pairing, class Direction, class Arch, class Source, class Operands>
-CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Operands& operands, index_t begin,
-                                   index_t end) noexcept {
+template <pairing Pairing, class Direction, class Arch, class Operands>
+CORDAGE_ONE_BODY void rotate_tokens(const token_angles<compute_type<Operands>>& angles, const Operands& operands,
+                                    index_t begin, index_t end) noexcept {
     using real = compute_type<Operands>;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
     const index_t bytes_each = bytes_of_token(operands), bytes = bytes_each * (end - begin);
     const bool is_long = bytes > beyond_l1, are_slots_fetched = bytes > beyond_l2;
     const bool are_heads_fetched = is_long && !this_processor<Arch>().has_better_prefetch;
     const bool is_past = is_past_caches<Arch>(2 * bytes_each * angles.batch() * tokens);
-    angle_rows<Arch, Source, real> rows(angles, end);
+    angle_rows<real> rows(angles, end);
     angle_row<real> at{};
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        const auto extra = static_cast<real>(Direction::extra_factor(angles.attention_factor(row, token)));
+        const auto extra = static_cast<real>(
+            Direction::divides_by_factor ? Direction::extra_factor(angles.attention_factor(row, token)) : 1.0);
         const cos_sin<real> factor{extra, Direction::sine_sign * extra};
         if (are_slots_fetched) {
             for_each_operand(operands,
                              [&](const auto& o) CORDAGE_ALWAYS_INLINE_LAMBDA { prefetch_slots(o, row, token); });
         }
-        const auto row_of = [&](index_t first, index_t count)
-                                CORDAGE_ALWAYS_INLINE_LAMBDA { return at = rows(row, token, first, count); };
         const auto rotate_block = [&]<class O>(const O& o, index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
             if (is_past) {
                 const auto lanes = o.lanes_of(row, token);
@@ -204,7 +200,7 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
         const auto for_each_block = [&](const auto& f) CORDAGE_ALWAYS_INLINE_LAMBDA {
             for (index_t first = 0; first < pairs; first += row_block) {
                 const index_t count = std::min(row_block, pairs - first);
-                row_of(first, count);
+                at = rows(row, token, first, count);
                 f(first, count);
             }
         };
@@ -218,15 +214,17 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
         const auto rotate_with_norm = [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
             if constexpr (simd_detail::keeps_rounded_in_y<O>) {
                 if (o.norm.is_rounded_between) {
-                    return simd_detail::rotate_rounded_between<Pairing, Arch>(angles, o, row, token, row_of);
+                    return simd_detail::rotate_rounded_between<Pairing, Arch>(angles, o, row, token, rows);
                 }
             }
-            rotate_normalized<Pairing>(simd<Arch>{}, angles, o, row, token, is_long, row_of);
+            rotate_normalized<Pairing>(simd<Arch>{}, angles, o, row, token, is_long, rows);
         };
         for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
             if constexpr (O::has_head_format) {
+                const auto is_identity = [&](index_t r, index_t t)
+                                             CORDAGE_ALWAYS_INLINE_LAMBDA { return angles.is_identity(r, t); };
                 rotate_staged<xsimd::batch<float, Arch>>(
-                    angles, o, row, token, [&](const auto& some) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    is_identity, o, row, token, [&](const auto& some) CORDAGE_ALWAYS_INLINE_LAMBDA {
                         if constexpr (O::is_normalized) {
                             rotate_with_norm(some);
                         } else {
@@ -243,6 +241,16 @@ CORDAGE_ONE_BODY void rotate_range(simd<Arch>, const Source& angles, const Opera
         });
     });
     if (is_past) end_stores_past_caches();
+}
+
+}  // namespace simd_detail
+
+/// The scalar backend's function in vectors of Arch.
+template <pairing Pairing, class Direction, class Arch, class Source, class Operands>
+CORDAGE_ALWAYS_INLINE void rotate_range(simd<Arch>, const Source& angles, const Operands& operands, index_t begin,
+                                        index_t end) noexcept {
+    const auto of_tokens = token_angles<compute_type<Operands>>::of(simd<Arch>{}, angles);
+    simd_detail::rotate_tokens<Pairing, Direction, Arch>(of_tokens, operands, begin, end);
 }
 
 }  // namespace cordage::backend

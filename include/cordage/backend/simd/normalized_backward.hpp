@@ -8,6 +8,7 @@
 
 #include "cordage/backend/gradients.hpp"
 #include "cordage/backend/simd/normalized_heads.hpp"
+#include "cordage/backend/simd/token_gradients.hpp"
 
 namespace cordage::backend {
 
@@ -295,14 +296,14 @@ CORDAGE_ALWAYS_INLINE Real fold_products(const product_rows<Real, IsInLaneOrder>
 /// The scalar backend's function in vectors of Arch, with sums over one token's heads in compute_type. Heads are
 /// processed in groups: after the sums of a group, grad_x of the previous group, whose lanes are still in the L1 cache.
 ///
-/// @param row_of      returns the angle_row of pairs [first, first + count)
+/// @param rows        of the same angles
 /// @param grad_angle  [row_block], added to if there are at most row_block rotated pairs
-template <pairing Pairing, class Arch, class Source, backward_operand_type Operand, class RowOf>
-CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles, const Operand& o,
-                                               const angle_gradients& grads, double* weights, index_t row,
-                                               index_t token, bool is_long, const RowOf& row_of,
-                                               typename Operand::compute* grad_angle) noexcept {
-    using real = typename Operand::compute;
+template <pairing Pairing, class Arch, backward_operand_type Operand, class Real = typename Operand::compute>
+CORDAGE_ONE_BODY void backward_normalized(simd<Arch>, const token_angles<Real>& angles, const Operand& o,
+                                          const token_gradients<Real>& grads, double* weights, index_t row,
+                                          index_t token, bool is_long, angle_rows<Real>& angle_row_of,
+                                          Real* grad_angle) noexcept {
+    using real = Real;
     using vector = xsimd::batch<real, Arch>;
     using namespace simd_detail;
     using layout = layout_of<Arch, Pairing, Operand>;
@@ -316,7 +317,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
     const index_t pairs = o.is_rotated() ? angles.pairs() : 0, begin = o.first_lane, end = begin + 2 * pairs;
     const bool is_after = norm.is_after_rotation && pairs > 0,
                has_rows = norm.is_over_all_heads && norm.weight != nullptr;
-    const double m = angles.attention_factor(row, token);
+    const double m = is_after ? angles.attention_factor(row, token) : 1.0;
     const real square_factor = plain_nan_if<are_bfloat16>(is_after ? static_cast<real>(m * m) : real(1));
 
     // Angles times weights of the current pairs, for the current heads.
@@ -329,7 +330,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
         if (pair_at == first && head_at == head) return;
         pair_at = first, head_at = head;
         write_factors_of_pairs<Arch, Pairing>(norm, head, begin, pairs, first, head_dim, count, factors);
-        unweighted = row_of(first, count);
+        unweighted = angle_row_of(row, token, first, count);
         at.template fill<Arch, Pairing>(unweighted, count, !is_after, factors);  // of the adjoint, up to a sign
     };
     const auto for_each_block = [&](index_t head, const auto& f) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -379,7 +380,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
         const vector share = r * r * r * (product * per_lane);
         plain_nan_if<are_bfloat16>(share).store_aligned(shares + h);
     };
-    const bool has_own_factor = is_after && grads.attention_factor != nullptr;
+    const bool has_own_factor = is_after && grads.has_factor();
     const ahead later_g(lanes.grad_y, o.grad_y.head_stride, head_dim), later_x(lanes.x, o.x.head_stride, head_dim);
     const auto add_up = [&](index_t head, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
         alignas(64) real sums[2 * head_block];
@@ -453,7 +454,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
             real* const to_angles = pairs > row_block ? of_angles : grad_angle;
             dot += static_cast<double>(fold_products<Arch, Pairing>(rows, unweighted, factors, count, is_after,
                                                                     first_sums, second_sums, to_angles));
-            if (pairs > row_block) grads.add(angles, row, token, first, count, of_angles);
+            if (pairs > row_block) grads.add(row, token, first, count, of_angles);
             for (index_t i = 0; sums != nullptr && i < count; ++i) {
                 sums[begin + Pairing::first(first + i, pairs)] += static_cast<double>(first_sums[i]);
                 sums[begin + Pairing::second(first + i, pairs)] += static_cast<double>(second_sums[i]);
@@ -492,7 +493,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(simd<Arch>, const Source& angles,
         for (index_t h = 0; h < head_block; h += size) scale(vector(squares), vector(products), h);
     }
     if (has_own_factor && norm.is_over_all_heads) dot -= static_cast<double>(shares[0] * all_rotated);
-    if (grads.attention_factor != nullptr) grads.add_factor(angles, row, token, dot);
+    if (grads.has_factor()) grads.add_factor(row, token, dot);
 }
 
 }  // namespace cordage::backend

@@ -362,11 +362,11 @@ CORDAGE_ALWAYS_INLINE void rotate_weighted(const Operand& o, const X* x, Y* y, c
 
 /// The scalar backend's function in vectors of Arch: first the sums over a token's heads, then the rotation.
 ///
-/// @param row_of  returns the angle_row of pairs [first, first + count)
-template <pairing Pairing, class Arch, class Source, operand_type Operand, class RowOf>
-CORDAGE_ALWAYS_INLINE void rotate_normalized(simd<Arch>, const Source& angles, const Operand& o, index_t row,
-                                             index_t token, bool is_long, const RowOf& row_of) noexcept {
-    using real = typename Operand::compute;
+/// @param rows  of the same angles
+template <pairing Pairing, class Arch, operand_type Operand, class Real = typename Operand::compute>
+CORDAGE_ONE_BODY void rotate_normalized(simd<Arch>, const token_angles<Real>& angles, const Operand& o, index_t row,
+                                        index_t token, bool is_long, angle_rows<Real>& rows) noexcept {
+    using real = Real;
     using vector = xsimd::batch<real, Arch>;
     using namespace simd_detail;
     const auto& norm = o.norm;
@@ -377,7 +377,7 @@ CORDAGE_ALWAYS_INLINE void rotate_normalized(simd<Arch>, const Source& angles, c
     if (lanes.x == nullptr) return;
     const index_t heads = o.shape().heads, head_dim = o.shape().head_dim;
     const index_t pairs = o.is_rotated() ? angles.pairs() : 0, begin = o.first_lane, end = begin + 2 * pairs;
-    const double m = angles.attention_factor(row, token);
+    const double m = norm.is_after_rotation ? angles.attention_factor(row, token) : 1.0;
     constexpr auto size = static_cast<index_t>(vector::size);
     alignas(64) real inverse_rms[head_block];
     // Sums of squares of heads [head, head + some). A norm after the rotation has m^2 times the squares of rotated
@@ -425,7 +425,7 @@ CORDAGE_ALWAYS_INLINE void rotate_normalized(simd<Arch>, const Source& angles, c
         auto* y = lanes.y + head * o.y.head_stride;
         for (index_t first = 0; first < pairs; first += row_block) {
             const index_t in_row = std::min(row_block, pairs - first);
-            const angle_row<real> at = row_of(first, in_row);
+            const angle_row<real> at = rows(row, token, first, in_row);
             const auto rotate = [&]<class Layout, std::size_t Count>(lane_step<Layout, Count, Pairing>, index_t skip)
                                     CORDAGE_ALWAYS_INLINE_LAMBDA {
                                         const index_t lane = Pairing::first(first + skip, pairs);

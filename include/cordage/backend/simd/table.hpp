@@ -16,7 +16,8 @@ CORDAGE_ONE_BODY void fill_range(simd<Arch>, const Source& angles, Real* cos, Re
                                  index_t end) noexcept {
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
     constexpr auto width = static_cast<index_t>(xsimd::batch<Real, Arch>::size);
-    angle_rows<Arch, Source, Real> rows(angles, end);
+    const auto of_tokens = token_angles<Real>::of(simd<Arch>{}, angles);
+    angle_rows<Real> rows(of_tokens, end);
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
         const index_t entry = (row * tokens + token) * pairs;
         for (index_t first = 0; first < pairs; first += row_block) {

@@ -79,7 +79,7 @@ concept differentiable_angle_source = angles_of_tokens<S> && requires(const S& s
     { s.inv_freq(i) } -> std::convertible_to<const double*>;  // of a basis, [pairs]
 };
 
-/// A source whose angles are independent numbers, such as a network's output; the gradient is dL/dangle.
+/// A source that reads its angles from memory, such as a network's output; the gradient is dL/dangle.
 template <class S>
 concept has_free_angles = angle_source<S> && requires {
     requires S::are_free;

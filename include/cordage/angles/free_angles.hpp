@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Angles given as numbers, for rotations that depend on the input, and sums of sources; stage angles.
+// Two sources: angles from memory, such as the output of a network, and the sum of two sources; stage angles.
 #pragma once
 
 #include <concepts>

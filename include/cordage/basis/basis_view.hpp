@@ -9,8 +9,8 @@
 
 namespace cordage {
 
-/// The numbers of `count` bases, and the basis of each token: the only one, the one of its row, or the one that
-/// of_token selects. A `basis` converts to the first form, basis_list makes the others. The arrays must outlive it.
+/// Frequencies and attention factors of `count` bases. Every token uses basis 0, the basis of its row, or basis
+/// of_token[token]. A `basis` converts to the first form, basis_list makes the others. The arrays must outlive it.
 struct basis_view {
     const std::uint64_t* fractions = nullptr;    ///< [count, pairs], 2^-64 turn per position
     const std::uint64_t* whole_turns = nullptr;  ///< [count, pairs], turns per position

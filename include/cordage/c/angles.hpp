@@ -19,7 +19,7 @@ enum class direction : std::uint8_t { forward, inverse, adjoint };
 
 /// Tables of the same angles in Real, each computed when first used.
 template <class Real>
-class tables_on_demand {
+class lazy_tables {
  public:
     /// View of the table; the table must outlive the view.
     /// @param with_source  with_source(f) calls f with the source of the angles
@@ -131,8 +131,8 @@ class angles_object {
     std::shared_ptr<const origin> to_, from_;
     index_t rows_ = 1;
     std::vector<bool> is_identity_;  // [rows, tokens]
-    mutable tables_on_demand<float> of_float_;
-    mutable tables_on_demand<double> of_double_;
+    mutable lazy_tables<float> of_float_;
+    mutable lazy_tables<double> of_double_;
 };
 
 }  // namespace cordage::c

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Operands of the C interface: checked together, then rotated slice by slice, one after the other in each; serves the C interface.
+// Operands of the C interface: checked together, then rotated slice by slice, one after the other in each; serves the C
+// interface.
 #pragma once
 
 #include <array>
@@ -188,7 +189,7 @@ rotate_detail::call_size check_call(const char* function, const angles_object& a
                     check_format<memory::host>(function, x, o.x);
                     check_format<memory::host>(function, y, o.y);
                 }
-                for_each_other_memory(o, static_cast<index_t>(i), x, all[i].back().is_repeated ? x : y, add);
+                for_each_other_memory(o, static_cast<index_t>(i), x, all[i].back().is_same_as_x ? x : y, add);
             },
             call.operands[i]);
     }

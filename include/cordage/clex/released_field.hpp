@@ -66,7 +66,7 @@ class released_field : public clex_detail::field_of_network<released_field<Activ
     template <class State>
     void operator()(State t, std::type_identity_t<std::span<const State>> z,
                     std::type_identity_t<std::span<State>> dz) {
-        look_at(double{t}, z, seen_.data());
+        network_input(double{t}, z, seen_.data());
         network_(std::span<const Scalar>(seen_), dz);
         const double scale = 2.0 / factor(double{t});
         for (std::size_t i = 0; i < dz.size(); ++i) dz[i] -= static_cast<State>(exponents_[i] * scale);
@@ -78,7 +78,7 @@ class released_field : public clex_detail::field_of_network<released_field<Activ
         all_seen_.resize(states.size());
         const std::size_t size = seen_.size();
         for (std::size_t i = 0; i < times.size(); ++i) {
-            look_at(times_[i], states.subspan(i * size, size), all_seen_.data() + i * size);
+            network_input(times_[i], states.subspan(i * size, size), all_seen_.data() + i * size);
         }
         network_.record(times.size(), std::span<const Scalar>(all_seen_));
     }
@@ -99,7 +99,7 @@ class released_field : public clex_detail::field_of_network<released_field<Activ
 
     /// seen = z + log n(t), the input of the network.
     template <class State>
-    void look_at(double t, std::span<const State> z, Scalar* seen) const {
+    void network_input(double t, std::span<const State> z, Scalar* seen) const {
         const double log_factor = std::log(factor(t));
         for (std::size_t i = 0; i < z.size(); ++i) {
             seen[i] = static_cast<Scalar>(double{z[i]} + (log_theta_[i] - exponents_[i] * log_factor));

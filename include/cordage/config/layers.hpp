@@ -18,7 +18,7 @@ namespace cordage::hf::config_detail {
 inline constexpr const char* local_theta_keys = "rope_local_base_freq local_rope_theta swa_rope_theta";
 
 /// original_length of a model without a maximum length, so that t is 1 at every length.
-inline constexpr double no_longest_length = 0x1p53;
+inline constexpr double unlimited_length = 0x1p53;
 
 /// Inputs shared by the rules of one config, and the functions that make each rule.
 struct layer_reader {
@@ -50,7 +50,7 @@ struct layer_reader {
                                       {dict, "original_max_position_embeddings"},
                                       {config, "initial_context_length"}});
         out.config.original_length = dict.at_least(1.0, "original_max_position_embeddings",
-                                                   original.value_or(longest > 0.0 ? longest : no_longest_length));
+                                                   original.value_or(longest > 0.0 ? longest : unlimited_length));
         validate(out.config);
         apply_rule({dict, config, share, longest, original.has_value(), known.does_read("alpha"), out});
         set_axes(dict, known, out);

@@ -48,12 +48,12 @@ class per_layer {
 
     /// Whether some layers are not rotated: those with theta_base 0, those with a 0 in no_rope_layers, or every n-th
     /// (Llama 4, SmolLM3), which may be specified only in the model's code.
-    bool has_unrotated_layers(bool where_not_said) const {
+    bool has_unrotated_layers(bool default_if_absent) const {
         if (!std::ranges::all_of(layers_, &layer::rotates)) return true;
         if (const auto* bases = config_.find("layer_rope_theta"); bases != nullptr && bases->is_array()) return false;
         const auto rotates = config_.numbers("no_rope_layers");
         if (rotates && !rotates->empty()) return std::ranges::find(*rotates, 0.0) != rotates->end();
-        return config_.count("no_rope_layer_interval") || where_not_said;
+        return config_.count("no_rope_layer_interval") || default_if_absent;
     }
 
     /// Whether rotated layers have different overrides.

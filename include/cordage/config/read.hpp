@@ -185,7 +185,7 @@ inline model_ropes read_parsed_config(const nlohmann::json& root, const read_opt
 ///
 ///   const auto model = hf::read_config(text);
 ///   const auto& rule = model.of("full_attention");
-///   rope served(rule.config, rule.policy, rule.schedule);      // basis by length, attention factor included
+///   rope_scaling served(rule.config, rule.policy, rule.schedule);  // basis by length, attention factor included
 ///
 /// Reads rope_scaling and rope_parameters, flat or by layer type, `type` and `rope_type`, and the other keys listed in
 /// docs/config_keys.md, each mapped to its formula. A key in a rope dictionary that is unknown, without effect for the

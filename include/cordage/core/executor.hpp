@@ -11,8 +11,8 @@
 
 namespace cordage {
 
-/// Smallest slice in bytes where an executor sets none: a core processes about twice as many bytes in the time a
-/// sleeping thread needs to wake (benchmark rotate/forward/.../threads:2).
+/// Default minimum bytes of a slice. To wake a sleeping thread takes as long as to rotate about twice this many bytes
+/// (benchmark rotate/forward/.../threads:2).
 inline constexpr index_t usual_smallest_slice = index_t{1} << 20;
 
 /// Runs everything on the calling thread. The default.
@@ -47,7 +47,7 @@ loop_executor(Loop, index_t) -> loop_executor<Loop>;
 template <class Loop>
 loop_executor(Loop, index_t, index_t) -> loop_executor<Loop>;
 
-/// concurrency() returns into how many slices a job is worth cutting; run(n, slice) calls slice(0) ... slice(n - 1),
+/// concurrency() returns the most slices that are useful; run(n, slice) calls slice(0) ... slice(n - 1),
 /// which do not throw. An optional smallest_slice() returns the minimum bytes of a slice.
 template <class E>
 concept executor = requires(const E& e, index_t n, void (*slice)(index_t)) {

@@ -9,7 +9,7 @@
 #define CORDAGE_ASSERT(condition) assert(condition)
 #endif
 
-/// Requests inlining of a kernel's building block whatever its size; the second macro follows the parameter list of a
+/// Always inlines a function that kernels call; the second macro follows the parameter list of a
 /// lambda. A function that kernels call and that has no Arch in its name needs it: otherwise a unit built for one
 /// instruction set emits a copy that the linker may use for all units (docs/backends.md).
 #define CORDAGE_ALWAYS_INLINE inline __attribute__((always_inline))

@@ -58,7 +58,7 @@ class threads {
             for (index_t i = 1; i < slices; ++i) unclaimed_.notify_one();
         }
         take_slices();
-        look_until([&] { return unfinished_.load(std::memory_order_acquire) == 0; });
+        spin_until([&] { return unfinished_.load(std::memory_order_acquire) == 0; });
         for (int left; (left = unfinished_.load(std::memory_order_acquire)) != 0;) unfinished_.wait(left);
         is_busy_.store(false, std::memory_order_release);
     }
@@ -92,7 +92,7 @@ class threads {
     void serve() const noexcept {
         for (;;) {
             take_slices();
-            look_until([&] { return unclaimed_.load(std::memory_order_relaxed) != 0; });
+            spin_until([&] { return unclaimed_.load(std::memory_order_relaxed) != 0; });
             unclaimed_.wait(0);
             if (unclaimed_.load(std::memory_order_relaxed) == closed) return;
         }
@@ -109,7 +109,7 @@ class threads {
     }
 
     template <class Condition>
-    static void look_until(const Condition& is_met) noexcept {
+    static void spin_until(const Condition& is_met) noexcept {
         using clock = std::chrono::steady_clock;
         for (const auto end = clock::now() + std::chrono::microseconds(50); !is_met() && clock::now() < end;) {
             std::this_thread::yield();

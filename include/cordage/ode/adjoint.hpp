@@ -102,7 +102,7 @@ class reverse_sweep {
     std::span<Scalar> grad_z() noexcept { return grad_z_; }
 
     /// Derivative of the loss with respect to a factor on all times relative to begin.
-    Scalar grad_stretch() const noexcept { return grad_stretch_; }
+    Scalar grad_time_scale() const noexcept { return grad_stretch_; }
 
     /// Moves from node n+1 to node n; `inside` are the seeds between the two.
     void step_back(std::size_t n, std::span<const placed_gradient<Scalar>> inside) {
@@ -247,7 +247,7 @@ Scalar discrete_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
     sweep.finish();
     add_scaled<Scalar>(1, sweep.grad_z(), sums.grad_z0);
     const Scalar length = path.interval().end - path.interval().begin;
-    return length == 0 ? Scalar{0} : sweep.grad_stretch() / length;
+    return length == 0 ? Scalar{0} : sweep.grad_time_scale() / length;
 }
 
 }  // namespace cordage

@@ -8,15 +8,15 @@
 
 namespace cordage {
 
-/// The operations on lanes that the formulas of pair/ need beside + and *. A lane is one number or a vector of numbers:
-/// float and double here, xsimd's vectors in backend/simd/lane.hpp. Specialise it for another vector type and every
-/// formula accepts that type.
+/// The operations that the formulas of pair/ need beside + and *, of a number type: float and double here, xsimd's
+/// vectors of numbers in backend/simd/lane.hpp. Specialise it for another vector type and every formula accepts that
+/// type.
 ///
 ///   multiply_add(a, b, c)       a b + c, rounded once or twice
 ///   negative(x)                 -x, which compilers fold into neighbouring sums and products
 ///   word                        unsigned integers of the numbers' width, one for each number of the lane
 ///   bits(x), from_bits(w)       the same bits as the other type
-///   from_signed(w)              w as a signed integer, converted to a number, rounded once
+///   from_signed(w)              the signed integer w as the nearest number
 ///   where_bit(w, n, a, b)       a where bit n of w is set, else b; words
 /// and for floats
 ///   fused(a, b, c)              a b + c, rounded once

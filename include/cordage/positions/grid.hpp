@@ -48,7 +48,7 @@ inline patch_grid in_blocks(std::initializer_list<message_part> name, const patc
 enum class grid_coordinate : std::uint8_t {
     number,         ///< number
     centre,         ///< centre of the patch in an image from -1 to 1: (2 number + 1) / count - 1 (DINOv3)
-    of_reference,   ///< number * reference_columns / columns, for rows too (SAM 3)
+    of_reference,   ///< scaled to a reference grid; rows use the ratio of columns too, as SAM 3 does
     times_seconds,  ///< number * start time of the token in seconds; rows are windows (MusicFlamingo)
 };
 

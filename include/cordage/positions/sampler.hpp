@@ -43,8 +43,9 @@ std::uint64_t draw_below(Generator& generator, std::uint64_t bound) {
     return product.high;
 }
 
-/// A real in [low, high], from 53 random bits; equal to high only by rounding. The fused multiply-add is explicit,
-/// since compilers may or may not contract a product and a sum, and platforms would then differ in the last bit.
+/// Uniform in [low, high), of 53 random bits, rounded to double, so that high can occur. The fused multiply-add is
+/// explicit, since compilers may or may not contract a product and a sum, and platforms would then differ in the last
+/// bit.
 template <bit_generator Generator>
 double draw_real(Generator& generator, double low, double high) {
     return std::fma(high - low, static_cast<double>(draw_bits(generator) >> 11) * 0x1p-53, low);

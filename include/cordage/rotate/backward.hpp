@@ -20,7 +20,7 @@ struct rotation_gradients {
 
 namespace rotate_detail {
 
-// Maximum number of chunks of tokens, or one for each basis if that is more, each with its own partial sums. The chunks
+// At most max(64, bases) chunks of tokens, each with its own partial sums, and of at least 32 tokens. The chunks
 // do not depend on the executor, so that sums have the same bits for any number of threads.
 inline constexpr index_t most_chunks = 64;
 inline constexpr index_t smallest_chunk = 32;

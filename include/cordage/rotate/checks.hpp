@@ -38,8 +38,8 @@ struct checked_tensor {
     const char* name;
     heads_memory view;
     bool is_written;
-    bool is_repeated;  ///< y of in_place, equal to x; its view is not set
-    index_t operand;   ///< index of the operand
+    bool is_same_as_x;  ///< y of in_place, equal to x; its view is not set
+    index_t operand;    ///< index of the operand
     index_t first_lane;
     bool is_rotated = true;
     bool has_format_of_x = false;
@@ -160,7 +160,7 @@ CORDAGE_ALWAYS_INLINE void check_shape(const char* function, const checked_tenso
 
 /// Whether x and y are slots of the same cache, so that tokens move within it.
 inline bool is_move(const checked_tensor& x, const checked_tensor& y) {
-    return !y.is_repeated && y.has_format_of_x && are_of_one_cache(x.view, y.view);
+    return !y.is_same_as_x && y.has_format_of_x && are_of_one_cache(x.view, y.view);
 }
 
 /// Checks that a written tensor is identical to or disjoint from every other tensor of its operand, unless the operand
@@ -216,7 +216,7 @@ inline void check_slots(const char* function, const checked_tensor& tensor) {
     const index_t end = s.blocks * (s.block_size / s.tokens_of_entry);
     const char* const kind = s.tokens_of_entry == 1 ? "slot" : "block";
     const bool may_repeat = tensor.is_written && may_have_repeated_entries(s, v.shape.batch, entries);
-    numbers_of_slots listed(may_repeat ? v.shape.batch * entries : 0);
+    slot_map listed(may_repeat ? v.shape.batch * entries : 0);
     for (index_t row = 0; row < v.shape.batch; ++row) {
         for (index_t i = 0; i < entries; ++i) {
             const index_t entry = s.entry(row * s.row_stride + i);
@@ -449,7 +449,7 @@ void check_other_memory(const char* function, std::span<std::array<checked_tenso
         };
         for (const auto& tensors : operands) {
             for (const checked_tensor& t : tensors) {
-                if (!t.is_repeated && overlaps(t.is_written, t.addresses, t.view)) refuse(one, "", t.name, t.view);
+                if (!t.is_same_as_x && overlaps(t.is_written, t.addresses, t.view)) refuse(one, "", t.name, t.view);
             }
         }
         for (const other_memory& other : all.first(i)) {
@@ -478,7 +478,7 @@ call_size check_tensors(const char* function, const angle_sizes& angles,
         for (const auto& of_operand : operands) {
             for (const checked_tensor& other : of_operand) {
                 if (&other == &tensor) return;
-                const bool may_meet = (other.is_written || tensor.is_written) && !other.is_repeated &&
+                const bool may_meet = (other.is_written || tensor.is_written) && !other.is_same_as_x &&
                                       other.addresses.meets(tensor.addresses);
                 const bool is_one = other.operand == tensor.operand && other.view == tensor.view;
                 if (may_meet && !is_one) check_overlap<Memory>(function, other, tensor);
@@ -487,7 +487,7 @@ call_size check_tensors(const char* function, const angle_sizes& angles,
     };
     for (auto& of_operand : operands) {
         for (checked_tensor& tensor : of_operand) {
-            if (tensor.is_repeated) continue;
+            if (tensor.is_same_as_x) continue;
             check_view(function, tensor);
             check_shape(function, operands[0][0], of_operand[0], tensor);
             tensor.addresses = address_range(tensor.view);
@@ -502,7 +502,7 @@ call_size check_tensors(const char* function, const angle_sizes& angles,
     size.tokens = first.batch * first.tokens;  // fits index_t, since the views were checked
     for (std::size_t i = 0; Memory == memory::host && i < operands.size(); ++i) {
         for (const checked_tensor& tensor : operands[i]) {
-            if (tensor.view.slots.entries != nullptr && !tensor.is_repeated) check_slots(function, tensor);
+            if (tensor.view.slots.entries != nullptr && !tensor.is_same_as_x) check_slots(function, tensor);
         }
         const checked_tensor &x = operands[i].front(), &y = operands[i].back();
         if (is_move(x, y)) size.is_in_order = check_moves(function, x.view, y.view) || size.is_in_order;

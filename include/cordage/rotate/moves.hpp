@@ -16,10 +16,9 @@
 namespace cordage::rotate_detail {
 
 /// A hash table from at most `most` slots to numbers >= 0, at most half full.
-class numbers_of_slots {
+class slot_map {
  public:
-    explicit numbers_of_slots(index_t most)
-        : entries_(most == 0 ? 0 : std::bit_ceil(2 * static_cast<std::size_t>(most))) {}
+    explicit slot_map(index_t most) : entries_(most == 0 ? 0 : std::bit_ceil(2 * static_cast<std::size_t>(most))) {}
 
     /// Stores a slot's number; returns its previous one, or -1.
     index_t exchange(index_t slot, index_t number) {
@@ -73,16 +72,16 @@ inline bool check_moves(const char* function, const heads_memory& x, const heads
         });
     };
     // A compaction needs no table: each token reads a slot above all slots written so far.
-    bool goes_down = true, stays = true;
+    bool is_compaction = true, is_identity = true;
     index_t first_from = -1, last_from = -1, highest_to = -1;
     for_each_move([&](index_t, index_t from, index_t to) {
-        goes_down = goes_down && from > last_from && to <= from;
-        stays = stays && to == from;
+        is_compaction = is_compaction && from > last_from && to <= from;
+        is_identity = is_identity && to == from;
         if (first_from < 0) first_from = from;
         last_from = from, highest_to = std::max(highest_to, to);
     });
-    if (goes_down) return !stays && highest_to >= first_from;
-    numbers_of_slots last_readers(count);
+    if (is_compaction) return !is_identity && highest_to >= first_from;
+    slot_map last_readers(count);
     bool is_read_twice = false, is_in_order = false;
     for_each_move([&](index_t number, index_t from, index_t) {
         if (last_readers.exchange(from, number) >= 0) is_read_twice = true;

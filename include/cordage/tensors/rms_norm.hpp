@@ -40,14 +40,14 @@ struct rms_norm {
     }
     /// Offset added to weights: 1 or 0.
     template <class Real>
-    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Real added() const noexcept {
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Real weight_offset() const noexcept {
         return adds_one ? Real(1) : Real(0);
     }
     /// The factor of a lane: w, or 1 + w.
     template <class Real>
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Real factor(index_t head, index_t lane, index_t head_dim) const noexcept {
         if (weight == nullptr) return Real(1);
-        return added<Real>() + static_cast<Real>(element_traits<W>::load(weight_of(head, head_dim)[lane]));
+        return weight_offset<Real>() + static_cast<Real>(element_traits<W>::load(weight_of(head, head_dim)[lane]));
     }
     /// r, given a sum of `count` squares.
     template <class Real>

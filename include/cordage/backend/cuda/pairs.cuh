@@ -101,7 +101,7 @@ struct run_of {
 /// The factors of a norm for N lanes from `lane` on: its weights and what is added to them.
 template <int N, class Norm>
 __device__ void load_factors(const Norm& norm, std::int32_t lane, float* to) {
-    const float added = norm.weight == nullptr ? 1.0f : norm.template added<float>();
+    const float added = norm.weight == nullptr ? 1.0f : norm.template weight_offset<float>();
 #pragma unroll
     for (int i = 0; i < N; ++i) to[i] = 0.0f;
     if (norm.weight != nullptr) run_of<typename Norm::element, N>::load(norm.weight + lane).unpack(to);

@@ -5,8 +5,8 @@
 #include "cordage/backend/gradients.hpp"
 #include "cordage/backend/simd/forward.hpp"
 #include "cordage/backend/simd/normalized_backward.hpp"
-#include "cordage/backend/simd/past_caches.hpp"
 #include "cordage/backend/simd/processor.hpp"
+#include "cordage/backend/simd/streaming_stores.hpp"
 
 namespace cordage::backend {
 
@@ -33,7 +33,7 @@ CORDAGE_ALWAYS_INLINE void backward_vectors(const typename Layout::angles& at, c
 /// @param g, y, gx  the pairs' first lane of the token's first head
 template <class Layout, std::size_t Count, pairing Pairing, class Operand, class T, class Real>
 CORDAGE_ALWAYS_INLINE void backward_heads(const Operand& o, const T* g, const T* y, T* gx, const angle_row<Real>& at,
-                                          index_t pairs, const pass_over_heads& pass, Real* grad_angle) noexcept {
+                                          index_t pairs, const head_loop& pass, Real* grad_angle) noexcept {
     typename Layout::angles angles[Count];
     typename Layout::sum_type sums[Count];
     unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -66,12 +66,12 @@ CORDAGE_ALWAYS_INLINE void backward_heads(const Operand& o, const T* g, const T*
     const index_t lanes_ahead = pass.is_long ? 2 * pairs : 0;
     using staged = staged_pairs<Layout, Count, Pairing, T>;
     if constexpr (staged::are_lines) {
-        if (pass.is_past_caches && gx != g && gx != y && staged::begin_at_lines(gx, x_stride, pairs)) {
+        if (pass.uses_streaming_stores && gx != g && gx != y && staged::begin_at_lines(gx, x_stride, pairs)) {
             staged stage;
             rotate_all(ahead(g, g_stride, lanes_ahead), ahead(y, y_stride, lanes_ahead),
                        [&](index_t h) CORDAGE_ALWAYS_INLINE_LAMBDA {
                            rotate_one(h, stage.lanes, staged::count);
-                           stage.store_past_caches(gx + h * x_stride, pairs);
+                           stage.store_streaming(gx + h * x_stride, pairs);
                        });
             return;
         }
@@ -92,7 +92,7 @@ CORDAGE_ONE_BODY void backward_tokens(const token_angles<compute_type<Operands>>
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
     const index_t bytes_each = bytes_of_token(operands);
     const bool is_long = bytes_each * (end - begin) > beyond_l1;
-    const bool is_past = is_past_caches<Arch>(3 * bytes_each * angles.batch() * tokens);
+    const bool is_streaming = uses_streaming_stores<Arch>(3 * bytes_each * angles.batch() * tokens);
     const bool are_heads_fetched = is_long && !this_processor<Arch>().has_better_prefetch;
     angle_rows<real> rows(angles, end);
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -116,7 +116,7 @@ CORDAGE_ONE_BODY void backward_tokens(const token_angles<compute_type<Operands>>
                                                {.heads = o.shape().heads,
                                                 .is_long = is_long && lane == 0,
                                                 .is_prefetched = are_heads_fetched && lane == 0,
-                                                .is_past_caches = is_past},
+                                                .uses_streaming_stores = is_streaming},
                                                grad_angle + skip);
                                        });
                         for (index_t pair = done; pair < count; ++pair) {
@@ -144,7 +144,7 @@ CORDAGE_ONE_BODY void backward_tokens(const token_angles<compute_type<Operands>>
             if (pairs <= row_block) grads.add(row, token, 0, pairs, to_angles);
         }
     });
-    if (is_past) end_stores_past_caches();
+    if (is_streaming) end_streaming_stores();
 }
 
 }  // namespace simd_detail

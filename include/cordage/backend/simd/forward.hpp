@@ -9,8 +9,8 @@
 #include "cordage/backend/simd/lane_memory.hpp"
 #include "cordage/backend/simd/loops.hpp"
 #include "cordage/backend/simd/normalized_heads.hpp"
-#include "cordage/backend/simd/past_caches.hpp"
 #include "cordage/backend/simd/processor.hpp"
+#include "cordage/backend/simd/streaming_stores.hpp"
 #include "cordage/backend/tags.hpp"
 #include "cordage/core/token_chunks.hpp"
 
@@ -68,8 +68,8 @@ CORDAGE_ALWAYS_INLINE void rotate_heads(const Operand& o, const X* x, Y* y, cons
 /// x or if its pairs are not whole cache lines. A separate function, so that the loops for cached data keep their
 /// registers.
 template <class Layout, pairing Pairing, class Operand, class X, class Y, class Real>
-CORDAGE_ONE_BODY bool rotate_past_caches(const Operand& o, const X* x, Y* y, const angle_row<Real>& at,
-                                         const cos_sin<Real>& factor, index_t count, index_t pairs) noexcept {
+CORDAGE_ONE_BODY bool rotate_streaming(const Operand& o, const X* x, Y* y, const angle_row<Real>& at,
+                                       const cos_sin<Real>& factor, index_t count, index_t pairs) noexcept {
     constexpr std::size_t vectors_each = Layout::most_in_registers;
     using staged = staged_pairs<Layout, vectors_each, Pairing, Y>;
     if constexpr (staged::are_lines) {
@@ -77,15 +77,15 @@ CORDAGE_ONE_BODY bool rotate_past_caches(const Operand& o, const X* x, Y* y, con
         if (static_cast<const void*>(x) == y || count % staged::count != 0) return false;
         if (!staged::begin_at_lines(y, y_stride, pairs)) return false;
         staged stage;
-        for (index_t head = 0; head < heads; head += heads_past_caches) {
-            const index_t last = std::min(head + heads_past_caches, heads);
+        for (index_t head = 0; head < heads; head += heads_streamed_together) {
+            const index_t last = std::min(head + heads_streamed_together, heads);
             for (index_t pair = 0; pair < count; pair += staged::count) {
                 const angles_in_registers<Layout, vectors_each, Real> angles({at.cos + pair, at.sin + pair}, factor);
                 const index_t lane = Pairing::first(pair, pairs);
                 for (index_t h = head; h < last; ++h) {
                     angles.template rotate<Pairing>(o.x.format, x + h * x_stride + lane, pairs, o.y.format, stage.lanes,
                                                     staged::count);
-                    stage.store_past_caches(y + h * y_stride + lane, pairs);
+                    stage.store_streaming(y + h * y_stride + lane, pairs);
                 }
             }
         }
@@ -174,7 +174,7 @@ CORDAGE_ONE_BODY void rotate_tokens(const token_angles<compute_type<Operands>>& 
     const index_t bytes_each = bytes_of_token(operands), bytes = bytes_each * (end - begin);
     const bool is_long = bytes > beyond_l1, are_slots_fetched = bytes > beyond_l2;
     const bool are_heads_fetched = is_long && !this_processor<Arch>().has_better_prefetch;
-    const bool is_past = is_past_caches<Arch>(2 * bytes_each * angles.batch() * tokens);
+    const bool is_streaming = uses_streaming_stores<Arch>(2 * bytes_each * angles.batch() * tokens);
     angle_rows<real> rows(angles, end);
     angle_row<real> at{};
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -186,11 +186,11 @@ CORDAGE_ONE_BODY void rotate_tokens(const token_angles<compute_type<Operands>>& 
                              [&](const auto& o) CORDAGE_ALWAYS_INLINE_LAMBDA { prefetch_slots(o, row, token); });
         }
         const auto rotate_block = [&]<class O>(const O& o, index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            if (is_past) {
+            if (is_streaming) {
                 const auto lanes = o.lanes_of(row, token);
                 const index_t lane = Pairing::first(first, pairs);
                 if (lanes.x != nullptr && o.is_rotated() &&
-                    simd_detail::rotate_past_caches<layout_of<Arch, Pairing, O>, Pairing>(
+                    simd_detail::rotate_streaming<layout_of<Arch, Pairing, O>, Pairing>(
                         o, lanes.x + lane, lanes.y + lane, at, factor, count, pairs)) {
                     return;
                 }
@@ -240,7 +240,7 @@ CORDAGE_ONE_BODY void rotate_tokens(const token_angles<compute_type<Operands>>& 
             }
         });
     });
-    if (is_past) end_stores_past_caches();
+    if (is_streaming) end_streaming_stores();
 }
 
 }  // namespace simd_detail

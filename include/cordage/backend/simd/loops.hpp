@@ -55,11 +55,11 @@ CORDAGE_ALWAYS_INLINE index_t bytes_of_token(const Operands& operands) noexcept 
 }
 
 /// How the heads of a token are processed.
-struct pass_over_heads {
+struct head_loop {
     index_t heads;
-    bool is_long;         ///< whether a call has enough tokens for prefetches
-    bool is_prefetched;   ///< whether to prefetch in place too
-    bool is_past_caches;  ///< whether to write to another tensor by non-temporal stores
+    bool is_long;                ///< whether a call has enough tokens for prefetches
+    bool is_prefetched;          ///< whether to prefetch in place too
+    bool uses_streaming_stores;  ///< whether to write to another tensor by non-temporal stores
 };
 
 /// Calls f(0), ..., f(Count - 1) with constants.

@@ -20,7 +20,7 @@ inline constexpr index_t heads_of_group = 16, heads_at_once = 32;
 
 /// As pair_layout, for a vector of lanes that are not rotated, and for one such lane.
 template <class Arch, class Real>
-struct lone_lanes {
+struct unrotated_vector {
     using vector = xsimd::batch<Real, Arch>;
     using values = vector;
     static constexpr index_t pairs_each = static_cast<index_t>(vector::size);
@@ -42,7 +42,7 @@ struct lone_lanes {
     }
 };
 template <class Real>
-struct lone_lane {
+struct unrotated_element {
     using vector = Real;
     using values = Real;
     static constexpr index_t pairs_each = 1;
@@ -359,10 +359,10 @@ CORDAGE_ONE_BODY void backward_normalized(simd<Arch>, const token_angles<Real>& 
             write_factors<Arch>(norm, head, lane, head_dim, last - lane, others.first_cos);
             index_t i = lane;
             for (; i + size <= last; i += size) {
-                step(lane_step<lone_lanes<Arch, real>, 1, half_split>{}, others, i - lane, i - begin);
+                step(lane_step<unrotated_vector<Arch, real>, 1, half_split>{}, others, i - lane, i - begin);
             }
             for (; i < last; ++i) {
-                step(lane_step<lone_lane<real>, 1, half_split>{}, others, i - lane, i - begin);
+                step(lane_step<unrotated_element<real>, 1, half_split>{}, others, i - lane, i - begin);
             }
             done(lane, last);
             lane = last == begin && pairs > 0 ? end : last;

@@ -115,11 +115,10 @@ CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> sums_of_rows(const xsimd::batch<R
     }
 }
 
-/// Adds factor times the sum of squares of `lanes` lanes of every head to sums: [heads, rounded up to vectors]. A
-/// separate function, which keeps its sums in registers.
+/// sums[h] += factor times the sum of x^2 over `lanes` lanes of head h; sums: [heads, rounded up to vectors]. A
+/// separate function, so that the compiler keeps sums in registers.
 ///
-/// @param stride  from one head to the next; 0 for a single head, since it is added after the last one too: computing
-///                each address by a product takes 10 % longer
+/// @param stride  from one head to the next; 0 for one head, as the pointer is advanced once past the last head too
 template <class Arch, class Format, class T, class Real>
 CORDAGE_ONE_BODY void add_squares(const Format& format, const T* x, index_t stride, index_t heads, index_t lanes,
                                   Real factor, Real* sums) noexcept {
@@ -156,7 +155,7 @@ CORDAGE_ALWAYS_INLINE void write_factors(const Norm& norm, index_t head, index_t
         std::fill_n(factors, count, Real(1));
         return;
     }
-    const vector one(norm.template added<Real>());
+    const vector one(norm.template weight_offset<Real>());
     index_t i = 0;
     if constexpr (std::is_same_v<typename element_traits<typename Norm::element>::compute, Real>) {
         for (; i + size <= count; i += size) {
@@ -274,7 +273,7 @@ CORDAGE_ALWAYS_INLINE typename Layout::values factors_of(const Norm& norm, index
     const typename Norm::element* weight = norm.weight_of(head, head_dim);
     if (weight == nullptr) return all_of<Layout>(Real(1));
     if constexpr (std::is_same_v<typename format::compute, Real>) {
-        const vector one(norm.template added<Real>());
+        const vector one(norm.template weight_offset<Real>());
         return Layout::map([&](const vector& w) CORDAGE_ALWAYS_INLINE_LAMBDA { return vector(w + one); },
                            Layout::load(format{}, weight + lane, pairs));
     } else {

@@ -110,21 +110,21 @@ void check_forward() {
 }  // namespace
 
 #if defined(CORDAGE_HAS_SIMD) && defined(__x86_64__)
-TEST_CASE("rotate/past_caches: 4 GB exceed every cache, and for 32 MB the processor is not queried") {
-    CHECK(backend::is_past_caches<xsimd::default_arch>(index_t{1} << 32));
-    CHECK_FALSE(backend::is_past_caches<xsimd::default_arch>(index_t{1} << 25));
+TEST_CASE("rotate/streaming_stores: 4 GB exceed every cache, and for 32 MB the processor is not queried") {
+    CHECK(backend::uses_streaming_stores<xsimd::default_arch>(index_t{1} << 32));
+    CHECK_FALSE(backend::uses_streaming_stores<xsimd::default_arch>(index_t{1} << 25));
 }
 #endif
 
-TEST_CASE_TEMPLATE("rotate/past_caches: the same bytes are written as by a small call, and no others", T, float,
+TEST_CASE_TEMPLATE("rotate/streaming_stores: the same bytes are written as by a small call, and no others", T, float,
                    float16, bfloat16, double) {
     check_forward<T, T>();
 }
 
-TEST_CASE("rotate/past_caches: so they are where y has another type") { check_forward<float, bfloat16>(); }
+TEST_CASE("rotate/streaming_stores: so they are where y has another type") { check_forward<float, bfloat16>(); }
 
-TEST_CASE_TEMPLATE("rotate/past_caches: so is grad_x, and its frequency gradient is the same sum", T, float, float16,
-                   bfloat16, double) {
+TEST_CASE_TEMPLATE("rotate/streaming_stores: so is grad_x, and its frequency gradient is the same sum", T, float,
+                   float16, bfloat16, double) {
     for (const head_layout& layout : layouts) {
         const index_t pairs = layout.rotary_dim / 2;
         const basis b = some_basis(pairs);

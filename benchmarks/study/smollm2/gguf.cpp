@@ -49,18 +49,30 @@ constexpr std::uint32_t string_type = 8, array_type = 9;
 
 double number_of(cursor& from, std::uint32_t type) {
     switch (type) {
-        case 0: return from.number<std::uint8_t>();
-        case 1: return from.number<std::int8_t>();
-        case 2: return from.number<std::uint16_t>();
-        case 3: return from.number<std::int16_t>();
-        case 4: return from.number<std::uint32_t>();
-        case 5: return from.number<std::int32_t>();
-        case 6: return double{from.number<float>()};
-        case 7: return from.number<std::uint8_t>() != 0 ? 1.0 : 0.0;
-        case 10: return static_cast<double>(from.number<std::uint64_t>());
-        case 11: return static_cast<double>(from.number<std::int64_t>());
-        case 12: return from.number<double>();
-        default: refuse("a value has the unknown type " + std::to_string(type));
+        case 0:
+            return from.number<std::uint8_t>();
+        case 1:
+            return from.number<std::int8_t>();
+        case 2:
+            return from.number<std::uint16_t>();
+        case 3:
+            return from.number<std::int16_t>();
+        case 4:
+            return from.number<std::uint32_t>();
+        case 5:
+            return from.number<std::int32_t>();
+        case 6:
+            return double{from.number<float>()};
+        case 7:
+            return from.number<std::uint8_t>() != 0 ? 1.0 : 0.0;
+        case 10:
+            return static_cast<double>(from.number<std::uint64_t>());
+        case 11:
+            return static_cast<double>(from.number<std::int64_t>());
+        case 12:
+            return from.number<double>();
+        default:
+            refuse("a value has the unknown type " + std::to_string(type));
     }
 }
 
@@ -82,14 +94,20 @@ void skip_array(cursor& from) {
 struct block {
     std::uint64_t values, bytes;
 };
-block block_of(std::uint32_t type) {
+block block_of(std::uint32_t type, const std::string& name) {
     switch (type) {
-        case 0: return {1, 4};
-        case 1: return {1, 2};
-        case 2: return {32, 18};
-        case 3: return {32, 20};
-        case 8: return {32, 34};
-        default: refuse("a tensor has the type " + std::to_string(type) + ", which is not read");
+        case 0:
+            return {1, 4};
+        case 1:
+            return {1, 2};
+        case 2:
+            return {32, 18};
+        case 3:
+            return {32, 20};
+        case 8:
+            return {32, 34};
+        default:
+            refuse(name + " has the type " + std::to_string(type) + ", which is not read");
     }
 }
 
@@ -107,7 +125,7 @@ gguf_tensor tensor_of(cursor& from, const std::string& name) {
 }
 
 std::uint64_t bytes_of(const gguf_tensor& t, const std::string& name, std::uint64_t most) {
-    const block b = block_of(t.type);
+    const block b = block_of(t.type, name);
     if (static_cast<std::uint64_t>(t.shape.back()) % b.values != 0) refuse(name + " has a row of part of a block");
     std::uint64_t blocks = static_cast<std::uint64_t>(t.shape.back()) / b.values;
     for (std::size_t i = 0; i + 1 < t.shape.size(); ++i) {
@@ -181,12 +199,12 @@ void gguf_file::read() {
             numbers_[key] = number_of(from, type);
         }
     }
-    std::vector<std::pair<gguf_tensor*, std::uint64_t>> offsets;
+    std::vector<std::pair<std::string, std::uint64_t>> offsets;
     for (std::uint64_t i = 0; i < tensors; ++i) {
         const std::string name = from.text();
-        const auto [at, is_new] = tensors_.try_emplace(name, tensor_of(from, name));
+        const bool is_new = tensors_.try_emplace(name, tensor_of(from, name)).second;
         if (!is_new) refuse("two tensors are called " + name);
-        offsets.emplace_back(&at->second, from.number<std::uint64_t>());
+        offsets.emplace_back(name, from.number<std::uint64_t>());
     }
     const double alignment = numbers_.contains("general.alignment") ? numbers_["general.alignment"] : 32.0;
     if (!(alignment >= 1.0 && alignment <= 65536.0)) refuse("general.alignment is out of range");
@@ -194,9 +212,10 @@ void gguf_file::read() {
     const std::span<const std::byte> all(bytes_);
     const std::uint64_t begin = (from.place() + step - 1) / step * step;
     if (begin > all.size() && tensors > 0) refuse("the file ends before its tensors");
-    for (const auto& [t, offset] : offsets) {
-        const std::uint64_t room = all.size() - begin, size = bytes_of(*t, "a tensor", room);
-        if (offset > room - size) refuse("a tensor ends behind the file");
+    for (auto& [name, offset] : offsets) {
+        gguf_tensor* const t = &tensors_.at(name);
+        const std::uint64_t room = all.size() - begin, size = bytes_of(*t, name, room);
+        if (offset > room - size) refuse(name + " ends behind the file");
         t->bytes = all.subspan(static_cast<std::size_t>(begin + offset), static_cast<std::size_t>(size));
     }
 }
@@ -218,7 +237,7 @@ const gguf_tensor& gguf_file::tensor(const std::string& name, const std::vector<
 
 std::vector<float> gguf_file::values(const std::string& name, const std::vector<index_t>& shape) const {
     const gguf_tensor& from = tensor(name, shape);
-    const block b = block_of(from.type);
+    const block b = block_of(from.type, name);
     std::vector<float> made(from.bytes.size() / b.bytes * b.values);
     for (std::size_t i = 0; i * b.bytes < from.bytes.size(); ++i) {
         dequantise(from.type, &from.bytes[i * b.bytes], &made[i * b.values]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads a model in a GGUF file (ggml's format, version 2 or 3): its numbers and its tensors; serves the demo on a real model.
+// Reads a model in a GGUF file (ggml's format, version 2 or 3): its numbers and its tensors; serves the demo on a real
+// model.
 #pragma once
 
 #include <cstddef>

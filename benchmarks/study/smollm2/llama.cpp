@@ -60,8 +60,8 @@ at::Tensor llama::product(const at::Tensor& x, const at::Tensor& weight) const {
     return at::matmul(x.to(weight.scalar_type()), weight.t()).to(at::kFloat);
 }
 
-// softmax(q k^T / sqrt(head_dim) + causal mask) v of the last tokens of k and v, by blocks of queries: those of the heads
-// that share a key are rows of one product, [queries * heads of a key, keys].
+// softmax(q k^T / sqrt(head_dim) + causal mask) v of the last tokens of k and v, by blocks of queries: those of the
+// heads that share a key are rows of one product, [queries * heads of a key, keys].
 at::Tensor llama::attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) const {
     const index_t tokens = q.size(0), past = k.size(0) - tokens, shared = config_.heads / config_.kv_heads;
     const index_t head_dim = config_.rope.head_dim;
@@ -74,7 +74,8 @@ at::Tensor llama::attention(const at::Tensor& q, const at::Tensor& k, const at::
     std::vector<at::Tensor> heads;
     for (index_t head = 0; head < config_.kv_heads; ++head) {
         const at::Tensor own = scaled.slice(1, head * shared, (head + 1) * shared);
-        const at::Tensor head_keys = keys.select(1, head).contiguous(), head_values = values.select(1, head).contiguous();
+        const at::Tensor head_keys = keys.select(1, head).contiguous(),
+                         head_values = values.select(1, head).contiguous();
         std::vector<at::Tensor> parts;
         for (index_t first = 0; first < tokens; first += block) {
             const index_t count = std::min(block, tokens - first), end = past + first + count;
@@ -122,7 +123,8 @@ token_losses llama::losses(const at::Tensor& hidden, const at::Tensor& targets) 
     constexpr index_t rows = 64;  // of 49152 logits: more do not stay in the cache
     std::vector<at::Tensor> nats, firsts;
     for (index_t first = 0; first < targets.size(0); first += rows) {
-        const at::Tensor some = logits(hidden.slice(0, first, first + rows)), wanted = targets.slice(0, first, first + rows);
+        const at::Tensor some = logits(hidden.slice(0, first, first + rows)),
+                         wanted = targets.slice(0, first, first + rows);
         nats.push_back(at::cross_entropy_loss(some, wanted, {}, at::Reduction::None));
         firsts.push_back(some.detach().argmax(-1) == wanted);
     }

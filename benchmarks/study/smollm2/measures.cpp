@@ -16,7 +16,6 @@
 #include "cordage/host/aten/autograd.hpp"
 #include "cordage/positions/sampler.hpp"
 #include "cordage/scaling/power_laws.hpp"
-#include "model/model.hpp"
 #include "smollm2/llama.hpp"
 
 namespace demo {
@@ -73,10 +72,20 @@ rotation rotation_of(const rule& by, const cordage::rope_config& rope, index_t c
     return {at::tensor(numbers, at::kDouble), at::scalar_tensor(b.attention_factor(), at::kDouble)};
 }
 
+// Whether the processor has instructions for it.
+bool multiplies_in_bfloat16() {
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512bf16") != 0;
+#else
+    return false;
+#endif
+}
+
 // Rises over the first tenth, then falls to 0 with a cosine.
 double rate_factor(index_t step, index_t steps) {
     const double done = static_cast<double>(step) / static_cast<double>(steps);
-    return std::min(1.0, 10.0 * (done + 1.0 / static_cast<double>(steps))) * 0.5 * (1.0 + std::cos(std::numbers::pi * done));
+    return std::min(1.0, 10.0 * (done + 1.0 / static_cast<double>(steps))) * 0.5 *
+           (1.0 + std::cos(std::numbers::pi * done));
 }
 
 }  // namespace
@@ -119,7 +128,7 @@ struct measured_model::parts {
 };
 
 measured_model::measured_model(const std::filesystem::path& model, std::filesystem::path texts)
-    : own_(new parts{llama(model, multiplies_in_bfloat16(at::Tensor(at::empty({0})))), std::move(texts)}) {
+    : own_(new parts{llama(model, multiplies_in_bfloat16()), std::move(texts)}) {
     at::set_num_threads(1);
 }
 measured_model::~measured_model() = default;
@@ -131,7 +140,8 @@ std::vector<float> measured_model::logits(index_t count) const {
     const auto by = rotation_of({"", "", cordage::unscaled{}, rope().original_length}, rope(), count);
     const std::vector<token> text = own_->text("document_rust");
     const at::Tensor tokens = ids_of(text).slice(0, 0, count);
-    const at::Tensor made = own_->model.logits(own_->model.hidden(tokens, at::arange(count, at::kLong), by)).contiguous();
+    const at::Tensor made =
+        own_->model.logits(own_->model.hidden(tokens, at::arange(count, at::kLong), by)).contiguous();
     return {made.data_ptr<float>(), made.data_ptr<float>() + made.numel()};
 }
 
@@ -141,7 +151,8 @@ double measured_model::seconds_of_block() const {
     return 4.0 * std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-std::vector<observation> measured_model::document(const rule& by, index_t window, const measuring_report& report) const {
+std::vector<observation> measured_model::document(const rule& by, index_t window,
+                                                  const measuring_report& report) const {
     const at::NoGradGuard no_gradient;
     const rotation rotates = rotation_of(by, rope(), window);
     const std::vector<token> text = own_->text("document_rust");
@@ -152,8 +163,8 @@ std::vector<observation> measured_model::document(const rule& by, index_t window
     for (index_t first = 0; first < window; first += block_tokens) {
         const index_t end = std::min(window, first + block_tokens), targets = std::min(window - 1, end);
         kv_cache next;
-        const at::Tensor hidden = own_->model.hidden(tokens.slice(0, first, end), at::arange(first, end, at::kLong),
-                                                     rotates, kept, &next);
+        const at::Tensor hidden =
+            own_->model.hidden(tokens.slice(0, first, end), at::arange(first, end, at::kLong), rotates, kept, &next);
         kept = std::move(next);
         const at::Tensor nats =
             own_->model.losses(hidden.slice(0, 0, targets - first), tokens.slice(0, first + 1, targets + 1)).nats;
@@ -199,8 +210,11 @@ std::vector<observation> measured_model::chunks(const rule& by, index_t context,
     return seen;
 }
 
-std::pair<rule, std::vector<observation>> measured_model::learned(const rule& start, const measuring_report& report) const {
-    const auto leaf = [](const std::vector<double>& values) { return at::tensor(values, at::kDouble).requires_grad_(true); };
+std::pair<rule, std::vector<observation>> measured_model::learned(const rule& start,
+                                                                  const measuring_report& report) const {
+    const auto leaf = [](const std::vector<double>& values) {
+        return at::tensor(values, at::kDouble).requires_grad_(true);
+    };
     const std::vector<double> first = start.policy.parameters();
     const std::vector<at::Tensor> numbers{leaf({first.begin(), first.end() - 2}), leaf({first.end() - 2, first.end()})};
     const std::vector<torch::optim::OptimizerParamGroup> groups{std::vector{numbers[0]}, std::vector{numbers[1]}};

@@ -14,10 +14,10 @@
 
 #include "cordage/config/longrope.hpp"
 #include "report/formatted.hpp"
+#include "runner/files.hpp"
 #include "runner/jobs.hpp"
 #include "runner/programs.hpp"
 #include "runner/progress.hpp"
-#include "runner/runner.hpp"
 #include "smollm2/llama_config.hpp"
 #include "smollm2/measures.hpp"
 #include "smollm2/real_report.hpp"
@@ -96,8 +96,12 @@ std::string described(const real_amount& a) {
                      static_cast<long>(a.clex_steps));
 }
 
-std::filesystem::path result_of(const real_options& o, const std::string& name) { return o.out / "work" / (name + ".txt"); }
-std::filesystem::path seen_of(const real_options& o, const std::string& name) { return o.out / "work" / (name + ".seen.txt"); }
+std::filesystem::path result_of(const real_options& o, const std::string& name) {
+    return o.out / "work" / (name + ".txt");
+}
+std::filesystem::path seen_of(const real_options& o, const std::string& name) {
+    return o.out / "work" / (name + ".seen.txt");
+}
 
 // The result, if there is one of these settings.
 std::optional<row_result> done(const std::filesystem::path& file, const std::string& settings) {
@@ -111,8 +115,8 @@ std::optional<row_result> done(const std::filesystem::path& file, const std::str
 
 job process_of(const real_options& o, const std::string& name, std::size_t level) {
     return {name,
-            {"part", name, "--level", std::to_string(level), "--out", o.out.string(), "--model", o.model.string(), "--texts",
-             o.texts.string()},
+            {"part", name, "--level", std::to_string(level), "--out", o.out.string(), "--model", o.model.string(),
+             "--texts", o.texts.string()},
             o.out / "work" / (name + ".log")};
 }
 
@@ -135,8 +139,9 @@ std::size_t level_of(const real_options& o, const cordage::rope_config& rope, pr
         }
         const double seconds = total * slowest / 2.0;
         if (seconds > seconds_wanted && level + 1 < trial_level) continue;
-        shown.line(formatted("      1024 tokens take %.1f s on a core: the document is cut to %ld tokens; about %s in all", slowest,
-                             static_cast<long>(a.window), minutes(seconds).c_str()));
+        shown.line(
+            formatted("      1024 tokens take %.1f s on a core: the document is cut to %ld tokens; about %s in all",
+                      slowest, static_cast<long>(a.window), minutes(seconds).c_str()));
         return level;
     }
 }
@@ -178,9 +183,8 @@ class reading_along {
 void run_stages(const real_options& o, std::size_t level, std::vector<stage_of_parts> stages, progress& shown) {
     std::vector<double> work;
     for (stage_of_parts& stage : stages) {
-        std::erase_if(stage.parts, [&](const part& p) {
-            return done(result_of(o, p.name), described(amounts[level])).has_value();
-        });
+        std::erase_if(stage.parts,
+                      [&](const part& p) { return done(result_of(o, p.name), described(amounts[level])).has_value(); });
         for (const part& p : stage.parts) work.push_back(p.cost);
     }
     work_clock clock(work);
@@ -231,11 +235,13 @@ void write_results(const real_options& o, std::size_t level, const cordage::rope
     for (const rule& each : r.rules) {
         if (each.learning.steps == 0) continue;
         const double t = each.t_at(each.learning.most);
-        write(o.out / (each.job + ".longrope.json"), cordage::hf::longrope_parameters(rope, each.policy, t).dump(2) + "\n");
+        write(o.out / (each.job + ".longrope.json"),
+              cordage::hf::longrope_parameters(rope, each.policy, t).dump(2) + "\n");
     }
-    std::printf("\n%s\nwritten to %s: table.md, table.csv, perplexity.svg, keys.svg (both also as .png) and *.longrope.json, "
-                "rope_scaling of a config.json; the next run reuses the results in its folder work\n",
-                tables.c_str(), o.out.c_str());
+    std::printf(
+        "\n%s\nwritten to %s: table.md, table.csv, perplexity.svg, keys.svg (both also as .png) and *.longrope.json, "
+        "rope_scaling of a config.json; the next run reuses the results in its folder work\n",
+        tables.c_str(), o.out.c_str());
 }
 
 }  // namespace

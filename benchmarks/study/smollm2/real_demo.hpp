@@ -13,9 +13,9 @@ using cordage::index_t;
 
 /// How much the demo measures; a slow machine measures less.
 struct real_amount {
-    index_t window;            ///< tokens of the true document
-    index_t documents;         ///< rows that read it: no scaling, YaRN, by parts
-    index_t windows, keys;     ///< of chunks; pass keys in each
+    index_t window;         ///< tokens of the true document
+    index_t documents;      ///< rows that read it: no scaling, YaRN, by parts
+    index_t windows, keys;  ///< of chunks; pass keys in each
     index_t table_steps, clex_steps;
 };
 

@@ -15,9 +15,9 @@ namespace demo {
 struct real_results {
     cordage::rope_config rope;
     real_amount amount;
-    std::vector<rule> rules;                        ///< with learned numbers
-    std::vector<row_result> documents;              ///< each of the true document
-    std::vector<row_result> at_longest, at_table;   ///< chunks, of longest_context and of table_context
+    std::vector<rule> rules;                       ///< with learned numbers
+    std::vector<row_result> documents;             ///< each of the true document
+    std::vector<row_result> at_longest, at_table;  ///< chunks, of longest_context and of table_context
 };
 
 /// Markdown tables with an explanation.

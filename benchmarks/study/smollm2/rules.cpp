@@ -22,7 +22,8 @@ double rule::t_at(index_t context) const { return std::max(1.0, static_cast<doub
 
 std::vector<rule> rules_of(const rope_config& model, index_t table_steps, index_t clex_steps) {
     const double length = model.original_length;
-    // In a prototype the model was whole where a pair's wavelength is a sixteenth of its training length, not a quarter.
+    // In a prototype the model was whole where a pair's wavelength is a sixteenth of its training length, not a
+    // quarter.
     const by_parts ramp{4.0, 16.0};
     const score_temperature neutral{0.1, 0.0};
     const learned_table<unscaled> table(model, {static_cast<double>(table_context) / length});
@@ -34,11 +35,19 @@ std::vector<rule> rules_of(const rope_config& model, index_t table_steps, index_
         {row::linear, "pi", linear{}, length},
         {row::ntk_aware, "ntk", ntk_aware{}, length},
         {"YaRN", job_of_rule::yarn, yarn{}, length},
-        {"by parts 4 … 16", job_of_rule::by_parts, ramp, length, false},
-        {"by parts 1 … 32, t = n / 4096", "searched", by_parts{1.0, 32.0}, length / 2.0, false},
-        {"CLEX, one rule for all n", job_of_rule::clex, tempered{field, neutral}, length, false,
+        {row::by_parts_4_16, job_of_rule::by_parts, ramp, length, false},
+        {row::by_parts_1_32, "searched", by_parts{1.0, 32.0}, length / 2.0, false},
+        {row::clex_all_n,
+         job_of_rule::clex,
+         tempered{field, neutral},
+         length,
+         false,
          {clex_steps, 2e-3, 0.05, static_cast<index_t>(length), longest_context}},
-        {"learned from no scaling", job_of_rule::table, tempered{table, neutral}, length, false,
+        {row::learned_from_none,
+         job_of_rule::table,
+         tempered{table, neutral},
+         length,
+         false,
          {table_steps, 0.3, 0.1, table_context, table_context}},
     };
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of the demo on a real model: which rule extends its context, and where its numbers come from. Without libtorch.
+// The rows of the demo on a real model: which rule extends its context, and where its numbers come from. Without
+// libtorch.
 #pragma once
 
 #include <string>
@@ -23,9 +24,9 @@ struct rule_learning {
 struct rule {
     std::string name, job;  ///< as tables show it; as files are called
     cordage::any_policy policy;
-    double reference;                ///< tokens
-    bool is_configurable = true;     ///< a user of transformers or llama.cpp can configure it today, with defaults
-    rule_learning learning = {};     ///< no steps: nothing is learned
+    double reference;             ///< tokens
+    bool is_configurable = true;  ///< a user of transformers or llama.cpp can configure it today, with defaults
+    rule_learning learning = {};  ///< no steps: nothing is learned
 
     double t_at(index_t context) const;
 };

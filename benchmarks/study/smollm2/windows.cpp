@@ -40,8 +40,8 @@ chunk_window draw_chunks(generator& draw, std::span<const token> tokens, index_t
     return made;
 }
 
-chunk_window draw_with_copy(generator& draw, std::span<const token> text, index_t length, index_t again, index_t context,
-                            const chunk_shape& shape) {
+chunk_window draw_with_copy(generator& draw, std::span<const token> text, index_t length, index_t again,
+                            index_t context, const chunk_shape& shape) {
     const index_t places = std::ssize(text) - length + 1, sources = length - shape.last - again;
     if (places < 1 || sources < 1 || again > shape.last) throw std::runtime_error("demo: too few tokens for a window");
     const auto begin = text.begin() + draw_index(draw, places);
@@ -53,7 +53,8 @@ chunk_window draw_with_copy(generator& draw, std::span<const token> text, index_
 std::vector<token> read_tokens(const std::filesystem::path& file) {
     std::ifstream in(file, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-    if (bytes.empty() || bytes.size() % 2 != 0) throw std::runtime_error("demo: cannot read tokens in " + file.string());
+    if (bytes.empty() || bytes.size() % 2 != 0)
+        throw std::runtime_error("demo: cannot read tokens in " + file.string());
     std::vector<token> tokens;
     for (std::size_t i = 0; i < bytes.size(); i += 2) {
         const auto low = static_cast<unsigned char>(bytes[i]), high = static_cast<unsigned char>(bytes[i + 1]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Windows of chunks of text with gaps in the positions between them, which stand for long windows; serves the demo on a real
-// model.
+// Windows of chunks of text with gaps in the positions between them, which stand for long windows; serves the demo on a
+// real model.
 #pragma once
 
 #include <filesystem>
@@ -30,8 +30,8 @@ chunk_window draw_chunks(generator& draw, std::span<const token> tokens, index_t
 /// A window of `length` tokens from a random place of `text`, whose last `again` tokens are replaced by some that stand
 /// before `shape.last`.
 /// @throws std::runtime_error  as draw_chunks; if the text is shorter than length, or again larger than shape.last
-chunk_window draw_with_copy(generator& draw, std::span<const token> text, index_t length, index_t again, index_t context,
-                            const chunk_shape& shape);
+chunk_window draw_with_copy(generator& draw, std::span<const token> text, index_t length, index_t again,
+                            index_t context, const chunk_shape& shape);
 
 /// Token ids in a file, little-endian uint16. @throws std::runtime_error if it cannot be read or is empty
 std::vector<token> read_tokens(const std::filesystem::path& file);

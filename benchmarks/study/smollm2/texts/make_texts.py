@@ -92,10 +92,8 @@ def main():
         print(f"{name}: {len(ids)} tokens, of which {count} from {first} on")
         assert first + count <= len(ids)
         np.array(ids[first:first + count], "<u2").tofile(Path(__file__).parent / f"{name}.u16")
-    for phrase in (" The pass key is ", ". Remember it. ", " is the pass key.", " What is the pass key? The pass key is ", "0123456789"):
-        print(repr(phrase), tokenizer.encode(phrase).ids)
-    key = " The pass key is 04179. Remember it. 04179 is the pass key."
-    print(repr(key), tokenizer.encode(key).ids)
+    for phrase in (" The pass key is 01234. Remember it. 01234 is the pass key.", " What is the pass key? The pass key is 01234"):
+        print(phrase, tokenizer.encode(phrase).ids)  # what measures.cpp has as constants
 
 
 if __name__ == "__main__":

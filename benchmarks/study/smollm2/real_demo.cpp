@@ -266,7 +266,9 @@ void run_real_part(const real_options& options, const std::string& name, std::si
     if (level >= amounts.size()) throw std::runtime_error("demo: there is no level " + std::to_string(level));
     const real_amount& a = amounts[level];
     const auto begin = std::chrono::steady_clock::now();
-    row_result r{.settings = described(a), .row = name};
+    row_result r;
+    r.settings = described(a);
+    r.row = name;
     const auto report = [&](double share, const std::vector<observation>& seen) {
         r.observations = seen;
         save(r, seen_of(options, name));
@@ -281,6 +283,10 @@ void run_real_part(const real_options& options, const std::string& name, std::si
         r.settings = "speed";
         r.seconds = model.seconds_of_block();
         return save(r, result_of(options, name));
+    }
+    if (name == "logits") {  // for a comparison with transformers
+        const std::vector<float> all = model.logits(64);
+        return write(options.out / "logits.f32", {reinterpret_cast<const char*>(all.data()), 4 * all.size()});
     }
     if (const rule* how = named("document_")) {
         r.row = how->name;

@@ -19,7 +19,8 @@ def test_logits_are_those_of_transformers(tmp_path):
     for needed in (PROGRAM, MODEL):
         if not needed.is_file():
             pytest.skip(f"no {needed.relative_to(REPOSITORY)}: ./run demo makes it")
-    pytest.importorskip("gguf")
+    for module in ("accelerate", "gguf"):
+        pytest.importorskip(module)
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     (tmp_path / "work").mkdir()

@@ -29,7 +29,7 @@ namespace {
 constexpr std::array<real_amount, 5> amounts{{{16384, 3, 8, 4, 16, 48},
                                               {16384, 2, 8, 4, 16, 32},
                                               {12288, 2, 6, 4, 14, 24},
-                                              {10240, 2, 4, 4, 12, 16},
+                                              {12288, 2, 4, 4, 12, 16},
                                               {2048, 2, 2, 1, 2, 2}}};
 constexpr std::size_t trial_level = amounts.size() - 1;
 constexpr double seconds_wanted = 400.0;
@@ -89,11 +89,13 @@ std::vector<stage_of_parts> stages_of(const real_amount& a, const std::vector<ru
     return {documents, learning, rows};
 }
 
-// Parts run with these; results with another line belong to another run.
-std::string described(const real_amount& a) {
-    return formatted("window=%ld windows=%ld keys=%ld table_steps=%ld clex_steps=%ld", static_cast<long>(a.window),
-                     static_cast<long>(a.windows), static_cast<long>(a.keys), static_cast<long>(a.table_steps),
-                     static_cast<long>(a.clex_steps));
+// What a part's result depends on; one with another line belongs to another run.
+std::string described(const real_amount& a, const std::string& name) {
+    if (name.starts_with("document_")) return formatted("window=%ld", static_cast<long>(a.window));
+    const std::string steps =
+        formatted("table_steps=%ld clex_steps=%ld", static_cast<long>(a.table_steps), static_cast<long>(a.clex_steps));
+    if (name.starts_with("learn_")) return steps;
+    return formatted("windows=%ld keys=%ld ", static_cast<long>(a.windows), static_cast<long>(a.keys)) + steps;
 }
 
 std::filesystem::path result_of(const real_options& o, const std::string& name) {
@@ -183,8 +185,9 @@ class reading_along {
 void run_stages(const real_options& o, std::size_t level, std::vector<stage_of_parts> stages, progress& shown) {
     std::vector<double> work;
     for (stage_of_parts& stage : stages) {
-        std::erase_if(stage.parts,
-                      [&](const part& p) { return done(result_of(o, p.name), described(amounts[level])).has_value(); });
+        std::erase_if(stage.parts, [&](const part& p) {
+            return done(result_of(o, p.name), described(amounts[level], p.name)).has_value();
+        });
         for (const part& p : stage.parts) work.push_back(p.cost);
     }
     work_clock clock(work);
@@ -267,7 +270,7 @@ void run_real_part(const real_options& options, const std::string& name, std::si
     const real_amount& a = amounts[level];
     const auto begin = std::chrono::steady_clock::now();
     row_result r;
-    r.settings = described(a);
+    r.settings = described(a, name);
     r.row = name;
     const auto report = [&](double share, const std::vector<observation>& seen) {
         r.observations = seen;

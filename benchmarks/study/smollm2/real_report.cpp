@@ -99,7 +99,8 @@ std::string real_tables(const real_results& r) {
         "PoSE). "
         "Loss of the last 256, in nats per token, and %ld pass keys of five digits in each of %ld windows, one at a "
         "time. ± is "
-        "the 95 %% interval over windows. Rows with `yes` can be configured by name in engines today:\n\n",
+        "the 95 %% interval over windows (.00 where all windows agree, which is no certainty). Rows with `yes` can be "
+        "configured by name in engines today:\n\n",
         n(longest_context), n(1024), n(r.amount.keys), n(r.amount.windows));
     text += chunk_table(r) + "\n" + difference(longest, row::clex_all_n, "YaRN") +
             difference(longest, row::clex_all_n, row::by_parts_4_16) + "\n";

@@ -42,7 +42,7 @@ std::vector<rule> rules_of(const rope_config& model, index_t table_steps, index_
          tempered{field, neutral},
          length,
          false,
-         {clex_steps, 3e-4, 0.05, static_cast<index_t>(length), longest_context}},
+         {clex_steps, 2e-3, 0.05, static_cast<index_t>(length), longest_context}},
         {row::learned_from_none,
          job_of_rule::table,
          tempered{table, neutral},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Train short, test long: reads the options, then runs the demo, the study or, as one of its own processes, a part
+// Train short, test long: reads the options, then runs the toy's demo, its study or, as one of its own processes, a part
 // of either.
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
     options.add_option("--device", chosen.device, "cpu or cuda (default: cuda for gpu and gpu-trial, otherwise cpu)")
         ->check(CLI::IsMember({"cpu", "cuda"}));
     options.add_option("--out", chosen.out,
-                       "folder for tables and pictures (default: build/demo or build/replication/PRESET)");
+                       "folder for tables and pictures (default: build/demo/toy or build/replication/PRESET)");
     CLI::App* replicate =
         options.add_subcommand("replicate", "the study: more rows, on models with which no setting was chosen");
     replicate->add_option("--models", chosen.study.models, "number of models, of consecutive seeds")
@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
     for (CLI::App* part : {replicate, worker}) part->fallthrough();
     CLI11_PARSE(options, argc, argv);
     if (chosen.preset.empty()) chosen.preset = replicate->parsed() ? "small" : "demo";
-    if (chosen.out.empty()) chosen.out = replicate->parsed() ? "build/replication/" + chosen.preset : "build/demo";
+    if (chosen.out.empty()) chosen.out = replicate->parsed() ? "build/replication/" + chosen.preset : "build/demo/toy";
 
     try {
         demo::prepare_environment(argv);

@@ -31,5 +31,10 @@ inline constexpr const char* five_knots_all_t = "learned basis of five knots + t
 inline constexpr const char* learned_at_4 = "learned basis + temperature at t = 4";
 inline constexpr const char* learned_at_16 = "learned basis + temperature at t = 16";
 inline constexpr const char* clex_over_ntk = "CLEX in log time over NTK + temperature";
+// Of the real model.
+inline constexpr const char* by_parts_4_16 = "by parts 4 … 16";
+inline constexpr const char* by_parts_1_32 = "by parts 1 … 32, t = n / 4096";
+inline constexpr const char* clex_all_n = "CLEX, one rule for all n";
+inline constexpr const char* learned_from_none = "learned from no scaling";
 
 }  // namespace demo::row

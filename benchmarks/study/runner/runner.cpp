@@ -3,7 +3,6 @@
 #include "runner/runner.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <stdexcept>
 
 #include "model/learning.hpp"
@@ -119,11 +118,6 @@ void add_tunings(const part& p, std::vector<task>& tasks) {
 }
 
 }  // namespace
-
-void write(const std::filesystem::path& file, const std::string& text) {
-    std::ofstream out(file);
-    if (!(out << text).flush()) throw std::runtime_error("demo: cannot write " + file.string());
-}
 
 int stages_of(const std::vector<part>& parts) {
     const bool has_tuning = std::ranges::any_of(parts, [](const part& p) {

@@ -8,6 +8,7 @@
 
 #include "methods.hpp"
 #include "observation.hpp"
+#include "runner/files.hpp"
 #include "runner/progress.hpp"
 
 namespace demo {
@@ -27,8 +28,5 @@ int stages_of(const std::vector<part>& parts);
 /// @returns the rows' results, part by part
 /// @throws std::runtime_error  with one message, if a file cannot be written or a process fails
 std::vector<row_result> run_parts(const std::string& preset, const std::vector<part>& parts, progress& shown);
-
-/// @throws std::runtime_error  if the file cannot be written
-void write(const std::filesystem::path& file, const std::string& text);
 
 }  // namespace demo

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Train short, test long: reads the options, then runs the toy's demo, its study or, as one of its own processes, a part
-// of either.
+// Train short, test long: reads the options, then runs the study or, as one of its own processes, a part of it.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 #include <optional>
 
-#include "experiment.hpp"
 #include "replication.hpp"
 #include "runner/jobs.hpp"
 #include "runner/worker.hpp"
@@ -16,7 +14,7 @@ namespace {
 struct choices {
     bool is_on_dev = false;
     std::optional<std::uint64_t> seed;
-    std::string out, preset, device, job;
+    std::string out, preset = "small", device, job;
     demo::replication_options study;
     bool only_reports = false, records = false;
 };
@@ -39,14 +37,15 @@ int main(int argc, char** argv) {
         "the methods on long text.");
     options.add_option("--seed", chosen.seed, "seed of the model (default 101)");
     options.add_flag("--dev", chosen.is_on_dev, "evaluate on the text that is set aside for choosing settings");
-    options.add_option("--preset", chosen.preset,
-                       "demo; small: the study; gpu: the study's main rows for a model of 33 M weights on a CUDA "
-                       "device; demo-trial, trial, gpu-trial: short runs that test the program; any other: nine rows "
-                       "of the study with the setting of its name changed");
+    options
+        .add_option("--preset", chosen.preset,
+                    "small: the study; gpu: its main rows for a model of 33 M weights on a CUDA device; trial, "
+                    "gpu-trial: short runs that test the program; any other: nine rows of the study with the "
+                    "setting of its name changed")
+        ->capture_default_str();
     options.add_option("--device", chosen.device, "cpu or cuda (default: cuda for gpu and gpu-trial, otherwise cpu)")
         ->check(CLI::IsMember({"cpu", "cuda"}));
-    options.add_option("--out", chosen.out,
-                       "folder for tables and pictures (default: build/demo/toy or build/replication/PRESET)");
+    options.add_option("--out", chosen.out, "folder for tables and pictures (default: build/replication/PRESET)");
     CLI::App* replicate =
         options.add_subcommand("replicate", "the study: more rows, on models with which no setting was chosen");
     replicate->add_option("--models", chosen.study.models, "number of models, of consecutive seeds")
@@ -59,9 +58,9 @@ int main(int argc, char** argv) {
     CLI::App* worker = options.add_subcommand("worker", "")->group("");  // hidden: how the program calls itself
     worker->add_option("job", chosen.job)->required();
     for (CLI::App* part : {replicate, worker}) part->fallthrough();
+    options.require_subcommand(1);
     CLI11_PARSE(options, argc, argv);
-    if (chosen.preset.empty()) chosen.preset = replicate->parsed() ? "small" : "demo";
-    if (chosen.out.empty()) chosen.out = replicate->parsed() ? "build/replication/" + chosen.preset : "build/demo/toy";
+    if (chosen.out.empty()) chosen.out = "build/replication/" + chosen.preset;
 
     try {
         demo::prepare_environment(argv);
@@ -71,12 +70,10 @@ int main(int argc, char** argv) {
                 std::printf("progress %.4f\n", share);
                 std::fflush(stdout);
             });
-        } else if (replicate->parsed()) {
+        } else {
             chosen.study.runs = !chosen.only_reports;
             if (chosen.records) chosen.study.record = "docs";
             demo::run_replication(chosen.preset, s, chosen.study);
-        } else {
-            demo::run_experiment(chosen.preset, s);
         }
         return 0;
     } catch (const std::exception& failure) {

@@ -353,7 +353,10 @@ std::string described(const settings& s, const method& how) {
     return text + described(s, how.reads);
 }
 
-std::vector<method> demo_methods(const settings& s) {
+namespace {
+
+// Closed forms, and what is learned or searched in the usual way.
+std::vector<method> usual_methods(const settings& s) {
     std::vector<method> rows = closed_forms();
     for (const method& m : closed_forms()) {
         rows.push_back(closed(m.name + " + log scaling", log_scaled(s, m.reads.policy)));
@@ -365,8 +368,10 @@ std::vector<method> demo_methods(const settings& s) {
     return rows;
 }
 
+}  // namespace
+
 std::vector<method> study_methods(const settings& s) {
-    std::vector<method> rows = demo_methods(s);
+    std::vector<method> rows = usual_methods(s);
     for (auto add : {add_learned_otherwise, add_searches, add_learned_at_one_t, add_learned_over_t, add_fields,
                      add_objectives, add_own_numbers, add_tuned_weights}) {
         add(s, rows);
@@ -375,7 +380,6 @@ std::vector<method> study_methods(const settings& s) {
 }
 
 std::vector<method> rows_of(const settings& s) {
-    if (s.rows == row_set::demo) return demo_methods(s);
     std::vector<method> rows = study_methods(s);
     if (s.rows == row_set::main) std::erase_if(rows, [](const method& how) { return !how.is_main; });
     if (s.rows == row_set::few) {

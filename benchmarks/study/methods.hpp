@@ -48,10 +48,8 @@ struct method {
 /// The same for any name.
 std::string file_name_of(const std::string& name);
 
-/// The demo's rows, in the table's order. To compare a policy of your own, add it here.
-std::vector<method> demo_methods(const settings& s);
-
-/// The study's rows: the demo's and further searched, learned or tuned ones, each with the budget settings.budget().
+/// The study's rows, in the tables' order; searched, learned and tuned ones have the budget settings.budget(). To
+/// compare a policy of your own, add it to the first of them.
 std::vector<method> study_methods(const settings& s);
 
 /// The rows selected by settings.rows.

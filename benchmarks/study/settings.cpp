@@ -51,7 +51,7 @@ void to_steps_of_a_cpu(settings& s) {
 
 struct preset {
     std::string name;
-    std::vector<change> changes;  // of the demo's settings, in order
+    std::vector<change> changes;  // of the settings as they are, in order
 };
 
 // An ablation: one thing of the study is another, and few rows are made.
@@ -61,9 +61,7 @@ preset ablation(const std::string& name, change what) {
 
 const std::vector<preset>& presets() {
     static const std::vector<preset> all{
-        {"demo", {}},
         {"small", {to_study}},
-        {"demo-trial", {to_a_few_steps}},
         {"trial", {to_study, to_a_few_steps}},
         {"gpu", {to_gpu}},
         {"gpu-trial", {to_gpu, to_steps_of_a_cpu}},

@@ -54,8 +54,8 @@ struct tuning_run {
 /// The text; text.hpp has one function for each.
 enum class corpus_kind { king_james, perl_manuals };
 
-/// The rows: the demo's, an ablation's few, the study's main ones, or all of the study (methods.hpp).
-enum class row_set { demo, few, main, all };
+/// The rows: an ablation's few, the study's main ones, or all (methods.hpp).
+enum class row_set { few, main, all };
 
 struct settings {
     model_sizes model;
@@ -69,12 +69,12 @@ struct settings {
     index_t evaluated_windows = 40;  ///< of each length, and more of the shorter ones
     index_t gate_windows = 320;      ///< of dev text, of length L
     corpus_kind text = corpus_kind::king_james;
-    row_set rows = row_set::demo;
+    row_set rows = row_set::all;
     bool evaluate_on_dev = false;  ///< to choose settings; tables use the test text
     std::uint64_t seed = 101;      ///< of the model: its first weights and its windows; settings were chosen on 101
     std::uint64_t first_seed = 1;  ///< of the study's models, which have consecutive seeds
     std::string device = "cpu";    ///< "cpu" or "cuda": where the model is, and what multiplies with its weights
-    std::filesystem::path out = "build/demo";
+    std::filesystem::path out = "build/replication/small";
 
     cordage::rope_config rope() const {
         return {model.head_dim(), model.head_dim(), theta_base, static_cast<double>(train_length)};
@@ -88,8 +88,8 @@ struct settings {
     index_t windows_at(index_t ratio) const { return evaluated_windows * (ratio >= 8 ? 1 : 8 / ratio); }
 };
 
-/// "demo", "small" (the study), "gpu" (its main rows for a larger model on a device), "demo-trial", "trial" and
-/// "gpu-trial" (short runs of these, for testing), and the ablations in preset_names.
+/// "small" (the study), "gpu" (its main rows for a larger model on a device), "trial" and "gpu-trial" (short runs of
+/// these, for testing), and the ablations in preset_names.
 /// @throws std::runtime_error  naming all presets, if there is no preset of this name
 settings settings_of(const std::string& preset);
 

@@ -52,7 +52,7 @@ TEST_CASE("study/methods: presets are experiments of their own") {
                          std::runtime_error);
 }
 
-TEST_CASE("study/methods: preset gpu has the main rows, an ablation a few of them, the demo its own") {
+TEST_CASE("study/methods: preset gpu has the main rows, an ablation a few of them") {
     const settings small = settings_of("small");
     const std::vector<method> all = rows_of(small), main = rows_of(settings_of("gpu"));
     const std::vector<method> few = rows_of(settings_of("wide"));
@@ -60,7 +60,6 @@ TEST_CASE("study/methods: preset gpu has the main rows, an ablation a few of the
     CHECK(main.size() < all.size());
     CHECK(few.size() == 9);
     for (const method& how : few) CHECK(how.is_main);
-    CHECK(rows_of(settings_of("demo")).size() == demo_methods(settings_of("demo")).size());
     for (const method& how : main) CHECK_FALSE(how.tuning);
 }
 

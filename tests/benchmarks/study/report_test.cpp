@@ -11,7 +11,6 @@
 
 #include "methods.hpp"
 #include "report/claims.hpp"
-#include "report/demo_report.hpp"
 #include "report/gnuplot.hpp"
 #include "report/label_positions.hpp"
 #include "report/markdown.hpp"
@@ -285,12 +284,6 @@ TEST_CASE(
     CHECK(p.lines[1].points[0].x == doctest::Approx(16 * std::sqrt(2.0)));
     CHECK(p.lines[1].points[0].y == results.mean("by parts", in_octave(measure::match, 1024, 16)).mean);
     CHECK(p.lines[1].points[0].low < p.lines[1].points[0].high);
-}
-
-TEST_CASE("benchmarks/study/report/demo_report: the picture has at most six rows, which the demo makes") {
-    const std::vector<std::string> rows = names_of(demo_methods(settings_of("demo")));
-    CHECK(match_rows().size() <= 6);
-    for (const pictured& shown : match_rows()) CHECK_MESSAGE(std::ranges::count(rows, shown.row) == 1, shown.row);
 }
 
 TEST_CASE("benchmarks/study/report/label_positions: labels stand apart, in order, near their lines") {

@@ -14,7 +14,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -53,40 +52,78 @@ inline constexpr std::size_t most_json_values = std::size_t{1} << 22;
 /// Upper bound on the doubtful settings of a file that a lenient reader keeps; models' files have a few.
 inline constexpr std::size_t most_warnings = 1000;
 
-/// Parses JSON.
+/// Builds the value of a text from what nlohmann's parser finds in it, in time linear in the text. (Its callback parser
+/// searches all values of an object at the end of each inner one.)
+class strict_json_builder : public nlohmann::json_sax<nlohmann::json> {
+ public:
+    strict_json_builder(const std::string& subject, nlohmann::json& to) : subject_(subject), root_(to) {}
+
+    bool null() override { return add(nullptr) != nullptr; }
+    bool boolean(bool value) override { return add(value) != nullptr; }
+    bool number_integer(number_integer_t value) override { return add(value) != nullptr; }
+    bool number_unsigned(number_unsigned_t value) override { return add(value) != nullptr; }
+    bool number_float(number_float_t value, const string_t&) override { return add(value) != nullptr; }
+    bool string(string_t& value) override { return add(std::move(value)) != nullptr; }
+    bool binary(binary_t&) override { return false; }  // not of a text
+    bool start_object(std::size_t) override { return open(nlohmann::json::object()); }
+    bool start_array(std::size_t) override { return open(nlohmann::json::array()); }
+    bool end_object() override { return close(); }
+    bool end_array() override { return close(); }
+    bool key(string_t& key) override {
+        const auto [at, is_new] = open_.back()->get_ref<nlohmann::json::object_t&>().try_emplace(key);
+        if (!is_new) fail<value_error>({subject_, ": key ", in_quotes(key), " must occur once in its object"});
+        member_ = &at->second;
+        return true;
+    }
+    bool parse_error(std::size_t byte, const std::string&, const nlohmann::json::exception& why) override {
+        if (dynamic_cast<const nlohmann::json::parse_error*>(&why) != nullptr) {
+            fail<value_error>({subject_, ": text must be JSON; it is invalid at byte ", byte});
+        }
+        fail<value_error>({subject_, ": text must be JSON whose numbers are doubles or 64-bit integers"});
+    }
+
+ private:
+    // The value where it belongs: the whole text, an entry of an array, or the member whose key was read.
+    nlohmann::json* add(nlohmann::json value) {
+        if (++values_ > most_json_values) {
+            fail<value_error>({subject_, ": JSON must have at most ", most_json_values, " values"});
+        }
+        nlohmann::json* to = &root_;
+        if (!open_.empty()) {
+            to = open_.back()->is_array() ? &open_.back()->emplace_back() : member_;
+        }
+        *to = std::move(value);
+        return to;
+    }
+    bool open(nlohmann::json empty) {
+        open_.push_back(add(std::move(empty)));
+        if (open_.size() > deepest_json) {
+            fail<value_error>(
+                {subject_, ": JSON nested ", open_.size(), " deep must be at most ", deepest_json, " deep"});
+        }
+        return true;
+    }
+    bool close() {
+        open_.pop_back();
+        return true;
+    }
+
+    const std::string& subject_;
+    nlohmann::json& root_;
+    nlohmann::json* member_ = nullptr;
+    std::vector<nlohmann::json*> open_;  // objects and arrays that are not closed
+    std::size_t values_ = 0;
+};
+
+/// Parses JSON, in time linear in the text.
 /// @param subject  begins the messages
 /// @throws value_error  if text is not JSON (NaN and infinity are not allowed), has a duplicate key in an object, is
 ///                      nested deeper than deepest_json or has more than most_json_values
 inline nlohmann::json parse_strict_json(const std::string& subject, std::string_view text) {
-    using event = nlohmann::json::parse_event_t;
-    std::vector<std::set<std::string>> keys;  // of the objects that are open; empty sets for arrays
-    std::size_t values = 0;
-    const auto watch = [&](int, event what, const nlohmann::json& parsed) {
-        if (what == event::key) {
-            const auto key = parsed.get<std::string>();
-            if (!keys.back().insert(key).second) {
-                fail<value_error>({subject, ": key ", in_quotes(key), " must occur once in its object"});
-            }
-        } else if (what == event::object_end || what == event::array_end) {
-            keys.pop_back();
-        } else if (++values > most_json_values) {
-            fail<value_error>({subject, ": JSON must have at most ", most_json_values, " values"});
-        } else if (what != event::value) {
-            keys.emplace_back();
-            if (keys.size() > deepest_json) {
-                fail<value_error>(
-                    {subject, ": JSON nested ", keys.size(), " deep must be at most ", deepest_json, " deep"});
-            }
-        }
-        return true;
-    };
-    try {
-        return nlohmann::json::parse(text, watch);
-    } catch (const nlohmann::json::parse_error& why) {
-        fail<value_error>({subject, ": text must be JSON; it is invalid at byte ", why.byte});
-    } catch (const nlohmann::json::exception&) {
-        fail<value_error>({subject, ": text must be JSON whose numbers are doubles or 64-bit integers"});
-    }
+    nlohmann::json root;
+    strict_json_builder builder(subject, root);
+    nlohmann::json::sax_parse(text, &builder);
+    return root;
 }
 
 /// Edit distance between a and b (Levenshtein).

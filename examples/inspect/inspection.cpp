@@ -89,12 +89,22 @@ inspection inspect(const cordage::hf::layer_rope& rope, double length, std::opti
     return {rope, length, used, served.at_ratio(used)};
 }
 
+index_t positions_examined(const cordage::basis& basis) {
+    constexpr index_t last_exact_float = index_t{1} << 24, most_products = index_t{1} << 30;  // about a second
+    return std::min(last_exact_float, most_products / std::max<index_t>(basis.pairs(), 1));
+}
+
 std::optional<float32_failure> first_float32_failure(const cordage::basis& basis) {
-    constexpr index_t last_exact_float = index_t{1} << 24;
-    for (index_t position = 1; position < last_exact_float; ++position) {
+    const auto rates = basis.inv_freq();
+    const double fastest = rates.empty() ? 0.0 : *std::ranges::max_element(rates);
+    // Two roundings of 2^-24 each: no pair is off by more before.
+    const double first = noticeable_angle / std::max(fastest * 0x1p-23, 1e-30);
+    const index_t end = positions_examined(basis);
+    if (!(first < static_cast<double>(end))) return std::nullopt;
+    for (index_t position = std::max<index_t>(static_cast<index_t>(first), 1); position < end; ++position) {
         const auto p = static_cast<double>(position);
         for (index_t pair = 0; pair < basis.pairs(); ++pair) {
-            const double theta = basis.inv_freq()[static_cast<std::size_t>(pair)];
+            const double theta = rates[static_cast<std::size_t>(pair)];
             const float angle = static_cast<float>(position) * static_cast<float>(theta);
             const double error = std::fabs(static_cast<double>(angle) - p * theta);
             if (error > noticeable_angle) return float32_failure{position, pair, error};
@@ -113,7 +123,8 @@ std::string in_words(const inspection& seen) {
             "  angles made in float32 are first off by %.1e rad at position %lld (pair %lld); here they are exact\n",
             failure->error, static_cast<long long>(failure->position), static_cast<long long>(failure->pair));
     } else {
-        text += "  angles made in float32 would stay within 1e-3 rad up to position 2^24\n";
+        text += formatted("  angles made in float32 would stay within 1e-3 rad up to position %lld\n",
+                          static_cast<long long>(positions_examined(seen.basis)));
     }
     return text;
 }

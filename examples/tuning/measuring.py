@@ -16,10 +16,10 @@ QUESTION = " What is the pass key? The pass key is "
 
 
 @torch.no_grad()
-def measured_row(model: nn.Module, text: Tensor, windows: int, tokens: int, length: int, whole: int, begin: int | None, encode,
-                 seed: int) -> Row:
-    """Of `windows` windows of `tokens` tokens, evenly distributed over the text: losses at true positions and in chunks to `length`,
-    and pass keys in chunks; of the last `whole` windows of `length` tokens also at true positions.
+def measured_row(model: nn.Module, text: Tensor, windows: int, tokens: int, dense_tokens: int, length: int, whole: int,
+                 begin: int | None, encode, seed: int) -> Row:
+    """Of `windows` windows of `tokens` tokens, evenly distributed over the text: losses in chunks to `length`, of their first
+    `dense_tokens` at true positions, and pass keys in chunks; of the last `whole` windows of `length` tokens at true positions.
 
     Args:
         encode: the tokenizer's, of a text without special tokens, as a list
@@ -28,12 +28,12 @@ def measured_row(model: nn.Module, text: Tensor, windows: int, tokens: int, leng
     row: Row = {name: [] for name in ("dense", "chunks", "digits", "found", "asked")}
     for index in range(windows):
         at = (len(text) - tokens) * index // max(1, windows - 1)
-        dense = window_at(text, at, tokens, tokens, begin, draw)
+        dense = window_at(text, at, dense_tokens, dense_tokens, begin, draw)
         row["dense"].append(_of_text(read(model, dense).losses, dense))
         chunks = window_at(text, at, tokens, length, begin, draw)
         losses, cache = read(model, chunks)
         row["chunks"].append(_of_text(losses, chunks))
-        answers = [ask(model, cache, chunks, encode, draw) for _ in range(KEYS)] if _has_room(chunks, encode) else []
+        answers = [ask(model, cache, chunks, encode, draw) for _ in range(KEYS)] if cache and _has_room(chunks, encode) else []
         if answers:
             row["digits"].append(sum(loss for loss, _ in answers) / len(answers))
             row["found"].append(float(sum(found for _, found in answers)))

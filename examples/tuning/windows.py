@@ -70,7 +70,7 @@ def read(model: nn.Module, window: Window, with_gradient_of=None) -> Reading:
     """
     device = next(model.parameters()).device
     ids, positions = window.ids[None].to(device), window.positions[None].to(device)
-    if with_gradient_of is not None and not with_gradient_of.can_turn:
+    if not has_plain_cache(model) or (with_gradient_of is not None and not with_gradient_of.can_turn):
         logits = model(ids, position_ids=positions, use_cache=False, attention_mask=torch.ones_like(ids)).logits
         return Reading(_losses(logits[0, window.behind:-1], ids[0, window.behind + 1:]), None)
     cache = DynamicCache()
@@ -80,6 +80,11 @@ def read(model: nn.Module, window: Window, with_gradient_of=None) -> Reading:
         with_gradient_of.turn(cache, positions[:, :window.behind])
     logits = step(model, ids[:, window.behind:], positions[:, window.behind:], cache)
     return Reading(_losses(logits[0, :-1], ids[0, window.behind + 1:]), cache)
+
+
+def has_plain_cache(model: nn.Module) -> bool:
+    """Whether rotated keys are cached as they are, which those of latent attention are not."""
+    return not hasattr(model.config.get_text_config(), "qk_nope_head_dim")
 
 
 def step(model: nn.Module, ids: Tensor, positions: Tensor, cache: DynamicCache, **more) -> Tensor:
@@ -101,9 +106,8 @@ class PrefixKeys:
     def __init__(self, model: nn.Module, basis, t: float) -> None:
         rotaries = [one for one in model.modules() if isinstance(one, CordageRotary)]
         settings = model.config.get_text_config()
-        # Where rotated lanes are the last ones of a head, and where layers share keys, a whole window has a gradient.
-        self.can_turn = len(rotaries) == 1 and not hasattr(settings, "qk_nope_head_dim") and not getattr(
-            settings, "num_kv_shared_layers", 0)
+        # Elsewhere, as where layers share keys, a whole window has a gradient.
+        self.can_turn = len(rotaries) == 1 and has_plain_cache(model) and not getattr(settings, "num_kv_shared_layers", 0)
         self.modeling, self.layer_types = rotaries[0].modeling, getattr(settings, "layer_types", None)
         self.by_type = bool(getattr(rotaries[0].original, "layer_types", None))
         self.basis, self.t = basis, t

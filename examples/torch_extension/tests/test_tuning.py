@@ -90,9 +90,9 @@ def test_a_pass_key_is_asked_as_if_its_sentence_stood_in_the_text():
 
 
 def test_a_row_has_a_number_for_each_window():
-    row = measured_row(small("llama"), tokens(2000, 1)[0], 3, 300, 600, 1, None, encode, 1)
+    row = measured_row(small("llama"), tokens(2000, 1)[0], 3, 300, 32, 600, 1, None, encode, 1)
     assert {name: len(numbers) for name, numbers in row.items()} == {"dense": 3, "chunks": 3, "whole": 1, "digits": 3, "found": 3, "asked": 3}
-    assert "digits" not in measured_row(small("llama"), tokens(2000, 1)[0], 2, 96, 600, 0, None, encode, 1)  # no room for a sentence
+    assert "digits" not in measured_row(small("llama"), tokens(2000, 1)[0], 2, 96, 32, 600, 0, None, encode, 1)  # no room for a sentence
 
 
 def test_starts():

@@ -9,6 +9,8 @@ from statistics import mean, stdev
 QUANTILES = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 MEASURES = {"dense": "text, dense", "chunks": "text, chunks", "whole": "text, whole", "digits": "digits of keys"}
 
+LEAST = 0.01  # nats: a smaller gain is told, and not worth another basis
+
 Row = dict[str, list[float]]  # of a measure: one number for each window
 
 
@@ -48,13 +50,13 @@ def verdict(rows: dict[str, Row], learned: str) -> list[str]:
     measured = [name for name in MEASURES if name in rows[learned] and name in rows[against]]
     found = {name: difference(rows[learned], rows[against], name) for name in measured}
     lines = [f"{learned} minus {against}: " + ", ".join(f"{MEASURES[name]} {said(one, '{:+.3f}')}" for name, one in found.items())]
-    better = [MEASURES[name] for name, (middle, width) in found.items() if middle + width < 0]
+    better = [MEASURES[name] for name, (middle, width) in found.items() if middle + width < 0 and middle <= -LEAST]
     worse = [MEASURES[name] for name, (middle, width) in found.items() if middle - width > 0]
     if better and not worse:
         lines.append(f"learning is worth it here: lower loss of {', '.join(better)}, and nothing is worse")
     elif better:
         lines.append(f"learning trades: lower loss of {', '.join(better)}, higher of {', '.join(worse)}")
     else:
-        reason = f"higher loss of {', '.join(worse)}" if worse else "every interval includes 0"
+        reason = f"higher loss of {', '.join(worse)}" if worse else f"no loss is lower by {LEAST} with an interval below 0"
         lines.append(f"learning is not worth it here: {reason}; use {against}, or measure more windows")
     return lines

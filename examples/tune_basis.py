@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Extends a transformers model to longer texts with frozen weights: learns only the basis of its rotation and the
-temperature of its attention scores.
+"""Extends a transformers model to longer texts with frozen weights: finds the basis of its rotation and the temperature of its
+attention scores, by a search over closed forms and then by learning.
 
-    python tune_basis.py MODEL TEXT LENGTH --out FOLDER [--form clex|table|lerope] [--temperature learned|none]
-                         [--by-layer] [--gguf MODEL.gguf]
+    python tune_basis.py MODEL TEXT LENGTH --out FOLDER
 
-Writes into FOLDER: config.json, the model's with LongRoPE factors, to be used with its weights; freq_factors.gguf, the same
-factors for ggml (with PyPI's gguf); model.gguf for llama.cpp (with --gguf); instead of these with --by-layer layers.json,
-LongRoPE's dictionary of each layer for cordage_torch.apply_to, and for a Mistral Large 4 lerope.safetensors, its alpha and
-the temperatures of its heads; perplexity.json and, with matplotlib, perplexity.png;
-checkpoint.pt, from which the same command resumes after an interruption, with the result of an uninterrupted run.
+MODEL is a folder, a name at a hub, or a GGUF file. The same command goes on after an interruption, from FOLDER/checkpoint.pt.
+
+    config.json        the model's with LongRoPE factors, to be used with its weights by transformers and vLLM
+    freq_factors.gguf  the same factors for ggml, with PyPI's gguf
+    model.gguf         for llama.cpp, if MODEL is a GGUF file or with --gguf
+    closed_form/       config.json of the closed form that learning began from
+    result.json        all that was measured
+
+With --temperature heads FOLDER has the weights too, if MODEL is not a GGUF file. For a Mistral Large 4 it has
+lerope.safetensors, alpha and the temperatures of heads, instead of all these.
 """
 from __future__ import annotations
 
@@ -20,146 +24,272 @@ import math
 import os
 import sys
 import time
-from collections.abc import Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText, AutoTokenizer
-from transformers.modeling_layers import GradientCheckpointingLayer
 
-from cordage_torch import (CLEX, LearnedTable, LeRoPE, Tempered, apply_to, check_gguf, longrope_parameters, save_freq_factors,
-                           save_gguf, save_lerope, save_longrope)
-from cordage_torch.over_basis import unscaled_inv_freq
+from cordage_torch import (HeadTemperatures, LearnedTable, LeRoPE, Tempered, apply_to, check_gguf, save_freq_factors, save_gguf,
+                           save_lerope, save_longrope)
 from cordage_torch.rules import Rule
+from tuning.measuring import measured_row
+from tuning.report import table, verdict
+from tuning.starts import BY_PARTS, UNSCALED, Start, clex_from, points, trained_length
+from tuning.windows import PrefixKeys, drawn_window, read
 
-WARM_UP = 10  # steps
-TEMPERATURE_RATE = 0.01  # of ln slope and power
-HEADS_RATE = 0.001  # of the scale and bias of heads
-RAMPS = [(low, low * ratio) for low in (0.25, 0.5, 1.0) for ratio in (2, 4, 8)] + [(1.0, 32.0)]  # by parts, to choose from
-CHOOSING = 4  # batches of --tokens that a ramp is chosen on
+RATES = {"log_slope": 0.01, "power": 0.01, "log_tau": 0.01}  # of Adam, by the last part of a parameter's name
+HEADS_RATE = 0.001  # of the scale and bias of a Mistral Large 4's heads
+WARM_UP = 5  # steps
+AVERAGED = 3  # of so many parts of the steps, the result is the mean over the last one
+SAVE_EVERY = 30.0  # seconds
+FINALISTS, WINDOWS = 4, 3  # a search tries all points on one window, and the best of so many parts on so many windows
 CHECKPOINT = "checkpoint.pt"
-LAYERS = "layers.json"
-LONGEST = 0.3  # share of the steps with windows of the longest length; the others have log-uniform lengths
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="folder, or name at a hub, of the model and its tokenizer")
-    parser.add_argument("text", type=Path, help="UTF-8 file; its last tenth, or window, is measured and not learned from")
+    parser.add_argument("model", help="folder, or name at a hub, of the model and its tokenizer; or a GGUF file")
+    parser.add_argument("text", type=Path, help="UTF-8 file; its last tenth, or more, is measured and not learned from")
     parser.add_argument("length", type=int, help="tokens to extend to")
     parser.add_argument("--out", type=Path, required=True, help="folder for the results")
     parser.add_argument("--gguf", type=Path, metavar="MODEL.gguf", help="the same model as llama.cpp's converter wrote it, "
-                        "quantised or not: its whole file with the learned basis is written to FOLDER/model.gguf")
-    parser.add_argument("--form", choices=("clex", "table", "lerope"), default="clex",
-                        help="what learns: an ODE in log time, log alpha of each pair at t = 2, 4, 8 ..., or one factor of "
-                        "each pair for all lengths; of a Mistral Large 4 its own alpha, by lerope (default: clex)")
-    parser.add_argument("--temperature", choices=("learned", "none"),
-                        help="of attention scores, by the length, learned with the basis: two numbers, exported as the "
-                        "attention factor; of a Mistral Large 4 its own scale and bias of every head; default: learned, but "
-                        "none where lanes of a head are not rotated, which an attention factor misses")
-    parser.add_argument("--by-layer", action="store_true", help="a basis and temperature for each layer instead of one for "
-                        "all; only cordage_torch reads them")
-    parser.add_argument("--steps", type=int, default=300, help="default: 300")
-    parser.add_argument("--tokens", type=int, help="of a step; default: two windows of LENGTH")
-    parser.add_argument("--rate", type=float, help="of Adam, of the basis, falling to 0; default: 0.001 for clex, "
-                        "0.06 for table, 0.01 for lerope")
-    parser.add_argument("--parts", type=float, nargs=2, metavar=("LOW", "HIGH"),
-                        help="the prior: pairs that rotate more than HIGH times in the trained length keep their frequency, "
-                        "those below LOW are interpolated; default: the best of ten for this model, by the loss of some "
-                        "windows of LENGTH tokens that are learned from")
+                        "quantised or not, to be written to FOLDER/model.gguf; default: MODEL, if that is one")
+    parser.add_argument("--form", choices=("table", "clex"), default="table", help="what learns: one factor of each pair, "
+                        "for LENGTH, or an ODE, for all lengths up to it (default: table)")
+    parser.add_argument("--temperature", choices=("one", "heads", "none"), help="of attention scores, learned with the basis: "
+                        "one, exported as the attention factor; or one for each head, exported in the weights of the queries; "
+                        "default: one, but none where lanes of a head are not rotated")
+    parser.add_argument("--start", nargs="+", default=["search"], metavar="S", help="search; unscaled; or three numbers LOW HIGH "
+                        "TIMES, by parts: pairs that rotate more than HIGH times in the trained length keep their frequency, "
+                        "those below LOW are interpolated by TIMES * t (default: search)")
+    parser.add_argument("--search", type=int, default=20, metavar="POINTS", help="of a search (default: 20)")
+    parser.add_argument("--steps", type=int, default=60, help="of learning; 0: the closed form is the result (default: 60)")
+    parser.add_argument("--batch", type=int, default=2, help="windows of a step (default: 2)")
+    parser.add_argument("--window", type=int, help="tokens of a window, cut into chunks with gaps that span LENGTH; LENGTH: whole "
+                        "windows (default: 1536, or LENGTH if that is less)")
+    parser.add_argument("--rate", type=float, default=0.04, help="of Adam: what a step moves log alpha of slow pairs by "
+                        "(default: 0.04)")
+    parser.add_argument("--measured", type=int, default=8, help="windows to measure on (default: 8)")
+    parser.add_argument("--whole", type=int, default=0, help="whole windows of LENGTH tokens to measure on too (default: 0)")
     parser.add_argument("--seed", type=int, default=1, help="default: 1")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--recompute", action="store_true", help="run each layer again in the backward pass instead of "
-                        "keeping its activations: less memory")
-    parser.add_argument("--measured", type=int, default=8, help="stretches of LENGTH tokens to measure on; default: 8")
-    parser.add_argument("--save-every", type=float, default=30.0, help="seconds between checkpoints; default: 30")
     return parser.parse_args(argv)
 
 
 def main(argv: list[str] | None = None) -> None:
     options = arguments(argv)
-    config = AutoConfig.from_pretrained(options.model)
-    bases = new_bases(config, options)
+    place = located(options.model)
+    config = AutoConfig.from_pretrained(**place)
+    check(options, config)
     if options.gguf:
         try:
-            check_gguf(config, bases[0], options.gguf, options.out / "model.gguf")
+            check_gguf(config, new_basis(config, options, BY_PARTS), options.gguf, options.out / "model.gguf")
         except ImportError as missing:
             raise ValueError("--gguf needs PyPI's gguf: pip install gguf") from missing
-    learned_from, measured_on, begin = read_text(options)
+    tokenizer = AutoTokenizer.from_pretrained(**place)
+    learned_from, measured_on, begin = read_text(options, tokenizer)
     auto_model = AutoModelForImageTextToText if has_alpha(config) else AutoModelForCausalLM
-    model = auto_model.from_pretrained(options.model, dtype="auto").to(options.device).eval()
+    model = auto_model.from_pretrained(**place, dtype="auto").to(options.device).eval()
     model.requires_grad_(False)
-    if has_alpha(config):
-        bases[0].alpha.data.copy_(model.get_submodule("model.language_model").rotary_emb.alpha)
-    heads = temperatures_of_heads(model) if has_alpha(config) and options.temperature == "learned" else {}
-    with torch.no_grad(), apply_to(model, scaling_by(bases, options)):  # invalid input raises, before anything is written
+    tuned = Tuned(model, config, options)  # invalid input raises, before anything is written
+    with torch.no_grad(), tuned.applied():
         model(learned_from[None, :2].to(options.device), use_cache=False)
-    trained = bases[0].original_length
-    longest = options.length / trained
-    lengths = [n for n in (round(trained) * 2**k for k in range(32)) if n < options.length] + [options.length]
 
-    if not options.parts and not has_alpha(config):
-        options.parts = parts_of_checkpoint(options.out) or chosen_parts(model, config, options, learned_from, begin)
-        bases = new_bases(config, options)
-    scaling = scaling_by(bases, options)
-    run = Run(options, scaling, heads)
-    print(f"temperature: {options.temperature}" + (f", of {len(heads) // 2} layers' heads" if heads else ""))
-    if "own rotation" not in run.perplexity:
-        run.perplexity["own rotation"] = perplexities(model, measured_on, lengths, begin)
-    with apply_to(model, scaling) as patch:
-        print(patch.rules, end="")
-        if prior_of(config) not in run.perplexity:
-            run.perplexity[prior_of(config)] = perplexities(model, measured_on, lengths, begin)
-            run.prior = bases[0](longest).tolist()
+    run = Run(options)
+    if not has_alpha(config) and run.start is None:
+        run.start = Start(*numbers_of(options)) if options.start != ["search"] else searched(
+            model, config, learned_from, begin, options)
+        run.save()
+    if run.start:
+        tuned = Tuned(model, config, options, run.start)
+    run.take(tuned)
+
+    def encode(said: str) -> list[int]:
+        return tokenizer(said, add_special_tokens=False).input_ids
+
+    def measure(name: str, applied) -> None:
+        if name not in run.rows:
+            started = time.process_time()
+            with applied():
+                run.rows[name] = measured_row(model, measured_on, options.measured, options.window, dense_tokens(config, options),
+                                              options.length, options.whole, begin, encode, options.seed)
+            print(f"measured: {name}, {time.process_time() - started:.0f} s of a processor", flush=True)
             run.save()
-        learn(run, model, trained, learned_from, begin, options)
-        run.perplexity["learned"] = perplexities(model, measured_on, lengths, begin)
-    if not has_alpha(config):  # its only basis is exported
-        exported = [longrope_parameters(config, basis, options.length) for basis in bases]
-        with apply_to(model, scaling_by(exported, options)):
-            run.perplexity["learned, as exported"] = perplexities(model, measured_on, lengths, begin)
 
-    print_table(lengths, run.perplexity)
-    result = {"lengths": lengths, "perplexity": run.perplexity}
-    if options.temperature == "learned" and not has_alpha(config):
-        taus = [[basis.temperature(max(1.0, n / trained)).item() for n in lengths] for basis in bases]
-        result["temperature"] = scaling_by(taus, options)
-        for layer, row in enumerate(taus):
-            name = f"scores of layer {layer} times" if options.by_layer else "scores times"
-            print(name.ljust(max(map(len, run.perplexity))), *(f"{tau:9.3f}" for tau in row))
-    (options.out / "perplexity.json").write_text(json.dumps(result, indent=2))
-    if has_alpha(config):
-        save_lerope(config, bases[0], options.length, options.out, heads)
-    elif options.by_layer:
-        (options.out / LAYERS).write_text(json.dumps(exported, indent=2))
-    else:
-        save_longrope(config, bases[0], options.length, options.out)
-        try:
-            save_freq_factors(config, bases[0], options.length, options.out / "freq_factors.gguf")
-        except ImportError:
-            print("gguf is not installed: no freq_factors.gguf")
-        if options.gguf:
-            save_gguf(config, bases[0], options.length, options.gguf, options.out / "model.gguf")
-    try:
-        plot(lengths, run, bases, prior_of(config), options.out / "perplexity.png")
-    except ImportError:
-        print("matplotlib is not installed: no perplexity.png")
+    measure("its own rotation", ExitStack)
+    if not has_alpha(config):
+        factor = options.length / trained_length(config)
+        measure("YaRN as configured", lambda: apply_to(model, {"rope_type": "yarn", "factor": factor}))
+        if run.start != UNSCALED:
+            measure(str(run.start), lambda: at_length(model, clex_from(config, run.start, options.length), options.length))
+    if options.steps:
+        with tuned.applied():
+            print(f"learning {sum(p.numel() for group in tuned.groups for p in group['params'])} numbers, {options.form}, temperature: "
+                  f"{options.temperature}", flush=True)
+            learn(run, tuned, learned_from, begin, options)
+        measure("learned", lambda: tuned.applied_at(options.length))
+    lines = table(run.rows)
+    if options.steps:
+        lines += [*tuned.words(options.length), *verdict(run.rows, "learned")]
+    print(*lines, sep="\n")
+    write(run, tuned, config, tokenizer, options, lines)
     print("written to", options.out)
 
 
-# The learned parameters and the text --------------------------------------------------------------------------------
+# What is given -------------------------------------------------------------------------------------------------------
+
+
+def located(model: str) -> dict[str, str]:
+    """The arguments by which transformers finds a model."""
+    path = Path(model)
+    if path.suffix != ".gguf":
+        return {"pretrained_model_name_or_path": model}
+    if not path.is_file():
+        raise ValueError(f"MODEL {model} must be a GGUF file that exists, or a folder or name without .gguf")
+    return {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
 
 
 def has_alpha(config) -> bool:
     return config.model_type == "mistral_large4"
 
 
-def prior_of(config) -> str:
-    """Description of the initial basis."""
-    return "own alpha" if has_alpha(config) else "by parts"
+def check(options: argparse.Namespace, config) -> None:
+    """Refuses what cannot work, and sets the defaults that depend on the model."""
+    rules = getattr(config.get_text_config(), "rope_parameters", None)
+    if not rules:
+        raise ValueError(f"MODEL {options.model} of type {config.model_type!r} must have a rotary embedding")
+    rule = rules.get("full_attention", rules)
+    if not has_alpha(config) and rule["rope_type"] != "default":
+        raise ValueError(f"MODEL {options.model} has rope_type {rule['rope_type']!r}, must have 'default': give the model as it was "
+                         "before its rotation was scaled")
+    options.window = min(1536, max(64, options.length)) if options.window is None else options.window
+    for name, least in (("search", 1), ("steps", 0), ("batch", 1), ("window", 64), ("measured", 2), ("whole", 0)):
+        if getattr(options, name) < least:
+            raise ValueError(f"--{name} {getattr(options, name)} must be >= {least}")
+    if not 0 < options.rate < math.inf:
+        raise ValueError(f"--rate {options.rate} must be > 0 and finite")
+    if has_alpha(config) and options.steps < 1:
+        raise ValueError(f"--steps 0 must be >= 1 for MODEL {options.model}, whose own alpha learns: it has no closed form to write")
+    numbers_of(options)
+    trained = trained_length(config)
+    if options.length <= trained:
+        raise ValueError(f"LENGTH {options.length} must be > {trained:g}, the length that the model was trained for")
+    if options.window > options.length:
+        raise ValueError(f"--window {options.window} must be <= LENGTH {options.length}")
+    whole = Rule(config.get_text_config()).rotates_whole_heads
+    if options.temperature is None:
+        options.temperature = "heads" if has_alpha(config) else "one" if whole else "none"
+    if options.temperature == "one" and has_alpha(config):
+        raise ValueError(f"--temperature one must be heads or none for MODEL {options.model}, which has a scale and bias for each head")
+    if options.temperature == "one" and not whole:
+        raise ValueError(f"--temperature one must be none for MODEL {options.model}: lanes of its heads are not rotated, and an "
+                         "attention factor, which is how it is exported, misses them")
+    if options.gguf is None and options.model.endswith(".gguf"):
+        options.gguf = Path(options.model)
 
 
-def temperatures_of_heads(model: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
+def numbers_of(options: argparse.Namespace) -> tuple[float, ...]:
+    """LOW, HIGH and TIMES of --start."""
+    if options.start in (["search"], ["unscaled"]):
+        return tuple(UNSCALED if options.start == ["unscaled"] else BY_PARTS)
+    said = f"--start {' '.join(options.start)} must be search, unscaled, or LOW HIGH TIMES with 0 < LOW < HIGH and TIMES >= 1, as in "\
+        "--start 1 4 2"
+    try:
+        low, high, times = map(float, options.start)
+    except ValueError as error:
+        raise ValueError(said) from error
+    if not (0 < low < high < math.inf and 1 <= times < math.inf):
+        raise ValueError(said)
+    return low, high, times
+
+
+def read_text(options: argparse.Namespace, tokenizer) -> tuple[torch.Tensor, torch.Tensor, int | None]:
+    """The tokens to learn from, those to measure on (the end of the text), and the token with which the tokenizer begins
+    every text, if any."""
+    begin = tokenizer.bos_token_id if tokenizer("a").input_ids[0] == tokenizer.bos_token_id else None
+    ids = tokenizer(options.text.read_text(encoding="utf-8"), return_tensors="pt", add_special_tokens=False,
+                    verbose=False).input_ids[0]
+    measured = max(options.measured * options.window, options.whole * options.length, len(ids) // 10)
+    needed = measured + 2 * options.window
+    if len(ids) < needed:
+        raise ValueError(f"TEXT {options.text} has {len(ids)} tokens, must have {needed}: --measured {options.measured} windows of "
+                         f"--window {options.window} tokens, --whole {options.whole} of {options.length}, and two windows to learn from; "
+                         "give a longer text, or measure fewer windows")
+    return ids[:-measured], ids[-measured:], begin
+
+
+# What learns ---------------------------------------------------------------------------------------------------------
+
+
+def new_basis(config, options: argparse.Namespace, start: Start) -> torch.nn.Module:
+    torch.manual_seed(options.seed)
+    if has_alpha(config):
+        return LeRoPE(config, t_max=options.length / trained_length(config))
+    basis = clex_from(config, start, options.length, hidden=None if options.form == "clex" and options.steps else 1)
+    if options.form == "table" and options.steps:
+        basis = LearnedTable(basis, knots=[basis.t_max])
+    return Tempered(basis) if options.temperature == "one" else basis
+
+
+class Tuned:
+    """A model, its basis and its temperatures."""
+
+    def __init__(self, model: torch.nn.Module, config, options: argparse.Namespace, start: Start = BY_PARTS) -> None:
+        self.model, self.config = model, config
+        self.parts = torch.nn.ModuleDict({"basis": new_basis(config, options, start)})
+        self.own_heads: dict[str, torch.nn.Parameter] = {}
+        if has_alpha(config):
+            self.basis.alpha.data.copy_(model.get_submodule("model.language_model").rotary_emb.alpha)
+            if options.temperature == "heads":
+                self.own_heads = own_temperatures(model)
+        elif options.temperature == "heads":
+            try:
+                self.parts["heads"] = HeadTemperatures(model)
+            except ValueError as error:
+                raise ValueError(f"--temperature heads must be one or none for MODEL {options.model}: {error}") from error
+        self.groups = [{"params": [p], "rate": self._rate(name.rpartition(".")[2], p, options)}
+                       for name, p in self.parts.named_parameters() if p.requires_grad]
+        self.groups += [{"params": [p], "rate": HEADS_RATE} for p in self.own_heads.values()]
+
+    @property
+    def basis(self) -> torch.nn.Module:
+        return self.parts["basis"]
+
+    def _rate(self, name: str, parameter: torch.nn.Parameter, options: argparse.Namespace) -> float:
+        """A step of Adam moves every weight of CLEX alike, and log alpha by their sum over the hidden units and ln t. So its rate is
+        divided by both (a CLEX could do it itself, by a factor on W_down), and by 2 for the size of its activations: --rate means
+        about the same for every form."""
+        if name in RATES:
+            return RATES[name]
+        if not name.startswith("W_"):
+            return options.rate
+        hidden = parameter.shape[0 if name == "W_up" else 1]
+        return options.rate / (2 * hidden * math.log(self.basis.t_max))
+
+    def applied(self) -> ExitStack:
+        stack = ExitStack()
+        stack.enter_context(apply_to(self.model, self.basis))
+        if "heads" in self.parts:
+            stack.enter_context(self.parts["heads"])
+        return stack
+
+    @contextmanager
+    def applied_at(self, length: int):
+        with self.applied(), self.basis.held_at(ratio(self.basis, length)):
+            yield
+
+    def words(self, length: int) -> list[str]:
+        """The temperatures."""
+        if isinstance(self.basis, Tempered):
+            return [f"scores at {length} tokens times {self.basis.temperature(ratio(self.basis, length)).item():.3f}"]
+        if "heads" in self.parts:
+            found = self.parts["heads"].temperatures
+            return [f"scores of {found.numel()} heads times {found.min():.3f} to {found.max():.3f}"]
+        return []
+
+
+def own_temperatures(model: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
     """Scale and bias of the attention of every layer of a Mistral Large 4, by name, converted to float32 parameters that
     learn; the forward pass rounds them to the type of the queries."""
     found = {}
@@ -170,136 +300,65 @@ def temperatures_of_heads(model: torch.nn.Module) -> dict[str, torch.nn.Paramete
     return found
 
 
-def new_bases(config, options: argparse.Namespace) -> torch.nn.ModuleList:
-    """The basis of all layers, or of each."""
-    first = new_basis(config, options)
-    text = config.get_text_config()
-    layers = text.num_hidden_layers
-    if "full_attention" in text.rope_parameters:  # only these layers are scaled
-        layers = text.layer_types.count("full_attention")
-    return torch.nn.ModuleList([first, *(new_basis(config, options) for _ in range(1, layers if options.by_layer else 1))])
+def ratio(basis: torch.nn.Module, length: int) -> float:
+    return basis.t_of(torch.tensor(length)).item()
 
 
-def scaling_by(of_layers: Sequence, options: argparse.Namespace):
-    """What apply_to takes: the entries of all layers, or the only one."""
-    return of_layers if options.by_layer else of_layers[0]
+@contextmanager
+def at_length(model: torch.nn.Module, basis: torch.nn.Module, length: int):
+    """A patched model, with the basis of one length for windows of every length."""
+    with apply_to(model, basis), basis.held_at(ratio(basis, length)):
+        yield
 
 
-def new_basis(config, options: argparse.Namespace) -> CLEX | LearnedTable | LeRoPE | Tempered:
-    rules = getattr(config.get_text_config(), "rope_parameters", None)
-    if not rules:
-        raise ValueError(f"MODEL {options.model} of type {config.model_type!r} must have a rotary embedding")
-    rule = rules.get("full_attention", rules)
-    if has_alpha(config):
-        if options.form != "lerope":
-            raise ValueError(f"--form {options.form} must be lerope for MODEL {options.model}: its weights hold an alpha")
-        if options.by_layer:
-            raise ValueError(f"--by-layer does not go with MODEL {options.model}, whose weights hold one alpha for all layers")
-    elif rule["rope_type"] != "default":
-        raise ValueError(f"MODEL {options.model} has rope_type {rule['rope_type']!r}, must have 'default': a basis is "
-                         "learned over an unscaled one")
-    if options.by_layer and options.gguf:
-        raise ValueError("--by-layer does not go with --gguf: llama.cpp has one basis for all layers")
-    for name in ("steps", "measured"):
-        if getattr(options, name) < 1:
-            raise ValueError(f"--{name} {getattr(options, name)} must be >= 1")
-    options.rate = {"clex": 1e-3, "table": 6e-2}.get(options.form, 1e-2) if options.rate is None else options.rate
-    if not options.rate > 0:
-        raise ValueError(f"--rate {options.rate} must be > 0")
-    trained = CLEX.for_config(config, hidden=1).original_length
-    if options.length <= trained:
-        raise ValueError(f"LENGTH {options.length} must be > {trained:g}, the length that the model was trained for")
-    options.tokens = 2 * options.length if options.tokens is None else options.tokens
-    if options.tokens < options.length:
-        raise ValueError(f"--tokens {options.tokens} must be >= LENGTH {options.length}, one window")
-    can_learn = has_alpha(config) or Rule(config.get_text_config()).rotates_whole_heads
-    options.temperature = options.temperature or ("learned" if can_learn else "none")
-    if options.temperature == "learned" and not can_learn:
-        raise ValueError(f"--temperature learned must be none for MODEL {options.model}: lanes of its heads are not rotated, and "
-                         "an attention factor, which is how a temperature is exported, misses them")
-    torch.manual_seed(options.seed)
-    basis = untempered_basis(config, options, trained)
-    return basis if options.temperature == "none" or has_alpha(config) else Tempered(basis)
+def dense_tokens(config, options: argparse.Namespace) -> int:
+    """Of a window at true positions, in which the unscaled model is at its best."""
+    return min(options.window, round(trained_length(config)))
 
 
-def untempered_basis(config, options: argparse.Namespace, trained: float) -> CLEX | LearnedTable | LeRoPE:
-    low, high = options.parts or RAMPS[0]  # any, until one is chosen
-    if options.form == "lerope":
-        by_parts = {"rope_type": "llama3", "factor": options.length / trained, "low_freq_factor": low,
-                    "high_freq_factor": high, "original_max_position_embeddings": round(trained)}
-        return LeRoPE(config, None if has_alpha(config) else by_parts, t_max=options.length / trained)
-    clex = CLEX.for_config(config, field="log_time", prior=("by_parts", low, high), t_max=options.length / trained,
-                           hidden=1 if options.form == "table" else None)
-    return clex if options.form == "clex" else LearnedTable(clex)
+def losses(model: torch.nn.Module, basis: torch.nn.Module, text: torch.Tensor, batch: int, length: int, begin: int | None,
+           draw: torch.Generator, options: argparse.Namespace, keys: PrefixKeys | None = None):
+    """What search and learning lower: of windows in chunks to `length`, and of one dense window, which is what compression
+    costs."""
+    dense = dense_tokens(model.config, options)
+    sizes = [(options.window, max(length, options.window))] * batch + [(dense, dense)]
+    for (tokens, span), share in zip(sizes, [1 / batch] * batch + [1.0]):
+        yield share * read(model, drawn_window(text, tokens, span, begin, draw), keys).losses.mean()
 
 
-def parts_of_checkpoint(out: Path) -> list[float] | None:
-    """The ramp of a run that goes on: choosing again costs time, and may end otherwise where two are nearly alike."""
-    path = out / CHECKPOINT
-    return torch.load(path, weights_only=True)["settings"]["parts"] if path.exists() else None
+@torch.no_grad()
+def searched(model: torch.nn.Module, config, text: torch.Tensor, begin: int | None, options: argparse.Namespace) -> Start:
+    """The closed form with the least loss at LENGTH: which one it is differs from model to model."""
+    found = {start: 0.0 for start in points(options.search)}
+    started = time.process_time()
 
+    def tried(starts, windows) -> list[Start]:
+        for start in starts:
+            with at_length(model, clex_from(config, start, options.length), options.length):
+                for seed in windows:
+                    draw = torch.Generator().manual_seed(options.seed * 1_000_003 + seed)
+                    found[start] += sum(one.item() for one in losses(model, None, text, 1, options.length, begin, draw, options))
+        return sorted(starts, key=found.get)
 
-def chosen_parts(model: torch.nn.Module, config, options: argparse.Namespace, text: torch.Tensor,
-                 begin: int | None) -> list[float]:
-    """The ramp with the least loss at LENGTH, before anything is learned. Which one it is differs from model to model, and
-    learning does not always make up for a poor one (docs/replication.md)."""
-    draw = torch.Generator().manual_seed(options.seed)
-    batches = [windows(text, options.length, options.tokens, begin, draw).to(model.device) for _ in range(CHOOSING)]
-    losses = {}
-    for parts in RAMPS:
-        basis = new_basis(config, argparse.Namespace(**{**vars(options), "parts": parts}))
-        with torch.no_grad(), apply_to(model, basis):
-            losses[parts] = sum(model(ids, labels=ids, use_cache=False).loss.item() for ids in batches) / CHOOSING
-    best = min(losses, key=losses.get)
-    print(f"prior: by parts {best[0]:g} {best[1]:g}, of {len(RAMPS)} ramps with losses of {losses[best]:.3f} to "
-          f"{max(losses.values()):.3f} at {options.length} tokens")
-    return list(best)
-
-
-def read_text(options: argparse.Namespace) -> tuple[torch.Tensor, torch.Tensor, int | None]:
-    """The tokens to learn from, those to measure on (the end of the text), and the token with which the tokenizer begins
-    every text, if any."""
-    tokenizer = AutoTokenizer.from_pretrained(options.model)
-    begin = tokenizer.bos_token_id if tokenizer("a").input_ids[0] == tokenizer.bos_token_id else None
-    ids = tokenizer(options.text.read_text(encoding="utf-8"), return_tensors="pt", add_special_tokens=False,
-                    verbose=False).input_ids[0]
-    if len(ids) < 2 * options.length:
-        raise ValueError(f"TEXT {options.text} has {len(ids)} tokens, must have two windows of LENGTH {options.length}: one "
-                         "to learn from and one to measure on")
-    measured = max(options.length, min(len(ids) // 10, options.measured * options.length))
-    return ids[:-measured], ids[-measured:], begin
-
-
-def windows(text: torch.Tensor, length: int, tokens: int, begin: int | None, draw: torch.Generator) -> torch.Tensor:
-    """[windows, length], as many as fit into `tokens`, each from a random place in the text."""
-    begins = torch.randint(len(text) - length + 1, (tokens // length,), generator=draw)
-    return begun(torch.stack([text[i:i + length] for i in begins.tolist()]), begin)
-
-
-def begun(batch: torch.Tensor, begin: int | None) -> torch.Tensor:
-    """Replaces every first token by `begin`, without which many models perform poorly."""
-    return batch if begin is None else torch.cat([torch.full_like(batch[:, :1], begin), batch[:, 1:]], 1)
-
-
-# Learning -----------------------------------------------------------------------------------------------------------
+    ordered = tried([*found], [0])
+    best = tried(ordered[:max(2, len(ordered) // FINALISTS)], range(1, WINDOWS)) if len(ordered) > 1 else ordered
+    print(f"search: {best[0]}, of {options.search} points, {time.process_time() - started:.0f} s of a processor", flush=True)
+    return best[0]
 
 
 class Run:
     """The state of a run, saved in checkpoint.pt with its settings."""
 
-    def __init__(self, options: argparse.Namespace, basis: torch.nn.Module, heads: dict[str, torch.nn.Parameter]) -> None:
-        names = ("model", "length", "form", "temperature", "by_layer", "steps", "tokens", "rate", "parts", "seed", "measured")
+    def __init__(self, options: argparse.Namespace) -> None:
+        names = ("model", "length", "form", "temperature", "start", "search", "steps", "batch", "window", "rate", "measured", "whole",
+                 "seed")
         self.settings = {name: getattr(options, name) for name in names}
         self.settings["text"] = hashlib.sha256(options.text.read_bytes()).hexdigest()
-        self.basis, self.heads, self.path = basis, heads, options.out / CHECKPOINT
-        learning = {name: p for name, p in basis.named_parameters() if p.requires_grad}
-        of_temperature = [learning.pop(name) for name in [*learning] if name.rpartition(".")[2] in ("log_slope", "power")]
-        groups = ((learning.values(), options.rate), (of_temperature, TEMPERATURE_RATE), (heads.values(), HEADS_RATE))
-        self.optimizer = torch.optim.Adam([{"params": list(params), "rate": rate} for params, rate in groups if params])
-        self.step, self.perplexity, self.prior = 0, {}, []
-        options.out.mkdir(parents=True, exist_ok=True)
+        self.path, self.tuned = options.out / CHECKPOINT, None
+        self.step, self.rows, self.start, self.state, self.sums = 0, {}, None, None, []
         if self.path.exists():
             self._go_on()
+        options.out.mkdir(parents=True, exist_ok=True)
 
     def _go_on(self) -> None:
         state = torch.load(self.path, weights_only=True)
@@ -307,106 +366,105 @@ class Run:
             if state["settings"].get(name) != value:
                 raise ValueError(f"{self.path} is of a run with {name} {state['settings'].get(name)!r}, this one has {value!r}; "
                                  "choose another --out")
-        self.step, self.perplexity, self.prior = state["step"], state["perplexity"], state["prior"]
-        self.basis.load_state_dict(state["basis"])
-        for name, parameter in self.heads.items():
-            parameter.data.copy_(state["heads"][name])
-        self.optimizer.load_state_dict(state["optimizer"])
+        self.step, self.rows, self.sums, self.state = state["step"], state["rows"], state["sums"], state
+        self.start = Start(*state["start"]) if state["start"] else None
         print(f"going on after step {self.step} of {self.path}")
 
+    def take(self, tuned: Tuned) -> None:
+        """What learns, with the numbers of a run that goes on."""
+        self.tuned = tuned
+        self.parameters = [p for group in tuned.groups for p in group["params"]]
+        self.optimizer = torch.optim.Adam(tuned.groups, betas=(0.9, 0.95)) if tuned.groups else None
+        if self.state and self.state["learned"]:
+            for parameter, value in zip(self.parameters, self.state["learned"], strict=True):
+                parameter.data.copy_(value)
+            self.optimizer.load_state_dict(self.state["optimizer"])
+        self.sums = self.sums or [torch.zeros_like(p) for p in self.parameters]
+
     def save(self) -> None:
-        state = {"settings": self.settings, "step": self.step, "perplexity": self.perplexity, "prior": self.prior,
-                 "basis": self.basis.state_dict(), "heads": {name: p.data for name, p in self.heads.items()},
-                 "optimizer": self.optimizer.state_dict()}
+        state = {"settings": self.settings, "step": self.step, "rows": self.rows, "start": self.start and tuple(self.start),
+                 "sums": self.sums, "learned": None, "optimizer": None}
+        if self.tuned and self.optimizer:
+            state |= {"learned": [p.data for p in self.parameters], "optimizer": self.optimizer.state_dict()}
         torch.save(state, self.path.with_suffix(".new"))
         os.replace(self.path.with_suffix(".new"), self.path)  # replaces the file atomically
 
 
-def learn(run: Run, model: torch.nn.Module, trained: float, text: torch.Tensor, begin: int | None,
-          options: argparse.Namespace) -> None:
-    """The remaining steps. The windows of a step depend only on seed and step, so that a run can be resumed."""
-    if options.recompute:
-        recompute = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)
-        recompute({"use_reentrant": False})
-        for module in model.modules():
-            if isinstance(module, GradientCheckpointingLayer):
-                module.training = True  # only this module: dropout inside it stays off
-    started, began_at, saved, told = time.monotonic(), run.step, time.monotonic(), -math.inf
+def learn(run: Run, tuned: Tuned, text: torch.Tensor, begin: int | None, options: argparse.Namespace) -> None:
+    """The remaining steps; then the parameters are their mean over the last steps. The windows of a step depend only on seed and
+    step, so that a run can be resumed."""
+    if run.step == options.steps:
+        return
+    trained, first_averaged = trained_length(tuned.config), options.steps - max(1, options.steps // AVERAGED)
+    started, began_at, saved, told, recent = time.monotonic(), run.step, time.monotonic(), -math.inf, []
     while run.step < options.steps:
-        draw = torch.Generator().manual_seed(options.seed * 1_000_003 + run.step)
-        often, octave = torch.rand(2, generator=draw, dtype=torch.float64).tolist()
-        longest = options.length / trained
-        t = longest if often < LONGEST else longest**octave
-        ids = windows(text, round(t * trained), options.tokens, begin, draw).to(options.device)
+        draw = torch.Generator().manual_seed(options.seed * 2_000_003 + run.step)
+        share = torch.rand((), generator=draw, dtype=torch.float64).item()
+        length = round(trained * (options.length / trained)**share) if options.form == "clex" else options.length
+        t = ratio(tuned.basis, length)
         run.optimizer.zero_grad()
-        loss = model(ids, labels=ids, use_cache=False).loss
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_([*run.basis.parameters(), *run.heads.values()], 1.0)
+        total = 0.0
+        with tuned.basis.held_at(t):
+            for loss in losses(tuned.model, tuned.basis, text, options.batch, length, begin, draw, options,
+                               PrefixKeys(tuned.model, tuned.basis, t)):
+                loss.backward()
+                total += loss.item()
+        torch.nn.utils.clip_grad_norm_(run.parameters, 1.0)
         for group in run.optimizer.param_groups:
             group["lr"] = group["rate"] * share_of_rate(run.step, options.steps)
         run.optimizer.step()
+        if run.step >= first_averaged:
+            for mean, parameter in zip(run.sums, run.parameters):
+                mean += parameter.detach()
         run.step += 1
+        recent = [*recent[-9:], total / 2]
         now = time.monotonic()
-        if now - saved >= options.save_every or run.step == options.steps:
+        if run.step == options.steps:
+            for mean, parameter in zip(run.sums, run.parameters):
+                parameter.data.copy_(mean / (options.steps - first_averaged))
+        if now - saved >= SAVE_EVERY or run.step == options.steps:
             run.save()
             saved = now
         if now - told >= 5 or run.step == options.steps:
             left = (now - started) / (run.step - began_at) * (options.steps - run.step)
-            print(f"step {run.step}/{options.steps}, loss {loss.item():.3f} at {ids.shape[1]} tokens, "
-                  f"{left // 60:.0f}:{left % 60:02.0f} left", flush=True)
+            print(f"step {run.step}/{options.steps}, loss {sum(recent) / len(recent):.3f}, {left // 60:.0f}:{left % 60:02.0f} left",
+                  flush=True)
             told = now
 
 
 def share_of_rate(step: int, steps: int) -> float:
-    """Rises over the warm-up and falls to 0 with a cosine."""
-    return min(1.0, (step + 1) / (WARM_UP + 1)) * 0.5 * (1 + math.cos(math.pi * step / steps))
+    """Rises over the warm-up and falls with a cosine."""
+    return min(1.0, (step + 1) / WARM_UP) * (0.05 + 0.475 * (1 + math.cos(math.pi * step / steps)))
 
 
-# Measuring ----------------------------------------------------------------------------------------------------------
+# Results -------------------------------------------------------------------------------------------------------------
 
 
 @torch.no_grad()
-def perplexities(model: torch.nn.Module, text: torch.Tensor, lengths: list[int], begin: int | None) -> list[float]:
-    """Over all tokens of non-overlapping windows, for each length, on the same text."""
-    stretches = text[:len(text) // lengths[-1] * lengths[-1]].view(-1, lengths[-1])
-    result = []
-    for length in lengths:
-        batches = [begun(row[:len(row) // length * length].view(-1, length), begin).to(model.device) for row in stretches]
-        losses = [model(batch, labels=batch, use_cache=False).loss.item() for batch in batches]
-        result.append(math.exp(sum(losses) / len(losses)))
-    return result
-
-
-def print_table(lengths: list[int], rows: dict[str, list[float]]) -> None:
-    width = max(map(len, rows))
-    print("perplexity".ljust(width), *(f"{n:>9}" for n in lengths))
-    for name, row in rows.items():
-        print(name.ljust(width), *(f"{p:9.3f}" for p in row))
-
-
-def plot(lengths: list[int], run: Run, bases: torch.nn.ModuleList, prior: str, path: Path) -> None:
-    import matplotlib
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    for name, row in run.perplexity.items():
-        left.plot(lengths, row, marker="o", label=name)
-    every = [p for row in run.perplexity.values() for p in row]
-    left.set(xscale="log", yscale="log" if max(every) > 10 * min(every) else "linear", xlabel="tokens in a window",
-             ylabel="perplexity", xticks=lengths)
-    left.set_xticklabels(lengths)
-    left.minorticks_off()
-    left.legend()
-    unscaled = unscaled_inv_freq(bases[0])
-    longest, last = lengths[-1] / bases[0].original_length, len(bases) - 1
-    right.plot(torch.tensor(run.prior) / unscaled, marker=".", label=prior)
-    for layer, basis in enumerate(bases):  # from light to dark
-        name = "learned" if last == 0 else f"learned, layer {layer}" if layer in (0, last) else None
-        right.plot(basis(longest).detach() / unscaled, marker=".", label=name, color="C1", alpha=(layer + 1) / (last + 1))
-    right.set(yscale="log", xlabel="pair", ylabel=f"alpha at t = {longest:g}")
-    right.legend()
-    figure.savefig(path, dpi=120)
+def write(run: Run, tuned: Tuned, config, tokenizer, options: argparse.Namespace, lines: list[str]) -> None:
+    out, basis, length = options.out, tuned.basis, options.length
+    result = {"length": length, "start": run.start and run.start._asdict(), "rows": run.rows, "report": lines}
+    if isinstance(basis, Tempered):
+        result["temperature"] = basis.temperature(ratio(basis, length)).item()
+    if "heads" in tuned.parts:
+        result["temperatures"] = tuned.parts["heads"].temperatures.tolist()
+    (out / "result.json").write_text(json.dumps(result, indent=1) + "\n")
+    if has_alpha(config):
+        save_lerope(config, basis, length, out, tuned.own_heads)
+        return
+    save_longrope(config, clex_from(config, run.start, length), length, out / "closed_form")
+    heads = tuned.parts["heads"] if "heads" in tuned.parts else None
+    if heads is not None and not options.model.endswith(".gguf"):
+        heads.fold(tuned.model)
+        tuned.model.save_pretrained(out)
+        tokenizer.save_pretrained(out)
+    save_longrope(config, basis, length, out)
+    try:
+        save_freq_factors(config, basis, length, out / "freq_factors.gguf")
+    except ImportError:
+        print("gguf is not installed: no freq_factors.gguf")
+    if options.gguf:
+        save_gguf(config, basis, length, options.gguf, out / "model.gguf", temperatures=heads and heads.temperatures)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
     CLEX, LearnedTable  modules that return inv_freq at a length ratio t: by an ODE, or interpolated
     LeRoPE              a module with one inv_freq for all lengths: a rule's times exp(alpha)
     Tempered            any of these with a temperature of attention scores by t, learned with it
+    HeadTemperatures    a temperature of each head, learned and folded into the weights of the queries
     scale_queries       q times a learned factor by head and position, scale ln(p + 1) + bias
     apply_to            replaces the rotation of a transformers model, by its config's rule, another one, or a
                         learned basis
@@ -22,10 +23,11 @@ from .clex import CLEX
 from .table import LearnedTable
 from .lerope import LeRoPE, scale_queries
 from .tempered import Tempered
+from .head_temperatures import HeadTemperatures
 from .patching import LearnedBasis, Patch, apply_to
 from .export import (check_gguf, lerope_alpha, longrope_parameters, save_freq_factors, save_gguf, save_lerope,
                      save_longrope)
 
-__all__ = ["CLEX", "LeRoPE", "LearnedBasis", "LearnedTable", "PagedCache", "Patch", "RMSNorm", "Tempered", "apply_to",
+__all__ = ["CLEX", "HeadTemperatures", "LeRoPE", "LearnedBasis", "LearnedTable", "PagedCache", "Patch", "RMSNorm", "Tempered", "apply_to",
            "check_gguf", "lerope_alpha", "longrope_parameters", "move", "rotate", "rotate_and_store", "rotate_by_table",
            "save_freq_factors", "save_gguf", "save_lerope", "save_longrope", "scale_queries"]

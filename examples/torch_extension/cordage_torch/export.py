@@ -27,7 +27,7 @@ def longrope_parameters(config, basis: LearnedModule, length: int) -> dict:
     """LongRoPE's dictionary of the basis at `length` tokens: `rope_parameters` without the config's own rope_theta, and a rule
     for apply_to.
 
-    The short factors are used up to the trained length, the long ones, 1 / alpha(t) of the pairs, beyond. Engines have one
+    The short factors are used up to the config's trained length, the long ones, 1 / alpha(t) of the pairs, beyond. Engines have one
     attention factor for both, so it is that of `length` tokens: a temperature (Tempered) also acts within the trained length.
     It is written as `attention_factor` for transformers, which warns of the other two, and as `short_mscale` and
     `long_mscale` for vLLM.
@@ -39,7 +39,7 @@ def longrope_parameters(config, basis: LearnedModule, length: int) -> dict:
 
     Raises ValueError naming the argument.
     """
-    trained = round(basis.original_length)
+    trained = _trained(config)
     return {"rope_type": "longrope", "factor": length / trained, "original_max_position_embeddings": trained,
             **_factors(config, basis, length)}
 
@@ -92,7 +92,7 @@ def save_freq_factors(config, basis: LearnedModule, length: int, path: str | Pat
     """
     import gguf
 
-    trained, factors = round(basis.original_length), _factors(config, basis, length)
+    trained, factors = _trained(config), _factors(config, basis, length)
 
     def write(new: Path) -> None:
         writer = gguf.GGUFWriter(new, config.get_text_config().model_type)
@@ -125,7 +125,8 @@ def check_gguf(config, basis: LearnedModule, model: str | Path, path: str | Path
     _read_gguf(config, basis, model, path)
 
 
-def save_gguf(config, basis: LearnedModule, length: int, model: str | Path, path: str | Path) -> None:
+def save_gguf(config, basis: LearnedModule, length: int, model: str | Path, path: str | Path,
+              temperatures: Tensor | None = None) -> None:
     """Writes a complete GGUF file that llama.cpp runs: `model` with the basis at `length` tokens. Needs PyPI's gguf.
 
         save_gguf(model.config, clex, 32768, "model.gguf", "extended.gguf")
@@ -139,6 +140,8 @@ def save_gguf(config, basis: LearnedModule, length: int, model: str | Path, path
         config, basis, length: as for save_longrope
         model: GGUF file, with any quantisation, that llama.cpp's converter made of the same model
         path: the file to write
+        temperatures: of HeadTemperatures, [layers, heads]; multiply the rows of each head's queries, which are written as float16
+            if they are quantised
 
     Raises ValueError naming the argument or the key, also for an architecture without such tensors.
     """
@@ -147,11 +150,12 @@ def save_gguf(config, basis: LearnedModule, length: int, model: str | Path, path
     factors = _factors(config, basis, length)
     reader, arch = _read_gguf(config, basis, model, path)
     said = {"context_length": (length, gguf.GGUFValueType.UINT32),
-            "rope.scaling.original_context_length": (round(basis.original_length), gguf.GGUFValueType.UINT32),
+            "rope.scaling.original_context_length": (_trained(config), gguf.GGUFValueType.UINT32),
             "rope.scaling.attn_factor": (factors["attention_factor"], gguf.GGUFValueType.FLOAT32)}
     if "rope_factors_long" in _GGUF_TENSORS[arch]:
         said["rope.scaling.type"] = ("longrope", gguf.GGUFValueType.STRING)
     said = {f"{arch}.{key}": value for key, value in said.items()}
+    tensors = reader.tensors if temperatures is None else [_tempered(one, temperatures, config) for one in reader.tensors]
 
     def write(new: Path) -> None:
         writer = gguf.GGUFWriter(new, arch, endianess=reader.endianess)
@@ -168,19 +172,39 @@ def save_gguf(config, basis: LearnedModule, length: int, model: str | Path, path
                 for name, which in _GGUF_TENSORS[arch].items()}
         for name, values in ours.items():
             writer.add_tensor_info(name, values.shape, values.dtype, values.nbytes)
-        for tensor in reader.tensors:
+        for tensor in tensors:
             writer.add_tensor_info(tensor.name, tensor.data.shape, tensor.data.dtype, tensor.data.nbytes, tensor.tensor_type)
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
         writer.write_ti_data_to_file()
         for values in ours.values():
             writer.write_tensor_data(values)
-        for tensor in reader.tensors:
+        for tensor in tensors:
             writer.write_tensor_data(tensor.data, tensor_endianess=reader.endianess)
         writer.close()
 
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     _replace(Path(path), write)
+
+
+def _tempered(tensor, temperatures: Tensor, config):
+    """A tensor of a GGUF file, with the temperatures of its layer's heads if it is of queries. llama.cpp permutes rows within a
+    head only."""
+    import gguf
+
+    parts = tensor.name.split(".")
+    if parts[0] != "blk" or parts[2] not in ("attn_q", "attn_qkv"):
+        return tensor
+    values = torch.from_numpy(gguf.quants.dequantize(tensor.data, tensor.tensor_type).copy())
+    rule, of_layer = Rule(config.get_text_config()), temperatures[int(parts[1])]
+    factors = torch.ones(len(values))
+    factors[:len(of_layer) * rule["head_dim"]] = of_layer.repeat_interleave(rule["head_dim"])
+    values = (values.t() * factors).t().contiguous()
+    kind = gguf.GGMLQuantizationType
+    is_wide = tensor.tensor_type == kind.F32
+    return gguf.ReaderTensor(tensor.name, kind.F32 if is_wide else kind.F16, tensor.shape, values.numel(),
+                             values.numel() * (4 if is_wide else 2), 0,
+                             values.numpy() if is_wide else values.half().numpy(), tensor.field)
 
 
 def _read_gguf(config, basis: LearnedModule, model: str | Path, path: str | Path):
@@ -211,7 +235,7 @@ def _read_gguf(config, basis: LearnedModule, model: str | Path, path: str | Path
     for key, default, expected, why in (
             ("rope.dimension_count", None, basis.rotary_dim, "the rotary_dim of MODEL"),
             ("rope.freq_base", 10000.0, theta_base, "the theta_base of MODEL"),
-            ("context_length", None, round(basis.original_length), "the trained length of MODEL"),
+            ("context_length", None, _trained(config), "the trained length of MODEL"),
             ("rope.scaling.type", "none", "none", "as a basis is learned over an unscaled one"),
             ("rope.scaling.factor", 1.0, 1.0, "as a basis is learned over an unscaled one"),
             ("rope.scale_linear", 1.0, 1.0, "as a basis is learned over an unscaled one")):
@@ -279,14 +303,20 @@ def _factors(config, basis: LearnedModule, length: int) -> dict:
     if rule["rope_type"] != "default":
         raise ValueError(f"export: config has rope_type {rule['rope_type']!r}, must have 'default'")
     _check_same_pairs(rule, basis)
-    if length <= basis.original_length:
-        raise ValueError(f"export: length {length} must be > the trained length {basis.original_length:g}")
+    trained = max(basis.original_length, _trained(config))
+    if length <= trained:
+        raise ValueError(f"export: length {length} must be > the trained length {trained:g}")
     t = _ratio(basis, length)
     unscaled = unscaled_inv_freq(basis)
     (short, _), (long, factor) = basis.basis(1.0), basis.basis(t)
     factor = float(factor)
     return {"short_factor": (unscaled / short).tolist(), "long_factor": (unscaled / long).tolist(),
             "attention_factor": factor, "short_mscale": factor, "long_mscale": factor}
+
+
+def _trained(config) -> int:
+    """The config's trained length. A basis may have a shorter one: its t is then larger."""
+    return round(Rule(config.get_text_config())["original_length"])
 
 
 def _check_same_pairs(rule: Rule, basis: LearnedModule) -> None:

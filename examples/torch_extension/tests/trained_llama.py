@@ -39,7 +39,8 @@ def train_llama(folder, text, length):
         max_position_embeddings=length, pad_token_id=None, bos_token_id=None, eos_token_id=None))
     optimizer = torch.optim.Adam(llama.parameters(), lr=3e-3)
     for _ in range(300):
-        batch = tune_basis.windows(ids, length, 1024, None, torch.default_generator)
+        begins = torch.randint(len(ids) - length + 1, (1024 // length,)).tolist()
+        batch = torch.stack([ids[at:at + length] for at in begins])
         optimizer.zero_grad()
         llama(batch, labels=batch).loss.backward()
         optimizer.step()

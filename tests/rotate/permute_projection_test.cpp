@@ -106,7 +106,8 @@ TEST_CASE("rotate/permute_projection: there and back gives the same bits, in pla
     // NaN bits are preserved too.
     const projection_shape shape{.heads = 1, .head_dim = 4, .rotary_dim = 4};
     std::vector<bfloat16> weight;
-    for (const std::uint16_t bits : {0x7fc1, 0xff80, 0x8000, 0x0001}) weight.push_back(bfloat16::from_bits(bits));
+    for (const int bits : {0x7fc1, 0xff80, 0x8000, 0x0001})
+        weight.push_back(bfloat16::from_bits(static_cast<std::uint16_t>(bits)));
     const auto back = permuted<interleaved, half_split>(shape, permuted<half_split, interleaved>(shape, weight));
     CHECK(same_bits(back, weight));
 }

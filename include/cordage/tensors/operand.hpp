@@ -31,8 +31,8 @@ class operand {
     static constexpr bool is_plain = !is_normalized && !has_head_format;
 
     // Constant, as the operand keeps whether they are one view.
-    const heads_view<const X, XFormat> x;
-    const heads_view<Y, YFormat> y;
+    const heads_view<const X, XFormat> x = {};
+    const heads_view<Y, YFormat> y = {};
     index_t first_lane = 0;
     Norm norm = {};
 

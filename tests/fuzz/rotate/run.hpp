@@ -219,7 +219,7 @@ class rotation_run {
 
     struct two_operands {
         placed_view<T> x[2], y[2];
-        cordage::operand<T> o[2];
+        std::vector<cordage::operand<T>> o;
     };
     two_operands random_operands(index_t batch, index_t tokens, index_t pairs) {
         two_operands all;
@@ -227,7 +227,7 @@ class rotation_run {
             const cordage::heads_shape shape = random_shape(batch, tokens, pairs);
             all.x[i] = memory_.place(shape);
             all.y[i] = in_.coin() ? all.x[i] : memory_.place(shape);
-            all.o[i] = cordage::from_to(all.x[i].view, all.y[i].view, random_first_lane(shape, pairs));
+            all.o.push_back(cordage::from_to(all.x[i].view, all.y[i].view, random_first_lane(shape, pairs)));
         }
         return all;
     }
@@ -251,7 +251,7 @@ class rotation_run {
                          return direction == 1 ? 1.0 / m : m;
                      }};
         for (int i = 0; i < 2; ++i) {
-            expect_rotated(two.x[i], two.y[i], two.o[i].first_lane, pairs, e, by, Pairing{});
+            expect_rotated(two.x[i], two.y[i], two.o[static_cast<std::size_t>(i)].first_lane, pairs, e, by, Pairing{});
         }
         expect(memory_.is_as_expected(), "every element is as the naive rotation has it");
     }

@@ -77,7 +77,7 @@ TEST_CASE("config/json: the time to read a text is linear in it") {
         return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
     };
     // 8 times the members take some 8 times as long, where nlohmann's callback parser takes 64 times.
-    for (const auto [open, close] : {std::pair{'{', '}'}, std::pair{'[', ']'}}) {
+    for (const auto& [open, close] : {std::pair{'{', '}'}, std::pair{'[', ']'}}) {
         double few = 1.0;
         for (int round = 0; round < 3; ++round) few = std::min(few, seconds_of(10000, open, close));
         CHECK(seconds_of(80000, open, close) < 24.0 * few + 0.1);

@@ -223,7 +223,7 @@ class rotation_run {
     };
     two_operands random_operands(index_t batch, index_t tokens, index_t pairs) {
         two_operands all;
-        for (int i = 0; i < 2; ++i) {
+        for (std::size_t i = 0; i < 2; ++i) {
             const cordage::heads_shape shape = random_shape(batch, tokens, pairs);
             all.x[i] = memory_.place(shape);
             all.y[i] = in_.coin() ? all.x[i] : memory_.place(shape);
@@ -250,8 +250,8 @@ class rotation_run {
                          const double m = e.attention_factor(row, token);
                          return direction == 1 ? 1.0 / m : m;
                      }};
-        for (int i = 0; i < 2; ++i) {
-            expect_rotated(two.x[i], two.y[i], two.o[static_cast<std::size_t>(i)].first_lane, pairs, e, by, Pairing{});
+        for (std::size_t i = 0; i < 2; ++i) {
+            expect_rotated(two.x[i], two.y[i], two.o[i].first_lane, pairs, e, by, Pairing{});
         }
         expect(memory_.is_as_expected(), "every element is as the naive rotation has it");
     }
@@ -346,7 +346,7 @@ class rotation_run {
         const any_executor how = random_executor(in_, doubtful_);
         if (!accepts([&] { cordage::rebase<Pairing>(how, c.angles(), two.o[0], two.o[1]); })) return;
         const expected_angles e = c.expected();
-        for (int i = 0; i < 2; ++i) {
+        for (std::size_t i = 0; i < 2; ++i) {
             expect_rotated(two.x[i], two.y[i], two.o[i].first_lane, c.all.pairs, e, {1, e.attention_factor}, Pairing{});
         }
         expect(memory_.is_as_expected(), "every key is as if rotated by the new basis");

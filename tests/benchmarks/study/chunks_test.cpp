@@ -39,7 +39,7 @@ TEST_CASE("study/chunks: positions are those of the chunks, with gaps between th
     }
 }
 
-TEST_CASE("study/chunks: a context of the window's own length has no gaps; a smaller one is refused") {
+TEST_CASE("study/chunks: a context of the window's own length has no gaps, and a smaller one is refused") {
     generator draw = stream(1, 2);
     const chunk_shape shape{2, 4, 1};
     CHECK(draw_chunks(draw, counted(8), 8, shape).position_ids == std::vector<index_t>{0, 1, 2, 3, 4, 5, 6, 7});
@@ -59,6 +59,6 @@ TEST_CASE("study/chunks: the copy at the end stands before the last tokens, too"
     CHECK_THROWS_AS(draw_with_copy(draw, counted(500), 256, 65, 4096, shape), std::runtime_error);
 }
 
-TEST_CASE("study/chunks: token files are little-endian; a missing one is refused") {
+TEST_CASE("study/chunks: token files are little-endian, and a missing one is refused") {
     CHECK_THROWS_AS(read_tokens("no/such.u16"), std::runtime_error);
 }

@@ -145,15 +145,15 @@ class token_angles {
     /// The same for every source; the functions are of Arch.
     template <class Arch, class Source>
     static CORDAGE_ALWAYS_INLINE token_angles of(simd<Arch>, const Source& source) noexcept {
-        token_angles angles;
-        angles.batch_ = source.batch(), angles.tokens_ = source.tokens(), angles.pairs_ = source.pairs();
-        angles.source_ = &source;
-        angles.most_ = is_made_ahead<Arch, Source> ? rows_at_once : 1;
-        angles.rows_ = write_rows<Arch, Source, Real>;
-        angles.factor_ = factor_at<Arch, Source>;
-        angles.identity_ = identity_at<Arch, Source>;
-        if constexpr (has_repeats<Source>) angles.repeats_ = repeats_at<Arch, Source>;
-        return angles;
+        token_angles made;
+        made.batch_ = source.batch(), made.tokens_ = source.tokens(), made.pairs_ = source.pairs();
+        made.source_ = &source;
+        made.most_ = is_made_ahead<Arch, Source> ? rows_at_once : 1;
+        made.rows_ = write_rows<Arch, Source, Real>;
+        made.factor_ = factor_at<Arch, Source>;
+        made.identity_ = identity_at<Arch, Source>;
+        if constexpr (has_repeats<Source>) made.repeats_ = repeats_at<Arch, Source>;
+        return made;
     }
 
     CORDAGE_ALWAYS_INLINE index_t batch() const noexcept { return batch_; }
@@ -204,8 +204,8 @@ template <class Real>
 class angle_rows {
  public:
     /// @param end  end of the tokens to be read, numbered row * tokens + token
-    CORDAGE_ALWAYS_INLINE angle_rows(const token_angles<Real>& angles, index_t end) noexcept
-        : angles_(angles), end_(end) {}
+    CORDAGE_ALWAYS_INLINE angle_rows(const token_angles<Real>& of_tokens, index_t end) noexcept
+        : angles_(of_tokens), end_(end) {}
 
     /// The row of pairs [first, first + count), count <= row_block. Valid until the next call with another token or
     /// first pair.

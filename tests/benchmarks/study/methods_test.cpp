@@ -48,7 +48,7 @@ TEST_CASE("study/methods: presets are experiments of their own") {
         lines.insert(described(of_model));
     }
     CHECK(lines.size() == preset_names().size());
-    CHECK_THROWS_WITH_AS(settings_of("tiny"), doctest::Contains("preset 'tiny' must be one of demo small"),
+    CHECK_THROWS_WITH_AS(settings_of("tiny"), doctest::Contains("preset 'tiny' must be one of small trial"),
                          std::runtime_error);
 }
 

@@ -153,7 +153,7 @@ TEST_CASE("rotate/cuda/checks: axes that rotate every pair together, and angles 
     CHECK(backward_workspace_size(two_axes, {2, 3, 2, 8}, 7) == 2 * (2 * 2 + 1 + 7));
     const std::vector<float> phi(6);
     const free_angles own(phi.data(), 1, 3, 2);
-    std::vector<double> numbers(6);
+    std::vector<double> numbers(6), rates(2);
     const auto o = grad_through(c.q_view, c.q_view, c.q_view);
     const auto check_throws = [&]<class Error>(const char* text, Error, const auto&... arguments) {
         CHECK_THROWS_WITH_AS(rotate_backward<half_split>(test_device{&c.launches}, arguments...), text, Error);
@@ -164,7 +164,7 @@ TEST_CASE("rotate/cuda/checks: axes that rotate every pair together, and angles 
     check_throws(
         "rotate_backward: grads.inv_freq, position_ids and attention_factor must be empty with these angles; on a "
         "device they are for device_angles, device_axis_angles and device_summed_axes",
-        value_error(""), own, rotation_gradients{.inv_freq = std::span(numbers).first(2), .angles = numbers}, o);
+        value_error(""), own, rotation_gradients{.inv_freq = rates, .angles = numbers}, o);
     const cos_sin_view<float> table{phi.data(), phi.data(), 1, 3, 2};
     check_throws("rotate_backward: grads.angles must be empty with a table", value_error(""), table,
                  rotation_gradients{.angles = numbers}, o.normalized(rms_norm<>{}));

@@ -113,17 +113,33 @@ TEST_CASE_TEMPLATE("rotate/normalized: a norm before or after the rotation equal
     });
 }
 
+namespace {
+
+// Heads, and norms of them whose result or input is rounded.
+template <class T>
+struct rounded_heads {
+    heads_shape shape{1, 3, 4, 86};
+    basis b{frequencies(70), 1.25};
+    exact_angles<std::int32_t> angles{b, positions};
+    std::vector<float> weights = random_elements<float>({1, 1, 1, 86}, 6);
+    std::vector<T> x = random_elements<T>(shape, 5);
+
+    rms_norm<float> norm(bool is_after) const {
+        return {.weight = weights.data(), .is_after_rotation = is_after, .is_rounded_between = true};
+    }
+};
+
+}  // namespace
+
 TEST_CASE_TEMPLATE("rotate/normalized: rounded between, one call has the bits of two", T, double, float, float16,
                    bfloat16) {
     for_each_kernel_and_avx2([]<class Pairing, class Backend>(Pairing, Backend) {
-        const heads_shape shape{1, 3, 4, 86};
-        const basis b(frequencies(70), 1.25);
-        const exact_angles angles(b, positions);
-        const auto weights = random_elements<float>({1, 1, 1, 86}, 6);
-        const auto x = random_elements<T>(shape, 5);
+        const rounded_heads<T> c;
+        const heads_shape& shape = c.shape;
+        const auto& angles = c.angles;
+        const std::vector<T>& x = c.x;
         for (const bool is_after : {false, true}) {
-            const rms_norm<float> norm{
-                .weight = weights.data(), .is_after_rotation = is_after, .is_rounded_between = true};
+            const rms_norm<float> norm = c.norm(is_after);
             auto once = x, twice = x;
             const auto one = in_place(token_major(once.data(), shape), 5),
                        two = in_place(token_major(twice.data(), shape), 5);
@@ -138,15 +154,13 @@ TEST_CASE_TEMPLATE("rotate/normalized: rounded between, one call has the bits of
 
 TEST_CASE_TEMPLATE("rotate/normalized: rounded between on the way to another type", T, float16, bfloat16) {
     for_each_kernel_and_avx2([]<class Pairing, class Backend>(Pairing, Backend) {
-        const heads_shape shape{1, 3, 4, 86};
-        const basis b(frequencies(70), 1.25);
-        const exact_angles angles(b, positions);
-        const auto weights = random_elements<float>({1, 1, 1, 86}, 6);
-        const auto x = random_elements<T>(shape, 5);
+        const rounded_heads<T> c;
+        const heads_shape& shape = c.shape;
+        const auto& angles = c.angles;
+        const std::vector<T>& x = c.x;
         const auto from = token_major(x.data(), shape);
         for (const bool is_after : {false, true}) {
-            const rms_norm<float> norm{
-                .weight = weights.data(), .is_after_rotation = is_after, .is_rounded_between = true};
+            const rms_norm<float> norm = c.norm(is_after);
             std::vector<T> between(x.size());
             std::vector<float> once(x.size()), twice(x.size());
             std::vector<std::int8_t> codes(x.size()), codes_of_two(x.size());

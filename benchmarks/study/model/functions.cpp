@@ -116,11 +116,6 @@ struct rotation_function : torch::autograd::Function<rotation_function> {
 
 }  // namespace
 
-at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, bool in_bfloat16) {
-    if (!in_bfloat16) return at::matmul(x, weight.t());
-    return at::matmul(x.to(at::kBFloat16), weight.to(at::kBFloat16).t()).to(at::kFloat);
-}
-
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain) { return norm_function::apply(x, gain); }
 
 at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const rotary& rotation) {

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The decoder's operations as autograd functions: products in bfloat16, RMSNorm, causal attention, and norm and
-// rotation of q and k.
+// The decoder's operations as autograd functions: RMSNorm, causal attention, and norm and rotation of q and k.
 #pragma once
 
 #include <ATen/ATen.h>
 
+#include "model/products.hpp"
 #include "model/rotary.hpp"
 
 namespace demo {
-
-/// x weight^T, float32; multiplied in bfloat16 if `in_bfloat16`.
-at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, bool in_bfloat16);
 
 /// x / rms(x) * gain, row by row; x [..., width], gain [width].
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain);

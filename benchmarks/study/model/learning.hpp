@@ -2,9 +2,12 @@
 // The interface of training and evaluation, without libtorch.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <numbers>
 #include <span>
 #include <vector>
 
@@ -17,6 +20,13 @@ namespace demo {
 
 class decoder;  // model.hpp
 using shared_decoder = std::shared_ptr<const decoder>;
+
+/// Share of a rate at a step: rises over `warm_up` steps, then falls to 0 with a cosine.
+inline double rate_factor(index_t step, index_t steps, double warm_up) {
+    const double done = static_cast<double>(step) / static_cast<double>(steps);
+    const double rising = static_cast<double>(step + 1) / (warm_up + 1.0);
+    return std::min(1.0, rising) * 0.5 * (1.0 + std::cos(std::numbers::pi * done));
+}
 
 /// Callback with the completed share of the work, 0 ... 1.
 using progress_report = std::function<void(double share)>;

@@ -66,22 +66,9 @@ tensors on_device(const settings& s, tensors values) {
     return values;
 }
 
-// silu(first half) * second half of each row.
-at::Tensor swiglu(const at::Tensor& gate_up) {
-    const tensors halves = gate_up.chunk(2, -1);
-    return at::silu(halves[0]) * halves[1];
-}
-
 }  // namespace
 
-bool multiplies_in_bfloat16(const at::Tensor& x) {
-    if (x.is_cuda()) return true;
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx512bf16") != 0;
-#else
-    return false;
-#endif
-}
+bool multiplies_in_bfloat16(const at::Tensor& x) { return x.is_cuda() || has_bfloat16_products(); }
 
 decoder::decoder(const model_sizes& sizes, tensors values) : sizes_(sizes), parameters_(std::move(values)) {
     auto next = parameters_.begin();

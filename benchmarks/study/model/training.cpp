@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 #include <stdexcept>
 
@@ -19,13 +18,6 @@
 
 namespace demo {
 namespace {
-
-// Rises over the warm-up, then falls to 0 with a cosine.
-double rate_factor(index_t step, index_t steps, index_t warm_up) {
-    const double done = static_cast<double>(step) / static_cast<double>(steps);
-    const double rising = static_cast<double>(step + 1) / static_cast<double>(warm_up + 1);
-    return std::min(1.0, rising) * 0.5 * (1.0 + std::cos(std::numbers::pi * done));
-}
 
 // Means over 50 parts of the steps.
 class loss_curve {
@@ -125,7 +117,7 @@ class pretrainer {
             const auto rotations =
                 rotaries_at(s_, {cordage::unscaled{}}, at::empty({0}, at::kDouble), 1.0, true_positions(length));
             losses.add(step, add_gradients(*model_, batch_of(windows, is_guessable), rotations));
-            const double factor = rate_factor(step, steps, run.warm_up);
+            const double factor = rate_factor(step, steps, static_cast<double>(run.warm_up));
             optimizer_.step(run.matrix_rate * factor, run.other_rate * factor);
             report(static_cast<double>(step + 1) / static_cast<double>(steps));
         }
@@ -219,7 +211,7 @@ learning_outcome learn_numbers(const settings& s, const decoder& model, const re
         const auto windows = draw_windows(draw, s, text, step.windows, step.length);
         add_gradients(model, batch_of(windows, is_scored),
                       rotaries_at(s, how, optimizer.numbers(), step.t, true_positions(step.length)));
-        optimizer.step(by.rate * rate_factor(spent, budget, 0));
+        optimizer.step(by.rate * rate_factor(spent, budget, 0.0));
         spent += step.token_forwards();
         report(static_cast<double>(spent) / static_cast<double>(budget));
     }
@@ -246,7 +238,7 @@ tuning_outcome tune_weights(const settings& s, const decoder& start, const weigh
         const auto windows = draw_windows(draw, s, text, count, length);
         add_gradients(*model, batch_of(windows, is_guessable),
                       rotaries_at(s, how.reads, of_numbers.numbers(), t, positions));
-        const double factor = rate_factor(step, run.steps, run.warm_up);
+        const double factor = rate_factor(step, run.steps, static_cast<double>(run.warm_up));
         optimizer.step(run.matrix_rate * factor, run.other_rate * factor);
         of_numbers.step(run.basis_rate * factor);
         report(static_cast<double>(step + 1) / static_cast<double>(run.steps));

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "cordage/host/aten/autograd.hpp"
+#include "model/products.hpp"
 #include "smollm2/gguf.hpp"
 
 namespace demo {
@@ -16,12 +17,6 @@ constexpr index_t queries_at_once = 64;  // of which all scores of a head are in
 
 at::Tensor normalised(const at::Tensor& x, const at::Tensor& gain, double epsilon) {
     return x * at::rsqrt(at::square(x).mean(-1, true) + epsilon) * gain;
-}
-
-// silu(first half) * second half of each row.
-at::Tensor swiglu(const at::Tensor& gate_up) {
-    const std::vector<at::Tensor> halves = gate_up.chunk(2, -1);
-    return at::silu(halves[0]) * halves[1];
 }
 
 // The rows of q and k are stored for pairs (2i, 2i + 1).
@@ -54,10 +49,6 @@ llama::llama(const std::filesystem::path& path, bool in_bfloat16) : in_bfloat16_
                            factor(read(in + "attn_output", {width, width})), read(in + "ffn_norm", {width}),
                            factor(at::cat({gate, up})), factor(read(in + "ffn_down", {width, hidden}))});
     }
-}
-
-at::Tensor llama::product(const at::Tensor& x, const at::Tensor& weight) const {
-    return at::matmul(x.to(weight.scalar_type()), weight.t()).to(at::kFloat);
 }
 
 // softmax(q k^T / sqrt(head_dim) + causal mask) v of the last tokens of k and v, by blocks of queries: those of the
@@ -101,7 +92,7 @@ at::Tensor llama::hidden(const at::Tensor& tokens, const at::Tensor& position_id
     at::Tensor x = at::embedding(embedding_, tokens);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
         const layer& l = layers_[i];
-        const auto qkv = product(normalised(x, l.attention_gain, epsilon_), l.qkv)
+        const auto qkv = linear(normalised(x, l.attention_gain, epsilon_), l.qkv, in_bfloat16_)
                              .view({tokens.size(0), -1, config_.rope.head_dim})
                              .split_with_sizes({heads, kv_heads, kv_heads}, 1);
         const at::Tensor keys = has_past ? at::cat({past.keys[i], qkv[1]}) : qkv[1];
@@ -111,13 +102,14 @@ at::Tensor llama::hidden(const at::Tensor& tokens, const at::Tensor& position_id
             keep->values.push_back(values);
         }
         const at::Tensor read = attention(rotated(qkv[0], position_ids, by), rotated(keys, all_ids, by), values);
-        x = x + product(read, l.attention_out);
-        x = x + product(swiglu(product(normalised(x, l.mlp_gain, epsilon_), l.gate_up)), l.down);
+        x = x + linear(read, l.attention_out, in_bfloat16_);
+        const at::Tensor gate_up = linear(normalised(x, l.mlp_gain, epsilon_), l.gate_up, in_bfloat16_);
+        x = x + linear(swiglu(gate_up), l.down, in_bfloat16_);
     }
     return normalised(x, gain_, epsilon_);
 }
 
-at::Tensor llama::logits(const at::Tensor& hidden) const { return product(hidden, head_); }
+at::Tensor llama::logits(const at::Tensor& hidden) const { return linear(hidden, head_, in_bfloat16_); }
 
 token_losses llama::losses(const at::Tensor& hidden, const at::Tensor& targets) const {
     constexpr index_t rows = 64;  // of 49152 logits: more do not stay in the cache

@@ -53,7 +53,6 @@ class llama {
     struct layer {
         at::Tensor attention_gain, qkv, attention_out, mlp_gain, gate_up, down;
     };
-    at::Tensor product(const at::Tensor& x, const at::Tensor& weight) const;
     at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) const;
 
     llama_config config_;

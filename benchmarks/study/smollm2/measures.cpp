@@ -9,13 +9,14 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <numbers>
 #include <stdexcept>
 
 #include "cordage/basis/basis.hpp"
 #include "cordage/host/aten/autograd.hpp"
 #include "cordage/positions/sampler.hpp"
 #include "cordage/scaling/power_laws.hpp"
+#include "model/learning.hpp"
+#include "model/products.hpp"
 #include "smollm2/llama.hpp"
 
 namespace demo {
@@ -72,22 +73,6 @@ rotation rotation_of(const rule& by, const cordage::rope_config& rope, index_t c
     return {at::tensor(numbers, at::kDouble), at::scalar_tensor(b.attention_factor(), at::kDouble)};
 }
 
-// Whether the processor has instructions for it.
-bool multiplies_in_bfloat16() {
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx512bf16") != 0;
-#else
-    return false;
-#endif
-}
-
-// Rises over the first tenth, then falls to 0 with a cosine.
-double rate_factor(index_t step, index_t steps) {
-    const double done = static_cast<double>(step) / static_cast<double>(steps);
-    return std::min(1.0, 10.0 * (done + 1.0 / static_cast<double>(steps))) * 0.5 *
-           (1.0 + std::cos(std::numbers::pi * done));
-}
-
 }  // namespace
 
 struct measured_model::parts {
@@ -128,7 +113,7 @@ struct measured_model::parts {
 };
 
 measured_model::measured_model(const std::filesystem::path& model, std::filesystem::path texts)
-    : own_(new parts{llama(model, multiplies_in_bfloat16()), std::move(texts)}) {
+    : own_(new parts{llama(model, has_bfloat16_products()), std::move(texts)}) {
     at::set_num_threads(1);
 }
 measured_model::~measured_model() = default;
@@ -232,7 +217,7 @@ std::pair<rule, std::vector<observation>> measured_model::learned(const rule& st
         const auto basis = cordage::aten::basis_of(start.policy, rope(), at::cat(numbers), start.t_at(context));
         const at::Tensor loss = own_->last_loss(w, shape.last, {basis.inv_freq, basis.attention_factor}, nullptr);
         loss.backward();
-        const double factor = rate_factor(step, how.steps);
+        const double factor = rate_factor(step, how.steps, static_cast<double>(how.steps) / 10.0 - 1.0);
         for (std::size_t i = 0; i < numbers.size(); ++i) {
             const double rate = i == 0 ? how.rate : how.temperature_rate;
             static_cast<torch::optim::AdamOptions&>(adam.param_groups()[i].options()).lr(rate * factor);

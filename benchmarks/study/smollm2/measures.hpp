@@ -44,8 +44,8 @@ class measured_model {
     std::vector<observation> chunks(const rule& by, index_t context, index_t windows, index_t keys,
                                     const measuring_report& report) const;
 
-    /// Learns the rule's numbers, by plain text alone: plain_loss of dev windows that span `context`, of window -1 - i
-    /// before step i (0, half, all), are the observations. @returns the rule with its numbers, and the observations
+    /// Learns the rule's numbers, by plain text alone. @returns the rule with its numbers, and plain_loss of the window
+    /// of each step
     std::pair<rule, std::vector<observation>> learned(const rule& start, const measuring_report& report) const;
 
  private:

@@ -10,6 +10,7 @@
 #include "report/markdown.hpp"
 #include "report/panels.hpp"
 #include "row_names.hpp"
+#include "smollm2/measures.hpp"
 
 namespace demo {
 namespace {
@@ -28,7 +29,8 @@ double perplexity(const row_result& r, index_t first, index_t last) {
 }
 
 std::string document_table(const real_results& r) {
-    const auto trained = static_cast<index_t>(r.rope.original_length), window = r.amount.window, last = window - 1024;
+    const auto trained = static_cast<index_t>(r.rope.original_length), window = r.amount.window,
+               last = window - block_tokens;
     const index_t half = std::min(trained, window);
     const bool goes_beyond = window > trained;
     std::vector<std::string> columns{"row", formatted("tokens 0 – %ld", n(half))};
@@ -88,39 +90,31 @@ std::string real_tables(const real_results& r) {
     const auto trained = static_cast<index_t>(r.rope.original_length);
     const study_results longest(r.at_longest);
     std::string text = formatted(
-        "The model is SmolLM2-135M-Instruct in 4 bits (Q4_1), trained on up to %ld tokens. Its weights stay as they "
-        "are; formula "
-        "and basis are cordage's. One document of %ld tokens (the Rust book), perplexity along it; nothing was "
-        "trained:\n\n",
+        "The model is SmolLM2-135M-Instruct in 4 bits (Q4_1), trained on up to %ld tokens. Its weights stay "
+        "as they are; formula and basis are cordage's. One document of %ld tokens (the Rust book), "
+        "perplexity along it; nothing was trained:\n\n",
         n(trained), n(r.amount.window));
     text += document_table(r);
     text += formatted(
-        "\nHeld-out windows that span %ld tokens: %ld tokens of text in 8 chunks, with gaps in their positions (as in "
-        "PoSE). "
-        "Loss of the last 256, in nats per token, and %ld pass keys of five digits in each of %ld windows, one at a "
-        "time. ± is "
-        "the 95 %% interval over windows (.00 where all windows agree, which is no certainty). Rows with `yes` can be "
-        "configured by name in engines today:\n\n",
-        n(longest_context), n(1024), n(r.amount.keys), n(r.amount.windows));
+        "\nHeld-out windows that span %ld tokens: %ld tokens of text in 8 chunks, with gaps in their "
+        "positions (as in PoSE). Loss of the last 256, in nats per token, and %ld pass keys of five digits "
+        "in each of %ld windows, one at a time. ± is the 95 %% interval over windows (.00 where all windows "
+        "agree, which is no certainty). Rows with `yes` can be configured by name in engines today:\n\n",
+        n(longest_context), n(chunk_tokens), n(r.amount.keys), n(r.amount.windows));
     text += chunk_table(r) + "\n" + difference(longest, row::clex_all_n, "YaRN") +
             difference(longest, row::clex_all_n, row::by_parts_4_16) + "\n";
     text += formatted(
-        "\nA basis and a temperature learned from plain text alone, from no scaling, in %ld steps of one window of "
-        "chunks, on "
-        "the same kind of windows that span %ld tokens:\n\n",
+        "\nA basis and a temperature learned from plain text alone, from no scaling, in %ld steps of one "
+        "window of chunks, on the same kind of windows that span %ld tokens:\n\n",
         n(r.amount.table_steps), n(table_context));
     text += learning_table(r);
     text += formatted(
-        "\nWhat this does not show. Extension repairs perplexity, not lookup: in a prototype, true windows of 16384 "
-        "tokens found at "
-        "most 1 of 8 pass keys in every row, and 3 of 8 without scaling at 8192. More context does not lower the loss "
-        "of the "
-        "last tokens. This is one model, in 4 bits. Windows of chunks stand for true ones and flatter rules that "
-        "compress "
-        "much: a rule with t = n / 4096 that costs .02 nats there costs .22 in a true window. CLEX took %ld steps of "
-        "one "
-        "window, with one seed; by parts 1 … 32 was found by a search on other texts. `*.longrope.json` has the "
-        "learned rules for "
+        "\nWhat this does not show. Extension repairs perplexity, not lookup: in a prototype, true windows "
+        "of 16384 tokens found at most 1 of 8 pass keys in every row, and 3 of 8 without scaling at 8192. "
+        "More context does not lower the loss of the last tokens. This is one model, in 4 bits. Windows of "
+        "chunks stand for true ones and flatter rules that compress much: a rule with t = n / 4096 that "
+        "costs .02 nats there costs .22 in a true window. CLEX took %ld steps of one window, with one seed; "
+        "by parts 1 … 32 was found by a search on other texts. `*.longrope.json` has the learned rules for "
         "engines without cordage.\n",
         n(r.amount.clex_steps));
     return text;
@@ -153,23 +147,22 @@ std::string real_csv(const real_results& r) {
 void plot_real(const real_results& r, const std::filesystem::path& folder) {
     const long trained = std::lround(r.rope.original_length);
     panel p{
-        formatted("one document, each point %ld tokens", n(1024)),
+        formatted("one document, each point %ld tokens", n(block_tokens)),
         "position, tokens",
         "perplexity",
         4.0,
         1500.0,
         true,
         1.0,
-        formatted(
-            "unset logscale x\nset logscale y\nset xrange [0:%ld]\nset arrow 1 from %ld,4 to %ld,1500 nohead lc rgb "
-            "'#555555' dt 3\nset label 'trained length' at %ld, graph 1.05 center textcolor rgb '#555555'\n",
-            n(r.amount.window), trained, trained, trained),
+        formatted("unset logscale x\nset logscale y\nset xrange [0:%ld]\nset arrow 1 from %ld,4 to %ld,1500 nohead lc "
+                  "rgb '#555555' dt 3\nset label 'trained length' at %ld, graph 1.05 center textcolor rgb '#555555'\n",
+                  n(r.amount.window), trained, trained, trained),
         {}};
     for (const row_result& each : r.documents) {
         line& l = p.lines.emplace_back(line{{each.row.c_str(), each.row.c_str()}, {}});
         for (const observation& o : each.observations) {
             const double y = std::exp(o.value);
-            l.points.push_back({static_cast<double>(o.distance + 512), y, y, y});
+            l.points.push_back({static_cast<double>(o.distance + block_tokens / 2), y, y, y});
         }
     }
     draw_panels({p}, "perplexity", folder);
@@ -190,11 +183,10 @@ void plot_real(const real_results& r, const std::filesystem::path& folder) {
         tics += formatted("%s%s %zu", i == 0 ? "" : ", ", quoted(row).c_str(), place);
     }
     draw(folder, "keys", 760, 340,
-         formatted(
-             "set xrange [0:1]\nset yrange [0.4:%zu.6]\nset border 3\nunset key\nset ytics nomirror (%s)\n"
-             "set xtics nomirror\nset grid x lc rgb '#cccccc'\nset xlabel 'share of pass keys found at %ld tokens'\n"
-             "set style fill solid\n",
-             results.rows().size(), tics.c_str(), n(longest_context)) +
+         formatted("set xrange [0:1]\nset yrange [0.4:%zu.6]\nset border 3\nunset key\nset ytics nomirror (%s)\nset "
+                   "xtics nomirror\nset grid x lc rgb '#cccccc'\nset xlabel 'share of pass keys found at %ld tokens'\n"
+                   "set style fill solid\n",
+                   results.rows().size(), tics.c_str(), n(longest_context)) +
              plot(curves, "keys"));
 }
 

@@ -379,14 +379,14 @@ inline cordage_tensor tensor_from_dlpack(const char* function, const dlpack::ten
                        {},
                        {},
                        is_read_only ? 1 : 0};
-    bool is_same_as_x = t.strides != nullptr, is_one = true;
+    bool are_zero = t.strides != nullptr, is_one = true;
     for (int i = 0; i < t.ndim; ++i) {
         out.shape[i] = t.shape[i];
         out.strides[i] = t.strides == nullptr || t.shape[i] <= 1 ? 0 : t.strides[i];
-        is_same_as_x = is_same_as_x && out.strides[i] == 0;
+        are_zero = are_zero && out.strides[i] == 0;
         is_one = is_one && t.shape[i] <= 1;
     }
-    if (is_same_as_x && !is_one)
+    if (are_zero && !is_one)
         a.refuse<shape_error>({".strides must not all be 0, as the tensor has more than one element"});
     return out;
 }

@@ -131,14 +131,14 @@ class clex_coordinates {
     static double largest_open(const vector& open, const double* row) {
         double largest[8] = {};
         const std::size_t whole = open.size() / 8 * 8;
-        const auto network_input = [&](std::size_t j, double& so_far) {
+        const auto look_at = [&](std::size_t j, double& so_far) {
             const double here = open[j] * std::fabs(row[j]);
             so_far = here > so_far ? here : so_far;
         };
         for (std::size_t j = 0; j < whole; j += 8) {
-            for (std::size_t lane = 0; lane < 8; ++lane) network_input(j + lane, largest[lane]);
+            for (std::size_t lane = 0; lane < 8; ++lane) look_at(j + lane, largest[lane]);
         }
-        for (std::size_t j = whole; j < open.size(); ++j) network_input(j, largest[0]);
+        for (std::size_t j = whole; j < open.size(); ++j) look_at(j, largest[0]);
         return *std::max_element(largest, largest + 8);
     }
 

@@ -102,7 +102,7 @@ class reverse_sweep {
     std::span<Scalar> grad_z() noexcept { return grad_z_; }
 
     /// Derivative of the loss with respect to a factor on all times relative to begin.
-    Scalar grad_time_scale() const noexcept { return grad_stretch_; }
+    Scalar grad_time_scale() const noexcept { return grad_time_scale_; }
 
     /// Moves from node n+1 to node n; `inside` are the seeds between the two.
     void step_back(std::size_t n, std::span<const placed_gradient<Scalar>> inside) {
@@ -125,7 +125,7 @@ class reverse_sweep {
             add_scaled<Scalar>(1, grad_z_, grad_before_);
         }
         // h a_ij k_j is the derivative of a state with respect to a factor on all times.
-        for (std::size_t j = 0; j < form::last; ++j) grad_stretch_ += dot<Scalar>(grad_slopes_[j], k[j]);
+        for (std::size_t j = 0; j < form::last; ++j) grad_time_scale_ += dot<Scalar>(grad_slopes_[j], k[j]);
         std::swap(grad_z_, grad_before_);
     }
 
@@ -175,14 +175,14 @@ class reverse_sweep {
             add_scaled<Scalar>(h * weights[i], seed.grad_z, grad_slopes_[i]);
         }
         add_scaled<Scalar>(1, seed.grad_z, grad_before_);
-        grad_stretch_ +=
+        grad_time_scale_ +=
             h * weights[form::last] * dot<Scalar>(seed.grad_z, k[form::last]);  // step_back adds the other terms
     }
 
     /// The transpose of k = f(t, z) at a recorded state, into grad_z_.
     void pull_back(std::size_t place, std::span<const Scalar> grad_slope) {
         const Scalar grad_t = field_.pull_back(static_cast<index_t>(place), grad_slope, grad_z_);
-        grad_stretch_ += (times_[place] - path_.times()[0]) * grad_t;
+        grad_time_scale_ += (times_[place] - path_.times()[0]) * grad_t;
     }
 
     const trajectory<Tableau, Scalar>& path_;
@@ -193,7 +193,7 @@ class reverse_sweep {
     std::vector<Scalar> memory_;
     std::array<std::span<Scalar>, form::slopes> grad_slopes_;
     std::span<Scalar> grad_z_, grad_before_;
-    Scalar grad_stretch_ = 0;
+    Scalar grad_time_scale_ = 0;
 };
 
 }  // namespace ode_detail

@@ -233,6 +233,12 @@ inline void check_slots(const char* function, const checked_tensor& tensor) {
     }
 }
 
+/// Weights of an operand's norm, if it has any.
+template <class Operand>
+index_t weights_of(const Operand& o) {
+    return o.norm.rows(o.shape().heads) * o.shape().head_dim;
+}
+
 /// Checks the norm of an operand.
 template <class Operand>
 void check_norm(const char* function, const Operand& o) {
@@ -253,7 +259,7 @@ void check_norm(const char* function, const Operand& o) {
             fail<shape_error>({function, ": grad_weight has ", sums.size(),
                                " entries, must have none where rms_norm's weight is null"});
         }
-        const index_t wanted = norm.rows(o.shape().heads) * o.shape().head_dim;
+        const index_t wanted = weights_of(o);
         if (std::ssize(sums) != wanted) {
             fail<shape_error>({function, ": grad_weight has ", sums.size(), " entries, must have ",
                                norm.is_over_all_heads ? "heads*head_dim = " : "head_dim = ", wanted});
@@ -382,8 +388,8 @@ void for_each_other_memory(const O& o, index_t operand, const char* x, const cha
     }
     if constexpr (O::is_normalized) {
         if (o.norm.weight != nullptr) {
-            const index_t count = o.norm.rows(o.shape().heads) * o.shape().head_dim;
-            add(other_memory{"", "rms_norm's weight", kind::weights, memory_of(o.norm.weight, count), false, operand});
+            const heads_memory weights = memory_of(o.norm.weight, weights_of(o));
+            add(other_memory{"", "rms_norm's weight", kind::weights, weights, false, operand});
         }
         if constexpr (backward_operand_type<O>) {
             if (!o.grad_weight.empty()) add(sums_in("grad_weight", o.grad_weight, operand));
@@ -404,8 +410,7 @@ CORDAGE_ALWAYS_INLINE bool may_meet_other_memory(const O& o,
     }
     if constexpr (O::is_normalized) {
         const auto begin = reinterpret_cast<std::intptr_t>(o.norm.weight);
-        const index_t count = o.norm.rows(o.shape().heads) * o.shape().head_dim;
-        const address_range weights{begin, begin + count * static_cast<index_t>(sizeof(*o.norm.weight))};
+        const address_range weights{begin, begin + weights_of(o) * static_cast<index_t>(sizeof(*o.norm.weight))};
         for (const auto& tensors : operands) {
             for (const checked_tensor& t : tensors) {
                 if (t.is_written && weights.meets(t.addresses)) return true;

@@ -296,8 +296,8 @@ CORDAGE_ALWAYS_INLINE Real fold_products(const product_rows<Real, IsInLaneOrder>
 /// The scalar backend's function in vectors of Arch, with sums over one token's heads in compute_type. Heads are
 /// processed in groups: after the sums of a group, grad_x of the previous group, whose lanes are still in the L1 cache.
 ///
-/// @param rows        of the same angles
-/// @param grad_angle  [row_block], added to if there are at most row_block rotated pairs
+/// @param angle_row_of  of the same angles
+/// @param grad_angle    [row_block], added to if there are at most row_block rotated pairs
 template <pairing Pairing, class Arch, backward_operand_type Operand, class Real = typename Operand::compute>
 CORDAGE_ONE_BODY void backward_normalized(simd<Arch>, const token_angles<Real>& angles, const Operand& o,
                                           const token_gradients<Real>& grads, double* weights, index_t row,

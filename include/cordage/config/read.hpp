@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cordage/config/layers.hpp"
+#include "cordage/config/params_json.hpp"
 #include "cordage/config/tower_families.hpp"
 
 namespace cordage::hf {
@@ -69,7 +70,7 @@ inline json_object language_part(const json_object& whole) {
         return part.has("rope_scaling") || part.has("rope_parameters") || part.has("rope_theta");
     };
     for (const char* key : {"text_config", "language_config", "llm_config", "thinker_config", "vlm_config",
-                            "decoder_config", "decoder"}) {
+                            "decoder_config", "decoder", "transformer_layer_config"}) {
         const auto* found = whole.find(key);
         if (found == nullptr || !found->is_object()) continue;
         const bool is_one_of_many = std::string_view(key).starts_with("decoder") &&
@@ -161,6 +162,7 @@ inline json_object rope_dictionary(const json_object& config, const std::string&
 /// The rotation of a parsed config's model, one rule for each layer type. Throws as read_config(text).
 inline model_ropes read_parsed_config(const nlohmann::json& root, const read_options& options = {}) {
     using namespace config_detail;
+    if (is_params_json(root)) return read_parsed_config(config_of_params(root), options);
     model_ropes out;
     const json_object whole(root, "config", options.lenient ? &out.warnings : nullptr);
     const json_object config = language_part(whole);

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: MIT
+// The rotation of a model from the metadata of a GGUF file, as llama.cpp reads it; serves checkpoint/read_model.hpp.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cordage/checkpoint/gguf.hpp"
+#include "cordage/config/read.hpp"
+#include "cordage/positions/sections.hpp"
+
+namespace cordage::hf {
+namespace gguf_detail {
+
+/// How llama.cpp rotates the pairs of an architecture (llama_model_rope_type, llama-cpp-python 0.3.36).
+struct rotated_architectures {
+    pair_layout layout;
+    enum order { text, blocks, in_turn } sections;  ///< of a file with rope.dimension_sections
+    std::string_view names;                         ///< separated, begun and ended by spaces
+};
+// clang-format off
+inline constexpr rotated_architectures architectures[] = {
+    {pair_layout::interleaved, rotated_architectures::text,
+     " arcee arctic baichuan bailingmoe chameleon chatglm cohere2 cohere2moe command-r deci deepseek deepseek2 "
+     "deepseek2-ocr deepseek32 ernie4_5 ernie4_5-moe glm-dsa granite granitehybrid granitemoe graniteswitch hy_v4 "
+     "internlm2 llada llama llama-embed llama4 maincoder minicpm mistral3 mistral4 muse-glimmer neo-bert olmo plm "
+     "pockettts smollm3 starcoder xverse "},
+    {pair_layout::half_split, rotated_architectures::text,
+     " afmoe apertus bailingmoe2 bert bitnet codeshell cogvlm dbrx dots1 dream eurobert exaone exaone-moe exaone4 falcon "
+     "falcon-h1 gemma gemma-embedding gemma2 gemma3 gemma3n gemma4 gemma4-assistant gpt-oss gptneox grovemoe hrm_text "
+     "hunyuan-dense hunyuan-moe hy_v3 jais2 jina-bert-v3 laguna lfm2 lfm2moe llada-moe mellum mimo2 minicpm3 minimax-01 "
+     "minimax-m2 minimax-m3 modern-bert nemotron nomic-bert nomic-bert-moe olmo2 olmoe openelm orion pangu-embedded phi2 "
+     "phi3 phimoe plamo plamo2 plamo3 qwen qwen2 qwen2moe qwen3 qwen3moe qwen3next rnd1 seed_oss smallthinker stablelm "
+     "starcoder2 talkie "},
+    {pair_layout::interleaved, rotated_architectures::blocks, " glm4 "},
+    {pair_layout::half_split, rotated_architectures::blocks, " glm4moe hunyuan_vl paddleocr qwen2vl "},
+    {pair_layout::half_split, rotated_architectures::in_turn, " qwen35 qwen35moe qwen3tts qwen3vl qwen3vlmoe qwen4exp "}};
+/// Architectures without a rotation, and those whose code has rules of its own that are not read here.
+inline constexpr std::string_view unrotated =
+    " arwkv7 bloom clip glm5-next gpt2 gptj jais jamba jina-bert-v2 kimi-k3 kimi-linear mamba mamba2 mpt nemotron_h "
+    "nemotron_h_moe refact rwkv6 rwkv6qwen2 rwkv7 t5 t5encoder wavtokenizer-dec ";
+inline constexpr std::string_view with_own_rules =
+    " bailingmoe3 deepseek4 dflash dots3note eagle3 granite_swa grok maple nanbeige spark2_5 step35 ";
+/// Architectures whose rotated lanes follow others in a head, and those whose code reads YaRN's multiplier of ln t.
+inline constexpr std::string_view latent = " deepseek2 deepseek32 glm-dsa hy_v4 minicpm3 mistral4 plm ";
+inline constexpr std::string_view reads_log_multiplier = " deepseek2 deepseek32 mistral3 mistral4 ";
+
+/// Architectures whose layers differ. A layer slides unless it is the last of `period`, or the first.
+struct different_layers {
+    std::string_view names;
+    index_t period;                                          ///< 0: the file has a list
+    bool full_is_first = false;
+    bool needs_window = false;                               ///< no layer slides unless the file has a sliding_window
+    enum { all, sliding, three_of_four } rotated = all;      ///< three_of_four: by the layer's index only
+    bool sliding_is_scaled = true;
+    double sliding_base = 0.0;                               ///< 0: that of the other layers
+};
+inline constexpr different_layers layers_of[] = {
+    {.names = " afmoe ", .period = 4, .rotated = different_layers::three_of_four},
+    {.names = " cohere2 exaone-moe ", .period = 4, .rotated = different_layers::sliding},
+    {.names = " cohere2moe ", .period = 4, .full_is_first = true, .rotated = different_layers::sliding},
+    {.names = " exaone4 ", .period = 4, .needs_window = true, .rotated = different_layers::sliding},
+    {.names = " gemma2 gpt-oss ", .period = 2},
+    {.names = " gemma-embedding ", .period = 6, .sliding_is_scaled = false, .sliding_base = 1e4},
+    {.names = " gemma3 ", .period = 6, .needs_window = true, .sliding_is_scaled = false, .sliding_base = 1e4},
+    {.names = " gemma3n ", .period = 5, .sliding_is_scaled = false, .sliding_base = 1e4},
+    {.names = " gemma4 gemma4-assistant mimo2 ", .period = 0, .sliding_is_scaled = false, .sliding_base = 1e4},
+    {.names = " laguna ", .period = 4, .full_is_first = true, .needs_window = true, .sliding_is_scaled = false},
+    {.names = " llama4 ", .period = 4, .rotated = different_layers::three_of_four},
+    {.names = " mellum olmo2 ", .period = 4, .needs_window = true, .sliding_is_scaled = false},
+    {.names = " modern-bert ", .period = 3, .full_is_first = true, .needs_window = true, .sliding_is_scaled = false,
+     .sliding_base = 1e4},
+    {.names = " muse-glimmer ", .period = 4, .rotated = different_layers::sliding, .sliding_is_scaled = false},
+    {.names = " plamo3 ", .period = 8, .needs_window = true, .sliding_is_scaled = false, .sliding_base = 1e4},
+    {.names = " smallthinker ", .period = 4, .full_is_first = true, .needs_window = true,
+     .rotated = different_layers::three_of_four},
+    {.names = " smollm3 ", .period = 1, .rotated = different_layers::three_of_four}};
+inline constexpr std::string_view rope_keys[] = {
+    "dimension_count", "dimension_count_swa", "dimension_sections", "freq_base", "freq_base_swa", "scale_linear",
+    "scaling.alpha", "scaling.attn_factor", "scaling.factor", "scaling.finetuned", "scaling.original_context_length",
+    "scaling.type", "scaling.yarn_attn_factor", "scaling.yarn_beta_fast", "scaling.yarn_beta_slow",
+    "scaling.yarn_ext_factor", "scaling.yarn_log_multiplier"};
+// clang-format on
+
+inline bool names_it(std::string_view names, const std::string& architecture) {
+    return architecture.find(' ') == architecture.npos && names.find(" " + architecture + " ") != names.npos;
+}
+inline const auto* entry_of(const auto& table, const std::string& architecture) {
+    const auto* const found =
+        std::ranges::find_if(table, [&](const auto& each) { return names_it(each.names, architecture); });
+    return found == std::end(table) ? nullptr : found;
+}
+
+class reader {
+ public:
+    reader(const gguf_file& file, const read_options& options, model_ropes& out)
+        : file_(file), options_(options), out_(out) {
+        const auto found = file.texts().find("general.architecture");
+        if (found == file.texts().end()) refuse({"general.architecture must be given"});
+        architecture_ = found->second;
+        out.model_type = architecture_;
+        for (const auto& [names, why] :
+             {std::pair{unrotated, "has no rotary embedding; only models that rotate q and k can be read"},
+              {with_own_rules, "has rules of its own, which are not supported"}}) {
+            if (names_it(names, architecture_)) refuse({"architecture ", in_quotes(architecture_), " ", why});
+        }
+        kind_ = entry_of(architectures, architecture_);
+        if (kind_ == nullptr) {
+            doubt({"architecture ", in_quotes(architecture_),
+                   " must be a known one: which lanes form a pair, and which layers are rotated, are in its code"});
+        }
+        check_keys();
+        max_length_ = number("context_length").value_or(0.0);
+        out.max_length = max_length_;
+    }
+
+    void read() {
+        const auto* const own = entry_of(layers_of, architecture_);
+        const auto count = index("block_count");
+        if (count.value_or(0) > most_layers) refuse({"block_count ", *count, " must be at most ", most_layers});
+        const bool has_window = number("attention.sliding_window").value_or(0.0) > 0.0;
+        const bool differ = own != nullptr && (has_window || !own->needs_window);
+        if (!differ && own == nullptr) {
+            for (const char* name : {"rope.freq_base_swa", "rope.dimension_count_swa", "attention.key_length_swa"}) {
+                if (number(name)) doubt({key(name), " must be left out: not read for ", in_quotes(architecture_)});
+            }
+        }
+        if (!differ) {
+            out_.ropes.push_back(rule("", false, true));
+            return;
+        }
+        if (!count) refuse({key("block_count"), " must be given"});
+        const std::vector<double> slides = sliding_layers(*own, static_cast<std::size_t>(*count));
+        const auto dense = static_cast<std::size_t>(
+            architecture_ == "cohere2moe" ? number("leading_dense_block_count").value_or(0.0) : 0.0);
+        const bool is_by_index = own->rotated == different_layers::three_of_four &&
+                                 !(architecture_ == "llama4" && number("attention.sliding_window") == 0.0);
+        for (std::size_t i = 0; i < slides.size(); ++i) {
+            const bool is_sliding = slides[i] != 0.0;
+            const bool rotates = own->rotated == different_layers::all || i < dense ||
+                                 (own->rotated == different_layers::sliding && is_sliding) ||
+                                 (own->rotated == different_layers::three_of_four &&
+                                  (!is_by_index || (own->full_is_first ? i : i + 1) % 4 != 0));
+            add(*own, is_sliding, rotates);
+        }
+    }
+
+ private:
+    static constexpr index_t most_layers = 4096;
+
+    [[noreturn]] void refuse(std::initializer_list<message_part> why) const {
+        fail<value_error>({file_.who(), ": ", joined(why)});
+    }
+    void doubt(std::initializer_list<message_part> why) const {
+        if (!options_.lenient) refuse(why);
+        out_.warnings.push_back(file_.who() + ": " + joined(why));
+    }
+    std::string key(std::string_view name) const { return architecture_ + "." + std::string(name); }
+    std::optional<double> number(std::string_view name) const { return file_.number(key(name)); }
+    std::optional<index_t> index(std::string_view name) const { return file_.count(key(name)); }
+
+    void check_keys() const {
+        const std::string prefix = architecture_ + ".rope.";
+        const auto check = [&](const std::string& name) {
+            if (!name.starts_with(prefix)) return;
+            const std::string_view own = std::string_view(name).substr(prefix.size());
+            if (!json_detail::is_in(rope_keys, own)) {
+                doubt({"key ", in_quotes(name), " must be a known key", json_detail::nearest_known(own, rope_keys)});
+            }
+        };
+        for (const auto& [name, values] : file_.numbers()) check(name);
+        for (const auto& [name, value] : file_.texts()) check(name);
+        // As llama.cpp, which has the defaults for every architecture but those that read these keys.
+        const std::pair<const char*, double> defaults[] = {{"rope.scaling.yarn_ext_factor", 1.0},
+                                                           {"rope.scaling.yarn_attn_factor", 1.0}};
+        for (const auto& [name, value] : defaults) not_read_unless(name, value);
+        if (architecture_ != "mistral3") {
+            not_read_unless("rope.scaling.yarn_beta_fast", 32.0);
+            not_read_unless("rope.scaling.yarn_beta_slow", 1.0);
+        }
+        if (!names_it(reads_log_multiplier, architecture_)) not_read_unless("rope.scaling.yarn_log_multiplier", 0.0);
+        if (architecture_ != "hunyuan_vl") not_read_unless("rope.scaling.alpha", 0.0);
+    }
+    void not_read_unless(const char* name, double value) const {
+        const auto given = number(name);
+        if (given && *given != value) {
+            doubt({key(name), " ", *given, " must be ", value, ": llama.cpp does not read it for ",
+                   in_quotes(architecture_)});
+        }
+    }
+
+    // For each layer 1 if it slides.
+    std::vector<double> sliding_layers(const different_layers& own, std::size_t count) const {
+        const auto found = file_.numbers().find(key("attention.sliding_window_pattern"));
+        const bool is_list = found != file_.numbers().end() && found->second.size() > 1;
+        if (is_list || (own.period == 0 && count > 0)) {
+            if (!is_list || found->second.size() < count) {
+                refuse({key("attention.sliding_window_pattern"), " must have an entry for each of ", count, " layers"});
+            }
+            return {found->second.begin(), found->second.begin() + static_cast<std::ptrdiff_t>(count)};
+        }
+        const index_t given = found == file_.numbers().end()
+                                  ? own.period
+                                  : static_cast<index_t>(std::clamp(found->second.at(0), 0.0, 4096.0));
+        const auto period = static_cast<std::size_t>(given);
+        std::vector<double> slides(count, 1.0);
+        for (std::size_t i = 0; i < count && period > 0; ++i) {
+            slides[i] = (own.full_is_first ? i % period != 0 : i % period + 1 < period) ? 1.0 : 0.0;
+        }
+        return slides;
+    }
+
+    void add(const different_layers& own, bool is_sliding, bool rotates) {
+        const bool is_by_index = own.rotated == different_layers::three_of_four;
+        const char* const name = !is_by_index ? (is_sliding ? "sliding_attention" : "full_attention")
+                                 : rotates    ? "rope"
+                                              : "no_rope";
+        if (std::ranges::none_of(out_.ropes, [&](const layer_rope& each) { return each.layer_type == name; })) {
+            out_.ropes.push_back(rule(name, is_sliding && !is_by_index, rotates));
+        }
+    }
+
+    // n_rot lanes of a head, and where they begin.
+    void set_lanes(bool is_sliding, layer_rope& rope) const {
+        const auto heads = index("attention.head_count"), width = index("embedding_length");
+        auto head = index("attention.key_length");
+        if (!head && heads && width) head = *width / *heads;
+        if (names_it(latent, architecture_)) {
+            if (const auto whole = index("attention.key_length_mla")) head = whole;
+        }
+        if (is_sliding && index("attention.key_length_swa")) head = index("attention.key_length_swa");
+        if (!head || *head < 2) {
+            refuse({key("attention.key_length"), ", or embedding_length and attention.head_count, must be given"});
+        }
+        auto lanes = index("rope.dimension_count");
+        if (is_sliding && index("rope.dimension_count_swa")) lanes = index("rope.dimension_count_swa");
+        rope.config.rotary_dim = lanes.value_or(*head);
+        rope.config.head_dim = *head;
+        if (names_it(latent, architecture_) && rope.config.rotary_dim < *head) {
+            rope.first_lane = *head - rope.config.rotary_dim;
+            rope.config.head_dim = rope.config.rotary_dim;
+        }
+    }
+
+    void set_axes(layer_rope& rope) const {
+        const auto found = file_.numbers().find(key("rope.dimension_sections"));
+        if (found == file_.numbers().end()) return;
+        std::vector<index_t> sections;
+        for (const double each : found->second) {
+            if (!(each >= 0.0 && each <= 0x1p20) || each != std::floor(each)) {
+                refuse({key("rope.dimension_sections"), " entry ", each, " must be an integer in 0 ... 2^20"});
+            }
+            sections.push_back(static_cast<index_t>(each));
+        }
+        while (!sections.empty() && sections.back() == 0) sections.pop_back();
+        if (sections.empty()) return;
+        if (kind_ == nullptr || kind_->sections == rotated_architectures::text) {
+            doubt({key("rope.dimension_sections"), " must be left out: not read for ", in_quotes(architecture_)});
+            return;
+        }
+        try {
+            // Pairs of no section are rotated by the first position, as in the models' code; ggml takes the fourth.
+            rope.axis_of_pair = kind_->sections == rotated_architectures::in_turn ? interleaved_axes(sections)
+                                                                                  : contiguous_axes(sections);
+        } catch (const value_error& why) {
+            refuse({key("rope.dimension_sections"), ": ", why.what()});
+        }
+        if (static_cast<index_t>(rope.axis_of_pair.size()) != rope.config.pairs()) {
+            refuse({key("rope.dimension_sections"), " must sum to rope.dimension_count / 2 = ", rope.config.pairs()});
+        }
+    }
+
+    // The numbers that divide frequencies, one for each pair; empty if there is no such tensor.
+    std::vector<double> factors(const char* name, const layer_rope& rope) const {
+        if (!file_.tensors().contains(name)) return {};
+        const auto& shape = file_.tensor(name).shape;
+        if (shape.size() != 1 || shape[0] != rope.config.pairs()) {
+            refuse({"tensor ", in_quotes(name), " must have ", rope.config.pairs(), " numbers"});
+        }
+        return file_.values(name);
+    }
+
+    layer_rope rule(const std::string& layer_type, bool is_sliding, bool rotates) const {
+        const auto* const own = entry_of(layers_of, architecture_);
+        layer_rope rope;
+        rope.layer_type = layer_type;
+        rope.layout = kind_ == nullptr ? pair_layout::unknown : kind_->layout;
+        rope.rope_type = rotates ? "default" : "none";
+        set_lanes(is_sliding, rope);
+        const double base = number("rope.freq_base").value_or(1e4);
+        const double sliding_base = own != nullptr && own->sliding_base > 0.0 ? own->sliding_base : base;
+        rope.config.theta_base = is_sliding ? number("rope.freq_base_swa").value_or(sliding_base) : base;
+        if (const double alpha = number("rope.scaling.alpha").value_or(0.0);
+            alpha > 0.0 && architecture_ == "hunyuan_vl") {
+            const auto d = static_cast<double>(rope.config.rotary_dim);
+            rope.config.theta_base *= std::pow(alpha, d / (d - 2.0));
+        }
+        const double context = max_length_ > 0.0 ? max_length_ : 0x1p53;
+        rope.config.original_length = number("rope.scaling.original_context_length").value_or(context);
+        cordage::validate(rope.config);
+        rope.policy_words = "none, alpha = 1: the basis the model was trained with";
+        rope.schedule_words = "t = 1 at every length";
+        rope.attention_words = "1";
+        if (!rotates) {
+            rope.policy = proportional{0.0};
+            rope.policy_words = "no rotation (NoPE)";
+            return rope;
+        }
+        set_axes(rope);
+        const bool is_scaled = !is_sliding || own == nullptr || own->sliding_is_scaled;
+        if (is_scaled) set_scaling(rope);
+        validate(rope.policy, rope.config);
+        return rope;
+    }
+
+    // The policy of t = rope.scaling.factor, and the tensors of factors.
+    void set_scaling(layer_rope& rope) const {
+        const auto given = file_.texts().find(key("rope.scaling.type"));
+        const std::string type = given == file_.texts().end() ? "linear" : given->second;
+        constexpr std::string_view types[] = {"none", "linear", "yarn", "longrope"};
+        if (!json_detail::is_in(types, type)) {
+            refuse({key("rope.scaling.type"), " ", in_quotes(type), " must be none, linear, yarn or longrope"});
+        }
+        double t = number("rope.scaling.factor").value_or(number("rope.scale_linear").value_or(1.0));
+        if (t == 0.0 || type == "none") t = 1.0;
+        if (!(t >= 1.0)) refuse({key("rope.scaling.factor"), " ", t, " must be >= 1"});
+        double attention = number("rope.scaling.attn_factor").value_or(1.0);
+        rope.schedule = fixed{t};
+        rope.schedule_words = message("t = ", t, " at every length");
+        if (type == "yarn") {
+            const double all = number("rope.scaling.yarn_log_multiplier").value_or(0.0) /
+                               (architecture_.starts_with("deepseek") || architecture_ == "mistral4" ? 0.1 : 1.0);
+            const bool has_ratio = names_it(reads_log_multiplier, architecture_) && all != 0.0;
+            yarn policy;
+            policy.beta_fast = number("rope.scaling.yarn_beta_fast").value_or(policy.beta_fast);
+            policy.beta_slow = number("rope.scaling.yarn_beta_slow").value_or(policy.beta_slow);
+            if (has_ratio) policy.mscale_all_dim = all, policy.mscale = architecture_ == "deepseek2" ? all : 1.0;
+            validate(policy, rope.config);
+            attention *= policy.attention_factor(rope.config, t);
+            policy.given_attention_factor = attention;
+            rope.rope_type = "yarn";
+            rope.policy = policy;
+            rope.policy_words = message("YaRN (beta_fast ", policy.beta_fast, ", beta_slow ", policy.beta_slow, ")");
+        } else if (t > 1.0) {
+            rope.rope_type = "linear";
+            rope.policy = linear{};
+            rope.policy_words = "linear (position interpolation), alpha = 1/t";
+        }
+        rope.attention_words = message(attention);
+        set_factors(t, attention, rope);
+    }
+
+    // Frequencies are divided by rope_freqs, or by rope_factors_short and, beyond the original length, _long.
+    void set_factors(double t, double attention, layer_rope& rope) const {
+        const std::vector<double> all = factors("rope_freqs.weight", rope);
+        std::vector<double> first = all.empty() ? factors("rope_factors_short.weight", rope) : all;
+        std::vector<double> last = all.empty() ? factors("rope_factors_long.weight", rope) : all;
+        if (first.empty() != last.empty()) refuse({"rope_factors_short and rope_factors_long must be given together"});
+        if (first.empty() && (attention == 1.0 || rope.rope_type == "yarn")) return;
+        if (first.empty()) first = last = std::vector<double>(static_cast<std::size_t>(rope.config.pairs()), 1.0);
+        std::vector<double> own(first.size());
+        log_alpha(rope.policy, rope.config, t, own);
+        for (std::size_t i = 0; i < own.size(); ++i) first[i] *= std::exp(-own[i]), last[i] *= std::exp(-own[i]);
+        const bool by_length = first != last;
+        rope.policy_words += message(by_length     ? "; divided by rope_factors_short up to the original length, by "
+                                                     "rope_factors_long beyond"
+                                     : all.empty() ? ""
+                                                   : "; divided by rope_freqs");
+        rope.policy = longrope{std::move(first), std::move(last), attention};
+        if (!by_length) return;
+        const double most = max_length_ / rope.config.original_length;
+        rope.rope_type = "longrope";
+        rope.schedule = most > 1.0 ? any_schedule(two_regimes{most}) : any_schedule(continuous{});
+        rope.schedule_words = message("two regimes: t = 1 up to ", rope.config.original_length, " tokens, ",
+                                      std::max(most, 1.0), " beyond");
+    }
+
+    const gguf_file& file_;
+    const read_options& options_;
+    model_ropes& out_;
+    std::string architecture_;
+    const rotated_architectures* kind_ = nullptr;
+    double max_length_ = 0.0;
+};
+
+}  // namespace gguf_detail
+
+/// The rotation of the model in a GGUF file: lanes, base, scaling, the tensors rope_freqs and rope_factors_..., pairs
+/// and layers by its architecture. LLAMA-like architectures store q and k for interleaved pairs, whatever the pairs of
+/// the model they were made from.
+///
+/// Follows llama.cpp of llama-cpp-python 0.3.36. Keys of a rotation that it does not read are errors, with
+/// options.lenient warnings; so is an unknown architecture.
+/// @throws value_error or shape_error  naming the key; as gguf_file for the bytes of a tensor
+inline model_ropes read_gguf(const gguf_file& file, const read_options& options = {}) {
+    model_ropes out;
+    gguf_detail::reader(file, options, out).read();
+    return out;
+}
+
+}  // namespace cordage::hf

@@ -3,9 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cordage/config/lanes.hpp"
@@ -58,12 +62,6 @@ struct layer_reader {
         if (known.is_lerope) out.needs_weights = true;
         out.has_head_temperatures = known.is_lerope;
         out.llama4_beta = dict.number("llama_4_scaling_beta");
-        if (!kind.head_dim_key.empty()) {
-            out.layout = half_split;
-            out.first_lane = 0;
-            out.config.head_dim = config.count(kind.head_dim_key).value_or(out.config.head_dim);
-            validate(out.config);
-        }
         if (!kind.rotates) {
             out.rope_type = "none";
             out.policy = proportional{0.0};  // allocates nothing: a file may have many such layer types with wide heads
@@ -134,6 +132,102 @@ inline bool is_nested(const nlohmann::json& dict) {
            std::ranges::all_of(dict, [&](const auto& entry) { return is_object(entry) || entry.is_null(); });
 }
 
+/// Adds the rule "indexer" of a family with sparse attention, unless no layer has one.
+inline void add_indexer(const layer_reader& read, model_ropes& out) {
+    const indexer_heads& heads = read.known.indexer;
+    if (heads.layout == pair_layout::unknown) return;
+    const auto types = read.layers.types();
+    if (!heads.layer_type.empty() && !is_in(types, heads.layer_type)) return;
+    const auto of = std::ranges::find(out.ropes, heads.of, &layer_rope::layer_type);
+    layer_rope rope = of == out.ropes.end() ? out.ropes.front() : *of;
+    if (!rope.rotates()) return;
+    if (out.ropes.size() == 1 && out.ropes[0].layer_type.empty()) out.ropes[0].layer_type = model_ropes::layers_alike;
+    rope.layer_type = "indexer";
+    rope.layout = heads.layout;
+    const index_t head_dim = read.whole.count(heads.key).value_or(heads.head_dim);
+    if (head_dim < rope.config.rotary_dim) {
+        read.whole.refuse({heads.key, " ", head_dim, " must be >= the ", rope.config.rotary_dim, " rotated lanes"});
+    }
+    rope.first_lane = heads.is_at_end ? head_dim - rope.config.rotary_dim : 0;
+    rope.config.head_dim = heads.is_at_end ? rope.config.rotary_dim : head_dim;
+    validate(rope.config);
+    out.ropes.push_back(std::move(rope));
+}
+
+/// Which layers have an indexer of their own; the others take the keys that an earlier one chose.
+inline std::vector<bool> own_indexers(const json_object& config, const indexer_heads& heads, std::size_t layers) {
+    std::vector<bool> own(layers, true);
+    const auto set = [&](std::size_t listed, auto is_full) {
+        if (listed < layers) config.doubt({"indexer_types must have ", layers, " entries, one for each layer"});
+        for (std::size_t i = 0; i < std::min(layers, listed); ++i) own[i] = is_full(i);
+    };
+    for (const char* key : {"indexer_types", "index_topk_pattern"}) {
+        const auto* list = config.find(key);
+        if (list == nullptr) continue;
+        if (list->is_string()) {
+            const auto& letters = list->get_ref<const std::string&>();
+            set(letters.size(), [&](std::size_t i) { return letters[i] == 'F'; });
+        } else if (list->is_array()) {
+            set(list->size(), [&](std::size_t i) { return (*list)[i] == "full"; });
+        } else {
+            config.refuse(key, *list, "a list of 'full' and 'shared'");
+        }
+        return own;
+    }
+    if (!heads.cycle.empty()) {
+        const std::string letters = letters_of_cycle(heads.cycle, layers, 0);
+        set(layers, [&](std::size_t i) { return letters[i] == 'F'; });
+    } else if (config.has("index_topk_freq")) {
+        const auto every = static_cast<std::size_t>(*config.count("index_topk_freq"));
+        const auto first = static_cast<std::size_t>(config.count("index_skip_topk_offset").value_or(2));
+        set(layers, [&](std::size_t i) { return i < first || (i - first + 1) % every == 0; });
+    }
+    return own;
+}
+
+/// Sets the rule of each layer, if the config tells it for all of them.
+inline void add_layers(const layer_reader& read, model_ropes& out) {
+    const std::size_t count = read.layers.size();
+    const auto index_of = [&](std::string_view name) -> std::optional<std::size_t> {
+        const auto same = [&](const layer_rope& rope) {
+            return canonical_layer_type(rope.layer_type) == canonical_layer_type(name);
+        };
+        const auto found = std::ranges::find_if(out.ropes, same);
+        if (found == out.ropes.end()) return std::nullopt;
+        return static_cast<std::size_t>(found - out.ropes.begin());
+    };
+    const auto indexer = index_of("indexer"), no_rope = index_of("no_rope"), compress = index_of("compress");
+    const auto scaled = read.whole.numbers("rope_scaling_layers");
+    const bool are_alike =
+        is_in(std::array<std::string_view, 3>{"", "rope", model_ropes::layers_alike}, out.ropes[0].layer_type);
+    const auto stays = read.layers.unrotated_layers(read.known.rotates_some_layers);
+    const auto own = own_indexers(read.whole, read.known.indexer, count);
+    std::vector<model_layer> layers(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        model_layer& layer = layers[i];
+        layer.type = read.layers.type(i);
+        const bool has_own_rule = !layer.type.empty() && index_of(layer.type);
+        if (!has_own_rule && is_in(types_without_rotation, layer.type)) continue;
+        if (stays[i] && no_rope) {
+            layer.rule = no_rope;
+        } else if (has_own_rule) {
+            layer.rule = index_of(layer.type);
+        } else if (are_alike) {
+            layer.rule = 0;
+        } else if (compress && !layer.type.empty()) {
+            layer.rule = layer.type == "sliding_attention" ? index_of("main") : compress;
+        } else if (scaled) {
+            const bool is_scaled = std::ranges::find(*scaled, static_cast<double>(i)) != scaled->end();
+            layer.rule = index_of(is_scaled ? "scaled" : "unscaled");
+        }
+        if (!layer.rule) return;  // its type is not known
+        const std::string_view type = read.known.indexer.layer_type;
+        const bool has_indexer = indexer && own[i] && (type.empty() || canonical_layer_type(layer.type) == type);
+        if (has_indexer && out.ropes[*layer.rule].rotates()) layer.indexer = indexer;
+    }
+    out.layers = std::move(layers);
+}
+
 inline void add_ropes(const layer_reader& read, const json_object& dict, model_ropes& out) {
     const json_object none = dict.none(dict.where());
     if (is_nested(dict.json())) {
@@ -170,6 +264,8 @@ inline void add_ropes(const layer_reader& read, const json_object& dict, model_r
         if (out.ropes.front().layer_type.empty()) out.ropes.front().layer_type = "rope";
         out.ropes.push_back(read.rope({.layer_type = "no_rope", .rotates = false}, none, true));
     }
+    add_indexer(read, out);
+    add_layers(read, out);
 }
 
 }  // namespace cordage::hf::config_detail

@@ -177,7 +177,8 @@ inline model_ropes read_parsed_config(const nlohmann::json& root, const read_opt
         if (!positions) positions = config.count(key);
     }
     out.max_length = static_cast<double>(positions.value_or(0));
-    const layer_reader reader{config, per_layer(config), known == nullptr ? unknown_family : *known, out.max_length};
+    const family& used = known == nullptr ? unknown_family : *known;
+    const layer_reader reader{config, per_layer(config, used), used, out.max_length};
     check_dense_layers(config, reader.known);
     add_ropes(reader, rope_dictionary(config, out.model_type, reader.known, options.dictionary_is_callers), out);
     return out;

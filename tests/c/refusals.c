@@ -61,7 +61,7 @@ static void refuses_rules_and_bases(void) {
     cordage_basis_info basis_info;
     double numbers[4];
     uint8_t axes[4];
-    REFUSES_VALUE(cordage_rule_from_numbers(CORDAGE_ABI + 1, &n, &r), "abi 2 must be 1");
+    REFUSES_VALUE(cordage_rule_from_numbers(CORDAGE_ABI + 1, &n, &r), "abi 3 must be 2");
     REFUSES_VALUE(cordage_rule_from_config(0, "{}", NULL, &r), "abi 0 must be 1");
     REFUSES_VALUE(cordage_rule_from_file(-1, "config.json", NULL, NULL, &r), "abi -1 must be 1");
     REFUSES_VALUE(cordage_basis_from_numbers(7, inv_freq, 32, 1.0, &b), "abi 7 must be 1");

@@ -188,6 +188,27 @@ TEST_CASE("checkpoint/gguf_ropes: layers that differ, by period or list") {
           std::vector<std::string>{"rope"});
 }
 
+TEST_CASE("checkpoint/gguf_ropes: which layer has which rule") {
+    const auto smollm = model_to_write{"smollm3", {}}.read();
+    for (index_t i = 0; i < 8; ++i) CHECK(smollm.at(i).rotates() == ((i + 1) % 4 != 0));
+    const auto small = model_to_write{"smallthinker", {{"attention.sliding_window", 4096}}}.read();
+    for (index_t i = 0; i < 8; ++i) CHECK(small.at(i).rotates() == (i % 4 != 0));
+    const auto gemma = model_to_write{"gemma3", {{"attention.sliding_window", 1024}}}.read();
+    for (index_t i = 0; i < 8; ++i) CHECK(gemma.at(i).layer_type == (i == 5 ? "full_attention" : "sliding_attention"));
+    const auto bert = model_to_write{"modern-bert", {{"attention.sliding_window", 128}}}.read();
+    for (index_t i = 0; i < 8; ++i)
+        CHECK(bert.at(i).layer_type == (i % 3 == 0 ? "full_attention" : "sliding_attention"));
+    const auto moe = model_to_write{"cohere2moe", {{"leading_dense_block_count", 1}}}.read();
+    for (index_t i = 0; i < 8; ++i) CHECK(moe.at(i).rotates() == (i == 0 || i % 4 != 0));
+    CHECK(moe.layers[0].type == "full_attention");
+    const auto next = model_to_write{"qwen3next", {{"full_attention_interval", 2}}}.read();
+    for (index_t i = 0; i < 8; ++i) CHECK(next.at(i).rotates() == (i % 2 == 1));
+    const std::vector<std::uint32_t> heads{8, 0, 8, 8, 0, 8, 8, 8};
+    const auto hybrid = model_to_write{"lfm2", {{"attention.head_count_kv", heads}}}.read();
+    for (index_t i = 0; i < 8; ++i) CHECK(hybrid.at(i).rotates() == (heads[static_cast<std::size_t>(i)] != 0));
+    CHECK(model_to_write{"llama", {}}.read().layers.size() == 8);
+}
+
 TEST_CASE("checkpoint/gguf_ropes: the axes of sections, in blocks or in turn") {
     const std::vector<std::uint32_t> sections{8, 12, 12, 0};
     const auto blocks = model_to_write{"qwen2vl", {{"rope.dimension_sections", sections}}}.read().ropes[0];

@@ -48,8 +48,10 @@ inline constexpr std::string_view unrotated =
     "nemotron_h_moe refact rwkv6 rwkv6qwen2 rwkv7 t5 t5encoder wavtokenizer-dec ";
 inline constexpr std::string_view with_own_rules =
     " bailingmoe3 deepseek4 dflash dots3note eagle3 granite_swa grok maple nanbeige spark2_5 step35 ";
-/// Architectures whose rotated lanes follow others in a head, and those whose code reads YaRN's multiplier of ln t.
+/// Architectures whose rotated lanes follow others in a head, those most of whose layers
+/// have no keys, and those whose code reads YaRN's multiplier of ln t.
 inline constexpr std::string_view latent = " deepseek2 deepseek32 glm-dsa hy_v4 minicpm3 mistral4 plm ";
+inline constexpr std::string_view recurrent = " qwen35 qwen35moe qwen3next ";  // but every full_attention_interval-th
 inline constexpr std::string_view reads_log_multiplier = " deepseek2 deepseek32 mistral3 mistral4 ";
 
 /// Architectures whose layers differ. A layer slides unless it is the last of `period`, or the first.
@@ -132,23 +134,34 @@ class reader {
                 if (number(name)) doubt({key(name), " must be left out: not read for ", in_quotes(architecture_)});
             }
         }
+        const auto layers = static_cast<std::size_t>(count.value_or(0));
         if (!differ) {
             out_.ropes.push_back(rule("", false, true));
+            for (std::size_t i = 0; i < layers; ++i) add_layer({"", 0, {}}, i);
             return;
         }
         if (!count) refuse({key("block_count"), " must be given"});
-        const std::vector<double> slides = sliding_layers(*own, static_cast<std::size_t>(*count));
+        const std::vector<double> slides = sliding_layers(*own, layers);
         const auto dense = static_cast<std::size_t>(
-            architecture_ == "cohere2moe" ? number("leading_dense_block_count").value_or(0.0) : 0.0);
-        const bool is_by_index = own->rotated == different_layers::three_of_four &&
-                                 !(architecture_ == "llama4" && number("attention.sliding_window") == 0.0);
-        for (std::size_t i = 0; i < slides.size(); ++i) {
+            architecture_ == "cohere2moe" ? index("leading_dense_block_count").value_or(0) : 0);
+        const bool is_by_index = own->rotated == different_layers::three_of_four;
+        const bool rotates_all = own->rotated == different_layers::all ||
+                                 (architecture_ == "llama4" && number("attention.sliding_window") == 0.0);
+        for (std::size_t i = 0; i < layers; ++i) {
             const bool is_sliding = slides[i] != 0.0;
-            const bool rotates = own->rotated == different_layers::all || i < dense ||
-                                 (own->rotated == different_layers::sliding && is_sliding) ||
-                                 (own->rotated == different_layers::three_of_four &&
-                                  (!is_by_index || (own->full_is_first ? i : i + 1) % 4 != 0));
-            add(*own, is_sliding, rotates);
+            const bool rotates =
+                rotates_all || i < dense || (is_by_index ? (own->full_is_first ? i : i + 1) % 4 != 0 : is_sliding);
+            const char* const type = !is_by_index ? (is_sliding ? "sliding_attention" : "full_attention")
+                                     : rotates    ? "rope"
+                                                  : "no_rope";
+            // The rotated dense layers of Cohere 2 MoE have the rule of sliding ones.
+            const char* const name = rotates && i < dense ? "sliding_attention" : type;
+            auto found = std::ranges::find(out_.ropes, name, &layer_rope::layer_type);
+            if (found == out_.ropes.end()) {
+                out_.ropes.push_back(rule(name, is_sliding && !is_by_index, rotates));
+                found = out_.ropes.end() - 1;
+            }
+            add_layer({type, static_cast<std::size_t>(found - out_.ropes.begin()), {}}, i);
         }
     }
 
@@ -217,14 +230,14 @@ class reader {
         return slides;
     }
 
-    void add(const different_layers& own, bool is_sliding, bool rotates) {
-        const bool is_by_index = own.rotated == different_layers::three_of_four;
-        const char* const name = !is_by_index ? (is_sliding ? "sliding_attention" : "full_attention")
-                                 : rotates    ? "rope"
-                                              : "no_rope";
-        if (std::ranges::none_of(out_.ropes, [&](const layer_rope& each) { return each.layer_type == name; })) {
-            out_.ropes.push_back(rule(name, is_sliding && !is_by_index, rotates));
-        }
+    // A layer; without a rule if it has no keys (recurrent layers).
+    void add_layer(model_layer layer, std::size_t i) const {
+        const auto keys = file_.numbers().find(key("attention.head_count_kv"));
+        const bool is_told = keys != file_.numbers().end() && i < keys->second.size();
+        const auto interval = static_cast<std::size_t>(index("full_attention_interval").value_or(4));
+        const bool is_recurrent = names_it(recurrent, architecture_) && (i + 1) % interval != 0;
+        if (is_recurrent || (is_told && keys->second[i] == 0.0)) layer.rule.reset();
+        out_.layers.push_back(std::move(layer));
     }
 
     // n_rot lanes of a head, and where they begin.

@@ -42,15 +42,16 @@ inline nlohmann::json config_of_params(const nlohmann::json& root) {
     config["rope_interleaved"] = true;
     for (const char* key : {"vision_encoder", "multimodal", "moe", "sliding_window"}) config.erase(key);  // no rotation
     const auto part = [&](const char* key, std::initializer_list<std::string_view> known) {
-        const nlohmann::json found = config.contains(key) ? config[key] : nlohmann::json();
+        nlohmann::json found = nlohmann::json::object();
+        if (config.contains(key) && !config[key].is_null()) found = config[key];
         config.erase(key);
-        const json_object view(found.is_null() ? nlohmann::json::object() : found, key);
+        const json_object view(found, key);
         for (const auto& [name, value] : view.json().items()) {
             if (!is_in(known, name)) {
                 view.refuse({"key ", in_quotes(name), " must be a known key", nearest_known(name, known)});
             }
         }
-        return view.json();
+        return found;
     };
     nlohmann::json dict = part("yarn", {"factor", "original_max_position_embeddings", "beta", "alpha", "apply_scale"});
     const nlohmann::json scores = part("llama_4_scaling", {"original_max_position_embeddings", "beta"});

@@ -209,6 +209,38 @@ TEST_CASE("checkpoint/gguf_ropes: which layer has which rule") {
     CHECK(model_to_write{"llama", {}}.read().layers.size() == 8);
 }
 
+TEST_CASE("checkpoint/gguf_ropes: indexers of sparse attention are a second rotation") {
+    const auto of = [](const char* architecture, int context) {
+        return model_to_write{architecture,
+                              {{"attention.key_length_mla", 192},
+                               {"rope.dimension_count", 64},
+                               {"attention.indexer.key_length", 128},
+                               {"context_length", context}}}
+            .read();
+    };
+    const auto deepseek = of("deepseek32", 4096), glm = of("glm-dsa", 4096), tencent = of("hy_v4", 4096);
+    CHECK(deepseek.at(7).layer_type == "attention");
+    CHECK(deepseek.at(7).layout == hf::pair_layout::interleaved);
+    CHECK(deepseek.indexer_at(7)->layout == hf::pair_layout::half_split);
+    CHECK(deepseek.indexer_at(7)->config.head_dim == 128);
+    CHECK(deepseek.indexer_at(7)->first_lane == 0);
+    CHECK(glm.indexer_at(0)->layout == hf::pair_layout::interleaved);
+    CHECK(tencent.indexer_at(0)->first_lane == 64);
+    const auto longer = of("glm-dsa", 1048576);
+    for (index_t i = 0; i < 8; ++i) CHECK((longer.indexer_at(i) != nullptr) == (i < 3 || i == 6));
+    const std::vector<std::uint32_t> types{1, 0, 1, 1, 0, 0, 0, 0};
+    const auto by_list = model_to_write{
+        "glm-dsa",
+        {{"attention.key_length_mla", 192},
+         {"rope.dimension_count", 64},
+         {"attention.indexer.key_length", 128},
+         {"attention.indexer.types",
+          types}}}.read();
+    for (index_t i = 0; i < 8; ++i) {
+        CHECK((by_list.indexer_at(i) != nullptr) == (types[static_cast<std::size_t>(i)] == 1));
+    }
+}
+
 TEST_CASE("checkpoint/gguf_ropes: the axes of sections, in blocks or in turn") {
     const std::vector<std::uint32_t> sections{8, 12, 12, 0};
     const auto blocks = model_to_write{"qwen2vl", {{"rope.dimension_sections", sections}}}.read().ropes[0];

@@ -84,6 +84,15 @@ inline constexpr different_layers layers_of[] = {
     {.names = " smallthinker ", .period = 4, .full_is_first = true, .needs_window = true,
      .rotated = different_layers::three_of_four},
     {.names = " smollm3 ", .period = 1, .rotated = different_layers::three_of_four}};
+/// Architectures with an indexer of sparse attention, whose heads are rotated by the frequencies of q and k.
+struct indexers {
+    std::string_view names;
+    pair_layout layout;
+    bool are_last = false;  ///< the rotated lanes are the last of a head, otherwise the first
+};
+inline constexpr indexers indexers_of[] = {
+    {" deepseek32 ", pair_layout::half_split}, {" glm-dsa ", pair_layout::interleaved},
+    {" hy_v4 ", pair_layout::interleaved, true}};
 inline constexpr std::string_view rope_keys[] = {
     "dimension_count", "dimension_count_swa", "dimension_sections", "freq_base", "freq_base_swa", "scale_linear",
     "scaling.alpha", "scaling.attn_factor", "scaling.factor", "scaling.finetuned", "scaling.original_context_length",
@@ -137,7 +146,10 @@ class reader {
         const auto layers = static_cast<std::size_t>(count.value_or(0));
         if (!differ) {
             out_.ropes.push_back(rule("", false, true));
-            for (std::size_t i = 0; i < layers; ++i) add_layer({"", 0, {}}, i);
+            const bool has_indexer = add_indexer();
+            for (std::size_t i = 0; i < layers; ++i) {
+                add_layer({"", 0, has_indexer && chooses_keys(i) ? std::optional<std::size_t>(1) : std::nullopt}, i);
+            }
             return;
         }
         if (!count) refuse({key("block_count"), " must be given"});
@@ -230,6 +242,31 @@ class reader {
         return slides;
     }
 
+    // The rule of the indexers, beside that of all layers; false if there are none.
+    bool add_indexer() {
+        const auto* const kind = entry_of(indexers_of, architecture_);
+        const auto head = index("attention.indexer.key_length");
+        if (kind == nullptr || !head) return false;
+        layer_rope& all = out_.ropes.front();
+        layer_rope rope = all;
+        all.layer_type = model_ropes::layers_alike;
+        rope.layer_type = "indexer";
+        rope.layout = kind->layout;
+        rope.first_lane = kind->are_last ? *head - rope.config.rotary_dim : 0;
+        if (!kind->are_last) rope.config.head_dim = *head;
+        if (rope.config.rotary_dim > *head) {
+            refuse({key("attention.indexer.key_length"), " ", *head, " must be at least rope.dimension_count ",
+                    rope.config.rotary_dim});
+        }
+        out_.ropes.push_back(std::move(rope));
+        return true;
+    }
+    // Whether a layer has an indexer of its own; GLM 5.2's, without a list, have one in four.
+    bool chooses_keys(std::size_t i) const {
+        const auto types = file_.numbers().find(key("attention.indexer.types"));
+        if (types != file_.numbers().end() && i < types->second.size()) return types->second[i] != 0.0;
+        return architecture_ != "glm-dsa" || max_length_ < 1048576.0 || i < 2 || i % 4 == 2;
+    }
     // A layer; without a rule if it has no keys (recurrent layers).
     void add_layer(model_layer layer, std::size_t i) const {
         const auto keys = file_.numbers().find(key("attention.head_count_kv"));

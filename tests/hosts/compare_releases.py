@@ -18,6 +18,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -101,16 +102,22 @@ def main():
     print(f"transformers {old_version} -> {new_version}: {len(before)} -> {len(after)} rotary classes")
     for name in sorted(before.keys() - after.keys()):
         print(f"  gone: {name}")
+    same_answers = []
     for name in sorted(after):
         is_new = name not in before
         was = before.get(name, {"code": "", "configs": {}})
         lines = [f"{path}: {told}" for path, told in sorted(after[name]["configs"].items()) if was["configs"].get(path) != told]
-        changed = not is_new and was["code"] != after[name]["code"]
-        if is_new or lines or changed:
-            print(f"  {'new' if is_new else 'other code' if changed else 'other answer'}: {name}")
+        has_other_code = not is_new and was["code"] != after[name]["code"]
+        if has_other_code and not lines:
+            same_answers.append(name.replace("RotaryEmbedding", ""))
+        if is_new or lines:
+            print(f"  {'new' if is_new else 'other code' if has_other_code else 'other configs or answers'}: {name}")
             print("".join(f"    {line}\n" for line in lines), end="")
         to_do += sum(told.startswith(("differs", "refused", "not compared")) for told in after[name]["configs"].values()
                      if told not in was["configs"].values())
+    if same_answers:
+        print(f"  other code, same answers: {len(same_answers)} classes")
+        print(textwrap.fill(", ".join(same_answers), 120, initial_indent="    ", subsequent_indent="    "))
     print(f"{to_do} to do" if to_do else "nothing to do")
     return min(to_do, 1)
 

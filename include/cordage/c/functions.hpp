@@ -263,7 +263,7 @@ cordage_status cordage_rule_get_info(const cordage_rule* rule, cordage_rule_info
                  axes.empty() ? 1 : 1 + static_cast<int32_t>(*std::max_element(axes.begin(), axes.end())),
                  rope.is_inverse ? 1 : 0,
                  rope.has_head_temperatures ? 1 : 0,
-                 rope.llama4_beta.value_or(0.0)};
+                 rope.temperature ? rope.temperature->beta : 0.0};
     });
 }
 cordage_status cordage_rule_get_axes(const cordage_rule* rule, uint8_t* axis_of_pair, int64_t pairs) {

@@ -166,6 +166,7 @@ std::string as_json(const cordage::hf::model_ropes& model, double length, const 
     for (const inspection& seen : all) {
         const auto& rope = seen.rope;
         const auto& config = rope.config;
+        const auto heat = rope.temperature.value_or(cordage::query_temperature{0.0, 0.0, 0.0});
         text += before;
         text += "    {\n      \"layer_type\": " + quoted(rope.layer_type) +
                 ",\n      \"rope_type\": " + quoted(rope.rope_type) +
@@ -179,7 +180,9 @@ std::string as_json(const cordage::hf::model_ropes& model, double length, const 
                 ",\n      \"original_length\": " + number(config.original_length) +
                 ",\n      \"t\": " + number(seen.t) +
                 ",\n      \"attention_factor\": " + number(seen.basis.attention_factor()) +
-                ",\n      \"query_beta\": " + number(rope.llama4_beta.value_or(0.0)) +
+                ",\n      \"query_beta\": " + number(heat.beta) +
+                ",\n      \"query_block_length\": " + number(heat.block_length) +
+                ",\n      \"query_counted_from\": " + number(heat.counted_from) +
                 ",\n      \"has_head_temperatures\": " + truth(rope.has_head_temperatures) +
                 ",\n      \"needs_weights\": " + truth(rope.needs_weights) +
                 ",\n      \"log_scale\": " + truth(rope.clex && rope.clex->log_scale) +

@@ -241,6 +241,26 @@ TEST_CASE("checkpoint/gguf_ropes: indexers of sparse attention are a second rota
     }
 }
 
+TEST_CASE("checkpoint/gguf_ropes: temperatures of queries") {
+    const auto llama = model_to_write{"llama4", {}}.read();
+    CHECK(!llama.of("rope").temperature);
+    CHECK(llama.of("no_rope").temperature->block_length == 8192.0);
+    const auto mistral =
+        model_to_write{"mistral3",
+                       {{"attention.temperature_scale", 0.25f}, {"rope.scaling.original_context_length", 1024}}}
+            .read()
+            .ropes[0];
+    CHECK(mistral.temperature->beta == 0.25);
+    CHECK(mistral.temperature->block_length == 1024.0);
+    const auto latent =
+        model_to_write{"mistral4", {{"attention.temperature_scale", 0.5f}, {"attention.temperature_length", 512}}}
+            .read()
+            .ropes[0];
+    CHECK(latent.temperature->beta == 0.5);
+    CHECK(latent.temperature->block_length == 512.0);
+    CHECK(!model_to_write{"llama", {}}.read().ropes[0].temperature);
+}
+
 TEST_CASE("checkpoint/gguf_ropes: the axes of sections, in blocks or in turn") {
     const std::vector<std::uint32_t> sections{8, 12, 12, 0};
     const auto blocks = model_to_write{"qwen2vl", {{"rope.dimension_sections", sections}}}.read().ropes[0];

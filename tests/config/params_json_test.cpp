@@ -63,7 +63,9 @@ TEST_CASE("config/params_json: llama_4_scaling is a temperature of queries") {
     auto root = params();
     root["llama_4_scaling"] = {{"original_max_position_embeddings", 8192}, {"beta", 0.1}};
     const auto rule = hf::read_parsed_config(root).ropes[0];
-    CHECK(rule.llama4_beta == 0.1);
+    REQUIRE(rule.temperature);
+    CHECK(rule.temperature->beta == 0.1);
+    CHECK(rule.temperature->block_length == 8192.0);
     CHECK(rule.config.original_length == 8192.0);
     root["yarn"] = {{"factor", 16}, {"original_max_position_embeddings", 16384}};
     CHECK_THROWS_WITH_AS(hf::read_parsed_config(root),

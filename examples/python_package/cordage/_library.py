@@ -33,7 +33,8 @@ class RuleNumbers(c.Structure):
 class RuleInfo(c.Structure):
     _fields_ = [("head_dim", c.c_int64), ("rotary_dim", c.c_int64), ("first_lane", c.c_int64), ("theta_base", c.c_double),
                 ("original_length", c.c_double), ("pairing", c.c_int32), ("axes", c.c_int32), ("is_inverse", c.c_int32),
-                ("has_head_temperatures", c.c_int32), ("query_beta", c.c_double), ("log_scale", c.c_int32),
+                ("has_head_temperatures", c.c_int32), ("query_beta", c.c_double),
+                ("query_block_length", c.c_double), ("query_counted_from", c.c_double), ("log_scale", c.c_int32),
                 ("is_unrotated", c.c_int32)]
 
 

@@ -176,8 +176,16 @@ class Rule:
 
     @property
     def query_beta(self) -> float:
-        """Query temperature 1 + beta ln(1 + floor(position / original_length)); 0: none."""
+        """Query temperature 1 + beta ln(1 + floor((position + query_counted_from) / query_block_length)); 0: none."""
         return self._info.query_beta
+
+    @property
+    def query_block_length(self) -> float:
+        return self._info.query_block_length
+
+    @property
+    def query_counted_from(self) -> float:
+        return self._info.query_counted_from
 
     @property
     def log_scale(self) -> bool:
@@ -186,7 +194,7 @@ class Rule:
 
     @property
     def is_unrotated(self) -> bool:
-        """These layers have no rotation of q and k; nothing else of this rule applies."""
+        """These layers have no rotation of q and k; of this rule only a query temperature applies."""
         return bool(self._info.is_unrotated)
 
 

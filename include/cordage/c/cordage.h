@@ -180,10 +180,13 @@ typedef struct cordage_rule_info {
     int32_t is_inverse;            /* 1: by the negative angle: use cordage_rotate_inverse for cordage_rotate_forward */
     int32_t has_head_temperatures; /* 1: multiply the queries of each head by scale ln(position + 1) + bias, numbers of
                                       the weights (docs/methods/lerope.md) */
-    double query_beta;             /* query temperature 1 + beta ln(1 + floor(position / original_length)); 0: none */
-    int32_t log_scale;             /* 1: the scores of a sequence of L > original_length tokens are multiplied by
-                                      ln L / ln original_length (CLEX) */
-    int32_t is_unrotated;          /* 1: these layers have no rotation of q and k; no field above applies */
+    double query_beta;             /* query temperature, 0: none:
+                                      1 + beta ln(1 + floor((position + query_counted_from) / query_block_length)) */
+    double query_block_length;
+    double query_counted_from;
+    int32_t log_scale;    /* 1: the scores of a sequence of L > original_length tokens are multiplied by
+                             ln L / ln original_length (CLEX) */
+    int32_t is_unrotated; /* 1: these layers have no rotation of q and k; only query_... apply */
 } cordage_rule_info;
 CORDAGE_C_API cordage_status cordage_rule_get_info(const cordage_rule* rule, cordage_rule_info* info);
 /* The axis of each pair, [rotary_dim/2]; `pairs` is the size of the array. */

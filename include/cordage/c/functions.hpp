@@ -301,7 +301,9 @@ cordage_status cordage_rule_get_info(const cordage_rule* rule, cordage_rule_info
                  axes.empty() ? 1 : 1 + static_cast<int32_t>(*std::max_element(axes.begin(), axes.end())),
                  rope.is_inverse ? 1 : 0,
                  rope.has_head_temperatures ? 1 : 0,
-                 rope.llama4_beta.value_or(0.0),
+                 rope.temperature ? rope.temperature->beta : 0.0,
+                 rope.temperature ? rope.temperature->block_length : 0.0,
+                 rope.temperature ? rope.temperature->counted_from : 0.0,
                  rope.clex && rope.clex->log_scale ? 1 : 0,
                  rope.rotates() ? 0 : 1};
     });

@@ -358,6 +358,7 @@ class reader {
         rope.policy_words = "none, alpha = 1: the basis the model was trained with";
         rope.schedule_words = "t = 1 at every length";
         rope.attention_words = "1";
+        set_temperature(rotates, rope);
         if (!rotates) {
             rope.policy = proportional{0.0};
             rope.policy_words = "no rotation (NoPE)";
@@ -368,6 +369,20 @@ class reader {
         if (is_scaled) set_scaling(rope);
         validate(rope.policy, rope.config);
         return rope;
+    }
+
+    // Of queries: Llama 4's on the layers that are not rotated, Ministral 3's by its key.
+    void set_temperature(bool rotates, layer_rope& rope) const {
+        if (architecture_ == "llama4" && !rotates) rope.temperature = llama4_temperature();
+        const double beta = number("attention.temperature_scale").value_or(0.0);
+        if (architecture_ == "mistral3" && beta != 0.0) {
+            rope.temperature = ministral3_temperature(rope.config.original_length, beta);
+        }
+        const bool is_latent = architecture_ == "deepseek2" || architecture_ == "mistral4";
+        if (!is_latent || beta == 0.0) return;
+        rope.temperature =
+            query_temperature{number("attention.temperature_length").value_or(rope.config.original_length), beta};
+        rope.temperature->validate();
     }
 
     // The policy of t = rope.scaling.factor, and the tensors of factors.

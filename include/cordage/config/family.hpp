@@ -104,7 +104,8 @@ struct family {
     std::array<index_t, 3> sections = {};  ///< used if mrope_section is not given; zeros: one axis, or equal shares
 
     /// Whether its code reads alpha, partial_rotary_factor (despite a default of 1), qk_rope_head_dim (without
-    /// rotates_own_part), rope_interleave or rotary_dim.
+    /// rotates_own_part), rope_interleave or rotary_dim; whether it reads no head_dim beside qk_rope_head_dim; whether
+    /// its rope type 'ntk' also divides all frequencies; whether it has Llama 4's attn_temperature_tuning.
     bool does_read(std::string_view key) const { return reads.find(key) != reads.npos; }
 
     /// The kind with this name; one without defaults if there is none.
@@ -141,7 +142,7 @@ inline constexpr family families[] = {
     {.model_types = " minimax ", .layout = half_split, .theta_base = 1e6, .layer_cycle = "Fl"},
     {" nomic_bert ", half_split, 1e3},
     {" jina_embeddings_v3 ", half_split, 2e4},
-    {" gte ", half_split, 1.6e5},
+    {.model_types = " gte new ", .layout = half_split, .theta_base = 1.6e5, .reads = "ntk"},
     {" glm4_moe glmasr_encoder nemotron "
      "persimmon phi ", half_split, 1e4, 0.5},
     {.model_types = " bamba ", .layout = half_split, .partial_rotary_factor = 0.5, .layer_cycle = "l"},
@@ -191,8 +192,10 @@ inline constexpr family families[] = {
      .indexer = {.layout = half_split}},
     {.model_types = " glm_moe_dsa ", .layout = interleaved, .rotates_own_part = true,
      .indexer = {.layout = interleaved}},
-    {.model_types = " axk1 deepseek_v3 glm4_moe_lite kimi_k2 sarvam_mla youtu ", .layout = interleaved,
+    {.model_types = " axk1 deepseek_v3 glm4_moe_lite kimi_k2 youtu ", .layout = interleaved,
      .rotates_own_part = true, .reads = "rope_interleave"},
+    {.model_types = " sarvam_mla ", .layout = interleaved, .rotates_own_part = true,
+     .reads = "rope_interleave no head_dim"},
     {.model_types = " bailing_hybrid ", .layout = interleaved, .theta_base = 6e6, .rotates_own_part = true,
      .layer_cycle = "lllllF", .cycle_key = "layer_group_size"},
     {.model_types = " longcat_flash ", .layout = interleaved, .theta_base = 1e7, .rotates_own_part = true},
@@ -230,7 +233,8 @@ inline constexpr family families[] = {
      .cycle_key = "global_attn_every_n_layers"},
     {.model_types = " olmo3 ", .layout = half_split, .theta_base = 5e5, .layers = olmo3_layers,
      .reads_by_layer_type = true, .layer_cycle = "sssF"},
-    {.model_types = " llama4 ", .layout = interleaved, .theta_base = 5e5, .head_dim = 128, .rotates_some_layers = true},
+    {.model_types = " llama4 ", .layout = interleaved, .theta_base = 5e5, .head_dim = 128,
+     .reads = "attn_temperature_tuning", .rotates_some_layers = true},
     {.model_types = " smollm3 ", .layout = half_split, .theta_base = 2e6, .rotates_some_layers = true},
     {.model_types = " minimax_m3_vl ", .layout = half_split, .theta_base = 5e6, .head_dim = 128,
      .rotary_dim = 64, .reads = "partial_rotary_factor",
@@ -274,7 +278,7 @@ inline constexpr family families[] = {
     {.model_types = " mimo_v2_flash ", .layout = half_split, .partial_rotary_factor = 0.334, .head_dim = 192,
      .default_rope_type = by_layer_type, .layer_cycle = "F^sssssF"},
     {.model_types = " step3p5 step3p7 ", .layout = half_split, .head_dim = 128, .reads = "partial_rotary_factor",
-     .default_rope_type = by_layer_type, .reads_by_layer_type = true, .layer_cycle = "F"},
+     .default_rope_type = by_layer_type, .layers = olmo3_layers, .reads_by_layer_type = true, .layer_cycle = "F"},
     {.model_types = " zaya ", .layout = half_split, .head_dim = 128, .reads = "partial_rotary_factor",
      .default_rope_type = by_layer_type},
     {.model_types = " dots3_note ", .layout = interleaved, .reads = "partial_rotary_factor qk_rope_head_dim",
@@ -310,7 +314,7 @@ inline constexpr family families[] = {
      .layer_cycle = "llli", .cycle_key = "full_attention_interval",
      .indexer = {.layout = half_split, .layer_type = "indexed_attention", .key = "indexer_head_dim"},
      .order = axis_order::interleaved, .sections = {11, 11, 10}},
-    {.model_types = " hy_v4_vl ", .layout = interleaved, .rotates_own_part = true,
+    {.model_types = " hy_v4_vl ", .layout = interleaved, .rotates_own_part = true, .reads = "no head_dim",
      .indexer = {.layout = interleaved, .is_at_end = true, .cycle = "F^sFss"}, .order = axis_order::interleaved,
      .sections = {12, 10, 10}},
     {.model_types = " cohere_compass ", .layout = half_split, .head_dim = 128, .default_rope_type = by_layer_type,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "cordage/config/lanes.hpp"
 #include "cordage/config/per_layer.hpp"
 #include "cordage/config/rope_type.hpp"
+#include "cordage/config/rotary_keys.hpp"
 
 namespace cordage::hf::config_detail {
 
@@ -56,12 +58,12 @@ struct layer_reader {
         out.config.original_length = dict.at_least(1.0, "original_max_position_embeddings",
                                                    original.value_or(longest > 0.0 ? longest : unlimited_length));
         validate(out.config);
-        apply_rule({dict, config, share, longest, original.has_value(), known.does_read("alpha"), out});
+        apply_rule({dict, config, share, longest, original.has_value(), known, out});
         set_axes(dict, known, out);
         out.is_inverse = known.is_inverse;
         if (known.is_lerope) out.needs_weights = true;
         out.has_head_temperatures = known.is_lerope;
-        out.llama4_beta = dict.number("llama_4_scaling_beta");
+        set_temperature(config, dict, kind.rotates, out);
         if (!kind.rotates) {
             out.rope_type = "none";
             out.policy = proportional{0.0};  // allocates nothing: a file may have many such layer types with wide heads
@@ -69,6 +71,25 @@ struct layer_reader {
             out.needs_weights = false;
         }
         return out;
+    }
+
+    /// The query temperature of Ministral 3, by llama_4_scaling_beta or vLLM's llama_4_scaling, and that of Llama 4,
+    /// whose layers without rotation have one.
+    void set_temperature(const json_object& config, const json_object& dict, bool rotates, layer_rope& out) const {
+        const json_object of_vllm = config.part("llama_4_scaling");
+        const auto beta = agreed({{dict, "llama_4_scaling_beta"}, {of_vllm, "beta"}});
+        const double length = of_vllm.number("original_max_position_embeddings").value_or(out.config.original_length);
+        if (beta) out.temperature = ministral3_temperature(length, *beta);
+        const bool is_llama4 = known.does_read("attn_temperature_tuning");
+        const auto* const tuning = config.find("attn_temperature_tuning");  // Llama 4's first configs have a number
+        const bool is_on = tuning == nullptr || (*tuning != false && *tuning != 0);
+        if (is_llama4 && is_on && !rotates) {
+            out.temperature = llama4_temperature(config.number("floor_scale").value_or(8192.0),
+                                                 config.number("attn_scale").value_or(0.1));
+        } else if (!is_llama4 && tuning != nullptr && is_on) {
+            not_read(config, "attn_temperature_tuning must be left out");
+        }
+        if (out.temperature) out.temperature->validate();
     }
 
     /// theta_base of one kind of layer. If it is given both in the kind's own dictionary and outside, both must be
@@ -108,28 +129,87 @@ struct layer_reader {
             return std::ranges::any_of(words(keys), [&](const auto& key) { return whole.has(key); });
         };
         const bool alike = whole.json().contains(known.layers_differ_by) && !whole.has(known.layers_differ_by);
-        if (!known.layers.empty() && !alike) return all_of(known.layers);
+        if (!known.layers.empty() && !alike) {
+            auto found = all_of(known.layers);
+            const auto types = layers.types();  // a tiny model may lack one of them
+            const auto is_used = [&](const layer_kind& kind) { return is_in(types, kind.layer_type); };
+            if (std::ranges::any_of(found, is_used)) std::erase_if(found, std::not_fn(is_used));
+            return found;
+        }
         if (has_one_of(local_theta_keys)) return all_of(gemma3_layers);
         if (has_one_of("compress_rope_theta")) return all_of(compressed_layers);
         if (const auto scaled = whole.numbers("rope_scaling_layers")) {  // Molmo 2
-            const auto count = whole.number("num_hidden_layers");
-            if (!count || static_cast<double>(scaled->size()) < *count) return all_of(partly_scaled_layers);
+            const std::size_t count = layers.size();
+            bool are_all = count > 0;
+            for (std::size_t i = 0; i < count; ++i) {
+                are_all = are_all && std::ranges::find(*scaled, static_cast<double>(i)) != scaled->end();
+            }
+            if (!are_all) return all_of(partly_scaled_layers);
         }
-        if (layers.differ()) {
-            std::vector<layer_kind> by_type;
-            for (const std::string_view type : layers.types()) by_type.push_back({type});
-            return by_type;
-        }
+        std::vector<layer_kind> by_type;
+        for (const std::string_view type : layers.types()) by_type.push_back({type});
+        const bool is_in_doubt = by_type.size() > 1 && known.layout == pair_layout::unknown;  // check_which_rotate
+        if (layers.differ() || is_in_doubt) return by_type;
         if (has_one_of("global_head_dim swa_head_dim swa_qk_rope_head_dim")) return all_of(full_and_sliding_layers);
         return {layer_kind{}};
     }
 };
 
-/// True for {"full_attention": {...}, "sliding_attention": null, ...}.
+/// True for {"full_attention": {...}, "sliding_attention": null, ...}, also with values beside the dictionaries.
 inline bool is_nested(const nlohmann::json& dict) {
-    const auto is_object = [](const auto& entry) { return entry.is_object(); };
-    return std::ranges::any_of(dict, is_object) &&
-           std::ranges::all_of(dict, [&](const auto& entry) { return is_object(entry) || entry.is_null(); });
+    return std::ranges::any_of(dict, [](const auto& entry) { return entry.is_object(); });
+}
+
+/// Reports a value beside the dictionaries of layer types that one of these reads and lacks: transformers ignores it
+/// there, other engines take it as a default.
+inline void check_beside(const json_object& dict, const std::string& key) {
+    for (const auto& [layer_type, entry] : dict.json().items()) {
+        if (!entry.is_object()) continue;
+        const json_object own = dict.other(entry, dict.where() + "." + printable(layer_type));
+        const std::string name = key == "type" ? "rope_type" : key;
+        const bool is_type = name == "rope_type";
+        if (own.has(key) || (is_type && (own.has("type") || own.has("rope_type")))) continue;
+        if (!is_type && !reads_key(type_of(own), key)) continue;
+        own.doubt({key, " must be given here, not beside the dictionaries of the layer types: transformers ignores it ",
+                   "there, other engines read it as a default"});
+    }
+}
+
+/// Reports a layer type without a dictionary.
+inline void check_types(const layer_reader& read, const json_object& dict, const model_ropes& out) {
+    const auto has_rule = [&](std::string_view type) {
+        return std::ranges::any_of(out.ropes, [&](const layer_rope& rope) {
+            return canonical_layer_type(rope.layer_type) == canonical_layer_type(type) || rope.layer_type == "compress";
+        });
+    };
+    for (const std::string_view type : read.layers.types()) {
+        if (type.empty() || is_in(types_without_rotation, type) || has_rule(type)) continue;
+        dict.doubt({"layer type ", in_quotes(type), " must have a dictionary, or null if its layers are not rotated"});
+    }
+}
+
+/// Reports layer types of an unknown model: which of them are rotated, and scaled, is in its code.
+inline void check_which_rotate(const layer_reader& read, const json_object& dict) {
+    if (read.known.layout != pair_layout::unknown) return;
+    const auto is_list = [&](const char* key) {
+        const auto* found = read.whole.find(key);
+        return found != nullptr && found->is_array() && !found->empty();
+    };
+    if (is_list("layer_rope_theta") || is_list("rope_theta") || is_list("no_rope_layers")) return;
+    for (const std::string& key : words(local_theta_keys)) {
+        if (read.whole.has(key)) return;
+    }
+    const auto types = read.layers.types();
+    const auto doubt = [&](std::string_view what) {
+        dict.doubt({what,
+                    ": which of its layers are rotated is in the code of this model_type, which is not known. Give ",
+                    "rope_parameters with a dictionary for each layer type, null for layers without rotation"});
+    };
+    if (types.size() > 1) doubt(message("layer types ", in_quotes(types[0]), " and ", in_quotes(types[1])));
+    for (const char* key : {"attn_layer_indices", "attn_type_list", "full_attention_interval", "full_attn_idxs",
+                            "global_attn_every_n_layers", "hybrid_layer_pattern", "sliding_window_pattern"}) {
+        if (types.size() < 2 && !is_unused(read.whole.json().value(key, nlohmann::json()))) doubt(key);
+    }
 }
 
 /// Adds the rule "indexer" of a family with sparse attention, unless no layer has one.
@@ -235,6 +315,10 @@ inline void add_ropes(const layer_reader& read, const json_object& dict, model_r
             dict.refuse({dict.json().size(), " layer types must be at most ", most_layer_types});
         }
         for (const auto& [layer_type, entry] : dict.json().items()) {
+            if (!entry.is_object() && !entry.is_null()) {
+                check_beside(dict, layer_type);
+                continue;
+            }
             layer_kind kind = read.known.kind(layer_type);
             kind.rotates = !entry.is_null() && read.layers.rotates(layer_type);
             const std::string where = dict.where() + "." + printable(layer_type);
@@ -243,7 +327,9 @@ inline void add_ropes(const layer_reader& read, const json_object& dict, model_r
             }
             out.ropes.push_back(read.rope(kind, kind.rotates ? dict.other(entry, where) : none, true));
         }
+        check_types(read, dict, out);
     } else {
+        check_which_rotate(read, dict);
         if (read.known.reads_by_layer_type && dict.where() == "rope_parameters" && !dict.json().empty()) {
             not_read(dict, "a dictionary for each layer type must be given instead of one for all");
         }

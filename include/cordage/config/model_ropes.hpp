@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cordage/attention/score_factors.hpp"
 #include "cordage/core/config.hpp"
 #include "cordage/scaling/any_policy.hpp"
 #include "cordage/scaling/masked.hpp"
@@ -58,11 +59,11 @@ struct layer_rope {
     any_policy policy = unscaled{};
     any_schedule schedule = fixed{};  ///< sequence length -> t; a "factor" is fixed{factor}
     pair_layout layout = pair_layout::unknown;
-    index_t first_lane = 0;                  ///< first rotated lane in a head of the model
-    std::vector<std::uint8_t> axis_of_pair;  ///< M-RoPE: the axis (time, row, column) that rotates each pair, for
-                                             ///< axis_angles; empty for positions of one axis
-    bool is_inverse = false;                 ///< rotates by the negative angle: use rotate_inverse
-    std::optional<double> llama4_beta;       ///< query temperature 1 + beta ln(1 + floor(p / original_length))
+    index_t first_lane = 0;                        ///< first rotated lane in a head of the model
+    std::vector<std::uint8_t> axis_of_pair;        ///< M-RoPE: the axis (time, row, column) that rotates each pair, for
+                                                   ///< axis_angles; empty for positions of one axis
+    bool is_inverse = false;                       ///< rotates by the negative angle: use rotate_inverse
+    std::optional<query_temperature> temperature;  ///< multiplies q, rotated or not (Llama 4, Ministral 3)
     bool needs_weights = false;          ///< `policy` lacks what CLEX or LeRoPE has in the weights: hf::with_weights
     bool has_head_temperatures = false;  ///< the weights have head_temperatures for queries, rotated or not
     std::optional<clex_settings> clex;   ///< for rope type "clex"; while needs_weights, `policy` is its drift
@@ -165,9 +166,11 @@ inline std::string describe(const layer_rope& rope) {
         text += message("\n  axes: ", axes, " pairs each, ",
                         std::ranges::is_sorted(rope.axis_of_pair) ? "in blocks" : "interleaved");
     }
-    if (rope.llama4_beta) {
-        text += message("\n  query temperature: 1 + ", *rope.llama4_beta, " ln(1 + floor(position / ",
-                        c.original_length, "))");
+    if (rope.temperature) {
+        const auto& [block_length, beta, counted_from] = *rope.temperature;
+        text += message("\n  query temperature: 1 + ", beta, " ln(1 + floor(",
+                        counted_from > 0.0 ? message("(position + ", counted_from, ")") : "position", " / ",
+                        block_length, "))");
     }
     if (rope.needs_weights && !rope.clex) {
         text += "\n  learned: frequencies times exp(alpha), a tensor of the weights, not loaded";

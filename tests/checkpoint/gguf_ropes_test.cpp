@@ -201,6 +201,7 @@ TEST_CASE("checkpoint/gguf_ropes: which layer has which rule") {
     const auto moe = model_to_write{"cohere2moe", {{"leading_dense_block_count", 1}}}.read();
     for (index_t i = 0; i < 8; ++i) CHECK(moe.at(i).rotates() == (i == 0 || i % 4 != 0));
     CHECK(moe.layers[0].type == "full_attention");
+    CHECK(moe.at(0).layer_type == "dense_full_attention");
     const auto next = model_to_write{"qwen3next", {{"full_attention_interval", 2}}}.read();
     for (index_t i = 0; i < 8; ++i) CHECK(next.at(i).rotates() == (i % 2 == 1));
     const std::vector<std::uint32_t> heads{8, 0, 8, 8, 0, 8, 8, 8};

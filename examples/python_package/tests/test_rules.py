@@ -34,7 +34,7 @@ def test_a_file_says_what_a_caller_must_not_ignore(tmp_path):
     assert local.theta_base == 10000 and (local.at_ratio(1).inv_freq == local.at_length(100000).inv_freq).all()
     with pytest.raises(ValueError, match="repeated_key|must occur once"):
         cordage.Rule.from_file(CONFIGS / "repeated_key.json")
-    with pytest.raises(ValueError, match="nowhere.json must be a readable file"):
+    with pytest.raises(ValueError, match="nowhere.json. must be a file, a folder"):
         cordage.Rule.from_file(tmp_path / "nowhere.json")
 
 

@@ -33,7 +33,7 @@ struct indexer_heads {
     std::string_view of = {};                   ///< the rule with its frequencies; empty: that of q and k
     std::string_view cycle = {};                ///< as family::layer_cycle, F: an indexer of its own, s: the last one's
     std::string_view key = "index_head_dim";
-    index_t head_dim = 128;  ///< used if the key is not given
+    index_t head_dim = 128;  ///< used if the key is not given; 0: then there is no indexer
 };
 
 // clang-format off
@@ -312,7 +312,7 @@ inline constexpr family families[] = {
      .sections = {11, 11, 10}},
     {.model_types = " qwen4_exp ", .layout = half_split, .head_dim = 256, .reads = "partial_rotary_factor",
      .layer_cycle = "llli", .cycle_key = "full_attention_interval",
-     .indexer = {.layout = half_split, .layer_type = "indexed_attention", .key = "indexer_head_dim"},
+     .indexer = {.layout = half_split, .layer_type = "indexed_attention", .key = "indexer_head_dim", .head_dim = 0},
      .order = axis_order::interleaved, .sections = {11, 11, 10}},
     {.model_types = " hy_v4_vl ", .layout = interleaved, .rotates_own_part = true, .reads = "no head_dim",
      .indexer = {.layout = interleaved, .is_at_end = true, .cycle = "F^sFss"}, .order = axis_order::interleaved,

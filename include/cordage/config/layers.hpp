@@ -215,7 +215,7 @@ inline void check_which_rotate(const layer_reader& read, const json_object& dict
 /// Adds the rule "indexer" of a family with sparse attention, unless no layer has one.
 inline void add_indexer(const layer_reader& read, model_ropes& out) {
     const indexer_heads& heads = read.known.indexer;
-    if (heads.layout == pair_layout::unknown) return;
+    if (heads.layout == pair_layout::unknown || (heads.head_dim == 0 && !read.whole.has(heads.key))) return;
     const auto types = read.layers.types();
     if (!heads.layer_type.empty() && !is_in(types, heads.layer_type)) return;
     const auto of = std::ranges::find(out.ropes, heads.of, &layer_rope::layer_type);
@@ -330,6 +330,13 @@ inline void add_ropes(const layer_reader& read, const json_object& dict, model_r
         check_types(read, dict, out);
     } else {
         check_which_rotate(read, dict);
+        const auto* const scaled_types = read.whole.find("yarn_only_types");  // Step
+        if (scaled_types != nullptr &&
+            (read.known.layers.data() != olmo3_layers || *scaled_types != nlohmann::json::array({"full_attention"}))) {
+            read.whole.doubt(
+                {"yarn_only_types must be left out or [\"full_attention\"], and the latter only in a Step model: ",
+                 "other layer types that are scaled must have dictionaries of their own"});
+        }
         if (read.known.reads_by_layer_type && dict.where() == "rope_parameters" && !dict.json().empty()) {
             not_read(dict, "a dictionary for each layer type must be given instead of one for all");
         }

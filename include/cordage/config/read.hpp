@@ -116,8 +116,8 @@ inline model_ropes read_parsed_config(const nlohmann::json& root, const read_opt
     const json_object config = without ? part.other(*without, part.where()) : part;
     out.model_type = config.text("model_type").value_or(whole.text("model_type").value_or(""));
     const family* const known = find_family(out.model_type);
-    check_keys_of_rotation(config);
     check_rotary_embedding(config, out.model_type, known);
+    check_keys_of_rotation(config);
 
     std::optional<index_t> positions;  // the first found; later ones may mean something else (Qwen's seq_length)
     for (const char* key :

@@ -130,11 +130,11 @@ struct doubled {
     static constexpr bool are_free = true;
 
     index_t batch() const { return heads; }
-    index_t tokens() const { return ::tokens; }
-    index_t pairs() const { return ::pairs; }
+    index_t tokens() const { return shape.tokens; }
+    index_t pairs() const { return shape.head_dim / 2; }
     double attention_factor(index_t, index_t) const { return 1.0; }
     double angle(index_t row, index_t token, index_t pair) const {
-        return 2.0 * numbers[(row * ::tokens + token) * ::pairs + pair];
+        return 2.0 * numbers[(row * tokens() + token) * pairs() + pair];
     }
 };
 

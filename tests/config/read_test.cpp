@@ -288,33 +288,34 @@ TEST_CASE("config/read: Olmo 3 scales only the layers that see everything") {
 
 TEST_CASE("config/read: partial rotary has exponents over the rotated width, and is applied once") {
     const std::string phi3 = R"("model_type": "phi3", )";
-    const auto only = [&](const std::string& fields) { return ::only(phi3 + fields); };
-    const auto error_of = [&](const std::string& fields) { return ::error_of(phi3 + fields); };
-    const auto rope = only(R"("partial_rotary_factor": 0.5)");
+    const auto of_phi3 = [&](const std::string& fields) { return only(phi3 + fields); };
+    const auto error_of_phi3 = [&](const std::string& fields) { return error_of(phi3 + fields); };
+    const auto rope = of_phi3(R"("partial_rotary_factor": 0.5)");
     CHECK(rope.config.head_dim == 128);
     CHECK(rope.config.rotary_dim == 64);
     CHECK(at(rope, 1).inv_freq()[31] == doctest::Approx(std::pow(1e4, -62.0 / 64.0)).epsilon(1e-14));
-    CHECK(only(R"("partial_rotary_factor": 0.5, "rotary_pct": 0.5,
+    CHECK(of_phi3(R"("partial_rotary_factor": 0.5, "rotary_pct": 0.5,
                   "rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5})")
               .config == rope.config);
-    CHECK(::only(R"("model_type": "somebody_s", "rotary_dim": 64)").config == rope.config);
-    CHECK(only(R"("rotary_dim": 64, "partial_rotary_factor": 0.5)").config == rope.config);
-    CHECK(error_of(R"("partial_rotary_factor": 0.5, "rotary_pct": 0.25)") ==
+    CHECK(only(R"("model_type": "somebody_s", "rotary_dim": 64)").config == rope.config);
+    CHECK(of_phi3(R"("rotary_dim": 64, "partial_rotary_factor": 0.5)").config == rope.config);
+    CHECK(error_of_phi3(R"("partial_rotary_factor": 0.5, "rotary_pct": 0.25)") ==
           "config: rotary_pct 0.25 must equal partial_rotary_factor 0.5");
-    CHECK(error_of(R"("rotary_dim": 64, "partial_rotary_factor": 0.25)").find("rotary_dim 64") != std::string::npos);
-    CHECK(::error_of(R"("model_type": "gptj", "rotary_dim": 33)").find("rotary_dim 33 must be even") !=
+    CHECK(error_of_phi3(R"("rotary_dim": 64, "partial_rotary_factor": 0.25)").find("rotary_dim 64") !=
           std::string::npos);
-    CHECK(error_of(R"("partial_rotary_factor": -0.5)") == "config: partial_rotary_factor -0.5 must be in (0, 1]");
-    CHECK(error_of(R"("partial_rotary_factor": 1.0078125)") ==  // 129 of 128 lanes
+    CHECK(error_of(R"("model_type": "gptj", "rotary_dim": 33)").find("rotary_dim 33 must be even") !=
+          std::string::npos);
+    CHECK(error_of_phi3(R"("partial_rotary_factor": -0.5)") == "config: partial_rotary_factor -0.5 must be in (0, 1]");
+    CHECK(error_of_phi3(R"("partial_rotary_factor": 1.0078125)") ==  // 129 of 128 lanes
           "config: partial_rotary_factor 1.0078125 must be in (0, 1]");
-    CHECK(error_of(R"("partial_rotary_factor": 0.0078125)") == "");
-    CHECK(error_of(R"("partial_rotary_factor": 0.00390625)") ==
+    CHECK(error_of_phi3(R"("partial_rotary_factor": 0.0078125)") == "");
+    CHECK(error_of_phi3(R"("partial_rotary_factor": 0.00390625)") ==
           "config: partial_rotary_factor 0.00390625 of head_dim 128 is 0 lanes, must be an even number >= 2");
     // transformers rounds an odd number of lanes up, with exponents over the odd number.
-    const auto odd = only(R"("partial_rotary_factor": 0.2578125)");
+    const auto odd = of_phi3(R"("partial_rotary_factor": 0.2578125)");
     CHECK(odd.config.rotary_dim == 34);
     CHECK(at(odd, 1).inv_freq()[16] == doctest::Approx(std::pow(1e4, -32.0 / 33.0)).epsilon(1e-14));
-    CHECK(error_of(R"("partial_rotary_factor": 0.2578125, "rope_scaling": {"type": "dynamic", "factor": 2.0})") ==
+    CHECK(error_of_phi3(R"("partial_rotary_factor": 0.2578125, "rope_scaling": {"type": "dynamic", "factor": 2.0})") ==
           "config: partial_rotary_factor 0.2578125 of head_dim 128 is 33 lanes, must be an even number >= 2");
     CHECK_THROWS_WITH_AS(hf::read_config(R"({"model_type": "llama", "head_dim": 63, "max_position_embeddings": 8})"),
                          "config: head_dim 63 is 63 lanes, must be an even number >= 2", value_error);

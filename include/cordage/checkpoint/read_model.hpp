@@ -38,8 +38,7 @@ inline std::filesystem::path cache_folder() {
 inline std::filesystem::path cached_folder(const std::string& name) {
     const auto slash = name.find('/');
     const bool is_name = slash != name.npos && slash > 0 && slash + 1 < name.size() &&
-                         name.find_first_of(std::string_view("/\\:\0", 4), slash + 1) == name.npos &&
-                         name.find("..") == name.npos && !name.starts_with('.');
+                         name.find_first_of(std::string_view("/\\:\0", 4), slash + 1) == name.npos;
     if (!is_name) {
         fail<value_error>({"hf::read_model: ", in_quotes(name),
                            " must be a file, a folder, or a name 'organisation/model' in the cache of transformers"});

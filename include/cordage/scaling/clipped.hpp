@@ -65,7 +65,7 @@ struct clipped {
  private:
     double log_weight(const rope_config& c, index_t pair) const {
         const index_t first = first_clipped(c), last = c.pairs() - 1;
-        if (pair <= first || first >= last) return 0.0;
+        if (pair <= first) return 0.0;
         if (pair == last) return log_alpha_unrotated;
         const double part = static_cast<double>(pair - first) / static_cast<double>(last - first);
         return 2.0 * std::log(std::cos(0.5 * std::numbers::pi * part));  // (1 + cos x)/2 = cos^2(x/2)

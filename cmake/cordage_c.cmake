@@ -3,7 +3,7 @@
 # of C++ for. On x86-64 it has kernels for AVX-512, AVX2 and any processor, and chooses when it is first called.
 #
 #   CORDAGE_BUILD_C  build and install it (else it is built only where something links it)
-set(cordage_abi_version 1)  # CORDAGE_ABI of cordage.h
+set(cordage_abi_version 2)  # CORDAGE_ABI of cordage.h
 
 if(CORDAGE_BUILD_C)
   add_library(cordage_c SHARED "${CMAKE_CURRENT_LIST_DIR}/c/implementation.cpp")

@@ -129,23 +129,75 @@ std::string in_words(const inspection& seen) {
     return text;
 }
 
-std::string as_json(const std::string& model_type, double length, const std::vector<inspection>& all,
+std::string table_of_layers(const cordage::hf::model_ropes& model) {
+    const auto& layers = model.layers;
+    if (layers.empty() && model.ropes.size() < 2) return "";
+    if (layers.empty()) return "layers: the file does not tell which layer has which rule\n";
+    const auto name_of = [&](const cordage::hf::model_layer& layer) {
+        std::string name = layer.type.empty() ? "alike" : cordage::printable(layer.type);
+        const std::string rule = layer.rule ? model.ropes[*layer.rule].layer_type : "";
+        if (!layer.rule) name += " (nothing to rotate)";
+        if (layer.rule && rule != layer.type) name += " (as " + cordage::printable(rule) + ")";
+        return name + (layer.indexer ? ", with an indexer" : "");
+    };
+    // Runs of layers, by name in the order of their first layers.
+    std::vector<std::pair<std::string, std::string>> lines;
+    for (std::size_t first = 0; first < layers.size();) {
+        const std::string name = name_of(layers[first]);
+        std::size_t last = first;
+        while (last + 1 < layers.size() && name_of(layers[last + 1]) == name) ++last;
+        auto line = std::ranges::find(lines, name, &std::pair<std::string, std::string>::first);
+        if (line == lines.end()) line = lines.insert(lines.end(), {name, ""});
+        line->second += (line->second.empty() ? "" : ", ") + std::to_string(first);
+        if (last > first) line->second += "-" + std::to_string(last);
+        first = last + 1;
+    }
+    std::string text = "layers: " + std::to_string(layers.size()) + "\n";
+    for (const auto& [name, runs] : lines) text += "  " + name + ": " + runs + "\n";
+    return text;
+}
+
+std::string as_json(const cordage::hf::model_ropes& model, double length, const std::vector<inspection>& all,
                     const std::optional<cordage::hf::tower_rope>& tower) {
+    const auto truth = [](bool holds) { return holds ? "true" : "false"; };
     std::string text =
-        "{\n  \"model_type\": " + quoted(model_type) + ",\n  \"length\": " + number(length) + ",\n  \"ropes\": [";
+        "{\n  \"model_type\": " + quoted(model.model_type) + ",\n  \"length\": " + number(length) + ",\n  \"ropes\": [";
     const char* before = "\n";
     for (const inspection& seen : all) {
-        const auto& config = seen.rope.config;
+        const auto& rope = seen.rope;
+        const auto& config = rope.config;
+        const auto heat = rope.temperature.value_or(cordage::query_temperature{0.0, 0.0, 0.0});
         text += before;
-        text += "    {\n      \"layer_type\": " + quoted(seen.rope.layer_type) +
-                ",\n      \"rope_type\": " + quoted(seen.rope.rope_type) +
+        text += "    {\n      \"layer_type\": " + quoted(rope.layer_type) +
+                ",\n      \"rope_type\": " + quoted(rope.rope_type) +
                 ",\n      \"head_dim\": " + number(static_cast<double>(config.head_dim)) +
                 ",\n      \"rotary_dim\": " + number(static_cast<double>(config.rotary_dim)) +
+                ",\n      \"first_lane\": " + number(static_cast<double>(rope.first_lane)) + ",\n      \"layout\": " +
+                (rope.layout == cordage::hf::pair_layout::unknown ? "null" : quoted(name_of(rope.layout))) +
+                ",\n      \"axis_of_pair\": " + nlohmann::json(rope.axis_of_pair).dump() +
+                ",\n      \"is_inverse\": " + truth(rope.is_inverse) +
                 ",\n      \"theta_base\": " + number(config.theta_base) +
                 ",\n      \"original_length\": " + number(config.original_length) +
                 ",\n      \"t\": " + number(seen.t) +
                 ",\n      \"attention_factor\": " + number(seen.basis.attention_factor()) +
+                ",\n      \"query_beta\": " + number(heat.beta) +
+                ",\n      \"query_block_length\": " + number(heat.block_length) +
+                ",\n      \"query_counted_from\": " + number(heat.counted_from) +
+                ",\n      \"has_head_temperatures\": " + truth(rope.has_head_temperatures) +
+                ",\n      \"needs_weights\": " + truth(rope.needs_weights) +
+                ",\n      \"log_scale\": " + truth(rope.clex && rope.clex->log_scale) +
                 ",\n      \"inv_freq\": " + listed(seen.basis.inv_freq()) + "\n    }";
+        before = ",\n";
+    }
+    text += "\n  ],\n  \"layers\": [";
+    before = "\n";
+    const auto name_of_rule = [&](const std::optional<std::size_t>& rule) {
+        return rule ? quoted(model.ropes[*rule].layer_type) : "null";
+    };
+    for (const auto& layer : model.layers) {
+        text += before;
+        text += "    {\"type\": " + quoted(layer.type) + ", \"rule\": " + name_of_rule(layer.rule) +
+                ", \"indexer\": " + name_of_rule(layer.indexer) + "}";
         before = ",\n";
     }
     text += "\n  ]";

@@ -40,8 +40,13 @@ index_t positions_examined(const cordage::basis& basis);
 /// The model's rotation as a few lines of text.
 std::string in_words(const inspection& seen);
 
-/// {"model_type": ..., "length": ..., "ropes": [...]}, and "tower": {...} if there is one; numbers with 17 digits.
-std::string as_json(const std::string& model_type, double length, const std::vector<inspection>& all,
+/// Which layers have which rule, a line for each rule; nothing if there is one rule for all and no number of layers.
+std::string table_of_layers(const cordage::hf::model_ropes& model);
+
+/// {"model_type": ..., "length": ..., "ropes": [...], "layers": [...]}, and "tower": {...} if there is one; numbers
+/// with 17 digits. A layer is {"type": ..., "rule": layer_type of its rule, "indexer": of its second rotation}, with
+/// null for none.
+std::string as_json(const cordage::hf::model_ropes& model, double length, const std::vector<inspection>& all,
                     const std::optional<cordage::hf::tower_rope>& tower);
 
 }  // namespace inspect

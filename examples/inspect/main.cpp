@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cordage_inspect: describes the rotation of a model at a length, from its config.json.
+// cordage_inspect: describes the rotation of a model at a length, from its files.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "cordage/checkpoint/lerope.hpp"
+#include "cordage/checkpoint/read_model.hpp"
 #include "cordage/checkpoint/released_clex.hpp"
 #include "cordage/checkpoint/with_weights.hpp"
-#include "cordage/config/read.hpp"
 #include "cordage/config/tower.hpp"
 #include "inspection.hpp"
 #include "plot.hpp"
@@ -40,31 +40,34 @@ std::string learned_in(const cordage::checkpoint& weights) {
                         : text;
 }
 
-/// If config is a folder, uses its config.json and, unless a checkpoint is given, its checkpoint.
-settings with_files_of_folder(settings chosen) {
-    const std::filesystem::path folder = chosen.config;
-    if (!std::filesystem::is_directory(folder)) return chosen;
-    chosen.config = (folder / "config.json").string();
-    for (const char* file : {"model.safetensors", "model.safetensors.index.json"}) {
-        if (chosen.weights.empty() && std::filesystem::exists(folder / file)) chosen.weights = folder.string();
+/// What a model's files say: its rules, and its tower.
+struct described {
+    cordage::hf::model_ropes model;
+    std::optional<cordage::hf::tower_rope> tower;
+};
+described read(const std::filesystem::path& config, bool lenient) {
+    if (cordage::hf::is_gguf(config)) {
+        return {cordage::hf::read_gguf(cordage::gguf_file(config), {.lenient = lenient}), {}};
     }
-    return chosen;
+    const auto parsed = cordage::hf::parse_config_file(config.string());
+    described out;
+    if (cordage::hf::has_tower(parsed)) out.tower = cordage::hf::read_parsed_tower(parsed, {.lenient = lenient});
+    if (out.tower && out.tower->model_type == parsed.value("model_type", "") && !parsed.contains("text_config")) {
+        out.model.model_type = out.tower->model_type;  // only a tower
+    } else {
+        out.model = cordage::hf::read_parsed_config(parsed, {.lenient = lenient});
+    }
+    return out;
 }
 
-void run(const settings& given) {
-    const settings chosen = with_files_of_folder(given);
-    const auto config = cordage::hf::parse_config_file(chosen.config);
-    std::optional<cordage::hf::tower_rope> tower;
-    if (cordage::hf::has_tower(config)) tower = cordage::hf::read_parsed_tower(config, {.lenient = chosen.lenient});
-    cordage::hf::model_ropes model;
-    if (tower && tower->model_type == config.value("model_type", "") && !config.contains("text_config")) {
-        model.model_type = tower->model_type;  // only a tower
-    } else {
-        model = cordage::hf::read_parsed_config(config, {.lenient = chosen.lenient});
-    }
+void run(const settings& chosen) {
+    const auto files = cordage::hf::files_of_model(chosen.config);
+    const std::filesystem::path weights_path =
+        chosen.weights.empty() ? files.weights : std::filesystem::path(chosen.weights);
+    auto [model, tower] = read(files.config, chosen.lenient);
     std::string learned;
-    if (!chosen.weights.empty() && !model.ropes.empty()) {
-        const cordage::checkpoint weights{std::filesystem::path(chosen.weights)};
+    if (!weights_path.empty() && !model.ropes.empty()) {
+        const cordage::checkpoint weights{weights_path};
         model = cordage::hf::with_weights(std::move(model), weights);
         learned = learned_in(weights);
     }
@@ -74,7 +77,7 @@ void run(const settings& given) {
     all.reserve(ropes.size());
     for (const auto& rope : ropes) all.push_back(inspect::inspect(rope, length, chosen.t));
     if (chosen.as_json) {
-        std::fputs(inspect::as_json(model.model_type, length, all, tower).c_str(), stdout);
+        std::fputs(inspect::as_json(model, length, all, tower).c_str(), stdout);
     } else {
         if (!all.empty()) {
             std::printf("model type %s, ", model.model_type.empty() ? "not given" : model.model_type.c_str());
@@ -83,6 +86,7 @@ void run(const settings& given) {
             else
                 std::puts("of any length");
         }
+        std::fputs(inspect::table_of_layers(model).c_str(), stdout);
         std::fputs(learned.c_str(), stdout);
         for (const auto& seen : all) std::fputs(inspect::in_words(seen).c_str(), stdout);
         if (tower) std::fputs(describe(*tower).c_str(), stdout);
@@ -95,8 +99,10 @@ void run(const settings& given) {
 
 int main(int argc, char** argv) {
     settings chosen;
-    CLI::App options("Describes the rotary embedding of a model at a length, from its config.json.");
-    options.add_option("config", chosen.config, "the model's config.json, or its folder, with its checkpoint")
+    CLI::App options("Describes the rotary embedding of a model at a length, from its files.");
+    options
+        .add_option("config", chosen.config,
+                    "its config.json, params.json or GGUF file, its folder, or its name in the cache of transformers")
         ->required();
     options.add_option("--weights", chosen.weights,
                        "its checkpoint, which may hold a learned basis: a .safetensors file, an index or a folder");

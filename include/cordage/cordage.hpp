@@ -17,6 +17,7 @@
 // scaling: t -> log alpha
 #include "cordage/scaling/any_policy.hpp"
 #include "cordage/scaling/by_parts.hpp"
+#include "cordage/scaling/clipped.hpp"
 #include "cordage/scaling/dype.hpp"
 #include "cordage/scaling/learned_table.hpp"
 #include "cordage/scaling/lerope.hpp"

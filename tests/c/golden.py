@@ -8,7 +8,7 @@ import json
 import pathlib
 import sys
 
-ABI, FLOAT64, INT64 = 1, 2, 11
+ABI, FLOAT64, INT64 = 2, 2, 11
 PAIRINGS = {"half": 1, "interleaved": 2}
 
 

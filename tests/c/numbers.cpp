@@ -562,6 +562,73 @@ TEST_CASE("c/rule: the frequencies of LeRoPE are those of its config and checkpo
     REQUIRE_OK(cordage_rule_destroy(rule));
 }
 
+TEST_CASE("c/rule: CLEX's factor on scores is told") {
+    const cordage_test::temporary_folder folder;
+    const auto with_log_scale = [&](const char* flag) {
+        const std::string config = folder.write(
+            "config.json", std::string(R"({"model_type": "llama", "head_dim": 8, "max_position_embeddings": 64,
+                "rope_scaling": {"type": "clex", "max_factor": 2, "param_factor": 1, "log_scale": )") +
+                               flag + "}}");
+        const std::string zeros =
+            folder.write("model.safetensors",
+                         cordage_test::safetensors_bytes(
+                             {{"clex_layer.proj_func.ode_up_proj", "F32", "[4, 8]", std::vector<double>(32, 0.0)},
+                              {"clex_layer.proj_func.ode_down_proj", "F32", "[8, 4]", std::vector<double>(32, 0.0)}}));
+        cordage_rule* rule = nullptr;
+        cordage_rule_info info{};
+        REQUIRE_OK(cordage_rule_from_file(CORDAGE_ABI, config.c_str(), zeros.c_str(), nullptr, &rule));
+        REQUIRE_OK(cordage_rule_get_info(rule, &info));
+        REQUIRE_OK(cordage_rule_destroy(rule));
+        return info.log_scale;
+    };
+    CHECK(with_log_scale("true") == 1);
+    CHECK(with_log_scale("false") == 0);
+}
+
+TEST_CASE("c/model: the rule of a layer, and of its indexer") {
+    const cordage_test::temporary_folder folder;
+    const auto opened = [&](const std::string& text) {
+        const std::string config = folder.write("config.json", text);
+        cordage_model* model = nullptr;
+        REQUIRE_OK(cordage_model_from_file(CORDAGE_ABI, config.c_str(), nullptr, &model));
+        return model;
+    };
+    const auto info_of = [](cordage_rule* rule) {
+        cordage_rule_info info{};
+        REQUIRE_OK(cordage_rule_get_info(rule, &info));
+        REQUIRE_OK(cordage_rule_destroy(rule));
+        return info;
+    };
+    cordage_model* model = opened(R"({"model_type": "smollm3", "head_dim": 64, "num_hidden_layers": 8,
+                                      "max_position_embeddings": 4096, "rope_theta": 1e6})");
+    cordage_model_info all{};
+    REQUIRE_OK(cordage_model_get_info(model, &all));
+    CHECK(all.layers == 8);
+    CHECK(all.rules == 2);
+    CHECK(all.max_length == 4096.0);
+    cordage_rule* rule = nullptr;
+    for (std::int64_t layer = 0; layer < 8; ++layer) {
+        REQUIRE_OK(cordage_rule_of_layer(model, layer, &rule));
+        CHECK(info_of(rule).is_unrotated == (layer % 4 == 3 ? 1 : 0));
+    }
+    CHECK(cordage_rule_of_layer(model, 8, &rule) == CORDAGE_VALUE_ERROR);
+    CHECK(std::string(cordage_last_error()) == "model_ropes: layer 8 must be in 0 ... 7");
+    REQUIRE_OK(cordage_rule_of_indexer(model, 0, &rule));
+    CHECK(rule == nullptr);
+    REQUIRE_OK(cordage_model_destroy(model));
+    CHECK(cordage_rule_of_layer(model, 0, &rule) == CORDAGE_VALUE_ERROR);
+
+    model = opened(R"({"model_type": "deepseek_v32", "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "rope_theta": 1e4,
+                       "index_head_dim": 128, "num_hidden_layers": 2, "max_position_embeddings": 4096})");
+    REQUIRE_OK(cordage_rule_of_layer(model, 1, &rule));
+    CHECK(info_of(rule).pairing == CORDAGE_INTERLEAVED);
+    REQUIRE_OK(cordage_rule_of_indexer(model, 1, &rule));
+    const cordage_rule_info indexer = info_of(rule);
+    CHECK(indexer.pairing == CORDAGE_HALF_SPLIT);
+    CHECK(indexer.head_dim == 128);
+    REQUIRE_OK(cordage_model_destroy(model));
+}
+
 TEST_CASE("c/errors: each thread has a message of its own, and handles may be destroyed while another call uses them") {
     CHECK(cordage_basis_at_length(nullptr, 1.0, nullptr) == CORDAGE_VALUE_ERROR);
     const std::string mine = cordage_last_error();

@@ -55,16 +55,18 @@ static cordage_tensor positions(void) {
 
 static void refuses_rules_and_bases(void) {
     cordage_rule_numbers n = {64, 64, 10000.0, 4096.0, CORDAGE_YARN, CORDAGE_CONTINUOUS, 1.0};
+    cordage_model *m = NULL;
+    cordage_model_info of_model;
     cordage_rule *r = NULL;
     cordage_basis *b = NULL;
     cordage_rule_info info;
     cordage_basis_info basis_info;
     double numbers[4];
     uint8_t axes[4];
-    REFUSES_VALUE(cordage_rule_from_numbers(CORDAGE_ABI + 1, &n, &r), "abi 2 must be 1");
-    REFUSES_VALUE(cordage_rule_from_config(0, "{}", NULL, &r), "abi 0 must be 1");
-    REFUSES_VALUE(cordage_rule_from_file(-1, "config.json", NULL, NULL, &r), "abi -1 must be 1");
-    REFUSES_VALUE(cordage_basis_from_numbers(7, inv_freq, 32, 1.0, &b), "abi 7 must be 1");
+    REFUSES_VALUE(cordage_rule_from_numbers(CORDAGE_ABI + 1, &n, &r), "abi 3 must be 2");
+    REFUSES_VALUE(cordage_rule_from_config(0, "{}", NULL, &r), "abi 0 must be 2");
+    REFUSES_VALUE(cordage_rule_from_file(-1, "config.json", NULL, NULL, &r), "abi -1 must be 2");
+    REFUSES_VALUE(cordage_basis_from_numbers(7, inv_freq, 32, 1.0, &b), "abi 7 must be 2");
     REFUSES_VALUE(cordage_rule_from_numbers(CORDAGE_ABI, NULL, &r), "cordage_rule_from_numbers: numbers must not be NULL");
     REFUSES_VALUE(cordage_rule_from_numbers(CORDAGE_ABI, &n, NULL), "rule must not be NULL");
     n.policy = 77;
@@ -93,10 +95,16 @@ static void refuses_rules_and_bases(void) {
                                            "\"rope_scaling\":{\"type\":\"clex\",\"max_factor\":16}}",
                                            NULL, &r),
                   "'clex' needs its weights");
-    REFUSES_VALUE(cordage_rule_from_file(CORDAGE_ABI, "/nowhere/config.json", NULL, NULL, &r), "must be a readable file");
+    REFUSES_VALUE(cordage_rule_from_file(CORDAGE_ABI, "/nowhere/config.json", NULL, NULL, &r), "must be a file, a folder, or a name");
     REFUSES_VALUE(cordage_basis_at_ratio(rule, 0.5, &b), "must be finite and >= 1");
     REFUSES_VALUE(cordage_basis_at_length(rule, -1.0, &b), "must be finite and >= 0");
     REFUSES_VALUE(cordage_basis_at_length(NULL, 1.0, &b), "cordage_basis_at_length: rule nullptr must be a handle");
+    REFUSES_VALUE(cordage_model_from_file(CORDAGE_ABI, NULL, NULL, &m), "path must not be NULL");
+    REFUSES_VALUE(cordage_model_from_file(CORDAGE_ABI, "/nowhere", NULL, NULL), "model must not be NULL");
+    REFUSES_VALUE(cordage_model_from_file(CORDAGE_ABI, "/nowhere", NULL, &m), "must be a file, a folder, or a name");
+    REFUSES_VALUE(cordage_model_get_info(NULL, &of_model), "model nullptr must be a handle");
+    REFUSES_VALUE(cordage_rule_of_layer(NULL, 0, &r), "model nullptr must be a handle");
+    REFUSES_VALUE(cordage_rule_of_indexer(NULL, 0, &r), "model nullptr must be a handle");
     REFUSES_VALUE(cordage_basis_from_numbers(CORDAGE_ABI, NULL, 32, 1.0, &b), "inv_freq must not be NULL");
     REFUSES_VALUE(cordage_basis_from_numbers(CORDAGE_ABI, inv_freq, 0, 1.0, &b), "pairs 0 must be");
     REFUSES_VALUE(cordage_basis_from_numbers(CORDAGE_ABI, inv_freq, 32, NAN, &b), "attention_factor nan must be");

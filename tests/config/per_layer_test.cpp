@@ -30,7 +30,8 @@ const std::string gemma4 = R"("model_type": "gemma4_text", "head_dim": 256, "num
      "full_attention"], "rope_parameters": {"sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
      "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1000000.0}})";
 const std::string two_types =
-    R"("head_dim": 64, "rope_theta": 1e4, "layer_types": ["full_attention", "sliding_attention", "full_attention"])";
+    R"("model_type": "llama", "head_dim": 64, "rope_theta": 1e4,
+       "layer_types": ["full_attention", "sliding_attention", "full_attention"])";
 
 }  // namespace
 

@@ -159,7 +159,8 @@ TEST_CASE("config/read: Ministral 3, mscale = mscale_all_dim = 1 is a factor of 
             "beta_slow": 1.0, "mscale_all_dim": 1.0, "mscale": 1.0, "llama_4_scaling_beta": 0.1}})")
             .of("");
     CHECK(at(rope, 1).attention_factor() == 1.0);
-    CHECK(rope.llama4_beta == 0.1);
+    REQUIRE(rope.temperature.has_value());
+    CHECK(rope.temperature->beta == 0.1);
     CHECK(ratio(rope, 1) == 16.0);
 }
 
@@ -410,14 +411,14 @@ TEST_CASE("config/read: M-RoPE's sections, in blocks and interleaved, under both
                              .of("");
     CHECK(partial.config.rotary_dim == 64);
     CHECK(partial.axis_of_pair == interleaved_axes({11, 11, 10}));
-    CHECK(error_of(R"("rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 23]})") ==
+    CHECK(error_of(R"("model_type": "qwen2_vl", "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 23]})") ==
           "rope_scaling: mrope_section sums to 63, must sum to rotary_dim/2 = 64");
     CHECK(error_of(R"("rope_parameters": {"mrope_interleaved": true, "mrope_section": [0, 32, 32]})")
               .find("rope_parameters: mrope_section: interleaved_axes: sections[1] 32 must be at most 21") == 0);
     CHECK(error_of(R"("rope_scaling": {"type": "mrope"})") ==
           "rope_scaling: mrope_section must be given for rope type 'mrope'");
-    CHECK(error_of(R"("rope_scaling": {"type": "mrope", "mrope_section": [-16, 40, 40]})").find("-16") !=
-          std::string::npos);
+    CHECK(error_of(R"("model_type": "qwen2_vl", "rope_scaling": {"type": "mrope", "mrope_section": [-16, 40, 40]})")
+              .find("-16") != std::string::npos);
 }
 
 TEST_CASE("config/read: CLEX's own keys, in the dictionary and beside it") {

@@ -11,6 +11,7 @@
 #include "cordage/config/multimodal.hpp"
 #include "cordage/config/read.hpp"
 #include "cordage/config/tower.hpp"
+#include "time_limit.hpp"
 
 namespace {
 
@@ -55,10 +56,7 @@ void use(const cordage::multimodal_rule& rule) {
     }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    const std::string_view text(reinterpret_cast<const char*>(data), size);
+void read_all(std::string_view text) {
     for (const bool lenient : {false, true}) {
         try {
             use(cordage::hf::read_config(text, {.lenient = lenient, .dictionary_is_callers = lenient}));
@@ -73,5 +71,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         use(cordage::hf::read_multimodal_rule(text));
     } catch (const cordage::error&) {
     }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    {
+        const fuzz::time_limit limit(size);
+        read_all(text);
+    }
+    fuzz::grows_linearly(text, read_all);
     return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Fuzzes the reading of checkpoints: any bytes are a file, the weights of CLEX and LeRoPE in it, and an index, or one
 // clear error.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "cordage/checkpoint/lerope.hpp"
 #include "cordage/checkpoint/released_clex.hpp"
+#include "time_limit.hpp"
 
 namespace {
 
@@ -23,6 +25,13 @@ void reads_or_complains(const Read& read) {
     }
 }
 
+/// A file with this header and no tensors' bytes.
+std::string with_header(const std::string& header) {
+    std::string bytes;
+    for (int i = 0; i < 8; ++i) bytes += static_cast<char>(header.size() >> (8 * i));
+    return bytes + header;
+}
+
 cordage::safetensors_file file_of(const std::string& bytes) {
     return cordage::safetensors_file(std::make_unique<std::istringstream>(bytes));
 }
@@ -31,6 +40,11 @@ cordage::safetensors_file file_of(const std::string& bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string bytes(reinterpret_cast<const char*>(data), size);
+    fuzz::grows_linearly(bytes.substr(std::min<std::size_t>(size, 8)), [](const std::string& text) {
+        reads_or_complains([&] { file_of(with_header(text)); });
+        reads_or_complains([&] { cordage::parse_weight_map("index", text); });
+    });
+    const fuzz::time_limit limit(size);
     reads_or_complains([&] {
         const cordage::safetensors_file file = file_of(bytes);
         for (const auto& [name, entry] : file.entries()) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Results of read_config and read_tower for many configs. Each line of stdin is {"text": a config.json} and "lengths":
 // [...], "grids": [[frames, rows, columns], ...] or "counting": true; each line of stdout is {"error": "..."},
-// {"ropes": [...]} with a basis for each length, {"tower": {...}} with cos and sin of each patch and pair, or
+// {"ropes": [...], "layers": [...]} with a basis for each length and the rules of each layer, {"tower": {...}} with cos
+// and sin of each patch and pair, or
 // {"counting": {...}}, numbers with 17 digits.
 #include <cstdio>
 #include <iostream>
@@ -34,9 +35,15 @@ json bases_of(const cordage::hf::layer_rope& rope, const std::vector<double>& le
 }
 
 json answer_of_config(const std::string& text, const std::vector<double>& lengths) {
-    json ropes = json::array();
-    for (const auto& rope : cordage::hf::read_config(text).ropes) ropes.push_back(bases_of(rope, lengths));
-    return {{"ropes", ropes}};
+    const auto model = cordage::hf::read_config(text);
+    json ropes = json::array(), layers = json::array();
+    for (const auto& rope : model.ropes) ropes.push_back(bases_of(rope, lengths));
+    for (const auto& layer : model.layers) {
+        layers.push_back({{"type", layer.type},
+                          {"rule", layer.rule ? json(*layer.rule) : json()},
+                          {"indexer", layer.indexer ? json(*layer.indexer) : json()}});
+    }
+    return {{"ropes", ropes}, {"layers", layers}};
 }
 
 json answer_of_tower(const std::string& text, const json& asked) {

@@ -32,7 +32,7 @@ def basis(settings, seed):
     import torch
     from transformers.models.mistral_large4.modeling_mistral_large4 import MistralLarge4TextRotaryEmbedding
     config = config_of(settings)
-    rotary = MistralLarge4TextRotaryEmbedding(config)
+    rotary = MistralLarge4TextRotaryEmbedding(config).requires_grad_(False)
     rotary.alpha.copy_(0.5 * torch.randn(rotary.alpha.shape, generator=torch.Generator().manual_seed(seed)))
     inv_freq = rotary.inv_freq * rotary.alpha.exp()
     cos, sin = rotary(torch.zeros(1, dtype=torch.float64), torch.tensor([POSITIONS]))

@@ -137,6 +137,7 @@ def forward_parameters(rotary):
     return inspect.signature(rotary.forward).parameters
 
 
+@torch.no_grad()
 def bases(rotary, length):
     """{layer type: (inv_freq, attention factor)} after a sequence of this length."""
     if "position_ids" in forward_parameters(rotary):
@@ -175,6 +176,7 @@ def apply_function(rotary, config):
     return next(getattr(module, name) for name in names if hasattr(module, name))
 
 
+@torch.no_grad()
 def rotated(rotary, config, layer_type, position_ids, lanes):
     """The matrix of the rotation at each position: [tokens, lanes out, lanes in].
 

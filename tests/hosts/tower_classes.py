@@ -122,6 +122,7 @@ def positions(rotary_class, config, grids):
     return given_positions(rotary_class, config, grids)
 
 
+@torch.no_grad()
 def cos_sin(rotary_class, config, grids):
     """The class's output, which its attention takes, and the positions that it was given, or None."""
     frames, rows, columns = grids[0]
@@ -156,6 +157,7 @@ def lanes_of(config):
         config.num_attention_heads)
 
 
+@torch.no_grad()
 def rotated(rotary_class, config, grids, prefix=0):
     """The matrix of the rotation of each token: [tokens, lanes out, lanes in].
 

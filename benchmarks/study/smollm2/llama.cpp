@@ -28,12 +28,12 @@ at::Tensor rotated(const at::Tensor& x, const at::Tensor& position_ids, const ro
 }  // namespace
 
 llama::llama(const std::filesystem::path& path, bool in_bfloat16) : in_bfloat16_(in_bfloat16) {
-    const gguf_file file(path);
+    const cordage::gguf_file file(path);
     config_ = config_of(file);
-    epsilon_ = file.number("llama.attention.layer_norm_rms_epsilon");
+    epsilon_ = config_.epsilon;
     const auto read = [&](const std::string& name, const std::vector<index_t>& shape) {
-        std::vector<float> values = file.values(name + ".weight", shape);
-        return at::from_blob(values.data(), shape, at::kFloat).clone();
+        std::vector<float> numbers = values(file, name + ".weight", shape);
+        return at::from_blob(numbers.data(), shape, at::kFloat).clone();
     };
     const auto factor = [&](const at::Tensor& x) { return in_bfloat16_ ? x.to(at::kBFloat16) : x; };
     const index_t width = config_.width, hidden = config_.hidden, kv_width = config_.kv_heads * config_.rope.head_dim;

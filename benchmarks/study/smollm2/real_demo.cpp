@@ -254,7 +254,7 @@ void run_real_demo(const real_options& options) {
     std::filesystem::create_directories(options.out / "work");
     progress shown(5);
     shown.stage("how fast this machine is");
-    const cordage::rope_config rope = config_of(gguf_file(options.model)).rope;
+    const cordage::rope_config rope = config_of(cordage::gguf_file(options.model)).rope;
     const std::size_t level = level_of(options, rope, shown);
     const real_amount& a = amounts[level];
     run_stages(options, level, stages_of(a, rules_of(rope, a.table_steps, a.clex_steps)), shown);

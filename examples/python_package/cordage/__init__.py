@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """cordage's rotary position embeddings for numpy, and for any array with DLPack on the CPU.
 
-    Rule                a model's rotation, from its config.json or from numbers; a CLEX with its checkpoint
+    Rule                a model's rotation, from its files or from numbers; a CLEX with its checkpoint
+    Model               all rules of a model, and which layer has which
     Basis               its frequencies at a length or at a length ratio t
     Angles              those of a batch's positions; computed once for all layers; `new - old` moves cached keys
     rotate, rotate_inverse, rotate_backward, move
@@ -19,9 +20,9 @@ library's message.
 from ._library import ShapeError, kernels, library_version, select_kernels
 from .inspection import inspect
 from .rotation import Angles, Gradients, Operand, RMSNorm, move, rotate, rotate_backward, rotate_inverse
-from .rules import Basis, Rule
+from .rules import Basis, Model, Rule
 from .tensors import Heads
 
 __version__ = library_version()
-__all__ = ["Angles", "Basis", "Gradients", "Heads", "Operand", "RMSNorm", "Rule", "ShapeError", "inspect", "kernels", "move",
-           "rotate", "rotate_backward", "rotate_inverse", "select_kernels"]
+__all__ = ["Angles", "Basis", "Gradients", "Heads", "Model", "Operand", "RMSNorm", "Rule", "ShapeError", "inspect", "kernels",
+           "move", "rotate", "rotate_backward", "rotate_inverse", "select_kernels"]

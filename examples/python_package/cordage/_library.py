@@ -8,7 +8,7 @@ import weakref
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent / "_lib"
-ABI = 1
+ABI = 2
 DTYPES = {"float32": 1, "float64": 2, "float16": 3, "bfloat16": 4, "int8": 5, "float8_e4m3fn": 6, "float8_e5m2": 7,
           "q8_0": 8, "q4_0": 9, "int32": 10, "int64": 11}
 PAIRINGS = {"half_split": 1, "interleaved": 2}
@@ -33,7 +33,13 @@ class RuleNumbers(c.Structure):
 class RuleInfo(c.Structure):
     _fields_ = [("head_dim", c.c_int64), ("rotary_dim", c.c_int64), ("first_lane", c.c_int64), ("theta_base", c.c_double),
                 ("original_length", c.c_double), ("pairing", c.c_int32), ("axes", c.c_int32), ("is_inverse", c.c_int32),
-                ("has_head_temperatures", c.c_int32), ("query_beta", c.c_double)]
+                ("has_head_temperatures", c.c_int32), ("query_beta", c.c_double),
+                ("query_block_length", c.c_double), ("query_counted_from", c.c_double), ("log_scale", c.c_int32),
+                ("is_unrotated", c.c_int32)]
+
+
+class ModelInfo(c.Structure):
+    _fields_ = [("layers", c.c_int64), ("rules", c.c_int64), ("max_length", c.c_double)]
 
 
 class BasisInfo(c.Structure):
@@ -86,6 +92,9 @@ def _loaded() -> c.CDLL:
             "tensor_from_dlpack_managed": [pointer, pointer],
             "rule_from_config": [i32, c.c_char_p, c.c_char_p, pointer],
             "rule_from_file": [i32, c.c_char_p, c.c_char_p, c.c_char_p, pointer],
+            "model_from_file": [i32, c.c_char_p, c.c_char_p, pointer], "model_get_info": [pointer, pointer],
+            "model_destroy": [pointer], "rule_of_layer": [pointer, i64, pointer],
+            "rule_of_indexer": [pointer, i64, pointer],
             "rule_from_numbers": [i32, pointer, pointer], "rule_get_info": [pointer, pointer],
             "rule_get_axes": [pointer, pointer, i64], "basis_at_length": [pointer, f64, pointer],
             "basis_at_ratio": [pointer, f64, pointer], "basis_from_numbers": [i32, pointer, i64, f64, pointer],

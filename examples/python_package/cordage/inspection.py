@@ -19,12 +19,15 @@ def inspect(path: str | os.PathLike, *, length: float | None = None, t: float | 
     """The rotation of a model at a length, from its config.json, as text.
 
     Args:
+        path: as Rule.from_file; a folder is its config and its checkpoint
         length: tokens; None: the config's own maximum
         t: length ratio, used instead of the schedule's
         layer_type: only this one
         checkpoint: the weights of a CLEX or LeRoPE model
         as_numbers: return a dict instead: model_type, length, and for each layer type in `ropes` layer_type, rope_type,
-            head_dim, rotary_dim, theta_base, original_length, t, attention_factor, inv_freq
+            head_dim, rotary_dim, first_lane, layout, axis_of_pair, is_inverse, theta_base, original_length, t,
+            attention_factor, query_beta, query_block_length, query_counted_from, has_head_temperatures, needs_weights, log_scale, inv_freq; and `layers`, for each
+            layer its type, and the layer_type of its rule and of its indexer's, None where there is none
 
     Raises ValueError with the message of the reader.
     """

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ._library import ABI, PAIRINGS, POLICIES, SCHEDULES, BasisInfo, Handle, RuleInfo, RuleNumbers, call, named, text, whole
+from ._library import (ABI, PAIRINGS, POLICIES, SCHEDULES, BasisInfo, Handle, ModelInfo, RuleInfo, RuleNumbers, call, named,
+                       text, whole)
 
 
 class Basis:
@@ -69,8 +70,8 @@ class Basis:
 class Rule:
     """A model's rotation: its policy and schedule. Made by from_file, from_config or from_numbers.
 
-    A caller that ignores first_lane, axis_of_pair, is_inverse, has_head_temperatures or query_beta where a model has them
-    computes other scores than the model.
+    A caller that ignores first_lane, axis_of_pair, is_inverse, has_head_temperatures, query_beta or log_scale where a model
+    has them computes other scores than the model.
     """
 
     def __init__(self, handle: Handle):
@@ -86,6 +87,8 @@ class Rule:
         """The rotation described by a config.json, in any spelling in docs/config_keys.md; unknown keys are errors.
 
         Args:
+            path: a config.json, Mistral's params.json, a GGUF file, a folder with one of the first two, or
+                "organisation/model", a name in the cache of transformers
             checkpoint: the weights of the model, a .safetensors file, an index or a folder, which CLEX and LeRoPE need;
                 layers with a CLEX of their own have layer_type "layer 0" and so on
             layer_type: the layers, as named in the config; None if all layers are alike
@@ -173,5 +176,59 @@ class Rule:
 
     @property
     def query_beta(self) -> float:
-        """Query temperature 1 + beta ln(1 + floor(position / original_length)); 0: none."""
+        """Query temperature 1 + beta ln(1 + floor((position + query_counted_from) / query_block_length)); 0: none."""
         return self._info.query_beta
+
+    @property
+    def query_block_length(self) -> float:
+        return self._info.query_block_length
+
+    @property
+    def query_counted_from(self) -> float:
+        return self._info.query_counted_from
+
+    @property
+    def log_scale(self) -> bool:
+        """CLEX: scores of a sequence of L > original_length tokens are multiplied by ln L / ln original_length."""
+        return bool(self._info.log_scale)
+
+    @property
+    def is_unrotated(self) -> bool:
+        """These layers have no rotation of q and k; of this rule only a query temperature applies."""
+        return bool(self._info.is_unrotated)
+
+
+class Model:
+    """All rules of a model, and which layer has which.
+
+        rule = Model("Qwen/Qwen3-8B").rule(7)
+
+    Args:
+        path: as Rule.from_file
+        checkpoint: as Rule.from_file
+    """
+
+    def __init__(self, path: str | os.PathLike, *, checkpoint: str | os.PathLike | None = None):
+        weights = None if checkpoint is None else text("Model: checkpoint", os.fsencode(checkpoint))
+        self._handle = Handle("model", "model_from_file", ABI, text("Model: path", os.fsencode(path)), weights)
+        self._info = ModelInfo()
+        call("model_get_info", self._handle.value, c.byref(self._info))
+
+    @property
+    def layers(self) -> int:
+        """Number of layers; 0: the file does not tell which layer has which rule."""
+        return self._info.layers
+
+    @property
+    def max_length(self) -> float:
+        """Tokens; 0: not given."""
+        return self._info.max_length
+
+    def rule(self, layer: int) -> Rule:
+        """The rule of layer 0, 1, ...; its is_unrotated is True where the layer does not rotate q and k."""
+        return Rule(Handle("rule", "rule_of_layer", self._handle.value, whole("Model.rule: layer", layer)))
+
+    def indexer(self, layer: int) -> Rule | None:
+        """The layer's second rotation, of the indexer of its sparse attention; None if it has none."""
+        handle = Handle("rule", "rule_of_indexer", self._handle.value, whole("Model.indexer: layer", layer))
+        return Rule(handle) if handle.value else None

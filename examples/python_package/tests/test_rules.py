@@ -34,7 +34,7 @@ def test_a_file_says_what_a_caller_must_not_ignore(tmp_path):
     assert local.theta_base == 10000 and (local.at_ratio(1).inv_freq == local.at_length(100000).inv_freq).all()
     with pytest.raises(ValueError, match="repeated_key|must occur once"):
         cordage.Rule.from_file(CONFIGS / "repeated_key.json")
-    with pytest.raises(ValueError, match="nowhere.json must be a readable file"):
+    with pytest.raises(ValueError, match="nowhere.json. must be a file, a folder"):
         cordage.Rule.from_file(tmp_path / "nowhere.json")
 
 
@@ -92,6 +92,7 @@ def test_clex_is_solved_with_its_weights(tmp_path):
     assert (np.abs(other.inv_freq / plain.inv_freq - 1) > 1e-4).all()
     told = cordage.inspect(config, checkpoint=tmp_path, t=4, as_numbers=True)["ropes"]
     assert [rope["layer_type"] for rope in told] == ["layer 0", "layer 1"]
+    assert [rope["log_scale"] for rope in told] == [False, False]
     assert (other.inv_freq == told[1]["inv_freq"]).all()
 
 
@@ -104,6 +105,25 @@ def test_lerope_needs_its_weights(tmp_path):
     rule = cordage.Rule.from_file(tmp_path / "config.json", checkpoint=tmp_path, layer_type="rope")
     assert np.allclose(rule.at_length(8).inv_freq, golden["inv_freq_float32"], rtol=4e-6) and rule.has_head_temperatures
     assert not cordage.Rule.from_file(CONFIGS / "mrope.json").has_head_temperatures
+
+
+def test_model_tells_the_rule_of_each_layer(tmp_path):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"model_type": "smollm3", "head_dim": 64, "num_hidden_layers": 8, "rope_theta": 1e6,
+                                  "max_position_embeddings": 4096}))
+    model = cordage.Model(tmp_path)
+    assert model.layers == 8 and model.max_length == 4096
+    assert [model.rule(layer).is_unrotated for layer in range(8)] == 2 * [False, False, False, True]
+    assert model.rule(0).theta_base == 1e6 and model.indexer(0) is None
+    with pytest.raises(ValueError, match="layer 8 must be in 0 ... 7"):
+        model.rule(8)
+    told = cordage.inspect(tmp_path, as_numbers=True)["layers"]
+    assert [layer["rule"] for layer in told] == 2 * ["rope", "rope", "rope", "no_rope"]
+    config.write_text(json.dumps({"model_type": "deepseek_v32", "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+                                  "rope_theta": 1e4, "index_head_dim": 128, "num_hidden_layers": 2,
+                                  "max_position_embeddings": 4096}))
+    indexer = cordage.Model(config).indexer(1)
+    assert (indexer.pairing, indexer.head_dim, indexer.rotary_dim) == ("half_split", 128, 64)
 
 
 def test_inspect_tells_in_words_and_numbers():

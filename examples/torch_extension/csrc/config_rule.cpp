@@ -63,7 +63,7 @@ std::string describe_rule(const std::string& config_json, const std::string& lay
         {"original_length", rule.config.original_length},
         {"layout", cordage::hf::name_of(rule.layout)},
         {"depends_on_length", rule.schedule.ratio(rule.config, 1.0) != rule.schedule.ratio(rule.config, endless)},
-        {"is_plain", !rule.is_inverse && !rule.llama4_beta && !rule.needs_weights},
+        {"is_plain", !rule.is_inverse && !rule.temperature && !rule.needs_weights},
         {"is_inverse", rule.is_inverse},
         {"needs_weights", rule.needs_weights},
         {"first_lane", rule.first_lane},

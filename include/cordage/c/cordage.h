@@ -42,7 +42,7 @@ extern "C" {
 #endif
 
 /* The version of these declarations. The functions that create the first handles take it and reject another one. */
-#define CORDAGE_ABI 1
+#define CORDAGE_ABI 2
 
 /* Status of a call. */
 typedef int32_t cordage_status;
@@ -114,6 +114,7 @@ CORDAGE_C_API cordage_status cordage_tensor_from_dlpack_managed(const void* dl_m
 
 /* Rules, bases, angles ------------------------------------------------------------------------------------------- */
 
+typedef struct cordage_model cordage_model;
 typedef struct cordage_rule cordage_rule;
 typedef struct cordage_basis cordage_basis;
 typedef struct cordage_angles cordage_angles;
@@ -126,12 +127,28 @@ enum { CORDAGE_HALF_SPLIT = 1, CORDAGE_INTERLEAVED = 2 };
  * layer_type: the layers, as named in the config; NULL if all layers are alike. */
 CORDAGE_C_API cordage_status cordage_rule_from_config(int32_t abi, const char* config, const char* layer_type,
                                                       cordage_rule** rule);
-/* As above, from a file. checkpoint: NULL, or the weights of the model (safetensors: a file, an index or a folder),
- * from which the learned part of CLEX or LeRoPE is loaded; layers with a CLEX of their own have layer_type "layer 0"
- * and so on. A CLEX or LeRoPE without its weights is an error, and so are learned weights that the config does not
- * mention. */
+/* As above, from files: a config.json, Mistral's params.json, a GGUF file, a folder with one of the first two, or
+ * "organisation/model", a name in the cache of transformers. checkpoint: NULL, or the weights of the model
+ * (safetensors: a file, an index or a folder), from which the learned part of CLEX or LeRoPE is loaded; layers with a
+ * CLEX of their own have layer_type "layer 0" and so on. A CLEX or LeRoPE without its weights is an error, and so are
+ * learned weights that the config does not mention. */
 CORDAGE_C_API cordage_status cordage_rule_from_file(int32_t abi, const char* path, const char* checkpoint,
                                                     const char* layer_type, cordage_rule** rule);
+
+/* All rules of a model, and which layer has which; path and checkpoint as above. */
+CORDAGE_C_API cordage_status cordage_model_from_file(int32_t abi, const char* path, const char* checkpoint,
+                                                     cordage_model** model);
+typedef struct cordage_model_info {
+    int64_t layers; /* 0: the file does not tell which layer has which rule */
+    int64_t rules;
+    double max_length; /* 0: not given */
+} cordage_model_info;
+CORDAGE_C_API cordage_status cordage_model_get_info(const cordage_model* model, cordage_model_info* info);
+/* The rule of layer 0, 1, ... Where the layer does not rotate q and k, is_unrotated of its info is 1. */
+CORDAGE_C_API cordage_status cordage_rule_of_layer(const cordage_model* model, int64_t layer, cordage_rule** rule);
+/* The layer's second rotation, of the indexer of its sparse attention, with lanes and pairing of its own; *rule is NULL
+ * if it has none. */
+CORDAGE_C_API cordage_status cordage_rule_of_indexer(const cordage_model* model, int64_t layer, cordage_rule** rule);
 
 /* The factor on frequencies at a length ratio t, and the t of a length (docs/scaling_policies.md). */
 enum { CORDAGE_UNSCALED = 1, CORDAGE_LINEAR = 2, CORDAGE_NTK_AWARE = 3, CORDAGE_YARN = 4, CORDAGE_LLAMA3 = 5 };
@@ -150,8 +167,8 @@ typedef struct cordage_rule_numbers {
 CORDAGE_C_API cordage_status cordage_rule_from_numbers(int32_t abi, const cordage_rule_numbers* numbers,
                                                        cordage_rule** rule);
 
-/* Further properties of a rule. The caller must apply first_lane, axes, is_inverse, has_head_temperatures and
- * query_beta where a model has them. */
+/* Further properties of a rule. The caller must apply first_lane, axes, is_inverse, has_head_temperatures, query_beta
+ * and log_scale where a model has them. */
 typedef struct cordage_rule_info {
     int64_t head_dim;
     int64_t rotary_dim;
@@ -163,7 +180,13 @@ typedef struct cordage_rule_info {
     int32_t is_inverse;            /* 1: by the negative angle: use cordage_rotate_inverse for cordage_rotate_forward */
     int32_t has_head_temperatures; /* 1: multiply the queries of each head by scale ln(position + 1) + bias, numbers of
                                       the weights (docs/methods/lerope.md) */
-    double query_beta;             /* query temperature 1 + beta ln(1 + floor(position / original_length)); 0: none */
+    double query_beta;             /* query temperature, 0: none:
+                                      1 + beta ln(1 + floor((position + query_counted_from) / query_block_length)) */
+    double query_block_length;
+    double query_counted_from;
+    int32_t log_scale;    /* 1: the scores of a sequence of L > original_length tokens are multiplied by
+                             ln L / ln original_length (CLEX) */
+    int32_t is_unrotated; /* 1: these layers have no rotation of q and k; only query_... apply */
 } cordage_rule_info;
 CORDAGE_C_API cordage_status cordage_rule_get_info(const cordage_rule* rule, cordage_rule_info* info);
 /* The axis of each pair, [rotary_dim/2]; `pairs` is the size of the array. */
@@ -204,6 +227,7 @@ CORDAGE_C_API cordage_status cordage_angles_difference(const cordage_angles* to,
                                                        cordage_angles** difference);
 
 /* NULL is ignored, as by free. */
+CORDAGE_C_API cordage_status cordage_model_destroy(cordage_model* model);
 CORDAGE_C_API cordage_status cordage_rule_destroy(cordage_rule* rule);
 CORDAGE_C_API cordage_status cordage_basis_destroy(cordage_basis* basis);
 CORDAGE_C_API cordage_status cordage_angles_destroy(cordage_angles* angles);

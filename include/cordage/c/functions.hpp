@@ -5,8 +5,8 @@
 
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/c/calls.hpp"
+#include "cordage/checkpoint/read_model.hpp"
 #include "cordage/checkpoint/with_weights.hpp"
-#include "cordage/config/read.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "cordage/version.hpp"
 
@@ -19,6 +19,11 @@ inline void make_rule(const char* function, hf::layer_rope rope, cordage_rule** 
                            " needs its weights: use cordage_rule_from_file(..., checkpoint, ...)"});
     }
     handle_table::of_program().add<rule_object>(std::make_shared<rule_object>(rule_object{std::move(rope)}), rule);
+}
+
+inline hf::model_ropes model_of_files(const char* path, const char* checkpoint) {
+    hf::model_ropes model = hf::read_model(path);
+    return checkpoint == nullptr ? model : hf::with_weights(std::move(model), std::filesystem::path(checkpoint));
 }
 
 inline void make_basis_handle(basis numbers, cordage_basis** handle) {
@@ -230,10 +235,43 @@ cordage_status cordage_rule_from_file(int32_t abi, const char* path, const char*
         cordage::c::check_abi(function, abi);
         cordage::c::expect_pointer(function, "path", path);
         cordage::c::expect_pointer(function, "rule", rule);
-        cordage::hf::model_ropes model = cordage::hf::read_config_file(path);
-        if (checkpoint != nullptr)
-            model = cordage::hf::with_weights(std::move(model), std::filesystem::path(checkpoint));
-        cordage::c::make_rule(function, model.of(layer_type == nullptr ? "" : layer_type), rule);
+        cordage::c::make_rule(
+            function, cordage::c::model_of_files(path, checkpoint).of(layer_type == nullptr ? "" : layer_type), rule);
+    });
+}
+cordage_status cordage_model_from_file(int32_t abi, const char* path, const char* checkpoint, cordage_model** model) {
+    return cordage::c::guarded(__func__, [&](const char* function) {
+        cordage::c::check_abi(function, abi);
+        cordage::c::expect_pointer(function, "path", path);
+        cordage::c::expect_pointer(function, "model", model);
+        cordage::c::handle_table::of_program().add<cordage::c::model_object>(
+            std::make_shared<cordage::c::model_object>(cordage::c::model_of_files(path, checkpoint)), model);
+    });
+}
+cordage_status cordage_model_get_info(const cordage_model* model, cordage_model_info* info) {
+    return cordage::c::guarded(__func__, [&](const char* function) {
+        cordage::c::expect_pointer(function, "info", info);
+        const auto found =
+            cordage::c::handle_table::of_program().find<cordage::c::model_object>(function, "model", model);
+        *info = {std::ssize(found->ropes.layers), std::ssize(found->ropes.ropes), found->ropes.max_length};
+    });
+}
+cordage_status cordage_rule_of_layer(const cordage_model* model, int64_t layer, cordage_rule** rule) {
+    return cordage::c::guarded(__func__, [&](const char* function) {
+        cordage::c::expect_pointer(function, "rule", rule);
+        const auto found =
+            cordage::c::handle_table::of_program().find<cordage::c::model_object>(function, "model", model);
+        cordage::c::make_rule(function, found->ropes.at(layer), rule);
+    });
+}
+cordage_status cordage_rule_of_indexer(const cordage_model* model, int64_t layer, cordage_rule** rule) {
+    return cordage::c::guarded(__func__, [&](const char* function) {
+        cordage::c::expect_pointer(function, "rule", rule);
+        const auto found =
+            cordage::c::handle_table::of_program().find<cordage::c::model_object>(function, "model", model);
+        const cordage::hf::layer_rope* const indexer = found->ropes.indexer_at(layer);
+        *rule = nullptr;
+        if (indexer != nullptr) cordage::c::make_rule(function, *indexer, rule);
     });
 }
 cordage_status cordage_rule_from_numbers(int32_t abi, const cordage_rule_numbers* numbers, cordage_rule** rule) {
@@ -263,7 +301,11 @@ cordage_status cordage_rule_get_info(const cordage_rule* rule, cordage_rule_info
                  axes.empty() ? 1 : 1 + static_cast<int32_t>(*std::max_element(axes.begin(), axes.end())),
                  rope.is_inverse ? 1 : 0,
                  rope.has_head_temperatures ? 1 : 0,
-                 rope.llama4_beta.value_or(0.0)};
+                 rope.temperature ? rope.temperature->beta : 0.0,
+                 rope.temperature ? rope.temperature->block_length : 0.0,
+                 rope.temperature ? rope.temperature->counted_from : 0.0,
+                 rope.clex && rope.clex->log_scale ? 1 : 0,
+                 rope.rotates() ? 0 : 1};
     });
 }
 cordage_status cordage_rule_get_axes(const cordage_rule* rule, uint8_t* axis_of_pair, int64_t pairs) {
@@ -355,6 +397,11 @@ cordage_status cordage_angles_difference(const cordage_angles* to, const cordage
     });
 }
 
+cordage_status cordage_model_destroy(cordage_model* model) {
+    return cordage::c::guarded(__func__, [&](const char* function) {
+        cordage::c::handle_table::of_program().remove<cordage::c::model_object>(function, model);
+    });
+}
 cordage_status cordage_rule_destroy(cordage_rule* rule) {
     return cordage::c::guarded(__func__, [&](const char* function) {
         cordage::c::handle_table::of_program().remove<cordage::c::rule_object>(function, rule);

@@ -19,6 +19,12 @@
 
 namespace cordage::c {
 
+/// The object behind a cordage_model.
+struct model_object {
+    static constexpr const char* kind = "model";
+    hf::model_ropes ropes;
+};
+
 /// The object behind a cordage_rule.
 struct rule_object {
     static constexpr const char* kind = "rule";

@@ -3,24 +3,19 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <concepts>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <istream>
 #include <limits>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cordage/checkpoint/file_bytes.hpp"
 #include "cordage/config/json.hpp"
-#include "cordage/pair/format.hpp"
 
 namespace cordage {
 
@@ -50,29 +45,6 @@ inline std::optional<std::uint64_t> element_size(std::string_view dtype) {
     return found == sizes.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// A number of type T, little-endian.
-template <class T>
-T number_at(const char* bytes) noexcept {
-    std::array<char, sizeof(T)> native;
-    std::copy_n(bytes, sizeof(T), native.begin());
-    if constexpr (std::endian::native == std::endian::big) std::ranges::reverse(native);
-    return std::bit_cast<T>(native);
-}
-
-/// The numbers of a tensor of T.
-template <class T>
-std::vector<double> widened(const std::string& bytes) {
-    std::vector<double> out(bytes.size() / sizeof(T));
-    for (std::size_t i = 0; i < out.size(); ++i) {
-        const T x = number_at<T>(bytes.data() + i * sizeof(T));
-        if constexpr (std::floating_point<T>)
-            out[i] = double{x};
-        else
-            out[i] = double{to_float(x)};
-    }
-    return out;
-}
-
 }  // namespace safetensors_detail
 
 /// A file of named tensors: 8 bytes length of the header, little-endian; the header, a JSON object of
@@ -90,22 +62,11 @@ class safetensors_file {
     ///                      JSON (config/json.hpp), a tensor whose dtype, shape and data_offsets disagree or overflow,
     ///                      tensors that overlap, leave gaps, or do not end with the file
     explicit safetensors_file(const std::filesystem::path& path)
-        : safetensors_file(opened(path), message("safetensors ", in_quotes(path.filename().string()))) {}
+        : safetensors_file(checkpoint_detail::file_bytes(path, "safetensors")) {}
 
     /// From any seekable stream; `who` begins the messages.
     explicit safetensors_file(std::unique_ptr<std::istream> bytes, std::string who = "safetensors")
-        : bytes_(std::move(bytes)), who_(std::move(who)) {
-        const std::uint64_t size = size_of_stream();
-        if (size < 8) refuse({"file of ", size, " bytes must have at least 8"});
-        const std::uint64_t header = safetensors_detail::number_at<std::uint64_t>(read(0, 8).data());
-        if (header > longest_header || header > size - 8) {
-            refuse({"header length ", header, " must be at most ", longest_header, " and the ", size - 8,
-                    " bytes that follow"});
-        }
-        data_begin_ = 8 + header;
-        parse_header(read(8, header));
-        check_layout(size - data_begin_);
-    }
+        : safetensors_file(checkpoint_detail::file_bytes(std::move(bytes), std::move(who))) {}
 
     const std::map<std::string, safetensors_entry>& entries() const noexcept { return entries_; }
 
@@ -115,8 +76,8 @@ class safetensors_file {
         const auto found = entries_.find(name);
         if (found == entries_.end()) refuse({"tensor ", in_quotes(name), " must be in the file"});
         const safetensors_entry& entry = found->second;
-        const std::string bytes = read(data_begin_ + entry.begin, entry.end - entry.begin);
-        using safetensors_detail::widened;
+        const std::string bytes = bytes_.read(data_begin_ + entry.begin, entry.end - entry.begin);
+        using checkpoint_detail::widened;
         if (entry.dtype == "F64") return {entry.shape, widened<double>(bytes)};
         if (entry.dtype == "F32") return {entry.shape, widened<float>(bytes)};
         if (entry.dtype == "F16") return {entry.shape, widened<float16>(bytes)};
@@ -125,43 +86,30 @@ class safetensors_file {
     }
 
  private:
-    [[noreturn]] void refuse(std::initializer_list<message_part> why) const { refuse(who_ + ": ", why); }
+    explicit safetensors_file(checkpoint_detail::file_bytes bytes) : bytes_(std::move(bytes)) {
+        const std::uint64_t size = bytes_.size();
+        if (size < 8) refuse({"file of ", size, " bytes must have at least 8"});
+        const std::uint64_t header = checkpoint_detail::number_at<std::uint64_t>(bytes_.read(0, 8).data());
+        if (header > longest_header || header > size - 8) {
+            refuse({"header length ", header, " must be at most ", longest_header, " and the ", size - 8,
+                    " bytes that follow"});
+        }
+        data_begin_ = 8 + header;
+        parse_header(bytes_.read(8, header));
+        check_layout(size - data_begin_);
+    }
+
+    [[noreturn]] void refuse(std::initializer_list<message_part> why) const { bytes_.refuse(why); }
     [[noreturn]] static void refuse(const std::string& who, std::initializer_list<message_part> why) {
         fail<value_error>({who, joined(why)});
     }
 
-    static std::unique_ptr<std::istream> opened(const std::filesystem::path& path) {
-        std::error_code ignored;  // not for pipes, whose opening would block
-        if (std::filesystem::is_regular_file(path, ignored)) {
-            if (auto bytes = std::make_unique<std::ifstream>(path, std::ios::binary); *bytes) return bytes;
-        }
-        fail<value_error>({"safetensors: path ", in_quotes(path.string()), " must be a readable file"});
-    }
-
-    std::uint64_t size_of_stream() const {
-        bytes_->seekg(0, std::ios::end);
-        const auto end = static_cast<std::streamoff>(bytes_->tellg());
-        if (!*bytes_ || end < 0) refuse({"stream must be seekable"});
-        return static_cast<std::uint64_t>(end);
-    }
-
-    /// Reads `count` bytes from `begin`, which lay within the file when it was opened.
-    std::string read(std::uint64_t begin, std::uint64_t count) const {
-        std::string text(static_cast<std::size_t>(count), '\0');
-        const std::lock_guard one_at_a_time(*reading_);
-        bytes_->clear();
-        bytes_->seekg(static_cast<std::streamoff>(begin));
-        bytes_->read(text.data(), static_cast<std::streamsize>(count));
-        if (!*bytes_) refuse({"bytes ", begin, " to ", begin + count, " must be readable"});
-        return text;
-    }
-
     void parse_header(const std::string& text) {
         if (!text.starts_with('{')) refuse({"header must begin with '{'"});
-        const nlohmann::json header = json_detail::parse_strict_json(who_ + ": header", text);
+        const nlohmann::json header = json_detail::parse_strict_json(bytes_.who() + ": header", text);
         for (const auto& [name, value] : header.items()) {
             if (name != "__metadata__") {
-                entries_.emplace(name, entry_of(message(who_, ": tensor ", in_quotes(name)), value));
+                entries_.emplace(name, entry_of(message(bytes_.who(), ": tensor ", in_quotes(name)), value));
             } else if (!value.is_object() || !std::ranges::all_of(value, [](auto& each) { return each.is_string(); })) {
                 refuse({"__metadata__ must be an object of strings"});
             }
@@ -227,9 +175,7 @@ class safetensors_file {
         }
     }
 
-    std::unique_ptr<std::istream> bytes_;
-    std::unique_ptr<std::mutex> reading_ = std::make_unique<std::mutex>();  // guards bytes_
-    std::string who_;
+    checkpoint_detail::file_bytes bytes_;
     std::uint64_t data_begin_ = 0;
     std::map<std::string, safetensors_entry> entries_;
 };

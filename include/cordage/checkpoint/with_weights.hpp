@@ -88,7 +88,12 @@ inline model_ropes with_weights(model_ropes model, const checkpoint& weights) {
                            model.ropes.size(), ", with ", in_quotes(model.ropes[1].layer_type),
                            ": use with_weights(rule, checkpoint) for the layers of one rule"});
     }
-    if (has_clex) model.ropes = with_weights(model.ropes.front(), weights);
+    if (has_clex) {
+        model.ropes = with_weights(model.ropes.front(), weights);
+        if (model.ropes.size() > 1) model.layers.assign(model.ropes.size(), {});
+        for (std::size_t i = 0; i < model.layers.size(); ++i)
+            model.layers[i].rule = std::min(i, model.ropes.size() - 1);
+    }
     for (layer_rope& one : model.ropes) {
         if (!needs_offsets(one)) continue;
         one.policy = lerope<any_policy>{one.policy, load_lerope(weights, one.config.pairs())};

@@ -23,7 +23,17 @@ struct layer_kind {
     double partial_rotary_factor = 0.0;  ///< default; 0: as in the family
     index_t head_dim = 0;                ///< replaces head_dim unless global_head_dim or per_layer_config is given
     double yarn_attention_factor = 0;    ///< used if the dictionary gives none; 0: YaRN's own
-    std::string_view head_dim_key = {};  ///< size of an indexer's heads, whose first lanes are rotated, half_split
+};
+
+/// The heads of an indexer, which chooses the keys of sparse attention. It rotates by the frequencies of its layer.
+struct indexer_heads {
+    pair_layout layout = pair_layout::unknown;  ///< unknown: the family has no indexer
+    bool is_at_end = false;                     ///< rotates the last lanes of its heads, else the first
+    std::string_view layer_type = {};           ///< the layers that have one; empty: all
+    std::string_view of = {};                   ///< the rule with its frequencies; empty: that of q and k
+    std::string_view cycle = {};                ///< as family::layer_cycle, F: an indexer of its own, s: the last one's
+    std::string_view key = "index_head_dim";
+    index_t head_dim = 128;  ///< used if the key is not given; 0: then there is no indexer
 };
 
 // clang-format off
@@ -37,8 +47,6 @@ inline constexpr layer_kind olmo3_layers[] = {
     {.layer_type = "full_attention"}, {.layer_type = "sliding_attention", .is_scaled = false}};
 inline constexpr layer_kind cohere2_layers[] = {
     {.layer_type = "sliding_attention"}, {.layer_type = "full_attention", .rotates = false}};
-inline constexpr layer_kind deepseek_v32_layers[] = {
-    {.layer_type = "attention"}, {.layer_type = "indexer", .head_dim_key = "index_head_dim"}};
 inline constexpr layer_kind neomme_layers[] = {
     {.layer_type = "full_attention", .theta_base = 1e6, .partial_rotary_factor = 0.25},
     {.layer_type = "sliding_attention", .theta_base = 1e4}};
@@ -87,11 +95,17 @@ struct family {
     bool base_is_for_all = false;             ///< rope_theta beside dictionaries by layer type is for all of them
     bool rotates_dense_layers = false;        ///< layers before the experts are rotated despite full attention
     std::string_view layers_differ_by = {};   ///< a key; if it is null, all layers are alike
+    /// The types of layers without layer_types, by their letters in layer_letters, repeated. "FF^sFss$F": the first two
+    /// and the last are F; "<Fsss": counted back from the last layer.
+    std::string_view layer_cycle = {};
+    std::string_view cycle_key = {};  ///< the key that gives the length of layer_cycle
+    indexer_heads indexer = {};
     axis_order order = axis_order::as_the_config_says;
     std::array<index_t, 3> sections = {};  ///< used if mrope_section is not given; zeros: one axis, or equal shares
 
     /// Whether its code reads alpha, partial_rotary_factor (despite a default of 1), qk_rope_head_dim (without
-    /// rotates_own_part), rope_interleave or rotary_dim.
+    /// rotates_own_part), rope_interleave or rotary_dim; whether it reads no head_dim beside qk_rope_head_dim; whether
+    /// its rope type 'ntk' also divides all frequencies; whether it has Llama 4's attn_temperature_tuning.
     bool does_read(std::string_view key) const { return reads.find(key) != reads.npos; }
 
     /// The kind with this name; one without defaults if there is none.
@@ -122,13 +136,17 @@ inline constexpr family families[] = {
      "pocket_tts_audio_tokenizer_encoder qwen2 qwen2_moe qwen3_moe starcoder2 "
      "voxtral_realtime ", half_split},
     {.model_types = " hunyuan_v1_dense hunyuan_v1_moe ", .layout = half_split, .reads = "alpha"},
-    {" bitnet csm csm_depth_decoder_model evolla flex_olmo mllama_text_model ", half_split, 5e5},
-    {" emu3_text_model lfm2 lfm2_moe minimax mixtral phimoe ", half_split, 1e6},
+    {" bitnet csm exaone csm_depth_decoder_model evolla flex_olmo mllama_text_model ", half_split, 5e5},
+    {" emu3_text_model mixtral phimoe ", half_split, 1e6},
+    {.model_types = " lfm2 lfm2_moe ", .layout = half_split, .theta_base = 1e6, .layer_cycle = "F"},
+    {.model_types = " minimax ", .layout = half_split, .theta_base = 1e6, .layer_cycle = "Fl"},
     {" nomic_bert ", half_split, 1e3},
     {" jina_embeddings_v3 ", half_split, 2e4},
-    {" gte ", half_split, 1.6e5},
-    {" bamba glm4_moe glmasr_encoder nemotron "
-     "persimmon phi recurrent_gemma ", half_split, 1e4, 0.5},
+    {.model_types = " gte new ", .layout = half_split, .theta_base = 1.6e5, .reads = "ntk"},
+    {" glm4_moe glmasr_encoder nemotron "
+     "persimmon phi ", half_split, 1e4, 0.5},
+    {.model_types = " bamba ", .layout = half_split, .partial_rotary_factor = 0.5, .layer_cycle = "l"},
+    {.model_types = " recurrent_gemma ", .layout = half_split, .partial_rotary_factor = 0.5, .layer_cycle = "lls"},
     {" stablelm ", half_split, 1e4, 0.25},
     {.model_types = " gpt_neox ", .layout = half_split, .partial_rotary_factor = 0.25, .base_key = "rotary_emb_base",
      .share_key = "rotary_pct"},
@@ -141,11 +159,14 @@ inline constexpr family families[] = {
      "qwen3_omni_moe_talker_code_predictor seed_oss ", half_split, 1e4, 1.0, 128},
     {" gemma gemma2 t5_gemma_module vaultgemma ", half_split, 1e4, 1.0, 256},
     {.model_types = " muse_spark ", .layout = half_split, .theta_base = 5e5, .head_dim = 64,
-     .rotates_some_layers = true},
-    {.model_types = " muse_glimmer ", .layout = half_split, .head_dim = 128, .rotates_some_layers = true},
+     .rotates_some_layers = true, .layer_cycle = "<Fsss"},
+    {.model_types = " muse_glimmer ", .layout = half_split, .head_dim = 128, .rotates_some_layers = true,
+     .layer_cycle = "<Fsss"},
     {" muse_glimmer_assistant ", half_split, 5e5, 1.0, 128},
     {" hy_v3 ", half_split, 11158840.0, 1.0, 128},
-    {" qwen3_next ", half_split, 1e4, 0.25, 256},
+    {" sarvam_moe ", half_split, 8e6, 1.0, 64},
+    {.model_types = " qwen3_next ", .layout = half_split, .partial_rotary_factor = 0.25, .head_dim = 256,
+     .layer_cycle = "lllF", .cycle_key = "full_attention_interval"},
     {" blt_patcher roformer ", interleaved},
     {" blt_global_transformer blt_local_decoder blt_local_encoder cohere ernie4_5_moe ", interleaved, 5e5},
     {" chatglm ", interleaved, 1e4, 0.5},
@@ -163,11 +184,20 @@ inline constexpr family families[] = {
      .default_rope_type = "default"},
     {.model_types = " nemotron3_5_transcribe_asr_audio nemotron3_5_transcribe_word_timestamp ", .layout = half_split,
      .reads = "partial_rotary_factor", .default_rope_type = "default"},
-    {.model_types = " hy_v4 minicpm3 ", .layout = half_split, .rotates_own_part = true},
-    {.model_types = " axk2 deepseek_v2 glm_moe_dsa ", .layout = interleaved, .rotates_own_part = true},
-    {.model_types = " axk1 deepseek_v3 glm4_moe_lite youtu ", .layout = interleaved, .rotates_own_part = true,
-     .reads = "rope_interleave"},
-    {.model_types = " bailing_hybrid ", .layout = interleaved, .theta_base = 6e6, .rotates_own_part = true},
+    {.model_types = " minicpm3 ", .layout = half_split, .rotates_own_part = true},
+    {.model_types = " hy_v4 ", .layout = half_split, .rotates_own_part = true,
+     .indexer = {.layout = half_split, .is_at_end = true, .cycle = "F^sFss"}},
+    {.model_types = " deepseek_v2 ", .layout = interleaved, .rotates_own_part = true},
+    {.model_types = " axk2 deepseek_v32 ", .layout = interleaved, .rotates_own_part = true,
+     .indexer = {.layout = half_split}},
+    {.model_types = " glm_moe_dsa ", .layout = interleaved, .rotates_own_part = true,
+     .indexer = {.layout = interleaved}},
+    {.model_types = " axk1 deepseek_v3 glm4_moe_lite kimi_k2 youtu ", .layout = interleaved,
+     .rotates_own_part = true, .reads = "rope_interleave"},
+    {.model_types = " sarvam_mla ", .layout = interleaved, .rotates_own_part = true,
+     .reads = "rope_interleave no head_dim"},
+    {.model_types = " bailing_hybrid ", .layout = interleaved, .theta_base = 6e6, .rotates_own_part = true,
+     .layer_cycle = "lllllF", .cycle_key = "layer_group_size"},
     {.model_types = " longcat_flash ", .layout = interleaved, .theta_base = 1e7, .rotates_own_part = true},
     {.model_types = " moonshine ", .layout = interleaved, .partial_rotary_factor = 0.9,
      .heads_key = "decoder_num_attention_heads"},
@@ -175,26 +205,40 @@ inline constexpr family families[] = {
      .rotary_key = "position_embeddings_type"},
     {.model_types = " seamless_m4t ", .layout = half_split, .heads_key = "speech_encoder_attention_heads",
      .reads_dictionary = false, .rotary_key = "position_embeddings_type"},
-    {.model_types = " cohere2 ", .layout = interleaved, .layers = cohere2_layers},
+    {.model_types = " cohere2 ", .layout = interleaved, .layers = cohere2_layers, .layer_cycle = "sssF",
+     .cycle_key = "sliding_window_pattern"},
     {.model_types = " cohere2_moe ", .layout = interleaved, .head_dim = 128, .layers = cohere2_layers,
-     .rotates_dense_layers = true},
-    {.model_types = " afmoe flint ", .layout = half_split, .head_dim = 128, .layers = cohere2_layers},
+     .rotates_dense_layers = true, .layer_cycle = "sssF", .cycle_key = "sliding_window_pattern"},
+    {.model_types = " afmoe ", .layout = half_split, .head_dim = 128, .layers = cohere2_layers, .layer_cycle = "sssF",
+     .cycle_key = "global_attn_every_n_layers"},
+    {.model_types = " flint ", .layout = half_split, .head_dim = 128, .layers = cohere2_layers,
+     .layer_cycle = "FF^sFss$F"},
+    {.model_types = " lara_mini ", .layout = half_split, .head_dim = 128, .layers = cohere2_layers,
+     .layer_cycle = "lslFs"},
     {.model_types = " exaone4 exaone_moe ", .layout = half_split, .layers = cohere2_layers,
-     .layers_differ_by = "sliding_window"},
+     .layers_differ_by = "sliding_window", .layer_cycle = "sssF", .cycle_key = "sliding_window_pattern"},
     {.model_types = " kolibri1 ", .layout = half_split, .head_dim = 128, .layers = cohere2_layers,
-     .layers_differ_by = "sliding_window"},
-    {.model_types = " deepseek_v32 ", .layout = interleaved, .rotates_own_part = true, .layers = deepseek_v32_layers},
-    {.model_types = " deepseek_v4 ", .layout = interleaved, .reads = "partial_rotary_factor qk_rope_head_dim"},
-    {.model_types = " gemma3 gemma3n t5gemma2 t5gemma2_decoder ", .layout = half_split, .theta_base = 1e6,
-     .head_dim = 256, .layers = gemma3_layers, .reads_by_layer_type = true},
+     .layers_differ_by = "sliding_window", .layer_cycle = "ssssF"},
+    {.model_types = " deepseek_v4 ", .layout = interleaved, .reads = "partial_rotary_factor qk_rope_head_dim",
+     .layer_cycle = "HH^HC",
+     .indexer = {.layout = interleaved, .is_at_end = true, .layer_type = "compressed_sparse_attention",
+                 .of = "compress"}},
+    {.model_types = " gemma3 t5gemma2 t5gemma2_decoder ", .layout = half_split, .theta_base = 1e6,
+     .head_dim = 256, .layers = gemma3_layers, .reads_by_layer_type = true, .layer_cycle = "sssssF",
+     .cycle_key = "sliding_window_pattern"},
+    {.model_types = " gemma3n ", .layout = half_split, .theta_base = 1e6, .head_dim = 256, .layers = gemma3_layers,
+     .reads_by_layer_type = true, .layer_cycle = "ssssF"},
     {.model_types = " modernbert modernbert-decoder ", .layout = half_split, .theta_base = 1.6e5,
-     .base_key = "global_rope_theta", .layers = modernbert_layers, .reads_by_layer_type = true},
+     .base_key = "global_rope_theta", .layers = modernbert_layers, .reads_by_layer_type = true, .layer_cycle = "Fss",
+     .cycle_key = "global_attn_every_n_layers"},
     {.model_types = " olmo3 ", .layout = half_split, .theta_base = 5e5, .layers = olmo3_layers,
-     .reads_by_layer_type = true},
-    {.model_types = " llama4 ", .layout = interleaved, .theta_base = 5e5, .head_dim = 128, .rotates_some_layers = true},
+     .reads_by_layer_type = true, .layer_cycle = "sssF"},
+    {.model_types = " llama4 ", .layout = interleaved, .theta_base = 5e5, .head_dim = 128,
+     .reads = "attn_temperature_tuning", .rotates_some_layers = true},
     {.model_types = " smollm3 ", .layout = half_split, .theta_base = 2e6, .rotates_some_layers = true},
     {.model_types = " minimax_m3_vl ", .layout = half_split, .theta_base = 5e6, .head_dim = 128,
-     .rotary_dim = 64, .reads = "partial_rotary_factor"},
+     .rotary_dim = 64, .reads = "partial_rotary_factor",
+     .indexer = {.layout = half_split, .layer_type = "minimax_m3_sparse"}},
     {.model_types = " minimax_m2 ", .layout = half_split, .theta_base = 5e6, .head_dim = 128,
      .reads = "partial_rotary_factor rotary_dim"},
     {.model_types = " solar_open ", .layout = half_split, .theta_base = 1e6, .head_dim = 128,
@@ -203,7 +247,7 @@ inline constexpr family families[] = {
     {.model_types = " esm ", .layout = half_split, .reads_dictionary = false, .rotary_key = "position_embedding_type"},
     {.model_types = " granitemoehybrid ", .layout = half_split, .rotary_key = "position_embedding_type"},
     {.model_types = " zamba2 ", .layout = half_split, .head_width = 2.0, .rotary_key = "use_mem_rope"},
-    {.model_types = " apertus ", .layout = half_split, .theta_base = 12e6, .default_rope_type = "llama3"},
+    {.model_types = " apertus apertus1p5 ", .layout = half_split, .theta_base = 12e6, .default_rope_type = "llama3"},
     {.model_types = " cwm ", .layout = half_split, .theta_base = 1e6, .head_dim = 128, .default_rope_type = "llama3"},
     {.model_types = " higgs_audio_v2 ", .layout = half_split, .head_dim = 128, .default_rope_type = "llama3"},
     {.model_types = " gpt_oss ", .layout = half_split, .theta_base = 1.5e5, .head_dim = 64,
@@ -215,27 +259,31 @@ inline constexpr family families[] = {
     {.model_types = " mistral4 ", .layout = interleaved, .rotates_own_part = true, .reads = "rope_interleave",
      .default_rope_type = "yarn"},
     {.model_types = " mistral_large4 ", .layout = interleaved, .rotates_own_part = true, .rotates_some_layers = true,
-     .is_lerope = true, .default_rope_type = "yarn"},
+     .is_lerope = true, .default_rope_type = "yarn", .indexer = {.layout = interleaved}},
     {.model_types = " gemma4 gemma4_unified ", .layout = half_split, .head_dim = 256,
-     .default_rope_type = "proportional", .layers = gemma4_layers},
+     .default_rope_type = "proportional", .layers = gemma4_layers, .layer_cycle = "sssssF$F"},
     {.model_types = " diffusion_gemma ", .layout = half_split, .head_dim = 256, .reads = "partial_rotary_factor",
-     .default_rope_type = "proportional", .layers = gemma4_layers},
+     .default_rope_type = "proportional", .layers = gemma4_layers, .layer_cycle = "sssssF$F"},
     {.model_types = " beam ", .layout = half_split, .head_dim = 128, .default_rope_type = by_layer_type,
-     .null_is_unrotated = true},
-    {.model_types = " lfm3 ", .layout = half_split, .head_dim = 128, .default_rope_type = by_layer_type},
-    {.model_types = " ultrabert ", .layout = half_split, .default_rope_type = by_layer_type},
+     .null_is_unrotated = true, .layer_cycle = "sssssF$F"},
+    {.model_types = " dory ", .layout = half_split, .head_dim = 256, .default_rope_type = by_layer_type,
+     .null_is_unrotated = true, .layer_cycle = "sssF"},
+    {.model_types = " lfm3 ", .layout = half_split, .head_dim = 128, .default_rope_type = by_layer_type,
+     .layer_cycle = "v^svFv"},
+    {.model_types = " ultrabert ", .layout = half_split, .default_rope_type = by_layer_type, .layer_cycle = "ssF"},
     {.model_types = " laguna mellum ", .layout = half_split, .head_dim = 128, .reads = "partial_rotary_factor",
-     .default_rope_type = by_layer_type},
+     .default_rope_type = by_layer_type, .layer_cycle = "F"},
     {.model_types = " embedding_gemma2 ", .layout = half_split, .head_dim = 256, .default_rope_type = by_layer_type,
-     .layers = gemma4_layers},
+     .layers = gemma4_layers, .layer_cycle = "sssssF$F", .cycle_key = "sliding_window_pattern"},
     {.model_types = " mimo_v2_flash ", .layout = half_split, .partial_rotary_factor = 0.334, .head_dim = 192,
-     .default_rope_type = by_layer_type},
-    {.model_types = " step3p5 ", .layout = half_split, .head_dim = 128, .reads = "partial_rotary_factor",
-     .default_rope_type = by_layer_type, .reads_by_layer_type = true},
+     .default_rope_type = by_layer_type, .layer_cycle = "F^sssssF"},
+    {.model_types = " step3p5 step3p7 ", .layout = half_split, .head_dim = 128, .reads = "partial_rotary_factor",
+     .default_rope_type = by_layer_type, .layers = olmo3_layers, .reads_by_layer_type = true, .layer_cycle = "F"},
     {.model_types = " zaya ", .layout = half_split, .head_dim = 128, .reads = "partial_rotary_factor",
      .default_rope_type = by_layer_type},
     {.model_types = " dots3_note ", .layout = interleaved, .reads = "partial_rotary_factor qk_rope_head_dim",
-     .default_rope_type = by_layer_type},
+     .default_rope_type = by_layer_type, .layer_cycle = "ii^siss",
+     .indexer = {.layout = interleaved, .layer_type = "indexed_attention", .of = "indexed_attention"}},
     // positions of several axes
     {.model_types = " qwen2_vl qwen2_5_vl qwen2_5_omni ", .layout = half_split, .theta_base = 1e6,
      .order = axis_order::blocks, .sections = {16, 24, 24}},
@@ -260,13 +308,20 @@ inline constexpr family families[] = {
     {.model_types = " cosmos3_edge ", .layout = half_split, .theta_base = 1e8, .head_dim = 128,
      .default_rope_type = "default", .order = axis_order::interleaved, .sections = {24, 20, 20}},
     {.model_types = " qwen3_5 qwen3_5_moe ", .layout = half_split, .partial_rotary_factor = 0.25, .head_dim = 256,
-     .order = axis_order::interleaved, .sections = {11, 11, 10}},
+     .layer_cycle = "lllF", .cycle_key = "full_attention_interval", .order = axis_order::interleaved,
+     .sections = {11, 11, 10}},
     {.model_types = " qwen4_exp ", .layout = half_split, .head_dim = 256, .reads = "partial_rotary_factor",
+     .layer_cycle = "llli", .cycle_key = "full_attention_interval",
+     .indexer = {.layout = half_split, .layer_type = "indexed_attention", .key = "indexer_head_dim", .head_dim = 0},
      .order = axis_order::interleaved, .sections = {11, 11, 10}},
+    {.model_types = " hy_v4_vl ", .layout = interleaved, .rotates_own_part = true, .reads = "no head_dim",
+     .indexer = {.layout = interleaved, .is_at_end = true, .cycle = "F^sFss"}, .order = axis_order::interleaved,
+     .sections = {12, 10, 10}},
     {.model_types = " cohere_compass ", .layout = half_split, .head_dim = 128, .default_rope_type = by_layer_type,
-     .null_is_unrotated = true, .order = axis_order::interleaved, .sections = {24, 20, 20}},
+     .null_is_unrotated = true, .layer_cycle = "F", .order = axis_order::interleaved, .sections = {24, 20, 20}},
     {.model_types = " neomme ", .layout = half_split, .head_dim = 64, .reads = "partial_rotary_factor",
-     .default_rope_type = by_layer_type, .layers = neomme_layers, .base_is_for_all = true, .order = axis_order::interleaved},
+     .default_rope_type = by_layer_type, .layers = neomme_layers, .base_is_for_all = true,
+     .layer_cycle = "sssssF$F", .order = axis_order::interleaved},
     {.model_types = " ernie4_5_vl_moe ", .layout = interleaved, .theta_base = 5e5,
      .order = axis_order::rows_columns_time, .sections = {22, 22, 20}},
     {.model_types = " hunyuan_vl ", .layout = half_split, .reads = "alpha", .order = axis_order::lanes}};

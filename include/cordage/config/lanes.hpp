@@ -30,11 +30,13 @@ inline void check_name(const json_object& config, const json_object& dict, std::
     not_read(config, message(key, " must be named ", own_name));
 }
 
-/// A size of one layer type's heads: "swa_head_dim" and similar keys take precedence over the key without "swa_".
+/// A size of one layer type's heads: "swa_head_dim" and similar keys take precedence over the key without "swa_". 0
+/// counts as not given.
 inline std::optional<index_t> size_of(const json_object& config, std::string_view layer_type, const std::string& key) {
     const bool slides = layer_type == "sliding_attention", sees_all = layer_type == "full_attention";
     const std::string own_key = slides ? "swa_" + key : sees_all && key == "head_dim" ? "global_head_dim" : key;
-    if (!config.has(own_key)) return config.count(key);
+    if (config.number(own_key).value_or(0.0) == 0.0)
+        return config.number(key) == 0.0 ? std::nullopt : config.count(key);
     return config.overrides(key) ? agreed<&json_object::count>({{config, key + " " + own_key}}) : config.count(own_key);
 }
 
@@ -90,10 +92,11 @@ inline void set_part_of_head(const json_object& config, const family& known, con
         config.doubt({"partial_rotary_factor ", *share, " must give qk_rope_head_dim ", rotated, " lanes"});
     }
     // head_dim may be the size of the rotated part or of the whole head.
-    if (!share && whole && known.rotates_own_part && *whole != rotated && *whole != rest.value_or(0) + rotated) {
+    const bool is_checked = known.rotates_own_part && !known.does_read("no head_dim");
+    if (!share && whole && is_checked && *whole != rotated && *whole != rest.value_or(0) + rotated) {
         config.doubt({"head_dim ", *whole, " must be qk_rope_head_dim ", rotated, ", or that plus qk_nope_head_dim"});
     }
-    if (whole && *whole != rotated && rope.rope_type == "default" && known.rotates_own_part &&
+    if (whole && *whole != rotated && rope.rope_type == "default" && is_checked &&
         !known.does_read("partial_rotary_factor")) {
         config.doubt({"head_dim ", *whole, " must be qk_rope_head_dim ", rotated,
                       " for rope type 'default', which rotates the whole head in the code of this model_type"});
@@ -198,6 +201,15 @@ inline void set_axes(const json_object& dict, const family& known, layer_rope& r
         dict.doubt({"mrope_interleaved ", *around ? "true must be false" : "false must be true",
                     " or left out: the code of this model_type does not read it"});
     }
+    if (known.order == axis_order::as_the_config_says && dict.has("mrope_section") && !around) {
+        if (known.layout != pair_layout::unknown) {
+            not_read(dict, "mrope_section must be left out");
+            return;
+        }
+        dict.doubt(
+            {"mrope_interleaved must be given: true if the pairs of mrope_section alternate between the axes, ",
+             "false if each axis has a block of pairs. It is in the code of this model_type, which is not known"});
+    }
     const std::vector<index_t> sections = sections_of(dict, known, rope.config.pairs());
     if (sections.empty()) return;
     if (order == axis_order::lanes) {
@@ -239,7 +251,16 @@ inline pair_layout layout_of(const json_object& config, const family& known) {
         if (found && flag && *found != *flag) config.doubt({key, " must equal the other keys for the pair layout"});
         if (!found) found = flag;
     }
-    return !found || !is_read ? known.layout : *found ? pair_layout::interleaved : pair_layout::half_split;
+    if (found && is_read) return *found ? pair_layout::interleaved : pair_layout::half_split;
+    const auto type = config.text("position_embedding_type").value_or("");
+    const pair_layout named = type == "rope_gptj"   ? pair_layout::interleaved
+                              : type == "rope_neox" ? pair_layout::half_split
+                                                    : known.layout;
+    if (known.layout != pair_layout::unknown && named != known.layout) {
+        not_read(config, message("position_embedding_type ", in_quotes(type), " must be left out"));
+        return known.layout;
+    }
+    return named;
 }
 
 }  // namespace cordage::hf::config_detail

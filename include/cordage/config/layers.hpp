@@ -3,14 +3,20 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cordage/config/lanes.hpp"
 #include "cordage/config/per_layer.hpp"
 #include "cordage/config/rope_type.hpp"
+#include "cordage/config/rotary_keys.hpp"
 
 namespace cordage::hf::config_detail {
 
@@ -52,18 +58,12 @@ struct layer_reader {
         out.config.original_length = dict.at_least(1.0, "original_max_position_embeddings",
                                                    original.value_or(longest > 0.0 ? longest : unlimited_length));
         validate(out.config);
-        apply_rule({dict, config, share, longest, original.has_value(), known.does_read("alpha"), out});
+        apply_rule({dict, config, share, longest, original.has_value(), known, out});
         set_axes(dict, known, out);
         out.is_inverse = known.is_inverse;
         if (known.is_lerope) out.needs_weights = true;
         out.has_head_temperatures = known.is_lerope;
-        out.llama4_beta = dict.number("llama_4_scaling_beta");
-        if (!kind.head_dim_key.empty()) {
-            out.layout = half_split;
-            out.first_lane = 0;
-            out.config.head_dim = config.count(kind.head_dim_key).value_or(out.config.head_dim);
-            validate(out.config);
-        }
+        set_temperature(config, dict, kind.rotates, out);
         if (!kind.rotates) {
             out.rope_type = "none";
             out.policy = proportional{0.0};  // allocates nothing: a file may have many such layer types with wide heads
@@ -71,6 +71,25 @@ struct layer_reader {
             out.needs_weights = false;
         }
         return out;
+    }
+
+    /// The query temperature of Ministral 3, by llama_4_scaling_beta or vLLM's llama_4_scaling, and that of Llama 4,
+    /// whose layers without rotation have one.
+    void set_temperature(const json_object& config, const json_object& dict, bool rotates, layer_rope& out) const {
+        const json_object of_vllm = config.part("llama_4_scaling");
+        const auto beta = agreed({{dict, "llama_4_scaling_beta"}, {of_vllm, "beta"}});
+        const double length = of_vllm.number("original_max_position_embeddings").value_or(out.config.original_length);
+        if (beta) out.temperature = ministral3_temperature(length, *beta);
+        const bool is_llama4 = known.does_read("attn_temperature_tuning");
+        const auto* const tuning = config.find("attn_temperature_tuning");  // Llama 4's first configs have a number
+        const bool is_on = tuning == nullptr || (*tuning != false && *tuning != 0);
+        if (is_llama4 && is_on && !rotates) {
+            out.temperature = llama4_temperature(config.number("floor_scale").value_or(8192.0),
+                                                 config.number("attn_scale").value_or(0.1));
+        } else if (!is_llama4 && tuning != nullptr && is_on) {
+            not_read(config, "attn_temperature_tuning must be left out");
+        }
+        if (out.temperature) out.temperature->validate();
     }
 
     /// theta_base of one kind of layer. If it is given both in the kind's own dictionary and outside, both must be
@@ -110,28 +129,183 @@ struct layer_reader {
             return std::ranges::any_of(words(keys), [&](const auto& key) { return whole.has(key); });
         };
         const bool alike = whole.json().contains(known.layers_differ_by) && !whole.has(known.layers_differ_by);
-        if (!known.layers.empty() && !alike) return all_of(known.layers);
+        if (!known.layers.empty() && !alike) {
+            auto found = all_of(known.layers);
+            const auto types = layers.types();  // a tiny model may lack one of them
+            const auto is_used = [&](const layer_kind& kind) { return is_in(types, kind.layer_type); };
+            if (std::ranges::any_of(found, is_used)) std::erase_if(found, std::not_fn(is_used));
+            return found;
+        }
         if (has_one_of(local_theta_keys)) return all_of(gemma3_layers);
         if (has_one_of("compress_rope_theta")) return all_of(compressed_layers);
         if (const auto scaled = whole.numbers("rope_scaling_layers")) {  // Molmo 2
-            const auto count = whole.number("num_hidden_layers");
-            if (!count || static_cast<double>(scaled->size()) < *count) return all_of(partly_scaled_layers);
+            const std::size_t count = layers.size();
+            bool are_all = count > 0;
+            for (std::size_t i = 0; i < count; ++i) {
+                are_all = are_all && std::ranges::find(*scaled, static_cast<double>(i)) != scaled->end();
+            }
+            if (!are_all) return all_of(partly_scaled_layers);
         }
-        if (layers.differ()) {
-            std::vector<layer_kind> by_type;
-            for (const std::string_view type : layers.types()) by_type.push_back({type});
-            return by_type;
-        }
+        std::vector<layer_kind> by_type;
+        for (const std::string_view type : layers.types()) by_type.push_back({type});
+        const bool is_in_doubt = by_type.size() > 1 && known.layout == pair_layout::unknown;  // check_which_rotate
+        if (layers.differ() || is_in_doubt) return by_type;
         if (has_one_of("global_head_dim swa_head_dim swa_qk_rope_head_dim")) return all_of(full_and_sliding_layers);
         return {layer_kind{}};
     }
 };
 
-/// True for {"full_attention": {...}, "sliding_attention": null, ...}.
+/// True for {"full_attention": {...}, "sliding_attention": null, ...}, also with values beside the dictionaries.
 inline bool is_nested(const nlohmann::json& dict) {
-    const auto is_object = [](const auto& entry) { return entry.is_object(); };
-    return std::ranges::any_of(dict, is_object) &&
-           std::ranges::all_of(dict, [&](const auto& entry) { return is_object(entry) || entry.is_null(); });
+    return std::ranges::any_of(dict, [](const auto& entry) { return entry.is_object(); });
+}
+
+/// Reports a value beside the dictionaries of layer types that one of these reads and lacks: transformers ignores it
+/// there, other engines take it as a default.
+inline void check_beside(const json_object& dict, const std::string& key) {
+    for (const auto& [layer_type, entry] : dict.json().items()) {
+        if (!entry.is_object()) continue;
+        const json_object own = dict.other(entry, dict.where() + "." + printable(layer_type));
+        const std::string name = key == "type" ? "rope_type" : key;
+        const bool is_type = name == "rope_type";
+        if (own.has(key) || (is_type && (own.has("type") || own.has("rope_type")))) continue;
+        if (!is_type && !reads_key(type_of(own), key)) continue;
+        own.doubt({key, " must be given here, not beside the dictionaries of the layer types: transformers ignores it ",
+                   "there, other engines read it as a default"});
+    }
+}
+
+/// Reports a layer type without a dictionary.
+inline void check_types(const layer_reader& read, const json_object& dict, const model_ropes& out) {
+    const auto has_rule = [&](std::string_view type) {
+        return std::ranges::any_of(out.ropes, [&](const layer_rope& rope) {
+            return canonical_layer_type(rope.layer_type) == canonical_layer_type(type) || rope.layer_type == "compress";
+        });
+    };
+    for (const std::string_view type : read.layers.types()) {
+        if (type.empty() || is_in(types_without_rotation, type) || has_rule(type)) continue;
+        dict.doubt({"layer type ", in_quotes(type), " must have a dictionary, or null if its layers are not rotated"});
+    }
+}
+
+/// Reports layer types of an unknown model: which of them are rotated, and scaled, is in its code.
+inline void check_which_rotate(const layer_reader& read, const json_object& dict) {
+    if (read.known.layout != pair_layout::unknown) return;
+    const auto is_list = [&](const char* key) {
+        const auto* found = read.whole.find(key);
+        return found != nullptr && found->is_array() && !found->empty();
+    };
+    if (is_list("layer_rope_theta") || is_list("rope_theta") || is_list("no_rope_layers")) return;
+    for (const std::string& key : words(local_theta_keys)) {
+        if (read.whole.has(key)) return;
+    }
+    const auto types = read.layers.types();
+    const auto doubt = [&](std::string_view what) {
+        dict.doubt({what,
+                    ": which of its layers are rotated is in the code of this model_type, which is not known. Give ",
+                    "rope_parameters with a dictionary for each layer type, null for layers without rotation"});
+    };
+    if (types.size() > 1) doubt(message("layer types ", in_quotes(types[0]), " and ", in_quotes(types[1])));
+    for (const char* key : {"attn_layer_indices", "attn_type_list", "full_attention_interval", "full_attn_idxs",
+                            "global_attn_every_n_layers", "hybrid_layer_pattern", "sliding_window_pattern"}) {
+        if (types.size() < 2 && !is_unused(read.whole.json().value(key, nlohmann::json()))) doubt(key);
+    }
+}
+
+/// Adds the rule "indexer" of a family with sparse attention, unless no layer has one.
+inline void add_indexer(const layer_reader& read, model_ropes& out) {
+    const indexer_heads& heads = read.known.indexer;
+    if (heads.layout == pair_layout::unknown || (heads.head_dim == 0 && !read.whole.has(heads.key))) return;
+    const auto types = read.layers.types();
+    if (!heads.layer_type.empty() && !is_in(types, heads.layer_type)) return;
+    const auto of = std::ranges::find(out.ropes, heads.of, &layer_rope::layer_type);
+    layer_rope rope = of == out.ropes.end() ? out.ropes.front() : *of;
+    if (!rope.rotates()) return;
+    if (out.ropes.size() == 1 && out.ropes[0].layer_type.empty()) out.ropes[0].layer_type = model_ropes::layers_alike;
+    rope.layer_type = "indexer";
+    rope.layout = heads.layout;
+    const index_t head_dim = read.whole.count(heads.key).value_or(heads.head_dim);
+    if (head_dim < rope.config.rotary_dim) {
+        read.whole.refuse({heads.key, " ", head_dim, " must be >= the ", rope.config.rotary_dim, " rotated lanes"});
+    }
+    rope.first_lane = heads.is_at_end ? head_dim - rope.config.rotary_dim : 0;
+    rope.config.head_dim = heads.is_at_end ? rope.config.rotary_dim : head_dim;
+    validate(rope.config);
+    out.ropes.push_back(std::move(rope));
+}
+
+/// Which layers have an indexer of their own; the others take the keys that an earlier one chose.
+inline std::vector<bool> own_indexers(const json_object& config, const indexer_heads& heads, std::size_t layers) {
+    std::vector<bool> own(layers, true);
+    const auto set = [&](std::size_t listed, auto is_full) {
+        if (listed < layers) config.doubt({"indexer_types must have ", layers, " entries, one for each layer"});
+        for (std::size_t i = 0; i < std::min(layers, listed); ++i) own[i] = is_full(i);
+    };
+    for (const char* key : {"indexer_types", "index_topk_pattern"}) {
+        const auto* list = config.find(key);
+        if (list == nullptr) continue;
+        if (list->is_string()) {
+            const auto& letters = list->get_ref<const std::string&>();
+            set(letters.size(), [&](std::size_t i) { return letters[i] == 'F'; });
+        } else if (list->is_array()) {
+            set(list->size(), [&](std::size_t i) { return (*list)[i] == "full"; });
+        } else {
+            config.refuse(key, *list, "a list of 'full' and 'shared'");
+        }
+        return own;
+    }
+    if (!heads.cycle.empty()) {
+        const std::string letters = letters_of_cycle(heads.cycle, layers, 0);
+        set(layers, [&](std::size_t i) { return letters[i] == 'F'; });
+    } else if (config.has("index_topk_freq")) {
+        const auto every = static_cast<std::size_t>(*config.count("index_topk_freq"));
+        const auto first = static_cast<std::size_t>(config.count("index_skip_topk_offset").value_or(2));
+        set(layers, [&](std::size_t i) { return i < first || (i - first + 1) % every == 0; });
+    }
+    return own;
+}
+
+/// Sets the rule of each layer, if the config tells it for all of them.
+inline void add_layers(const layer_reader& read, model_ropes& out) {
+    const std::size_t count = read.layers.size();
+    const auto index_of = [&](std::string_view name) -> std::optional<std::size_t> {
+        const auto same = [&](const layer_rope& rope) {
+            return canonical_layer_type(rope.layer_type) == canonical_layer_type(name);
+        };
+        const auto found = std::ranges::find_if(out.ropes, same);
+        if (found == out.ropes.end()) return std::nullopt;
+        return static_cast<std::size_t>(found - out.ropes.begin());
+    };
+    const auto indexer = index_of("indexer"), no_rope = index_of("no_rope"), compress = index_of("compress");
+    const auto scaled = read.whole.numbers("rope_scaling_layers");
+    const bool are_alike =
+        is_in(std::array<std::string_view, 3>{"", "rope", model_ropes::layers_alike}, out.ropes[0].layer_type);
+    const auto stays = read.layers.unrotated_layers(read.known.rotates_some_layers);
+    const auto own = own_indexers(read.whole, read.known.indexer, count);
+    std::vector<model_layer> layers(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        model_layer& layer = layers[i];
+        layer.type = read.layers.type(i);
+        const bool has_own_rule = !layer.type.empty() && index_of(layer.type);
+        if (!has_own_rule && is_in(types_without_rotation, layer.type)) continue;
+        if (stays[i] && no_rope) {
+            layer.rule = no_rope;
+        } else if (has_own_rule) {
+            layer.rule = index_of(layer.type);
+        } else if (are_alike) {
+            layer.rule = 0;
+        } else if (compress && !layer.type.empty()) {
+            layer.rule = layer.type == "sliding_attention" ? index_of("main") : compress;
+        } else if (scaled) {
+            const bool is_scaled = std::ranges::find(*scaled, static_cast<double>(i)) != scaled->end();
+            layer.rule = index_of(is_scaled ? "scaled" : "unscaled");
+        }
+        if (!layer.rule) return;  // its type is not known
+        const std::string_view type = read.known.indexer.layer_type;
+        const bool has_indexer = indexer && own[i] && (type.empty() || canonical_layer_type(layer.type) == type);
+        if (has_indexer && out.ropes[*layer.rule].rotates()) layer.indexer = indexer;
+    }
+    out.layers = std::move(layers);
 }
 
 inline void add_ropes(const layer_reader& read, const json_object& dict, model_ropes& out) {
@@ -141,6 +315,10 @@ inline void add_ropes(const layer_reader& read, const json_object& dict, model_r
             dict.refuse({dict.json().size(), " layer types must be at most ", most_layer_types});
         }
         for (const auto& [layer_type, entry] : dict.json().items()) {
+            if (!entry.is_object() && !entry.is_null()) {
+                check_beside(dict, layer_type);
+                continue;
+            }
             layer_kind kind = read.known.kind(layer_type);
             kind.rotates = !entry.is_null() && read.layers.rotates(layer_type);
             const std::string where = dict.where() + "." + printable(layer_type);
@@ -149,7 +327,16 @@ inline void add_ropes(const layer_reader& read, const json_object& dict, model_r
             }
             out.ropes.push_back(read.rope(kind, kind.rotates ? dict.other(entry, where) : none, true));
         }
+        check_types(read, dict, out);
     } else {
+        check_which_rotate(read, dict);
+        const auto* const scaled_types = read.whole.find("yarn_only_types");  // Step
+        if (scaled_types != nullptr &&
+            (read.known.layers.data() != olmo3_layers || *scaled_types != nlohmann::json::array({"full_attention"}))) {
+            read.whole.doubt(
+                {"yarn_only_types must be left out or [\"full_attention\"], and the latter only in a Step model: ",
+                 "other layer types that are scaled must have dictionaries of their own"});
+        }
         if (read.known.reads_by_layer_type && dict.where() == "rope_parameters" && !dict.json().empty()) {
             not_read(dict, "a dictionary for each layer type must be given instead of one for all");
         }
@@ -170,6 +357,8 @@ inline void add_ropes(const layer_reader& read, const json_object& dict, model_r
         if (out.ropes.front().layer_type.empty()) out.ropes.front().layer_type = "rope";
         out.ropes.push_back(read.rope({.layer_type = "no_rope", .rotates = false}, none, true));
     }
+    add_indexer(read, out);
+    add_layers(read, out);
 }
 
 }  // namespace cordage::hf::config_detail

@@ -10,15 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "cordage/config/json.hpp"
+#include "cordage/config/layer_types.hpp"
 
 namespace cordage::hf::config_detail {
 
 using namespace json_detail;
-
-/// Upper bounds on layers with their own settings and on layer types; models have up to 5 types.
-inline constexpr std::size_t most_layers = std::size_t{1} << 14;
-inline constexpr std::size_t most_layer_types = 64;
 
 /// Top-level keys that may differ between layers; all of them change a rotation.
 inline const std::vector<std::string>& layer_keys() {
@@ -32,8 +28,10 @@ inline const std::vector<std::string>& layer_keys() {
 /// Each layer's type and the top-level keys that it overrides, if they change a rotation.
 class per_layer {
  public:
-    explicit per_layer(const json_object& config) : config_(config) {
-        read_types();
+    per_layer(const json_object& config, const family& known)
+        : config_(config), counts_back_(known.layer_cycle.starts_with('<')) {
+        for (std::string& type : layer_types_of(config, known))
+            layer_at(layers_.size(), "layer_types").type = std::move(type);
         read_list("layer_rope_theta", "rope_theta");
         read_list("rope_theta", "rope_theta");
         read_list("partial_rotary_factors", "partial_rotary_factor");
@@ -44,16 +42,42 @@ class per_layer {
             each.rotates = theta == each.overrides.end() || *theta != 0.0;
             if (!each.rotates) each.overrides.erase("rope_theta");
         }
+        const std::size_t layers = layer_count(config).value_or(0);
+        if (layers_.empty() && layers > 0) layer_at(layers - 1, "num_hidden_layers");
     }
+
+    /// The number of layers; 0 if the config does not tell it.
+    std::size_t size() const { return layers_.size(); }
+    const std::string& type(std::size_t i) const { return layers_[i].type; }
 
     /// Whether some layers are not rotated: those with theta_base 0, those with a 0 in no_rope_layers, or every n-th
     /// (Llama 4, SmolLM3), which may be specified only in the model's code.
-    bool has_unrotated_layers(bool default_if_absent) const {
+    /// @param by_default  without these keys every fourth layer is not rotated
+    bool has_unrotated_layers(bool by_default) const {
         if (!std::ranges::all_of(layers_, &layer::rotates)) return true;
         if (const auto* bases = config_.find("layer_rope_theta"); bases != nullptr && bases->is_array()) return false;
         const auto rotates = config_.numbers("no_rope_layers");
         if (rotates && !rotates->empty()) return std::ranges::find(*rotates, 0.0) != rotates->end();
-        return config_.count("no_rope_layer_interval") || default_if_absent;
+        return config_.count("no_rope_layer_interval") || by_default;
+    }
+
+    /// Which layers are not rotated, as above; [size()].
+    std::vector<bool> unrotated_layers(bool by_default) const {
+        std::vector<bool> stays(layers_.size());
+        if (!has_unrotated_layers(by_default)) return stays;
+        const auto rotates = config_.numbers("no_rope_layers");
+        const bool is_list = rotates && !rotates->empty();
+        if (is_list && rotates->size() < layers_.size()) {
+            config_.refuse({"no_rope_layers has ", rotates->size(), " numbers, must have ", layers_.size(),
+                            ", one for each layer"});
+        }
+        const bool is_by_base = !std::ranges::all_of(layers_, &layer::rotates);
+        const auto interval = static_cast<std::size_t>(config_.count("no_rope_layer_interval").value_or(4));
+        for (std::size_t i = 0; i < layers_.size(); ++i) {
+            const std::size_t place = counts_back_ ? layers_.size() - 1 - i : i + 1;
+            stays[i] = is_by_base ? !layers_[i].rotates : is_list ? (*rotates)[i] == 0.0 : place % interval == 0;
+        }
+        return stays;
     }
 
     /// Whether rotated layers have different overrides.
@@ -112,20 +136,6 @@ class per_layer {
         if (index >= most_layers) config_.refuse({key, " must have at most ", most_layers, " layers"});
         if (index >= layers_.size()) layers_.resize(index + 1);
         return layers_[index];
-    }
-
-    void read_types() {
-        const char* const key = config_.has("layer_types") ? "layer_types" : "layers_block_type";
-        const auto* types = config_.find(key);
-        if (types == nullptr) return;
-        if (!types->is_array()) config_.refuse(key, *types, "a list of strings");
-        for (const auto& type : *types) {
-            if (!type.is_string()) config_.refuse("layer_types", type, "a list of strings");
-            layer_at(layers_.size(), "layer_types").type = type.get<std::string>();
-        }
-        if (layers_.empty()) return;  // the list may have more entries, for additional prediction heads
-        const auto count = static_cast<std::size_t>(config_.count("num_hidden_layers").value_or(most_layers));
-        layers_.resize(std::min(layers_.size(), count));
     }
 
     /// A list with one number for each layer; a single number is for all layers.
@@ -214,6 +224,7 @@ class per_layer {
     }
 
     json_object config_;
+    bool counts_back_;  // every n-th layer, counted from the last one
     std::vector<layer> layers_;
 };
 

@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "cordage/config/layers.hpp"
+#include "cordage/config/params_json.hpp"
+#include "cordage/config/rotary_keys.hpp"
 #include "cordage/config/tower_families.hpp"
 
 namespace cordage::hf {
@@ -23,32 +25,6 @@ struct read_options {
 };
 
 namespace config_detail {
-
-// clang-format off
-/// Top-level keys of a rotation. A similar key that is not in this list is reported.
-inline constexpr std::string_view rope_keys[] = {
-    "compress_rope_theta", "global_rope_theta", "layer_rope_theta", "local_rope_theta", "no_rope_layer_interval",
-    "no_rope_layers", "partial_rotary_factor", "partial_rotary_factors", "qk_rope_head_dim", "rope_base",
-    "rope_interleave", "rope_interleaved", "rope_local_base_freq", "rope_parameters", "rope_pct", "rope_ratio",
-    "rope_scaling", "rope_scaling_layers", "rope_theta", "rotary_base", "rotary_dim", "rotary_emb_base",
-    "rotary_emb_fraction", "rotary_emb_interleaved", "rotary_embedding_base", "rotary_pct", "rotary_percentage", "rotary_value",
-    "swa_qk_rope_head_dim", "swa_rope_theta"};
-// clang-format on
-
-/// Reports top-level keys that resemble a known one, and those whose effect is not supported.
-inline void check_top_keys(const json_object& config) {
-    for (const auto& [key, entry] : config.json().items()) {
-        const auto is_near = [&own = key](const char* name) { return edit_distance(own, name) <= 2; };
-        const bool looks_alike = key.starts_with("rope_") || key.starts_with("rotary_") ||
-                                 (key.size() < 24 && (is_near("rope_scaling") || is_near("rope_parameters")));
-        if (!looks_alike || is_in(rope_keys, key) || (key == "rotary_emb_scale_base" && entry.is_null())) continue;
-        config.doubt({"key ", in_quotes(key), " must be a known key", nearest_known(key, rope_keys)});
-    }
-    for (const auto& [key, why] : {std::pair{"use_dynamic_ntk", "its rule for more than seq_length tokens"},  // Qwen
-                                   {"rotary_value", "a rotation of values"}}) {  // RoFormer
-        if (config.flag(key).value_or(false)) config.doubt({key, " true must be false: ", why, " is not supported"});
-    }
-}
 
 /// Reports a layer type of which only some layers are rotated (Cohere 2 MoE).
 inline void check_dense_layers(const json_object& config, const family& known) {
@@ -69,7 +45,7 @@ inline json_object language_part(const json_object& whole) {
         return part.has("rope_scaling") || part.has("rope_parameters") || part.has("rope_theta");
     };
     for (const char* key : {"text_config", "language_config", "llm_config", "thinker_config", "vlm_config",
-                            "decoder_config", "decoder"}) {
+                            "decoder_config", "decoder", "transformer_layer_config"}) {
         const auto* found = whole.find(key);
         if (found == nullptr || !found->is_object()) continue;
         const bool is_one_of_many = std::string_view(key).starts_with("decoder") &&
@@ -79,58 +55,6 @@ inline json_object language_part(const json_object& whole) {
         return has_rotation(inner) || !has_rotation(whole) ? inner : whole;
     }
     return whole;
-}
-
-/// Rejects models without a rotary embedding, and reports configs from which it is not clear that they have one.
-inline void check_rotary_embedding(const json_object& config, const std::string& model_type, const family* known) {
-    const auto refuse = [&](std::initializer_list<message_part> what) {
-        config.refuse({joined(what), "; only models that rotate q and k can be read"});
-    };
-    const std::string quoted = "model_type " + in_quotes(model_type);
-    if (const auto instead = what_of(unrotated, model_type); !instead.empty()) {
-        refuse({quoted, " has no rotary embedding but ", instead});
-    }
-    if (find_tower(model_type) != nullptr) {
-        config.refuse({quoted, " is a tower with positions on a grid: use hf::read_tower"});
-    }
-    if (const auto how = what_of(rotated_otherwise, model_type); !how.empty()) {
-        config.refuse({quoted, " rotates ", how, ", which is not supported"});
-    }
-    for (const char* key : {"rope_parameters", "rope_scaling"}) {
-        const json_object dict = config.part(key);
-        if (model_type != "olmo_hybrid" || !dict.has_null("rope_theta")) continue;
-        refuse({quoted, " has no rotary embedding if rope_theta of ", key, " is null"});
-    }
-    const json_object inner = config.part("attn_config");
-    if (config.flag("alibi").value_or(false) || inner.flag("alibi").value_or(false)) {
-        refuse({"alibi true selects ALiBi instead of a rotary embedding"});
-    }
-    bool says_so = inner.has("rope_theta");
-    for (const char* key : {"position_embedding_type", "position_embeddings_type"}) {
-        const auto type = config.text(key);
-        if (type && *type != "rope" && *type != "rotary") {
-            refuse({key, " ", in_quotes(*type), " must be 'rope' or 'rotary'"});
-        }
-        says_so = says_so || type;
-    }
-    for (const char* key : {"use_mem_rope", "use_rotary_embedding"}) {
-        const auto flag = config.flag(key);
-        if (flag && !*flag) refuse({key, " false means that it has no rotary embedding"});
-        says_so = says_so || flag;
-    }
-    if (config.number("qk_rope_head_dim") == 0.0) refuse({"qk_rope_head_dim 0 means that no lanes are rotated"});
-    if (known != nullptr && !known->rotary_key.empty() && !config.has(known->rotary_key)) {
-        refuse({quoted, " has a rotary embedding only if ", known->rotary_key, " is given"});
-    }
-    if (known == nullptr && config.has("patch_size") && !config.has("vocab_size")) {
-        config.doubt({quoted, " must be a known model type: patch_size suggests a tower with positions on a grid"});
-    }
-    for (const std::string_view key : rope_keys) says_so = says_so || config.json().contains(key);  // a null counts
-    if (known == nullptr && !says_so) {
-        config.doubt({quoted,
-                      " must be a known model type, or rope_theta or rope_parameters must be given: no key shows ",
-                      "that q and k are rotated"});
-    }
 }
 
 /// The rope dictionary: "rope_parameters" (new) or "rope_scaling" (old).
@@ -149,11 +73,34 @@ inline json_object rope_dictionary(const json_object& config, const std::string&
     }
     if (parameters != nullptr) return config.other(*parameters, "rope_parameters");
     if (scaling != nullptr) return config.other(*scaling, "rope_scaling");
-    if (!known.default_rope_type.empty()) {
+    const auto* const bases = config.find("rope_theta");
+    const bool has_all_bases =
+        bases != nullptr && (bases->is_array() || std::ranges::any_of(words(local_theta_keys), [&](const auto& key) {
+                                 return config.has(key);
+                             }));
+    if (!known.default_rope_type.empty() && !(known.default_rope_type == by_layer_type && has_all_bases)) {
         config.doubt({"rope_parameters must be given for model_type ", in_quotes(model_type),
                       ": its code has its own defaults for rope type '", known.default_rope_type, "'"});
     }
     return config.none(config.where());
+}
+
+/// A config whose latent attention is switched off, without the keys of that attention (DeepSeek OCR's sizes of 0);
+/// nullopt for other configs.
+inline std::optional<nlohmann::json> without_latent_attention(const json_object& config) {
+    const bool is_off = config.flag("use_mla") == false;
+    if (config.number("qk_rope_head_dim") != 0.0) {
+        if (is_off && config.has("qk_rope_head_dim")) {
+            config.doubt(
+                {"use_mla false must be true, or qk_rope_head_dim be 0 or left out: transformers does not read ",
+                 "use_mla, the code of DeepSeek's authors does"});
+        }
+        return std::nullopt;
+    }
+    if (config.flag("use_mla") == true || (!is_off && config.number("qk_nope_head_dim") != 0.0)) return std::nullopt;
+    nlohmann::json without = config.json();
+    for (const char* key : {"qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"}) without.erase(key);
+    return without;
 }
 
 }  // namespace config_detail
@@ -161,13 +108,16 @@ inline json_object rope_dictionary(const json_object& config, const std::string&
 /// The rotation of a parsed config's model, one rule for each layer type. Throws as read_config(text).
 inline model_ropes read_parsed_config(const nlohmann::json& root, const read_options& options = {}) {
     using namespace config_detail;
+    if (is_params_json(root)) return read_parsed_config(config_of_params(root), options);
     model_ropes out;
     const json_object whole(root, "config", options.lenient ? &out.warnings : nullptr);
-    const json_object config = language_part(whole);
+    const json_object part = language_part(whole);
+    const auto without = without_latent_attention(part);
+    const json_object config = without ? part.other(*without, part.where()) : part;
     out.model_type = config.text("model_type").value_or(whole.text("model_type").value_or(""));
     const family* const known = find_family(out.model_type);
-    check_top_keys(config);
     check_rotary_embedding(config, out.model_type, known);
+    check_keys_of_rotation(config);
 
     std::optional<index_t> positions;  // the first found; later ones may mean something else (Qwen's seq_length)
     for (const char* key :
@@ -175,7 +125,11 @@ inline model_ropes read_parsed_config(const nlohmann::json& root, const read_opt
         if (!positions) positions = config.count(key);
     }
     out.max_length = static_cast<double>(positions.value_or(0));
-    const layer_reader reader{config, per_layer(config), known == nullptr ? unknown_family : *known, out.max_length};
+    family used = known == nullptr ? unknown_family : *known;
+    if (without && used.rotates_own_part) {  // as Llama, in the code of DeepSeek's authors
+        used = {.model_types = known->model_types, .layout = half_split, .theta_base = known->theta_base};
+    }
+    const layer_reader reader{config, per_layer(config, used), used, out.max_length};
     check_dense_layers(config, reader.known);
     add_ropes(reader, rope_dictionary(config, out.model_type, reader.known, options.dictionary_is_callers), out);
     return out;

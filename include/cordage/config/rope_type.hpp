@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cordage/config/family.hpp"
 #include "cordage/config/json.hpp"
 #include "cordage/config/model_ropes.hpp"
 #include "cordage/scaling/by_parts.hpp"
@@ -31,6 +32,18 @@ struct clex_drift {
 };
 static_assert(scaling_policy<clex_drift>);
 
+/// Type "ntk" of the authors of gte, and of vLLM: the base times t, and all frequencies over t^(2/d).
+struct divided_ntk {
+    double log_alpha(const rope_config& c, index_t pair, double t) const { return rate(c, pair) * std::log(t); }
+    double log_alpha_rate(const rope_config& c, index_t pair, double t) const { return rate(c, pair) / t; }
+
+ private:
+    static double rate(const rope_config& c, index_t pair) {
+        return -2.0 * static_cast<double>(pair + 1) / static_cast<double>(c.rotary_dim);
+    }
+};
+static_assert(scaling_policy<divided_ntk>);
+
 namespace config_detail {
 
 using namespace json_detail;
@@ -43,7 +56,7 @@ struct rule_source {
     double share;               ///< partial_rotary_factor, for the type that uses it as a share of pairs
     double max_length;          ///< max_position_embeddings; 0 if not given
     bool has_original_length;   ///< has its own key, not taken from max_position_embeddings
-    bool reads_alpha;           ///< the model's code reads Hunyuan's alpha
+    const family& known;        ///< of the model
     layer_rope& rope;
 
     void set(any_policy policy, any_schedule schedule, std::string policy_words) const {
@@ -84,6 +97,14 @@ inline void linear_rule(const rule_source& from) {
 }
 
 inline void ntk_rule(const rule_source& from) {
+    if (from.known.does_read("ntk")) {
+        from.set(divided_ntk{}, fixed{from.factor()}, "NTK of gte's authors, alpha_i = t^(-2(i+1)/d)");
+        return;
+    }
+    from.dict.doubt(
+        {"rope_type 'ntk' must be that of a gte model: it has two formulas, t^(-2(i+1)/d) in vLLM and in the ",
+         "code of gte's authors, t^(-2i/(d-2)) (NTK-aware) elsewhere. The latter is rope_type 'dynamic' with ",
+         "alpha in Hunyuan's models"});
     from.set(ntk_aware{}, fixed{from.factor()}, "NTK-aware, alpha_i = t^(-2i/(d-2))");
 }
 
@@ -119,10 +140,16 @@ inline yarn yarn_settings(const json_object& dict) {
     if (const auto given = dict.number("attention_factor")) {
         policy.given_attention_factor = dict.positive("attention_factor", *given);
     }
-    for (const char* key : {"attn_factor", "extrapolation_factor"}) {  // factors of the authors' code, 1 by default
-        if (const double factor = dict.number(key).value_or(1.0); factor != 1.0) {
-            dict.doubt({key, " ", factor, " must be 1; for a factor on cos and sin use attention_factor"});
+    if (const double factor = dict.number("extrapolation_factor").value_or(1.0); factor != 1.0) {
+        dict.doubt(
+            {"extrapolation_factor ", factor, " must be 1 or left out: only the code of YaRN's authors reads it"});
+    }
+    if (!dict.flag("apply_yarn_scaling").value_or(true)) {  // vLLM's
+        if (policy.given_attention_factor.value_or(1.0) != 1.0) {
+            dict.doubt({"apply_yarn_scaling false must be true or left out, or attention_factor ",
+                        *policy.given_attention_factor, " must be 1"});
         }
+        policy.given_attention_factor = 1.0;
     }
     return policy;
 }
@@ -138,6 +165,12 @@ inline void yarn_rule(const rule_source& from) {
         rope.schedule_words = message("continuous: t = max(1, L / ", rope.config.original_length, ")");
     } else {
         rope.schedule = fixed{from.factor_or_ratio()};
+    }
+    if (const double more = from.dict.number("attn_factor").value_or(1.0); more != 1.0) {
+        const double factor = attention_factor(rope.policy, rope.config, rope.schedule.ratio(rope.config, 1.0));
+        from.dict.doubt({"attn_factor ", more, " must be 1 or left out, and the factor on cos and sin be given as ",
+                         "attention_factor: ", factor, " in transformers and vLLM 0.33, which ignore attn_factor, or ",
+                         more * factor, " in the code of YaRN's authors and earlier vLLM, which multiply by it"});
     }
     const yarn_ramp ramp = policy.ramp(rope.config);
     rope.policy_words = message("YaRN, pairs up to ", ramp.low, " kept, from ", ramp.high,
@@ -238,7 +271,7 @@ inline constexpr const char* common_keys =
     "rope_type type";
 inline constexpr const char* yarn_keys =
     "factor original_max_position_embeddings attention_factor beta_fast beta_slow mscale mscale_all_dim truncate "
-    "attn_factor extrapolation_factor finetuned";
+    "apply_yarn_scaling attn_factor extrapolation_factor finetuned";
 // clang-format off
 inline constexpr known_type known_types[] = {
     {"default", "", no_scaling},
@@ -275,8 +308,20 @@ inline std::string type_of(const json_object& dict) {
     return type == "yarn" && dict.has("short_factor") ? "longrope" : type;
 }
 
+/// Whether the rule of a rope type reads a key of its dictionary; true for unknown keys and types, which are reported.
+inline bool reads_key(const std::string& rope_type, std::string_view key) {
+    if (is_in(words(common_keys), key) && key != "max_position_embeddings") return true;
+    bool is_known = false;
+    for (const known_type& each : known_types) {
+        const bool has_it = is_in(words(each.keys), key);
+        if (each.name == rope_type && has_it) return true;
+        is_known = is_known || has_it;
+    }
+    return !is_known;
+}
+
 /// Reports unknown keys of a rope dictionary, and known ones that this rope type ignores.
-inline void check_keys(const json_object& dict, const known_type& type) {
+inline void check_keys(const json_object& dict, const known_type& type, double max_length) {
     const std::vector<std::string> common = words(common_keys), used = words(type.keys);
     std::set<std::string> known(common.begin(), common.end());
     for (const known_type& each : known_types) {
@@ -286,7 +331,7 @@ inline void check_keys(const json_object& dict, const known_type& type) {
         if (is_in(common, key) || is_in(used, key)) continue;
         if (!known.contains(key)) {
             dict.doubt({"key ", in_quotes(key), " must be a known key", nearest_known(key, known)});
-        } else if (!entry.is_null()) {
+        } else if (!entry.is_null() && !(key == "original_max_position_embeddings" && entry == max_length)) {
             dict.doubt({"key '", key, "' must be left out: rope type '", type.name, "' ignores it"});
         }
     }
@@ -296,7 +341,8 @@ inline void check_keys(const json_object& dict, const known_type& type) {
 inline void apply_rule(const rule_source& from) {
     layer_rope& rope = from.rope;
     const auto* const type = std::ranges::find_if(known_types, [&](const known_type& each) {
-        return each.name == rope.rope_type && (!each.needs_alpha || (from.reads_alpha && from.dict.has("alpha")));
+        return each.name == rope.rope_type &&
+               (!each.needs_alpha || (from.known.does_read("alpha") && from.dict.has("alpha")));
     });
     if (type == std::end(known_types)) {
         std::vector<std::string_view> names{"mrope", "su"};
@@ -304,7 +350,7 @@ inline void apply_rule(const rule_source& from) {
         from.dict.refuse({"rope_type ", in_quotes(rope.rope_type), " must be a known rope type",
                           nearest_known(rope.rope_type, names)});
     }
-    check_keys(from.dict, *type);
+    check_keys(from.dict, *type, from.max_length);
     rope.attention_words = "1";
     type->rule(from);
     validate(rope.policy, rope.config);

@@ -99,7 +99,7 @@ inline index_t tower_head_dim(const json_object& config, const tower_family& kno
 
 /// Reports keys of a rotation that this tower does not read.
 inline void check_tower_keys(const json_object& config, const tower_family& known) {
-    check_top_keys(config);
+    check_keys_of_rotation(config);
     for (const std::string_view key : rope_keys) {
         const bool is_read = key == "rope_theta" || key == "rope_parameters" || key == "rope_scaling" ||
                              (key == "partial_rotary_factor" && known.share > 0.0);

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+// Which keys of a config.json concern a rotation: known ones, similar ones, and those that say that there is none or
+// that it is of a kind that is not read; serves config/read.hpp and config/tower.hpp.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cordage/config/lanes.hpp"
+#include "cordage/config/per_layer.hpp"
+#include "cordage/config/tower_families.hpp"
+
+namespace cordage::hf::config_detail {
+
+// clang-format off
+/// Top-level keys of a rotation. A similar key that is not in this list is reported.
+inline constexpr std::string_view rope_keys[] = {
+    "compress_rope_theta", "global_rope_theta", "layer_rope_theta", "local_rope_theta", "no_rope_layer_interval",
+    "no_rope_layers", "partial_rotary_factor", "partial_rotary_factors", "qk_rope_head_dim", "rope_base",
+    "rope_interleave", "rope_interleaved", "rope_local_base_freq", "rope_parameters", "rope_pct", "rope_ratio",
+    "rope_scaling", "rope_scaling_layers", "rope_theta", "rotary_base", "rotary_dim", "rotary_emb_base",
+    "rotary_emb_fraction", "rotary_emb_interleaved", "rotary_embedding_base", "rotary_pct", "rotary_percentage", "rotary_value",
+    "swa_qk_rope_head_dim", "swa_rope_theta"};
+/// Other keys with similar names.
+inline constexpr std::string_view keys_like_rope_keys[] = {
+    "indexer_rope_interleave", "memory_attention_rope_dropout", "memory_attention_rope_feat_sizes",
+    "memory_attention_rope_k_sizes", "memory_attention_rope_theta", "qk_nope_head_dim", "swa_qk_nope_head_dim",
+    "use_mem_rope", "use_rotary_embedding"};
+
+/// Keys that say that q and k are not rotated, or not in all layers, by the code of some model that reads them.
+struct no_rotation_key {
+    std::string_view key;
+    bool value;  ///< that says so
+};
+inline constexpr no_rotation_key no_rotation_keys[] = {
+    {"alibi", true}, {"apply_rope", false}, {"enable_rope", false}, {"mla_use_nope", true}, {"no_rope", true}, {"nope", true},
+    {"rope", false}, {"rotary", false}, {"use_alibi", true}, {"use_mem_rope", false}, {"use_nope", true}, {"use_rope", false},
+    {"use_rotary", false}, {"use_rotary_emb", false}, {"use_rotary_embedding", false}, {"use_rotary_pos_emb", false}};
+inline constexpr std::string_view position_type_keys[] = {
+    "pos_emb_type", "pos_embed_type", "position_embedding", "position_embedding_type", "position_embeddings_type",
+    "position_encoding", "position_encoding_type", "positional_embedding", "positional_embedding_type", "positional_encoding"};
+inline constexpr std::string_view layers_of_rotation_keys[] = {
+    "nope_interval", "nope_layer_ids", "nope_layer_interval", "nope_layers", "rope_layers", "use_rope_layers"};
+
+/// Keys of a scaling that is not read, and what they are.
+inline constexpr std::pair<const char*, const char*> other_scaling_keys[] = {
+    {"dual_chunk_attention_config", "positions of Qwen's dual chunk attention, which are not read"},
+    {"rope_hf_config", "llm-foundry's name of a rope dictionary: give it as rope_scaling"},
+    {"use_dynamic_ntk", "its rule for more than seq_length tokens is not supported"},  // Qwen
+    {"use_scaled_rope", "Meta's name of the rule of Llama 3.1: give rope_scaling with rope_type 'llama3'"},
+    {"yarn", "a part of Mistral's params.json: give rope_parameters with rope_type 'yarn', its alpha as beta_slow, its "
+             "beta as beta_fast, and attention_factor 1 if apply_scale is false"}};
+// clang-format on
+
+/// Whether a setting says nothing: null, false, 0, empty.
+inline bool is_unused(const nlohmann::json& value) {
+    return value.is_null() || value == false || value == 0 || (value.is_structured() && value.empty());
+}
+
+/// Whether a word of the key, between underscores, is "rope" or "rotary", or the key resembles one of a rotation.
+inline bool is_like_rope_key(std::string_view key) {
+    if (is_in(rope_keys, key) || is_in(keys_like_rope_keys, key) || key.size() >= 40) return false;
+    const std::string word = "_" + std::string(key) + "_";
+    if (word.find("_rope_") != word.npos || word.find("_rotary_") != word.npos) return true;
+    return std::ranges::any_of(rope_keys, [&](std::string_view known) {
+        return edit_distance(key, known) <= std::min<std::size_t>(2, known.size() / 6);
+    });
+}
+
+/// Reports keys inside an object of the config that belong to a rotation and are not read there.
+inline void check_inner_keys(const json_object& config, const json_object& inner, const auto& read) {
+    for (const auto& [key, entry] : inner.json().items()) {
+        if (is_in(read, key) || entry.is_null()) continue;
+        const auto* const own = config.find(key);
+        if (is_in(rope_keys, key) && (own == nullptr || *own != entry)) {
+            inner.doubt({"key ", in_quotes(key), " must be left out: it is not read here, only at the top level"});
+        } else if (is_like_rope_key(key) && !is_unused(entry)) {
+            inner.doubt({"key ", in_quotes(key), " must be a known key", nearest_known(key, read)});
+        }
+    }
+}
+
+/// Reports keys that resemble a known one, and those whose effect is not supported, at every depth.
+inline void check_keys_of_rotation(const json_object& config) {
+    for (const auto& [key, entry] : config.json().items()) {
+        if (is_in(layers_of_rotation_keys, key) || is_unused(entry)) continue;
+        const bool is_flag = std::ranges::any_of(
+            no_rotation_keys, [&, own = std::string_view(key)](auto& known) { return known.key == own; });
+        if (!is_flag && key != "use_scaled_rope" && key != "rope_hf_config" && is_like_rope_key(key)) {
+            config.doubt({"key ", in_quotes(key), " must be a known key", nearest_known(key, rope_keys)});
+        }
+    }
+    for (const auto& [key, what] : other_scaling_keys) {
+        if (const auto* found = config.find(key); found != nullptr && !is_unused(*found)) {
+            config.doubt({key, *found == true ? " true must be false: " : " must be left out: ", what});
+        }
+    }
+    if (config.flag("rotary_value").value_or(false)) {  // RoFormer
+        config.doubt({"rotary_value true must be false: a rotation of values is not supported"});
+    }
+    constexpr std::array<std::string_view, 1> read_in_attn_config{"rope_theta"};
+    check_inner_keys(config, config.part("attn_config"), read_in_attn_config);
+    check_inner_keys(config, config.part("attention_other_setting"), layer_keys());
+    const json_object layers = config.part("per_layer_config");
+    std::vector<std::string> read_for_layers = layer_keys();  // and per_layer has an error for these
+    read_for_layers.insert(read_for_layers.end(), {"rope_parameters", "rope_scaling"});
+    for (const auto& [number, entry] : layers.json().items()) {
+        if (!entry.is_object()) continue;
+        check_inner_keys(config, layers.other(entry, layers.where() + "." + printable(number)), read_for_layers);
+    }
+}
+
+/// Rejects models without a rotary embedding, and reports configs from which it is not clear that they have one.
+inline void check_rotary_embedding(const json_object& config, const std::string& model_type, const family* known) {
+    const auto refuse = [&](std::initializer_list<message_part> what) {
+        config.refuse({joined(what), "; only models that rotate q and k can be read"});
+    };
+    const std::string quoted = "model_type " + in_quotes(model_type);
+    if (const auto instead = what_of(unrotated, model_type); !instead.empty()) {
+        refuse({quoted, " has no rotary embedding but ", instead});
+    }
+    if (find_tower(model_type) != nullptr) {
+        config.refuse({quoted, " is a tower with positions on a grid: use hf::read_tower"});
+    }
+    if (const auto how = what_of(rotated_otherwise, model_type); !how.empty()) {
+        config.refuse({quoted, " rotates ", how, ", which is not supported"});
+    }
+    for (const char* key : {"rope_parameters", "rope_scaling"}) {
+        const json_object dict = config.part(key);
+        if (model_type != "olmo_hybrid" || !dict.has_null("rope_theta")) continue;
+        refuse({quoted, " has no rotary embedding if rope_theta of ", key, " is null"});
+    }
+    const json_object inner = config.part("attn_config");
+    bool says_so = inner.has("rope_theta");
+    const bool is_read_by_key = known != nullptr && !known->rotary_key.empty();
+    for (const json_object* at : {&config, &inner}) {
+        for (const auto& [key, value] : no_rotation_keys) {
+            const auto* const found = at->find(key);
+            if (found == nullptr || !found->is_boolean()) continue;
+            says_so = says_so || *found != value;
+            if (*found != value) continue;
+            if (key == "alibi") refuse({"alibi true selects ALiBi instead of a rotary embedding"});
+            if (known == nullptr || known->rotary_key == key) {
+                refuse({key, value ? " true" : " false", " means that it has no rotary embedding"});
+            }
+            not_read(*at, message(key, value ? " true" : " false", " must be left out"));
+        }
+        for (const std::string_view key : position_type_keys) {
+            const auto* const found = at->find(key);
+            if (found == nullptr || !found->is_string()) continue;
+            const auto& type = found->get_ref<const std::string&>();
+            const bool is_rotary = type.find("rope") != type.npos || type.find("rotary") != type.npos;
+            if (is_rotary) {
+                says_so = true;
+            } else if (known == nullptr || (is_read_by_key && known->rotary_key == key)) {
+                refuse({key, " ", in_quotes(type), " must be 'rope' or 'rotary'",
+                        known == nullptr ? ", or 'rope_gptj'" : ""});
+            } else if (type != "absolute" && type != "sans_pos") {  // left over from other models
+                not_read(*at, message(key, " ", in_quotes(type), " must be left out"));
+            }
+        }
+    }
+    if (config.number("qk_rope_head_dim") == 0.0) refuse({"qk_rope_head_dim 0 means that no lanes are rotated"});
+    if (is_read_by_key && !config.has(known->rotary_key)) {
+        refuse({quoted, " has a rotary embedding only if ", known->rotary_key, " is given"});
+    }
+    for (const std::string_view key : layers_of_rotation_keys) {
+        if (const auto* found = config.find(key); found != nullptr && !is_unused(*found)) {
+            config.doubt(
+                {key, " must be given as no_rope_layers, a list with 0 for each layer that is not rotated, else 1"});
+        }
+    }
+    if (known == nullptr && config.has("patch_size") && !config.has("vocab_size")) {
+        config.doubt({quoted, " must be a known model type: patch_size suggests a tower with positions on a grid"});
+    }
+    for (const std::string_view key : rope_keys) says_so = says_so || config.json().contains(key);  // a null counts
+    if (known == nullptr && !says_so) {
+        config.doubt({quoted,
+                      " must be a known model type, or rope_theta or rope_parameters must be given: no key shows ",
+                      "that q and k are rotated"});
+    }
+}
+
+}  // namespace cordage::hf::config_detail

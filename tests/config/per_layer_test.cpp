@@ -189,7 +189,7 @@ TEST_CASE("config/per_layer: Molmo 2 scales some layers, DBRX keeps its base in 
 
 TEST_CASE(
     "config/per_layer: keys of a flat dictionary other than scaling also apply to layers that it does not scale") {
-    const auto olmo = read(R"("model_type": "olmo3", "head_dim": 128, "rope_scaling": {"rope_theta": 3e5,
+    const auto olmo = read(R"("model_type": "olmo3", "head_dim": 128, "rope_theta": 3e5, "rope_scaling": {
         "rope_type": "linear", "factor": 8.0})");
     CHECK(olmo.of("sliding_attention").config == rope_config{128, 128, 3e5, 4096});
     CHECK(olmo.of("sliding_attention").rope_type == "default");

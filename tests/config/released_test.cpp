@@ -52,8 +52,11 @@ TEST_CASE("config/released: Laguna's length beside the dictionaries of its layer
         "factor": 64.0}, )" +
                           laguna_sliding + R"(, "original_max_position_embeddings": 4096})"),
                  "rope_parameters.full_attention: original_max_position_embeddings must be given here, not beside"));
-    CHECK(starts(error_of(type + R"("rope_parameters": {)" + laguna_full + R"(, "factor": 2.0, "rope_type": "linear"},
-        "layer_types": ["full_attention", "sliding_attention"], "num_hidden_layers": 2)"),
+    CHECK(starts(error_of(type + R"("rope_parameters": {)" + laguna_full + R"(, "factor": 2.0})"),
+                 "rope_parameters.full_attention: factor must be that beside the dictionaries of the layer types"));
+    CHECK(starts(error_of(type + R"("num_hidden_layers": 2, "layer_types": ["full_attention", "sliding_attention"],
+        "rope_parameters": {)" +
+                          laguna_full + "}"),
                  "rope_parameters: layer type 'sliding_attention' must have a dictionary"));
 }
 

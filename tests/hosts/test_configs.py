@@ -345,7 +345,6 @@ SETTINGS = [
 # Intended differences: the class, a key of the setting, and the reason.
 READ_OTHERWISE = {
     ("Olmo3RotaryEmbedding", "rope_theta"): "its config gives rope_theta to one layer type, and the other its default",
-    ("Cohere2MoeRotaryEmbedding", "rope_scaling"): "its config has this key, with a description, and does not read it",
 }
 
 

@@ -27,7 +27,6 @@ OF_A_TYPE = ("rope_theta", "partial_rotary_factor", "mrope_section", "mrope_inte
 
 # Intended differences: rotary class, form, and the reason.
 DIFFER = {
-    ("Cohere2MoeRotaryEmbedding", "legacy"): "its config has the key rope_scaling, with a description, and does not read it",
     ("Olmo3RotaryEmbedding", "legacy"): "its config gives rope_theta to one layer type, and the other its default",
 }
 
@@ -57,7 +56,9 @@ def forms(saved, scaling, types):
     """{name: a config.json with the scaling in another form}"""
     kinds = sorted(set(types or [])) or ["full_attention"]
     base = {key: value for key, value in saved.items() if key not in ("rope_parameters", "rope_scaling", "rope_theta")}
-    base["max_position_embeddings"] = LONGEST
+    for key in ("max_position_embeddings", "model_max_length"):
+        if key in base:
+            base[key] = LONGEST
     if types is not None:
         base["layer_types"] = types
     flat = dictionary_of(saved, kinds[0])

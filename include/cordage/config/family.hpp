@@ -50,6 +50,9 @@ inline constexpr layer_kind cohere2_layers[] = {
 inline constexpr layer_kind neomme_layers[] = {
     {.layer_type = "full_attention", .theta_base = 1e6, .partial_rotary_factor = 0.25},
     {.layer_type = "sliding_attention", .theta_base = 1e4}};
+inline constexpr layer_kind deepseek_v4_layers[] = {
+    {.layer_type = "main", .is_scaled = false},
+    {.layer_type = "compress", .theta_base = 1.6e5, .yarn_attention_factor = 1.0}};
 /// Used for any config with compress_rope_theta, rope_scaling_layers, or sizes for one layer type.
 inline constexpr layer_kind compressed_layers[] = {
     {.layer_type = "main", .is_scaled = false}, {.layer_type = "compress", .yarn_attention_factor = 1.0}};
@@ -105,7 +108,10 @@ struct family {
 
     /// Whether its code reads alpha, partial_rotary_factor (despite a default of 1), qk_rope_head_dim (without
     /// rotates_own_part), rope_interleave or rotary_dim; whether it reads no head_dim beside qk_rope_head_dim; whether
-    /// its rope type 'ntk' also divides all frequencies; whether it has Llama 4's attn_temperature_tuning.
+    /// its rope type 'ntk' also divides all frequencies; whether it has Llama 4's attn_temperature_tuning;
+    /// "no shared base": whether it takes the bases of some layers from the top level or its defaults, whatever a flat
+    /// dictionary says; "no rope_scaling": whether it reads only rope_parameters; "whole head": whether it rotates all
+    /// of head_dim if there is no share.
     bool does_read(std::string_view key) const { return reads.find(key) != reads.npos; }
 
     /// The kind with this name; one without defaults if there is none.
@@ -207,8 +213,8 @@ inline constexpr family families[] = {
      .reads_dictionary = false, .rotary_key = "position_embeddings_type"},
     {.model_types = " cohere2 ", .layout = interleaved, .layers = cohere2_layers, .layer_cycle = "sssF",
      .cycle_key = "sliding_window_pattern"},
-    {.model_types = " cohere2_moe ", .layout = interleaved, .head_dim = 128, .layers = cohere2_layers,
-     .rotates_dense_layers = true, .layer_cycle = "sssF", .cycle_key = "sliding_window_pattern"},
+    {.model_types = " cohere2_moe ", .layout = interleaved, .head_dim = 128, .reads = "no rope_scaling",
+     .layers = cohere2_layers, .rotates_dense_layers = true, .layer_cycle = "sssF", .cycle_key = "sliding_window_pattern"},
     {.model_types = " afmoe ", .layout = half_split, .head_dim = 128, .layers = cohere2_layers, .layer_cycle = "sssF",
      .cycle_key = "global_attn_every_n_layers"},
     {.model_types = " flint ", .layout = half_split, .head_dim = 128, .layers = cohere2_layers,
@@ -219,8 +225,8 @@ inline constexpr family families[] = {
      .layers_differ_by = "sliding_window", .layer_cycle = "sssF", .cycle_key = "sliding_window_pattern"},
     {.model_types = " kolibri1 ", .layout = half_split, .head_dim = 128, .layers = cohere2_layers,
      .layers_differ_by = "sliding_window", .layer_cycle = "ssssF"},
-    {.model_types = " deepseek_v4 ", .layout = interleaved, .reads = "partial_rotary_factor qk_rope_head_dim",
-     .layer_cycle = "HH^HC",
+    {.model_types = " deepseek_v4 ", .layout = interleaved,
+     .reads = "partial_rotary_factor qk_rope_head_dim no shared base", .layers = deepseek_v4_layers, .layer_cycle = "HH^HC",
      .indexer = {.layout = interleaved, .is_at_end = true, .layer_type = "compressed_sparse_attention",
                  .of = "compress"}},
     {.model_types = " gemma3 t5gemma2 t5gemma2_decoder ", .layout = half_split, .theta_base = 1e6,
@@ -231,7 +237,7 @@ inline constexpr family families[] = {
     {.model_types = " modernbert modernbert-decoder ", .layout = half_split, .theta_base = 1.6e5,
      .base_key = "global_rope_theta", .layers = modernbert_layers, .reads_by_layer_type = true, .layer_cycle = "Fss",
      .cycle_key = "global_attn_every_n_layers"},
-    {.model_types = " olmo3 ", .layout = half_split, .theta_base = 5e5, .layers = olmo3_layers,
+    {.model_types = " olmo3 ", .layout = half_split, .theta_base = 5e5, .reads = "no shared base", .layers = olmo3_layers,
      .reads_by_layer_type = true, .layer_cycle = "sssF"},
     {.model_types = " llama4 ", .layout = interleaved, .theta_base = 5e5, .head_dim = 128,
      .reads = "attn_temperature_tuning", .rotates_some_layers = true},
@@ -256,7 +262,7 @@ inline constexpr family families[] = {
      .default_rope_type = "yarn"},
     {.model_types = " ministral3 ", .layout = half_split, .theta_base = 1e6, .head_dim = 128,
      .default_rope_type = "yarn"},
-    {.model_types = " mistral4 ", .layout = interleaved, .rotates_own_part = true, .reads = "rope_interleave",
+    {.model_types = " mistral4 ", .layout = interleaved, .rotates_own_part = true, .reads = "rope_interleave whole head",
      .default_rope_type = "yarn"},
     {.model_types = " mistral_large4 ", .layout = interleaved, .rotates_own_part = true, .rotates_some_layers = true,
      .is_lerope = true, .default_rope_type = "yarn", .indexer = {.layout = interleaved}},
@@ -270,14 +276,15 @@ inline constexpr family families[] = {
      .null_is_unrotated = true, .layer_cycle = "sssF"},
     {.model_types = " lfm3 ", .layout = half_split, .head_dim = 128, .default_rope_type = by_layer_type,
      .layer_cycle = "v^svFv"},
-    {.model_types = " ultrabert ", .layout = half_split, .default_rope_type = by_layer_type, .layer_cycle = "ssF"},
+    {.model_types = " ultrabert ", .layout = half_split, .reads = "no shared base", .default_rope_type = by_layer_type, .layer_cycle = "ssF"},
     {.model_types = " laguna mellum ", .layout = half_split, .head_dim = 128, .reads = "partial_rotary_factor",
      .default_rope_type = by_layer_type, .layer_cycle = "F"},
     {.model_types = " embedding_gemma2 ", .layout = half_split, .head_dim = 256, .default_rope_type = by_layer_type,
      .layers = gemma4_layers, .layer_cycle = "sssssF$F", .cycle_key = "sliding_window_pattern"},
     {.model_types = " mimo_v2_flash ", .layout = half_split, .partial_rotary_factor = 0.334, .head_dim = 192,
      .default_rope_type = by_layer_type, .layer_cycle = "F^sssssF"},
-    {.model_types = " step3p5 step3p7 ", .layout = half_split, .head_dim = 128, .reads = "partial_rotary_factor",
+    {.model_types = " step3p5 step3p7 ", .layout = half_split, .head_dim = 128,
+     .reads = "partial_rotary_factor no shared base",
      .default_rope_type = by_layer_type, .layers = olmo3_layers, .reads_by_layer_type = true, .layer_cycle = "F"},
     {.model_types = " zaya ", .layout = half_split, .head_dim = 128, .reads = "partial_rotary_factor",
      .default_rope_type = by_layer_type},

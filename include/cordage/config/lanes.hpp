@@ -96,10 +96,11 @@ inline void set_part_of_head(const json_object& config, const family& known, con
     if (!share && whole && is_checked && *whole != rotated && *whole != rest.value_or(0) + rotated) {
         config.doubt({"head_dim ", *whole, " must be qk_rope_head_dim ", rotated, ", or that plus qk_nope_head_dim"});
     }
-    if (whole && *whole != rotated && rope.rope_type == "default" && is_checked &&
-        !known.does_read("partial_rotary_factor")) {
+    const bool rotates_all = rope.rope_type == "default" || (!share && known.does_read("whole head"));
+    if (whole && *whole != rotated && rotates_all && is_checked && !known.does_read("partial_rotary_factor")) {
         config.doubt({"head_dim ", *whole, " must be qk_rope_head_dim ", rotated,
-                      " for rope type 'default', which rotates the whole head in the code of this model_type"});
+                      rope.rope_type == "default" ? " for rope type 'default'" : ", or partial_rotary_factor be given",
+                      ", which rotates the whole head in the code of this model_type"});
     }
 }
 

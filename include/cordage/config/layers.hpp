@@ -168,10 +168,13 @@ inline void check_beside(const json_object& dict, const std::string& key) {
         const json_object own = dict.other(entry, dict.where() + "." + printable(layer_type));
         const std::string name = key == "type" ? "rope_type" : key;
         const bool is_type = name == "rope_type";
-        if (own.has(key) || (is_type && (own.has("type") || own.has("rope_type")))) continue;
-        if (!is_type && !reads_key(type_of(own), key)) continue;
-        own.doubt({key, " must be given here, not beside the dictionaries of the layer types: transformers ignores it ",
-                   "there, other engines read it as a default"});
+        if (is_type ? own.has("type") || own.has("rope_type") : !reads_key(type_of(own), key)) continue;
+        const auto* const inner = own.find(key);
+        if (inner != nullptr && *inner == dict.json().at(key)) continue;
+        own.doubt({key, " must be ", inner == nullptr ? "given here, not" : "that",
+                   " beside the dictionaries of the layer types",
+                   inner == nullptr ? ": transformers ignores it there, other engines read it as a default"
+                                    : ", or that be left out: not every engine reads the same one"});
     }
 }
 
@@ -310,14 +313,23 @@ inline void add_layers(const layer_reader& read, model_ropes& out) {
 
 inline void add_ropes(const layer_reader& read, const json_object& dict, model_ropes& out) {
     const json_object none = dict.none(dict.where());
+    // The code of these families takes the base of some layers from elsewhere, or none of the dictionary.
+    const bool has_own_bases = read.known.does_read("no shared base");
     if (is_nested(dict.json())) {
+        if (read.known.reads_by_layer_type && dict.where() == "rope_scaling") {
+            not_read(dict, "dictionaries by layer type must be named rope_parameters");
+        }
         if (dict.json().size() > most_layer_types) {
             dict.refuse({dict.json().size(), " layer types must be at most ", most_layer_types});
         }
         for (const auto& [layer_type, entry] : dict.json().items()) {
+            if (entry.is_null() && is_key_of_dictionary(layer_type)) continue;  // a value that is not given
             if (!entry.is_object() && !entry.is_null()) {
                 check_beside(dict, layer_type);
                 continue;
+            }
+            if (has_own_bases && entry.is_object() && !entry.contains("rope_theta")) {
+                not_read(dict, message("rope_theta must be given in ", printable(layer_type), ", not outside"));
             }
             layer_kind kind = read.known.kind(layer_type);
             kind.rotates = !entry.is_null() && read.layers.rotates(layer_type);
@@ -339,6 +351,10 @@ inline void add_ropes(const layer_reader& read, const json_object& dict, model_r
         }
         if (read.known.reads_by_layer_type && dict.where() == "rope_parameters" && !dict.json().empty()) {
             not_read(dict, "a dictionary for each layer type must be given instead of one for all");
+        }
+        if (has_own_bases && !(read.known.reads_by_layer_type && dict.where() == "rope_parameters") &&
+            dict.has("rope_theta")) {
+            not_read(dict, "rope_theta must be left out and given at the top level");
         }
         nlohmann::json without_scaling = none.json();
         for (const char* key : {"rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved"}) {

@@ -65,6 +65,9 @@ inline json_object rope_dictionary(const json_object& config, const std::string&
     if (parameters != nullptr && scaling != nullptr && *parameters != *scaling) {
         config.doubt({"rope_scaling must equal rope_parameters or be left out"});
     }
+    if (known.does_read("no rope_scaling") && scaling != nullptr && !scaling->empty()) {
+        not_read(config, "rope_scaling must be named rope_parameters");
+    }
     if (!known.reads_dictionary && !is_callers) {
         for (const char* key : {"rope_parameters", "rope_scaling"}) {
             if (config.has(key)) not_read(config, message(key, " must be left out"));

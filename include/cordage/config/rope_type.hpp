@@ -308,16 +308,17 @@ inline std::string type_of(const json_object& dict) {
     return type == "yarn" && dict.has("short_factor") ? "longrope" : type;
 }
 
-/// Whether the rule of a rope type reads a key of its dictionary; true for unknown keys and types, which are reported.
+/// Whether some rope type reads this key of a dictionary.
+inline bool is_key_of_dictionary(std::string_view key) {
+    return is_in(words(common_keys), key) ||
+           std::ranges::any_of(known_types, [&](const known_type& type) { return is_in(words(type.keys), key); });
+}
+
+/// Whether the rule of a rope type reads a key of its dictionary; true for unknown keys, which are reported.
 inline bool reads_key(const std::string& rope_type, std::string_view key) {
-    if (is_in(words(common_keys), key) && key != "max_position_embeddings") return true;
-    bool is_known = false;
-    for (const known_type& each : known_types) {
-        const bool has_it = is_in(words(each.keys), key);
-        if (each.name == rope_type && has_it) return true;
-        is_known = is_known || has_it;
-    }
-    return !is_known;
+    if (is_in(words(common_keys), key)) return key != "max_position_embeddings";
+    const auto reads = [&](const known_type& type) { return type.name == rope_type && is_in(words(type.keys), key); };
+    return !is_key_of_dictionary(key) || std::ranges::any_of(known_types, reads);
 }
 
 /// Reports unknown keys of a rope dictionary, and known ones that this rope type ignores.

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numbers>
@@ -189,6 +190,23 @@ TEST_CASE("config/layer_rotation: the temperature of queries, with and without r
     const head_temperatures of_two{{0.1, 0.2}, {1.0, 0.9}};
     CHECK_THROWS_WITH_AS(rotate(hf::layer_rotation(rule, 3, of_two), from_40),
                          "layer_rotation: by_head has 2 heads, must have the 4 heads of q [1, 3, 4, 16]", shape_error);
+}
+
+TEST_CASE("config/layer_rotation: one row of positions serves all sequences of a batch, whatever its stride") {
+    hf::layer_rope rule = hf::read_config(config_of("llama", R"("head_dim": 16, "rope_theta": 100.0)")).at(0);
+    rule.temperature = query_temperature{10.0, 0.5, 1.0};
+    const std::vector<int> ids{40, 41, 42, 900, 910, 920};
+    heads_of_test q(2 * q_heads, 16), k(2 * k_heads, 16);  // the lanes of two sequences
+    for (heads_of_test* of : {&q, &k}) {
+        std::copy_n(of->lanes.begin(), of->lanes.size() / 2, of->lanes.begin() + std::ssize(of->lanes) / 2);
+    }
+    const auto of_two = [](heads_of_test& of) {
+        return token_major(of.lanes.data(), {.batch = 2, .tokens = tokens, .heads = of.heads / 2, .head_dim = 16});
+    };
+    hf::layer_rotation(rule, 3).rotate(position_view<int>(ids.data(), 1, tokens, tokens), in_place(of_two(q)),
+                                       in_place(of_two(k)));
+    CHECK(std::equal(q.lanes.begin(), q.lanes.begin() + std::ssize(q.lanes) / 2,
+                     q.lanes.begin() + std::ssize(q.lanes) / 2));
 }
 
 TEST_CASE("config/layer_rotation: CLEX's factor on the scores of a length") {

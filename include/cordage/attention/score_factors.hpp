@@ -45,6 +45,11 @@ struct query_temperature {
     double at(double position) const {
         validate();
         validate_number({"query_temperature: position"}, position, position >= 0.0, {">= 0"});
+        return factor(position);
+    }
+
+    /// The same, unchecked.
+    double factor(double position) const noexcept {
         return 1.0 + beta * std::log1p(std::floor((position + counted_from) / block_length));
     }
 

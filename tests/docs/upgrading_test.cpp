@@ -204,8 +204,8 @@ TEST_CASE("docs/upgrading: weights of CLEX in ln t, of 0.2") {
     // [upgrading_log_length]
     const double size = std::log(model.theta_base) / std::sqrt(3.0);  // of log theta
     for (double& weight : weights.up) weight *= static_cast<double>(weights.pairs) * size;
-    for (double& weight : weights.down)
-        weight *= static_cast<double>(weights.hidden) / std::sqrt(2.0 * std::numbers::pi);
+    const double of_output = static_cast<double>(weights.hidden) / std::sqrt(2.0 * std::numbers::pi);
+    for (double& weight : weights.down) weight *= of_output;
     const clex<log_length_field<by_parts>> converted(model, weights, {.t_max = 16});
     // [/upgrading_log_length]
     std::vector<double> slope(z.size());

@@ -48,7 +48,7 @@ std::vector<picture> pictures_of_learned_policies() {
     const learned_table<ntk_aware> table = taught(learned_table<ntk_aware>(pictured_model, {4, 16}), 0.02, 400);
     const auto paper = taught(clex<>(pictured_model, start, exact), 0.004, 400);
     const clex_weights means = log_length_initial_weights(pictured_model, 1, 0);
-    const auto in_log_length = taught(clex<log_length_field<>>(pictured_model, means, exact), 0.02, 400);
+    const auto in_log_length = taught(clex<log_length_field<>>(pictured_model, means, exact), 0.3, 400);
     const auto released = taught(clex_released<>(pictured_model, start, released_options(16, 0.25)), 0.004, 400);
     const alpha_range range{.lowest = 1.0 / 32};
     return {

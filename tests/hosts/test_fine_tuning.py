@@ -57,7 +57,7 @@ def test_weights_are_tuned_with_the_basis_or_without(program, learns):
 def test_a_table_of_what_was_measured(program):
     model, rotary, text = model_and_rotary(program, False)
     model.model.rotary_emb = rotary
-    rows = {name: {"found": program.measured(program.Row(name, t=program.by_context), model, rotary, text, SIZE)}
+    rows = {name: {"found": program.measured(program.Row(name, t_of=program.by_context), model, rotary, text, SIZE)}
             for name in ("tuned: CLEX", "tuned: NTK-aware")}
     assert [len(rows["tuned: CLEX"]["found"][n]["loss"]) for n in ("64", "128")] == [3, 3]
     lines = program.table(rows, SimpleNamespace(**(vars(SIZE) | {"window": 64})))

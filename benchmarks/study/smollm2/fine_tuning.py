@@ -12,6 +12,7 @@ import argparse
 import json
 import sys
 import time
+from collections import namedtuple
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -45,14 +46,11 @@ class FromBasis(torch.nn.Module):
         return (factor.to(x.device) * angle.cos()).to(x.dtype), (factor.to(x.device) * angle.sin()).to(x.dtype)
 
 
-class Row:
-    """A way to extend the context: a prior that CLEX keeps or learns over, and t of a context."""
-
-    def __init__(self, name, prior=None, t=lambda n, longest: 1.0, original=8192, tuned=False, learns=False):
-        self.name, self.prior, self.t_of, self.original, self.tuned, self.learns = name, prior, t, original, tuned, learns
+# A way to extend the context: a prior that CLEX keeps or learns over, t of a context of n original lengths, and that length.
+Row = namedtuple("Row", "name prior t_of original tuned learns", defaults=(None, lambda n, longest: 1.0, 8192, False, False))
 
 
-def by_context(n: int, longest: float) -> float:
+def by_context(n: float, longest: float) -> float:
     return max(1.0, n)
 
 

@@ -43,10 +43,10 @@ train(model, list(model.parameters()), steps=250, length=L, rate=3e-3)
 before = report("no scaling")
 
 model.requires_grad_(False)
-clex = CLEX.for_config(model.config, field="log_time", prior=("by_parts", 0.5, 4.0))
+clex = CLEX.for_config(model.config, field="log_length", prior=("by_parts", 0.5, 4.0))
 patch = apply_to(model, clex)
 by_parts = report("by parts, not learned")
-train(model, list(clex.parameters()), steps=40, length=8 * L, rate=1e-3)
+train(model, list(clex.parameters()), steps=40, length=8 * L, rate=0.05)
 after = report("CLEX, 40 steps")
 patch.undo()
 assert after < by_parts and after < before, "the learned basis must be the best at 8 times the length"

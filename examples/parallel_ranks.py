@@ -50,7 +50,7 @@ def train_shares(rank: int) -> None:
     model.requires_grad_(False)
     alone, text = copy.deepcopy(model), torch.randint(64, (4, 4 * L))
     share = text.chunk(RANKS)[rank]
-    clex = CLEX.for_config(model.config, field="log_time", prior=("by_parts", 0.5, 4.0)).double()
+    clex = CLEX.for_config(model.config, field="log_length", prior=("by_parts", 0.5, 4.0)).double()
     clex_alone = copy.deepcopy(clex)
     apply_to(model, clex), apply_to(alone, clex_alone)
     for net, basis, ids in ((DistributedDataParallel(model), clex, share), (alone, clex_alone, text)):

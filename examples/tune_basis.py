@@ -68,8 +68,8 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=2, help="windows of a step (default: 2)")
     parser.add_argument("--window", type=int, help="tokens of a window, cut into chunks with gaps that span LENGTH; LENGTH: whole "
                         "windows (default: 1536, or LENGTH if that is less)")
-    parser.add_argument("--rate", type=float, default=0.04, help="of Adam: what a step moves log alpha of slow pairs by "
-                        "(default: 0.04)")
+    parser.add_argument("--rate", type=float, default=0.04, help="of Adam: what a step moves log alpha of slow pairs by, "
+                        "times ln t for clex (default: 0.04)")
     parser.add_argument("--measured", type=int, default=8, help="windows to measure on (default: 8)")
     parser.add_argument("--whole", type=int, default=0, help="whole windows of LENGTH tokens to measure on too (default: 0)")
     parser.add_argument("--seed", type=int, default=1, help="default: 1")
@@ -248,24 +248,13 @@ class Tuned:
                 self.parts["heads"] = HeadTemperatures(model)
             except ValueError as error:
                 raise ValueError(f"--temperature heads must be one or none for MODEL {options.model}: {error}") from error
-        self.groups = [{"params": [p], "rate": self._rate(name.rpartition(".")[2], p, options)}
+        self.groups = [{"params": [p], "rate": RATES.get(name.rpartition(".")[2], options.rate)}
                        for name, p in self.parts.named_parameters() if p.requires_grad]
         self.groups += [{"params": [p], "rate": HEADS_RATE} for p in self.own_heads.values()]
 
     @property
     def basis(self) -> torch.nn.Module:
         return self.parts["basis"]
-
-    def _rate(self, name: str, parameter: torch.nn.Parameter, options: argparse.Namespace) -> float:
-        """A step of Adam moves every weight of CLEX alike, and log alpha by their sum over the hidden units and ln t. So its rate is
-        divided by both (a CLEX could do it itself, by a factor on W_down), and by 2 for the size of its activations: --rate means
-        about the same for every form."""
-        if name in RATES:
-            return RATES[name]
-        if not name.startswith("W_"):
-            return options.rate
-        hidden = parameter.shape[0 if name == "W_up" else 1]
-        return options.rate / (2 * hidden * math.log(self.basis.t_max))
 
     def applied(self) -> ExitStack:
         stack = ExitStack()

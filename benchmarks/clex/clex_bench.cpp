@@ -66,7 +66,7 @@ const int registered = [] {
     const clex_options loose{.t_max = 16.0, .tolerance = {1e-6, 1e-6}}, tight{.t_max = 16.0};
     add<clex<>>("paper/tsit5:1e-6", loose);
     add<clex<>>("paper/tsit5:1e-10", tight);
-    add<clex<log_time_field<>>>("log_time/tsit5:1e-6", loose);
+    add<clex<log_length_field<>>>("log_length/tsit5:1e-6", loose);
     add<clex<paper_field<>, rk4_38>>("paper/rk4_38:1500", {.t_max = 16.0, .fixed_steps = 1500});
     return 0;
 }();

@@ -14,7 +14,7 @@ namespace {
 struct choices {
     bool is_on_dev = false;
     std::optional<std::uint64_t> seed;
-    std::string out, preset = "small", device, job;
+    std::string out, preset = "small", job;
     demo::replication_options study;
     bool only_reports = false, records = false;
 };
@@ -24,7 +24,6 @@ demo::settings settings_of(const choices& chosen) {
     s.seed = chosen.seed.value_or(s.seed);
     s.evaluate_on_dev = chosen.is_on_dev;
     s.out = chosen.out;
-    if (!chosen.device.empty()) s.device = chosen.device;
     return s;
 }
 
@@ -38,13 +37,11 @@ int main(int argc, char** argv) {
     options.add_option("--seed", chosen.seed, "seed of the model (default 101)");
     options.add_flag("--dev", chosen.is_on_dev, "evaluate on the text that is set aside for choosing settings");
     options
-        .add_option("--preset", chosen.preset,
-                    "small: the study; gpu: its main rows for a model of 33 M weights on a CUDA device; trial, "
-                    "gpu-trial: short runs that test the program; any other: nine rows of the study with the "
-                    "setting of its name changed")
+        .add_option(
+            "--preset", chosen.preset,
+            "small: the study; trial: a short run that tests the program; any other: nine rows of the study with "
+            "the setting of its name changed")
         ->capture_default_str();
-    options.add_option("--device", chosen.device, "cpu or cuda (default: cuda for gpu and gpu-trial, otherwise cpu)")
-        ->check(CLI::IsMember({"cpu", "cuda"}));
     options.add_option("--out", chosen.out, "folder for tables and pictures (default: build/replication/PRESET)");
     CLI::App* replicate =
         options.add_subcommand("replicate", "the study: more rows, on models with which no setting was chosen");

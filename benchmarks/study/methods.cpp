@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <concepts>
 
 #include "cordage/clex/clex.hpp"
 #include "cordage/clex/initial_weights.hpp"
@@ -119,7 +120,9 @@ template <class Field>
 any_policy clex_over(const settings& s, const typename Field::prior_type& prior, index_t lambda = 1) {
     clex_options options;
     options.t_max = static_cast<double>(s.ratios.back());
-    return clex<Field>(s.rope(), clex_initial_weights(s.rope(), lambda, s.seed), options, prior);
+    constexpr bool has_means = std::same_as<Field, log_length_field<typename Field::prior_type>>;
+    const auto weights = has_means ? log_length_initial_weights : clex_initial_weights;
+    return clex<Field>(s.rope(), weights(s.rope(), lambda, s.seed), options, prior);
 }
 
 // Of every octave up to the longest window alike.
@@ -164,7 +167,7 @@ any_policy table_of(const settings& s, std::vector<double> knots) {
 any_policy one_knot(const settings& s) { return table_of(s, {s.learning.t_learned}); }
 // Linear in ln t up to its only knot.
 any_policy constant_field(const settings& s) { return table_of(s, {static_cast<double>(2 * s.ratios.back())}); }
-any_policy log_time(const settings& s) { return clex_over<log_time_field<by_parts>>(s, parts); }
+any_policy log_time(const settings& s) { return clex_over<log_length_field<by_parts>>(s, parts); }
 
 // By layer, and without a gate, where all pairs move alike, which a fast one may not bear.
 void add_learned_otherwise(const settings& s, std::vector<method>& rows) {
@@ -214,23 +217,18 @@ void add_learned_at_one_t(const settings& s, std::vector<method>& rows) {
 }
 
 void add_learned_over_t(const settings& s, std::vector<method>& rows) {
-    // Steps at many t differ more: at its usual rate CLEX, whose weights serve them all, loses what its prior finds.
     const number_learning by = over_all_t(s);
-    number_learning slowly = by;
-    slowly.rate = 1e-3;
     rows.push_back(of_few_models(learned("learned basis + temperature, all t", log_scaled(s, one_knot(s)), by)));
     rows.push_back(learned(row::five_knots_all_t, log_scaled(s, table_of(s, even_knots(s, 5))), by));
     rows.push_back(of_few_models(learned("constant field + temperature, all t", log_scaled(s, constant_field(s)), by)));
-    rows.push_back(learned(row::clex_all_t, log_scaled(s, log_time(s)), slowly));
+    rows.push_back(learned(row::clex_all_t, log_scaled(s, log_time(s)), by));
 }
 
 void add_fields(const settings& s, std::vector<method>& rows) {
-    const number_learning usual = at_rate(s, 3e-3);
+    const number_learning usual = usual_learning(s), basis = basis_alone(s);
     const number_learning slow = at_rate(s, 1e-5);          // in t fields act over a longer interval
     const number_learning without_gate = at_rate(s, 3e-4);  // without a gate fast pairs move, too
-    number_learning basis = basis_alone(s);
-    basis.rate = usual.rate;
-    const any_policy over_ntk = clex_over<log_time_field<ntk_aware>>(s, {}),
+    const any_policy over_ntk = clex_over<log_length_field<ntk_aware>>(s, {}),
                      ungated = clex_over<ungated_field<by_parts>>(s, parts),
                      paper = clex_over<paper_field<by_parts>>(s, parts),
                      paper_over_ntk = clex_over<paper_field<ntk_aware>>(s, {});
@@ -381,7 +379,6 @@ std::vector<method> study_methods(const settings& s) {
 
 std::vector<method> rows_of(const settings& s) {
     std::vector<method> rows = study_methods(s);
-    if (s.rows == row_set::main) std::erase_if(rows, [](const method& how) { return !how.is_main; });
     if (s.rows == row_set::few) {
         const std::vector<std::string> few{row::no_scaling,
                                            row::by_parts,

@@ -28,27 +28,6 @@ void to_a_few_steps(settings& s) {
     s.gate_windows = 40;
 }
 
-// 33 M weights and 98 M tokens of pretraining. L, ratios and windows stay: the rows are compared with the study's on
-// the same test windows. Muon's rate is of steps whose size does not depend on the width; the embedding's first weights
-// are half as large as the study's, and so is its rate.
-void to_gpu(settings& s) {
-    to_study(s);
-    s.rows = row_set::main;
-    s.device = "cuda";
-    s.model = {.width = 512, .layers = 10, .heads = 8, .hidden = 1440};
-    s.pretraining.steps = 1500;
-    s.pretraining.tokens_per_step = 65536;
-    s.pretraining.other_rate = 2.5e-3;
-    s.pretraining.warm_up = 50;
-}
-
-void to_steps_of_a_cpu(settings& s) {
-    to_a_few_steps(s);
-    s.pretraining.steps = 2;
-    s.pretraining.tokens_per_step = 2048;
-    s.learning.t_learned = 2.0;
-}
-
 struct preset {
     std::string name;
     std::vector<change> changes;  // of the settings as they are, in order
@@ -63,8 +42,6 @@ const std::vector<preset>& presets() {
     static const std::vector<preset> all{
         {"small", {to_study}},
         {"trial", {to_study, to_a_few_steps}},
-        {"gpu", {to_gpu}},
-        {"gpu-trial", {to_gpu, to_steps_of_a_cpu}},
         ablation("length-64", [](settings& s) { s.train_length = 64; }),
         ablation("length-256",
                  [](settings& s) {
@@ -128,8 +105,8 @@ std::string described(const settings& s) {
     text += formatted(" learning %ld,%ld,%g,%g,%ld at", n(l.steps), n(l.windows), l.t_learned, l.rate,
                       n(l.searched_windows));
     for (const index_t ratio : s.ratios) text += formatted(" %ld", n(ratio));
-    return text + formatted(" evaluated %ld,%ld text %d device %s dev %d seed %llu", n(s.evaluated_windows),
-                            n(s.gate_windows), static_cast<int>(s.text), s.device.c_str(), s.evaluate_on_dev ? 1 : 0,
+    return text + formatted(" evaluated %ld,%ld text %d dev %d seed %llu", n(s.evaluated_windows), n(s.gate_windows),
+                            static_cast<int>(s.text), s.evaluate_on_dev ? 1 : 0,
                             static_cast<unsigned long long>(s.seed));
 }
 

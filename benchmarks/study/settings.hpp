@@ -55,7 +55,7 @@ struct tuning_run {
 enum class corpus_kind { king_james, perl_manuals };
 
 /// The rows: an ablation's few, the study's main ones, or all (methods.hpp).
-enum class row_set { few, main, all };
+enum class row_set { few, all };
 
 struct settings {
     model_sizes model;
@@ -73,7 +73,6 @@ struct settings {
     bool evaluate_on_dev = false;  ///< to choose settings; tables use the test text
     std::uint64_t seed = 101;      ///< of the model: its first weights and its windows; settings were chosen on 101
     std::uint64_t first_seed = 1;  ///< of the study's models, which have consecutive seeds
-    std::string device = "cpu";    ///< "cpu" or "cuda": where the model is, and what multiplies with its weights
     std::filesystem::path out = "build/replication/small";
 
     cordage::rope_config rope() const {
@@ -88,8 +87,7 @@ struct settings {
     index_t windows_at(index_t ratio) const { return evaluated_windows * (ratio >= 8 ? 1 : 8 / ratio); }
 };
 
-/// "small" (the study), "gpu" (its main rows for a larger model on a device), "trial" and "gpu-trial" (short runs of
-/// these, for testing), and the ablations in preset_names.
+/// "small" (the study), "trial" (a short run of it, for testing), and the ablations in preset_names.
 /// @throws std::runtime_error  naming all presets, if there is no preset of this name
 settings settings_of(const std::string& preset);
 

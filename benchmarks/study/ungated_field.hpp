@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A field for CLEX in log time without the gate s_i, for an ablation of cordage::log_time_field.
+// A field for CLEX in log time without the gate s_i, for an ablation of cordage::log_length_field.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@
 
 namespace demo {
 
-/// cordage::log_time_field with s_i = 1, of z over tau = ln t:  dz_i/dtau = [W_down silu(W_up z)]_i + t xi_i(t)
+/// cordage::log_length_field with s_i = 1, of z over tau = ln t:  dz_i/dtau = [W_down silu(W_up z)]_i + t xi_i(t)
 template <cordage::prior_policy Prior>
 class ungated_field {
  public:

@@ -53,7 +53,7 @@ def clex_from(config, start: Start, length: int, hidden: int | None = 1) -> CLEX
     """A CLEX that begins as the closed form. The multiplier is a shorter trained length: within it the ramp, counted in turns, moves
     along, and t is 1 up to it."""
     trained = trained_length(config)
-    return CLEX.for_config(config, field="log_time", hidden=hidden, original_length=trained / start.times,
+    return CLEX.for_config(config, field="log_length", hidden=hidden, original_length=trained / start.times,
                            prior=("by_parts", start.low / start.times, start.high / start.times),
                            t_max=length / trained * start.times)
 

@@ -147,20 +147,20 @@ TEST_CASE("clex/clex: at the tolerance of training the two gradients differ by a
     const clex_options plain{.tolerance = {1e-7, 1e-7}};
     clex_options flow = plain;
     flow.continuous_adjoint = tolerance{1e-7, 1e-7};
-    using in_log_time = clex<log_time_field<any_prior, tanh_activation>, dopri5>;
+    using in_log_time = clex<log_length_field<any_prior, tanh_activation>, dopri5>;
     check(over_any<>(small, weights, plain, ntk_aware{}), over_any<>(small, weights, flow, ntk_aware{}));
     check(in_log_time(small, weights, plain, yarn{}), in_log_time(small, weights, flow, yarn{}));
 }
 
 TEST_CASE("clex/clex: the gradient to t_max of a seed at t_max is that of another t_max") {
     const auto loss = [](double t_max) {
-        const clex<log_time_field<any_prior>, rk4_38> policy(small, dense_weights_for(small),
-                                                             {.t_max = t_max, .fixed_steps = 6}, by_parts{});
+        const clex<log_length_field<any_prior>, rk4_38> policy(small, dense_weights_for(small),
+                                                               {.t_max = t_max, .fixed_steps = 6}, by_parts{});
         const vector x = log_alpha_at(policy, small, t_max);
         return std::inner_product(x.begin(), x.end(), first_seed.begin(), 0.0);
     };
-    const clex<log_time_field<any_prior>, rk4_38> policy(small, dense_weights_for(small),
-                                                         {.t_max = 9.0, .fixed_steps = 6}, by_parts{});
+    const clex<log_length_field<any_prior>, rk4_38> policy(small, dense_weights_for(small),
+                                                           {.t_max = 9.0, .fixed_steps = 6}, by_parts{});
     const clex_seed seed{9.0, first_seed};
     CHECK(policy.gradient({&seed, 1}).t_max ==
           doctest::Approx((loss(9.0 + 1e-5) - loss(9.0 - 1e-5)) / 2e-5).epsilon(1e-8));
@@ -169,8 +169,8 @@ TEST_CASE("clex/clex: the gradient to t_max of a seed at t_max is that of anothe
 TEST_CASE("clex/clex: gradients from seeds between nodes equal finite differences") {
     for (const any_prior& prior : {any_prior(by_parts{}), any_prior(yarn{}), any_prior(square_root{})}) {
         check_between_nodes<over_any<>>(prior);
-        check_between_nodes<clex<log_time_field<any_prior, tanh_activation>, dopri5>>(prior);
+        check_between_nodes<clex<log_length_field<any_prior, tanh_activation>, dopri5>>(prior);
     }
-    check_between_nodes<clex<log_time_field<any_prior>, rk4_38>>(ntk_aware{});
-    check_between_nodes<clex<log_time_field<any_prior>, rk4_38>>(linear{});
+    check_between_nodes<clex<log_length_field<any_prior>, rk4_38>>(ntk_aware{});
+    check_between_nodes<clex<log_length_field<any_prior>, rk4_38>>(linear{});
 }

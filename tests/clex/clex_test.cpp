@@ -20,7 +20,7 @@ using namespace cordage;
 using namespace cordage_test;
 
 static_assert(learned_policy<clex<>> && has_attention_factor<clex<>>);
-static_assert(clex_field<log_time_field<by_parts>> && !clex_field<by_parts>);
+static_assert(clex_field<log_length_field<by_parts>> && !clex_field<by_parts>);
 static_assert(clex_field<released_field<>> && clex_field<reduced_released_field<silu, float>>);
 
 namespace {
@@ -61,7 +61,7 @@ TEST_CASE("clex/clex: W_down = 0 gives NTK-aware scaling, as in the golden file"
 }
 
 TEST_CASE_TEMPLATE("clex/clex: W_down = 0 gives the prior back, whichever prior and time", Policy,
-                   clex<paper_field<any_prior>>, clex<log_time_field<any_prior>>) {
+                   clex<paper_field<any_prior>>, clex<log_length_field<any_prior>>) {
     const any_prior priors[] = {ntk_aware{},
                                 by_parts{},
                                 yarn{},
@@ -99,7 +99,7 @@ TEST_CASE("clex/clex: over another prior the learned part is added to that prior
 }
 
 TEST_CASE("clex/clex: the rate is per unit of t in log time too") {
-    const clex<log_time_field<any_prior>> policy(small, clex_initial_weights(small, 1, 5), {}, by_parts{});
+    const clex<log_length_field<any_prior>> policy(small, clex_initial_weights(small, 1, 5), {}, by_parts{});
     vector rate(6), expected(6);
     for (const double t : {1.0, 3.3, 16.0}) {
         policy.log_alpha_rate(small, t, rate);

@@ -58,7 +58,7 @@ TEST_CASE("clex/validation: more steps than fit into a trajectory are rejected b
                          doctest::Contains("clex: step_size 2e-08 must be >= "), value_error);
     CHECK_THROWS_WITH_AS(clex(config, weights, {.fixed_steps = 900'000'000}),
                          doctest::Contains("clex: fixed_steps 900000000 must be >= 0 and <= "), value_error);
-    CHECK_THROWS_WITH_AS(clex<log_time_field<>>(config, weights, {.step_size = 1e-9}),
+    CHECK_THROWS_WITH_AS(clex<log_length_field<>>(config, weights, {.step_size = 1e-9}),
                          doctest::Contains("clex: step_size 1e-09 must be >= "), value_error);
 }
 
@@ -111,5 +111,5 @@ TEST_CASE("clex/validation: a solve that fails is an error with the status in wo
         CHECK(text.substr(begin.size() + digits) == " after 3 steps; raise max_steps or loosen the tolerance");
     };
     check_failure([] { clex(config, dense_weights_for(config), {.max_steps = 3}); });
-    check_failure([] { clex<log_time_field<>>(config, dense_weights_for(config), {.max_steps = 3}); });
+    check_failure([] { clex<log_length_field<>>(config, dense_weights_for(config), {.max_steps = 3}); });
 }

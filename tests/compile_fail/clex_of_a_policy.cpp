@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // clex solves a field; a policy is only the prior of a field.
-// expected: cordage::clex: Field must be paper_field<Prior>, log_time_field<Prior>, released_field<> or a
+// expected: cordage::clex: Field must be paper_field<Prior>, log_length_field<Prior>, released_field<> or a
 // expected: differentiable field of your own
 #include "cordage/clex/clex.hpp"
 

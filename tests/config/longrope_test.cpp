@@ -35,7 +35,7 @@ hf::layer_rope read_back(const Policy& policy, double t) {
 TEST_CASE("config/longrope: a learned basis, written and read, rotates as before in both regimes") {
     clex_weights weights = clex_initial_weights(model, 1, 3);
     for (std::size_t i = 0; i < weights.down.size(); ++i) weights.down[i] = 0.02 * std::sin(static_cast<double>(i));
-    const clex<log_time_field<by_parts>> learned(model, weights, {.t_max = 8});
+    const clex<log_length_field<by_parts>> learned(model, weights, {.t_max = 8});
     const hf::layer_rope served = read_back(learned, 8.0);
     const rope_scaling rule(served.config, served.policy, served.schedule);
     for (const auto& [length, t] : {std::pair{2048.0, 1.0}, std::pair{2049.0, 8.0}, std::pair{16384.0, 8.0}}) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <numeric>
 #include <span>
 #include <string>
@@ -176,7 +177,7 @@ TEST_CASE("docs/upgrading: CLEX") {
     // [upgrading_clex]
     const clex<> paper(model, weights, {.t_max = 16});  // as before
     const clex<paper_field<yarn>> over_yarn(model, weights, {.t_max = 16});
-    const clex<log_time_field<ntk_aware>> in_log_time(model, weights, {.t_max = 16});
+    const clex<log_length_field<ntk_aware>> in_log_time(model, weights, {.t_max = 16});
     const clex<paper_field<ntk_aware, silu, float>, dopri5> in_float(model, weights, {.t_max = 16});
     // [/upgrading_clex]
     std::vector<double> state(8);
@@ -189,6 +190,30 @@ TEST_CASE("docs/upgrading: CLEX") {
         for (std::size_t i = 0; i < 8; ++i) {
             CHECK(std::log(b.inv_freq()[i]) == doctest::Approx(log_inv_freq[i]).epsilon(1e-5));  // W_down = 0
         }
+    }
+}
+
+TEST_CASE("docs/upgrading: weights of CLEX in ln t, of 0.2") {
+    clex_weights weights = clex_initial_weights(model, 1, 0);
+    weights.down = clex_initial_weights(model, 1, 1).up;
+    // The field of 0.2 at t = 1: s W_down silu(W_up z).
+    std::vector<double> z, expected;
+    for (index_t i = 0; i < model.pairs(); ++i) z.push_back(model.log_inv_freq(i));
+    expected.resize(z.size());
+    paper_field<unscaled>(model, weights)(1.0, z, expected);
+    // [upgrading_log_length]
+    const double size = std::log(model.theta_base) / std::sqrt(3.0);  // of log theta
+    for (double& weight : weights.up) weight *= static_cast<double>(weights.pairs) * size;
+    const double of_output = static_cast<double>(weights.hidden) / std::sqrt(2.0 * std::numbers::pi);
+    for (double& weight : weights.down) weight *= of_output;
+    const clex<log_length_field<by_parts>> converted(model, weights, {.t_max = 16});
+    // [/upgrading_log_length]
+    std::vector<double> slope(z.size());
+    const clex<log_length_field<unscaled>> without_prior(model, converted.weights(), {.t_max = 16});
+    without_prior.log_alpha_rate(model, 1.0, slope);
+    for (std::size_t i = 0; i < z.size(); ++i) {
+        const double share = model.phase_gate(static_cast<index_t>(i));
+        CHECK(slope[i] == doctest::Approx(share * expected[i]).epsilon(1e-6));
     }
 }
 

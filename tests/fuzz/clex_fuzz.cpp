@@ -122,7 +122,7 @@ bool run(input& in) {
     const auto kind = in.between(0, 3);
     const rope_config config = random_config(in);
     if (kind == 0) return run<clex<>>(in, config);
-    if (kind == 1) return run<clex<log_time_field<by_parts, tanh_activation>>>(in, config);
+    if (kind == 1) return run<clex<log_length_field<by_parts, tanh_activation>>>(in, config);
     if (kind == 2) return run<clex_of_floats>(in, config);
     return run<clex_released<silu>>(in, config);
 }

@@ -36,7 +36,7 @@ std::vector<double> wave(std::size_t size, double step) {
     return out;
 }
 learned_table<yarn> table() { return learned_table<yarn>(config, {2.0, 8.0}).with_parameters(wave(6, 0.7)); }
-clex<log_time_field<by_parts>> ode() {
+clex<log_length_field<by_parts>> ode() {
     return {config, {.hidden = 4, .pairs = 3, .up = wave(12, 0.7), .down = wave(12, 1.3)}, {.t_max = 8.0}, by_parts{}};
 }
 

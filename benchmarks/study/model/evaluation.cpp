@@ -28,7 +28,7 @@ struct guesses {
 std::vector<guesses> read(const decoder& model, std::span<const rotary> rotations, std::span<const window> some) {
     const batch b = batch_of(some, is_guessable);
     const at::Tensor logits = model.logits(b.inputs, rotations, b.rows);
-    const at::Tensor targets = b.targets.to(logits.device());
+    const at::Tensor targets = b.targets;
     const at::Tensor losses =
         at::nll_loss(at::log_softmax(logits, 1), targets, {}, at::Reduction::None).to(at::kDouble).cpu();
     const at::Tensor hits = logits.argmax(1).eq(targets).cpu();

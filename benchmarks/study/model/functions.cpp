@@ -122,32 +122,15 @@ at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::
     const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(3)));
     const auto heads_first = [](const at::Tensor& x) { return x.transpose(1, 2); };
     const at::Tensor scaled = rotation.score_factors.defined()
-                                  ? heads_first(q) * (rotation.score_factors.to(q.device()) * scale).view({-1, 1, 1})
+                                  ? heads_first(q) * (rotation.score_factors * scale).view({-1, 1, 1})
                                   : heads_first(q) * scale;
     c10::optional<at::Tensor> slopes;  // of autograd, a function takes no undefined tensor
-    if (rotation.alibi_slopes.defined()) slopes = rotation.alibi_slopes.to(q.device());
+    if (rotation.alibi_slopes.defined()) slopes = rotation.alibi_slopes;
     const bool has_backward = at::GradMode::is_enabled() && scaled.requires_grad();
     return heads_first(attention_function::apply(scaled, heads_first(k), heads_first(v), slopes, has_backward));
 }
 
-query_and_key normalized_and_rotated_by_operations(const query_and_key& x, const query_and_key& gains,
-                                                   const rotary& rotation) {
-    const auto here = [&](const at::Tensor& of) { return of.to(x.q.device()); };
-    const at::Tensor angles = here(rotation.position_ids).to(at::kDouble).unsqueeze(-1) * here(rotation.inv_freq);
-    const at::Tensor factor = here(rotation.attention_factor);
-    const auto table = [&](const at::Tensor& of_angles) {  // [..., tokens, 1, rotary_dim/2]
-        return (of_angles * factor).to(at::kFloat).unsqueeze(-2);
-    };
-    const at::Tensor cos = table(at::cos(angles)), sin = table(at::sin(angles));
-    const auto rotated = [&](const at::Tensor& of, const at::Tensor& gain) {
-        const tensors half = rms_norm(of, gain).chunk(2, -1);
-        return at::cat({half[0] * cos - half[1] * sin, half[0] * sin + half[1] * cos}, -1);
-    };
-    return {rotated(x.q, gains.q), rotated(x.k, gains.k)};
-}
-
 query_and_key normalized_and_rotated(const query_and_key& x, const query_and_key& gains, const rotary& rotation) {
-    if (x.q.is_cuda()) return normalized_and_rotated_by_operations(x, gains, rotation);
     const tensors both = rotation_function::apply(x.q, x.k, gains.q, gains.k, rotation.position_ids, rotation.inv_freq,
                                                   rotation.attention_factor);
     return {both[0], both[1]};

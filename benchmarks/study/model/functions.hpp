@@ -16,15 +16,11 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain);
 /// @param rotation  has factors and slopes, if there are any
 at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const rotary& rotation);
 
-/// q and k [windows, tokens, heads, head_dim], each normalized, times its gain [head_dim], and rotated. On the CPU one
-/// pass of cordage's forward and one of its backward, which has the gradients to x, gains, basis and attention factor.
+/// q and k [windows, tokens, heads, head_dim], each normalized, times its gain [head_dim], and rotated: one pass of
+/// cordage's forward and one of its backward, which has the gradients to x, gains, basis and attention factor.
 struct query_and_key {
     at::Tensor q, k;
 };
 query_and_key normalized_and_rotated(const query_and_key& x, const query_and_key& gains, const rotary& rotation);
-
-/// The same by libtorch's operations, on any device; a GPU's way.
-query_and_key normalized_and_rotated_by_operations(const query_and_key& x, const query_and_key& gains,
-                                                   const rotary& rotation);
 
 }  // namespace demo

@@ -31,9 +31,8 @@ inline double rate_factor(index_t step, index_t steps, double warm_up) {
 /// Callback with the completed share of the work, 0 ... 1.
 using progress_report = std::function<void(double share)>;
 
-/// Runs libtorch on one thread, so that results on a CPU are reproducible; float32 products on a device are in TF32.
-/// @throws std::runtime_error  if settings.device is a CUDA device and libtorch finds none
-void prepare_libtorch(const settings& s);
+/// Runs libtorch on one thread, so that results are reproducible.
+void prepare_libtorch();
 
 shared_decoder load_decoder(const settings& s, const std::filesystem::path& file);
 void save(const decoder& model, const std::filesystem::path& file);

@@ -61,14 +61,7 @@ tensors random_values(const model_sizes& sizes, generator& draw) {
     return values;
 }
 
-tensors on_device(const settings& s, tensors values) {
-    for (at::Tensor& value : values) value = value.to(at::Device(s.device));
-    return values;
-}
-
 }  // namespace
-
-bool multiplies_in_bfloat16(const at::Tensor& x) { return x.is_cuda() || has_bfloat16_products(); }
 
 decoder::decoder(const model_sizes& sizes, tensors values) : sizes_(sizes), parameters_(std::move(values)) {
     auto next = parameters_.begin();
@@ -77,7 +70,7 @@ decoder::decoder(const model_sizes& sizes, tensors values) : sizes_(sizes), para
         layers_.push_back({next[0], next[1], next[2], next[3], next[4], next[5], next[6], next[7]});
     }
     final_gain_ = *next;
-    in_bfloat16_ = multiplies_in_bfloat16(embedding_);
+    in_bfloat16_ = has_bfloat16_products();
 }
 
 std::vector<decoder::matrix> decoder::matrices() const {
@@ -111,19 +104,18 @@ decoder decoder::copy() const {
 }
 
 at::Tensor decoder::logits(const at::Tensor& inputs, std::span<const rotary> rotations, const at::Tensor& rows) const {
-    const at::Device device = embedding_.device();
-    at::Tensor x = at::embedding(embedding_, inputs.to(device)).view({-1, sizes_.width});
+    at::Tensor x = at::embedding(embedding_, inputs).view({-1, sizes_.width});
     for (std::size_t i = 0; i < layers_.size(); ++i) {
         const layer& l = layers_[i];
         x = attended(l, x, inputs.size(0), rotations[rotations.size() == 1 ? 0 : i]);
         x = x + linear(swiglu(linear(rms_norm(x, l.mlp_gain), l.gate_up, in_bfloat16_)), l.down, in_bfloat16_);
     }
-    return linear(rms_norm(x.index_select(0, rows.to(device)), final_gain_), embedding_, false);
+    return linear(rms_norm(x.index_select(0, rows), final_gain_), embedding_, false);
 }
 
 decoder new_decoder(const settings& s) {
     generator draw = stream(s.seed, 1);
-    return {s.model, on_device(s, random_values(s.model, draw))};
+    return {s.model, random_values(s.model, draw)};
 }
 
 void save(const decoder& model, const std::filesystem::path& file) {
@@ -131,8 +123,7 @@ void save(const decoder& model, const std::filesystem::path& file) {
     part += ".part";
     std::ofstream out(part, std::ios::binary);
     for (const at::Tensor& parameter : model.parameters()) {
-        const at::Tensor here = parameter.cpu();
-        out.write(static_cast<const char*>(here.data_ptr()), static_cast<std::streamsize>(here.nbytes()));
+        out.write(static_cast<const char*>(parameter.data_ptr()), static_cast<std::streamsize>(parameter.nbytes()));
     }
     out.close();
     if (!out) throw std::runtime_error("demo: cannot write " + part.string());
@@ -147,7 +138,7 @@ shared_decoder load_decoder(const settings& s, const std::filesystem::path& file
         in.read(static_cast<char*>(values.back().data_ptr()), static_cast<std::streamsize>(values.back().nbytes()));
     }
     if (!in) throw std::runtime_error("demo: cannot read the model in " + file.string());
-    return std::make_shared<const decoder>(s.model, on_device(s, std::move(values)));
+    return std::make_shared<const decoder>(s.model, std::move(values));
 }
 
 }  // namespace demo

@@ -22,8 +22,7 @@ class decoder {
     /// The weights of `values`, in the order of parameters(); the tensors are shared, not copied.
     decoder(const model_sizes& sizes, std::vector<at::Tensor> values);
 
-    /// Logits [rows, vocabulary], float32, of inputs [windows, tokens] int64, at these rows of [windows * tokens]. They
-    /// are on the weights' device; inputs and rows may be on another.
+    /// Logits [rows, vocabulary], float32, of inputs [windows, tokens] int64, at these rows of [windows * tokens].
     /// @param rotations  one for all layers, or one for each
     at::Tensor logits(const at::Tensor& inputs, std::span<const rotary> rotations, const at::Tensor& rows) const;
 
@@ -54,13 +53,9 @@ class decoder {
     bool in_bfloat16_;
 };
 
-/// Whether the processor that x is on has instructions for products in bfloat16; CUDA devices have.
-bool multiplies_in_bfloat16(const at::Tensor& x);
-
 using shared_decoder = std::shared_ptr<const decoder>;
 
-/// Random weights: standard deviation 1/sqrt(width of the input), smaller where a layer adds to the residual; the same
-/// on every device.
+/// Random weights: standard deviation 1/sqrt(width of the input), smaller where a layer adds to the residual.
 decoder new_decoder(const settings& s);
 void save(const decoder& model, const std::filesystem::path& file);
 shared_decoder load_decoder(const settings& s, const std::filesystem::path& file);

@@ -13,7 +13,7 @@ at::Tensor orthogonal(const at::Tensor& of) {
     const bool is_tall = of.size(1) > of.size(2);
     at::Tensor x = is_tall ? of.transpose(1, 2) : of;
     x = x / (at::frobenius_norm(x, {1, 2}, true) + 1e-7);
-    if (multiplies_in_bfloat16(x)) x = x.to(at::kBFloat16);
+    if (has_bfloat16_products()) x = x.to(at::kBFloat16);
     for (int i = 0; i < 5; ++i) {
         const at::Tensor square = at::bmm(x, x.transpose(1, 2));
         x = at::baddbmm(x, at::baddbmm(square, square, square, -4.7750, 2.0315), x, 3.4445);

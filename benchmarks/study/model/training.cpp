@@ -52,7 +52,7 @@ std::vector<window> draw_windows(generator& draw, const settings& s, std::span<c
 // Adds the gradients of a batch's mean loss; returns it.
 double add_gradients(const decoder& model, const batch& b, const std::vector<rotary>& rotations) {
     const at::Tensor logits = model.logits(b.inputs, rotations, b.rows);
-    const at::Tensor loss = at::cross_entropy_loss(logits, b.targets.to(logits.device()));
+    const at::Tensor loss = at::cross_entropy_loss(logits, b.targets);
     loss.backward();
     return loss.item<double>();
 }
@@ -160,17 +160,7 @@ at::Tensor drawn_positions(generator& draw, const settings& s, const weight_tuni
 
 }  // namespace
 
-void prepare_libtorch(const settings& s) {
-    at::set_num_threads(1);
-    if (s.device == "cpu") return;
-    if (!at::hasCUDA()) {
-        throw std::runtime_error(
-            "demo: device 'cuda': libtorch finds no CUDA device; ./run replicate builds with a libtorch that has CUDA, "
-            "for a machine with an NVIDIA GPU and its driver; without one, --preset gpu-trial --device cpu tries the "
-            "rest");
-    }
-    at::globalContext().setAllowTF32CuBLAS(true);
-}
+void prepare_libtorch() { at::set_num_threads(1); }
 
 bool passes_gate(const settings& s, std::span<const observation> seen) {
     const std::vector<double> matches = by_octave(seen, measure::match);

@@ -49,10 +49,10 @@ struct task {
 };
 
 job process_of(const std::string& preset, const task& t) {
-    job made{formatted("%s, seed %llu", t.name.c_str(), static_cast<unsigned long long>(t.s->seed)),
-             {"worker", t.file_name, "--preset", preset, "--seed", std::to_string(t.s->seed), "--device", t.s->device,
-              "--out", t.s->out.string()},
-             work_files(*t.s).log_of(t.file_name)};
+    job made{
+        formatted("%s, seed %llu", t.name.c_str(), static_cast<unsigned long long>(t.s->seed)),
+        {"worker", t.file_name, "--preset", preset, "--seed", std::to_string(t.s->seed), "--out", t.s->out.string()},
+        work_files(*t.s).log_of(t.file_name)};
     if (t.s->evaluate_on_dev) made.arguments.push_back("--dev");
     return made;
 }
@@ -153,9 +153,9 @@ std::vector<row_result> run_parts(const std::string& preset, const std::vector<p
         std::erase_if(stage->tasks, is_done);
         for (const task& t : stage->tasks) work.push_back(t.work);
     }
-    const std::size_t at_once = parts.front().s.device == "cpu" ? 2 : 1;
+    constexpr std::size_t at_once = 2;
     // What one job alone keeps busy takes twice the time of what two share.
-    if (at_once == 2 && models.tasks.size() == 1) work.front() *= 2.0;
+    if (models.tasks.size() == 1) work.front() *= 2.0;
     work_clock clock(work);
     std::size_t begin = 0;
     for (const stage_of_work* stage : stages) {

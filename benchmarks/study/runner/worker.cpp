@@ -94,7 +94,7 @@ std::string job_of(const weight_tuning& tuning) { return "weights_" + file_name_
 
 void run_worker(const settings& s, const std::string& job, const progress_report& report) {
     keep_freed_memory();
-    prepare_libtorch(s);
+    prepare_libtorch();
     const auto begin = std::chrono::steady_clock::now();
     const corpus tokens = load_corpus(work_files(s).tokens);
     row_result r;

@@ -29,7 +29,7 @@ namespace {
 constexpr std::array<real_amount, 5> amounts{{{16384, 3, 8, 4, 16, 48},
                                               {16384, 2, 8, 4, 16, 32},
                                               {12288, 2, 6, 4, 14, 24},
-                                              {12288, 2, 4, 4, 12, 16},
+                                              {12288, 2, 4, 4, 12, 24},
                                               {2048, 2, 2, 1, 2, 2}}};
 constexpr std::size_t trial_level = amounts.size() - 1;
 constexpr double seconds_wanted = 400.0;

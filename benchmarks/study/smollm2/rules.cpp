@@ -29,7 +29,7 @@ std::vector<rule> rules_of(const rope_config& model, index_t table_steps, index_
     const learned_table<unscaled> table(model, {static_cast<double>(table_context) / length});
     clex_options options;
     options.t_max = static_cast<double>(longest_context) / length;
-    const clex<log_time_field<by_parts>> field(model, clex_initial_weights(model, 1, 1), options, ramp);
+    const clex<log_length_field<by_parts>> field(model, log_length_initial_weights(model, 1, 1), options, ramp);
     return {
         {row::no_scaling, job_of_rule::unscaled, unscaled{}, length},
         {row::linear, "pi", linear{}, length},
@@ -42,7 +42,7 @@ std::vector<rule> rules_of(const rope_config& model, index_t table_steps, index_
          tempered{field, neutral},
          length,
          false,
-         {clex_steps, 2e-3, 0.05, static_cast<index_t>(length), longest_context}},
+         {clex_steps, 0.1, 0.05, static_cast<index_t>(length), longest_context}},
         {row::learned_from_none,
          job_of_rule::table,
          tempered{table, neutral},

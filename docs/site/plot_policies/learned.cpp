@@ -47,15 +47,16 @@ std::vector<picture> pictures_of_learned_policies() {
     const clex_options exact{.t_max = 16, .tolerance = {1e-6, 1e-6}};
     const learned_table<ntk_aware> table = taught(learned_table<ntk_aware>(pictured_model, {4, 16}), 0.02, 400);
     const auto paper = taught(clex<>(pictured_model, start, exact), 0.004, 400);
-    const auto in_log_time = taught(clex<log_time_field<>>(pictured_model, start, exact), 0.004, 400);
+    const clex_weights means = log_length_initial_weights(pictured_model, 1, 0);
+    const auto in_log_length = taught(clex<log_length_field<>>(pictured_model, means, exact), 0.3, 400);
     const auto released = taught(clex_released<>(pictured_model, start, released_options(16, 0.25)), 0.004, 400);
     const alpha_range range{.lowest = 1.0 / 32};
-    return {{"learned_table",
-             {alpha_over_t("learned_table: α over t", table), alpha_over_pairs("and over the pairs", table)}},
-            {"clex",
-             {alpha_over_t("clex: α over t", paper, range),
-              alpha_over_t("clex in log time: α over t", in_log_time, range)}},
-            {"clex_released",
-             {alpha_over_t("clex_released: α over t", released, range),
-              alpha_over_pairs("and over the pairs", released, range)}}};
+    return {
+        {"learned_table",
+         {alpha_over_t("learned_table: α over t", table), alpha_over_pairs("and over the pairs", table)}},
+        {"clex",
+         {alpha_over_t("clex: α over t", paper, range), alpha_over_t("clex in ln t: α over t", in_log_length, range)}},
+        {"clex_released",
+         {alpha_over_t("clex_released: α over t", released, range),
+          alpha_over_pairs("and over the pairs", released, range)}}};
 }

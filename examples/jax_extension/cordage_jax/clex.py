@@ -19,7 +19,8 @@ class ClexSettings(NamedTuple):
         theta_base: the 10000 of RoPE
         original_length: tokens that the base model was trained on; t = length / original_length
         t_max: the largest t that can be evaluated
-        field: "paper" (eq. 12-14), "log_time" (in ln t, fast pairs change less) or "released" (the authors' code)
+        field: "paper" (eq. 12-14), "log_length" (in ln t; fast pairs change less, and a step of Adam moves log alpha by ln t
+            times what it moves a learned_table's) or "released" (the authors' code)
         activation: "silu" or "tanh"; the released code has "tanh"
         prior, prior_numbers: the result for W_down = 0: "ntk_aware", "linear", "yarn" (beta_fast, beta_slow) or "by_parts"
             (rotations_low, rotations_high)
@@ -53,7 +54,8 @@ def clex(W_up: jax.Array, W_down: jax.Array, t: jax.Array | float,
     The ODE and its gradient are solved in C++ in double precision, for any type of the weights.
 
     Args:
-        W_up, W_down: [hidden, pairs] and [pairs, hidden], float32 or float64
+        W_up, W_down: [hidden, pairs] and [pairs, hidden], float32 or float64; at first W_down 0, and W_up normal, of standard
+            deviation sqrt(pairs) if field is "log_length", else 1 / sqrt(pairs)
         t: [] or [ts], 1 to settings.t_max; gets no gradient
 
     Returns log_alpha [pairs] or [ts, pairs], and the factors [] or [ts], in the type of the weights.
@@ -93,8 +95,8 @@ _clex.defvjp(_clex_forward, _clex_backward)
 def learned_table(offsets: jax.Array, knots: tuple[float, ...], t: jax.Array | float, *, original_length: float,
                   theta_base: float = 10000.0) -> jax.Array:
     """Learned log alpha at t, to be added to a prior's: s_i times a number that is 0 at t = 1, offsets[k, i] at knots[k],
-    linear in ln t between knots and constant beyond the last. s_i = 1/(1 + theta_i original_length) is the gate of CLEX in
-    log time (cordage/scaling/learned_table.hpp).
+    linear in ln t between knots and constant beyond the last. s_i = 1/(1 + theta_i original_length) is the gate of the field
+    "log_length" (cordage/scaling/learned_table.hpp).
 
     Args:
         offsets: [knots, pairs]

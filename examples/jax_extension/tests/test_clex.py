@@ -77,7 +77,8 @@ def test_table():
 
 
 @pytest.mark.parametrize("change,message", [
-    ({"field": "other"}, "CLEX: field 'other' must be 'paper', 'log_time' or 'released'"),
+    ({"field": "other"}, "CLEX: field 'other' must be 'paper', 'log_length' or 'released'"),
+    ({"field": "log_time"}, "'released'; 'log_length' is 'log_time' in other units"),
     ({"activation": "relu"}, "CLEX: activation 'relu' must be 'silu' or 'tanh'"),
     ({"prior": "none"}, "CLEX: prior 'none' must be"),
     ({"t_max": 0.5}, "t_max"),

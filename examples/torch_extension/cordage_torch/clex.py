@@ -2,7 +2,6 @@
 """CLEX: a basis from a learned ODE over the length ratio t."""
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from contextlib import contextmanager
 
@@ -13,7 +12,7 @@ from torch.autograd.forward_ad import unpack_dual
 from .rotation import _ops, refuse_second_derivatives
 from .rules import Rule
 
-_DEFAULT_ACTIVATION = {"paper": "silu", "log_time": "silu", "released": "tanh"}
+_DEFAULT_ACTIVATION = {"paper": "silu", "log_length": "silu", "released": "tanh"}
 
 
 class CLEX(nn.Module):
@@ -31,7 +30,8 @@ class CLEX(nn.Module):
         theta_base: the 10000 of RoPE
         t_max: the largest t that can be evaluated
         hidden: width of the network; rotary_dim if None
-        field: "paper" (eq. 12-14), "log_time" (in ln t, fast pairs change less) or "released" (the authors' code)
+        field: "paper" (eq. 12-14), "log_length" (in ln t; fast pairs change less, and a step of Adam moves log alpha by ln t
+            times what it moves a LearnedTable's, so that one rate is right for both) or "released" (the authors' code)
         activation: "silu" or "tanh"; None: "tanh" for the released field, else "silu"
         prior: the result for W_down = 0: "ntk_aware", "linear", "yarn", "by_parts", or a name with its numbers:
             ("yarn", beta_fast, beta_slow) or ("by_parts", rotations_low, rotations_high)
@@ -52,7 +52,9 @@ class CLEX(nn.Module):
         if hidden is not None and hidden < 1:
             raise ValueError(f"CLEX: hidden {hidden} must be >= 1")
         if field not in _DEFAULT_ACTIVATION:
-            raise ValueError(f"CLEX: field {field!r} must be one of {', '.join(map(repr, _DEFAULT_ACTIVATION))}")
+            raise ValueError(f"CLEX: field {field!r} must be one of {', '.join(map(repr, _DEFAULT_ACTIVATION))}" + (
+                "; 'log_length' is 'log_time' in other units: docs/upgrading.md has the factors of the weights"
+                if field == "log_time" else ""))
         if cached_t is not None and (not cached_t or not all(1 <= t <= t_max for t in cached_t)):
             raise ValueError(f"CLEX: cached_t {list(cached_t)} must be one or more ratios in [1, t_max = {t_max}]")
         self.rotary_dim, self.original_length, self.t_max = rotary_dim, float(original_length), float(t_max)
@@ -62,7 +64,7 @@ class CLEX(nn.Module):
         self.tolerance = float(tolerance)
         self.step_size = float((0.01 if field == "released" else 0.0) if step_size is None else step_size)
         pairs, hidden = rotary_dim // 2, hidden or rotary_dim
-        self.W_up = nn.Parameter(torch.randn(hidden, pairs) / math.sqrt(pairs))
+        self.W_up = nn.Parameter(torch.randn(hidden, pairs) * pairs ** (0.5 if field == "log_length" else -0.5))
         self.W_down = nn.Parameter(torch.zeros(pairs, hidden))
         # Not a buffer, so that model.half() does not convert it.
         self.cached_t = torch.tensor(sorted(cached_t), dtype=torch.float64) if cached_t is not None else None

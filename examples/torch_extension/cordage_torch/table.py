@@ -15,7 +15,7 @@ from .over_basis import OverBasis, unscaled_inv_freq
 class LearnedTable(OverBasis):
     """log alpha_i(t) = log alpha_prior,i(t) + s_i offset_i(t), with a parameter for each pair and knot instead of an ODE.
 
-        prior = CLEX.for_config(model.config, field="log_time", prior=("by_parts", 0.5, 4.0))
+        prior = CLEX.for_config(model.config, field="log_length", prior=("by_parts", 0.5, 4.0))
         patch = apply_to(model, LearnedTable(prior))
 
     offset_i is 0 at t = 1, linear in ln t between knots and constant beyond the last; s_i = 1/(1 + theta_i L) is the gate of

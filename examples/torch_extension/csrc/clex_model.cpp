@@ -111,11 +111,14 @@ std::shared_ptr<const clex_model> solve(const clex_settings& s, const cordage::c
     if (s.field == "paper") {
         return held(cordage::clex<cordage::paper_field<any_prior, Activation>>(s.config, weights, options, prior));
     }
-    if (s.field == "log_time") {
-        return held(cordage::clex<cordage::log_time_field<any_prior, Activation>>(s.config, weights, options, prior));
+    if (s.field == "log_length") {
+        return held(cordage::clex<cordage::log_length_field<any_prior, Activation>>(s.config, weights, options, prior));
     }
     if (s.field != "released") {
-        throw value_error(message("CLEX: field '", s.field, "' must be 'paper', 'log_time' or 'released'"));
+        throw value_error(message("CLEX: field '", s.field, "' must be 'paper', 'log_length' or 'released'",
+                                  s.field == "log_time" ? "; 'log_length' is 'log_time' in other units: "
+                                                          "docs/upgrading.md has the factors of the weights"
+                                                        : ""));
     }
     if (s.prior != "ntk_aware") {
         throw value_error(message("CLEX: prior '", s.prior, "' must be 'ntk_aware' where field is 'released'"));

@@ -16,7 +16,7 @@ namespace cordage_torch {
 struct clex_settings {
     cordage::rope_config config;
     double t_max = 16.0;
-    std::string field = "paper";          ///< "paper", "log_time" or "released"
+    std::string field = "paper";          ///< "paper", "log_length" or "released"
     std::string activation = "silu";      ///< or "tanh"
     std::string prior = "ntk_aware";      ///< "ntk_aware", "linear", "yarn" or "by_parts"
     std::vector<double> prior_numbers{};  ///< yarn: beta_fast, beta_slow; by_parts: rotations_low, rotations_high

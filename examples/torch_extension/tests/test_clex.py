@@ -5,7 +5,7 @@ import torch
 from released_formula import released_inv_freq
 from torch.autograd import gradcheck
 
-from cordage_torch import CLEX
+from cordage_torch import CLEX, LearnedTable
 
 
 def with_random_weights(clex, size=0.05, seed=3):
@@ -16,7 +16,7 @@ def with_random_weights(clex, size=0.05, seed=3):
 
 
 def test_without_weights_it_is_its_prior():
-    for field in ("paper", "log_time"):
+    for field in ("paper", "log_length"):
         inv_freq = CLEX(8, original_length=16, field=field)(4.0)
         pair = torch.arange(4, dtype=torch.float64)
         torch.testing.assert_close(inv_freq, 10000.0**(-2 * pair / 8) * 4.0**(-2 * pair / 6), rtol=1e-9, atol=0)
@@ -35,7 +35,7 @@ def test_the_released_field_is_the_released_formula(activation):
     torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("settings", [{"field": "paper"}, {"field": "log_time", "prior": ("by_parts", 0.5, 4.0)},
+@pytest.mark.parametrize("settings", [{"field": "paper"}, {"field": "log_length", "prior": ("by_parts", 0.5, 4.0)},
                                       {"field": "released", "step_size": 0.1},
                                       {"field": "paper", "prior": "yarn", "step_size": 0.1, "activation": "tanh"}])
 def test_gradients_at_several_t(settings):
@@ -48,6 +48,20 @@ def test_gradients_at_several_t(settings):
     assert basis(clex.W_up, clex.W_down).shape == (2, 3)
     # The adaptive solver's steps move with the weights; its values move by less than the tolerance.
     assert gradcheck(basis, (clex.W_up, clex.W_down), eps=1e-5, atol=1e-6)
+
+
+def test_one_rate_serves_a_table_and_the_ode():
+    t, rate = 8.0, 0.01
+    clex = CLEX(64, original_length=8192, theta_base=1e5, t_max=t, field="log_length", prior="linear")
+    table = LearnedTable(CLEX(64, original_length=8192, theta_base=1e5, t_max=t, field="log_length", prior="linear", hidden=1), knots=[t])
+    moved = {}
+    for basis in (clex, table):
+        optimizer = torch.optim.Adam((p for p in basis.parameters() if p.requires_grad), lr=rate)
+        before = basis(t).detach()
+        basis(t).log().sum().backward()
+        optimizer.step()
+        moved[basis] = (before / basis(t).detach()).log().max() / rate
+    assert 0.8 < moved[table] < 1 and 0.6 < moved[clex] / torch.log(torch.tensor(t)) < 1.4
 
 
 def test_attention_factor_is_the_priors():
@@ -80,6 +94,7 @@ def test_t_of_a_length():
 @pytest.mark.parametrize("settings, words", [
     ({"rotary_dim": 7}, "rotary_dim 7 must be even"),
     ({"field": "log"}, "field 'log' must be one of"),
+    ({"field": "log_time"}, "'released'; 'log_length' is 'log_time' in other units"),
     ({"activation": "relu"}, "activation 'relu' must be 'silu' or 'tanh'"),
     ({"prior": "ntk"}, "prior 'ntk' must be 'ntk_aware'"),
     ({"prior": ("linear", 3.0)}, "prior 'linear' with 1 numbers must have none"),

@@ -31,7 +31,7 @@ def difference(got, expected):
 
 
 def tempered_table(model, seed):
-    clex = CLEX.for_config(model.config, field="log_time", prior=("by_parts", 0.5, 4.0), t_max=8.0, hidden=1)
+    clex = CLEX.for_config(model.config, field="log_length", prior=("by_parts", 0.5, 4.0), t_max=8.0, hidden=1)
     basis = Tempered(LearnedTable(clex), power=0.5 + seed)
     torch.manual_seed(seed)
     with torch.no_grad():

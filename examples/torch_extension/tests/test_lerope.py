@@ -197,7 +197,7 @@ def test_over_another_rule_of_a_model_without_alpha(tmp_path):
 @pytest.mark.parametrize("form", ["lerope", "clex", "table"])
 def test_the_exported_alpha_is_the_learned_basis(form, tmp_path):
     model = large4()
-    clex = CLEX.for_config(model.config, prior=("by_parts", 0.5, 4.0), t_max=16.0, field="log_time")
+    clex = CLEX.for_config(model.config, prior=("by_parts", 0.5, 4.0), t_max=16.0, field="log_length")
     basis = {"lerope": LeRoPE(model.config), "clex": clex, "table": LearnedTable(clex)}[form]
     torch.manual_seed(3)
     with torch.no_grad():

@@ -11,7 +11,7 @@ from cordage_torch import CLEX, LearnedTable, Tempered, apply_to
 
 
 def table(t_max=8.0, knots=None, **settings):
-    prior = CLEX(8, original_length=16, t_max=t_max, field="log_time", prior=("by_parts", 0.5, 4.0), hidden=1, **settings)
+    prior = CLEX(8, original_length=16, t_max=t_max, field="log_length", prior=("by_parts", 0.5, 4.0), hidden=1, **settings)
     made = LearnedTable(prior, knots).double()
     torch.manual_seed(3)
     with torch.no_grad():
@@ -53,7 +53,7 @@ def test_gradients():
 
 def test_apply_to_takes_it_and_its_weights_learn():
     model = small("llama").requires_grad_(False)
-    made = LearnedTable(CLEX.for_config(model.config, field="log_time", prior=("by_parts", 0.5, 4.0), hidden=1))
+    made = LearnedTable(CLEX.for_config(model.config, field="log_length", prior=("by_parts", 0.5, 4.0), hidden=1))
     with apply_to(model, made) as patch:
         assert "LearnedTable" in patch.rules
         ids = tokens(4 * TRAINED)

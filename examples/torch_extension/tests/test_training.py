@@ -53,7 +53,7 @@ def test_one_step_moves_the_weights_by_the_formulas_gradient():
 def test_a_few_steps_lower_the_loss():
     ids = tokens(4 * TRAINED)
     model = small("llama").requires_grad_(False)
-    clex = CLEX.for_config(model.config, field="log_time")
+    clex = CLEX.for_config(model.config, field="log_length")
     apply_to(model, clex)
     optimizer = torch.optim.Adam(clex.parameters(), lr=1e-2)
     losses = []

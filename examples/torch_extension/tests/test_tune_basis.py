@@ -62,8 +62,8 @@ def test_it_gains_at_eight_times_the_length(tuned):
 
 
 @pytest.mark.parametrize("trained, length, head_dim", [(32, 256, 16), (8192, 65536, 64), (4096, 131072, 128)])
-def test_both_forms_learn_at_about_the_same_rate(trained, length, head_dim):
-    """Two steps as of Adam, which all move the slowest pair the same way."""
+def test_one_rate_serves_both_forms(trained, length, head_dim):
+    """Two steps as of Adam, which all move the slowest pair the same way: by the rate, and for an ODE by the rate times ln t."""
     config = LlamaConfig(hidden_size=4 * head_dim, num_attention_heads=4, max_position_embeddings=trained,
                          rope_parameters={"rope_type": "default", "rope_theta": 1e6})
     moved = {}
@@ -78,7 +78,7 @@ def test_both_forms_learn_at_about_the_same_rate(trained, length, head_dim):
                 for parameter in group["params"]:
                     parameter.data -= group["rate"] * (torch.zeros(()) if parameter.grad is None else parameter.grad.sign())
         moved[form] = math.log(before / tuned.basis(tuned.basis.t_max)[-1].item())
-    assert 0.06 < moved["table"] <= 0.08 and 0.4 < moved["clex"] / moved["table"] < 3
+    assert 0.06 < moved["table"] <= 0.08 and 0.5 < moved["clex"] / moved["table"] / math.log(length / trained) < 2
 
 
 def test_the_exported_config_is_the_tuned_model(tuned, model, text):

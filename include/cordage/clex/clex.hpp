@@ -114,10 +114,10 @@ concept clex_field = differentiable_field<F, double> && std::copy_constructible<
 /// A scaling_policy in the whole-vector form and a learned_policy, whose flat parameters are up, then down. The
 /// attention factor is the prior's. Copies share the solution, which is immutable.
 ///
-/// Field selects the ODE, its prior, activation and arithmetic: `paper_field`, `log_time_field`, `released_field`, or
+/// Field selects the ODE, its prior, activation and arithmetic: `paper_field`, `log_length_field`, `released_field`, or
 /// your own clex_field.
 ///
-///   clex<log_time_field<by_parts, tanh_activation, float>> policy(config, weights, {}, by_parts{1, 4});
+///   clex<log_length_field<by_parts, tanh_activation, float>> policy(config, weights, {}, by_parts{1, 4});
 ///
 /// With float the network's error is about 1e-6 in log inv_freq over the whole range of t; states, steps and sums stay
 /// in double. Tableau is any explicit rule; one without error weights needs clex_options::fixed_steps or step_size (in
@@ -127,7 +127,7 @@ concept clex_field = differentiable_field<F, double> && std::copy_constructible<
 template <class Field = paper_field<>, butcher_tableau Tableau = tsit5>
 class clex {
     static_assert(clex_field<Field>,
-                  "cordage::clex: Field must be paper_field<Prior>, log_time_field<Prior>, released_field<> or a "
+                  "cordage::clex: Field must be paper_field<Prior>, log_length_field<Prior>, released_field<> or a "
                   "differentiable field of your own with 'using prior_type', 'static constexpr bool in_log_time' and a "
                   "constructor (rope_config, clex_weights, prior_type); docs/extending.md");
 

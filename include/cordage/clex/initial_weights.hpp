@@ -40,4 +40,11 @@ inline clex_weights clex_initial_weights(const rope_config& config, index_t lamb
     return weights;
 }
 
+/// The same for log_length_field: up has standard deviation sqrt(pairs), so that W_up z / (pairs r) has about 1.
+inline clex_weights log_length_initial_weights(const rope_config& config, index_t lambda, std::uint64_t seed) {
+    clex_weights weights = clex_initial_weights(config, lambda, seed);
+    for (double& weight : weights.up) weight *= static_cast<double>(weights.pairs);
+    return weights;
+}
+
 }  // namespace cordage

@@ -165,7 +165,7 @@ class field_of_network {
         auto& self = static_cast<Derived&>(*this);
         self.record(std::span<const State>(&time, 1), z);
         const State grad_time = self.pull_back(0, grad_dz, grad_z);
-        collect(grad_parameters);
+        self.collect(grad_parameters);
         return grad_time;
     }
     template <class State>

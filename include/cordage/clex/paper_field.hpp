@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The ODE of the CLEX paper over any prior, in t or in log time; serves the stage clex.
+// The ODE of the CLEX paper over any prior, in t or in ln t; serves the stage clex.
 #pragma once
 
 #include <cmath>
 #include <cstddef>
+#include <numbers>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -19,7 +20,7 @@ namespace cordage {
 
 namespace clex_detail {
 
-/// paper_field and log_time_field, for states and times in float or double.
+/// paper_field and log_length_field, for states and times in float or double.
 template <prior_policy Prior, activation Activation, class Scalar, bool InLogTime>
 class prior_field : public field_of_network<prior_field<Prior, Activation, Scalar, InLogTime>, Scalar, Activation> {
     using base = field_of_network<prior_field, Scalar, Activation>;
@@ -31,9 +32,10 @@ class prior_field : public field_of_network<prior_field<Prior, Activation, Scala
 
     /// Precondition: the weights fit the config (validate in weights.hpp).
     prior_field(const rope_config& config, const clex_weights& weights, const Prior& prior = {})
-        : base(weights), config_(config), prior_(prior) {
+        : base(in_log_time ? with_input_scale(config, weights) : weights), config_(config), prior_(prior) {
+        const double output_scale = std::sqrt(2.0 * std::numbers::pi) / static_cast<double>(weights.hidden);
         for (index_t pair = 0; pair < config.pairs(); ++pair) {
-            share_.push_back(in_log_time ? config.phase_gate(pair) : 1.0);
+            share_.push_back(in_log_time ? output_scale * config.phase_gate(pair) : 1.0);
         }
         grad_net_.resize(share_.size());
     }
@@ -69,13 +71,32 @@ class prior_field : public field_of_network<prior_field<Prior, Activation, Scala
         for (std::size_t k = 0; k < grad_z.size(); ++k) grad_z[k] += static_cast<State>(grad[k]);
         return static_cast<State>(grad_time);
     }
+    template <class State>
+    void collect(std::span<State> grad_parameters) {
+        if constexpr (!in_log_time) return base::collect(grad_parameters);
+        std::vector<State> scaled(grad_parameters.size());  // the gradient to W_up / (pairs r), then to W_down
+        base::collect(std::span<State>(scaled));
+        const double scale = input_scale(config_);
+        for (std::size_t i = 0; i < scaled.size(); ++i) {
+            grad_parameters[i] += i < scaled.size() / 2 ? static_cast<State>(scale * double{scaled[i]}) : scaled[i];
+        }
+    }
 
  private:
     static double t_at(double time) { return in_log_time ? std::exp(time) : time; }
 
+    /// 1 / (pairs r).
+    static double input_scale(const rope_config& config) {
+        return std::numbers::sqrt3 / (static_cast<double>(config.pairs()) * std::log(config.theta_base));
+    }
+    static clex_weights with_input_scale(const rope_config& config, clex_weights weights) {
+        for (double& weight : weights.up) weight *= input_scale(config);
+        return weights;
+    }
+
     rope_config config_;
     Prior prior_;
-    std::vector<double> share_;     // s [pairs]; in t: 1
+    std::vector<double> share_;     // of the network's output [pairs]; in t: 1
     std::vector<double> grad_net_;  // workspace [pairs]
 };
 
@@ -94,12 +115,17 @@ using paper_field = clex_detail::prior_field<Prior, Activation, Scalar, false>;
 
 /// A variant of this library, of z over tau = ln t:
 ///
-///   dz_i/dtau = s_i [W_down sigma(W_up z)]_i + t xi_i(t)          s_i = 1/(1 + theta_i original_length)
+///   dz_i/dtau = s_i (sqrt(2 pi)/hidden) [W_down sigma(W_up z / (pairs r))]_i + t xi_i(t)
+///   s_i = 1/(1 + theta_i original_length)          r = ln(theta_base)/sqrt(3), about the root mean square of log theta
 ///
 /// Every doubling of the length has the same extent in tau, so that equal steps are suitable for t = 1 ... 64. Since
 /// s_i is small for a pair that rotates often within the original length, such a pair changes little, as under by-parts
 /// policies.
+///
+/// Means instead of sums make the weights' units those of a learned_table: a step of Adam, which moves a
+/// table's log alpha_i by s_i times the rate, moves this one's by about ln t times that for W_up of standard deviation
+/// sqrt(pairs) (log_length_initial_weights), whatever the width. One rate is right for both.
 template <prior_policy Prior = ntk_aware, activation Activation = silu, class Scalar = double>
-using log_time_field = clex_detail::prior_field<Prior, Activation, Scalar, true>;
+using log_length_field = clex_detail::prior_field<Prior, Activation, Scalar, true>;
 
 }  // namespace cordage

@@ -17,8 +17,8 @@
 namespace cordage {
 
 /// log alpha_i(t) = log alpha_prior,i(t) + s_i offset_i(t). offset_i is 0 at t = 1, a parameter at each knot t_k > 1,
-/// linear in ln t between knots and constant beyond the last. s_i is rope_config::phase_gate, as in log_time_field: an
-/// optimiser like Adam, which moves every parameter by the same amount, would otherwise move fast pairs too far. The
+/// linear in ln t between knots and constant beyond the last. s_i is rope_config::phase_gate, as in log_length_field:
+/// an optimiser like Adam, which moves every parameter by the same amount, would otherwise move fast pairs too far. The
 /// table is as flexible per pair as CLEX but has no ODE, and serves as the control in comparisons with CLEX.
 ///
 ///   learned_table<by_parts> table(config, {2, 4, 8, 16});            // all offsets 0: the prior itself

@@ -79,7 +79,7 @@ void check_policy(const Policy& policy) {
 
 TEST_CASE("backend/cuda/basis_at: the host's basis of CLEX at any t") {
     check_policy(clex(config, some_weights(0.05)));
-    check_policy(clex<log_time_field<yarn>>(config, some_weights(0.05), {.t_max = 64.0}));
+    check_policy(clex<log_length_field<yarn>>(config, some_weights(0.05), {.t_max = 64.0}));
     check_policy(clex<paper_field<ntk_aware, tanh_activation>, dopri5>(config, some_weights(0.2), {.t_max = 4.0}));
     check_policy(clex<paper_field<>, bosh3>(config, some_weights(0.05), {.fixed_steps = 7}));
 }

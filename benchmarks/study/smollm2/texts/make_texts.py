@@ -2,7 +2,9 @@
 """Writes the token ids of the demo's texts, little-endian uint16, with the vocabulary of a GGUF file:
 
     python make_texts.py MODEL.gguf [NAME ...]
+    python make_texts.py MODEL.gguf --long FOLDER
 
+--long: train.u16 and test.u16 of fine_tuning.py, of the same packages: Python's documentation and the Bible; Rust's books.
 Needs PyPI's gguf, tokenizers and numpy, and Debian's rust-doc, bible-kjv and python3-doc. A text more is a line of TEXTS."""
 import html.parser
 import re
@@ -38,7 +40,10 @@ class MainText(html.parser.HTMLParser):
 
 def rust_book(first, last):
     """The chapters `first` to `last`, in order."""
-    pages = [page for page in sorted(RUST.glob("ch??-??-*.html")) if first <= int(page.name[2:4]) <= last]
+    return main_text([page for page in sorted(RUST.glob("ch??-??-*.html")) if first <= int(page.name[2:4]) <= last])
+
+
+def main_text(pages):
     parser = MainText()
     for page in pages:
         parser.feed(page.read_text(encoding="utf-8"))
@@ -53,6 +58,13 @@ def king_james(verses):
 
 def python_docs(*pages):
     return "\n".join((PYTHON / f"{page}.rst.txt").read_text(encoding="utf-8") for page in pages)
+
+
+def long_texts():
+    books = [page for book in ("reference", "nomicon", "rust-by-example", "rustc", "book") for page in sorted((RUST.parent / book).rglob("*.html"))
+             if page.name != "print.html"]
+    pages = sorted(str(page.relative_to(PYTHON))[:-len(".rst.txt")] for page in PYTHON.rglob("*.rst.txt"))
+    return {"train": python_docs(*pages) + king_james("Gen1:1-Rev22:21"), "test": main_text(books)}
 
 
 # name: the text, the first token taken of it, the number of tokens
@@ -86,6 +98,12 @@ def tokenizer_of(model):
 
 def main():
     tokenizer = tokenizer_of(sys.argv[1])
+    if sys.argv[2:3] == ["--long"]:
+        for name, text in long_texts().items():
+            ids = np.array(tokenizer.encode(text).ids, "<u2")
+            print(f"{name}: {len(ids)} tokens")
+            ids.tofile(Path(sys.argv[3]) / f"{name}.u16")
+        return
     for name in sys.argv[2:] or TEXTS:
         text, first, count = TEXTS[name]
         ids = tokenizer.encode(text()).ids

@@ -87,8 +87,12 @@ TEST_CASE("config/released: the type ntk of gte's models divides all frequencies
               doctest::Approx(std::pow(160000.0, -pair / 32.0) * std::pow(2.0, -(pair + 1.0) / 32.0)).epsilon(1e-14));
     }
     CHECK(gte.of("").layout == hf::pair_layout::half_split);
-    CHECK(starts(error_of(R"("model_type": "llama", "rope_scaling": {"type": "ntk", "factor": 2.0})"),
-                 "rope_scaling: rope_type 'ntk' must be that of a gte model: it has two formulas"));
+    // Other models have the formula of CLEX's baselines; the description names both.
+    const auto llama = read(R"("model_type": "llama", "head_dim": 64, "rope_theta": 160000,
+                               "rope_scaling": {"type": "ntk", "factor": 2.0})");
+    CHECK(at(llama.of(""), 1).inv_freq()[7] ==
+          doctest::Approx(std::pow(160000.0, -7.0 / 32.0) * std::pow(2.0, -7.0 / 31.0)).epsilon(1e-14));
+    CHECK(hf::describe(llama).find("gte's authors and vLLM give this name to t^(-2(i+1)/d)") != std::string::npos);
 }
 
 TEST_CASE("config/released: values of position_embedding_type that are left over, or name the pairs") {

@@ -134,8 +134,7 @@ void check_ramp(const value& one_case, const rope_config& config, report& result
 
 /// From the text of a config to numbers, as in an engine.
 void inv_freq(const value& one_case, report& result) {
-    // lenient: type "ntk" of a Llama, whose name has two formulas
-    const hf::model_ropes model = hf::read_config(one_case["config"].json().dump(), {.lenient = true});
+    const hf::model_ropes model = hf::read_config(one_case["config"].json().dump());
     const hf::layer_rope& rope = model.of(one_case.has("layer_type") ? one_case["layer_type"].text() : "");
     const value resolved = one_case["resolved"], expected = one_case["expected"];
     check_resolved(resolved, rope, result);

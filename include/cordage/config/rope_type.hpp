@@ -101,11 +101,8 @@ inline void ntk_rule(const rule_source& from) {
         from.set(divided_ntk{}, fixed{from.factor()}, "NTK of gte's authors, alpha_i = t^(-2(i+1)/d)");
         return;
     }
-    from.dict.doubt(
-        {"rope_type 'ntk' must be that of a gte model: it has two formulas, t^(-2(i+1)/d) in vLLM and in the ",
-         "code of gte's authors, t^(-2i/(d-2)) (NTK-aware) elsewhere. The latter is rope_type 'dynamic' with ",
-         "alpha in Hunyuan's models"});
-    from.set(ntk_aware{}, fixed{from.factor()}, "NTK-aware, alpha_i = t^(-2i/(d-2))");
+    from.set(ntk_aware{}, fixed{from.factor()},
+             "NTK-aware, alpha_i = t^(-2i/(d-2)); gte's authors and vLLM give this name to t^(-2(i+1)/d)");
 }
 
 inline void codellama_rule(const rule_source& from) {

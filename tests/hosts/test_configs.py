@@ -105,7 +105,7 @@ def rope_of(layer_type, suffix, inv_freq, ropes):
     if named:
         return named[0]
     is_of_all = len(rotated) == 1 and not rotated[0]["layer_type"]
-    return rotated[0] if is_of_all or not (layer_type or suffix) else None
+    return rotated[0] if rotated and (is_of_all or not (layer_type or suffix)) else None
 
 
 def rotation_complaint(rope, inv_freq, factor, matrices):

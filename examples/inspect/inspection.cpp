@@ -153,7 +153,7 @@ std::string table_of_layers(const cordage::hf::model_ropes& model) {
         first = last + 1;
     }
     std::string text = "layers: " + std::to_string(layers.size()) + "\n";
-    for (const auto& [name, runs] : lines) text += "  " + name + ": " + runs + "\n";
+    for (const auto& [name, runs] : lines) text.append("  ").append(name).append(": ").append(runs).append("\n");
     return text;
 }
 

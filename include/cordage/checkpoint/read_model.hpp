@@ -28,7 +28,7 @@ inline std::filesystem::path cache_folder() {
         const char* const value = std::getenv(name);
         return value == nullptr ? "" : value;
     };
-    if (const auto hub = folder("HF_HUB_CACHE"); !hub.empty()) return hub;
+    if (auto hub = folder("HF_HUB_CACHE"); !hub.empty()) return hub;
     if (const auto home = folder("HF_HOME"); !home.empty()) return home / "hub";
     const auto cache = folder("XDG_CACHE_HOME");
     return (cache.empty() ? folder("HOME") / ".cache" : cache) / "huggingface" / "hub";

@@ -107,7 +107,7 @@ inline std::string layer_letters_of(const json_object& config, const family& kno
     if (known.layout == pair_layout::unknown) return "";
     const std::size_t layers = layer_count(config).value_or(0);
     for (const auto& [key, letters] : {std::pair{"hybrid_layer_pattern", "Fs"}, {"attn_type_list", "lF"}}) {
-        if (const std::string found = letters_of_list(config, key, letters); !found.empty()) return found;
+        if (std::string found = letters_of_list(config, key, letters); !found.empty()) return found;
     }
     if (const auto ratios = config.numbers("compress_ratios")) {
         std::string found;
@@ -125,9 +125,9 @@ inline std::string layer_letters_of(const json_object& config, const family& kno
         return found;
     }
     const json_object sparse = config.part("sparse_attention_config");
-    if (const auto found = letters_of_list(sparse, "sparse_attention_freq", "Fm"); !found.empty()) return found;
+    if (auto found = letters_of_list(sparse, "sparse_attention_freq", "Fm"); !found.empty()) return found;
     for (const auto& [key, other] : {std::pair{"full_attn_idxs", 'v'}, {"attn_layer_indices", 'l'}}) {
-        if (const auto found = letters_of_indices(config, key, layers, other); !found.empty()) return found;
+        if (auto found = letters_of_indices(config, key, layers, other); !found.empty()) return found;
     }
     if (known.layer_cycle.empty()) return "";
     std::size_t length = 0;

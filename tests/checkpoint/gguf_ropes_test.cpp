@@ -180,6 +180,14 @@ TEST_CASE("checkpoint/gguf_ropes: layers that differ, by period or list") {
     CHECK(by_list.of("full_attention").config.rotary_dim == 512);
     CHECK(model_to_write{"gemma4", {{"attention.sliding_window", 512}}}.refusal() ==
           "test: gemma4.attention.sliding_window_pattern must have an entry for each of 8 layers");
+    // A pattern without entries once threw another exception; a NaN was converted to an integer.
+    CHECK(
+        types_of(model_to_write{
+            "cohere2", {{"attention.sliding_window", 4096}, {"attention.sliding_window_pattern", std::vector<bool>{}}}}
+                     .read()) == types_of(model_to_write{"cohere2", {{"attention.sliding_window", 4096}}}.read()));
+    CHECK(types_of(model_to_write{
+              "cohere2", {{"attention.sliding_window", 4096}, {"attention.sliding_window_pattern", std::nanf("")}}}
+                       .read()) == std::vector<std::string>{"sliding_attention"});
     const auto cohere = model_to_write{"cohere2", {{"attention.sliding_window", 4096}}}.read();
     CHECK(cohere.of("full_attention").rope_type == "none");
     CHECK(inv_freq(cohere.of("full_attention"), 1.0)[0] == 0.0);

@@ -52,10 +52,15 @@ class gguf_file {
     const std::map<std::string, std::string, std::less<>>& texts() const noexcept { return texts_; }
     const std::map<std::string, gguf_tensor, std::less<>>& tensors() const noexcept { return tensors_; }
 
-    /// The number of a key, the first one of an array; nullopt if no key has this name or its value is no number.
-    std::optional<double> number(std::string_view key) const {
+    /// The numbers of a key; nullptr if no key has this name or its value is no number.
+    const std::vector<double>* entries(std::string_view key) const {
         const auto found = numbers_.find(key);
-        return found == numbers_.end() || found->second.empty() ? std::nullopt : std::optional(found->second.front());
+        return found == numbers_.end() ? nullptr : &found->second;
+    }
+    /// The number of a key, the first one of an array; nullopt as for entries, and for an array without entries.
+    std::optional<double> number(std::string_view key) const {
+        const auto* const found = entries(key);
+        return found == nullptr || found->empty() ? std::nullopt : std::optional(found->front());
     }
     /// The same as a count, 1 ... 2^31. @throws value_error  if it is another number
     std::optional<index_t> count(std::string_view key) const {

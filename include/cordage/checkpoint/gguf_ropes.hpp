@@ -99,6 +99,7 @@ class reader {
     std::string key(std::string_view name) const { return architecture_ + "." + std::string(name); }
     std::optional<double> number(std::string_view name) const { return file_.number(key(name)); }
     std::optional<index_t> index(std::string_view name) const { return file_.count(key(name)); }
+    const std::vector<double>* entries(std::string_view name) const { return file_.entries(key(name)); }
 
     void check_keys() const {
         const std::string prefix = architecture_ + ".rope.";
@@ -132,18 +133,17 @@ class reader {
 
     // For each layer 1 if it slides.
     std::vector<double> sliding_layers(const different_layers& own, std::size_t count) const {
-        const auto found = file_.numbers().find(key("attention.sliding_window_pattern"));
-        const bool is_list = found != file_.numbers().end() && found->second.size() > 1;
+        const auto* const found = entries("attention.sliding_window_pattern");
+        const bool is_list = found != nullptr && found->size() > 1;
         if (is_list || (own.period == 0 && count > 0)) {
-            if (!is_list || found->second.size() < count) {
+            if (!is_list || found->size() < count) {
                 refuse({key("attention.sliding_window_pattern"), " must have an entry for each of ", count, " layers"});
             }
-            return {found->second.begin(), found->second.begin() + static_cast<std::ptrdiff_t>(count)};
+            return {found->begin(), found->begin() + static_cast<std::ptrdiff_t>(count)};
         }
-        const index_t given = found == file_.numbers().end()
-                                  ? own.period
-                                  : static_cast<index_t>(std::clamp(found->second.at(0), 0.0, 4096.0));
-        const auto period = static_cast<std::size_t>(given);
+        const double given = number("attention.sliding_window_pattern").value_or(static_cast<double>(own.period));
+        const auto period =
+            given > 0.0 ? static_cast<std::size_t>(std::min(given, 4096.0)) : std::size_t{0};  // not NaN
         std::vector<double> slides(count, 1.0);
         for (std::size_t i = 0; i < count && period > 0; ++i) {
             slides[i] = (own.full_is_first ? i % period != 0 : i % period + 1 < period) ? 1.0 : 0.0;
@@ -172,17 +172,17 @@ class reader {
     }
     // Whether a layer has an indexer of its own; GLM 5.2's, without a list, have one in four.
     bool chooses_keys(std::size_t i) const {
-        const auto types = file_.numbers().find(key("attention.indexer.types"));
-        if (types != file_.numbers().end() && i < types->second.size()) return types->second[i] != 0.0;
+        const auto* const types = entries("attention.indexer.types");
+        if (types != nullptr && i < types->size()) return (*types)[i] != 0.0;
         return architecture_ != "glm-dsa" || max_length_ < 1048576.0 || i < 2 || i % 4 == 2;
     }
     // A layer; without a rule if it has no keys (recurrent layers).
     void add_layer(model_layer layer, std::size_t i) const {
-        const auto keys = file_.numbers().find(key("attention.head_count_kv"));
-        const bool is_told = keys != file_.numbers().end() && i < keys->second.size();
+        const auto* const keys = entries("attention.head_count_kv");
+        const bool is_told = keys != nullptr && i < keys->size();
         const auto interval = static_cast<std::size_t>(index("full_attention_interval").value_or(4));
         const bool is_recurrent = names_it(recurrent, architecture_) && (i + 1) % interval != 0;
-        if (is_recurrent || (is_told && keys->second[i] == 0.0)) layer.rule.reset();
+        if (is_recurrent || (is_told && (*keys)[i] == 0.0)) layer.rule.reset();
         out_.layers.push_back(std::move(layer));
     }
 
@@ -209,10 +209,10 @@ class reader {
     }
 
     void set_axes(layer_rope& rope) const {
-        const auto found = file_.numbers().find(key("rope.dimension_sections"));
-        if (found == file_.numbers().end()) return;
+        const auto* const found = entries("rope.dimension_sections");
+        if (found == nullptr) return;
         std::vector<index_t> sections;
-        for (const double each : found->second) {
+        for (const double each : *found) {
             if (!(each >= 0.0 && each <= 0x1p20) || each != std::floor(each)) {
                 refuse({key("rope.dimension_sections"), " entry ", each, " must be an integer in 0 ... 2^20"});
             }

@@ -96,8 +96,10 @@ inline std::string letters_of_indices(const json_object& config, const char* key
     const auto chosen = config.numbers(key);
     if (!chosen) return "";
     std::string letters(layers, other);
-    for (std::size_t i = 0; i < layers; ++i) {
-        if (std::ranges::find(*chosen, static_cast<double>(i)) != chosen->end()) letters[i] = 'F';
+    for (const double layer : *chosen) {
+        if (layer >= 0.0 && layer < static_cast<double>(layers) && layer == std::floor(layer)) {
+            letters[static_cast<std::size_t>(layer)] = 'F';
+        }
     }
     return letters;
 }

@@ -9,6 +9,7 @@
 
 #include "cordage/basis/basis.hpp"
 #include "cordage/config/read.hpp"
+#include "message_of_error.hpp"
 
 using namespace cordage;
 
@@ -20,12 +21,8 @@ std::string config_of(const std::string& model_type, const std::string& fields) 
            (fields.empty() ? "" : ", " + fields) + "}";
 }
 std::string error_of(const std::string& model_type, const std::string& fields, bool lenient = false) {
-    try {
-        hf::read_config(config_of(model_type, fields), {.lenient = lenient});
-    } catch (const error& why) {
-        return why.what();
-    }
-    return "";
+    return cordage_test::message_of_error(
+        [&] { hf::read_config(config_of(model_type, fields), {.lenient = lenient}); });
 }
 rope_config read(const std::string& model_type, const std::string& fields, const std::string& layer = "") {
     return hf::read_config(config_of(model_type, fields)).of(layer).config;

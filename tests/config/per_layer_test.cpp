@@ -8,6 +8,7 @@
 
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/config/read.hpp"
+#include "message_of_error.hpp"
 
 using namespace cordage;
 
@@ -17,12 +18,7 @@ hf::model_ropes read(const std::string& fields, bool lenient = false) {
     return hf::read_config(R"({"max_position_embeddings": 4096, )" + fields + "}", {.lenient = lenient});
 }
 std::string error_of(const std::string& fields) {
-    try {
-        read(fields);
-    } catch (const error& why) {
-        return why.what();
-    }
-    return "";
+    return cordage_test::message_of_error([&] { read(fields); });
 }
 
 const std::string gemma4 = R"("model_type": "gemma4_text", "head_dim": 256, "num_hidden_layers": 6, "layer_types":

@@ -10,6 +10,7 @@
 
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/schedule/schedules.hpp"
+#include "message_of_error.hpp"
 
 using namespace cordage;
 
@@ -31,12 +32,7 @@ double ratio(const hf::layer_rope& rope, double length) { return ratio_at(rope.s
 
 /// The error of a config, or "" if it is accepted.
 std::string error_of(const std::string& fields) {
-    try {
-        read(fields);
-    } catch (const error& why) {
-        return why.what();
-    }
-    return "";
+    return cordage_test::message_of_error([&] { read(fields); });
 }
 bool same_basis(const hf::layer_rope& a, const hf::layer_rope& b, double length) {
     return std::ranges::equal(at(a, length).inv_freq(), at(b, length).inv_freq()) &&

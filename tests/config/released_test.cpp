@@ -9,6 +9,7 @@
 
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/config/read.hpp"
+#include "message_of_error.hpp"
 
 using namespace cordage;
 
@@ -20,12 +21,7 @@ hf::model_ropes read(const std::string& fields, bool lenient = false) {
     return hf::read_config("{" + heads + fields + "}", {.lenient = lenient});
 }
 std::string error_of(const std::string& fields) {
-    try {
-        read(fields);
-    } catch (const error& why) {
-        return why.what();
-    }
-    return "";
+    return cordage_test::message_of_error([&] { read(fields); });
 }
 bool starts(const std::string& text, const std::string& with) { return text.rfind(with, 0) == 0; }
 

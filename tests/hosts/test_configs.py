@@ -128,6 +128,16 @@ def rotation_complaint(rope, inv_freq, factor, matrices):
     return None
 
 
+def basis_complaints(name, ours, inv_freq, factor):
+    """How cordage's basis of one length differs from the class's, as a list of at most one text."""
+    if apart(ours["inv_freq"], inv_freq):
+        shown = [f"{numbers[:3]} ... {numbers[-1:]} of {len(numbers)}" for numbers in (ours["inv_freq"], inv_freq)]
+        return [f"{name}: inv_freq {shown[0]} must be {shown[1]}"]
+    if abs(ours["attention_factor"] - factor) > 1e-6 * factor:
+        return [f"{name}: attention factor {ours['attention_factor']} must be {factor}"]
+    return []
+
+
 def complaints(config, rotary_class, answer, lengths=(1,), rotates=True, missing_is_wrong=True):
     """Differences between cordage's answer and the class, as texts; empty if they agree."""
     found = []
@@ -143,12 +153,9 @@ def complaints(config, rotary_class, answer, lengths=(1,), rotates=True, missing
                 if rope is None:
                     continue
                 ours = rope["bases"][index]
-                if apart(ours["inv_freq"], inv_freq):
-                    found.append(f"{name}: inv_freq {ours['inv_freq'][:3]} of {len(ours['inv_freq'])} must be "
-                                 f"{inv_freq[:3]} of {len(inv_freq)}")
-                elif abs(ours["attention_factor"] - factor) > 1e-6 * factor:
-                    found.append(f"{name}: attention factor {ours['attention_factor']} must be {factor}")
-                elif rotates and index == 0 and can_rotate(rotary):
+                of_basis = basis_complaints(name, ours, inv_freq, factor)
+                found += of_basis
+                if not of_basis and rotates and index == 0 and can_rotate(rotary):
                     axes = classes.axes_of(rotary)
                     matrices = classes.rotated(rotary, config, layer_type, POSITION_IDS[:axes], 2 * len(inv_freq))
                     why = rotation_complaint(rope, ours["inv_freq"], ours["attention_factor"], matrices)

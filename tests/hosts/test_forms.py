@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 import rotary_classes as classes  # noqa: E402
-from test_configs import LENGTHS, apart, not_refused, read, rope_of, towers  # noqa: E402, F401
+from test_configs import LENGTHS, basis_complaints, not_refused, read, rope_of, towers  # noqa: E402, F401
 
 LONGEST = 16384
 ORIGINAL = {"original_max_position_embeddings": 4096}
@@ -113,13 +113,8 @@ def of_layers(config, rotary_class, answer):
                 for rope in ropes:
                     if rope is None:
                         continue
-                    ours = rope["bases"][index]
-                    if apart(ours["inv_freq"], inv_freq):
-                        found.append(f"{layer_type or suffix} at {length}: last inv_freq {ours['inv_freq'][-1]} of "
-                                     f"{len(ours['inv_freq'])} must be {inv_freq[-1]} of {len(inv_freq)}")
-                    elif abs(ours["attention_factor"] - factor) > 1e-6 * factor:
-                        found.append(f"{layer_type or suffix} at {length}: attention factor {ours['attention_factor']} "
-                                     f"must be {factor}")
+                    name = f"{layer_type or suffix} at {length}"
+                    found += basis_complaints(name, rope["bases"][index], inv_freq, factor)
     return found
 
 

@@ -108,6 +108,12 @@ O from_first_lane(O q) {
     return q;
 }
 
+/// y = factor x on `count` lanes; y may be x.
+template <class XFormat, class YFormat, class X, class Y>
+void multiply_lanes(typename XFormat::compute factor, const X* x, Y* y, index_t count) {
+    for (index_t i = 0; i < count; ++i) y[i] = YFormat::store(factor * XFormat::load(x[i]));
+}
+
 /// Whether Format is the element_traits of T, by which elements are read and stored one at a time.
 template <class T, class Format>
 inline constexpr bool is_plain_view = std::same_as<Format, element_traits<std::remove_const_t<T>>>;
@@ -141,9 +147,8 @@ void scale_queries(const head_temperatures& temperatures, Row&& position_ids,
         const double log_position = logs.at(row, token);
         for (index_t head = 0; head < shape.heads; ++head) {
             const auto factor = static_cast<compute>(temperatures.factor(head, log_position));
-            const X* const x = lanes.x + head * q.x.head_stride;
-            Y* const y = lanes.y + head * q.y.head_stride;
-            for (index_t i = 0; i < shape.head_dim; ++i) y[i] = YFormat::store(factor * XFormat::load(x[i]));
+            attention_detail::multiply_lanes<XFormat, YFormat>(factor, lanes.x + head * q.x.head_stride,
+                                                               lanes.y + head * q.y.head_stride, shape.head_dim);
         }
     });
 }

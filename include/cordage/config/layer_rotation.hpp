@@ -158,9 +158,7 @@ class layer_rotation {
                     const auto factor = static_cast<compute>(
                         by_head_ ? of_token * by_head_->factor(head, std::log1p(position)) : of_token);
                     T* const lanes = first + head * y.head_stride;
-                    for (index_t i = 0; i < shape.head_dim; ++i) {
-                        lanes[i] = Format::store(factor * Format::load(lanes[i]));
-                    }
+                    attention_detail::multiply_lanes<Format, Format>(factor, lanes, lanes, shape.head_dim);
                 }
             });
         });

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Compiles kernels.cu for `arch` with warnings as errors, spilled registers and local memory among them, and looks at
-# what came of it; with `fast_math`, which takes as long again, under that too. `cuobjdump` may be empty.
+# what came of it, the PTX under fast math too. `cuobjdump` may be empty.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT result EQUAL 0)
@@ -17,12 +17,8 @@ run(${compile} -cubin -o "${result}.cubin" -Xptxas -v,-warn-spills,-warn-lmem-us
 string(REGEX MATCHALL "Used [0-9]+ registers" registers "${output}")
 list(REMOVE_DUPLICATES registers)
 message("sm_${arch}: ${registers}")
-set(listings kernels)
-if(fast_math)
-  run(${compile} --use_fast_math -ptx -o "${kept}/fast_math.ptx")
-  list(APPEND listings fast_math)
-endif()
-foreach(ptx IN LISTS listings)
+run(${compile} --use_fast_math -ptx -o "${kept}/fast_math.ptx")
+foreach(ptx IN ITEMS kernels fast_math)
   run(awk -f "${source}/ptx.awk" "${kept}/${ptx}.ptx")
   message("${output}")
 endforeach()

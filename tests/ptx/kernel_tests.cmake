@@ -32,7 +32,8 @@ function(compile_kernels result)
   set(${result} "${compiled}" PARENT_SCOPE)
 endfunction()
 
-# The program of these tests: add_kernel_tests(FILES...).
+# The program of these tests: add_kernel_tests(FILES...). The paths of the kernels' PTX, if there is nvcc, are in
+# cordage_ptx_of_kernel_tests.
 function(add_kernel_tests)
   file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/kernels")
   set(ptx_files "")
@@ -60,4 +61,5 @@ function(add_kernel_tests)
   set_source_files_properties(ptx/compiled_test.cpp PROPERTIES COMPILE_DEFINITIONS "CORDAGE_TEST_COMPILED_KERNELS=\"${own_kernels}\"")
   add_custom_target(cordage_kernels_of_tests DEPENDS ${ptx_files} ${own_kernels})
   add_dependencies(cordage_kernel_tests cordage_kernels_of_tests)
+  set(cordage_ptx_of_kernel_tests ${ptx_files} PARENT_SCOPE)
 endfunction()

@@ -25,6 +25,7 @@ function finish() {
 /st\.global(\.v[24])?\.[ubf](8|16|32|64)/ { ++stores }
 /[ \t](ld|st)\.global\.[ub](8|16)/ && is_rotation { complain("moves single elements: " $0) }
 /(sin|cos)\.approx/ { complain("approximates: " $0) }
+/__local_depot/ && of_teams { complain("uses local memory: " $0) }
 END {
     finish()
     if (team_kernels == 0) complain("no kernel of teams")

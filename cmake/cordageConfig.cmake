@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# What find_package(cordage COMPONENTS kernels cordage cuda json c) reads; without components it is after cordage. Each
-# component is a target, cordage::NAME, and only what the wanted ones link is looked for. c is there where cordage was
-# installed with CORDAGE_BUILD_C.
+# What find_package(cordage COMPONENTS kernels cordage cuda json dispatched c) reads; without components it is after
+# cordage. Each component is a target, cordage::NAME, and only what the wanted ones link is looked for. dispatched and c
+# are there where cordage was installed with CORDAGE_BUILD_DISPATCHED and CORDAGE_BUILD_C.
 cmake_minimum_required(VERSION 3.25)
 include("${CMAKE_CURRENT_LIST_DIR}/cordage_dependencies.cmake")
 
@@ -15,13 +15,18 @@ foreach(_cordage_component IN LISTS _cordage_components)
   if(_cordage_component MATCHES "^(kernels|cordage|cuda|json)$")
     cordage_find_dependencies(${_cordage_component} _cordage_lacks)
     list(JOIN _cordage_lacks ", and needs " _cordage_lacks)
-  elseif(_cordage_component STREQUAL "c")
+  elseif(_cordage_component MATCHES "^(dispatched|c)$")
     set(_cordage_lacks "")
-    if(NOT EXISTS "${CMAKE_CURRENT_LIST_DIR}/cordage_c_targets.cmake")
-      set(_cordage_lacks "cordage to be installed with -D CORDAGE_BUILD_C=ON")
+    if(_cordage_component STREQUAL "dispatched")
+      cordage_find_dependencies(kernels _cordage_lacks)
+      list(JOIN _cordage_lacks ", and needs " _cordage_lacks)
+    endif()
+    if(NOT EXISTS "${CMAKE_CURRENT_LIST_DIR}/cordage_${_cordage_component}_targets.cmake")
+      string(TOUPPER "${_cordage_component}" _cordage_lacks)
+      set(_cordage_lacks "cordage to be installed with -D CORDAGE_BUILD_${_cordage_lacks}=ON")
     endif()
   else()
-    set(_cordage_lacks "another name: kernels, cordage, cuda, json or c")
+    set(_cordage_lacks "another name: kernels, cordage, cuda, json, dispatched or c")
   endif()
   set(cordage_${_cordage_component}_FOUND TRUE)
   if(_cordage_lacks)
@@ -39,5 +44,6 @@ unset(_cordage_lacks)
 
 if(cordage_FOUND)
   include("${CMAKE_CURRENT_LIST_DIR}/cordage_targets.cmake")
+  include("${CMAKE_CURRENT_LIST_DIR}/cordage_dispatched_targets.cmake" OPTIONAL)
   include("${CMAKE_CURRENT_LIST_DIR}/cordage_c_targets.cmake" OPTIONAL)
 endif()

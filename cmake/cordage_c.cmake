@@ -21,22 +21,8 @@ target_include_directories(cordage_c INTERFACE
 target_link_libraries(cordage_c PRIVATE "$<BUILD_INTERFACE:cordage_json>")
 target_compile_options(cordage_c PRIVATE -O2)
 
-# Kernels for one instruction set, those for double or not; always optimised, as without the compiler leaves functions
-# that name no instruction set.
-function(cordage_add_c_kernels name with_doubles)
-  add_library(cordage_c_${name} OBJECT EXCLUDE_FROM_ALL "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/c/kernels.cpp")
-  set_target_properties(cordage_c_${name} PROPERTIES
-    POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  target_link_libraries(cordage_c_${name} PRIVATE "$<BUILD_INTERFACE:cordage_kernels>")
-  target_compile_definitions(cordage_c_${name} PRIVATE 
-    CORDAGE_C_KERNELS=${name}_kernels "CORDAGE_C_NAME=\"${name}\"" CORDAGE_C_DOUBLES=${with_doubles})
-  target_compile_options(cordage_c_${name} PRIVATE -O2 -march=x86-64 ${ARGN})
-  target_sources(cordage_c PRIVATE $<TARGET_OBJECTS:cordage_c_${name}>)
-endfunction()
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND NOT CORDAGE_NO_SIMD)
-  target_compile_definitions(cordage_c PRIVATE CORDAGE_C_DISPATCH)
+# With the kernels of cordage::dispatched in it.
+target_link_libraries(cordage_c PRIVATE $<BUILD_INTERFACE:cordage_dispatched>)
+if(TARGET cordage_avx2_kernels)
   target_compile_options(cordage_c PRIVATE -march=x86-64)
-  cordage_add_c_kernels(avx512 false -mavx512f -mavx512cd -mavx512dq -mavx512bw -mavx512vl -mfma -mf16c)
-  cordage_add_c_kernels(avx2 false -mavx2 -mfma -mf16c)
-  cordage_add_c_kernels(baseline true)
 endif()

@@ -32,7 +32,17 @@ cordage_install_pc(cordage "Rotary position embeddings with continuous length sc
 cordage_install_pc(cordage-json "cordage and its readers of config.json and safetensors (cordage/host/)"
   "cordage = ${PROJECT_VERSION}, nlohmann_json")
 
-# The shared library: with all else where it is built with all else, otherwise by --component cordage_c.
+# The kernels for every x86-64: with all else where they are built with all else, otherwise by --component
+# cordage_dispatched.
+set(of_dispatched COMPONENT cordage_dispatched)
+if(NOT CORDAGE_BUILD_DISPATCHED)
+  list(APPEND of_dispatched EXCLUDE_FROM_ALL)
+endif()
+install(TARGETS cordage_dispatched EXPORT cordage_dispatched_targets
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" ${of_dispatched})
+install(EXPORT cordage_dispatched_targets NAMESPACE cordage:: DESTINATION "${cordage_package_dir}" ${of_dispatched})
+
+# The shared library: likewise, by --component cordage_c.
 if(NOT TARGET cordage_c)
   return()
 endif()

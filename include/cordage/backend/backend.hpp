@@ -6,27 +6,19 @@
 #include <span>
 
 #include "cordage/angles/exact_angles.hpp"
-#include "cordage/backend/scalar/backward.hpp"
-#include "cordage/backend/scalar/forward.hpp"
-#include "cordage/backend/scalar/table.hpp"
-
-// xsimd has vectors if the compiler targets an instruction set with them; CORDAGE_NO_SIMD selects the scalar backend.
-#if !defined(CORDAGE_NO_SIMD) && __has_include(<xsimd/xsimd.hpp>)
-#include "cordage/backend/simd/backward.hpp"
-#include "cordage/backend/simd/forward.hpp"
-#include "cordage/backend/simd/table.hpp"
-#if !defined(XSIMD_NO_SUPPORTED_ARCHITECTURE)
-#define CORDAGE_HAS_SIMD 1
-#endif
+#include "cordage/backend/compiled.hpp"
+#if defined(CORDAGE_DISPATCH)
+#include "cordage/backend/dispatched.hpp"
 #endif
 
 namespace cordage::backend {
 
-/// The fastest backend for the instruction set of this translation unit.
-#if defined(CORDAGE_HAS_SIMD)
-using fastest = simd<xsimd::default_arch>;
+/// The fastest backend: that of the instruction set of this translation unit, or with CORDAGE_DISPATCH (the CMake
+/// target cordage::dispatched) the kernels that suit the processor.
+#if defined(CORDAGE_DISPATCH)
+using fastest = dispatched;
 #else
-using fastest = scalar;
+using fastest = compiled;
 #endif
 
 // A backend is an empty struct and three functions in its namespace, found by argument-dependent lookup. They are

@@ -9,11 +9,83 @@
 #include <utility>
 #include <vector>
 
+#include "cordage/angles/angle_difference.hpp"
+#include "cordage/angles/axis_angles.hpp"
 #include "cordage/basis/basis_list.hpp"
-#include "cordage/c/dispatch.hpp"
 #include "cordage/rotate/cos_sin_table.hpp"
 
 namespace cordage::c {
+
+/// A position of any type, in the form from which angles are computed.
+struct held_position {
+    split_position split;
+    double value = 0.0;
+
+    explicit CORDAGE_ALWAYS_INLINE operator float() const noexcept { return static_cast<float>(value); }
+};
+
+}  // namespace cordage::c
+
+template <>
+struct cordage::position_traits<cordage::c::held_position> {
+    static CORDAGE_ALWAYS_INLINE constexpr split_position split(const c::held_position& p) noexcept { return p.split; }
+    static CORDAGE_ALWAYS_INLINE constexpr double value(const c::held_position& p) noexcept { return p.value; }
+};
+
+namespace cordage::c {
+
+using exact_source = axis_angles<held_position>;
+using difference_source = angle_difference<exact_source, exact_source>;
+using float32_source = float32_angles<held_position>;
+
+/// The angles of a call as cos and sin, in float and, once used, in double.
+struct cos_sin_tables {
+    cos_sin_view<float> of_float;
+    cos_sin_view<double> of_double;
+
+    template <class Real>
+    CORDAGE_ALWAYS_INLINE const cos_sin_view<Real>& of() const noexcept {
+        if constexpr (std::same_as<Real, float>)
+            return of_float;
+        else
+            return of_double;
+    }
+};
+
+/// As above, with the positions and bases to which gradients flow.
+template <class Real>
+struct gradient_source {
+    cos_sin_view<Real> table;
+    const held_position* position_ids;  ///< [axes, 1 or rows, tokens]
+    index_t position_rows;
+    index_t position_axes;
+    const std::uint8_t* axis_of_pair;
+    basis_view numbers;
+
+    index_t batch() const noexcept { return table.rows; }
+    CORDAGE_ALWAYS_INLINE index_t tokens() const noexcept { return table.token_count; }
+    CORDAGE_ALWAYS_INLINE index_t pairs() const noexcept { return table.pair_count; }
+    CORDAGE_ALWAYS_INLINE double attention_factor(index_t row, index_t token) const noexcept {
+        return table.attention_factor(row, token);
+    }
+    template <class To>
+    CORDAGE_ALWAYS_INLINE cos_sin<To> at(index_t row, index_t token, index_t pair) const noexcept {
+        return table.template at<To>(row, token, pair);
+    }
+    CORDAGE_ALWAYS_INLINE index_t axes() const noexcept { return position_axes; }
+    CORDAGE_ALWAYS_INLINE index_t axis(index_t pair) const noexcept { return axis_of_pair[pair]; }
+    CORDAGE_ALWAYS_INLINE index_t bases() const noexcept { return numbers.count; }
+    CORDAGE_ALWAYS_INLINE index_t basis_index(index_t row, index_t token) const noexcept {
+        return numbers.index(row, token);
+    }
+    CORDAGE_ALWAYS_INLINE bool has_basis_of_token() const noexcept { return numbers.of_token != nullptr; }
+    CORDAGE_ALWAYS_INLINE const double* inv_freq(index_t basis) const noexcept {
+        return numbers.inv_freq + basis * numbers.pairs;
+    }
+    CORDAGE_ALWAYS_INLINE double position(index_t row, index_t token, index_t axis) const noexcept {
+        return position_ids[(axis * position_rows + (position_rows == 1 ? 0 : row)) * tokens() + token].value;
+    }
+};
 
 enum class direction : std::uint8_t { forward, inverse, adjoint };
 
@@ -25,9 +97,7 @@ class lazy_tables {
     /// @param with_source  with_source(f) calls f with the source of the angles
     template <class WithSource>
     cos_sin_view<Real> view(direction d, const WithSource& with_source) {
-        std::call_once(is_made_, [&] {
-            with_source([&](const auto& source) { forward_.emplace(source, serial{}, dispatched{}); });
-        });
+        std::call_once(is_made_, [&] { with_source([&](const auto& source) { forward_.emplace(source); }); });
         cos_sin_view<Real> table = forward_->view();
         if (d == direction::forward) return table;
         reversed& back = d == direction::inverse ? inverse_ : adjoint_;

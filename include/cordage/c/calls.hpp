@@ -76,6 +76,13 @@ inline const char* name_of_tensor(tensor_field field, index_t operand) {
     return all.of[static_cast<std::size_t>(field)][static_cast<std::size_t>(operand)].c_str();
 }
 
+/// The operands of the forward functions. Those of float16 and bfloat16 compute in float.
+using backend::normalized_operand, backend::normalized_gradient;
+using forward_operand =
+    std::variant<operand<float>, operand<float16>, operand<bfloat16>, any_operand<no_norm>, normalized_operand<float>,
+                 normalized_operand<float16>, normalized_operand<bfloat16>, any_operand<rms_norm<float>>,
+                 operand<double>, normalized_operand<double>>;
+
 /// The operands of a call, and Each tensors per operand in the form of the checks.
 template <class Variant, std::size_t Each>
 struct call_operands {
@@ -200,12 +207,15 @@ rotate_detail::call_size check_call(const char* function, const angles_object& a
 /// Rotates one operand over a range of tokens. Quantised keys that are not rotated keep their bytes.
 inline void rotate_range_of(bool pairs_are_interleaved, const cos_sin_tables& tables, const angles_object& angles,
                             const forward_operand& operand, index_t begin, index_t end) noexcept {
+    using backend::rotate_range, backend::fastest;
     const auto run = [&](const forward_operand& o, index_t first, index_t last) {
         std::visit(
             [&]<class O>(const O& of) {
-                const bool is_double = std::same_as<typename O::compute, double>;
-                const kernels& k = is_double ? kernels_for_double() : *chosen_kernels().load();
-                k.rotate(pairs_are_interleaved, tables, o.index(), &of, first, last);
+                const auto& table = tables.of<typename O::compute>();
+                const O* const one[]{&of};
+                const operand_list<O> list(one);
+                pairs_are_interleaved ? rotate_range<interleaved, backend::forward>(fastest{}, table, list, first, last)
+                                      : rotate_range<half_split, backend::forward>(fastest{}, table, list, first, last);
             },
             o);
     };
@@ -365,9 +375,9 @@ inline void backward_call(const char* function, const cordage_executor* where, c
                         rotate_range_of(pairs_are_interleaved, back, *angles, alone, begin, end);
                     });
                 } else if (pairs_are_interleaved) {
-                    rotate_backward<interleaved, dispatched>(executor, source(typename O::compute{}), grads, o);
+                    rotate_backward<interleaved>(executor, source(typename O::compute{}), grads, o);
                 } else {
-                    rotate_backward<half_split, dispatched>(executor, source(typename O::compute{}), grads, o);
+                    rotate_backward<half_split>(executor, source(typename O::compute{}), grads, o);
                 }
             },
             operand);

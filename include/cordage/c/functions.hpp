@@ -3,6 +3,8 @@
 // CORDAGE_C_IMPLEMENTATION.
 #pragma once
 
+#include <string_view>
+
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/c/calls.hpp"
 #include "cordage/checkpoint/read_model.hpp"
@@ -11,6 +13,20 @@
 #include "cordage/version.hpp"
 
 namespace cordage::c {
+
+#if defined(CORDAGE_DISPATCH)
+inline const char* name_of_kernels() { return backend::chosen_kernels().load()->name; }
+inline void select_kernels(const char* function, std::string_view name) {
+    backend::chosen_kernels().store(backend::kernels_named(function, name));
+}
+#else
+inline const char* name_of_kernels() { return "native"; }
+inline void select_kernels(const char* function, std::string_view name) {
+    if (name == "native" || name == "best") return;
+    fail<value_error>(
+        {function, ": name ", in_quotes(name), " must be 'native' or 'best': this library has no others"});
+}
+#endif
 
 /// Makes the handle of the rule of one layer type.
 inline void make_rule(const char* function, hf::layer_rope rope, cordage_rule** rule) {
@@ -171,11 +187,6 @@ inline std::shared_ptr<const angles_object::origin> origin_of(const char* functi
 
 #ifdef CORDAGE_C_IMPLEMENTATION
 
-#if !defined(CORDAGE_C_DISPATCH)
-constinit const cordage::c::kernels cordage::c::native_kernels =
-    cordage::c::kernels_of<cordage::backend::fastest, true>::table("native");
-#endif
-
 #define CORDAGE_C_TEXT_OF(x) #x
 #define CORDAGE_C_TEXT(x) CORDAGE_C_TEXT_OF(x)
 
@@ -189,11 +200,11 @@ const char* cordage_version(void) {
         CORDAGE_VERSION_PATCH);
 }
 
-const char* cordage_kernels(void) { return cordage::c::chosen_kernels().load()->name; }
+const char* cordage_kernels(void) { return cordage::c::name_of_kernels(); }
 cordage_status cordage_select_kernels(const char* name) {
     return cordage::c::guarded(__func__, [&](const char* function) {
         cordage::c::expect_pointer(function, "name", name);
-        cordage::c::chosen_kernels().store(cordage::c::kernels_named(function, name));
+        cordage::c::select_kernels(function, name);
     });
 }
 

@@ -7,12 +7,14 @@
 #include <initializer_list>
 #include <vector>
 
+#include "cordage/backend/any_format.hpp"
 #include "cordage/c/cordage.h"
-#include "cordage/c/kernels.hpp"
 #include "cordage/host/dlpack/view.hpp"
 #include "cordage/rotate/checks.hpp"
 
 namespace cordage::c {
+
+using backend::any_format, backend::any_operand, backend::element_code;
 
 /// Bytes and lanes of an element of a dtype, its name, and, for dtypes of heads, its code.
 struct element_type {

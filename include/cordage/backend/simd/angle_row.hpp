@@ -26,6 +26,10 @@ struct angle_row {
 template <class Arch, class Source>
 inline constexpr bool has_vector_rows = has_phase<Source>&& simd_detail::has_fused_multiply_add<Arch>;
 
+/// Rows of this many pairs, or a multiple, may be written where they belong, without room behind them.
+template <class Arch, class Real>
+inline constexpr auto row_width = static_cast<index_t>(xsimd::batch<Real, Arch>::size);
+
 /// Calls f(i, phase of pair first + i) of one token for i < count, in plain loops that compilers vectorise.
 template <class Source, class F>
 CORDAGE_ALWAYS_INLINE void for_each_phase(const Source& angles, index_t row, index_t token, index_t first,
@@ -38,28 +42,21 @@ CORDAGE_ALWAYS_INLINE void for_each_phase(const Source& angles, index_t row, ind
     }
 }
 
-/// cos and sin of pairs [first, first + count), count <= row_block, times m, of up to rows_at_once tokens, into rows
-/// that are `stride` apart and have room for whole vectors. Floats use the upper 32 bits of the phases: 1.5e-9 rad.
-template <class Arch, class Source, class Real>
-CORDAGE_ALWAYS_INLINE void write_vector_rows(const Source& angles, index_t row, index_t token, index_t tokens,
-                                             index_t first, index_t count, Real* cos, Real* sin,
-                                             index_t stride) noexcept {
+/// A phase as rows are computed of it: floats use its upper 32 bits, 1.5e-9 rad.
+template <class Real>
+using phase_bits = std::conditional_t<sizeof(Real) == sizeof(float), std::uint32_t, std::uint64_t>;
+
+/// cos and sin of phases, times factors: of `tokens` <= rows_at_once tokens, whose phases are row_block apart and whose
+/// rows are `stride` apart and have room for whole vectors.
+template <class Arch, class Real>
+CORDAGE_ALWAYS_INLINE void write_rows_of_phases(simd<Arch>, const phase_bits<Real>* phases, const Real* factors,
+                                                index_t tokens, index_t count, Real* cos, Real* sin,
+                                                index_t stride) noexcept {
     using real = xsimd::batch<Real, Arch>;
     using word = typename lane_traits<real>::word;
-    using bits = typename word::value_type;
-    constexpr auto width = static_cast<index_t>(word::size);
-    alignas(64) bits phases[rows_at_once * row_block];  // a local array cannot alias the positions, which are read once
     for (index_t t = 0; t < tokens; ++t) {
-        bits* const to = phases + t * row_block;
-        for_each_phase(angles, row, token + t, first, count,
-                       [to](index_t i, std::uint64_t phase) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                           to[i] = static_cast<bits>(phase >> (64 - 8 * sizeof(bits)));
-                       });
-        for (index_t i = count; i % width != 0; ++i) to[i] = 0;
-    }
-    for (index_t t = 0; t < tokens; ++t) {
-        const real factor(static_cast<Real>(angles.attention_factor(row, token + t)));
-        for (index_t i = 0; i < count; i += width) {
+        const real factor(factors[t]);
+        for (index_t i = 0; i < count; i += static_cast<index_t>(word::size)) {
             const word phase = word::load_aligned(phases + t * row_block + i);
             const auto at = [&]() CORDAGE_ALWAYS_INLINE_LAMBDA {
                 if constexpr (sizeof(Real) == sizeof(float)) {
@@ -72,6 +69,27 @@ CORDAGE_ALWAYS_INLINE void write_vector_rows(const Source& angles, index_t row, 
             (at.sin * factor).store_unaligned(sin + t * stride + i);
         }
     }
+}
+
+/// cos and sin of pairs [first, first + count), count <= row_block, times m, of up to rows_at_once tokens, into rows
+/// that are `stride` apart and have room for whole vectors.
+template <class Arch, class Source, class Real>
+CORDAGE_ALWAYS_INLINE void write_vector_rows(const Source& angles, index_t row, index_t token, index_t tokens,
+                                             index_t first, index_t count, Real* cos, Real* sin,
+                                             index_t stride) noexcept {
+    using bits = phase_bits<Real>;
+    alignas(64) bits phases[rows_at_once * row_block];  // a local array cannot alias the positions, which are read once
+    Real factors[rows_at_once];
+    for (index_t t = 0; t < tokens; ++t) {
+        bits* const to = phases + t * row_block;
+        for_each_phase(angles, row, token + t, first, count,
+                       [to](index_t i, std::uint64_t phase) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                           to[i] = static_cast<bits>(phase >> (64 - 8 * sizeof(bits)));
+                       });
+        for (index_t i = count; i % static_cast<index_t>(64 / sizeof(bits)) != 0; ++i) to[i] = 0;
+        factors[t] = static_cast<Real>(angles.attention_factor(row, token + t));
+    }
+    write_rows_of_phases(simd<Arch>{}, phases, factors, tokens, count, cos, sin, stride);
 }
 
 /// cos and sin of pairs [first, first + count), count <= row_block, times m, in double, in loops without branches. One

@@ -162,13 +162,13 @@ CORDAGE_ONE_BODY void rotate_rounded_between(const token_angles<Real>& angles,
     }
 }
 
-/// Rotates the tokens [begin, end) of all operands. One function for all sources.
+/// Rotates the tokens [begin, end) of all operands. One function for all sources and directions.
 ///
 ///   for each token:  cos, sin of up to 64 pairs
 ///     for q, then k:  some vectors of each in registers  ->  all heads
-template <pairing Pairing, class Direction, class Arch, class Operands>
-CORDAGE_ONE_BODY void rotate_tokens(const token_angles<compute_type<Operands>>& angles, const Operands& operands,
-                                    index_t begin, index_t end) noexcept {
+template <pairing Pairing, class Arch, class Operands>
+CORDAGE_ONE_BODY void rotate_tokens(const token_angles<compute_type<Operands>>& angles, const direction_data& direction,
+                                    const Operands& operands, index_t begin, index_t end) noexcept {
     using real = compute_type<Operands>;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
     const index_t bytes_each = bytes_of_token(operands), bytes = bytes_each * (end - begin);
@@ -179,8 +179,8 @@ CORDAGE_ONE_BODY void rotate_tokens(const token_angles<compute_type<Operands>>& 
     angle_row<real> at{};
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
         const auto extra = static_cast<real>(
-            Direction::divides_by_factor ? Direction::extra_factor(angles.attention_factor(row, token)) : 1.0);
-        const cos_sin<real> factor{extra, Direction::sine_sign * extra};
+            direction.divides_by_factor ? direction.extra_factor(angles.attention_factor(row, token)) : 1.0);
+        const cos_sin<real> factor{extra, static_cast<real>(direction.sine_sign) * extra};
         if (are_slots_fetched) {
             for_each_operand(operands,
                              [&](const auto& o) CORDAGE_ALWAYS_INLINE_LAMBDA { prefetch_slots(o, row, token); });
@@ -250,7 +250,7 @@ template <pairing Pairing, class Direction, class Arch, class Source, class Oper
 CORDAGE_ALWAYS_INLINE void rotate_range(simd<Arch>, const Source& angles, const Operands& operands, index_t begin,
                                         index_t end) noexcept {
     const auto of_tokens = token_angles<compute_type<Operands>>::of(simd<Arch>{}, angles);
-    simd_detail::rotate_tokens<Pairing, Direction, Arch>(of_tokens, operands, begin, end);
+    simd_detail::rotate_tokens<Pairing, Arch>(of_tokens, Direction::data, operands, begin, end);
 }
 
 }  // namespace cordage::backend

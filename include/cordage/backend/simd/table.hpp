@@ -15,7 +15,6 @@ template <class Arch, class Source, class Real>
 CORDAGE_ONE_BODY void fill_range(simd<Arch>, const Source& angles, Real* cos, Real* sin, index_t begin,
                                  index_t end) noexcept {
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
-    constexpr auto width = static_cast<index_t>(xsimd::batch<Real, Arch>::size);
     const auto of_tokens = token_angles<Real>::of(simd<Arch>{}, angles);
     angle_rows<Real> rows(of_tokens, end);
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -23,7 +22,7 @@ CORDAGE_ONE_BODY void fill_range(simd<Arch>, const Source& angles, Real* cos, Re
         for (index_t first = 0; first < pairs; first += row_block) {
             const index_t count = std::min(row_block, pairs - first), at = entry + first;
             if constexpr (has_vector_rows<Arch, Source>) {
-                if (count % width == 0) {
+                if (count % row_width<Arch, Real> == 0) {
                     write_vector_rows<Arch>(angles, row, token, 1, first, count, cos + at, sin + at, pairs);
                     continue;
                 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A format of heads selected at run time, so that one kernel serves all caches; serves the C interface.
+// A format of heads selected at run time, so that one kernel serves all caches; serves kernels that are chosen at run
+// time.
 #pragma once
 
 #include <algorithm>
@@ -7,11 +8,12 @@
 #include <cstdint>
 #include <cstring>
 
-#include "cordage/backend/backend.hpp"
+#include "cordage/backend/compiled.hpp"
 #include "cordage/tensors/hadamard.hpp"
 #include "cordage/tensors/head_formats.hpp"
+#include "cordage/tensors/lane_groups.hpp"
 
-namespace cordage::c {
+namespace cordage::backend {
 
 /// Element type of a cache.
 enum class element_code : std::uint8_t { float32, float16, bfloat16, int8, fp8_e4m3, fp8_e5m2, q8_0, q4_0 };
@@ -171,4 +173,73 @@ struct any_format {
 };
 static_assert(head_format<any_format, std::uint8_t>);
 
-}  // namespace cordage::c
+// The any_format of a format of T, for those that it has.
+
+template <class T>
+constexpr any_format any_format_of(const element_traits<T>&) noexcept requires std::same_as<T, float> ||
+    std::same_as<T, float16> || std::same_as<T, bfloat16> {
+    return {.element = std::same_as<T, float>     ? element_code::float32
+                       : std::same_as<T, float16> ? element_code::float16
+                                                  : element_code::bfloat16};
+}
+template <class T>
+constexpr any_format any_format_of(const scaled_bytes<T>& f) noexcept {
+    return {.element = std::same_as<T, std::int8_t> ? element_code::int8
+                       : std::same_as<T, fp8_e4m3>  ? element_code::fp8_e4m3
+                                                    : element_code::fp8_e5m2,
+            .scales = f.scales,
+            .lanes_of_scale = f.lanes_of_scale,
+            .makes_scales = f.makes_scales};
+}
+template <class T>
+constexpr any_format any_format_of(const q8_0&) noexcept {
+    return {.element = element_code::q8_0};
+}
+template <class T>
+constexpr any_format any_format_of(const q4_0&) noexcept {
+    return {.element = element_code::q4_0};
+}
+template <class T, class Format>
+constexpr auto any_format_of(const hadamard<Format>& f) noexcept -> decltype(any_format_of<T>(f.inner)) {
+    any_format made = any_format_of<T>(f.inner);
+    made.hadamard_size = f.size;
+    return made;
+}
+template <class T, class Format>
+constexpr auto any_format_of(const lane_groups<Format>& f) noexcept -> decltype(any_format_of<T>(f.inner)) {
+    any_format made = any_format_of<T>(f.inner);
+    made.bytes_of_group = f.elements_of_group * static_cast<index_t>(sizeof(T));
+    made.group_stride = f.group_stride * static_cast<index_t>(sizeof(T));
+    return made;
+}
+
+/// Whether any_format has a format of T.
+template <class Format, class T>
+concept known_format = requires(const Format& f) {
+    any_format_of<std::remove_const_t<T>>(f);
+};
+
+/// A view of the bytes of heads; T may be const.
+template <class T, known_format<T> Format>
+auto as_bytes(const heads_view<T, Format>& v) noexcept {
+    using byte = std::conditional_t<std::is_const_v<T>, const std::uint8_t, std::uint8_t>;
+    constexpr auto size = static_cast<index_t>(sizeof(T));
+    return heads_view<byte, any_format>{reinterpret_cast<byte*>(v.data),
+                                        v.shape,
+                                        v.batch_stride * size,
+                                        v.token_stride * size,
+                                        v.head_stride * size,
+                                        v.slots,
+                                        any_format_of<std::remove_const_t<T>>(v.format)};
+}
+
+/// Operands whose heads have any formats, and those with a norm whose weights are in the compute type.
+template <class Norm>
+using any_operand = operand<std::uint8_t, std::uint8_t, any_format, any_format, Norm>;
+template <class T>
+using normalized_operand =
+    operand<T, T, element_traits<T>, element_traits<T>, rms_norm<typename element_traits<T>::compute>>;
+template <class T>
+using normalized_gradient = normalized_backward_operand<T, element_traits<T>, typename element_traits<T>::compute>;
+
+}  // namespace cordage::backend

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// The backend that calls the kernels of the best instruction set that the processor supports, of the CMake target
+// cordage::dispatched, which defines CORDAGE_DISPATCH; serves stage rotation.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <string_view>
+
+#include "cordage/backend/kernel_table.hpp"
+#include "cordage/core/error.hpp"
+
+#if defined(CORDAGE_HAS_SIMD) && defined(__x86_64__)
+
+namespace cordage::backend {
+
+/// Kernels, and whether this processor can run them.
+struct usable_kernels {
+    const kernel_table* table;
+    bool is_usable;
+};
+/// All kernels, best first.
+inline std::array<usable_kernels, 3> all_kernels() noexcept {
+    const auto has = [](auto... answers) { return (... && (answers != 0)); };
+    const bool has_avx2 =
+        has(__builtin_cpu_supports("avx2"), __builtin_cpu_supports("fma"));  // processors with AVX2 have F16C
+    const bool has_avx512 = has_avx2 && has(__builtin_cpu_supports("avx512f"), __builtin_cpu_supports("avx512cd"),
+                                            __builtin_cpu_supports("avx512dq"), __builtin_cpu_supports("avx512bw"),
+                                            __builtin_cpu_supports("avx512vl"));
+    return {{{&avx512_kernels, has_avx512}, {&avx2_kernels, has_avx2}, {&baseline_kernels, true}}};
+}
+
+/// The kernels of a name, "avx512", "avx2" or "baseline"; "best": the first that the processor supports.
+/// @throws value_error
+inline const kernel_table* kernels_named(const char* function, std::string_view name) {
+    std::string names;
+    for (const auto& [table, is_usable] : all_kernels()) {
+        if (is_usable && (name == "best" || name == table->name)) return table;
+        if (is_usable) names += message("'", table->name, "', ");
+    }
+    fail<value_error>({function, ": name ", in_quotes(name),
+                       " must be one that this library and processor support: ", names, "'best'"});
+}
+
+/// The kernels of the calls to come: the best. The processor is queried once.
+inline std::atomic<const kernel_table*>& chosen_kernels() {
+    static std::atomic<const kernel_table*> chosen{kernels_named("cordage", "best")};
+    return chosen;
+}
+
+/// The backend. `compiled` does what has no kernels in a table: double, formats of your own, a norm that is rounded
+/// between two formats, and one of more than most_norm_weights weights of 16 bits. cos and sin of sources without
+/// phases are computed by `compiled` too.
+struct dispatched {};
+
+/// Maximum number of weights that are converted to the floats of a table's norms, on the stack.
+inline constexpr index_t most_norm_weights = 8192;
+
+/// An instruction set for token_angles: that of the chosen kernels.
+struct by_table {};
+template <>
+inline constexpr bool simd_detail::has_fused_multiply_add<by_table> = true;
+template <>
+inline constexpr index_t row_width<by_table, float> = 16;
+inline void write_rows_of_phases(simd<by_table>, const std::uint32_t* phases, const float* factors, index_t tokens,
+                                 index_t count, float* cos, float* sin, index_t stride) noexcept {
+    chosen_kernels().load()->write_rows(phases, factors, tokens, count, cos, sin, stride);
+}
+
+namespace dispatch_detail {
+
+template <class List>
+using operand_of_list = std::remove_cvref_t<decltype(*std::declval<const List&>()[0])>;
+template <class O>
+inline constexpr bool is_in_table =
+    table_operands::index_of<O> != table_operands::size || table_gradients::index_of<O> != table_gradients::size;
+
+/// Calls f(norm) for a norm with weights in float. Returns false if it has too many.
+template <class W, class F>
+bool with_float_weights(const rms_norm<W>& norm, const heads_shape& shape, const F& f) noexcept {
+    rms_norm<float> made{
+        nullptr, norm.epsilon, norm.adds_one, norm.is_over_all_heads, norm.is_after_rotation, norm.is_rounded_between};
+    if constexpr (std::is_same_v<W, float>) {
+        made.weight = norm.weight;
+        f(made);
+    } else {
+        const index_t count = norm.weight == nullptr ? 0 : norm.rows(shape.heads) * shape.head_dim;
+        if (count > most_norm_weights) return false;
+        alignas(64) float weights[most_norm_weights];
+        for (index_t i = 0; i < count; ++i) weights[i] = static_cast<float>(element_traits<W>::load(norm.weight[i]));
+        if (count > 0) made.weight = weights;
+        f(made);
+    }
+    return true;
+}
+
+/// Calls f with the operand of a table that does the same as `o`, and returns true; false if there is none. Of type
+/// std::true_type or std::false_type if that depends on types alone.
+template <class X, class Y, class XFormat, class YFormat, class Norm, class F>
+auto with_table_operand(const operand<X, Y, XFormat, YFormat, Norm>& o, const F& f) noexcept {
+    constexpr bool is_one_format = is_in_table<operand<X, Y, XFormat, YFormat>>;
+    if constexpr (!std::is_same_v<Norm, no_norm>) {
+        if constexpr (is_one_format || (known_format<XFormat, X> && known_format<YFormat, Y>)) {
+            if (!is_one_format && o.norm.is_rounded_between && !std::is_same_v<X, float>) return false;
+            return with_float_weights(o.norm, o.shape(), [&](const rms_norm<float>& norm) {
+                with_table_operand(operand<X, Y, XFormat, YFormat>(o.x, o.y, o.first_lane, {}, o.is_rotated()),
+                                   [&](const auto& plain) { f(plain.normalized(norm)); });
+            });
+        } else {
+            return std::false_type{};
+        }
+    } else if constexpr (is_one_format) {
+        f(o);
+        return std::true_type{};
+    } else if constexpr (known_format<XFormat, X> && known_format<YFormat, Y>) {
+        f(any_operand<no_norm>(as_bytes(o.x), as_bytes(o.y), o.first_lane, {}, o.is_rotated()));
+        return std::true_type{};
+    } else {
+        return std::false_type{};
+    }
+}
+template <class T, class Format, class W, class F>
+auto with_table_operand(const normalized_backward_operand<T, Format, W>& o, const F& f) noexcept {
+    using made = normalized_backward_operand<T, Format, float>;
+    if constexpr (is_in_table<made>) {
+        return with_float_weights(o.norm, o.shape(), [&](const rms_norm<float>& norm) {
+            f(made{o.grad_y, o.x, o.grad_x, o.first_lane, norm, o.grad_weight, o.rotates});
+        });
+    } else {
+        return std::false_type{};
+    }
+}
+template <class T, class Format, class F>
+std::false_type with_table_operand(const backward_operand<T, Format>&, const F&) noexcept {
+    return {};  // those in a table do not come here
+}
+
+/// Calls f(list) with all operands, in order: in lists of one type, those of a table where they can.
+template <class Operands, class F>
+void for_each_list(const Operands& operands, const F& f) noexcept {
+    if constexpr (requires { operands.data(); }) {
+        if constexpr (is_in_table<operand_of_list<Operands>>) return f(operands);
+    }
+    for_each_operand(operands, [&]<class O>(const O& o) {
+        const auto list_of = [&](const auto& one) { with_operands(f, one); };
+        if constexpr (is_in_table<O>) {
+            list_of(o);
+        } else {
+            const auto is_done = with_table_operand(o, list_of);
+            if constexpr (!std::is_same_v<decltype(is_done), const std::true_type>) {
+                if (!is_done) list_of(o);
+            }
+        }
+    });
+}
+
+}  // namespace dispatch_detail
+
+/// The scalar backend's function, by the chosen kernels.
+template <pairing Pairing, class Direction, class Source, class Operands>
+void rotate_range(dispatched, const Source& angles, const Operands& operands, index_t begin, index_t end) noexcept {
+    if constexpr (std::is_same_v<compute_type<Operands>, float>) {
+        const kernel_table& kernels = *chosen_kernels().load();
+        const auto of_tokens = token_angles<float>::of(simd<by_table>{}, angles);
+        dispatch_detail::for_each_list(operands, [&]<class List>(const List& list) {
+            constexpr std::size_t type = table_operands::index_of<dispatch_detail::operand_of_list<List>>;
+            if constexpr (type != table_operands::size) {
+                kernels.rotate(std::is_same_v<Pairing, interleaved>, Direction::data, of_tokens, type, &list, begin,
+                               end);
+            } else {
+                rotate_range<Pairing, Direction>(compiled{}, angles, list, begin, end);
+            }
+        });
+    } else {
+        rotate_range<Pairing, Direction>(compiled{}, angles, operands, begin, end);
+    }
+}
+
+/// The scalar backend's function, by the chosen kernels.
+template <pairing Pairing, class Source, class Operands>
+void backward_range(dispatched, const Source& angles, const Operands& operands, const angle_gradients& grads,
+                    index_t begin, index_t end) noexcept {
+    if constexpr (std::is_same_v<compute_type<Operands>, float>) {
+        const kernel_table& kernels = *chosen_kernels().load();
+        const auto of_tokens = token_angles<float>::of(simd<by_table>{}, angles);
+        angle_gradients to = grads;  // whose weights are those of the operands to come
+        dispatch_detail::for_each_list(operands, [&]<class List>(const List& list) {
+            constexpr std::size_t type = table_gradients::index_of<dispatch_detail::operand_of_list<List>>;
+            if constexpr (type != table_gradients::size) {
+                kernels.backward(std::is_same_v<Pairing, interleaved>, of_tokens,
+                                 token_gradients<float>::of(simd<by_table>{}, angles, to), type, &list, begin, end);
+            } else {
+                backward_range<Pairing>(compiled{}, angles, list, to, begin, end);
+            }
+            for_each_operand(list, [&]<class O>(const O& o) {
+                if constexpr (O::is_normalized) {
+                    if (to.weights != nullptr) to.weights += o.grad_weight.size();
+                }
+            });
+        });
+    } else {
+        backward_range<Pairing>(compiled{}, angles, operands, grads, begin, end);
+    }
+}
+
+/// The scalar backend's function, by the chosen kernels; entries are bit-identical to those of a rotation.
+template <class Source, class Real>
+void fill_range(dispatched, const Source& angles, Real* cos, Real* sin, index_t begin, index_t end) noexcept {
+    if constexpr (std::is_same_v<Real, float>) {
+        fill_range(simd<by_table>{}, angles, cos, sin, begin, end);
+    } else {
+        fill_range(compiled{}, angles, cos, sin, begin, end);
+    }
+}
+
+}  // namespace cordage::backend
+
+#elif defined(CORDAGE_DISPATCH)
+#error "cordage: CORDAGE_DISPATCH (cordage::dispatched) is for x86-64 and needs xsimd; do not define CORDAGE_NO_SIMD"
+#endif

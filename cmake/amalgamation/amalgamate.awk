@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Prints headers with every header of the library that they include in its place, once each, and `vectors` in the place
 # of xsimd; other includes stay. With -v bare=1 without comments and blank lines. Of a header before --host, NVRTC
-# compiles all, with `standard` in the place of the standard library, and of the others nothing.
+# compiles all, with `standard` in the place of the standard library, and of the others nothing. A header that stands
+# under a condition must not be included outside of it. Kernels that are chosen at run time are not in one file.
 #   awk -v root=include -v version=X.Y.Z -v license=LICENSE -v standard=amalgamation/standard.hpp \
 #       -v vectors=amalgamation/vectors.hpp -f amalgamate.awk [cordage/pair/phase.hpp ... --host] cordage/kernels.hpp ...
 BEGIN {
@@ -35,14 +36,29 @@ BEGIN {
     exit missing
 }
 
+function fail(text) {
+    print "amalgamate: " text > "/dev/stderr"
+    missing = 1
+}
+
+# conditions: the numbers of the conditions that are open, each before a "/"
 function inline(name, path, line, status, quoted) {
-    if (name in done) return
-    done[name] = 1
+    if (name in conditions_of) {
+        if (index(conditions, conditions_of[name]) != 1) fail(name " is included under a condition first, and then without it")
+        return
+    }
+    conditions_of[name] = conditions
     if (!bare) print "\n// " name
     while ((status = (getline line < path)) > 0) {
         sub(/ && __has_include\(<xsimd\/xsimd\.hpp>\)/, "", line)
+        if (line ~ /^ *#(el|endif)/) sub(/[0-9]+\/$/, "", conditions)
+        if (line ~ /^ *#(if|el)/) conditions = conditions (++condition) "/"
         if (line ~ /^#include "cordage\//) {
             split(line, quoted, "\"")
+            if (quoted[2] == "cordage/backend/dispatched.hpp") {
+                print "#error \"cordage: one file has no kernels to choose among: do not define CORDAGE_DISPATCH\""
+                continue
+            }
             inline(quoted[2], root "/" quoted[2])
         } else if (line == "#include <xsimd/xsimd.hpp>") {
             inline("vectors", vectors)
@@ -54,8 +70,5 @@ function inline(name, path, line, status, quoted) {
         }
     }
     close(path)
-    if (status < 0) {
-        print "amalgamate: cannot read " path > "/dev/stderr"
-        missing = 1
-    }
+    if (status < 0) fail("cannot read " path)
 }

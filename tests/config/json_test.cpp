@@ -156,6 +156,7 @@ TEST_CASE("config/json: the nearest known key is suggested, and nothing where no
     CHECK(nearest_known("beta_fst", known) == "; did you mean 'beta_fast'?");
     CHECK(nearest_known("betaslow", known) == "; did you mean 'beta_slow'?");
     CHECK(nearest_known("temperature", known).empty());
+    CHECK(nearest_known(std::string(1 << 24, 'b'), known).empty());  // no time is spent on it
 }
 
 TEST_CASE("config/json: doubts are thrown, or kept by a lenient reader, other objects' too") {

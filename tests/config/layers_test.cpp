@@ -108,6 +108,27 @@ TEST_CASE("config/layers: indexers have pairs and lanes of their own, and only l
     CHECK(hy.of("indexer").first_lane == 32);
 }
 
+// No layer had an indexer.
+TEST_CASE("config/layers: indexers by the names of released configs") {
+    const auto qwen = hf::read_config(R"({"model_type": "qwen4_exp_text", "num_hidden_layers": 4, "head_dim": 256,
+        "layer_types": ["linear_attention", "full_attention", "linear_attention", "indexed_attention"],
+        "indexer_head_dim": 128, "max_position_embeddings": 4096, "rope_parameters": {"rope_type": "default",
+        "rope_theta": 1e7, "partial_rotary_factor": 0.25, "mrope_section": [11, 11, 10]}})");
+    CHECK(qwen.indexer_at(0) == nullptr);
+    REQUIRE(qwen.indexer_at(1) != nullptr);  // transformers renames these layers
+    CHECK(qwen.indexer_at(1)->config.head_dim == 128);
+    CHECK(qwen.indexer_at(1) == qwen.indexer_at(3));
+    const std::string minimax = R"("model_type": "minimax_m3_vl_text", "num_hidden_layers": 2, "rope_theta": 5e6, "partial_rotary_factor": 0.5,
+        "rotary_dim": 64, "max_position_embeddings": 4096, "sparse_attention_config": {"sparse_attention_freq": [0, 1],
+        "sparse_index_dim": 96})";
+    const auto released = hf::read_config("{" + minimax + "}");
+    CHECK(released.indexer_at(0) == nullptr);
+    REQUIRE(released.indexer_at(1) != nullptr);
+    CHECK(released.indexer_at(1)->config.head_dim == 96);
+    CHECK_THROWS_WITH_AS(hf::read_config("{" + minimax + R"(, "index_head_dim": 128})"),
+                         doctest::Contains("index_head_dim 128 must equal sparse_index_dim 96"), value_error);
+}
+
 TEST_CASE("config/layers: a layer whose rule the file does not tell is an error") {
     const auto by_type = hf::read_config(R"({"head_dim": 16, "rope_parameters": {
         "full_attention": {"rope_type": "default", "rope_theta": 10000.0},

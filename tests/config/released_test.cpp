@@ -178,13 +178,25 @@ TEST_CASE("config/released: what only the code of an unknown model tells is an e
     const std::string types = R"("layer_types": ["full_attention", "sliding_attention"])";
     CHECK(starts(
         error_of(mine + types),
-        "config: layer types 'full_attention' and 'sliding_attention': which of its layers are rotated is in the "
-        "code of this model_type"));
+        "config: layer types 'full_attention' and 'sliding_attention': which of its layers are rotated, and how, is in "
+        "the code of this model_type"));
     const auto lenient = read(mine + types, true);
     CHECK(lenient.warnings.size() == 1);
     CHECK(lenient.ropes.size() == 2);
-    CHECK(starts(error_of(mine + R"("sliding_window_pattern": 6)"),
-                 "config: sliding_window_pattern: which of its layers"));
+    // The types of the layers are not known either: lenient too would have one rule for all of them.
+    for (const char* key : {"sliding_window_pattern", "full_attention_interval", "window_pattern", "layer_group_size",
+                            "global_attention_interval"}) {
+        const std::string pattern = mine + "\"" + key + "\": 6";
+        const std::string why = cordage_test::message_of_error([&] { read(pattern, true); });
+        CAPTURE(why);
+        CHECK(starts(why, "config: " + std::string(key) +
+                              ": which of its layers are rotated, and how, is in the code of this model_type, which is "
+                              "not known. Give layer_types, a list with the type of each layer, and rope_parameters"));
+        CHECK(error_of(pattern) == why);
+        CHECK(error_of(pattern + R"(, "layer_types": ["full_attention", "full_attention"])").empty());
+    }
+    CHECK(error_of(R"("model_type": "llama", "sliding_window_pattern": 6)").empty());  // its code does not read it
+    CHECK(read(mine + R"("compress_ratios": [0, 4], "compress_rope_theta": 1.6e5)").ropes.size() == 2);
     CHECK(error_of(mine + types + R"(, "layer_rope_theta": [1e4, 2e4])").empty());
     CHECK(error_of(R"("model_type": "mine", "rope_parameters": {"full_attention": null,
                       "sliding_attention": {"rope_theta": 1e4}}, )" +
@@ -227,4 +239,39 @@ TEST_CASE("config/released: a misspelled key of a rotation is an error at every 
     CHECK(error_of(llama + R"("per_layer_config": {"1": {"rotary_pct": 0.5}})") ==
           "per_layer_config.1: key 'rotary_pct' must be left out: it is not read here, only at the top level");
     CHECK(error_of(llama + R"("qk_nope_head_dim": 64, "moe_ratio": 2, "rope_unused": null)").empty());
+    CHECK(error_of(llama + R"("max_position_embedings": 4096)") ==
+          "config: key 'max_position_embedings' must be a known key; did you mean 'max_position_embeddings'?");
+    CHECK(error_of(R"("model_type": "ministral3", "rope_parameters": {"rope_type": "default", "rope_theta": 1e6},
+                      "llama_4_scaling": {"beta": 0.1, "orignal_max_position_embeddings": 16384})") ==
+          "llama_4_scaling: key 'orignal_max_position_embeddings' must be a known key; did you mean "
+          "'original_max_position_embeddings'?");
+}
+
+// Objects that are not read were not looked into.
+TEST_CASE("config/released: keys of a rotation in objects where they are not read, at every depth") {
+    const std::string llama = R"("model_type": "llama", "rope_theta": 1e4, )";
+    const std::string left_out = " must be left out: it is not read here, only at the top level";
+    CHECK(error_of(llama + R"("attention": {"rope_theta": 1e6})") ==
+          "config.attention: key 'rope_theta'" + left_out);
+    CHECK(error_of(llama + R"("attention": {"self": {"rope_scaling": {"type": "linear", "factor": 2}}})") ==
+          "config.attention.self: key 'rope_scaling'" + left_out);
+    CHECK(error_of(llama + R"("blocks": [1, {"n": 1}, {"rope_tetha": 1e6}])") ==
+          "config.blocks[2]: key 'rope_tetha' must be a known key");
+    CHECK(error_of(llama + R"("attention": {"use_rope": false})") == "config.attention: key 'use_rope'" + left_out);
+    CHECK(error_of(llama + R"("attention": {"position_embedding_type": "alibi"})") ==
+          "config.attention: key 'position_embedding_type'" + left_out);
+    CHECK(error_of(llama + R"("attention": {"nope_layers": [3]})") ==
+          "config.attention: key 'nope_layers'" + left_out);
+    CHECK(error_of(llama + R"("attention": {"yarn": {"factor": 4}})") == "config.attention: key 'yarn'" + left_out);
+    CHECK(error_of(llama + R"("per_layer_config": {"1": {"use_rope": false}})") ==
+          "per_layer_config.1: key 'use_rope'" + left_out);
+    CHECK(error_of(llama + R"("per_layer_config": {"1": {"head_dims": 64}})") ==
+          "per_layer_config.1: key 'head_dims' must be a known key; did you mean 'head_dim'?");
+    // What says the same as the top level, says nothing, or belongs to another model.
+    CHECK(error_of(llama + R"("attention": {"rope_theta": 1e4, "rope_scaling": null, "use_rope": true, "beta": 1})")
+              .empty());
+    CHECK(error_of(llama + R"("draft": {"hidden_size": 64, "rope_theta": 1e6})").empty());
+    CHECK(error_of(llama + R"("vision_config": {"rope_theta": 1e6})").empty());
+    const auto lenient = read(llama + R"("attention": {"rope_theta": 1e6})", true);
+    CHECK(lenient.warnings == std::vector<std::string>{"config.attention: key 'rope_theta'" + left_out});
 }

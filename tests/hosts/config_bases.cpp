@@ -86,6 +86,7 @@ json answer_of_counting(const std::string& text) {
              {{"axes", rule.axes},
               {"positions_per_second", rule.positions_per_second},
               {"frames_are_images", rule.frames_are_images},
+              {"frames_are_blocks", rule.frames_are_blocks},
               {"next", static_cast<int>(rule.next)}}}};
 }
 

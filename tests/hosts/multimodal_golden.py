@@ -19,12 +19,14 @@ CLASSES = {
     "glm4v": "Glm4vModel",
     "ernie4_5_vl_moe": "Ernie4_5_VLMoeModel",
     "hunyuan_vl": "HunYuanVLModel",
+    "hy_v4_vl": "HYV4VLModel",
     "paddleocr_vl": "PaddleOCRVLModel",
     "qwen2_5_omni": "Qwen2_5OmniThinkerForConditionalGeneration",
     "qwen3_omni_moe": "Qwen3OmniMoeThinkerForConditionalGeneration",
 }
 APART = {"qwen3_vl", "qwen3_5", "glm4v"}
 OMNI = {"qwen2_5_omni", "qwen3_omni_moe"}
+NEWLINES = {"hunyuan_vl", "hy_v4_vl"}
 IMAGE, VIDEO, AUDIO, VISION_START, AUDIO_START, END = 101, 102, 103, 104, 105, 106
 
 
@@ -77,7 +79,7 @@ def case(family, seed):
 
     def grid_tokens(grid):
         rows, columns = grid[1] // merge, grid[2] // merge
-        return grid[0] * rows * (columns + (1 if family == "hunyuan_vl" else 0))
+        return grid[0] * rows * (columns + (1 if family in NEWLINES else 0))
 
     def side():
         return merge * draw.randint(1, 4)

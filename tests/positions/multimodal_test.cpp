@@ -37,6 +37,42 @@ TEST_CASE(
     CHECK(positions.delta() == -3);
 }
 
+TEST_CASE("positions/multimodal: rows end with a newline token, and each frame begins past the longer side of the last") {
+    const multimodal_rule rule{
+        .spatial_merge_size = 2, .frames_are_blocks = true, .next = after_grid::largest_position};
+    multimodal_positions<> image(rule), wide(rule), high(rule);
+    image.text(3);
+    image.image({.rows = 4, .columns = 6});
+    image.text(1);
+    CHECK(axis(image.view(), 0) == ids{0, 1, 2, 3, 3, 3, 3, 3, 3, 3, 3, 7});
+    CHECK(axis(image.view(), 1) == ids{0, 1, 2, 3, 3, 3, 3, 4, 4, 4, 4, 7});
+    CHECK(axis(image.view(), 2) == ids{0, 1, 2, 3, 4, 5, 6, 3, 4, 5, 6, 7});
+    wide.text(3);
+    wide.video({.frames = 2, .rows = 4, .columns = 6});
+    wide.text(1);
+    CHECK(axis(wide.view(), 0) == ids{0, 1, 2, 3, 3, 3, 3, 3, 3, 3, 3, 7, 7, 7, 7, 7, 7, 7, 7, 11});
+    CHECK(axis(wide.view(), 1) == ids{0, 1, 2, 3, 3, 3, 3, 4, 4, 4, 4, 7, 7, 7, 7, 8, 8, 8, 8, 11});
+    CHECK(axis(wide.view(), 2) == ids{0, 1, 2, 3, 4, 5, 6, 3, 4, 5, 6, 7, 8, 9, 10, 7, 8, 9, 10, 11});
+    high.video({.frames = 2, .rows = 6, .columns = 2}, 0.5);  // seconds have no effect
+    high.text(1);
+    CHECK(axis(high.view(), 0) == ids{0, 0, 0, 0, 0, 0, 3, 3, 3, 3, 3, 3, 6});
+    CHECK(axis(high.view(), 1) == ids{0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6});
+    CHECK(axis(high.view(), 2) == ids{0, 1, 0, 1, 0, 1, 3, 4, 3, 4, 3, 4, 6});
+    multimodal_positions<> typed(rule);
+    typed.prompt(std::vector<token_type>(12, token_type::video), {}, std::vector<patch_grid>{{2, 6, 2}});
+    CHECK(axis(typed.view(), 2) == ids{0, 1, 0, 1, 0, 1, 3, 4, 3, 4, 3, 4});
+    CHECK_THROWS_WITH_AS(typed.video_with_audio({1, 2, 2}, 1.0, 1),
+                         "multimodal_positions::video_with_audio: this rule (frames_are_blocks) has no time by which "
+                         "to interleave audio; append it by text()",
+                         value_error);
+    CHECK_THROWS_WITH_AS(multimodal_positions<>({.positions_per_second = 2.0, .frames_are_blocks = true}),
+                         "multimodal_positions: positions_per_second 2 must be 0 with frames_are_blocks", value_error);
+    multimodal_positions<std::int8_t> narrow(rule);  // whose largest position is 127
+    CHECK_THROWS_WITH_AS(narrow.video({.frames = 16, .rows = 16, .columns = 2}),
+                         "multimodal_positions::video: position 128 must be below 2^7, the limit of its type",
+                         value_error);
+}
+
 TEST_CASE("positions/multimodal: a chunk of a prompt has the positions of the whole, and so has each token after it") {
     multimodal_positions<> positions({.spatial_merge_size = 2});
     positions.text(2);

@@ -29,11 +29,16 @@ struct layer_kind {
 struct indexer_heads {
     pair_layout layout = pair_layout::unknown;  ///< unknown: the family has no indexer
     bool is_at_end = false;                     ///< rotates the last lanes of its heads, else the first
-    std::string_view layer_type = {};           ///< the layers that have one; empty: all
+    std::string_view layer_types = {};          ///< the layers that have one, as family::model_types; empty: all
     std::string_view of = {};                   ///< the rule with its frequencies; empty: that of q and k
     std::string_view cycle = {};                ///< as family::layer_cycle, F: an indexer of its own, s: the last one's
     std::string_view key = "index_head_dim";
     index_t head_dim = 128;  ///< used if the key is not given; 0: then there is no indexer
+
+    /// Whether the layers of a type, by its present name, have one.
+    bool is_in_layers_of(std::string_view type) const {
+        return layer_types.empty() || layer_types.find(" " + std::string(type) + " ") != layer_types.npos;
+    }
 };
 
 // clang-format off
@@ -227,7 +232,7 @@ inline constexpr family families[] = {
      .layers_differ_by = "sliding_window", .layer_cycle = "ssssF"},
     {.model_types = " deepseek_v4 ", .layout = interleaved,
      .reads = "partial_rotary_factor qk_rope_head_dim no shared base", .layers = deepseek_v4_layers, .layer_cycle = "HH^HC",
-     .indexer = {.layout = interleaved, .is_at_end = true, .layer_type = "compressed_sparse_attention",
+     .indexer = {.layout = interleaved, .is_at_end = true, .layer_types = " compressed_sparse_attention ",
                  .of = "compress"}},
     {.model_types = " gemma3 t5gemma2 t5gemma2_decoder ", .layout = half_split, .theta_base = 1e6,
      .head_dim = 256, .layers = gemma3_layers, .reads_by_layer_type = true, .layer_cycle = "sssssF",
@@ -244,7 +249,7 @@ inline constexpr family families[] = {
     {.model_types = " smollm3 ", .layout = half_split, .theta_base = 2e6, .rotates_some_layers = true},
     {.model_types = " minimax_m3_vl ", .layout = half_split, .theta_base = 5e6, .head_dim = 128,
      .rotary_dim = 64, .reads = "partial_rotary_factor",
-     .indexer = {.layout = half_split, .layer_type = "minimax_m3_sparse"}},
+     .indexer = {.layout = half_split, .layer_types = " minimax_m3_sparse "}},
     {.model_types = " minimax_m2 ", .layout = half_split, .theta_base = 5e6, .head_dim = 128,
      .reads = "partial_rotary_factor rotary_dim"},
     {.model_types = " solar_open ", .layout = half_split, .theta_base = 1e6, .head_dim = 128,
@@ -290,7 +295,7 @@ inline constexpr family families[] = {
      .default_rope_type = by_layer_type},
     {.model_types = " dots3_note ", .layout = interleaved, .reads = "partial_rotary_factor qk_rope_head_dim",
      .default_rope_type = by_layer_type, .layer_cycle = "ii^siss",
-     .indexer = {.layout = interleaved, .layer_type = "indexed_attention", .of = "indexed_attention"}},
+     .indexer = {.layout = interleaved, .layer_types = " indexed_attention ", .of = "indexed_attention"}},
     // positions of several axes
     {.model_types = " qwen2_vl qwen2_5_vl qwen2_5_omni ", .layout = half_split, .theta_base = 1e6,
      .order = axis_order::blocks, .sections = {16, 24, 24}},
@@ -319,7 +324,7 @@ inline constexpr family families[] = {
      .sections = {11, 11, 10}},
     {.model_types = " qwen4_exp ", .layout = half_split, .head_dim = 256, .reads = "partial_rotary_factor",
      .layer_cycle = "llli", .cycle_key = "full_attention_interval",
-     .indexer = {.layout = half_split, .layer_type = "indexed_attention", .key = "indexer_head_dim", .head_dim = 0},
+     .indexer = {.layout = half_split, .layer_types = " full_attention indexed_attention ", .key = "indexer_head_dim", .head_dim = 0},
      .order = axis_order::interleaved, .sections = {11, 11, 10}},
     {.model_types = " hy_v4_vl ", .layout = interleaved, .rotates_own_part = true, .reads = "no head_dim",
      .indexer = {.layout = interleaved, .is_at_end = true, .cycle = "F^sFss"}, .order = axis_order::interleaved,

@@ -141,13 +141,22 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
     return row.back();
 }
 
+/// The edit distance if it is at most `most`, else more. Long keys of a file cost no time: their length is enough.
+inline std::size_t edit_distance_up_to(std::size_t most, std::string_view a, std::string_view b) {
+    const std::size_t difference = a.size() > b.size() ? a.size() - b.size() : b.size() - a.size();
+    return difference > most ? difference : edit_distance(a, b);
+}
+
 /// "; did you mean 'beta_fast'?", or nothing if no known key is similar.
 inline std::string nearest_known(std::string_view key, const auto& known) {
-    if (std::empty(known) || key.size() > 64) return "";
-    const auto nearest =
-        std::ranges::min_element(known, {}, [&](std::string_view name) { return edit_distance(key, name); });
-    const bool is_near = edit_distance(key, *nearest) <= std::max<std::size_t>(2, nearest->size() / 3);
-    return is_near ? message("; did you mean '", *nearest, "'?") : "";
+    std::string_view nearest;
+    std::size_t least = std::string_view::npos;
+    for (const std::string_view name : known) {
+        const std::size_t most = std::max<std::size_t>(2, name.size() / 3);
+        const std::size_t distance = edit_distance_up_to(most, key, name);
+        if (distance <= most && distance < least) least = distance, nearest = name;
+    }
+    return nearest.empty() ? "" : message("; did you mean '", nearest, "'?");
 }
 
 inline bool is_in(const auto& list, std::string_view key) {

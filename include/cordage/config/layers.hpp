@@ -191,7 +191,8 @@ inline void check_types(const layer_reader& read, const json_object& dict, const
     }
 }
 
-/// Reports layer types of an unknown model: which of them are rotated, and scaled, is in its code.
+/// Reports layer types of an unknown model: which of them are rotated, and scaled, is in its code. A pattern without the
+/// types of the layers is always an error: there would be one rule for all of them.
 inline void check_which_rotate(const layer_reader& read, const json_object& dict) {
     if (read.known.layout != pair_layout::unknown) return;
     const auto is_list = [&](const char* key) {
@@ -203,15 +204,22 @@ inline void check_which_rotate(const layer_reader& read, const json_object& dict
         if (read.whole.has(key)) return;
     }
     const auto types = read.layers.types();
-    const auto doubt = [&](std::string_view what) {
-        dict.doubt({what,
-                    ": which of its layers are rotated is in the code of this model_type, which is not known. Give ",
-                    "rope_parameters with a dictionary for each layer type, null for layers without rotation"});
-    };
-    if (types.size() > 1) doubt(message("layer types ", in_quotes(types[0]), " and ", in_quotes(types[1])));
-    for (const char* key : {"attn_layer_indices", "attn_type_list", "full_attention_interval", "full_attn_idxs",
-                            "global_attn_every_n_layers", "hybrid_layer_pattern", "sliding_window_pattern"}) {
-        if (types.size() < 2 && !is_unused(read.whole.json().value(key, nlohmann::json()))) doubt(key);
+    constexpr std::string_view unknown =
+        ": which of its layers are rotated, and how, is in the code of this model_type, which is not known. Give ";
+    constexpr std::string_view dictionaries =
+        "rope_parameters with a dictionary for each layer type, null for layers without rotation";
+    if (types.size() > 1) {
+        dict.doubt({"layer types ", in_quotes(types[0]), " and ", in_quotes(types[1]), unknown, dictionaries});
+    }
+    if ((!types.empty() && !types[0].empty()) || read.whole.has("compress_rope_theta")) return;
+    for (const char* key :
+         {"attention_windows", "attn_layer_indices", "attn_type_list", "compress_ratios", "full_attention_interval",
+          "full_attn_idxs", "global_attention_interval", "global_attn_every_n_layers", "hybrid_layer_pattern",
+          "layer_group_size", "sliding_window_pattern", "window_pattern"}) {
+        const auto* found = read.whole.find(key);
+        if (found != nullptr && !is_unused(*found)) {
+            dict.refuse({key, unknown, "layer_types, a list with the type of each layer, and ", dictionaries});
+        }
     }
 }
 
@@ -219,15 +227,18 @@ inline void check_which_rotate(const layer_reader& read, const json_object& dict
 inline void add_indexer(const layer_reader& read, model_ropes& out) {
     const indexer_heads& heads = read.known.indexer;
     if (heads.layout == pair_layout::unknown || (heads.head_dim == 0 && !read.whole.has(heads.key))) return;
-    const auto types = read.layers.types();
-    if (!heads.layer_type.empty() && !is_in(types, heads.layer_type)) return;
+    const auto has_one = [&](std::string_view type) { return heads.is_in_layers_of(canonical_layer_type(type)); };
+    if (std::ranges::none_of(read.layers.types(), has_one)) return;
     const auto of = std::ranges::find(out.ropes, heads.of, &layer_rope::layer_type);
     layer_rope rope = of == out.ropes.end() ? out.ropes.front() : *of;
     if (!rope.rotates()) return;
     if (out.ropes.size() == 1 && out.ropes[0].layer_type.empty()) out.ropes[0].layer_type = model_ropes::layers_alike;
     rope.layer_type = "indexer";
     rope.layout = heads.layout;
-    const index_t head_dim = read.whole.count(heads.key).value_or(heads.head_dim);
+    const json_object sparse = read.whole.part("sparse_attention_config");  // MiniMax's name of it, as released
+    const index_t head_dim =
+        agreed<&json_object::count>({{sparse, "sparse_index_dim"}, {read.whole, std::string(heads.key)}})
+            .value_or(heads.head_dim);
     if (head_dim < rope.config.rotary_dim) {
         read.whole.refuse({heads.key, " ", head_dim, " must be >= the ", rope.config.rotary_dim, " rotated lanes"});
     }
@@ -304,9 +315,8 @@ inline void add_layers(const layer_reader& read, model_ropes& out) {
             layer.rule = index_of(is_scaled ? "scaled" : "unscaled");
         }
         if (!layer.rule) return;  // its type is not known
-        const std::string_view type = read.known.indexer.layer_type;
-        const bool has_indexer = indexer && own[i] && (type.empty() || canonical_layer_type(layer.type) == type);
-        if (has_indexer && out.ropes[*layer.rule].rotates()) layer.indexer = indexer;
+        const bool has_indexer = read.known.indexer.is_in_layers_of(canonical_layer_type(layer.type));
+        if (indexer && own[i] && has_indexer && out.ropes[*layer.rule].rotates()) layer.indexer = indexer;
     }
     out.layers = std::move(layers);
 }

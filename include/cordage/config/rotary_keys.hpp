@@ -48,7 +48,8 @@ inline constexpr std::string_view layers_of_rotation_keys[] = {
     "nope_interval", "nope_layer_ids", "nope_layer_interval", "nope_layers", "rope_layers", "use_rope_layers"};
 
 /// Keys of a scaling that is not read, and what they are.
-inline constexpr std::pair<const char*, const char*> other_scaling_keys[] = {
+using scaling_key = std::pair<std::string_view, const char*>;
+inline constexpr scaling_key other_scaling_keys[] = {
     {"dual_chunk_attention_config", "positions of Qwen's dual chunk attention, which are not read"},
     {"rope_hf_config", "llm-foundry's name of a rope dictionary: give it as rope_scaling"},
     {"use_dynamic_ntk", "its rule for more than seq_length tokens is not supported"},  // Qwen
@@ -57,42 +58,98 @@ inline constexpr std::pair<const char*, const char*> other_scaling_keys[] = {
              "beta as beta_fast, and attention_factor 1 if apply_scale is false"}};
 // clang-format on
 
+/// Whether a key says, true or false, whether q and k are rotated.
+inline bool is_flag(std::string_view key) {
+    return std::ranges::find(no_rotation_keys, key, &no_rotation_key::key) != std::end(no_rotation_keys);
+}
+
 /// Whether a setting says nothing: null, false, 0, empty.
 inline bool is_unused(const nlohmann::json& value) {
     return value.is_null() || value == false || value == 0 || (value.is_structured() && value.empty());
+}
+
+/// Whether the key is a known one with a letter or two changed.
+inline bool is_near(std::string_view key, const auto& known) {
+    return std::ranges::any_of(known, [&](std::string_view name) {
+        const std::size_t most = std::min<std::size_t>(2, name.size() / 6);
+        return key != name && edit_distance_up_to(most, key, name) <= most;
+    });
 }
 
 /// Whether a word of the key, between underscores, is "rope" or "rotary", or the key resembles one of a rotation.
 inline bool is_like_rope_key(std::string_view key) {
     if (is_in(rope_keys, key) || is_in(keys_like_rope_keys, key) || key.size() >= 40) return false;
     const std::string word = "_" + std::string(key) + "_";
-    if (word.find("_rope_") != word.npos || word.find("_rotary_") != word.npos) return true;
-    return std::ranges::any_of(rope_keys, [&](std::string_view known) {
-        return edit_distance(key, known) <= std::min<std::size_t>(2, known.size() / 6);
-    });
+    return word.find("_rope_") != word.npos || word.find("_rotary_") != word.npos || is_near(key, rope_keys);
+}
+
+/// Whether the key and its value say that q and k are not rotated.
+inline bool says_no_rotation(std::string_view key, const nlohmann::json& value) {
+    const auto flag = std::ranges::find(no_rotation_keys, key, &no_rotation_key::key);
+    if (flag != std::end(no_rotation_keys)) return value == flag->value;
+    if (is_in(layers_of_rotation_keys, key)) return !is_unused(value);
+    if (!is_in(position_type_keys, key) || !value.is_string()) return false;
+    const auto& type = value.get_ref<const std::string&>();
+    return type.find("rope") == type.npos && type.find("rotary") == type.npos;
 }
 
 /// Reports keys inside an object of the config that belong to a rotation and are not read there.
+/// @param read  the keys that are read there, or that are checked elsewhere
 inline void check_inner_keys(const json_object& config, const json_object& inner, const auto& read) {
+    const auto is_known = [](std::string_view key) {
+        return is_in(rope_keys, key) || std::ranges::find(other_scaling_keys, key, &scaling_key::first) !=
+                                            std::end(other_scaling_keys);
+    };
     for (const auto& [key, entry] : inner.json().items()) {
         if (is_in(read, key) || entry.is_null()) continue;
         const auto* const own = config.find(key);
-        if (is_in(rope_keys, key) && (own == nullptr || *own != entry)) {
+        const bool is_elsewhere = own != nullptr && *own == entry;
+        if (says_no_rotation(key, entry) || (is_known(key) && !is_unused(entry))) {
+            if (is_elsewhere) continue;
             inner.doubt({"key ", in_quotes(key), " must be left out: it is not read here, only at the top level"});
-        } else if (is_like_rope_key(key) && !is_unused(entry)) {
+        } else if (is_near(key, read) || (is_like_rope_key(key) && !is_unused(entry) && !is_flag(key))) {
             inner.doubt({"key ", in_quotes(key), " must be a known key", nearest_known(key, read)});
+        }
+    }
+}
+
+/// Whether an object of a config is the config of another model, such as a vision tower: it has a width of its own.
+inline bool is_other_model(const nlohmann::json& object) {
+    constexpr std::string_view widths[]{"model_type", "hidden_size", "d_model", "dim", "embed_dim", "n_embd", "width"};
+    return std::ranges::any_of(widths, [&](std::string_view key) { return object.contains(key); });
+}
+
+/// Reports keys of a rotation in the objects within `inner` where nothing of a rotation is read, at every depth.
+inline void check_deep_keys(const json_object& config, const json_object& inner) {
+    constexpr std::string_view checked_elsewhere[]{"attention_other_setting", "attn_config",    "audio_config",
+                                                   "llama_4_scaling",         "per_layer_config", "rope_parameters",
+                                                   "rope_scaling",            "vision_config"};
+    const auto check = [&](const nlohmann::json& object, const std::string& where) {
+        if (!object.is_object() || is_other_model(object)) return;
+        const json_object found = inner.other(object, where);
+        check_inner_keys(config, found, std::array<std::string_view, 0>{});
+        check_deep_keys(config, found);
+    };
+    for (const auto& [key, entry] : inner.json().items()) {
+        if (!entry.is_structured() || is_in(checked_elsewhere, key)) continue;
+        const std::string where = inner.where() + "." + printable(key);
+        check(entry, where);
+        if (!entry.is_array()) continue;
+        for (std::size_t i = 0; i < entry.size(); ++i) {
+            if (entry[i].is_object()) check(entry[i], message(where, "[", i, "]"));
         }
     }
 }
 
 /// Reports keys that resemble a known one, and those whose effect is not supported, at every depth.
 inline void check_keys_of_rotation(const json_object& config) {
+    constexpr std::string_view lengths[]{"max_position_embeddings", "original_max_position_embeddings"};
     for (const auto& [key, entry] : config.json().items()) {
         if (is_in(layers_of_rotation_keys, key) || is_unused(entry)) continue;
-        const bool is_flag = std::ranges::any_of(
-            no_rotation_keys, [&, own = std::string_view(key)](auto& known) { return known.key == own; });
-        if (!is_flag && key != "use_scaled_rope" && key != "rope_hf_config" && is_like_rope_key(key)) {
+        if (!is_flag(key) && key != "use_scaled_rope" && key != "rope_hf_config" && is_like_rope_key(key)) {
             config.doubt({"key ", in_quotes(key), " must be a known key", nearest_known(key, rope_keys)});
+        } else if (is_near(key, lengths)) {
+            config.doubt({"key ", in_quotes(key), " must be a known key", nearest_known(key, lengths)});
         }
     }
     for (const auto& [key, what] : other_scaling_keys) {
@@ -103,9 +160,17 @@ inline void check_keys_of_rotation(const json_object& config) {
     if (config.flag("rotary_value").value_or(false)) {  // RoFormer
         config.doubt({"rotary_value true must be false: a rotation of values is not supported"});
     }
-    constexpr std::array<std::string_view, 1> read_in_attn_config{"rope_theta"};
+    std::vector<std::string_view> read_in_attn_config{"rope_theta"};  // and check_rotary_embedding has these
+    for (const auto& [key, value] : no_rotation_keys) read_in_attn_config.push_back(key);
+    read_in_attn_config.insert(read_in_attn_config.end(), std::begin(position_type_keys), std::end(position_type_keys));
     check_inner_keys(config, config.part("attn_config"), read_in_attn_config);
     check_inner_keys(config, config.part("attention_other_setting"), layer_keys());
+    constexpr std::string_view read_for_scores[]{"beta", "original_max_position_embeddings"};
+    const json_object scores = config.part("llama_4_scaling");
+    for (const auto& [key, entry] : scores.json().items()) {
+        if (is_in(read_for_scores, key)) continue;
+        scores.doubt({"key ", in_quotes(key), " must be a known key", nearest_known(key, read_for_scores)});
+    }
     const json_object layers = config.part("per_layer_config");
     std::vector<std::string> read_for_layers = layer_keys();  // and per_layer has an error for these
     read_for_layers.insert(read_for_layers.end(), {"rope_parameters", "rope_scaling"});
@@ -113,6 +178,7 @@ inline void check_keys_of_rotation(const json_object& config) {
         if (!entry.is_object()) continue;
         check_inner_keys(config, layers.other(entry, layers.where() + "." + printable(number)), read_for_layers);
     }
+    check_deep_keys(config, config);
 }
 
 /// Rejects models without a rotary embedding, and reports configs from which it is not clear that they have one.

@@ -22,9 +22,9 @@ namespace cordage {
 
 /// The position after a grid, relative to the grid's first one.
 enum class after_grid : std::uint8_t {
-    longest_side,      ///< after its longer side, in merged patches: transformers 5.23 of Qwen-VL, GLM-V, Ernie VL
-    largest_position,  ///< after its largest position, time included: the Qwen-Omni models; Qwen2-VL's own code and
-                       ///< vLLM
+    longest_side,      ///< after its longer side, in merged patches: transformers 5.24 of Qwen-VL, GLM-V, Ernie VL
+    largest_position,  ///< after its largest position, time included: the Qwen-Omni models, HY 4 VL; Qwen2-VL's own
+                       ///< code and vLLM
     token_count,       ///< after as many positions as the grid has tokens; its rows and columns start at 0: HunYuan-VL
 };
 
@@ -39,6 +39,8 @@ struct multimodal_rule {
     double positions_per_second = 0;  ///< rate of a video's time; 0: one position for each frame
     bool rounds_frame_step = false;   ///< frame i at i * (seconds * rate), else (i * seconds) * rate, in float32
     bool frames_are_images = false;   ///< each frame of a video is a separate run of tokens (Qwen3-VL, GLM-4V)
+    bool frames_are_blocks = false;   ///< a row of tokens ends with a newline token, one more column; on all axes a
+                                      ///< frame begins past the longer side of the last one (HY 4 VL)
     double seconds_per_chunk = 0;     ///< of audio within video (Qwen2.5-Omni); 0: token by token (Qwen3-Omni)
     bool repeats_marks = false;       ///< the two marks around audio within video share a position (Qwen2.5-Omni)
     after_grid next = after_grid::longest_side;
@@ -47,7 +49,7 @@ struct multimodal_rule {
 /// The type of a prompt's token: mm_token_type_ids of transformers' processors.
 enum class token_type : std::uint8_t { text, image, video };
 
-/// The positions of one sequence, appended piece by piece: get_rope_index of transformers 5.23.
+/// The positions of one sequence, appended piece by piece: get_rope_index of transformers 5.24.
 ///
 ///   multimodal_positions<std::int32_t> positions({.spatial_merge_size = 2});
 ///   positions.text(15);
@@ -75,6 +77,8 @@ class multimodal_positions {
         check("positions_per_second", rule.positions_per_second, is_up_to_a_million(rule.positions_per_second),
               "0 to 1e6");
         check("seconds_per_chunk", rule.seconds_per_chunk, is_up_to_a_million(rule.seconds_per_chunk), "0 to 1e6");
+        check("positions_per_second", rule.positions_per_second,
+              !(rule.frames_are_blocks && rule.positions_per_second > 0), "0 with frames_are_blocks");
     }
 
     index_t tokens() const noexcept { return static_cast<index_t>(ids_.size()) / rule_.axes; }
@@ -115,11 +119,16 @@ class multimodal_positions {
         }
         append_grid("video", merged("video", grid, rule_.temporal_merge_size), checked_seconds(seconds_per_frame));
     }
-    /// A video and its sound interleaved by time, with the two marks before and the two after. Throws as video.
+    /// A video and its sound interleaved by time, with the two marks before and the two after. Throws as video, and if
+    /// rule.frames_are_blocks.
     ///
     /// @param audio_tokens  number of audio tokens, 0 to 2^31
     void video_with_audio(const patch_grid& grid, double seconds_per_frame, index_t audio_tokens) {
         check_has_video("video_with_audio");
+        if (rule_.frames_are_blocks) {
+            fail<value_error>({"multimodal_positions::video_with_audio: this rule (frames_are_blocks) has no time by "
+                               "which to interleave audio; append it by text()"});
+        }
         const video_clip clip{merged("video_with_audio", grid, rule_.temporal_merge_size),
                               checked_seconds(seconds_per_frame),
                               rule_.repeats_marks ? start() + P(1) : start() + P(2)};
@@ -243,15 +252,15 @@ class multimodal_positions {
         }
     }
 
-    // The grid in tokens.
+    // The grid in tokens, with those that end its rows.
     patch_grid merged(const char* piece, const patch_grid& grid, index_t frames_each) const {
-        return positions_detail::in_blocks({"multimodal_positions::", piece, ": grid"}, grid, frames_each,
-                                           rule_.spatial_merge_size);
+        patch_grid tokens = positions_detail::in_blocks({"multimodal_positions::", piece, ": grid"}, grid, frames_each,
+                                                        rule_.spatial_merge_size);
+        if (rule_.frames_are_blocks || rule_.next == after_grid::token_count) ++tokens.columns;
+        return tokens;
     }
-    index_t tokens_of(const patch_grid& grid) const {
-        const index_t ends_of_rows = rule_.next == after_grid::token_count ? 1 : 0;
-        return grid.frames * grid.rows * (grid.columns + ends_of_rows);
-    }
+    static index_t tokens_of(const patch_grid& grid) noexcept { return grid.frames * grid.rows * grid.columns; }
+    static index_t longer_side(const patch_grid& grid) noexcept { return std::max(grid.rows, grid.columns); }
 
     P start() const noexcept { return rule_.next == after_grid::token_count ? static_cast<P>(tokens()) : next_; }
     // Position of a frame relative to the first one, multiplied in float32 as in torch.
@@ -269,7 +278,8 @@ class multimodal_positions {
         return rule_.rounds_frame_step ? product(i, product(rate, seconds)) : product(product(i, seconds), rate);
     }
     double last_of(const video_clip& clip) const noexcept {
-        const double side = static_cast<double>(std::max(clip.grid.rows, clip.grid.columns));
+        const double side = static_cast<double>(longer_side(clip.grid));
+        if (rule_.frames_are_blocks) return side * static_cast<double>(clip.grid.frames);
         const double past_time = rule_.positions_per_second == 0.0
                                      ? static_cast<double>(clip.grid.frames)
                                      : double{scaled_time(clip.grid.frames, clip.seconds_per_frame)};
@@ -300,9 +310,10 @@ class multimodal_positions {
     P append_patch(const video_clip& clip, index_t token) {
         const index_t in_frame = clip.grid.rows * clip.grid.columns;
         const auto at = [&](P distance) { return static_cast<P>(clip.begin + distance); };
-        const index_t row = token % in_frame / clip.grid.columns, column = token % clip.grid.columns;
-        const P id[]{at(time(token / in_frame, clip.seconds_per_frame)), at(static_cast<P>(row)),
-                     at(static_cast<P>(column))};
+        const index_t frame = token / in_frame, first = rule_.frames_are_blocks ? frame * longer_side(clip.grid) : 0;
+        const index_t row = first + token % in_frame / clip.grid.columns, column = first + token % clip.grid.columns;
+        const P id[]{at(rule_.frames_are_blocks ? static_cast<P>(first) : time(frame, clip.seconds_per_frame)),
+                     at(static_cast<P>(row)), at(static_cast<P>(column))};
         for (index_t axis = 0; axis < rule_.axes; ++axis) append_id(id[std::min<index_t>(axis, 2)]);
         return std::max(id[0], std::max(id[1], id[2]));
     }
@@ -318,15 +329,15 @@ class multimodal_positions {
         P largest = clip.begin;
         for (index_t token = 0; token < count; ++token) largest = std::max(largest, append_patch(clip, token));
         next_ = rule_.next == after_grid::longest_side
-                    ? static_cast<P>(clip.begin + static_cast<P>(std::max(grid.rows, grid.columns)))
+                    ? static_cast<P>(clip.begin + static_cast<P>(longer_side(grid)))
                     : static_cast<P>(largest + 1);
     }
     // HunYuan-VL: the last three axes hold column, row and image; each row ends with an additional token.
     void append_image_of_rows(const patch_grid& grid) {
-        const index_t columns = grid.columns + 1, text_axes = rule_.axes - 3;
-        for (index_t token = 0; token < grid.rows * columns; ++token) {
+        const index_t text_axes = rule_.axes - 3;
+        for (index_t token = 0; token < grid.rows * grid.columns; ++token) {
             const auto index = static_cast<P>(tokens());
-            const index_t row = token / columns, column = token % columns;
+            const index_t row = token / grid.columns, column = token % grid.columns;
             const P id[]{static_cast<P>(column), static_cast<P>(row), images_};
             for (index_t axis = 0; axis < rule_.axes; ++axis) {
                 append_id(axis < text_axes ? index : id[axis - text_axes]);

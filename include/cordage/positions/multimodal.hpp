@@ -279,7 +279,6 @@ class multimodal_positions {
     }
     double last_of(const video_clip& clip) const noexcept {
         const double side = static_cast<double>(longer_side(clip.grid));
-        if (rule_.frames_are_blocks) return side * static_cast<double>(clip.grid.frames);
         const double past_time = rule_.positions_per_second == 0.0
                                      ? static_cast<double>(clip.grid.frames)
                                      : double{scaled_time(clip.grid.frames, clip.seconds_per_frame)};

@@ -131,7 +131,7 @@ TEST_CASE("angles/exact_angles: float32_angles rounds a position of any type to 
     }
 }
 
-// transformers 5.23, LlamaRotaryEmbedding in float32, d = 128, base 10000, 32 positions ending here:
+// transformers 5.24, LlamaRotaryEmbedding in float32, d = 128, base 10000, 32 positions ending here:
 // 6.53e-3 at 10^5, 5.84e-2 at 10^6, 0.733 at 10^7 (golden/angles.json, hf_float32_error).
 TEST_CASE("angles/exact_angles: float32_angles errs as much as the frameworks do, exact angles do not") {
     const basis b(llama_frequencies());

@@ -98,7 +98,7 @@ TEST_CASE("config/family: sizes that only the model's code states") {
           rope_config{256, 256, 1e6, 1024});
 }
 
-// The rules of transformers 5.23's classes; tests/hosts/test_configs.py compares each.
+// The rules of transformers 5.24's classes; tests/hosts/test_configs.py compares each.
 TEST_CASE("config/family: towers and models with other rotations are rejected, naming the reader to use") {
     CHECK(error_of("qwen2_vl_vision", R"("rope_theta": 1e4, "head_dim": 64)", true) ==
           "config: model_type 'qwen2_vl_vision' is a tower with positions on a grid: use hf::read_tower");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Configs with different layers; those of transformers 5.23 as its own classes write them.
+// Configs with different layers; those of transformers 5.24 as its own classes write them.
 #include "cordage/config/per_layer.hpp"
 
 #include <doctest/doctest.h>

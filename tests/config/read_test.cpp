@@ -160,7 +160,7 @@ TEST_CASE("config/read: Ministral 3, mscale = mscale_all_dim = 1 is a factor of 
     CHECK(ratio(rope, 1) == 16.0);
 }
 
-// transformers 5.23 looks it up beside the layer types and so ignores it.
+// transformers 5.24 looks it up beside the layer types and so ignores it.
 TEST_CASE("config/read: truncate false is kept, flat and by layer type") {
     const std::string dict =
         R"({"rope_type": "yarn", "factor": 32, "original_max_position_embeddings": 4096, "rope_theta": 150000)";

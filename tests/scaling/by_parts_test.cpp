@@ -18,7 +18,7 @@ TEST_CASE("scaling/by_parts: derivatives, and alpha 1 at the original length") {
     check_starts_at_one_and_falls(by_parts{}, llama31);
 }
 
-// transformers 5.23 "llama3", factor 8, in 50-digit arithmetic; golden/policies.json, Llama-3.1-8B.
+// transformers 5.24 "llama3", factor 8, in 50-digit arithmetic; golden/policies.json, Llama-3.1-8B.
 TEST_CASE("scaling/by_parts: its defaults at t = 8 are Llama 3.1") {
     const std::initializer_list<std::pair<index_t, double>> known{{0, 1.0},
                                                                   {9, 0.1579728099090432},

@@ -42,7 +42,7 @@ TEST_CASE("scaling/longrope: the attention factor is one number in both regimes"
     CHECK(attention_factor(tables, model, 1.0) == 1.19);
     CHECK(attention_factor(tables, model, 32.0) == 1.19);
     CHECK(attention_factor_rate(tables, model, 32.0) == 0.0);
-    // transformers 5.23 for 128k over 4k; golden/policies.json.
+    // transformers 5.24 for 128k over 4k; golden/policies.json.
     CHECK(close_relative(longrope_attention_factor(32.0, 4096.0), 1.1902380714238083, closed_form));
     CHECK(longrope_attention_factor(1.0, 4096.0) == 1.0);
     CHECK(longrope_attention_factor(0.5, 4096.0) == 1.0);

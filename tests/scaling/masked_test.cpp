@@ -37,7 +37,7 @@ TEST_CASE("scaling/masked: masking all pairs is NoPE, masking none is the inner 
                          shape_error);
 }
 
-// transformers 5.23 "proportional"; golden/policies.json, p = 0.5, head_dim 128, factor 2.
+// transformers 5.24 "proportional"; golden/policies.json, p = 0.5, head_dim 128, factor 2.
 TEST_CASE("scaling/masked: proportional rotates the fastest share with exponents over the whole width") {
     const rope_config wide{.head_dim = 128, .rotary_dim = 128, .original_length = 131072};
     const basis b = make_basis(wide, proportional{0.5}, 2.0);

@@ -25,7 +25,7 @@ TEST_CASE("scaling/yarn: derivatives, and alpha 1 at the original length") {
     check_starts_at_one_and_falls(yarn{}, llama2());
 }
 
-// transformers 5.23 "yarn" in 50-digit arithmetic; golden/policies.json, Qwen2.5-7B yarn factor 4.
+// transformers 5.24 "yarn" in 50-digit arithmetic; golden/policies.json, Qwen2.5-7B yarn factor 4.
 TEST_CASE("scaling/yarn: its defaults are Qwen2.5's at t = 4") {
     const yarn_ramp ramp = yarn{}.ramp(qwen);
     CHECK(ramp.low == 23.0);
@@ -101,7 +101,7 @@ TEST_CASE("scaling/yarn: a given attention factor is used with any other setting
     check_derivatives(given, llama2());
 }
 
-// transformers 5.23 in float64, Llama-2-7B yarn factor 16, beta 24/2; golden/policies.json.
+// transformers 5.24 in float64, Llama-2-7B yarn factor 16, beta 24/2; golden/policies.json.
 TEST_CASE("scaling/yarn: dynamic YaRN is yarn at the exact t of every length") {
     const rope_scaling dynamic_yarn(llama2(), yarn{.beta_fast = 24.0, .beta_slow = 2.0}, continuous{});
     CHECK(dynamic_yarn.at_length(4096).inv_freq()[63] == llama2().inv_freq(63));

@@ -16,7 +16,7 @@
 namespace cordage {
 
 /// The factor scale_h ln(p + 1) + bias_h on the query of head h at position p, used by Mistral Large 4 in every layer,
-/// rotated or not, on all lanes of a head (transformers 5.23, MistralLarge4TextSoftmaxScaling; after the scalable
+/// rotated or not, on all lanes of a head (transformers 5.24, MistralLarge4TextSoftmaxScaling; after the scalable
 /// softmax of Nakanishi 2025). Each layer learns both vectors, and its indexer has another pair.
 struct head_temperatures {
     std::vector<double> scale;  ///< [heads]

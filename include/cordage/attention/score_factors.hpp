@@ -61,20 +61,20 @@ struct query_temperature {
 };
 
 /// The temperature of Llama 4, on its layers without rotation only: 1 + attn_scale ln(1 + floor((position + 1) /
-/// floor_scale)) (transformers 5.23, Llama4TextAttention; floor_scale and attn_scale are keys of config.json, with
+/// floor_scale)) (transformers 5.24, Llama4TextAttention; floor_scale and attn_scale are keys of config.json, with
 /// these defaults).
 inline query_temperature llama4_temperature(double floor_scale = 8192.0, double attn_scale = 0.1) {
     return {floor_scale, attn_scale, 1.0};
 }
 
 /// The temperature of Ministral 3, on every layer after rotation: 1 + beta ln(1 + floor(position / original_length))
-/// (transformers 5.23, ministral3; llama_4_scaling_beta and original_max_position_embeddings of rope_parameters).
+/// (transformers 5.24, ministral3; llama_4_scaling_beta and original_max_position_embeddings of rope_parameters).
 inline query_temperature ministral3_temperature(double original_length, double beta = 0.1) {
     return {original_length, beta, 0.0};
 }
 
 /// (0.1 mscale_all_dim ln t + 1)^2, the factor on every score under YaRN in DeepSeek-V2 and later, including lanes that
-/// are not rotated (transformers 5.23, DeepseekV3Attention.scaling); 1 if mscale_all_dim is 0 or t <= 1.
+/// are not rotated (transformers 5.24, DeepseekV3Attention.scaling); 1 if mscale_all_dim is 0 or t <= 1.
 ///
 /// Applied in addition to YaRN's factor on cos and sin, which is (0.1 mscale ln t + 1) / (0.1 mscale_all_dim ln t + 1)
 /// in these models, 1 for DeepSeek's equal values.

@@ -135,7 +135,7 @@ using enum pair_layout;
 /// default_rope_type of families whose code has a dictionary by layer type.
 inline constexpr const char* by_layer_type = "default, by layer type";
 
-/// As in transformers 5.23 (layouts: of the weights that its model code expects); tests/hosts/test_configs.py compares
+/// As in transformers 5.24 (layouts: of the weights that its model code expects); tests/hosts/test_configs.py compares
 /// each entry with its class.
 // clang-format off
 inline constexpr family families[] = {
@@ -338,7 +338,7 @@ inline constexpr family families[] = {
      .order = axis_order::rows_columns_time, .sections = {22, 22, 20}},
     {.model_types = " hunyuan_vl ", .layout = half_split, .reads = "alpha", .order = axis_order::lanes}};
 
-/// Model types without a supported rotary embedding, and what they use instead; as in transformers 5.23.
+/// Model types without a supported rotary embedding, and what they use instead; as in transformers 5.24.
 struct other_positions {
     std::string_view what;
     std::string_view model_types;  ///< as family::model_types

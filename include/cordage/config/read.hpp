@@ -151,7 +151,7 @@ inline model_ropes read_parsed_config(const nlohmann::json& root, const read_opt
 /// range, and models without a rotary embedding are always errors. Sizes are those of each layer type, wherever the
 /// config gives them (per_layer_config, global_head_dim, attention_head_dim, swa_...).
 ///
-/// Follows transformers 5.23, except for `truncate` in dictionaries by layer type, which that version looks up in the
+/// Follows transformers 5.24, except for `truncate` in dictionaries by layer type, which that version looks up in the
 /// wrong place and ignores.
 /// @throws value_error or shape_error; otherwise only std::bad_alloc
 inline model_ropes read_config(std::string_view text, const read_options& options = {}) {

@@ -223,7 +223,7 @@ inline tower_rope read_parsed_tower(const nlohmann::json& root, const read_optio
 ///   const auto positions = grid_positions(tower.grid, grids);     // [tokens, axes]
 ///   axis_angles angles(tower.basis, tower.axis_of_pair, axis_minor(positions.data(), tower.grid.axes, 1, tokens));
 ///
-/// Follows transformers 5.23. As strict as read_config: a key that resembles one of a rotation but is not read by this
+/// Follows transformers 5.24. As strict as read_config: a key that resembles one of a rotation but is not read by this
 /// tower is an error, with options.lenient a warning.
 /// @throws value_error  also for an unsupported tower
 inline tower_rope read_tower(std::string_view text, const read_options& options = {}) {

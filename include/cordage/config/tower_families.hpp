@@ -44,7 +44,7 @@ struct tower_family {
 inline constexpr std::string_view either_heads = "num_heads num_attention_heads";
 inline constexpr grid_rule from_one{.shift = {1.0, 1.0}};
 
-/// As in transformers 5.23; tests/hosts/test_configs.py compares each entry with its class.
+/// As in transformers 5.24; tests/hosts/test_configs.py compares each entry with its class.
 // clang-format off
 inline constexpr tower_family tower_families[] = {
     // rows, then columns; half_split; patches in blocks

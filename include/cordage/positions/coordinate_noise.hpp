@@ -17,7 +17,7 @@ struct coordinate_noise {
 };
 
 /// The rule of one training image: its grid_positions are those of `rule`, changed by draws of `noise`
-/// (augment_patches_center_coordinates of transformers 5.23). Always draws five numbers.
+/// (augment_patches_center_coordinates of transformers 5.24). Always draws five numbers.
 ///
 ///   position = (position + shift_axis) jitter_axis rescale
 ///

@@ -71,7 +71,7 @@ struct grid_rule {
 };
 
 /// The positions of all patches of some images and videos, one grid after the other, frame by frame:
-/// get_vision_position_ids of transformers 5.23, and the corresponding code of its other towers.
+/// get_vision_position_ids of transformers 5.24, and the corresponding code of its other towers.
 ///
 ///   const auto positions = grid_positions(tower.grid, std::array{patch_grid{.rows = 36, .columns = 24}});
 ///   rotate_forward<half_split>(axis_angles(tower.basis, tower.axis_of_pair, axis_minor(positions.data(), 2, 1, 864)),

@@ -47,7 +47,7 @@ inline std::vector<std::uint8_t> contiguous_axes(const std::vector<index_t>& sec
 }
 
 /// Pairs assigned to the axes in turn: M-RoPE of Qwen3-VL, with sections {24, 20, 20}, or {11, 11, 10}. Pair i belongs
-/// to axis i mod n, n axes, while i < n sections[axis]; every other pair belongs to axis 0 (transformers 5.23,
+/// to axis i mod n, n axes, while i < n sections[axis]; every other pair belongs to axis 0 (transformers 5.24,
 /// apply_interleaved_mrope, for n = 3).
 ///
 ///   {4, 2, 2}:  0 1 2 0 1 2 0 0

@@ -123,6 +123,15 @@ TEST_CASE("checkpoint/gguf_ropes: linear scaling and YaRN") {
     CHECK(attention_factor(scaled) == doctest::Approx(0.5 * expected.attention_factor()));
 }
 
+TEST_CASE("checkpoint/gguf_ropes: an attention factor without YaRN, and HunYuan's factor on the base") {
+    const auto scaled =
+        model_to_write{"llama", {{"rope.scaling.factor", 2.0f}, {"rope.scaling.attn_factor", 1.5f}}}.read().ropes[0];
+    CHECK(rope_scaling(scaled.config, scaled.policy, scaled.schedule).at_length(1.0).attention_factor() == 1.5);
+    CHECK(inv_freq(scaled, 1.0)[0] == doctest::Approx(0.5));
+    const auto alpha = model_to_write{"hunyuan_vl", {{"rope.scaling.alpha", 16.0f}}}.read().ropes[0];
+    CHECK(alpha.config.theta_base == doctest::Approx(1e4 * std::pow(16.0, 64.0 / 62.0)));
+}
+
 TEST_CASE("checkpoint/gguf_ropes: frequencies are divided by rope_freqs, beside other scaling") {
     std::vector<float> factors(32, 1.0f);
     factors[31] = 8.0f;
@@ -178,6 +187,20 @@ TEST_CASE("checkpoint/gguf_ropes: layers that differ, by period or list") {
                              .read();
     CHECK(by_list.of("sliding_attention").config.rotary_dim == 256);
     CHECK(by_list.of("full_attention").config.rotary_dim == 512);
+    const auto own = model_to_write{
+        "gemma3",
+        {{"attention.sliding_window", 1024},
+         {"attention.key_length", 512},
+         {"attention.key_length_swa", 256},
+         {"rope.dimension_count", 128},
+         {"rope.dimension_count_swa", 64},
+         {"rope.freq_base_swa",
+          2e4f}}}.read();
+    CHECK(own.of("sliding_attention").config.head_dim == 256);
+    CHECK(own.of("sliding_attention").config.rotary_dim == 64);
+    CHECK(own.of("sliding_attention").config.theta_base == 2e4);
+    CHECK(own.of("full_attention").config.head_dim == 512);
+    CHECK(own.of("full_attention").config.rotary_dim == 128);
     CHECK(model_to_write{"gemma4", {{"attention.sliding_window", 512}}}.refusal() ==
           "test: gemma4.attention.sliding_window_pattern must have an entry for each of 8 layers");
     // A pattern without entries once threw another exception; a NaN was converted to an integer.

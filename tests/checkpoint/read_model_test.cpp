@@ -2,6 +2,7 @@
 #include "cordage/checkpoint/read_model.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 
@@ -63,15 +64,31 @@ TEST_CASE("checkpoint/read_model: a name in the cache of transformers") {
     CHECK_THROWS_AS(hf::read_model("org/name"), value_error);
 }
 
+TEST_CASE("checkpoint/read_model: the cache is in XDG_CACHE_HOME if Hugging Face's variables are not set") {
+    const temporary_folder cache;
+    const variable hub("HF_HUB_CACHE", ""), home("HF_HOME", ""), xdg("XDG_CACHE_HOME", cache.path().string());
+    const auto model = cache.path() / "huggingface" / "hub" / "models--org--name";
+    std::filesystem::create_directories(model / "refs");
+    std::filesystem::create_directories(model / "snapshots" / "0a");
+    cache.write("huggingface/hub/models--org--name/refs/main", "0a");
+    cache.write("huggingface/hub/models--org--name/snapshots/0a/config.json", config);
+    CHECK(hf::read_model("org/name").ropes[0].config.theta_base == 5e5);
+}
+
 TEST_CASE("checkpoint/read_model: what is not there is named") {
     CHECK_THROWS_WITH_AS(hf::read_model("nowhere"),
                          "hf::read_model: 'nowhere' must be a file, a folder, or a name 'organisation/model' in the "
                          "cache of transformers",
                          value_error);
-    for (const char* name : {"../model", "org/../x", "a/b/c", "/model", "org/"}) {
-        CHECK_THROWS_AS(hf::read_model(name), value_error);
+    for (const char* name : {"org/../x", "a/b/c", "/model", "org/", "org/a:b", "org/a\\b"}) {
+        CHECK_THROWS_WITH_AS(hf::read_model(name), doctest::Contains("must be a file, a folder, or a name"),
+                             value_error);
     }
+    CHECK_THROWS_AS(hf::read_model("../model"), value_error);
     const temporary_folder empty;
+    const auto pipe = empty.path() / "pipe";  // to open it would block
+    REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+    CHECK_THROWS_WITH_AS(hf::read_model(pipe.string()), doctest::Contains("must be a readable file"), value_error);
     CHECK_THROWS_WITH_AS(hf::read_model(empty.path().string()),
                          ("hf::read_model: folder '" + empty.path().string() +
                           "' must have a config.json or a params.json; name a GGUF file itself")

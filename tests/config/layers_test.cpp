@@ -118,15 +118,26 @@ TEST_CASE("config/layers: indexers by the names of released configs") {
     REQUIRE(qwen.indexer_at(1) != nullptr);  // transformers renames these layers
     CHECK(qwen.indexer_at(1)->config.head_dim == 128);
     CHECK(qwen.indexer_at(1) == qwen.indexer_at(3));
-    const std::string minimax = R"("model_type": "minimax_m3_vl_text", "num_hidden_layers": 2, "rope_theta": 5e6, "partial_rotary_factor": 0.5,
+    const std::string minimax =
+        R"("model_type": "minimax_m3_vl_text", "num_hidden_layers": 2, "rope_theta": 5e6, "partial_rotary_factor": 0.5,
         "rotary_dim": 64, "max_position_embeddings": 4096, "sparse_attention_config": {"sparse_attention_freq": [0, 1],
         "sparse_index_dim": 96})";
     const auto released = hf::read_config("{" + minimax + "}");
     CHECK(released.indexer_at(0) == nullptr);
     REQUIRE(released.indexer_at(1) != nullptr);
     CHECK(released.indexer_at(1)->config.head_dim == 96);
+    CHECK(hf::read_config("{" + minimax + R"(, "layer_types": ["full_attention", "full_attention"]})").ropes.size() ==
+          1);
     CHECK_THROWS_WITH_AS(hf::read_config("{" + minimax + R"(, "index_head_dim": 128})"),
                          doctest::Contains("index_head_dim 128 must equal sparse_index_dim 96"), value_error);
+}
+
+TEST_CASE("config/layers: a cycle may be counted back from the last layer") {
+    const auto muse = hf::read_config(R"({"model_type": "muse_spark_text", "num_hidden_layers": 6, "rope_theta": 5e5,
+        "hidden_size": 1024, "num_attention_heads": 16, "max_position_embeddings": 4096})");
+    std::string types;
+    for (const auto& layer : muse.layers) types += layer.type[0];
+    CHECK(types == "sfsssf");
 }
 
 TEST_CASE("config/layers: a layer whose rule the file does not tell is an error") {

@@ -27,8 +27,7 @@ TEST_CASE("config/multimodal: the rule of each kind of model is made of its keys
         "text_config": {"rope_parameters": {"mrope_section": [16, 16, 16, 16]}}})");
     CHECK(hunyuan.axes == 4);
     CHECK(hunyuan.next == after_grid::token_count);
-    const auto hy =
-        read_multimodal_rule(R"({"model_type": "hy_v4_vl", "vision_config": {"spatial_merge_size": 2}})");
+    const auto hy = read_multimodal_rule(R"({"model_type": "hy_v4_vl", "vision_config": {"spatial_merge_size": 2}})");
     CHECK(hy.frames_are_blocks);
     CHECK(hy.next == after_grid::largest_position);
 }

@@ -54,6 +54,14 @@ TEST_CASE("config/params_json: yarn is YaRN, without apply_scale with no attenti
     CHECK(at(hf::read_parsed_config(root).ropes[0], 1.0).attention_factor() == expected.attention_factor());
     root["yarn"].erase("apply_scale");
     CHECK(at(hf::read_parsed_config(root).ropes[0], 1.0).attention_factor() == expected.attention_factor());
+    root["yarn"] = nullptr;
+    CHECK(hf::read_parsed_config(root).ropes[0].rope_type == "default");
+    root.erase("yarn");
+    CHECK(hf::read_parsed_config(root).ropes[0].rope_type == "default");
+    root["model_type"] = "llama";  // then it is no params.json
+    CHECK(hf::read_parsed_config(root).ropes[0].layout == hf::pair_layout::half_split);
+    root.erase("model_type");
+    root["yarn"] = {{"factor", 16}, {"original_max_position_embeddings", 16384}};
     root["yarn"]["bota"] = 1;
     CHECK_THROWS_WITH_AS(hf::read_parsed_config(root), "yarn: key 'bota' must be a known key; did you mean 'beta'?",
                          value_error);

@@ -209,6 +209,64 @@ TEST_CASE("config/released: what only the code of an unknown model tells is an e
                  "config: nope_layer_interval must be given as no_rope_layers"));
 }
 
+TEST_CASE("config/released: models that are not known to rotate, or rotate otherwise") {
+    CHECK(starts(error_of(R"("model_type": "mine", "rope_theta": 1e4, "patch_size": 14)"),
+                 "config: model_type 'mine' must be a known model type: patch_size suggests a tower"));
+    CHECK(starts(error_of(R"("model_type": "vjepa2")"),
+                 "config: model_type 'vjepa2' rotates the two lanes of a pair by different angles"));
+    CHECK(
+        error_of(R"("model_type": "mine")") ==
+        "config: model_type 'mine' must be a known model type, or rope_theta or rope_parameters must be given: no key "
+        "shows that q and k are rotated");
+    CHECK(
+        error_of(R"("model_type": "mine", "draft": {"hidden_size": 64, "rope_theta": 1e4})") ==
+        "config: model_type 'mine' must be a known model type, or rope_theta or rope_parameters must be given: no key "
+        "shows that q and k are rotated. The part 'draft' has one: give it as the config");
+    CHECK(
+        starts(error_of(R"("model_type": "xlm-roberta", "position_embedding_type": "rotary")"),
+               "config: model_type 'xlm-roberta' has no rotary embedding but learned positions in transformers, though "
+               "the config has one: give a model_type that rotates"));
+    CHECK(error_of(R"("model_type": "mpt", "attn_config": {"rope": true, "rope_theta": 1e4})")
+              .find("though the config has one") != std::string::npos);
+    CHECK(starts(error_of(R"("model_type": "mine", "rope_theta": 1e4, "index_head_dim": 128)"),
+                 "config: index_head_dim must be left out: how an indexer is rotated is in the code"));
+    CHECK(starts(error_of(R"("model_type": "mine", "rotary_base": 1e4, "position_embedding_type": "long_rope")"),
+                 "config: position_embedding_type 'long_rope' must be 'rope'"));
+    CHECK(starts(error_of(R"("model_type": "mine", "rotary_base": 1e4, "seq_len_interpolation_factor": 4)"),
+                 "config: seq_len_interpolation_factor must be left out: Megatron's linear scaling"));
+}
+
+TEST_CASE("config/released: names of keys in the files of ChatGLM, OLMo, Bamba, Ernie, MLX and TensorRT-LLM") {
+    const auto glm = read(R"("model_type": "chatglm", "kv_channels": 128, "original_rope": true, "rope_ratio": 500)");
+    CHECK(glm.ropes[0].config.theta_base == 5e6);
+    CHECK(glm.ropes[0].config.rotary_dim == 64);
+    const auto olmo = hf::read_config(R"({"model_type": "hf_olmo", "d_model": 4096, "n_heads": 32, "rope": true,
+        "alibi": false, "rope_full_precision": true, "max_sequence_length": 2048})");
+    CHECK(olmo.max_length == 2048.0);
+    CHECK(olmo.ropes[0].config.rotary_dim == 128);
+    CHECK(read(R"("model_type": "bamba", "rope_theta": 1e4, "attn_rotary_emb": 64)").ropes[0].config.rotary_dim == 64);
+    CHECK(starts(error_of(R"("model_type": "bamba", "rope_theta": 1e4, "attn_rotary_emb": 32)"),
+                 "config: rotary_dim 32 must be left out or 64"));
+    CHECK(read(R"("model_type": "mine", "rope_theta": 1e4, "attn_rotary_emb": 32)").ropes[0].config.rotary_dim == 32);
+    const auto ernie =
+        read(R"("model_type": "ernie4_5_moe_vl", "rope_theta": 5e5, "rope_3d": true, "freq_allocation": 20,
+        "rope_scaling": {"type": "default", "mrope_section": [22, 22, 20]})");
+    CHECK(ernie.ropes[0].layout == hf::pair_layout::interleaved);
+    CHECK(ernie.ropes[0].axis_of_pair.size() == 64);
+    CHECK(read(R"("model_type": "llama", "rope_traditional": false)").ropes[0].layout == hf::pair_layout::half_split);
+    CHECK(starts(error_of(R"("model_type": "llama", "rope_traditional": true)"),
+                 "config: rope_traditional true must be false or left out"));
+    CHECK(read(R"("model_type": "mine", "rope_theta": 1e4, "rope_traditional": true)").ropes[0].layout ==
+          hf::pair_layout::interleaved);
+    CHECK(read(R"("architecture": "mine", "rotary_base": 1e4, "position_embedding_type": "rope_gpt_neox")")
+              .ropes[0]
+              .layout == hf::pair_layout::half_split);
+    const std::string glm_dsa = R"("model_type": "glm_moe_dsa", "qk_rope_head_dim": 64, "qk_nope_head_dim": 192,
+        "rope_parameters": {"rope_theta": 1e6, "rope_type": "default"}, "indexer_rope_interleave": )";
+    CHECK(read(glm_dsa + "true").of("indexer").layout == hf::pair_layout::interleaved);
+    CHECK(starts(error_of(glm_dsa + "false"), "config: indexer_rope_interleave must be true, or left out"));
+}
+
 // All of these were ignored.
 TEST_CASE("config/released: flags that say no rotation, in a part of the config too") {
     for (const char* flag : {"\"use_rope\": false", "\"use_rotary_pos_emb\": false", "\"rotary\": false",
@@ -251,8 +309,7 @@ TEST_CASE("config/released: a misspelled key of a rotation is an error at every 
 TEST_CASE("config/released: keys of a rotation in objects where they are not read, at every depth") {
     const std::string llama = R"("model_type": "llama", "rope_theta": 1e4, )";
     const std::string left_out = " must be left out: it is not read here, only at the top level";
-    CHECK(error_of(llama + R"("attention": {"rope_theta": 1e6})") ==
-          "config.attention: key 'rope_theta'" + left_out);
+    CHECK(error_of(llama + R"("attention": {"rope_theta": 1e6})") == "config.attention: key 'rope_theta'" + left_out);
     CHECK(error_of(llama + R"("attention": {"self": {"rope_scaling": {"type": "linear", "factor": 2}}})") ==
           "config.attention.self: key 'rope_scaling'" + left_out);
     CHECK(error_of(llama + R"("blocks": [1, {"n": 1}, {"rope_tetha": 1e6}])") ==
@@ -260,8 +317,7 @@ TEST_CASE("config/released: keys of a rotation in objects where they are not rea
     CHECK(error_of(llama + R"("attention": {"use_rope": false})") == "config.attention: key 'use_rope'" + left_out);
     CHECK(error_of(llama + R"("attention": {"position_embedding_type": "alibi"})") ==
           "config.attention: key 'position_embedding_type'" + left_out);
-    CHECK(error_of(llama + R"("attention": {"nope_layers": [3]})") ==
-          "config.attention: key 'nope_layers'" + left_out);
+    CHECK(error_of(llama + R"("attention": {"nope_layers": [3]})") == "config.attention: key 'nope_layers'" + left_out);
     CHECK(error_of(llama + R"("attention": {"yarn": {"factor": 4}})") == "config.attention: key 'yarn'" + left_out);
     CHECK(error_of(llama + R"("per_layer_config": {"1": {"use_rope": false}})") ==
           "per_layer_config.1: key 'use_rope'" + left_out);
@@ -270,6 +326,7 @@ TEST_CASE("config/released: keys of a rotation in objects where they are not rea
     // What says the same as the top level, says nothing, or belongs to another model.
     CHECK(error_of(llama + R"("attention": {"rope_theta": 1e4, "rope_scaling": null, "use_rope": true, "beta": 1})")
               .empty());
+    CHECK(error_of(llama + R"("attention": {"rope_parameters": {}, "yarn": false})").empty());
     CHECK(error_of(llama + R"("draft": {"hidden_size": 64, "rope_theta": 1e6})").empty());
     CHECK(error_of(llama + R"("vision_config": {"rope_theta": 1e6})").empty());
     const auto lenient = read(llama + R"("attention": {"rope_theta": 1e6})", true);

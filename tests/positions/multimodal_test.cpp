@@ -37,7 +37,8 @@ TEST_CASE(
     CHECK(positions.delta() == -3);
 }
 
-TEST_CASE("positions/multimodal: rows end with a newline token, and each frame begins past the longer side of the last") {
+TEST_CASE(
+    "positions/multimodal: rows end with a newline token, and each frame begins past the longer side of the last") {
     const multimodal_rule rule{
         .spatial_merge_size = 2, .frames_are_blocks = true, .next = after_grid::largest_position};
     multimodal_positions<> image(rule), wide(rule), high(rule);

@@ -334,7 +334,7 @@ inline constexpr family families[] = {
     {.model_types = " neomme ", .layout = half_split, .head_dim = 64, .reads = "partial_rotary_factor",
      .default_rope_type = by_layer_type, .layers = neomme_layers, .base_is_for_all = true,
      .layer_cycle = "sssssF$F", .order = axis_order::interleaved},
-    {.model_types = " ernie4_5_vl_moe ", .layout = interleaved, .theta_base = 5e5,
+    {.model_types = " ernie4_5_moe_vl ernie4_5_vl_moe ", .layout = interleaved, .theta_base = 5e5,
      .order = axis_order::rows_columns_time, .sections = {22, 22, 20}},
     {.model_types = " hunyuan_vl ", .layout = half_split, .reads = "alpha", .order = axis_order::lanes}};
 

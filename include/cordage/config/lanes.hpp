@@ -136,7 +136,7 @@ inline double set_lanes(const json_object& config, const json_object& dict, cons
     }
     const index_t head_dim = rope.config.head_dim = head_dim_of(config, known, kind);
     const double lanes_of_share = share * static_cast<double>(head_dim);
-    const auto said = config.count("rotary_dim");
+    const auto said = agreed<&json_object::count>({{config, "rotary_dim attn_rotary_emb"}});  // Bamba's first name
     if (said && given_share && std::floor(lanes_of_share) != static_cast<double>(*said)) {
         config.doubt({"rotary_dim ", *said, " must be partial_rotary_factor ", share, " of head_dim ", head_dim});
     }
@@ -243,7 +243,7 @@ inline void set_axes(const json_object& dict, const family& known, layer_rope& r
 inline pair_layout layout_of(const json_object& config, const family& known) {
     std::optional<bool> found;
     const bool is_read = known.layout == pair_layout::unknown || known.does_read("rope_interleave");
-    for (const char* key : {"rope_interleave", "rope_interleaved", "rotary_emb_interleaved"}) {
+    for (const char* key : {"rope_interleave", "rope_interleaved", "rope_traditional", "rotary_emb_interleaved"}) {
         const auto flag = config.flag(key);
         if (flag && !is_read && *flag != (known.layout == pair_layout::interleaved)) {
             not_read(config,
@@ -254,9 +254,9 @@ inline pair_layout layout_of(const json_object& config, const family& known) {
     }
     if (found && is_read) return *found ? pair_layout::interleaved : pair_layout::half_split;
     const auto type = config.text("position_embedding_type").value_or("");
-    const pair_layout named = type == "rope_gptj"   ? pair_layout::interleaved
-                              : type == "rope_neox" ? pair_layout::half_split
-                                                    : known.layout;
+    const pair_layout named = type == "rope_gptj"                              ? pair_layout::interleaved
+                              : type == "rope_neox" || type == "rope_gpt_neox" ? pair_layout::half_split
+                                                                               : known.layout;
     if (known.layout != pair_layout::unknown && named != known.layout) {
         not_read(config, message("position_embedding_type ", in_quotes(type), " must be left out"));
         return known.layout;

@@ -191,8 +191,8 @@ inline void check_types(const layer_reader& read, const json_object& dict, const
     }
 }
 
-/// Reports layer types of an unknown model: which of them are rotated, and scaled, is in its code. A pattern without the
-/// types of the layers is always an error: there would be one rule for all of them.
+/// Reports layer types of an unknown model: which of them are rotated, and scaled, is in its code. A pattern without
+/// the types of the layers is always an error: there would be one rule for all of them.
 inline void check_which_rotate(const layer_reader& read, const json_object& dict) {
     if (read.known.layout != pair_layout::unknown) return;
     const auto is_list = [&](const char* key) {
@@ -228,13 +228,17 @@ inline void add_indexer(const layer_reader& read, model_ropes& out) {
     const indexer_heads& heads = read.known.indexer;
     if (heads.layout == pair_layout::unknown || (heads.head_dim == 0 && !read.whole.has(heads.key))) return;
     const auto has_one = [&](std::string_view type) { return heads.is_in_layers_of(canonical_layer_type(type)); };
-    if (std::ranges::none_of(read.layers.types(), has_one)) return;
+    if (!heads.layer_types.empty() && std::ranges::none_of(read.layers.types(), has_one)) return;
     const auto of = std::ranges::find(out.ropes, heads.of, &layer_rope::layer_type);
     layer_rope rope = of == out.ropes.end() ? out.ropes.front() : *of;
     if (!rope.rotates()) return;
     if (out.ropes.size() == 1 && out.ropes[0].layer_type.empty()) out.ropes[0].layer_type = model_ropes::layers_alike;
     rope.layer_type = "indexer";
     rope.layout = heads.layout;
+    const auto flag = read.whole.flag("indexer_rope_interleave");  // of GLM's files; engines read it
+    if (flag && *flag != (heads.layout == pair_layout::interleaved)) {
+        not_read(read.whole, message("indexer_rope_interleave must be ", *flag ? "false" : "true", ", or left out"));
+    }
     const json_object sparse = read.whole.part("sparse_attention_config");  // MiniMax's name of it, as released
     const index_t head_dim =
         agreed<&json_object::count>({{sparse, "sparse_index_dim"}, {read.whole, std::string(heads.key)}})

@@ -28,7 +28,7 @@ inline constexpr counting_family counting_families[] = {
     {" cohere_compass cosmos3_edge cosmos3_omni glm46v glm4v glm4v_moe glm_ocr qwen3_5 qwen3_5_moe qwen3_vl "
      "qwen3_vl_moe qwen4_exp ", {.frames_are_images = true}},
     {" qwen2_5_vl ", {.rounds_frame_step = true}, "tokens_per_second"},
-    {" ernie4_5_vl_moe ", {}},
+    {" ernie4_5_moe_vl ernie4_5_vl_moe ", {}},
     {" hy_v4_vl ", {.frames_are_blocks = true, .next = after_grid::largest_position}},
     {" hunyuan_vl ", {.next = after_grid::token_count}},
     {" qwen2_5_omni qwen2_5_omni_thinker ", {.repeats_marks = true, .next = after_grid::largest_position},

@@ -123,8 +123,8 @@ inline model_ropes read_parsed_config(const nlohmann::json& root, const read_opt
     check_keys_of_rotation(config);
 
     std::optional<index_t> positions;  // the first found; later ones may mean something else (Qwen's seq_length)
-    for (const char* key :
-         {"max_position_embeddings", "n_positions", "seq_length", "max_seq_len", "model_max_length"}) {
+    for (const char* key : {"max_position_embeddings", "n_positions", "seq_length", "max_seq_len",
+                            "max_sequence_length", "model_max_length"}) {
         if (!positions) positions = config.count(key);
     }
     out.max_length = static_cast<double>(positions.value_or(0));

@@ -20,17 +20,17 @@ namespace cordage::hf::config_detail {
 // clang-format off
 /// Top-level keys of a rotation. A similar key that is not in this list is reported.
 inline constexpr std::string_view rope_keys[] = {
-    "compress_rope_theta", "global_rope_theta", "layer_rope_theta", "local_rope_theta", "no_rope_layer_interval",
+    "attn_rotary_emb", "compress_rope_theta", "global_rope_theta", "layer_rope_theta", "local_rope_theta", "no_rope_layer_interval",
     "no_rope_layers", "partial_rotary_factor", "partial_rotary_factors", "qk_rope_head_dim", "rope_base",
     "rope_interleave", "rope_interleaved", "rope_local_base_freq", "rope_parameters", "rope_pct", "rope_ratio",
-    "rope_scaling", "rope_scaling_layers", "rope_theta", "rotary_base", "rotary_dim", "rotary_emb_base",
+    "rope_scaling", "rope_scaling_layers", "rope_theta", "rope_traditional", "rotary_base", "rotary_dim", "rotary_emb_base",
     "rotary_emb_fraction", "rotary_emb_interleaved", "rotary_embedding_base", "rotary_pct", "rotary_percentage", "rotary_value",
     "swa_qk_rope_head_dim", "swa_rope_theta"};
 /// Other keys with similar names.
 inline constexpr std::string_view keys_like_rope_keys[] = {
     "indexer_rope_interleave", "memory_attention_rope_dropout", "memory_attention_rope_feat_sizes",
-    "memory_attention_rope_k_sizes", "memory_attention_rope_theta", "qk_nope_head_dim", "swa_qk_nope_head_dim",
-    "use_mem_rope", "use_rotary_embedding"};
+    "memory_attention_rope_k_sizes", "memory_attention_rope_theta", "original_rope", "qk_nope_head_dim", "rope_3d",
+    "rope_full_precision", "swa_qk_nope_head_dim", "use_mem_rope", "use_rotary_embedding"};
 
 /// Keys that say that q and k are not rotated, or not in all layers, by the code of some model that reads them.
 struct no_rotation_key {
@@ -44,6 +44,7 @@ inline constexpr no_rotation_key no_rotation_keys[] = {
 inline constexpr std::string_view position_type_keys[] = {
     "pos_emb_type", "pos_embed_type", "position_embedding", "position_embedding_type", "position_embeddings_type",
     "position_encoding", "position_encoding_type", "positional_embedding", "positional_embedding_type", "positional_encoding"};
+inline constexpr std::string_view plain_position_types[] = {"rope", "rope_gpt_neox", "rope_gptj", "rope_neox", "rotary"};
 inline constexpr std::string_view layers_of_rotation_keys[] = {
     "nope_interval", "nope_layer_ids", "nope_layer_interval", "nope_layers", "rope_layers", "use_rope_layers"};
 
@@ -52,6 +53,7 @@ using scaling_key = std::pair<std::string_view, const char*>;
 inline constexpr scaling_key other_scaling_keys[] = {
     {"dual_chunk_attention_config", "positions of Qwen's dual chunk attention, which are not read"},
     {"rope_hf_config", "llm-foundry's name of a rope dictionary: give it as rope_scaling"},
+    {"seq_len_interpolation_factor", "Megatron's linear scaling: give rope_scaling with rope_type 'linear' and this factor"},
     {"use_dynamic_ntk", "its rule for more than seq_length tokens is not supported"},  // Qwen
     {"use_scaled_rope", "Meta's name of the rule of Llama 3.1: give rope_scaling with rope_type 'llama3'"},
     {"yarn", "a part of Mistral's params.json: give rope_parameters with rope_type 'yarn', its alpha as beta_slow, its "
@@ -97,8 +99,8 @@ inline bool says_no_rotation(std::string_view key, const nlohmann::json& value) 
 /// @param read  the keys that are read there, or that are checked elsewhere
 inline void check_inner_keys(const json_object& config, const json_object& inner, const auto& read) {
     const auto is_known = [](std::string_view key) {
-        return is_in(rope_keys, key) || std::ranges::find(other_scaling_keys, key, &scaling_key::first) !=
-                                            std::end(other_scaling_keys);
+        return is_in(rope_keys, key) ||
+               std::ranges::find(other_scaling_keys, key, &scaling_key::first) != std::end(other_scaling_keys);
     };
     for (const auto& [key, entry] : inner.json().items()) {
         if (is_in(read, key) || entry.is_null()) continue;
@@ -121,9 +123,9 @@ inline bool is_other_model(const nlohmann::json& object) {
 
 /// Reports keys of a rotation in the objects within `inner` where nothing of a rotation is read, at every depth.
 inline void check_deep_keys(const json_object& config, const json_object& inner) {
-    constexpr std::string_view checked_elsewhere[]{"attention_other_setting", "attn_config",    "audio_config",
-                                                   "llama_4_scaling",         "per_layer_config", "rope_parameters",
-                                                   "rope_scaling",            "vision_config"};
+    constexpr std::string_view checked_elsewhere[]{
+        "attention_other_setting", "attn_config",     "audio_config", "llama_4_scaling",
+        "per_layer_config",        "rope_parameters", "rope_scaling", "vision_config"};
     const auto check = [&](const nlohmann::json& object, const std::string& where) {
         if (!object.is_object() || is_other_model(object)) return;
         const json_object found = inner.other(object, where);
@@ -188,7 +190,12 @@ inline void check_rotary_embedding(const json_object& config, const std::string&
     };
     const std::string quoted = "model_type " + in_quotes(model_type);
     if (const auto instead = what_of(unrotated, model_type); !instead.empty()) {
-        refuse({quoted, " has no rotary embedding but ", instead});
+        const auto is_rotary = [&](const json_object& part) {  // as the code beside such a file has it
+            return part.flag("rope") == true || part.text("position_embedding_type") == "rotary";
+        };
+        const bool has_one = is_rotary(config) || is_rotary(config.part("attn_config"));
+        refuse({quoted, " has no rotary embedding but ", instead,
+                has_one ? " in transformers, though the config has one: give a model_type that rotates" : ""});
     }
     if (find_tower(model_type) != nullptr) {
         config.refuse({quoted, " is a tower with positions on a grid: use hf::read_tower"});
@@ -221,6 +228,10 @@ inline void check_rotary_embedding(const json_object& config, const std::string&
             if (found == nullptr || !found->is_string()) continue;
             const auto& type = found->get_ref<const std::string&>();
             const bool is_rotary = type.find("rope") != type.npos || type.find("rotary") != type.npos;
+            if (is_rotary && known == nullptr && !is_in(plain_position_types, type)) {
+                at->doubt({key, " ", in_quotes(type), " must be 'rope', 'rotary', 'rope_gptj' or 'rope_gpt_neox': ",
+                           "another kind is in the code of this model_type, which is not known"});
+            }
             if (is_rotary) {
                 says_so = true;
             } else if (known == nullptr || (is_read_by_key && known->rotary_key == key)) {
@@ -246,9 +257,20 @@ inline void check_rotary_embedding(const json_object& config, const std::string&
     }
     for (const std::string_view key : rope_keys) says_so = says_so || config.json().contains(key);  // a null counts
     if (known == nullptr && !says_so) {
+        std::string part;
+        for (const auto& [key, entry] : config.json().items()) {
+            const bool has_one =
+                entry.is_object() && (entry.contains("rope_theta") || entry.contains("rope_parameters"));
+            if (has_one && part.empty())
+                part = message(". The part ", in_quotes(key), " has one: give it as the config");
+        }
         config.doubt({quoted,
                       " must be a known model type, or rope_theta or rope_parameters must be given: no key shows ",
-                      "that q and k are rotated"});
+                      "that q and k are rotated", part});
+    }
+    if (known == nullptr && config.number("index_head_dim").value_or(0.0) > 0.0) {
+        config.doubt({"index_head_dim must be left out: how an indexer is rotated is in the code of this model_type, ",
+                      "which is not known"});
     }
 }
 

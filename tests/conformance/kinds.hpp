@@ -23,6 +23,7 @@ std::span<const kind> diffusers_kinds();
 std::span<const kind> lerope_kinds();
 std::span<const kind> multimodal_kinds();
 std::span<const kind> policies_kinds();
+std::span<const kind> released_kinds();
 std::span<const kind> rope_apply_kinds();
 std::span<const kind> tower_kinds();
 

@@ -20,7 +20,7 @@ const kind& kind_of(const value& one_case) {
     const std::string name = one_case["kind"].text();
     for (const auto list :
          {angles_kinds(), baselines_kinds(), clex_paper_kinds(), clex_released_kinds(), diffusers_kinds(),
-          lerope_kinds(), multimodal_kinds(), policies_kinds(), rope_apply_kinds(), tower_kinds()}) {
+          lerope_kinds(), multimodal_kinds(), policies_kinds(), released_kinds(), rope_apply_kinds(), tower_kinds()}) {
         for (const kind& k : list) {
             if (name == k.name && (k.marked_by == nullptr || one_case.has(k.marked_by))) return k;
         }

@@ -126,8 +126,9 @@ class multimodal_positions {
     void video_with_audio(const patch_grid& grid, double seconds_per_frame, index_t audio_tokens) {
         check_has_video("video_with_audio");
         if (rule_.frames_are_blocks) {
-            fail<value_error>({"multimodal_positions::video_with_audio: this rule (frames_are_blocks) has no time by "
-                               "which to interleave audio; append it by text()"});
+            fail<value_error>(
+                {"multimodal_positions::video_with_audio: this rule (frames_are_blocks) has no time by "
+                 "which to interleave audio; append it by text()"});
         }
         const video_clip clip{merged("video_with_audio", grid, rule_.temporal_merge_size),
                               checked_seconds(seconds_per_frame),
@@ -327,9 +328,8 @@ class multimodal_positions {
         }
         P largest = clip.begin;
         for (index_t token = 0; token < count; ++token) largest = std::max(largest, append_patch(clip, token));
-        next_ = rule_.next == after_grid::longest_side
-                    ? static_cast<P>(clip.begin + static_cast<P>(longer_side(grid)))
-                    : static_cast<P>(largest + 1);
+        next_ = rule_.next == after_grid::longest_side ? static_cast<P>(clip.begin + static_cast<P>(longer_side(grid)))
+                                                       : static_cast<P>(largest + 1);
     }
     // HunYuan-VL: the last three axes hold column, row and image; each row ends with an additional token.
     void append_image_of_rows(const patch_grid& grid) {
